@@ -1,0 +1,142 @@
+"""Tables of level codes: the one shape in which rows travel through fairbench."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+Codes = NDArray[np.int16]
+Labels = NDArray[np.int8]
+Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A nominal column: its name and its levels in declared order."""
+
+    name: str
+    levels: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Rows as level codes.
+
+    Parameters
+    ----------
+    columns : tuple of Column
+        Column order is part of the data: structure learning breaks ties by it.
+    codes : int16 array, shape (rows, columns)
+        ``codes[i, j]`` is an index into ``columns[j].levels``; column-major, so that a column is contiguous.
+    """
+
+    columns: tuple[Column, ...]
+    codes: Codes
+
+    def __len__(self) -> int:
+        return int(self.codes.shape[0])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Column names in order."""
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def level_counts(self) -> tuple[int, ...]:
+        """Number of declared levels of each column."""
+        return tuple(len(column.levels) for column in self.columns)
+
+    def index(self, name: str) -> int:
+        """Position of the column called `name`; `KeyError` when there is none."""
+        try:
+            return self.names.index(name)
+        except ValueError:
+            raise KeyError(name) from None
+
+    def __getitem__(self, name: str) -> Codes:
+        column: Codes = self.codes[:, self.index(name)]
+        return column
+
+    def take(self, rows: Rows | NDArray[np.bool_]) -> "Table":
+        """Return the given rows, in the order given; a row may be taken several times."""
+        return Table(self.columns, np.asfortranarray(self.codes[rows]))
+
+    def without(self, *names: str) -> "Table":
+        """Return the table less the columns called `names`."""
+        keep = [j for j, name in enumerate(self.names) if name not in names]
+        return Table(tuple(self.columns[j] for j in keep), np.asfortranarray(self.codes[:, keep]))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the rows with their levels as text, one pandas categorical per column."""
+        return pd.DataFrame(
+            {
+                column.name: pd.Categorical.from_codes(self.codes[:, j], list(column.levels), ordered=False)
+                for j, column in enumerate(self.columns)
+            }
+        )
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Which column is what.
+
+    `deprived` and `favoured` are levels of the protected `attribute`; together they are all of its levels.
+    """
+
+    label: str
+    favourable: str
+    attribute: str
+    deprived: tuple[str, ...]
+    favoured: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Rows ready for a technique: features, outcome and group.
+
+    Parameters
+    ----------
+    features : Table
+        Every column but the label; the protected attribute is one of them.
+    attribute : str
+        Name of the protected attribute's column in `features`.
+    y : int8 array, shape (rows,)
+        1 for the favourable outcome, else 0.
+    s : int8 array, shape (rows,)
+        0 for the deprived group, 1 for the favoured one.
+    weights : float64 array, shape (rows,), or None
+        Row weights; None means one each.
+    """
+
+    features: Table
+    attribute: str
+    y: Labels
+    s: Labels
+    weights: Floats | None = None
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def take(self, rows: Rows) -> "Sample":
+        """Return the given rows, in the order given; a row may be taken several times."""
+        weights = None if self.weights is None else self.weights[rows]
+        return replace(
+            self, features=self.features.take(rows), y=self.y[rows], s=self.s[rows], weights=weights
+        )
+
+
+def to_sample(table: Table, roles: Roles) -> Sample:
+    """Split a table into features, outcome and group."""
+    y = _is_one_of(table, roles.label, (roles.favourable,))
+    s = _is_one_of(table, roles.attribute, roles.favoured)
+    return Sample(table.without(roles.label), roles.attribute, y, s)
+
+
+def _is_one_of(table: Table, name: str, levels: Sequence[str]) -> Labels:
+    known = table.columns[table.index(name)].levels
+    member = np.array([level in levels for level in known], dtype=np.int8)
+    marks: Labels = member[table[name]]
+    return marks
