@@ -1,0 +1,1 @@
+"""Classifiers: what a technique trains."""

@@ -1,0 +1,114 @@
+"""Thin builders for scikit-learn's classifiers: the parameters we offer, and nothing else."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+Encoding = Literal["codes", "one-hot"]
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Decision tree (CART) grown by entropy on level codes.
+
+    Parameters
+    ----------
+    min_leaf : int, at least 1
+        Fewest rows (not weights) in a leaf.
+    max_depth : int, at least 1, or None
+        Deepest level; None means no limit.
+    pruning : float, at least 0
+        Complexity α of cost-complexity pruning; 0 prunes nothing.
+    """
+
+    encoding: ClassVar[Encoding] = "codes"
+
+    min_leaf: Annotated[int, Field(ge=1)] = 20
+    max_depth: Annotated[int, Field(ge=1)] | None = None
+    pruning: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+
+    def build(self, level_counts: tuple[int, ...], seed: int) -> Any:  # noqa: ARG002 - the shape of all builders
+        """Return an unfitted estimator; the seed orders equally good splits."""
+        from sklearn.tree import DecisionTreeClassifier
+
+        return DecisionTreeClassifier(
+            criterion="entropy",
+            min_samples_leaf=self.min_leaf,
+            max_depth=self.max_depth,
+            ccp_alpha=self.pruning,
+            random_state=seed,
+        )
+
+
+@dataclass(frozen=True)
+class RandomForest:
+    """Random forest of entropy trees on level codes.
+
+    Parameters
+    ----------
+    trees : int, at least 1
+        Number of trees.
+    min_leaf : int, at least 1
+        Fewest rows (not weights) in a leaf.
+    """
+
+    encoding: ClassVar[Encoding] = "codes"
+
+    trees: Annotated[int, Field(ge=1)] = 100
+    min_leaf: Annotated[int, Field(ge=1)] = 5
+
+    def build(self, level_counts: tuple[int, ...], seed: int) -> Any:  # noqa: ARG002 - the shape of all builders
+        """Return an unfitted estimator; the seed draws rows and attributes."""
+        from sklearn.ensemble import RandomForestClassifier
+
+        return RandomForestClassifier(
+            n_estimators=self.trees,
+            criterion="entropy",
+            min_samples_leaf=self.min_leaf,
+            random_state=seed,
+            n_jobs=1,
+        )
+
+
+@dataclass(frozen=True)
+class LogisticRegression:
+    """Logistic regression with a ridge penalty, one 0/1 column per level.
+
+    Parameters
+    ----------
+    C : float, above 0
+        Inverse strength of the penalty ‖w‖²/2.
+    """
+
+    encoding: ClassVar[Encoding] = "one-hot"
+
+    C: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
+
+    def build(self, level_counts: tuple[int, ...], seed: int) -> Any:  # noqa: ARG002 - the shape of all builders
+        """Return an unfitted estimator; nothing in it is random."""
+        from sklearn import linear_model
+
+        # Newton steps reach the optimum in a few iterations. On rare levels lbfgs stops well short of it.
+        return linear_model.LogisticRegression(C=self.C, solver="newton-cholesky", tol=1e-6, max_iter=1000)
+
+
+@dataclass(frozen=True)
+class NaiveBayes:
+    """Naive Bayes on level codes, with Laplace's correction.
+
+    Parameters
+    ----------
+    laplace : float, above 0
+        What is added to the count of each level.
+    """
+
+    encoding: ClassVar[Encoding] = "codes"
+
+    laplace: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
+
+    def build(self, level_counts: tuple[int, ...], seed: int) -> Any:  # noqa: ARG002 - the shape of all builders
+        """Return an unfitted estimator; nothing in it is random."""
+        from sklearn.naive_bayes import CategoricalNB
+
+        return CategoricalNB(alpha=self.laplace, min_categories=list(level_counts))

@@ -1,0 +1,127 @@
+"""Fit a classifier to a sample, with or without the protected attribute, and predict."""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from fairbench_cli.classifiers.builders import Encoding
+from fairbench_cli.classifiers.encode import one_hot, ordinal
+from fairbench_cli.data.table import Column, Floats, Labels, Sample, Table
+
+
+class Spec(Protocol):
+    """Parameters of a classifier, and how to build it."""
+
+    @property
+    def encoding(self) -> Encoding:
+        """What the estimator takes: level codes, or one 0/1 column per level."""
+        ...
+
+    def build(self, level_counts: tuple[int, ...], seed: int) -> Any:
+        """Return an unfitted scikit-learn estimator for columns with so many levels."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A fitted classifier.
+
+    Parameters
+    ----------
+    columns : tuple of Column
+        The features it was trained on.
+    encoding : {"codes", "one-hot"}
+        How its estimator takes them.
+    estimator : scikit-learn estimator, or None
+        None for a constant model.
+    share : float
+        Share of favourable outcomes in the training sample, by weight. A constant model predicts from it.
+    """
+
+    columns: tuple[Column, ...]
+    encoding: Encoding
+    estimator: Any
+    share: float
+
+    def predict(self, sample: Sample) -> Labels:
+        """Predict each row's outcome.
+
+        Returns
+        -------
+        int8 array, shape (rows,)
+            1 for the favourable outcome, else 0.
+
+        Raises
+        ------
+        KeyError, ValueError
+            When a feature is missing, or has other levels than in training.
+        """
+        features = _pick(sample.features, self.columns)
+        if self.estimator is None:
+            return np.full(len(sample), self.share > 0.5, dtype=np.int8)
+        labels: Labels = self.estimator.predict(_encode(features, self.encoding)).astype(np.int8)
+        return labels
+
+    def predict_proba(self, sample: Sample) -> Floats:
+        """Predict each row's probability of the favourable outcome, shape (rows,); raises as `predict`."""
+        features = _pick(sample.features, self.columns)
+        if self.estimator is None:
+            return np.full(len(sample), self.share)
+        both = self.estimator.predict_proba(_encode(features, self.encoding))
+        return np.ascontiguousarray(both[:, 1], dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Classifier:
+    """A classifier to be fitted.
+
+    Parameters
+    ----------
+    spec : Spec
+        An instance of one of the registered dataclasses.
+    include_protected : bool
+        Whether the protected attribute is one of the features.
+    seed : int
+        Seed of the estimator, 0 to 2³² − 1.
+    """
+
+    spec: Spec
+    include_protected: bool
+    seed: int
+
+    def fit(self, sample: Sample) -> Model:
+        """Fit to a sample, by its weights if it has any.
+
+        With one outcome only, or no features at all, the model is constant.
+
+        Raises
+        ------
+        ValueError
+            When there are no rows, or their weights sum to 0.
+        """
+        weights = np.ones(len(sample)) if sample.weights is None else sample.weights
+        total = float(weights.sum())
+        if total <= 0:
+            raise ValueError("there is nothing to train on: no rows, or no row with a weight")
+        share = float(weights @ sample.y) / total
+        features = sample.features if self.include_protected else sample.features.without(sample.attribute)
+        estimator = None
+        if features.columns and 0 < share < 1:
+            estimator = self.spec.build(features.level_counts, self.seed)
+            estimator.fit(_encode(features, self.spec.encoding), sample.y, sample_weight=sample.weights)
+        return Model(features.columns, self.spec.encoding, estimator, share)
+
+
+def _pick(table: Table, columns: tuple[Column, ...]) -> Table:
+    places = [table.index(column.name) for column in columns]
+    for place, column in zip(places, columns, strict=True):
+        if table.columns[place] != column:
+            raise ValueError(f'column "{column.name}" has other levels than in training')
+    return Table(columns, table.codes[:, places])
+
+
+def _encode(features: Table, encoding: Encoding) -> Any:
+    return (
+        one_hot(features.codes, features.level_counts) if encoding == "one-hot" else ordinal(features.codes)
+    )

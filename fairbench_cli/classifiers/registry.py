@@ -1,0 +1,38 @@
+"""The classifiers by name. A new one is an entry here."""
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Where a dataclass of parameters lives.
+
+    Parameters
+    ----------
+    target : str
+        ``module:Class``.
+    """
+
+    target: str
+
+    def load(self) -> Any:
+        """Import the class; no learner's library is loaded by that."""
+        module, _, name = self.target.partition(":")
+        return getattr(import_module(module), name)
+
+    @property
+    def summary(self) -> str:
+        """First line of the class's docstring."""
+        return str(self.load().__doc__).splitlines()[0]
+
+
+_BUILDERS = "fairbench_cli.classifiers.builders"
+
+CLASSIFIERS: dict[str, Entry] = {
+    "tree": Entry(f"{_BUILDERS}:Tree"),
+    "logistic-regression": Entry(f"{_BUILDERS}:LogisticRegression"),
+    "naive-bayes": Entry(f"{_BUILDERS}:NaiveBayes"),
+    "random-forest": Entry(f"{_BUILDERS}:RandomForest"),
+}

@@ -1,0 +1,71 @@
+"""The command tree, and the one place where errors become text and exit codes."""
+
+import os
+import sys
+
+import typer
+
+from fairbench_cli import __version__
+from fairbench_cli.cli import data, listing, network, plan, report, run_command
+from fairbench_cli.errors import UserError
+
+# Typer ships its own Click or uses the installed one, by version; this is the right class either way.
+UsageError = typer.BadParameter.__mro__[1]
+
+app = typer.Typer(
+    name="fairbench",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Benchmark runner and audit tool for fairness in machine learning.",
+    epilog="Start with: fairbench run configs/quickstart.yaml",
+)
+
+
+def _show_version(value: bool) -> None:
+    if value:
+        typer.echo(f"fairbench {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: bool = typer.Option(
+        False, "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
+    ),
+) -> None:
+    """Take the options that come before a command."""
+
+
+app.command("run")(run_command.run)
+app.command("plan")(plan.plan)
+app.command("report")(report.report)
+app.command("list")(listing.list_names)
+app.add_typer(data.app, name="data")
+app.add_typer(network.app, name="network")
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command line and return its exit code."""
+    try:
+        code = app(arguments, prog_name="fairbench", standalone_mode=False)
+    except UserError as error:
+        print(error, file=sys.stderr)  # noqa: T201
+        return 2
+    except UsageError as error:
+        hint = f"fairbench {error.ctx.info_name} --help" if error.ctx and error.ctx.parent else "fairbench --help"
+        message = error.format_message().rstrip(".")
+        print(f"error: {message}\n  fix: see `{hint}`", file=sys.stderr)  # noqa: T201
+        return 2
+    except typer.Abort:
+        return 130
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)  # noqa: T201
+        return 130
+    except BrokenPipeError:
+        # The reader of a pipe has gone (`fairbench … | head`): nothing is wrong. Python would complain
+        # once more when it flushes at exit, so let that go nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return code if isinstance(code, int) else 0

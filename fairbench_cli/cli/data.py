@@ -1,0 +1,101 @@
+"""``fairbench data``: cards and their files."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fairbench_cli.cli.options import DataDir
+
+app = typer.Typer(no_args_is_help=True, help="Look at data sets, download and verify their files.")
+
+Name = Annotated[str, typer.Argument(help="A shipped data set, or the path of a card.", show_default=False)]
+
+
+@app.command("list")
+def list_cards(data_dir: DataDir = None) -> None:
+    """List the shipped data sets and where their files are."""
+    from fairbench_cli.cli.console import print_rows
+    from fairbench_cli.data.card import find_card, known_cards, read_card
+    from fairbench_cli.data.locate import folders, locate
+    from fairbench_cli.errors import UserError
+
+    rows = []
+    for name in known_cards():
+        path = find_card(name)
+        card = read_card(path)
+        try:
+            place = str(locate(card, folders(data_dir, path)).paths[0].parent)
+        except UserError:
+            place = "not here"
+        rows.append([name, card.title, ", ".join(card.protected), place])
+    print_rows(["name", "title", "protected", "files in"], rows)
+
+
+@app.command()
+def show(name: Name, data_dir: DataDir = None) -> None:
+    """Show a data set: source, licence, columns with their levels, groups and outcome rates."""
+    import numpy as np
+
+    from fairbench_cli.cli.console import out, print_rows
+    from fairbench_cli.data.card import find_card, read_card
+    from fairbench_cli.data.load import load
+    from fairbench_cli.data.locate import folders, locate
+    from fairbench_cli.data.table import to_sample
+
+    path = find_card(name)
+    card = read_card(path)
+    console = out()
+    for key in ("title", "source", "licence", "citation", "note"):
+        if text := getattr(card, key):
+            console.print(f"{key}: {text}", markup=False)
+    dataset = load(card, locate(card, folders(data_dir, path)))
+    table = dataset.table
+    rows = [[c.name, str(len(c.levels)), ", ".join(c.levels)] for c in table.columns]
+    print_rows(["column", "levels", "in declared order"], rows, title=f"{len(table)} rows")
+    for attribute in card.protected:
+        sample = to_sample(table, dataset.roles(attribute))
+        roles = dataset.roles(attribute)
+        rows = []
+        for s, (group, levels) in enumerate((("deprived", roles.deprived), ("favoured", roles.favoured))):
+            positive = sample.y[sample.s == s]
+            rows.append([group, ", ".join(levels), str(len(positive)), f"{np.mean(positive):.4f}"])
+        head = f"P({roles.label} = {roles.favourable})"
+        print_rows(["group", attribute, "rows", head], rows, right=2, title=f"protected: {attribute}")
+
+
+@app.command()
+def fetch(name: Name) -> None:
+    """Download the files of a data set into the user's cache; resumable, verified by sha256."""
+    from fairbench_cli.cli.console import talk
+    from fairbench_cli.data.card import find_card, read_card
+    from fairbench_cli.data.fetch import fetch as fetch_files
+
+    fetch_files(read_card(find_card(name)), talk)
+
+
+@app.command()
+def verify(
+    names: Annotated[list[str] | None, typer.Argument(help="Data sets; all shipped ones by default.")] = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Check that the files of data sets are there and are the official ones."""
+    from fairbench_cli.cli.console import out
+    from fairbench_cli.data.card import find_card, known_cards, read_card
+    from fairbench_cli.data.locate import folders, locate
+    from fairbench_cli.errors import Problem, UserError
+
+    problems: list[Problem] = []
+    for name in names or known_cards():
+        path: Path = find_card(name)
+        card = read_card(path)
+        try:
+            found = locate(card, folders(data_dir, path))
+        except UserError as error:
+            problems += error.problems
+            continue
+        for file, place in zip(card.files, found.paths, strict=True):
+            checked = "sha256 as on the card" if file.sha256 else "no sha256 on the card"
+            out().print(f"{name}: {place}: {checked}", markup=False, soft_wrap=True)
+    if problems:
+        raise UserError(*dict.fromkeys(problems))

@@ -1,0 +1,21 @@
+"""Options that several commands share."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Config = Annotated[Path, typer.Argument(help="The experiment, a YAML file.", show_default=False)]
+Output = Annotated[
+    Path | None, typer.Option("--output", "-o", help="Folder of results.  [default: results/NAME]")
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="Lay a value over the config: --set repeats=5 --set sample.beta=[0,1]"),
+]
+Only = Annotated[
+    list[str] | None, typer.Option("--only", help="Run matching cells only: --only dataset=adult,beta=0.5")
+]
+DataDir = Annotated[
+    Path | None, typer.Option("--data-dir", help="Folder of data files, before $FAIRBENCH_DATA and the cache.")
+]

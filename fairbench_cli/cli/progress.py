@@ -1,0 +1,101 @@
+"""Progress of a run: a live bar on a terminal, a line now and then in a pipe or a log."""
+
+import time
+from collections import Counter
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from fairbench_cli.experiment.cell import Repeat
+from fairbench_cli.experiment.eta import Clock, kind_of
+from fairbench_cli.experiment.journal import RETRIED
+from fairbench_cli.experiment.run import Prepared
+
+SECONDS_BETWEEN_LINES = 10.0
+
+
+class RunProgress:
+    """Shows repeats done and failed, and the time left."""
+
+    def __init__(self, prepared: Prepared, jobs: int) -> None:
+        kinds = {cell.key: kind_of(cell) for cell in prepared.selected}
+        self._kinds = kinds
+        self._left = Counter(kinds[cell.key] for cell, _ in prepared.todo)
+        self._clock = Clock(prepared.records.values(), kinds)
+        self._total = sum(self._left.values())
+        self._jobs = jobs
+        self._done = self._failed = 0
+        self._start = self._spoke = time.monotonic()
+        self._console = Console(stderr=True, highlight=False)
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[failed]}{task.fields[rate]}"),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[eta]}"),
+            console=self._console,
+        )
+        self._task = self._bar.add_task("repeats", total=self._total, failed="", rate="", eta="")
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal and self._total:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._console.is_terminal:
+            self._bar.stop()
+        elif self._total:
+            self._say()
+
+    def note(self, outcome: Repeat) -> None:
+        """Take in a finished repeat."""
+        self._done += 1
+        self._failed += outcome.status in RETRIED
+        self._clock.note(outcome)
+        self._left[self._kinds[outcome.key]] -= 1
+        if self._console.is_terminal:
+            failed = f"[red]{self._failed} failed[/] " if self._failed else ""
+            self._bar.update(
+                self._task, completed=self._done, failed=failed, rate=f"{self._rate():.1f}/s", eta=self._eta()
+            )
+        elif time.monotonic() - self._spoke >= SECONDS_BETWEEN_LINES:
+            self._say()
+
+    def _rate(self) -> float:
+        return self._done / max(time.monotonic() - self._start, 1e-9)
+
+    def _eta(self) -> str:
+        seconds = self._clock.left(dict(self._left), self._jobs)
+        return "" if seconds is None or self._done == self._total else f"{in_words(seconds)} left"
+
+    def _say(self) -> None:
+        self._spoke = time.monotonic()
+        failed = f", {self._failed} failed" if self._failed else ""
+        eta = self._eta()
+        self._console.print(
+            f"{self._done}/{self._total} repeats{failed}, {self._rate():.1f}/s{', ' if eta else ''}{eta}",
+            soft_wrap=True,
+        )
+
+
+def in_words(seconds: float) -> str:
+    """Say how long.
+
+    >>> in_words(42.4), in_words(100), in_words(7300)
+    ('42 s', '1 min 40 s', '2 h 2 min')
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"

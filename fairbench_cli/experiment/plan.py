@@ -1,0 +1,136 @@
+"""From an experiment to its cells, their keys and seeds. Pure: nothing is read or written."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from fairbench_cli.errors import UserError, suggest, user_error
+from fairbench_cli.experiment.choices import Choice
+from fairbench_cli.experiment.config import Experiment, Technique
+from fairbench_cli.experiment.population import Source
+from fairbench_cli.experiment.seeds import canonical, digest, seed_of
+
+CELL_VERSION = 1  # raise it whenever the same key would give other numbers
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of the job matrix: everything that decides its numbers, and the key made from it."""
+
+    dataset: str
+    attribute: str
+    beta: float
+    technique: Technique
+    classifier: Choice
+    seed: int
+    key: str
+
+    @property
+    def source(self) -> tuple[str, str]:
+        """Return the data set and attribute that the cell draws from."""
+        return self.dataset, self.attribute
+
+    def describe(self) -> dict[str, Any]:
+        """Return the cell's columns in every result file."""
+        return {
+            "dataset": self.dataset,
+            "attribute": self.attribute,
+            "beta": self.beta,
+            "intervention": self.technique.choice.name,
+            "parameters": canonical(dict(self.technique.choice.parameters)),
+            "include_protected": self.technique.include_protected,
+            "classifier": self.classifier.name,
+            "classifier_parameters": canonical(dict(self.classifier.parameters)),
+        }
+
+    def sample_seed(self, repeat: int) -> int:
+        """Seed of the training set: the same for every technique and classifier, so repeats are paired.
+
+        β is no part of it either: across β only the outcome and its descendants change.
+        """
+        return seed_of(self.seed, self.dataset, self.attribute, repeat, "train")
+
+    def test_seed(self, repeat: int) -> int:
+        """Seed of the test rows, where they are drawn from the network."""
+        return seed_of(self.seed, self.dataset, self.attribute, repeat, "test")
+
+    def technique_seed(self, repeat: int) -> int:
+        """Seed of the intervention's own random choices."""
+        choice = self.technique.choice
+        return seed_of(self.sample_seed(repeat), self.beta, choice.name, list(choice.parameters))
+
+    def classifier_seed(self, repeat: int) -> int:
+        """Seed of the classifier's own random choices, in 32 bits; the same for every technique."""
+        choice = self.classifier
+        return seed_of(self.sample_seed(repeat), self.beta, choice.name, list(choice.parameters)) % 2**32
+
+
+def make_cells(experiment: Experiment, sources: list[Source]) -> list[Cell]:
+    """Multiply the axes out, in the order of the config."""
+    return list(_cells(experiment, sources))
+
+
+def _cells(experiment: Experiment, sources: list[Source]) -> Iterator[Cell]:
+    for source in sources:
+        name, attribute = source.choice.card.name, source.roles.attribute
+        for classifier in experiment.classifiers:
+            for technique in experiment.techniques:
+                for beta in experiment.sample.beta:
+                    decisive = {
+                        "cell_version": CELL_VERSION,
+                        "dataset": name,
+                        "source": source.decisive,
+                        "roles": [source.roles.label, attribute],
+                        "size": source.size,
+                        "shift": source.choice.bias.shift,
+                        "beta": float(beta),
+                        "test": experiment.test,
+                        "intervention": [technique.choice.name, dict(technique.choice.parameters)],
+                        "include_protected": technique.include_protected,
+                        "classifier": [classifier.name, dict(classifier.parameters)],
+                        "seed": experiment.seed,
+                    }
+                    yield Cell(
+                        name, attribute, float(beta), technique, classifier, experiment.seed, digest(decisive)
+                    )
+
+
+ONLY_KEYS = ("dataset", "attribute", "beta", "intervention", "include_protected", "classifier")
+
+
+def only(cells: list[Cell], filters: tuple[str, ...]) -> list[Cell]:
+    """Keep the cells that match every filter ``key=value``; a key given twice means either value.
+
+    Raises
+    ------
+    UserError
+        For an unknown key, a filter without "=", or a value that no cell has.
+    """
+    wanted: dict[str, set[str]] = {}
+    for item in (part for text in filters for part in text.split(",")):
+        key, equals, value = item.partition("=")
+        if not equals:
+            raise user_error(f"cannot read the filter {item!r}", "write KEY=VALUE, such as dataset=adult", "--only")
+        if key not in ONLY_KEYS:
+            raise user_error(f'unknown key "{key}"', suggest(key, ONLY_KEYS), "--only")
+        known = {_shown(cell, key) for cell in cells}
+        value = _number(value) if key == "beta" else value
+        if value not in known:
+            raise user_error(f'no cell has {key} "{value}"', suggest(value, known), "--only")
+        wanted.setdefault(key, set()).add(value)
+    kept = [cell for cell in cells if all(_shown(cell, key) in values for key, values in wanted.items())]
+    if not kept:
+        raise UserError(*user_error("no cell matches all filters", "drop one of them", "--only").problems)
+    return kept
+
+
+def _shown(cell: Cell, key: str) -> str:
+    value = cell.describe()[key]
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _number(text: str) -> str:
+    try:
+        return str(float(text))
+    except ValueError:
+        return text

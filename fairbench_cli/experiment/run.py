@@ -1,0 +1,149 @@
+"""A whole run: plan, resume, compute, and leave the folder of results in order."""
+
+import os
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from fairbench_cli.errors import user_error
+from fairbench_cli.experiment.cell import Repeat
+from fairbench_cli.experiment.config import Experiment, read_experiment
+from fairbench_cli.experiment.journal import RETRIED, Journal, Records, read_journals
+from fairbench_cli.experiment.plan import Cell, make_cells, only
+from fairbench_cli.experiment.population import Source, inspect, populate
+from fairbench_cli.experiment.resolve import resolved_yaml
+from fairbench_cli.experiment.study import Study, study_of, write_study
+from fairbench_cli.files import write_json, write_text
+
+Todo = list[tuple[Cell, int]]
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """An experiment that has been checked, and what of it is done already."""
+
+    experiment: Experiment
+    sources: list[Source]
+    study: Study
+    selected: list[Cell]
+    records: Records
+    damaged: int
+    folder: Path
+
+    @property
+    def todo(self) -> Todo:
+        """Return the repeats that still have to run, β by β within a repeat, in a fixed order."""
+        return [
+            (cell, repeat)
+            for repeat in range(self.experiment.repeats)
+            for cell in self.selected
+            if not self.is_done(cell, repeat)
+        ]
+
+    def is_done(self, cell: Cell, repeat: int) -> bool:
+        """Tell whether a repeat has a result; failures are tried again."""
+        record = self.records.get((cell.key, repeat))
+        return record is not None and record.status not in RETRIED
+
+
+def prepare(
+    config: Path,
+    *,
+    folder: Path | None = None,
+    data_dir: Path | None = None,
+    overrides: tuple[str, ...] = (),
+    filters: tuple[str, ...] = (),
+) -> Prepared:
+    """Check everything that can be checked before any work, and read what is done. Writes nothing.
+
+    Raises
+    ------
+    UserError
+        Listing every mistake in config, cards and data.
+    """
+    experiment = read_experiment(config, overrides)
+    sources = inspect(experiment, data_dir)
+    cells = make_cells(experiment, sources)
+    selected = only(cells, filters) if filters else cells
+    target = folder or Path("results") / experiment.name
+    reading = read_journals(target / "journal")
+    study = study_of(experiment, sources, cells)
+    return Prepared(experiment, sources, study, selected, reading.records, reading.damaged, target)
+
+
+def open_folder(folder: Path) -> None:
+    """Make the folder of results, before any work.
+
+    Raises
+    ------
+    UserError
+        When it cannot be written.
+    """
+    probe = folder / f".probe-{os.getpid()}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise user_error(
+            f"cannot write to {folder}: {error.strerror}", "name another folder with -o", "-o"
+        ) from None
+
+
+def compute(prepared: Prepared, jobs: int, listen: Callable[[Repeat], None]) -> None:
+    """Run what is to do, one journal line per finished repeat, and tell `listen` of each.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        After Ctrl-C; every finished repeat is in the journal by then.
+    """
+    from fairbench_cli.experiment.runner import Task, run_tasks
+
+    todo = prepared.todo
+    wanted = {cell.source for cell, _ in todo}
+    networks = prepared.folder / "networks"
+    populations = {
+        (source.choice.card.name, source.roles.attribute): populate(source, prepared.experiment, networks)
+        for source in prepared.sources
+        if (source.choice.card.name, source.roles.attribute) in wanted
+    }
+    tasks = [Task(cell, repeat, populations[cell.source]) for cell, repeat in todo]
+    with Journal(prepared.folder / "journal") as journal:
+        for outcome in run_tasks(tasks, jobs):
+            journal.append(outcome)
+            prepared.records[outcome.key, outcome.repeat] = outcome
+            listen(outcome)
+
+
+def write_head(prepared: Prepared) -> None:
+    """Write the resolved config and the plan."""
+    write_text(prepared.folder / "config.yaml", resolved_yaml(prepared.experiment))
+    write_study(prepared.folder, prepared.study)
+
+
+def write_manifest(
+    prepared: Prepared, *, provenance: dict[str, Any], jobs: int, computed: int, start: float
+) -> None:
+    """Write where these results come from; `start` is the monotonic clock at the start."""
+    write_json(
+        prepared.folder / "manifest.json",
+        {
+            **provenance,
+            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+            "wall_seconds": round(time.monotonic() - start, 2),
+            "cpu_seconds": round(cpu_seconds(prepared.records.values()), 2),
+            "jobs": jobs,
+            "repeats_computed": computed,
+            "data": {source.choice.card.name: source.facts["sha256"] for source in prepared.sources},
+            "sources": prepared.study.sources,
+        },
+    )
+
+
+def cpu_seconds(records: Iterable[Repeat]) -> float:
+    """Add up the CPU time that the repeats took."""
+    return sum(record.seconds for record in records)

@@ -1,0 +1,1 @@
+"""Interventions: techniques that make a classifier discriminate less, all in one shape."""

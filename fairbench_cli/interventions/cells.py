@@ -1,0 +1,64 @@
+"""The four cells of a sample, by group and label: their sizes, and those that would remove discrimination."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairbench_cli.data.table import Floats, Rows, Sample
+from fairbench_cli.interventions.fitted import Infeasible
+from fairbench_cli.measures.absolute import discrimination
+from fairbench_cli.measures.counts import count, divide
+
+GROUPS = ("deprived", "favoured")
+
+# In the order in which every technique goes through them, so that a seed reproduces.
+CELLS = ((0, 0), (0, 1), (1, 0), (1, 1))
+
+# The names of Kamiran & Calders (2012).
+NAMES = {
+    (0, 0): "DN (deprived, unfavourable label)",
+    (0, 1): "DP (deprived, favourable label)",
+    (1, 0): "FN (favoured, unfavourable label)",
+    (1, 1): "FP (favoured, favourable label)",
+}
+
+
+def rows_of(sample: Sample, cell: tuple[int, int]) -> Rows:
+    """Row indices of a cell, ascending."""
+    s, y = cell
+    return np.flatnonzero((sample.s == s) & (sample.y == y))
+
+
+def sizes(sample: Sample) -> NDArray[np.int64]:
+    """Rows in each cell, shape (2, 2), by group and label."""
+    return np.bincount(sample.s.astype(np.intp) * 2 + sample.y, minlength=4).reshape(2, 2)
+
+
+def weight_sums(sample: Sample) -> Floats:
+    """Weight of each cell's rows, shape (2, 2), by group and label."""
+    return count(sample.s, sample.y, sample.y, GROUPS, sample.weights).labelled
+
+
+def expected(cells: Floats) -> Floats:
+    """n_s n_y / n, what each cell would hold were the label independent of the group, shape (2, 2)."""
+    return divide(cells.sum(1, keepdims=True) * cells.sum(0, keepdims=True), cells.sum())
+
+
+def targets(n: NDArray[np.int64]) -> NDArray[np.int64]:
+    """n_s n_y / n rounded to the nearest integer (halves up), shape (2, 2).
+
+    >>> targets(np.array([[13026, 1669], [20988, 9539]])).tolist()
+    [[11053, 3642], [22961, 7566]]
+    """
+    total = max(int(n.sum()), 1)
+    return np.asarray((2 * n.sum(1, keepdims=True) * n.sum(0, keepdims=True) + total) // (2 * total))
+
+
+def label_discrimination(sample: Sample) -> float:
+    """P(y=+|ḡ) − P(y=+|g) by weight; NaN when a group has none."""
+    return float(discrimination(count(sample.s, sample.y, sample.y, GROUPS, sample.weights)))
+
+
+def require_no_weights(sample: Sample) -> None:
+    """Raise `Infeasible` if rows are weighted: a technique that moves whole rows cannot honour that."""
+    if sample.weights is not None:
+        raise Infeasible("the training rows have weights, and this technique moves whole rows")

@@ -1,0 +1,31 @@
+"""Rank rows by how likely their outcome is to be favourable, as judged without the protected attribute."""
+
+from typing import Literal
+
+import numpy as np
+
+from fairbench_cli.classifiers.builders import LogisticRegression, NaiveBayes
+from fairbench_cli.classifiers.fit import Classifier
+from fairbench_cli.data.table import Floats, Rows, Sample
+
+Ranker = Literal["naive-bayes", "logistic"]
+
+
+def scores(train: Sample, ranker: Ranker) -> Floats:
+    """P(y=+|x) of each training row, shape (rows,), by a ranker fitted to those same rows.
+
+    The naive Bayes ranker is the one of Kamiran & Calders (2012); Žliobaitė (2015) takes the logistic one.
+    """
+    spec = NaiveBayes() if ranker == "naive-bayes" else LogisticRegression()
+    return Classifier(spec, include_protected=False, seed=0).fit(train).predict_proba(train)
+
+
+def ranked(rows: Rows, score: Floats, tiebreak: Rows, *, highest_first: bool) -> Rows:
+    """Order `rows` by their score; equal scores by `tiebreak`, a permutation of all rows.
+
+    >>> score, tiebreak = np.array([0.2, 0.9, 0.9, 0.5]), np.array([0, 3, 1, 2])
+    >>> ranked(np.arange(4), score, tiebreak, highest_first=True).tolist()
+    [2, 1, 3, 0]
+    """
+    key = -score[rows] if highest_first else score[rows]
+    return rows[np.lexsort((tiebreak[rows], key))]

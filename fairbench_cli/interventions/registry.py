@@ -1,0 +1,13 @@
+"""The interventions by name. A new one is a file and an entry here."""
+
+from fairbench_cli.classifiers.registry import Entry
+
+_HERE = "fairbench_cli.interventions"
+
+INTERVENTIONS: dict[str, Entry] = {
+    "none": Entry(f"{_HERE}.none:NoIntervention"),
+    "massaging": Entry(f"{_HERE}.massaging:Massaging"),
+    "reweighing": Entry(f"{_HERE}.reweighing:Reweighing"),
+    "uniform-sampling": Entry(f"{_HERE}.uniform_sampling:UniformSampling"),
+    "preferential-sampling": Entry(f"{_HERE}.preferential_sampling:PreferentialSampling"),
+}

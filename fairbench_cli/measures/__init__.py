@@ -1,0 +1,1 @@
+"""Measures of discrimination, error and accuracy: pure functions of weighted counts."""

@@ -1,0 +1,153 @@
+"""Weighted counts of (group, label, prediction): all that an absolute or error-rate measure needs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """Weighted counts of rows by group, label and prediction.
+
+    Parameters
+    ----------
+    groups : tuple of str
+        Names of the groups. In a benchmark run group 0 is the deprived one, group 1 the favoured one.
+    n : float64 array, shape (..., groups, 2, 2)
+        ``n[..., k, y, p]`` is the weight of group k's rows with label y and prediction p (1 = favourable).
+        Leading axes are cells or repeats; every measure keeps them.
+
+    Raises
+    ------
+    ValueError
+        When the shape of `n` does not fit.
+    """
+
+    groups: tuple[str, ...]
+    n: Floats
+
+    def __post_init__(self) -> None:
+        if self.n.shape[-3:] != (len(self.groups), 2, 2):
+            raise ValueError(f"counts of {len(self.groups)} groups cannot have shape {self.n.shape}")
+
+    def __add__(self, other: "Counts") -> "Counts":
+        """Add counts of the same groups: the counts of the rows of both."""
+        if self.groups != other.groups:
+            raise ValueError(f"counts of {self.groups} and of {other.groups} cannot be added")
+        return Counts(self.groups, self.n + other.n)
+
+    @property
+    def total(self) -> Floats:
+        """Weight of all rows, shape (...)."""
+        return np.asarray(self.n.sum((-3, -2, -1)))
+
+    @property
+    def overall(self) -> Floats:
+        """Counts by label and prediction over all groups, shape (..., 2, 2)."""
+        return np.asarray(self.n.sum(-3))
+
+    @property
+    def group_total(self) -> Floats:
+        """Weight of each group, shape (..., groups)."""
+        return np.asarray(self.n.sum((-2, -1)))
+
+    @property
+    def labelled(self) -> Floats:
+        """Weight of each group's rows by label, shape (..., groups, 2)."""
+        return np.asarray(self.n.sum(-1))
+
+    @property
+    def predicted(self) -> Floats:
+        """Weight of each group's rows by prediction, shape (..., groups, 2)."""
+        return np.asarray(self.n.sum(-2))
+
+    def only(self, *groups: str) -> "Counts":
+        """Return the counts of the named groups, in the order given; `ValueError` for an unknown name."""
+        return Counts(groups, self.n[..., [self.groups.index(group) for group in groups], :, :])
+
+    def of_labels(self) -> "Counts":
+        """Return the counts of a perfect prediction, so that a measure speaks of the labels themselves."""
+        perfect = np.zeros_like(self.n)
+        perfect[..., 0, 0] = self.labelled[..., 0]
+        perfect[..., 1, 1] = self.labelled[..., 1]
+        return Counts(self.groups, perfect)
+
+
+def count(
+    s: ArrayLike,
+    y: ArrayLike,
+    predicted: ArrayLike,
+    groups: Sequence[str],
+    weights: ArrayLike | None = None,
+) -> Counts:
+    """Count rows by group, label and prediction.
+
+    Parameters
+    ----------
+    s : array of int, shape (rows,)
+        Index of each row's group in `groups`.
+    y, predicted : array of int, shape (rows,)
+        Label and prediction, 1 for the favourable outcome, else 0.
+    groups : sequence of str
+        Names of the groups.
+    weights : array of float, shape (rows,), optional
+        Row weights; one each if left out.
+
+    Returns
+    -------
+    Counts
+        Its ``n`` has shape (groups, 2, 2).
+
+    Raises
+    ------
+    ValueError
+        When the lengths differ, or a group, label or prediction is out of range.
+
+    Examples
+    --------
+    >>> count([0, 0, 1], [0, 1, 1], [1, 1, 0], ("women", "men")).n.tolist()
+    [[[0.0, 1.0], [0.0, 1.0]], [[0.0, 0.0], [1.0, 0.0]]]
+    """
+    parts = [np.asarray(part) for part in (s, y, predicted)]
+    if len({part.shape for part in parts}) > 1 or parts[0].ndim != 1:
+        raise ValueError("groups, labels and predictions must be three vectors of one length")
+    sizes = (len(groups), 2, 2)
+    if parts[0].size == 0:
+        return Counts(tuple(groups), np.zeros(sizes))
+    cells = np.ravel_multi_index(tuple(part.astype(np.intp) for part in parts), sizes)
+    n = np.bincount(cells, None if weights is None else np.asarray(weights), minlength=4 * len(groups))
+    return Counts(tuple(groups), n.astype(np.float64).reshape(sizes))
+
+
+def stack(counts: Sequence[Counts]) -> Counts:
+    """Put counts of the same groups behind one another on a new first axis.
+
+    Raises
+    ------
+    ValueError
+        When there are none, or their groups differ.
+    """
+    if len({part.groups for part in counts}) != 1:
+        raise ValueError("only counts of the same groups can be stacked")
+    return Counts(counts[0].groups, np.stack([part.n for part in counts]))
+
+
+def divide(above: ArrayLike, below: ArrayLike) -> Floats:
+    """Divide; 0/0 is NaN and x/0 is infinite, without a warning.
+
+    >>> divide([1, 0, 1], [2, 0, 0]).tolist()
+    [0.5, nan, inf]
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.true_divide(above, below), dtype=np.float64)
+
+
+def deprived_and_favoured(counts: Counts, rates: Floats) -> tuple[Floats, Floats]:
+    """Take rates by group, shape (..., 2), apart; `ValueError` unless there are two groups."""
+    if len(counts.groups) != 2:
+        raise ValueError(f"needs two groups, the deprived one first; got {counts.groups}")
+    return rates[..., 0], rates[..., 1]

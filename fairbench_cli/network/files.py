@@ -1,0 +1,188 @@
+"""Networks as JSON that a person can read and diff; floats survive the round trip bit for bit."""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal, NoReturn
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError
+
+from fairbench_cli.data.table import Column, Floats
+from fairbench_cli.errors import UserError, user_error
+from fairbench_cli.network.graph import named_arcs
+from fairbench_cli.network.model import BayesNet
+
+FORMAT = "fairbench-network/1"
+
+
+@dataclass(frozen=True)
+class Meta:
+    """Where a network comes from.
+
+    Parameters
+    ----------
+    learner, score_name : str
+        How the structure was learned.
+    score, bic : float
+        The learned structure's score under `score_name`, and its BIC.
+    source : dict
+        The data (name, sha256, rows) and settings; anything that JSON can hold.
+    """
+
+    learner: str
+    score_name: str
+    score: float
+    bic: float
+    source: Mapping[str, Any] = field(default_factory=dict)
+
+
+def save(net: BayesNet, path: str | Path, meta: Meta) -> None:
+    """Write the network; the file appears whole or not at all, and equal input gives equal bytes.
+
+    Raises
+    ------
+    UserError
+        The file cannot be written.
+    """
+    path = Path(path)
+    scratch = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        scratch.write_text(to_json(net, meta), encoding="utf-8", newline="\n")
+        os.replace(scratch, path)
+    except OSError as error:
+        scratch.unlink(missing_ok=True)
+        raise user_error(
+            f"cannot write {path}: {error.strerror}", "check the folder and its permissions"
+        ) from None
+
+
+def load(path: str | Path) -> tuple[BayesNet, Meta]:
+    """Read a network that `save` wrote.
+
+    Raises
+    ------
+    UserError
+        No such file, not JSON, not a network file, or one that contradicts itself (a row that does not sum
+        to 1, a table of the wrong shape, arcs that are not those of the tables).
+    """
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise user_error(f"no such file: {path}", "check the path") from None
+    except OSError as error:
+        raise user_error(
+            f"cannot read {path}: {error.strerror}", "check the path and its permissions"
+        ) from None
+    except UnicodeDecodeError:
+        _refuse(path, "the file is not text")
+    return from_json(text, path)
+
+
+def to_json(net: BayesNet, meta: Meta) -> str:
+    """Write the network as JSON text; innermost lists (a CPT row, an arc, levels) take one line each."""
+    content = {
+        "format": FORMAT,
+        **asdict(meta),
+        "columns": [{"name": column.name, "levels": list(column.levels)} for column in net.columns],
+        "arcs": [list(arc) for arc in net.arcs],
+        "cpts": {
+            name: {"parents": list(net.parents_of(name)), "rows": cpt.tolist()}
+            for name, cpt in zip(net.names, net.cpts, strict=True)
+        },
+    }
+    return _pretty(content, "") + "\n"
+
+
+def from_json(text: str, path: str | Path = "") -> tuple[BayesNet, Meta]:
+    """Read a network from JSON text; `path` is named in errors, which are those of `load`."""
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        where = f"{path}:{error.lineno}" if isinstance(error, json.JSONDecodeError) else path
+        _refuse(where, "the file is not JSON")
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        _refuse(path, f'this is no network file: it has no "format": "{FORMAT}"')
+    try:
+        file = _File.model_validate(content)
+        return _network(file), Meta(file.learner, file.score_name, file.score, file.bic, file.source)
+    except ValidationError as error:
+        first = error.errors()[0]
+        _refuse(path, f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
+    except ValueError as error:
+        _refuse(path, str(error))
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+
+class _FileColumn(_Strict):
+    name: str
+    levels: list[str]
+
+
+class _FileCpt(_Strict):
+    parents: list[str]
+    rows: list[Any]
+
+
+class _File(_Strict):
+    format: Literal["fairbench-network/1"]
+    learner: str
+    score_name: str
+    score: FiniteFloat
+    bic: FiniteFloat
+    source: dict[str, Any]
+    columns: list[_FileColumn]
+    arcs: list[list[str]]
+    cpts: dict[str, _FileCpt]
+
+
+def _network(file: _File) -> BayesNet:
+    columns = tuple(Column(column.name, tuple(column.levels)) for column in file.columns)
+    names = [column.name for column in columns]
+    if set(names) != set(file.cpts):
+        raise ValueError("the columns of `columns` and of `cpts` differ")
+    for name in names:
+        for parent in file.cpts[name].parents:
+            if parent not in names:
+                raise ValueError(f'"{name}" has the parent "{parent}", which is not a column')
+    parents = tuple(tuple(names.index(parent) for parent in file.cpts[name].parents) for name in names)
+    if sorted(map(list, named_arcs(names, parents))) != sorted(file.arcs):
+        raise ValueError("`arcs` and the parents in `cpts` differ")
+    return BayesNet(columns, parents, tuple(_array(name, file.cpts[name].rows) for name in names))
+
+
+def _array(name: str, rows: list[Any]) -> Floats:
+    try:
+        table = np.array(rows)
+    except ValueError:
+        raise ValueError(f'the rows of "{name}" have different lengths') from None
+    if table.dtype.kind not in "if":
+        raise ValueError(f'the table of "{name}" has something that is not a number')
+    return table.astype(np.float64)
+
+
+def _pretty(value: Any, indent: str) -> str:
+    inner = indent + "  "
+    if isinstance(value, Mapping) and value:
+        items = [
+            f"{inner}{json.dumps(key, ensure_ascii=False)}: {_pretty(item, inner)}"
+            for key, item in value.items()
+        ]
+        return "{\n" + ",\n".join(items) + f"\n{indent}}}"
+    if isinstance(value, (list, tuple)) and any(isinstance(item, (list, tuple, Mapping)) for item in value):
+        lines = ",\n".join(inner + _pretty(item, inner) for item in value)
+        return f"[\n{lines}\n{indent}]"
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def _refuse(where: str | Path, what: str) -> NoReturn:
+    error: UserError = user_error(
+        what, "give a file written by fairbench, or learn the network again", str(where)
+    )
+    raise error from None

@@ -1,0 +1,108 @@
+"""Maximum-likelihood tables through pomegranate; the only module that loads it, and torch with it."""
+
+from collections.abc import Iterator, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from fairbench_cli.data.table import Floats, Table
+from fairbench_cli.network.counts import parent_keys, wide_columns
+from fairbench_cli.network.model import BayesNet, cpt_shape
+
+BATCH = 2**20
+"""Rows summarised at a time: pomegranate counts root columns in single precision, exact up to 2**24."""
+
+
+def fit(table: Table, parents: Sequence[Sequence[int]]) -> BayesNet:
+    """Fit the CPTs of a given structure by maximum likelihood.
+
+    Parameters
+    ----------
+    table : Table
+        At least one row. The CPTs have the declared levels, whether they occur or not.
+    parents : sequence, one sequence of column indices per column
+        Their order is the order of the axes of the CPTs.
+
+    Returns
+    -------
+    BayesNet
+        P(level | configuration) = rows with both / rows with the configuration, in double precision; uniform
+        for a configuration that never occurs.
+
+    Raises
+    ------
+    ValueError
+        No rows, or parents that are no acyclic structure over the columns.
+    """
+    if len(table) == 0:
+        raise ValueError("the table has no rows to fit to")
+    structure = tuple(tuple(own) for own in parents)
+    uniform = tuple(
+        np.full(shape, 1 / shape[-1])
+        for shape in (cpt_shape(table.columns, own, j) for j, own in enumerate(structure))
+    )
+    model = to_pomegranate(BayesNet(table.columns, structure, uniform))
+    for j, distribution in enumerate(model.distributions):
+        _summarize(distribution, table, (*structure[j], j))
+    model.from_summaries()
+    return BayesNet(table.columns, structure, tuple(_probabilities(d) for d in model.distributions))
+
+
+def to_pomegranate(net: BayesNet) -> Any:
+    """Return the network as pomegranate's `BayesianNetwork`, with double-precision tables.
+
+    pomegranate reads the axes of a table in the order in which the edges into its node are listed, so edges
+    are listed child by child in the order of the parents.
+    """
+    from pomegranate.bayesian_network import BayesianNetwork
+    from pomegranate.distributions import Categorical, ConditionalCategorical
+
+    nodes = []
+    for own, cpt in zip(net.parents, net.cpts, strict=True):
+        probabilities = np.minimum(cpt, 1.0)  # pomegranate refuses 1 + 2e-16
+        nodes.append(ConditionalCategorical([probabilities]) if own else Categorical(probabilities[None, :]))
+    edges = [(nodes[i], nodes[j]) for j, own in enumerate(net.parents) for i in own]
+    return BayesianNetwork(nodes, edges)
+
+
+def unseen(table: Table, parents: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """Count for each column the parent configurations that no row has (their CPT rows are uniform).
+
+    >>> from fairbench_cli.data.table import Column
+    >>> pair = Table((Column("a", ("x", "y")), Column("b", ("u", "v"))), np.zeros((3, 2), dtype=np.int16))
+    >>> unseen(pair, [(), (0,)])
+    (0, 1)
+    """
+    columns, levels = wide_columns(table), table.level_counts
+    missing = []
+    for own in parents:
+        keys, _ = parent_keys(columns, levels, own)
+        missing.append(prod(levels[i] for i in own) - len(np.unique(keys)))
+    return tuple(missing)
+
+
+def _summarize(distribution: Any, table: Table, family: tuple[int, ...]) -> None:
+    """Hand the rows of a family to its distribution.
+
+    Node by node, because `BayesianNetwork.summarize` forces single-precision weights on double-precision
+    tables, which torch refuses. A root keeps its sums in single precision whatever its table has, so it is
+    widened first.
+    """
+    if len(family) == 1:
+        distribution.double()
+    for batch in _batches(table, family):
+        distribution.summarize(batch if len(family) == 1 else batch.unsqueeze(-1))
+
+
+def _batches(table: Table, family: tuple[int, ...]) -> Iterator[Any]:
+    import torch
+
+    for start in range(0, len(table), BATCH):
+        yield torch.from_numpy(table.codes[start : start + BATCH, list(family)].astype(np.int64, order="C"))
+
+
+def _probabilities(distribution: Any) -> Floats:
+    # A root's probs are one tensor of shape (1, r); a conditional node's a list of one tensor.
+    table: Floats = distribution.probs[0].detach().numpy()
+    return table

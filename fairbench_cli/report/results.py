@@ -1,0 +1,83 @@
+"""The tidy files: groups.csv (counts), results.csv (measures), summary.csv (means and intervals)."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from fairbench_cli.experiment.cell import GROUPS
+from fairbench_cli.experiment.journal import Records
+from fairbench_cli.experiment.study import Study
+from fairbench_cli.measures.counts import Counts
+from fairbench_cli.measures.registry import measure
+
+CELL_COLUMNS = [
+    "dataset",
+    "attribute",
+    "beta",
+    "intervention",
+    "parameters",
+    "include_protected",
+    "classifier",
+    "classifier_parameters",
+]
+COUNT_COLUMNS = ["tn", "fp", "fn", "tp"]  # label and prediction: --, -+, +-, ++
+
+
+def groups_frame(study: Study, records: Records) -> pd.DataFrame:
+    """Return the counts: one row per cell, repeat and group; empty counts where there is no result.
+
+    ``tp fp fn tn`` take the favourable outcome as positive.
+    """
+    rows: list[dict[str, Any]] = []
+    for cell in study.cells:
+        for repeat in range(study.repeats):
+            record = records.get((cell["key"], repeat))
+            if record is None:
+                continue
+            shared = {name: cell[name] for name in CELL_COLUMNS} | {
+                "repeat": repeat,
+                "status": record.status,
+                "reason": record.reason,
+            }
+            for g, group in enumerate(GROUPS):
+                counts = [np.nan] * 4 if record.counts is None else record.counts.n[g].ravel().tolist()
+                rows.append(shared | {"group": group} | dict(zip(COUNT_COLUMNS, counts, strict=True)))
+    columns = [*CELL_COLUMNS, "repeat", "status", "reason", "group", *COUNT_COLUMNS]
+    frame = pd.DataFrame(rows, columns=columns)
+    whole = (frame[COUNT_COLUMNS].dropna() % 1 == 0).all(axis=None)
+    return frame.astype(dict.fromkeys(COUNT_COLUMNS, "Int64")) if whole else frame
+
+
+def results_frame(groups: pd.DataFrame, metrics: tuple[str, ...]) -> pd.DataFrame:
+    """Return every measure of every repeat: one row per cell, repeat and metric."""
+    head = groups.iloc[:: len(GROUPS)].drop(columns=["group", "reason", *COUNT_COLUMNS])
+    shape = (len(head), len(GROUPS), 2, 2)
+    counts = Counts(GROUPS, groups[COUNT_COLUMNS].to_numpy(dtype=float, na_value=np.nan).reshape(shape))
+    done = ~np.isnan(counts.n).any(axis=(1, 2, 3))
+    found = np.full((len(head), len(metrics)), np.nan)
+    known = Counts(GROUPS, counts.n[done])
+    for j, name in enumerate(metrics):
+        found[done, j] = measure(name, known)
+    tidy = head.loc[head.index.repeat(len(metrics))].reset_index(drop=True)
+    return tidy.assign(metric=np.tile(np.array(metrics, dtype=object), len(head)), value=found.ravel())
+
+
+def summary_frame(results: pd.DataFrame, repeats: int) -> pd.DataFrame:
+    """Return mean, sd and 95 % t-interval over the repeats of every cell and metric.
+
+    ``n_ok`` counts the repeats that gave a value, ``n`` those that were asked for. The sd needs two values
+    and so does the interval; both are empty with fewer.
+    """
+    grouped = results.groupby([*CELL_COLUMNS, "metric"], sort=False, dropna=False)["value"]
+    summary = grouped.agg(mean="mean", sd="std", n_ok="count").reset_index()
+    n = summary["n_ok"].to_numpy(dtype=float)
+    enough = n >= 2
+    quantile = np.full(len(n), np.nan)
+    quantile[enough] = stats.t.ppf(0.975, n[enough] - 1)
+    half = quantile * summary["sd"].to_numpy(dtype=float) / np.sqrt(np.maximum(n, 1))
+    summary["low"] = summary["mean"] - half
+    summary["high"] = summary["mean"] + half
+    summary["n"] = repeats
+    return summary[[*CELL_COLUMNS, "metric", "mean", "sd", "low", "high", "n_ok", "n"]]

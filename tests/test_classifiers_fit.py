@@ -1,0 +1,247 @@
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import TypeAdapter, ValidationError
+from scipy.special import expit
+
+from fairbench_cli.classifiers.builders import LogisticRegression, NaiveBayes, RandomForest, Tree
+from fairbench_cli.classifiers.encode import one_hot, ordinal
+from fairbench_cli.classifiers.fit import Classifier
+from fairbench_cli.classifiers.registry import CLASSIFIERS
+from fairbench_cli.data.table import Column, Sample, Table
+
+SPECS = {
+    "tree": Tree(min_leaf=2),
+    "logistic-regression": LogisticRegression(),
+    "naive-bayes": NaiveBayes(),
+    "random-forest": RandomForest(trees=5),
+}
+every_spec = pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
+
+
+def sample(n=200, seed=0, weights=None):
+    """Sex, which nearly decides the outcome; a job related to it; a random colour with an unseen level."""
+    rng = np.random.default_rng(seed)
+    s = rng.integers(0, 2, n)
+    job = np.where(rng.random(n) < 0.6, s, 2)
+    y = np.where(rng.random(n) < 0.9, s, 1 - s)
+    columns = (
+        Column("job", ("a", "b", "c")),
+        Column("sex", ("f", "m")),
+        Column("colour", ("red", "green", "blue", "unseen")),
+    )
+    codes = np.asfortranarray(np.stack([job, s, rng.integers(0, 3, n)], axis=1).astype(np.int16))
+    return Sample(Table(columns, codes), "sex", y.astype(np.int8), s.astype(np.int8), weights)
+
+
+def test_registry_and_specs_are_the_same():
+    assert CLASSIFIERS.keys() == SPECS.keys()
+    for name, spec in SPECS.items():
+        assert CLASSIFIERS[name].load() is type(spec)
+        assert CLASSIFIERS[name].summary.endswith(".")
+
+
+def test_one_hot_has_every_declared_level():
+    features = sample().features
+    dense = one_hot(features.codes, features.level_counts).toarray()
+    assert dense.shape == (200, 9)
+    assert (dense.sum(1) == 3).all()
+    assert (dense[:, -1] == 0).all()
+    assert (dense[:, :3].argmax(1) == features["job"]).all()
+
+
+def test_ordinal_is_the_codes():
+    features = sample().features
+    assert (ordinal(features.codes) == features.codes).all()
+
+
+@every_spec
+def test_predicts_better_with_the_protected_attribute(spec):
+    train, test = sample(seed=1), sample(seed=2)
+    with_s = Classifier(spec, include_protected=True, seed=0).fit(train)
+    without = Classifier(spec, include_protected=False, seed=0).fit(train)
+    assert [column.name for column in with_s.columns] == ["job", "sex", "colour"]
+    assert [column.name for column in without.columns] == ["job", "colour"]
+    right_with, right_without = ((model.predict(test) == test.y).mean() for model in (with_s, without))
+    assert right_with > 0.85 > right_without > 0.6
+
+
+@every_spec
+def test_without_the_protected_attribute_it_changes_nothing(spec):
+    train = sample()
+    other = replace(train, features=Table(train.features.columns, train.features.codes * [1, 0, 1]))
+    classifier = Classifier(spec, include_protected=False, seed=0)
+    model = classifier.fit(train)
+    assert (model.predict_proba(train) == classifier.fit(other).predict_proba(train)).all()
+    assert (model.predict_proba(train) == model.predict_proba(other)).all()
+
+
+@every_spec
+def test_output(spec):
+    train = sample()
+    model = Classifier(spec, include_protected=True, seed=0).fit(train)
+    labels, scores = model.predict(train), model.predict_proba(train)
+    assert labels.dtype == np.int8
+    assert labels.shape == scores.shape == (200,)
+    assert set(labels) == {0, 1}
+    assert scores.dtype == np.float64
+    clear = np.abs(scores - 0.5) > 1e-9
+    assert (labels[clear] == (scores > 0.5)[clear]).all()
+
+
+@every_spec
+def test_the_seed_decides(spec):
+    train = sample()
+    models = [Classifier(spec, include_protected=True, seed=3).fit(train) for _ in range(2)]
+    assert (models[0].predict_proba(train) == models[1].predict_proba(train)).all()
+
+
+@every_spec
+def test_columns_are_found_by_name(spec):
+    train = sample()
+    table = train.features
+    order = [2, 0, 1]
+    moved = replace(
+        train,
+        features=Table(tuple(table.columns[j] for j in order), np.asfortranarray(table.codes[:, order])),
+    )
+    model = Classifier(spec, include_protected=True, seed=0).fit(train)
+    assert (model.predict(train) == model.predict(moved)).all()
+
+
+@every_spec
+def test_other_columns_at_prediction_are_an_error(spec):
+    train = sample()
+    model = Classifier(spec, include_protected=False, seed=0).fit(train)
+    with pytest.raises(KeyError, match="job"):
+        model.predict(replace(train, features=train.features.without("job")))
+    job, *others = train.features.columns
+    relevelled = Table((replace(job, levels=("a", "c", "b")), *others), train.features.codes)
+    with pytest.raises(ValueError, match="other levels"):
+        model.predict_proba(replace(train, features=relevelled))
+
+
+@pytest.mark.parametrize("name", ["tree", "logistic-regression", "naive-bayes"])
+def test_weight_is_repetition(name):
+    rng = np.random.default_rng(5)
+    weights = rng.integers(0, 4, 200)
+    weighted = sample(weights=weights.astype(np.float64))
+    repeated = sample().take(np.repeat(np.arange(200), weights))
+    # Leaves of a tree count rows, so a limit on them would tell the two apart.
+    classifier = Classifier(
+        Tree(min_leaf=1) if name == "tree" else SPECS[name], include_protected=True, seed=0
+    )
+    ours, theirs = classifier.fit(weighted), classifier.fit(repeated)
+    np.testing.assert_allclose(ours.predict_proba(repeated), theirs.predict_proba(repeated), atol=1e-6)
+
+
+@every_spec
+@pytest.mark.parametrize("outcome", [0, 1])
+def test_one_outcome_is_predicted_always(spec, outcome):
+    train = sample()
+    train = replace(train, y=np.full(200, outcome, dtype=np.int8))
+    model = Classifier(spec, include_protected=False, seed=0).fit(train)
+    assert (model.predict(train) == outcome).all()
+    assert (model.predict_proba(train) == outcome).all()
+
+
+@every_spec
+def test_one_outcome_by_weight_is_predicted_always(spec):
+    train = sample()
+    train = replace(train, weights=train.y.astype(np.float64))
+    model = Classifier(spec, include_protected=False, seed=0).fit(train)
+    assert (model.predict(train) == 1).all()
+
+
+@every_spec
+def test_no_features_give_the_majority(spec):
+    train = sample()
+    alone = replace(train, features=train.features.without("job", "colour"))
+    model = Classifier(spec, include_protected=False, seed=0).fit(alone)
+    assert (model.predict(alone) == (train.y.mean() > 0.5)).all()
+    assert (model.predict_proba(alone) == train.y.mean()).all()
+
+
+@every_spec
+def test_nothing_to_train_on(spec):
+    classifier = Classifier(spec, include_protected=False, seed=0)
+    with pytest.raises(ValueError, match="nothing to train on"):
+        classifier.fit(sample().take(np.arange(0)))
+    with pytest.raises(ValueError, match="nothing to train on"):
+        classifier.fit(sample(weights=np.zeros(200)))
+
+
+@every_spec
+@settings(max_examples=15, deadline=None)
+@given(n=st.integers(1, 40), seed=st.integers(0, 10_000), protected=st.booleans())
+def test_small_samples_neither_fail_nor_warn(spec, n, seed, protected):
+    train = sample(n, seed)
+    scores = Classifier(spec, protected, seed=0).fit(train).predict_proba(sample(50))
+    assert ((scores >= 0) & (scores <= 1)).all()
+
+
+def test_naive_bayes_is_laplace_by_hand():
+    train = sample()
+    model = Classifier(NaiveBayes(), include_protected=False, seed=0).fit(train)
+    odds = np.full(200, train.y.sum() / (1 - train.y).sum())
+    for name in ("job", "colour"):
+        codes, levels = train.features[name], len(train.features.columns[train.features.index(name)].levels)
+        seen = np.array([np.bincount(codes[train.y == outcome], minlength=levels) + 1 for outcome in (0, 1)])
+        share = seen / seen.sum(1, keepdims=True)
+        odds *= share[1, codes] / share[0, codes]
+    np.testing.assert_allclose(model.predict_proba(train), odds / (1 + odds))
+
+
+def test_logistic_regression_is_at_its_optimum():
+    train = sample(weights=np.random.default_rng(0).random(200))
+    model = Classifier(LogisticRegression(C=2.0), include_protected=True, seed=0).fit(train)
+    x = one_hot(train.features.codes, train.features.level_counts)
+    w, b = model.estimator.coef_[0], model.estimator.intercept_[0]
+    wrong = train.weights * (expit(x @ w + b) - train.y)
+    np.testing.assert_allclose(2.0 * (x.T @ wrong) + w, 0, atol=1e-4)
+    assert wrong.sum() == pytest.approx(0, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("name", "bad"),
+    [
+        ("tree", {"min_leaf": 0}),
+        ("tree", {"max_depth": 0}),
+        ("tree", {"pruning": -1}),
+        ("random-forest", {"trees": 0}),
+        ("random-forest", {"min_leaf": 1.5}),
+        ("logistic-regression", {"C": 0}),
+        ("naive-bayes", {"laplace": 0}),
+    ],
+)
+def test_bad_parameters_are_refused(name, bad):
+    adapter = TypeAdapter(CLASSIFIERS[name].load())
+    assert adapter.validate_python({}) == CLASSIFIERS[name].load()()
+    with pytest.raises(ValidationError):
+        adapter.validate_python(bad)
+
+
+def test_tree_parameters_are_used():
+    train = sample()
+    for spec in (Tree(min_leaf=100), Tree(max_depth=1), Tree(pruning=0.01)):
+        small = Classifier(spec, include_protected=True, seed=0).fit(train).estimator
+        full = Classifier(Tree(min_leaf=1), include_protected=True, seed=0).fit(train).estimator
+        assert small.get_n_leaves() < full.get_n_leaves()
+
+
+def test_listing_loads_no_learner():
+    code = (
+        "import sys\n"
+        "from fairbench_cli.classifiers.registry import CLASSIFIERS\n"
+        "from fairbench_cli.interventions.registry import INTERVENTIONS\n"
+        "from fairbench_cli.measures.registry import MEASURES, measure\n"
+        "[entry.summary for entry in (*CLASSIFIERS.values(), *INTERVENTIONS.values())]\n"
+        "print([name for name in ('sklearn', 'torch', 'pomegranate') if name in sys.modules])\n"
+    )
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == "[]"

@@ -1,0 +1,96 @@
+"""Maximum likelihood through pomegranate, and its likelihood against ours."""
+
+import numpy as np
+import pytest
+
+from fairbench_cli.data.table import Column, Table
+from fairbench_cli.network import fit as fit_module
+from fairbench_cli.network.fit import fit, to_pomegranate, unseen
+
+PARENTS = ((), (0,), (1, 0), ())
+
+
+def table(rows: int = 500, seed: int = 0) -> Table:
+    rng = np.random.default_rng(seed)
+    columns = tuple(
+        Column(name, tuple(map(str, range(r)))) for name, r in zip("abcd", (3, 2, 4, 5), strict=True)
+    )
+    # The last level of every column never occurs, and b follows a.
+    a = rng.integers(0, 2, rows)
+    codes = np.stack([a, a * 0, rng.integers(0, 3, rows), rng.integers(0, 4, rows)], axis=1)
+    return Table(columns, np.asfortranarray(codes.astype(np.int16)))
+
+
+def counted(data: Table, family: tuple[int, ...]) -> np.ndarray:
+    cells = np.zeros([data.level_counts[i] for i in family])
+    np.add.at(cells, tuple(data.codes[:, i] for i in family), 1)
+    totals = np.broadcast_to(cells.sum(axis=-1, keepdims=True), cells.shape)
+    return np.divide(cells, totals, out=np.full_like(cells, 1 / cells.shape[-1]), where=totals > 0)
+
+
+def test_tables_have_declared_levels_and_are_exact():
+    data = table()
+    net = fit(data, PARENTS)
+    assert net.cpts[2].shape == (2, 3, 4)
+    for j, own in enumerate(PARENTS):
+        assert np.array_equal(net.cpts[j], counted(data, (*own, j)))
+
+
+def test_configurations_never_seen_are_uniform_and_counted():
+    data = table()
+    net = fit(data, PARENTS)
+    assert unseen(data, PARENTS) == (0, 1, 4, 0)
+    assert net.cpts[2][1, 2].tolist() == [0.25] * 4
+
+
+def test_parents_are_axes_in_the_order_given():
+    data = table()
+    forth, back = fit(data, PARENTS), fit(data, ((), (0,), (0, 1), ()))
+    assert np.array_equal(forth.cpts[2], back.cpts[2].swapaxes(0, 1))
+
+
+def test_equal_level_counts_do_not_swap_parents():
+    rng = np.random.default_rng(1)
+    a, b = rng.integers(0, 2, 300), rng.integers(0, 2, 300)
+    data = Table(
+        tuple(Column(name, ("0", "1")) for name in "abc"),
+        np.asfortranarray(np.stack([a, b, a], axis=1).astype(np.int16)),
+    )
+    net = fit(data, ((), (), (1, 0)))
+    assert np.array_equal(net.cpts[2], np.array([[[1.0, 0], [0, 1]], [[1, 0], [0, 1]]]))
+
+
+def test_batches_change_nothing(monkeypatch):
+    data = table()
+    whole = fit(data, PARENTS)
+    monkeypatch.setattr(fit_module, "BATCH", 7)
+    parts = fit(data, PARENTS)
+    assert all(np.array_equal(a, b) for a, b in zip(whole.cpts, parts.cpts, strict=True))
+
+
+def test_log_probability_is_that_of_pomegranate():
+    import torch
+
+    data = table()
+    net = fit(data, PARENTS)
+    rows = data.codes[:40].astype(np.int64)
+    ours = sum(np.log(net.cpts[j][tuple(rows[:, i] for i in (*own, j))]) for j, own in enumerate(PARENTS))
+    theirs = to_pomegranate(net).log_probability(torch.from_numpy(rows)).numpy()
+    assert theirs == pytest.approx(ours, rel=1e-6)  # pomegranate adds them up in single precision
+
+
+def test_torch_is_left_as_it_was():
+    import torch
+
+    before = torch.get_rng_state(), torch.get_default_dtype(), torch.get_num_threads()
+    fit(table(), PARENTS)
+    after = torch.get_rng_state(), torch.get_default_dtype(), torch.get_num_threads()
+    assert torch.equal(before[0], after[0])
+    assert before[1:] == after[1:]
+
+
+def test_nothing_to_fit_and_cycles_are_refused():
+    with pytest.raises(ValueError, match="no rows"):
+        fit(table(rows=0), PARENTS)
+    with pytest.raises(ValueError, match="cycle"):
+        fit(table(), ((1,), (0,), (), ()))
