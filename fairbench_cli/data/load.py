@@ -137,9 +137,11 @@ def _encode(
             if card.bins is not None
             else cap_numbers(numbers, card.cap or 1)
         )
-        levels = tuple(cells.cat.categories)
+        levels = _occurring(tuple(cells.cat.categories), cells)
+    elif card.levels is None and declared is not None:
+        levels = _occurring(tuple(card.recode.get(level, level) for level in declared), cells)
     else:
-        levels = card.levels or _in_file_order(declared, card, cells) or by_byte_value(cells)
+        levels = card.levels or by_byte_value(cells)
     codes = pd.Categorical(cells, categories=list(levels)).codes
     if (codes < 0).any():
         bad = cells[codes < 0].iloc[0]
@@ -147,18 +149,13 @@ def _encode(
     return Column(name, levels), codes.astype(np.int16)
 
 
-def _in_file_order(
-    declared: tuple[str, ...] | None, card: ColumnCard, cells: "pd.Series[str]"
-) -> tuple[str, ...] | None:
-    """Return an ARFF file's own levels less those that never occur.
+def _occurring(levels: tuple[str, ...], cells: "pd.Series[str]") -> tuple[str, ...]:
+    """Return the bins or the ARFF file's own levels less those without a row.
 
-    A level without rows would only weigh on a network's score (its penalty counts declared levels).
+    An empty one would only weigh on a network's score, whose penalty counts levels.
     """
-    if declared is None:
-        return None
-    named = [card.recode.get(level, level) for level in declared]
     present = set(cells.unique())
-    return tuple(level for level in named if level in present) if present <= set(named) else tuple(named)
+    return tuple(level for level in levels if level in present)
 
 
 def by_byte_value(cells: "pd.Series[str]") -> tuple[str, ...]:
