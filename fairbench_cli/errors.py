@@ -1,13 +1,18 @@
 """Errors for people: what is wrong and where, then what to do."""
 
 import difflib
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
+
+MOST_SHOWN = 60  # characters of a value
+MOST_NAMES = 30  # names in a suggestion
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One mistake of the user.
+    """One mistake of the user; written out, it is two lines.
 
     Parameters
     ----------
@@ -24,8 +29,8 @@ class Problem:
     where: str = ""
 
     def __str__(self) -> str:
-        place = f"{self.where}: " if self.where else ""
-        return f"{place}error: {self.what}\n  fix: {self.fix}"
+        place = f"{_one_line(self.where)}: " if self.where else ""
+        return f"{place}error: {_one_line(self.what)}\n  fix: {_one_line(self.fix)}"
 
 
 class UserError(Exception):
@@ -53,7 +58,29 @@ def suggest(word: str, known: Iterable[str]) -> str:
     'did you mean "massaging"?'
     >>> suggest("xyz", ["none", "massaging"])
     'use one of: massaging, none'
+    >>> suggest("xyz", [])
+    'remove it'
     """
     names = sorted(known)
-    near = difflib.get_close_matches(word.lower(), names, n=1, cutoff=0.6)
-    return f'did you mean "{near[0]}"?' if near else f"use one of: {', '.join(names)}"
+    if not names:
+        return "remove it"
+    by_lower = {name.lower(): name for name in reversed(names)}
+    near = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=0.6)
+    if near:
+        return f'did you mean "{by_lower[near[0]]}"?'
+    more = f", … ({len(names)} in all)" if len(names) > MOST_NAMES else ""
+    return f"use one of: {', '.join(names[:MOST_NAMES])}{more}"
+
+
+def shown(value: Any) -> str:
+    """Write a value as it looks in a YAML file, on one line and not too long.
+
+    >>> print(shown(None), shown(True), shown("x"), shown([1, {"a": 0.5}]))
+    null true "x" [1, {"a": 0.5}]
+    """
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 1]}…"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.splitlines())

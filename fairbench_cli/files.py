@@ -5,15 +5,48 @@ import os
 from pathlib import Path
 from typing import Any
 
+from fairbench_cli.errors import user_error
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it; one that is there stays.
+
+    Raises
+    ------
+    UserError
+        When it cannot be made.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise user_error(
+            f"cannot write to {path}: {error.strerror}", "name another folder, or check its permissions"
+        ) from None
+
 
 def write_text(path: Path, text: str) -> None:
-    """Replace a file's text in one step."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Replace a file's text in one step.
+
+    Raises
+    ------
+    UserError
+        When it cannot be written; what was there before stays.
+    """
+    if path.is_dir():
+        raise user_error(f"cannot write {path}: it is a folder", "name a file")
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    part.write_text(text, encoding="utf-8", newline="\n")
-    part.replace(path)
+    try:
+        try:
+            part.write_text(text, encoding="utf-8", newline="\n")
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+    except OSError as error:
+        raise user_error(
+            f"cannot write {path}: {error.strerror}", "check the folder, its permissions and the free space"
+        ) from None
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Replace a file by a value's JSON."""
-    write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+    """Replace a file by a value's JSON; raises as `write_text`."""
+    write_text(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")

@@ -1,7 +1,8 @@
-"""Strict YAML: text stays text, a key given twice is an error, and every value knows its line."""
+"""Strict YAML: text stays text, a key given twice is an error, and every value knows where it stands."""
 
+import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,28 +12,57 @@ from fairbench_cli.errors import Problem, UserError, user_error
 
 Place = tuple[str | int, ...]
 
-_INTEGER = re.compile(r"[-+]?[0-9]+")
-_NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
+DEEPEST = 50
+MOST_VALUES = 100_000
+
+# 007, +5 or a number of twenty digits may be somebody's code: what is not written back the same is text.
+_INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
+_NUMBER = re.compile(r"-?((0|[1-9][0-9]*)\.[0-9]*|\.[0-9]+|(0|[1-9][0-9]*)(?=[eE]))([eE][-+]?[0-9]+)?")
 _WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None, "~": None, "": None}
 
 
 @dataclass(frozen=True)
 class Document:
-    """A YAML document: its plain data, and the line of every value (1 is the first)."""
+    """A YAML document: its plain data, and where each value was given.
+
+    Parameters
+    ----------
+    data : object
+        Dicts with text keys, lists, text, numbers, booleans and None.
+    spots : dict
+        ``file:line`` or the flag that gave a value, by the value's place.
+    name : str
+        The file.
+    """
 
     data: Any
-    lines: dict[Place, int]
+    spots: dict[Place, str]
     name: str
 
     def where(self, place: Place) -> str:
-        """Return ``file:line`` of a value, or of the nearest thing around it."""
-        while place and place not in self.lines:
+        """Return ``file:line`` (or the flag) of a value, or of the nearest thing around it."""
+        while place and place not in self.spots:
             place = place[:-1]
-        return f"{self.name}:{self.lines.get(place, 1)}"
+        return self.spots.get(place, self.name)
+
+
+def without(spots: dict[Place, str], place: Place) -> dict[Place, str]:
+    """Return the spots less those of the value at `place` and all within it.
+
+    >>> without({(): "f:1", ("a",): "f:1", ("a", 0): "f:2", ("b",): "f:3"}, ("a",))
+    {(): 'f:1', ('b',): 'f:3'}
+    """
+    return {key: spot for key, spot in spots.items() if key[: len(place)] != place}
 
 
 def read_yaml(path: Path) -> Document:
-    """Read a strict YAML file; `UserError` lists everything wrong with its form."""
+    """Read a strict YAML file.
+
+    Raises
+    ------
+    UserError
+        Listing everything wrong with its form.
+    """
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -44,91 +74,162 @@ def read_yaml(path: Path) -> Document:
             f"not UTF-8 text (byte {error.start})", "give a YAML file, saved as UTF-8", str(path)
         ) from None
     except OSError as error:
-        raise user_error(f"cannot read {path}: {error.strerror}", "check its permissions") from None
+        raise user_error(f"cannot read {path}: {error.strerror}", "check its path and permissions") from None
     return parse_yaml(text, str(path))
 
 
 def parse_yaml(text: str, name: str) -> Document:
-    """Parse strict YAML.
+    r"""Parse strict YAML.
 
     Unquoted ``true false null`` and numbers are what they look like; everything else stays text.
 
-    >>> parse_yaml("a: no\\nb: 10:30\\nc: 1e-3\\nd: '5'", "x.yaml").data
+    Raises
+    ------
+    UserError
+        For what is not YAML, is empty, or is refused here: keys given twice, tags, merge keys (``<<``).
+
+    >>> parse_yaml("a: no\nb: 10:30\nc: 1e-3\nd: '5'", "x.yaml").data
     {'a': 'no', 'b': '10:30', 'c': 0.001, 'd': '5'}
     """
     try:
         root = yaml.compose(text, Loader=yaml.BaseLoader)
+        tags = [
+            token for token in yaml.scan(text, Loader=yaml.BaseLoader) if isinstance(token, yaml.TagToken)
+        ]
     except yaml.YAMLError as error:
-        raise UserError(_syntax_problem(error, name)) from None
+        raise UserError(_syntax_problem(error, text, name)) from None
+    except RecursionError:
+        raise UserError(_too_much(name)) from None
     if root is None:
-        raise user_error("the file is empty", "see configs/quickstart.yaml for an example", f"{name}:1")
-    lines: dict[Place, int] = {}
-    problems: list[Problem] = []
-    data = _plain(root, (), lines, problems, name, ())
-    if problems:
-        raise UserError(*problems)
-    return Document(data, lines, name)
+        raise user_error("the file is empty", "write `key: value` lines", f"{name}:1")
+    reader = _Reader(name)
+    for tag in tags:
+        reader.refuse(
+            f"the tag {tag.value[1]} is not used here", "remove it; quote text", tag.start_mark.line
+        )
+    data = reader.plain(root, (), ())
+    if reader.problems:
+        raise UserError(*reader.problems)
+    return Document(data, reader.spots, name)
 
 
 def scalar(text: str) -> Any:
     """Give the value that an unquoted YAML word stands for.
 
-    >>> [scalar(word) for word in ("5", ".25", "no", "true")]
-    [5, 0.25, 'no', True]
+    >>> [scalar(word) for word in ("5", ".25", "no", "true", "007")]
+    [5, 0.25, 'no', True, '007']
     """
     if text in _WORDS:
         return _WORDS[text]
     if _INTEGER.fullmatch(text):
         return int(text)
-    if _NUMBER.fullmatch(text):
-        return float(text)
+    if _NUMBER.fullmatch(text) and math.isfinite(float(text)):
+        return float(text) + 0.0  # -0.0 becomes 0.0
     return text
 
 
-def _plain(
-    node: yaml.Node,
-    place: Place,
-    lines: dict[Place, int],
-    problems: list[Problem],
-    name: str,
-    above: tuple[yaml.Node, ...],
-) -> Any:
-    """Turn a node into plain data, noting lines and problems on the way."""
-    line = node.start_mark.line + 1
-    lines.setdefault(place, line)
-    if any(node is ancestor for ancestor in above):
-        problems.append(Problem("an alias that contains itself", "write the value out", f"{name}:{line}"))
-        return None
-    above = (*above, node)
-    if isinstance(node, yaml.SequenceNode):
-        return [
-            _plain(child, (*place, i), lines, problems, name, above) for i, child in enumerate(node.value)
-        ]
-    if isinstance(node, yaml.MappingNode):
+def dump_yaml(data: Any) -> str:
+    """Write plain data as YAML that `parse_yaml` reads back the same.
+
+    >>> print(dump_yaml({"name": "1e3", "beta": [0.0, 1e-5]}), end="")
+    name: '1e3'
+    beta:
+    - 0.0
+    - 1.0e-05
+    """
+    return yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
+
+
+class _Dumper(yaml.SafeDumper):
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - the shape of PyYAML
+        return True
+
+
+def _quoted_where_needed(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    """Quote the texts that strict YAML would read as something else; PyYAML knows the other cases."""
+    style = None if isinstance(scalar(text), str) and text != "<<" else "'"
+    style = '"' if set(text) & set("\x85\u2028\u2029") else style  # line ends that only escapes keep
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _quoted_where_needed)
+
+
+@dataclass
+class _Reader:
+    """Turns nodes into plain data, noting where they stand and what is wrong with them."""
+
+    name: str
+    spots: dict[Place, str] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+
+    def refuse(self, what: str, fix: str, line: int) -> None:
+        self.problems.append(Problem(what, fix, f"{self.name}:{line + 1}"))
+
+    def plain(self, node: yaml.Node, place: Place, above: tuple[yaml.Node, ...]) -> Any:
+        line = node.start_mark.line
+        self.spots.setdefault(place, f"{self.name}:{line + 1}")
+        if any(node is ancestor for ancestor in above):
+            self.refuse("an alias that contains itself", "write the value out", line)
+            return None
+        if len(above) > DEEPEST or len(self.spots) > MOST_VALUES:
+            raise UserError(_too_much(self.name))
+        above = (*above, node)
+        if isinstance(node, yaml.SequenceNode):
+            return [self.plain(child, (*place, i), above) for i, child in enumerate(node.value)]
+        if isinstance(node, yaml.MappingNode):
+            return self._mapping(node, place, above)
+        text = str(node.value)
+        return scalar(text) if getattr(node, "style", None) is None else text
+
+    def _mapping(self, node: yaml.MappingNode, place: Place, above: tuple[yaml.Node, ...]) -> dict[str, Any]:
         mapping: dict[str, Any] = {}
         for key_node, value_node in node.value:
-            where = f"{name}:{key_node.start_mark.line + 1}"
+            line = key_node.start_mark.line
             if not isinstance(key_node, yaml.ScalarNode):
-                problems.append(Problem("a key must be a word", "quote it, or check the indentation", where))
+                self.refuse("a key must be a word", "quote it, or check the indentation", line)
                 continue
             key = str(key_node.value)
-            if key in mapping:
-                first = lines[(*place, key)]
-                problems.append(
-                    Problem(
-                        f'key "{key}" is given twice (first on line {first})', "keep one of the two", where
-                    )
-                )
-                continue
-            lines[(*place, key)] = key_node.start_mark.line + 1
-            mapping[key] = _plain(value_node, (*place, key), lines, problems, name, above)
+            if key == "<<" and key_node.style is None:
+                self.refuse("merge keys (<<) are not used here", "write the keys out", line)
+            elif key in mapping:
+                first = self.spots[(*place, key)].rpartition(":")[2]
+                what = f'key "{key}" is given twice (first on line {first})'
+                self.refuse(what, "keep one of the two", line)
+            else:
+                self.spots[(*place, key)] = f"{self.name}:{line + 1}"
+                mapping[key] = self.plain(value_node, (*place, key), above)
         return mapping
-    text = str(node.value)
-    return scalar(text) if node.style is None else text
 
 
-def _syntax_problem(error: yaml.YAMLError, name: str) -> Problem:
+def _too_much(name: str) -> Problem:
+    return Problem("nested too deeply, or too many values", "write a simpler file, with fewer aliases", name)
+
+
+# PyYAML's words for common slips: in ours, and what to do.
+_SLIPS = {
+    r"found character '\t' that cannot start any token": ("a tab stands here", "indent with spaces"),
+    "found unexpected end of stream": ("a quote is opened here and never closed", "close it"),
+    "but found another document": ("a second document begins here", "keep one; remove the `---` line"),
+    "could not find expected ':'": ("a colon is missing", "write `key: value`, with a space after the colon"),
+    "mapping values are not allowed here": (
+        "a colon that does not belong here",
+        "check the indentation and the line above; quote text that contains a colon and a space",
+    ),
+}
+
+
+def _syntax_problem(error: yaml.YAMLError, text: str, name: str) -> Problem:
+    if isinstance(error, yaml.reader.ReaderError):
+        line = text.count("\n", 0, error.position) + 1
+        what = f"not text: character {error.character:#x}"
+        return Problem(what, "remove it, or check that this is a YAML file", f"{name}:{line}")
     mark = getattr(error, "problem_mark", None)
-    what = getattr(error, "problem", None) or str(error).splitlines()[0]
+    problem = str(getattr(error, "problem", None) or error)
+    if getattr(error, "context", None) == "while scanning a simple key" or problem.endswith(
+        ("end of stream", "'<stream end>'")
+    ):
+        mark = getattr(error, "context_mark", None) or mark  # where it begins, not where it was noticed
+    what, fix = _SLIPS.get(problem, (problem, "check indentation, colons, brackets and quotes around here"))
     where = f"{name}:{mark.line + 1}" if mark is not None else name
-    return Problem(f"not YAML: {what}", "check indentation, colons and quotes on this line", where)
+    return Problem(f"not YAML: {what}", fix, where)

@@ -1,77 +1,165 @@
 """Turn pydantic's findings into errors for people, with line numbers and "did you mean"."""
 
-from collections.abc import Iterator
-from typing import Any, get_args
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticCustomError
 
-from fairbench_cli.errors import Problem, suggest
+from fairbench_cli.errors import Problem, shown, suggest
 from fairbench_cli.strict_yaml import Document, Place
 
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+SHA256 = r"^[0-9a-f]{64}$"
+URL = r"^https?://[^\s]+$"
+
+_WHOLE = ("must be a whole number", "write a number such as 30")
+_NUMBER = ("must be a number", "write a number such as 0.5, unquoted")
+_TRUTH = ("must be true or false", "write true or false, unquoted")
+_MAPPING = ("must be a mapping", "write `key: value` pairs")
+_LIST = ("must be a list", "write a list such as [a, b]")
+
 _PLAIN = {
-    "missing": ("key is missing", "add it"),
-    "int_type": ("must be a whole number", "write a number such as 30"),
-    "int_from_float": ("must be a whole number", "write a number such as 30"),
-    "int_parsing": ("must be a whole number", "write a number such as 30"),
-    "float_type": ("must be a number", "write a number such as 0.5"),
-    "float_parsing": ("must be a number", "write a number such as 0.5"),
-    "bool_type": ("must be true or false", "write true or false, unquoted"),
-    "bool_parsing": ("must be true or false", "write true or false, unquoted"),
+    "int_type": _WHOLE,
+    "int_from_float": _WHOLE,
+    "int_parsing": _WHOLE,
+    "float_type": _NUMBER,
+    "float_parsing": _NUMBER,
+    "finite_number": _NUMBER,
+    "bool_type": _TRUTH,
+    "bool_parsing": _TRUTH,
     "string_type": ("must be text", "write a word, in quotes if it looks like a number"),
-    "tuple_type": ("must be a list", "write a list such as [a, b]"),
-    "list_type": ("must be a list", "write a list such as [a, b]"),
-    "dict_type": ("must be a mapping", "write `key: value` pairs"),
-    "model_type": ("must be a mapping", "write `key: value` pairs"),
-    "too_short": ("must not be empty", "give at least one value"),
+    "string_too_short": ("must be one character", "write one character, in quotes"),
+    "string_too_long": ("must be one character", "write one character, in quotes"),
+    "tuple_type": _LIST,
+    "list_type": _LIST,
+    "dict_type": _MAPPING,
+    "model_type": _MAPPING,
+    "model_attributes_type": _MAPPING,
+}
+_PATTERNS = {
+    NAME: ("must be letters, digits, dots, dashes and underscores", "write a name such as my-study-1"),
+    SHA256: ("must be 64 hexadecimal digits", "write what `sha256sum FILE` prints"),
+    URL: ("must be an address", "write one that begins with https://"),
+}
+_BOUNDS = {
+    "greater_than_equal": ("at least", "ge", "or more"),
+    "greater_than": ("above", "gt", "or more, but not itself"),
+    "less_than_equal": ("at most", "le", "or less"),
+    "less_than": ("below", "lt", "or less, but not itself"),
 }
 
 
+def mistake(what: str, fix: str) -> PydanticCustomError:
+    """Build what a validator raises when it knows how to put it.
+
+    >>> str(mistake("low must be below high", "swap them"))
+    'low must be below high'
+    """
+    return PydanticCustomError("mistake", "{what}", {"what": what, "fix": fix})
+
+
 def problems_of(
-    error: ValidationError, model: type[BaseModel] | None, document: Document, prefix: Place = ()
+    error: ValidationError, model: type[BaseModel], document: Document, prefix: Place = ()
 ) -> Iterator[Problem]:
-    """Yield one problem per finding, in the order of the file."""
-    found = [(document.where((*prefix, *finding["loc"])), finding) for finding in error.errors()]
-    for where, finding in found:
-        place: Place = finding["loc"]
-        yield _problem(finding, (*prefix, *place), _fields(model, place), where)
+    """Yield one problem per finding; `model` was read from the value at `prefix`."""
+    for finding in error.errors():
+        if finding["type"] == "too_short" and finding["input"]:
+            continue  # pydantic counts the items that are right; those that are not have their own finding
+        place: Place = (*prefix, *(part for part in finding["loc"] if part != "[key]"))
+        yield _problem(finding, model, place, prefix, document.where(place))
 
 
-def _problem(finding: Any, place: Place, fields: list[str], where: str) -> Problem:
-    name = ".".join(str(part) for part in place)
-    kind, given = finding["type"], finding.get("input")
-    if kind in ("extra_forbidden", "unexpected_keyword_argument"):
-        return Problem(f'unknown key "{place[-1]}"', suggest(str(place[-1]), fields), where)
-    if kind == "literal_error":
-        known = [word.strip("'") for word in finding["ctx"]["expected"].replace(" or ", ", ").split(", ")]
-        return Problem(f"{name}: unknown value {given!r}", suggest(str(given), known), where)
+def wording(finding: Any) -> tuple[str, str]:
+    """Say what is wrong with a value, and what to do; the first continues "NAME …"."""
+    kind, context, given = finding["type"], finding.get("ctx", {}), shown(finding.get("input"))
     if kind in _PLAIN:
         what, fix = _PLAIN[kind]
-        shown = "" if kind in ("missing", "too_short") else f", not {given!r}"
-        return Problem(f"{name} {what}{shown}" if kind != "missing" else f'key "{name}" is missing', fix, where)
-    message = finding["msg"].removeprefix("Value error, ").removeprefix("Input ")
-    short = f" ({given!r} given)" if isinstance(given, str | int | float) else ""
-    return Problem(f"{name or 'the file'}: {message}{short}", "correct the value", where)
+        return f"{what}, not {given}", fix
+    if kind == "literal_error":
+        return f"has the unknown value {given}", suggest(
+            str(finding["input"]), _expected(context["expected"])
+        )
+    if kind in _BOUNDS:
+        word, key, range_ = _BOUNDS[kind]
+        return f"must be {word} {context[key]:g}, not {given}", f"write {context[key]:g} {range_}"
+    if kind == "string_pattern_mismatch" and context["pattern"] in _PATTERNS:
+        what, fix = _PATTERNS[context["pattern"]]
+        return f"{what}, not {given}", fix
+    if kind == "too_short":
+        return "must not be empty", "give at least one value"
+    message = str(finding["msg"]).removeprefix("Value error, ").removeprefix("Input ")
+    return f"{message}, not {given}", "correct the value"
 
 
-def _fields(model: type[BaseModel] | None, place: Place) -> list[str]:
-    """Return the keys that the mapping around the unknown key at `place` may have."""
+def in_file_order(problems: Iterable[Problem], name: str) -> list[Problem]:
+    """Sort problems by their line in the file `name`, each once; those from elsewhere come last."""
+
+    def line(problem: Problem) -> float:
+        file, _, number = problem.where.rpartition(":")
+        return int(number) if file == name and number.isdigit() else float("inf")
+
+    return sorted(dict.fromkeys(problems), key=line)
+
+
+def _problem(finding: Any, model: type[BaseModel], place: Place, prefix: Place, where: str) -> Problem:
+    name = ".".join(part for part in place if isinstance(part, str))
+    kind = finding["type"]
+    if kind == "extra_forbidden":
+        fix = _right_key(str(place[-1]), model, place[len(prefix) : -1])
+        return Problem(f'unknown key "{place[-1]}"', fix, where)
+    if kind == "missing":
+        return Problem(f'key "{name}" is missing', "add it", where)
+    if kind == "mistake":
+        of = f"{name}: " if name else ""
+        return Problem(f"{of}{finding['ctx']['what']}", finding["ctx"]["fix"], where)
+    what, fix = wording(finding)
+    return Problem(f"{name} {what}", fix, where)
+
+
+def _expected(listed: str) -> list[str]:
+    """Split pydantic's ``'a', 'b' or 'c'``."""
+    return [word.strip("'") for word in listed.replace(" or ", ", ").split(", ")]
+
+
+def _right_key(wrong: str, model: type[BaseModel], place: Place) -> str:
+    """Say which key may have been meant in the mapping at `place` inside a model, or where it belongs."""
     current: Any = model
-    for part in place[:-1]:
-        if current is None or not hasattr(current, "model_fields"):
-            return []
-        if isinstance(part, int):
-            continue
-        if part in current.model_fields:
-            current = _model_in(current.model_fields[part].annotation)
-    return [] if current is None else list(current.model_fields)
+    for part in place:
+        current = _inside(current, part)
+    known = _fields(_model_in(current))
+    for key, field in known.items():
+        if wrong in _fields(_model_in(field.annotation)):
+            return f"put it under `{key}`"
+    return suggest(wrong, known)
 
 
-def _model_in(annotation: Any) -> Any:
-    """Find the model inside an annotation such as ``dict[str, Model] | None``."""
-    if hasattr(annotation, "model_fields"):
+def _fields(model: type[BaseModel] | None) -> dict[str, FieldInfo]:
+    """Return the fields of a model by the key that a file has."""
+    return {} if model is None else {field.alias or key: field for key, field in model.model_fields.items()}
+
+
+def _inside(annotation: Any, part: str | int) -> Any:
+    """Return the annotation of a part of a value: a model's field, or what a dict or list holds."""
+    model = _model_in(annotation)
+    if model is not None:
+        fields = _fields(model)
+        return fields[str(part)].annotation if part in fields else None
+    if get_origin(annotation) is Annotated:
+        return _inside(get_args(annotation)[0], part)
+    if get_origin(annotation) in (dict, tuple, list):
+        held = [inner for inner in get_args(annotation) if inner is not Ellipsis]
+        return held[-1]
+    inner = [found for each in get_args(annotation) if (found := _inside(each, part)) is not None]
+    return inner[0] if inner else None
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    """Find the model that an annotation such as ``Model | None`` stands for."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    for inner in get_args(annotation):
-        found = _model_in(inner)
-        if found is not None:
-            return found
-    return None
+    if get_origin(annotation) in (dict, tuple, list):
+        return None
+    found = [model for inner in get_args(annotation) if (model := _model_in(inner)) is not None]
+    return found[0] if found else None

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from typing import cast
 
 import typer
 
@@ -10,7 +11,7 @@ from fairbench_cli.cli import data, listing, network, plan, report, run_command
 from fairbench_cli.errors import UserError
 
 # Typer ships its own Click or uses the installed one, by version; this is the right class either way.
-UsageError = typer.BadParameter.__mro__[1]
+UsageError = cast("type[typer.BadParameter]", typer.BadParameter.__mro__[1])
 
 app = typer.Typer(
     name="fairbench",
@@ -50,18 +51,18 @@ def run(arguments: list[str]) -> int:
     """Run one command line and return its exit code."""
     try:
         code = app(arguments, prog_name="fairbench", standalone_mode=False)
+        sys.stdout.flush()
     except UserError as error:
-        print(error, file=sys.stderr)  # noqa: T201
+        _complain(str(error))
         return 2
     except UsageError as error:
-        hint = f"fairbench {error.ctx.info_name} --help" if error.ctx and error.ctx.parent else "fairbench --help"
-        message = error.format_message().rstrip(".")
-        print(f"error: {message}\n  fix: see `{hint}`", file=sys.stderr)  # noqa: T201
+        _complain(_usage(error))
         return 2
-    except typer.Abort:
-        return 130
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)  # noqa: T201
+    except MemoryError:
+        _complain("error: out of memory\n  fix: ask for fewer rows or workers")
+        return 2
+    except (typer.Abort, KeyboardInterrupt):
+        _complain("interrupted")
         return 130
     except BrokenPipeError:
         # The reader of a pipe has gone (`fairbench … | head`): nothing is wrong. Python would complain
@@ -69,3 +70,15 @@ def run(arguments: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     return code if isinstance(code, int) else 0
+
+
+def _usage(error: typer.BadParameter) -> str:
+    """Say in two lines what is wrong with a command line; nothing where help was shown instead."""
+    message = error.format_message().rstrip(".").replace("Value error, ", "")
+    command = error.ctx.command_path if error.ctx else "fairbench"
+    return f"error: {' '.join(message.split())}\n  fix: see `{command} --help`" if message else ""
+
+
+def _complain(text: str) -> None:
+    if text:
+        print(text, file=sys.stderr)  # noqa: T201

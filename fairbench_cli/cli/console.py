@@ -1,44 +1,102 @@
 """How things look: results to stdout, talk to stderr, no colour in a pipe."""
 
+import textwrap
+from typing import TYPE_CHECKING, NoReturn
+
 from rich import box
 from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from fairbench_cli.report.tables import PaperTable
+if TYPE_CHECKING:  # pandas comes with it
+    from fairbench_cli.report.tables import Block, PaperTable
+
+GAP = 3  # characters between two columns
+NARROWEST = 13  # of the techniques' column, which folds
+
+
+class _Console(Console):
+    """A console that lets a broken pipe be handled where all errors are."""
+
+    def on_broken_pipe(self) -> NoReturn:
+        raise BrokenPipeError
 
 
 def out() -> Console:
     """Return the console for results."""
-    return Console(highlight=False, soft_wrap=False)
+    return _Console(highlight=False)
+
+
+def say(line: str, style: str = "") -> None:
+    """Print one paragraph of results; lines are folded on a terminal only."""
+    console = out()
+    console.print(Text(line, style=style), soft_wrap=not console.is_terminal)
 
 
 def talk(message: str) -> None:
     """Say something about the work, on stderr."""
-    Console(stderr=True, highlight=False, soft_wrap=True).print(message, markup=False)
+    Console(stderr=True, highlight=False).print(message, markup=False, soft_wrap=True)
 
 
-def print_rows(heads: list[str], rows: list[list[str]], *, right: int = 0, title: str | None = None) -> None:
-    """Print a plain table; the last `right` columns are numbers."""
-    table = RichTable(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False)
+def print_rows(
+    heads: list[str], rows: list[list[str]], *, right: int = 0, whole: int = 0, title: str | None = None
+) -> None:
+    """Print a plain table; of its last columns `right` are numbers and `whole` are not folded."""
+    console = out()
+    table = RichTable(
+        box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False
+    )
     for j, head in enumerate(heads):
-        number = j >= len(heads) - right
-        table.add_column(head, justify="right" if number else "left", no_wrap=number, overflow="fold")
+        number, firm = j >= len(heads) - right, j >= len(heads) - max(right, whole)
+        table.add_column(head, justify="right" if number else "left", no_wrap=firm, overflow="fold")
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
-    out().print(table)
+    if console.is_terminal:
+        console.print(table)
+        return
+    with console.capture() as capture:
+        console.print(table)
+    lines = [line.rstrip() for line in capture.get().splitlines() if line.strip()]
+    console.print(Text("\n".join([*lines, ""])), soft_wrap=True)
 
 
-def print_paper_table(table: PaperTable) -> None:
-    """Print a table of the report."""
-    console = out()
-    console.print(Text(table.name, style="bold"))
-    console.print(Text(" ".join(table.caption), style="dim"))
-    for block in table.blocks:
-        heads = ["technique", "measure", *(f"β={beta:g}" for beta in block.betas)]
-        rows = []
-        last = ""
+def print_paper_tables(tables: "list[PaperTable]") -> None:
+    """Print the tables of a report, and once what stands in them."""
+    for table in tables:
+        say(table.name, "bold")
+        for block in table.blocks:
+            _print_block(block)
+    for line in dict.fromkeys(line for table in tables for line in table.caption):
+        out().print(Text(textwrap.fill(line, out().width), style="dim"))
+
+
+def _print_block(block: "Block") -> None:
+    """Print a block, in several parts where its β do not fit side by side."""
+    heads = [f"β={beta:g}" for beta in block.betas]
+    number = max(len(text) for _, _, cells in block.rows for cell in cells for text in cell.split(" "))
+    number = max(number, *map(len, heads)) + GAP
+    free = out().width - 1 - GAP - max(len(metric) for _, metric, _ in block.rows)
+    fit = max(1, (free - NARROWEST - GAP) // number)
+    for start in range(0, len(heads), fit):
+        part = slice(start, start + fit)
+        width = max(NARROWEST, free - number * len(heads[part]) - GAP)
+        rows: list[list[str]] = []
+        last = None
         for label, metric, cells in block.rows:
-            rows.append(["" if label == last else label, metric, *cells])
+            lines = _lines(metric, cells[part])
+            if label == last:
+                rows[-1] = [f"{above}\n{below}" for above, below in zip(rows[-1], ["", *lines], strict=True)]
+            else:
+                rows.append(["\n".join(textwrap.wrap(label, width)), *lines])
             last = label
-        print_rows(heads, rows, right=len(block.betas), title=block.title)
+        right = len(heads[part])
+        print_rows(
+            ["technique", "measure", *heads[part]], rows, right=right, whole=right + 1, title=block.title
+        )
+
+
+def _lines(metric: str, cells: tuple[str, ...]) -> list[str]:
+    """Put the counts of "0.123 (28/30)" under their means, and nothing under the others."""
+    if not any(" " in cell for cell in cells):
+        return [metric, *cells]
+    return [f"{metric}\n", *(cell.replace(" ", "\n") if " " in cell else f"{cell}\n" for cell in cells)]

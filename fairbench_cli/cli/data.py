@@ -27,7 +27,9 @@ def list_cards(data_dir: DataDir = None) -> None:
         try:
             place = str(locate(card, folders(data_dir, path)).paths[0].parent)
         except UserError:
-            place = "not here"
+            places = folders(data_dir, path)
+            here = all(any((folder / file.name).is_file() for folder in places) for file in card.files)
+            place = f"wrong file: see `fairbench data verify {name}`" if here else "not here"
         rows.append([name, card.title, ", ".join(card.protected), place])
     print_rows(["name", "title", "protected", "files in"], rows)
 
@@ -37,7 +39,7 @@ def show(name: Name, data_dir: DataDir = None) -> None:
     """Show a data set: source, licence, columns with their levels, groups and outcome rates."""
     import numpy as np
 
-    from fairbench_cli.cli.console import out, print_rows
+    from fairbench_cli.cli.console import print_rows, say
     from fairbench_cli.data.card import find_card, read_card
     from fairbench_cli.data.load import load
     from fairbench_cli.data.locate import folders, locate
@@ -45,10 +47,9 @@ def show(name: Name, data_dir: DataDir = None) -> None:
 
     path = find_card(name)
     card = read_card(path)
-    console = out()
     for key in ("title", "source", "licence", "citation", "note"):
         if text := getattr(card, key):
-            console.print(f"{key}: {text}", markup=False)
+            say(f"{key}: {text}")
     dataset = load(card, locate(card, folders(data_dir, path)))
     table = dataset.table
     rows = [[c.name, str(len(c.levels)), ", ".join(c.levels)] for c in table.columns]
@@ -80,7 +81,7 @@ def verify(
     data_dir: DataDir = None,
 ) -> None:
     """Check that the files of data sets are there and are the official ones."""
-    from fairbench_cli.cli.console import out
+    from fairbench_cli.cli.console import say
     from fairbench_cli.data.card import find_card, known_cards, read_card
     from fairbench_cli.data.locate import folders, locate
     from fairbench_cli.errors import Problem, UserError
@@ -96,6 +97,6 @@ def verify(
             continue
         for file, place in zip(card.files, found.paths, strict=True):
             checked = "sha256 as on the card" if file.sha256 else "no sha256 on the card"
-            out().print(f"{name}: {place}: {checked}", markup=False, soft_wrap=True)
+            say(f"{name}: {place}: {checked}")
     if problems:
         raise UserError(*dict.fromkeys(problems))

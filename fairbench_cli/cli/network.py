@@ -1,12 +1,17 @@
 """``fairbench network``: learn, look at and sample Bayesian networks."""
 
+import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fairbench_cli.cli.options import DataDir
+
+if TYPE_CHECKING:  # light when asked for --help
+    from fairbench_cli.network.files import Meta
+    from fairbench_cli.network.model import BayesNet
 
 app = typer.Typer(no_args_is_help=True, help="Learn, look at and sample Bayesian networks.")
 
@@ -35,7 +40,10 @@ class Shift(StrEnum):
 
 
 Net = Annotated[
-    str, typer.Argument(help="A network file, or the name of a data set with a shipped network.", show_default=False)
+    str,
+    typer.Argument(
+        help="A network file, or the name of a data set with a shipped network.", show_default=False
+    ),
 ]
 
 
@@ -49,7 +57,9 @@ def learn(
             show_default=False,
         ),
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where the network goes.", show_default=False)],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Where the network goes.", show_default=False)
+    ],
     learner: Annotated[Learner, typer.Option(help="Search.")] = Learner.hill_climbing,
     score: Annotated[Score, typer.Option(help="Score to climb.")] = Score.bic,
     max_parents: Annotated[int | None, typer.Option(min=1, help="Most parents a column may have.")] = None,
@@ -66,10 +76,11 @@ def learn(
     data_dir: DataDir = None,
 ) -> None:
     """Learn structure and CPTs; agrees arc for arc with R's bnlearn 5.2.1."""
-    from fairbench_cli.cli.console import out
+    from fairbench_cli.cli.console import say
     from fairbench_cli.data.card import find_card, read_card
     from fairbench_cli.data.load import load
     from fairbench_cli.data.locate import file_sha256, folders, locate
+    from fairbench_cli.files import make_folder
     from fairbench_cli.network.files import Meta, save
     from fairbench_cli.network.frame import table_from_csv
     from fairbench_cli.network.learn import LearnSettings, learn_network, source_facts
@@ -93,12 +104,11 @@ def learn(
         table = dataset.table
         facts = source_facts(dataset.card.name, dataset.sha256, len(table), settings)
     net, structure = learn_network(table, settings)
+    make_folder(output.parent)
     save(net, output, Meta(learner.value, score.value, structure.score, structure.bic, facts))
-    out().print(
+    say(
         f"{output}: {len(net.columns)} nodes, {len(net.arcs)} arcs, {net.parameters} parameters, "
-        f"{score.value} {structure.score:.6f}, BIC {structure.bic:.6f}",
-        soft_wrap=True,
-        markup=False,
+        f"{score.value} {structure.score:.6f}, BIC {structure.bic:.6f}"
     )
 
 
@@ -110,7 +120,7 @@ def show(
     ] = None,
 ) -> None:
     """Show a network: its arcs, or the CPT of a node."""
-    from fairbench_cli.cli.console import out, print_rows
+    from fairbench_cli.cli.console import print_rows, say
     from fairbench_cli.errors import suggest, user_error
     from fairbench_cli.network.display import cpt_rows
 
@@ -121,11 +131,12 @@ def show(
     for name in node or []:
         heads, rows = cpt_rows(network, name)
         right = len(network.columns[network.index(name)].levels)
-        print_rows(heads, rows, right=right, title=f"P({name} | {', '.join(network.parents_of(name)) or '-'})")
+        print_rows(
+            heads, rows, right=right, title=f"P({name} | {', '.join(network.parents_of(name)) or '-'})"
+        )
     if not node:
         source = meta.source.get("dataset", "?")
-        console = out()
-        console.print(f"{source}: {meta.learner}, {meta.score_name} {meta.score:.6f}, BIC {meta.bic:.6f}")
+        say(f"{source}: {meta.learner}, {meta.score_name} {meta.score:.6f}, BIC {meta.bic:.6f}")
         rows = [
             [column.name, str(len(column.levels)), ", ".join(network.parents_of(column.name))]
             for column in network.columns
@@ -149,46 +160,59 @@ def sample(
     seed: Annotated[int, typer.Option(min=0, help="Seed.")] = 0,
 ) -> None:
     """Sample rows at a bias level β, for use anywhere else."""
-    import sys
-
-    from fairbench_cli.data.card import find_card, read_card
     from fairbench_cli.errors import user_error
-    from fairbench_cli.files import write_text
-    from fairbench_cli.network.bias import shift as tilt
+    from fairbench_cli.files import make_folder, write_text
     from fairbench_cli.network.draw import sample as draw
 
+    if beta != beta:  # NaN passes every range
+        raise user_error("beta is not a number", "give a beta from 0 to 1", "--beta")
     network, meta = _load(net)
     if beta > 0:
-        name = card or str(meta.source.get("dataset", ""))
-        if not card and name.lower().endswith(".csv"):
-            raise user_error(
-                "a network of a bare CSV does not say which column is the outcome and who is deprived",
-                "give a card with --card CARD.yaml",
-                "--beta",
-            )
-        described = read_card(find_card(name))
-        chosen = described.attribute(attribute)
-        try:
-            levels = network.columns[network.index(chosen)].levels
-        except KeyError:
-            raise user_error(f'the network has no node "{chosen}"', "give the card of its data", "--card") from None
-        roles = described.roles(chosen, levels)
-        target = described.bias_target(roles)
-        network = tilt(
-            network,
-            roles.label,
-            roles.favourable,
-            target.column,
-            target.deprived,
-            target.favoured,
-            beta,
-            both=shift is Shift.both,
+        network = _tilted(network, meta, beta, card, attribute, both=shift is Shift.both)
+    elif card or attribute or shift is Shift.both:
+        raise user_error(
+            "--card, --attribute and --shift say what --beta edits, but it is 0",
+            "give --beta, or none of them",
         )
     text = draw(network, n, seed).to_frame().to_csv(index=False, lineterminator="\n")
     if str(output) == "-":
         sys.stdout.write(text)
     else:
+        make_folder(output.parent)
         write_text(output, text)
+
+
+def _tilted(
+    network: "BayesNet", meta: "Meta", beta: float, card: str | None, attribute: str | None, *, both: bool
+) -> "BayesNet":
+    """Return the network at β, with label and groups from a card: the one named, or its data set's."""
+    from fairbench_cli.data.card import find_card, read_card
+    from fairbench_cli.errors import user_error
+    from fairbench_cli.network.bias import shift
+
+    name = card or str(meta.source.get("dataset", ""))
+    if not card and (not name or name.lower().endswith(".csv")):
+        raise user_error(
+            "a network of a bare CSV does not say which column is the outcome and who is deprived",
+            "give a card with --card CARD.yaml",
+            "--beta",
+        )
+    described = read_card(find_card(name))
+    chosen = described.attribute(attribute)
+    if chosen not in network.names:
+        raise user_error(f'the network has no node "{chosen}"', "give the card of its data", "--card")
+    roles = described.roles(chosen, network.columns[network.index(chosen)].levels)
+    target = described.bias_target(roles)
+    return shift(
+        network,
+        roles.label,
+        roles.favourable,
+        target.column,
+        target.deprived,
+        target.favoured,
+        beta,
+        both=both,
+    )
 
 
 def _arcs(given: list[str] | None) -> tuple[tuple[str, str], ...]:
@@ -203,10 +227,19 @@ def _arcs(given: list[str] | None) -> tuple[tuple[str, str], ...]:
     return tuple(arcs)
 
 
-def _load(net: str):  # type: ignore[no-untyped-def]
+def _load(net: str) -> "tuple[BayesNet, Meta]":
+    """Read a network file, or the shipped network of a data set."""
     from fairbench_cli.data.card import known_cards, shipped_cards
+    from fairbench_cli.errors import suggest, user_error
     from fairbench_cli.network.files import load
 
     if net in known_cards():
-        return load(shipped_cards() / f"{net}.network.json")
+        path = shipped_cards() / f"{net}.network.json"
+        if not path.is_file():
+            fix = f"learn it: fairbench network learn {net} -o {net}.network.json"
+            raise user_error(f"no fitted network ships with {net}", fix)
+        return load(path)
+    if not Path(net).suffix and not Path(net).exists():
+        shipped = [path.name.removesuffix(".network.json") for path in shipped_cards().glob("*.network.json")]
+        raise user_error(f'no network "{net}"', suggest(net, shipped))
     return load(Path(net))

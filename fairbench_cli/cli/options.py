@@ -17,5 +17,6 @@ Only = Annotated[
     list[str] | None, typer.Option("--only", help="Run matching cells only: --only dataset=adult,beta=0.5")
 ]
 DataDir = Annotated[
-    Path | None, typer.Option("--data-dir", help="Folder of data files, before $FAIRBENCH_DATA and the cache.")
+    Path | None,
+    typer.Option("--data-dir", help="Folder of data files, before $FAIRBENCH_DATA and the cache."),
 ]

@@ -98,4 +98,5 @@ def in_words(seconds: float) -> str:
         return f"{whole} s"
     if whole < 3600:
         return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
+    minutes = round(seconds / 60)
+    return f"{minutes // 60} h {minutes % 60} min"

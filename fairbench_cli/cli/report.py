@@ -10,8 +10,7 @@ def report(
     results: Annotated[Path, typer.Argument(help="A folder that `fairbench run` wrote.", show_default=False)],
 ) -> None:
     """Write groups.csv, results.csv, summary.csv and tables/ again. No training."""
-    from fairbench_cli.cli.console import print_paper_table
+    from fairbench_cli.cli.console import print_paper_tables
     from fairbench_cli.report.write import redo_report
 
-    for table in redo_report(results):
-        print_paper_table(table)
+    print_paper_tables(redo_report(results))

@@ -2,11 +2,16 @@
 
 import shlex
 import sys
-from typing import Annotated
+import time
+from collections import Counter
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fairbench_cli.cli.options import Config, DataDir, Only, Output, Set
+
+if TYPE_CHECKING:  # light when asked for --help
+    from fairbench_cli.experiment.run import Prepared
 
 REASONS_SHOWN = 5
 
@@ -23,12 +28,10 @@ def run(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No tables and no progress.")] = False,
 ) -> int:
     """Run an experiment; finished repeats are kept, so the same command goes on where it stopped."""
-    import time
-
-    from fairbench_cli.cli.console import print_paper_table, talk
-    from fairbench_cli.cli.progress import RunProgress, in_words
+    from fairbench_cli.cli.console import print_paper_tables, talk
+    from fairbench_cli.cli.progress import in_words
     from fairbench_cli.experiment.manifest import provenance
-    from fairbench_cli.experiment.run import compute, open_folder, prepare, write_head, write_manifest
+    from fairbench_cli.experiment.run import open_folder, prepare, write_head, write_manifest
     from fairbench_cli.experiment.runner import default_jobs
     from fairbench_cli.report.write import write_report
 
@@ -38,51 +41,46 @@ def run(
     )
     open_folder(prepared.folder)
     write_head(prepared)
-    workers = jobs or default_jobs()
-    todo = prepared.todo
-    whole = len(prepared.selected) * prepared.experiment.repeats
+    workers, todo = jobs or default_jobs(), len(prepared.todo)
     if not quiet:
         if prepared.damaged:
-            talk(f"{prepared.damaged} torn journal line(s) left out; those repeats run again")
-        talk(f"{whole} repeats: {whole - len(todo)} done, {len(todo)} to do, {workers} worker(s)")
-    interrupted = False
-    progress = RunProgress(prepared, workers)
-    try:
-        if todo and quiet:
-            compute(prepared, workers, lambda _: None)
-        elif todo:
-            with progress:
-                compute(prepared, workers, progress.note)
-    except KeyboardInterrupt:
-        interrupted = True
+            talk(f"{prepared.damaged} journal line(s) cannot be read and are left out")
+        talk(f"{prepared.size} repeats: {prepared.size - todo} done, {todo} to do, {workers} worker(s)")
+    finished = _compute(prepared, workers, quiet)
     tables = write_report(prepared.folder, prepared.study, prepared.records)
     left = len(prepared.todo)
-    write_manifest(
-        prepared, provenance=provenance(), jobs=workers, computed=len(todo) - left, start=start
-    )
-    if interrupted:
+    write_manifest(prepared, provenance=provenance(), jobs=workers, computed=todo - left, start=start)
+    if not finished:
         talk(f"interrupted; {left} repeats left. Go on with:\n  {shlex.join(['fairbench', *sys.argv[1:]])}")
         return 130
     if not quiet:
-        for table in tables:
-            print_paper_table(table)
-        talk(f"{prepared.folder}/: groups.csv, results.csv, summary.csv, tables/, manifest.json "
-             f"({in_words(time.monotonic() - start)})")
-    return 1 if _say_failures(prepared.records, {cell.key for cell in prepared.selected}) else 0
+        print_paper_tables(tables)
+        files = "groups.csv, results.csv, summary.csv, tables/, manifest.json"
+        talk(f"{prepared.folder}/: {files} ({in_words(time.monotonic() - start)})")
+    return 1 if _say_failures(prepared) else 0
 
 
-def _say_failures(records: dict, keys: set[str]) -> bool:  # type: ignore[type-arg]
+def _compute(prepared: "Prepared", workers: int, quiet: bool) -> bool:
+    """Run what is to do; tell whether it came to its end (Ctrl-C: no)."""
+    from fairbench_cli.cli.progress import RunProgress
+    from fairbench_cli.experiment.run import compute
+
+    try:
+        if prepared.todo and quiet:
+            compute(prepared, workers, lambda _: None)
+        elif prepared.todo:
+            with RunProgress(prepared, workers) as progress:
+                compute(prepared, workers, progress.note)
+    except KeyboardInterrupt:
+        return False
+    return True
+
+
+def _say_failures(prepared: "Prepared") -> bool:
     """Print the reasons of failures, most frequent first; tell whether there were any."""
-    from collections import Counter
-
     from fairbench_cli.cli.console import talk
-    from fairbench_cli.experiment.journal import RETRIED
 
-    reasons = Counter(
-        (record.status, record.reason)
-        for record in records.values()
-        if record.key in keys and record.status in RETRIED
-    )
+    reasons = Counter((record.status, record.reason) for record in prepared.failures)
     for (status, reason), n in reasons.most_common(REASONS_SHOWN):
         talk(f"{n} repeat(s) {status}: {reason}")
     if len(reasons) > REASONS_SHOWN:

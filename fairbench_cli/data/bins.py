@@ -1,51 +1,73 @@
 """Numbers to levels: equal-width bins and capped counts."""
 
+from itertools import pairwise
+
 import numpy as np
-import pandas as pd
 
-from fairbench_cli.data.card import Bins
+from fairbench_cli.data.descriptor import Bins
+from fairbench_cli.data.levels import Misfit
+from fairbench_cli.data.table import Codes, Column, Floats
 
 
-def bin_numbers(numbers: "pd.Series[float]", bins: Bins, *, whole: bool) -> "pd.Series[str]":
+def bin_numbers(name: str, numbers: Floats, bins: Bins, *, whole: bool) -> tuple[Column, Codes]:
     """Cut numbers into equal-width bins, closed on the right.
 
     Whole numbers get labels such as ``25-31``, others such as ``(24.3, 31.6]``.
 
-    >>> list(bin_numbers(pd.Series([17, 24, 25, 90]), Bins(count=10, low=17, high=90), whole=True))
+    Raises
+    ------
+    Misfit
+        When there is nothing to cut, or bins are so narrow that some hold no number.
+
+    >>> ages = np.array([17.0, 24, 25, 90])
+    >>> column, codes = bin_numbers("age", ages, Bins(count=10, low=17, high=90), whole=True)
+    >>> [column.levels[code] for code in codes]
     ['17-24', '17-24', '25-31', '83-90']
     """
     low = float(numbers.min()) if bins.low is None else bins.low
     high = float(numbers.max()) if bins.high is None else bins.high
     if low >= high:
-        raise ValueError(f'column "{numbers.name}" has one value only and cannot be cut into bins')
+        raise Misfit(
+            f'column "{name}" cannot be cut into bins: from {low:g} to {high:g} there is no room',
+            "drop it, make it nominal, or correct `low` and `high`",
+        )
     edges = np.linspace(low, high, bins.count + 1)
-    codes = np.searchsorted(edges[1:-1], numbers.to_numpy(dtype=float), side="left")
     labels = _whole_labels(edges) if whole else _real_labels(edges)
-    if len(set(labels)) < len(labels):
-        raise ValueError(f'column "{numbers.name}": {bins.count} bins are too narrow; use fewer')
-    return pd.Series(pd.Categorical.from_codes(codes, labels), index=numbers.index, name=numbers.name)
+    if labels is None or len(set(labels)) < len(labels):
+        raise Misfit(
+            f'column "{name}": {bins.count} bins from {low:g} to {high:g} are too narrow', "use fewer bins"
+        )
+    codes: Codes = np.searchsorted(edges[1:-1], numbers, side="left").astype(np.int16)
+    return Column(name, tuple(labels)), codes
 
 
-def cap_numbers(numbers: "pd.Series[float]", cap: int) -> "pd.Series[str]":
+def cap_numbers(name: str, numbers: Floats, cap: int) -> tuple[Column, Codes]:
     """Make whole numbers levels, with everything from `cap` on in one.
 
-    >>> list(cap_numbers(pd.Series([0, 2, 7]), 3))
-    ['0', '2', '3+']
+    Raises
+    ------
+    Misfit
+        For a number below 0.
+
+    >>> column, codes = cap_numbers("priors", np.array([0.0, 2, 7]), 3)
+    >>> column.levels, codes.tolist()
+    (('0', '1', '2', '3+'), [0, 2, 3])
     """
-    if (numbers < 0).any() or (numbers % 1 != 0).any():
-        raise ValueError(f'column "{numbers.name}": cap needs whole numbers from 0 on')
-    labels = [*(str(i) for i in range(cap)), f"{cap}+"]
-    codes = numbers.clip(upper=cap).astype(int)
-    return pd.Series(pd.Categorical.from_codes(codes, labels), index=numbers.index, name=numbers.name)
+    if numbers.min() < 0:
+        raise Misfit(f'column "{name}" has {numbers.min():g}, but cap needs numbers from 0 on', "use bins")
+    levels = (*(str(i) for i in range(cap)), f"{cap}+")
+    return Column(name, levels), np.minimum(numbers, cap).astype(np.int16)
 
 
-def _whole_labels(edges: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[str]:
+def _whole_labels(edges: Floats) -> list[str] | None:
     starts = [int(np.ceil(edges[0])), *(int(np.floor(edge)) + 1 for edge in edges[1:-1])]
     ends = [int(np.floor(edge)) for edge in edges[1:]]
+    if any(start > end for start, end in zip(starts, ends, strict=True)):
+        return None
     return [f"{start}-{end}" for start, end in zip(starts, ends, strict=True)]
 
 
-def _real_labels(edges: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[str]:
-    shown = [f"{edge:.6g}" for edge in edges]
-    first = f"[{shown[0]}, {shown[1]}]"
-    return [first, *(f"({a}, {b}]" for a, b in zip(shown[1:-1], shown[2:], strict=True))]
+def _real_labels(edges: Floats) -> list[str]:
+    written = [f"{edge:.6g}" for edge in edges]
+    first = f"[{written[0]}, {written[1]}]"
+    return [first, *(f"({a}, {b}]" for a, b in pairwise(written[1:]))]

@@ -1,161 +1,19 @@
-"""The card of a data set: where the file is from, what its columns mean, who is the deprived group."""
+"""Find a card and read it, with the card that it extends."""
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import ValidationError
 
-from fairbench_cli.data.table import Roles
-from fairbench_cli.errors import UserError, suggest, user_error
-from fairbench_cli.strict_yaml import Document, read_yaml
-from fairbench_cli.validation import problems_of
+from fairbench_cli.data.descriptor import BiasTarget, Card, File, Origin
+from fairbench_cli.errors import Problem, UserError, suggest, user_error
+from fairbench_cli.strict_yaml import Document, read_yaml, without
+from fairbench_cli.validation import in_file_order, problems_of
 
+__all__ = ["BiasTarget", "Card", "File", "find_card", "known_cards", "read_card", "shipped_cards"]
 
-def _as_list(value: Any) -> Any:
-    return [value] if isinstance(value, str | int | float | bool) else value
-
-
-def _as_text(value: Any) -> Any:
-    """Let codes be written without quotes: a level called 1 is the text "1"."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(value) if isinstance(value, int | float) else value
-
-
-Text = Annotated[str, BeforeValidator(_as_text)]
-Levels = Annotated[tuple[Text, ...], BeforeValidator(_as_list)]
-
-
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class File(_Part):
-    """A data file and, for the official ones, its checksum and address."""
-
-    name: str
-    sha256: str | None = Field(default=None, pattern="^[0-9a-f]{64}$")
-    url: str | None = None
-
-
-class Bins(_Part):
-    """Equal-width bins of a number, closed on the right, as R's ``cut(x, count)`` makes them.
-
-    `low` and `high` default to the data's own range; values beyond them fall into the end bins.
-    """
-
-    count: int = Field(ge=2, le=1000)
-    low: float | None = None
-    high: float | None = None
-
-    @model_validator(mode="after")
-    def _ordered(self) -> "Bins":
-        if self.low is not None and self.high is not None and self.low >= self.high:
-            raise ValueError("low must be below high")
-        return self
-
-
-class ColumnCard(_Part):
-    """What a column is and how its values become levels."""
-
-    kind: Literal["nominal", "integer", "real", "drop"] = "nominal"
-    levels: Levels | None = Field(default=None, description="declared order; default: by byte value")
-    recode: dict[str, Text] = Field(default_factory=dict)
-    bins: Bins | None = None
-    cap: int | None = Field(default=None, ge=1, description="whole numbers from here on are one level")
-
-    @model_validator(mode="after")
-    def _consistent(self) -> "ColumnCard":
-        if self.kind in ("nominal", "drop") and (self.bins or self.cap is not None):
-            raise ValueError("bins and cap need kind: integer or kind: real")
-        if self.kind in ("integer", "real") and (self.bins is None) == (self.cap is None):
-            raise ValueError("a number needs either bins or cap")
-        if self.kind == "real" and self.cap is not None:
-            raise ValueError("cap needs kind: integer")
-        if self.bins is not None and self.levels is not None:
-            raise ValueError("levels and bins exclude each other")
-        return self
-
-
-class Label(_Part):
-    """The outcome's column and its favourable value."""
-
-    column: str
-    favourable: Text
-
-
-class BiasTarget(_Part):
-    """The column whose values β acts on: the protected attribute itself or a proxy of it."""
-
-    column: str
-    deprived: Levels
-    favoured: Levels = ()
-
-
-class Protected(_Part):
-    """A protected attribute: its deprived values, its favoured ones (default: all others)."""
-
-    deprived: Levels
-    favoured: Levels | None = None
-    bias: BiasTarget | None = None
-
-
-class Card(_Part):
-    """A data set's card (``datasets/*.yaml``)."""
-
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
-    title: str = ""
-    source: str = ""
-    licence: str = ""
-    citation: str = ""
-    note: str = ""
-    files: tuple[File, ...] = Field(min_length=1)
-    format: Literal["csv", "arff"] = "csv"
-    header: bool = True
-    separator: str = Field(default=",", min_length=1, max_length=1)
-    comment: str | None = Field(default=None, min_length=1, max_length=1)
-    missing: Levels = ()
-    missing_rows: Literal["keep", "drop"] = "keep"
-    columns: dict[str, ColumnCard] = Field(default_factory=dict)
-    other_columns: Literal["nominal", "drop"] = "nominal"
-    keep: dict[str, Levels] = Field(default_factory=dict)
-    label: Label
-    protected: dict[str, Protected] = Field(min_length=1)
-
-    @model_validator(mode="after")
-    def _drops_need_tokens(self) -> "Card":
-        if self.missing_rows == "drop" and not self.missing:
-            raise ValueError("missing_rows: drop needs `missing`, the cells that mean a missing value")
-        return self
-
-    def decisive(self) -> dict[str, Any]:
-        """Return the part of the card that decides numbers: no titles, addresses or citations."""
-        prose = {"name", "title", "source", "licence", "citation", "note", "files"}
-        return self.model_dump(mode="json", exclude=prose, exclude_defaults=True)
-
-    def attribute(self, name: str | None) -> str:
-        """Return the protected attribute called `name`, or the card's first one."""
-        if name is None:
-            return next(iter(self.protected))
-        if name not in self.protected:
-            raise user_error(
-                f'data set "{self.name}" has no protected attribute "{name}"', suggest(name, self.protected)
-            )
-        return name
-
-    def roles(self, attribute: str, levels: tuple[str, ...]) -> Roles:
-        """Tell the groups of an attribute, given the levels that the data have."""
-        protected = self.protected[attribute]
-        favoured = protected.favoured
-        if favoured is None:
-            favoured = tuple(level for level in levels if level not in protected.deprived)
-        return Roles(self.label.column, self.label.favourable, attribute, protected.deprived, favoured)
-
-    def bias_target(self, roles: Roles) -> BiasTarget:
-        """Tell which column and values β acts on."""
-        return self.protected[roles.attribute].bias or BiasTarget(
-            column=roles.attribute, deprived=roles.deprived, favoured=roles.favoured
-        )
+# They are about the extended card's own rows.
+NOT_INHERITED = ("name", "note")
 
 
 def shipped_cards() -> Path:
@@ -179,13 +37,15 @@ def find_card(name: str, base: Path = Path()) -> Path:
     """
     if name.endswith((".yaml", ".yml")):
         for path in (base / name, Path(name)):
-            if path.is_file():
+            if _is_file(path):
                 return path
         raise user_error(f"no card at {name}", "give the path of a card, or the name of a shipped data set")
-    path = shipped_cards() / f"{name}.yaml"
-    if name not in known_cards():
-        raise user_error(f'unknown dataset "{name}"', suggest(name, known_cards()))
-    return path
+    if name in known_cards():
+        return shipped_cards() / f"{name}.yaml"
+    fix = suggest(name, known_cards())
+    if name.lower().endswith((".csv", ".arff", ".data")):
+        fix = "a data file needs a card, some ten lines of YAML (see datasets/adult.yaml); name the card here"
+    raise user_error(f'unknown dataset "{name}"', fix)
 
 
 def read_card(path: Path) -> Card:
@@ -196,35 +56,99 @@ def read_card(path: Path) -> Card:
     UserError
         Listing every mistake with its line.
     """
-    document = _merged(read_yaml(path), path, ())
+    document = _extended(read_yaml(path), path, ())
     try:
-        return Card.model_validate(document.data)
+        card = Card.model_validate(document.data)
     except ValidationError as error:
-        raise UserError(*problems_of(error, Card, document)) from None
+        raise UserError(*in_file_order(problems_of(error, Card, document), document.name)) from None
+    shipped = path.resolve().parent == shipped_cards().resolve()
+    card._origin = Origin(document, path.stem if shipped else str(path))
+    problems = list(_contradictions(card))
+    if problems:
+        raise UserError(*in_file_order(problems, document.name))
+    return card
 
 
-def _merged(document: Document, path: Path, above: tuple[str, ...]) -> Document:
-    """Lay the card over the one that it extends; mappings are merged one level deep."""
-    data = document.data
-    if not isinstance(data, dict):
-        raise user_error("a card is a mapping of keys to values", "see datasets/adult.yaml", document.where(()))
-    files = data.get("files")
-    if isinstance(files, list):
-        data = data | {"files": [{"name": file} if isinstance(file, str) else file for file in files]}
-    columns = data.get("columns")
-    if isinstance(columns, dict):
-        kinds = {key: {"kind": value} if isinstance(value, str) else value for key, value in columns.items()}
-        data = data | {"columns": {key: {} if value is None else value for key, value in kinds.items()}}
-    base_name = data.get("extends")
-    if base_name is None:
-        return Document(data, document.lines, document.name)
-    if not isinstance(base_name, str) or base_name in above or base_name == data.get("name"):
-        raise user_error("`extends` must name another card", "give its name", document.where(("extends",)))
-    base_path = find_card(base_name, path.parent)
-    base = _merged(read_yaml(base_path), base_path, (*above, base_name)).data
-    merged = dict(base)
-    for key, value in data.items():
-        both = isinstance(value, dict) and isinstance(base.get(key), dict)
-        merged[key] = base[key] | value if both else value
-    merged.pop("extends")
-    return Document(merged, document.lines, document.name)
+def _extended(document: Document, path: Path, above: tuple[Path, ...]) -> Document:
+    """Lay a card over the one that it extends; mappings are merged one level deep."""
+    own = _spelled_out(document)
+    if "extends" not in own.data:
+        return own
+    where = own.where(("extends",))
+    name = own.data.pop("extends")
+    if not isinstance(name, str):
+        raise user_error("`extends` must name another card", suggest(str(name), known_cards()), where)
+    above = (*above, path.resolve())
+    try:
+        base_path = find_card(name, path.parent)
+    except UserError as error:
+        raise UserError(*(Problem(p.what, p.fix, where) for p in error.problems)) from None
+    if base_path.resolve() in above:
+        raise user_error("the card extends itself", "let `extends` name another card", where)
+    base = _extended(read_yaml(base_path), base_path, above)
+    data = {key: value for key, value in base.data.items() if key not in NOT_INHERITED}
+    spots = base.spots
+    for key in NOT_INHERITED:
+        spots = without(spots, (key,))
+    for key, value in own.data.items():
+        if isinstance(value, dict) and isinstance(data.get(key), dict):
+            data[key] = data[key] | value
+            for inner in value:
+                spots = without(spots, (key, inner))
+        else:
+            data[key] = value
+            spots = without(spots, (key,))
+    return Document(data, spots | own.spots, own.name)
+
+
+def _spelled_out(document: Document) -> Document:
+    """Write out the short forms: a file by its name, a column by its kind or by nothing."""
+    if not isinstance(document.data, dict):
+        where = document.where(())
+        raise user_error("a card is a mapping of keys to values", "see datasets/adult.yaml", where)
+    data = dict(document.data)
+    if isinstance(data.get("files"), list):
+        data["files"] = [{"name": file} if isinstance(file, str) else file for file in data["files"]]
+    if isinstance(data.get("columns"), dict):
+        kinds = {
+            name: {"kind": column} if isinstance(column, str) else column
+            for name, column in data["columns"].items()
+        }
+        data["columns"] = {name: {} if column is None else column for name, column in kinds.items()}
+    return Document(data, document.spots, document.name)
+
+
+def _contradictions(card: Card) -> Iterator[Problem]:
+    """Yield what a card says in one place and makes impossible, or pointless, in another."""
+    if card.format == "arff":
+        for key in sorted({"header", "separator", "comment"} & card.model_fields_set):
+            yield Problem(f"{key} has no effect on an ARFF file", "remove it", card.where(key))
+    if card.missing_rows == "drop" and not card.missing:
+        yield Problem(
+            "missing_rows: drop needs to know which cells are missing values",
+            'write them under `missing`, for example missing: "?"',
+            card.where("missing_rows"),
+        )
+    if card.format == "csv" and not card.header and not card.columns:
+        fix = "name them under `columns`, in file order"
+        yield Problem("a file without header needs its columns named", fix, card.where("header"))
+    if card.separator in '"\n\r':
+        yield Problem("a quote or line end cannot separate cells", "use , or ;", card.where("separator"))
+    names = [file.name for file in card.files]
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            yield Problem(f"file {name} is listed twice", "keep one", card.where("files", i))
+    for name, place in card.needed():
+        if card.drops(name):
+            fix = "list it under `columns`, and not as drop"
+            yield Problem(f'column "{name}" is needed but dropped', fix, card.where(*place))
+        if name == card.label.column and place[0] == "protected":
+            what = f'"{name}" is the label: it cannot be protected, nor what β acts on'
+            yield Problem(what, "name another column", card.where(*place))
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name too long for the system, for example
+        return False

@@ -2,8 +2,9 @@
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import pandas as pd
@@ -12,68 +13,133 @@ from fairbench_cli.errors import user_error
 
 _ATTRIBUTE = re.compile(r"@attribute\s+('[^']+'|\"[^\"]+\"|\S+)\s+(.*)", re.IGNORECASE)
 
+_ARFF_CELL = re.compile(
+    r"""(?P<cell>\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^,'"\s][^,]*|))\s*)(?=,|$)"""
+)
+_ESCAPE = re.compile(r"\\(.)")
+_BLANK: tuple[list[str], ...] = ([], [""])
+
+Row = tuple[int, list[str]]
+
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """A file's cells as text, and the levels that the file itself declares (ARFF), by column."""
+    """A file's cells as text.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        One column of text per column; names may repeat or be empty.
+    lines : list of int
+        The line of each row.
+    declared : dict
+        The levels that the file itself declares (ARFF), by column.
+    """
 
     frame: pd.DataFrame
+    lines: list[int]
     declared: dict[str, tuple[str, ...]]
 
 
 def read_cells(
-    path: Path, kind: str, *, header: bool = True, separator: str = ",", comment: str | None = None
+    path: Path, kind: str = "csv", *, header: bool = True, separator: str = ",", comment: str | None = None
 ) -> Cells:
-    """Read a file into stripped text cells; columns of a file without header are called 0, 1, …
+    """Read a file into stripped text cells; without a header, columns are called 0, 1 and so on.
+
+    Blank lines are left out, unless the file has one column only: there, each is an empty cell.
 
     Raises
     ------
     UserError
         For an empty file, a row of another length than the first, or bytes that are not UTF-8.
     """
+    lines = _lines(path)
+    names: list[str] | None = None
+    declared: dict[str, tuple[str, ...]] = {}
+    if kind == "arff":
+        start, names, declared = _arff_header(lines, path)
+        rows = _filled(_arff_rows(lines, start, path), len(names), path, "the header")
+    else:
+        found = _csv_rows(lines, separator, comment, path)
+        first = next((row for row in found if row[1] not in _BLANK), None)
+        if first is None:
+            raise user_error("the file is empty", "give a file with rows", f"{path}:1")
+        names = first[1] if header else None
+        like, rest = ("the header", found) if header else ("the first row", chain([first], found))
+        rows = _filled(rest, len(first[1]), path, like)
+    if not rows:
+        raise user_error("the file has column names but no rows", "give at least one row", str(path))
+    frame = pd.DataFrame(dict(enumerate(zip(*(row for _, row in rows), strict=True))), dtype=object)
+    frame.columns = pd.Index(names or [str(j) for j in range(frame.shape[1])], dtype=object)
+    return Cells(frame, [line for line, _ in rows], declared)
+
+
+def _lines(path: Path) -> list[str]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as stream:
-            lines = list(stream)
+            return list(stream)
+    except FileNotFoundError:
+        raise user_error(f"no such file: {path}", "check the path") from None
     except UnicodeDecodeError as error:
-        raise user_error(
-            f"{path} is not UTF-8 text (byte {error.start})", "convert it: iconv -f latin1 -t utf-8"
-        ) from None
+        fix = "convert it: iconv -f latin1 -t utf-8"
+        raise user_error(f"the file is not UTF-8 text (byte {error.start})", fix, str(path)) from None
     except OSError as error:
-        raise user_error(f"cannot read {path}: {error.strerror}", "check the path and permissions") from None
-    first, names, declared = 0, None, dict[str, tuple[str, ...]]()
-    if kind == "arff":
-        first, names, declared = _arff_header(lines, path)
-        comment = "%"
-    rows = list(_rows(lines[first:], separator, comment, first))
-    if header and kind != "arff" and rows:
-        names = rows.pop(0)[1]
-    if not rows:
-        raise user_error(f"{path} has no rows", "give a file with at least one row of data")
-    names = names or [str(j) for j in range(len(rows[0][1]))]
+        fix = "check the path and its permissions"
+        raise user_error(f"cannot read {path}: {error.strerror}", fix) from None
+
+
+def _csv_rows(lines: list[str], separator: str, comment: str | None, path: Path) -> Iterator[Row]:
+    """Yield the rows of a CSV but its comments; a blank line is a row without cells."""
+    reader = csv.reader(lines, delimiter=separator, skipinitialspace=True, strict=True)
+    try:
+        for row in reader:
+            if not (comment and row and row[0].startswith(comment)):
+                yield reader.line_num, [cell.strip() for cell in row]
+    except csv.Error as error:
+        raise user_error(f"not a CSV row: {error}", "check the quotes", f"{path}:{reader.line_num}") from None
+
+
+def _filled(rows: Iterable[Row], width: int, path: Path, like: str) -> list[Row]:
+    """Return the rows that are not blank, checking that each has `width` cells."""
+    kept = []
     for line, row in rows:
-        if len(row) != len(names):
+        if row in _BLANK:
+            if width > 1:
+                continue
+            row = [""]  # in a single column a blank line is an empty cell
+        if len(row) != width:
             raise user_error(
-                f"{len(row)} cells where {len(names)} are expected",
-                "check the separator, quotes and missing cells of this row",
+                f"the row has {len(row)} cells, {like} {width}",
+                'give every row one cell a column; quote cells that contain the separator ("a, b")',
                 f"{path}:{line}",
             )
-    columns = list(zip(*(row for _, row in rows), strict=True))
-    frame = pd.DataFrame({j: pd.Series(column, dtype=object) for j, column in enumerate(columns)})
-    frame.columns = pd.Index(names)
-    return Cells(frame, declared)
+        kept.append((line, row))
+    return kept
 
 
-def _rows(
-    lines: list[str], separator: str, comment: str | None, offset: int
-) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line number, cells) of every row that is neither blank nor a comment."""
-    reader = csv.reader(lines, delimiter=separator, skipinitialspace=True)
-    for row in reader:
-        if not row or (len(row) == 1 and not row[0].strip()):
+def _arff_rows(lines: list[str], start: int, path: Path) -> Iterator[Row]:
+    """Yield the rows of an ARFF file, in which either quote may be used."""
+    for line, text in enumerate(lines[start:], start + 1):
+        row = text.strip()
+        if not row or row.startswith("%"):
             continue
-        if comment is not None and row[0].startswith(comment):
-            continue
-        yield reader.line_num + offset, [cell.strip() for cell in row]
+        if row.startswith("{"):
+            raise user_error("sparse ARFF is not read", "write every cell out", f"{path}:{line}")
+        yield line, _split(row, f"{path}:{line}")
+
+
+def _split(text: str, where: str) -> list[str]:
+    """Split a line of ARFF at its commas; a cell may be in either quotes."""
+    if "'" not in text and '"' not in text:
+        return [cell.strip() for cell in text.split(",")]
+    cells, end = [], -1
+    while end < len(text):
+        match = _ARFF_CELL.match(text, end + 1)
+        if match is None:
+            raise user_error("not an ARFF row", "check the quotes", where)
+        cells.append(_ESCAPE.sub(r"\1", match[2] or match[3] or "") or (match[4] or "").strip())
+        end = match.end("cell")
+    return cells
 
 
 def _arff_header(lines: list[str], path: Path) -> tuple[int, list[str], dict[str, tuple[str, ...]]]:
@@ -81,14 +147,17 @@ def _arff_header(lines: list[str], path: Path) -> tuple[int, list[str], dict[str
     names: list[str] = []
     declared: dict[str, tuple[str, ...]] = {}
     for i, line in enumerate(lines):
-        text = line.strip()
-        if text.lower() == "@data":
+        text, where = line.strip(), f"{path}:{i + 1}"
+        word = text.lower()
+        if word == "@data" and names:
             return i + 1, names, declared
         match = _ATTRIBUTE.fullmatch(text)
         if match:
             name, domain = match[1].strip("'\""), match[2].strip()
             names.append(name)
-            if domain.startswith("{"):
-                inner = next(csv.reader([domain.strip("{}")], quotechar="'", skipinitialspace=True))
-                declared[name] = tuple(level.strip() for level in inner)
-    raise user_error(f"{path} has no @data line", "give an ARFF file, or write format: csv in the card")
+            if domain.startswith("{") and domain.endswith("}"):
+                declared[name] = tuple(_split(domain[1:-1], where))
+        elif text and not word.startswith(("%", "@relation")):
+            fix = "write @attribute NAME {level, level}; in a CSV's card, leave out format: arff"
+            raise user_error(f'not a line of an ARFF header: "{text[:40]}"', fix, where)
+    raise user_error("no @data line", "give an ARFF file, or leave out format: arff in the card", str(path))

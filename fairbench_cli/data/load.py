@@ -1,5 +1,6 @@
 """From a card and its files to a coded table."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -7,11 +8,16 @@ import numpy as np
 import pandas as pd
 
 from fairbench_cli.data.bins import bin_numbers, cap_numbers
-from fairbench_cli.data.card import Card, ColumnCard
+from fairbench_cli.data.card import Card
+from fairbench_cli.data.descriptor import ColumnCard
 from fairbench_cli.data.files import Cells, read_cells
+from fairbench_cli.data.levels import Misfit, as_numbers, coded, occurring
 from fairbench_cli.data.locate import Found
-from fairbench_cli.data.table import Column, Roles, Table
-from fairbench_cli.errors import suggest, user_error
+from fairbench_cli.data.table import Codes, Column, Roles, Table
+from fairbench_cli.errors import Problem, UserError, suggest, user_error
+from fairbench_cli.strict_yaml import Place
+
+Part = tuple[Path, Cells]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,24 +34,50 @@ class Dataset:
         Raises
         ------
         UserError
-            When a named value is not in the data, or a level is in neither group or in both.
+            When a named value is not in the data, a level is in neither group or in both, a group is empty,
+            or the label has one value only.
         """
-        levels = self.table.columns[self.table.index(attribute)].levels
-        roles = self.card.roles(attribute, levels)
-        bias = self.card.bias_target(roles)
-        _check_levels(self, roles.label, (roles.favourable,))
-        _check_levels(self, roles.attribute, (*roles.deprived, *roles.favoured))
-        _check_levels(self, bias.column, (*bias.deprived, *bias.favoured))
-        both = set(roles.deprived) & set(roles.favoured)
-        neither = set(levels) - set(roles.deprived) - set(roles.favoured)
-        if both or neither:
-            which = "both groups" if both else "neither group"
-            raise user_error(
-                f'"{min(both or neither)}" of {attribute} is in {which}',
-                "let `deprived` and `favoured` share out the levels, or `keep` fewer rows in the card",
-                self.card.name,
-            )
+        roles = self.card.roles(attribute, self._levels(attribute))
+        bias = self.card.protected[attribute].bias
+        group, target = ("protected", attribute), ("protected", attribute, "bias")
+        named: list[tuple[str, tuple[str, ...], Place]] = [
+            (roles.label, (roles.favourable,), ("label", "favourable")),
+            (attribute, roles.deprived, (*group, "deprived")),
+            (attribute, roles.favoured, (*group, "favoured")),
+        ]
+        if bias:
+            named.append((bias.column, bias.deprived, (*target, "deprived")))
+            named.append((bias.column, bias.favoured, (*target, "favoured")))
+        problems = [p for column, values, place in named for p in self._absent(column, values, place)]
+        problems += self._badly_shared(roles)
+        if len(self._levels(roles.label)) < 2:
+            what = f'the label "{roles.label}" has one value only'
+            problems.append(Problem(what, "give rows with both outcomes", self.card.where("label", "column")))
+        if problems:
+            raise UserError(*dict.fromkeys(problems))
         return roles
+
+    def _levels(self, column: str) -> tuple[str, ...]:
+        return self.table.columns[self.table.index(column)].levels
+
+    def _absent(self, column: str, values: tuple[str, ...], place: Place) -> Iterator[Problem]:
+        levels = self._levels(column)
+        present = {levels[code] for code in np.unique(self.table[column])}
+        for value in values:
+            if value not in present:
+                what = f'value "{value}" of column "{column}" is not in the data'
+                yield Problem(what, suggest(value, present), self.card.where(*place))
+
+    def _badly_shared(self, roles: Roles) -> Iterator[Problem]:
+        name, where = roles.attribute, self.card.where("protected", roles.attribute)
+        fix = "let `deprived` and `favoured` share out the levels, or `keep` fewer rows in the card"
+        deprived, favoured = set(roles.deprived), set(roles.favoured)
+        for level in sorted(deprived & favoured):
+            yield Problem(f'"{level}" of {name} is in both groups', fix, where)
+        for level in sorted(set(self._levels(name)) - deprived - favoured):
+            yield Problem(f'"{level}" of {name} is in neither group', fix, where)
+        if not favoured:
+            yield Problem(f"nobody is left to be favoured: every level of {name} is deprived", fix, where)
 
 
 def load(card: Card, found: Found) -> Dataset:
@@ -54,121 +86,150 @@ def load(card: Card, found: Found) -> Dataset:
     Raises
     ------
     UserError
-        When the files do not fit the card; the message names file, column and value.
+        When the files do not fit the card; the messages name file, line, column and value.
     """
-    cells = _select(card, [(path, _read(card, path)) for path in found.paths])
-    frame = cells.frame
-    for name, values in card.keep.items():
-        frame = frame[frame[name].isin(values)]
+    parts = [(path, _named(card, path, _read(card, path))) for path in found.paths]
+    frame = _joined(card, parts)
+    frame = _kept(card, frame)
+    frame = frame[[name for name in _order(card, frame) if not card.drops(name)]]
     if card.missing_rows == "drop":
         frame = frame[~frame.isin(list(card.missing)).any(axis=1)]
     if frame.empty:
-        raise user_error("no rows are left", "check `keep` and `missing_rows`", f"card {card.name}")
+        fix = "check `keep`, `missing` and `missing_rows`"
+        raise user_error("no rows are left", fix, card.where("keep" if card.keep else "missing_rows"))
+    problems: list[Problem] = []
     columns, codes = [], []
     for name in frame.columns:
         try:
-            column, code = _encode(
-                frame[name], card.columns.get(name, ColumnCard()), cells.declared.get(name)
-            )
-        except ValueError as error:
-            raise user_error(str(error), "correct the card or the file", f"card {card.name}") from None
+            column, code = _encode(card.columns.get(name, ColumnCard()), frame[name], _declared(parts, name))
+        except Misfit as misfit:
+            problems.append(Problem(misfit.what, misfit.fix, _spot(card, parts, name, misfit.cell)))
+            continue
         columns.append(column)
         codes.append(code)
-    table = Table(tuple(columns), np.asfortranarray(np.column_stack(codes).astype(np.int16)))
-    return Dataset(card, table, found.sha256)
+    if problems:
+        raise UserError(*problems)
+    return Dataset(card, Table(tuple(columns), np.asfortranarray(np.column_stack(codes))), found.sha256)
 
 
 def _read(card: Card, path: Path) -> Cells:
-    return read_cells(
-        path, card.format, header=card.header, separator=card.separator, comment=card.comment
-    )
+    return read_cells(path, card.format, header=card.header, separator=card.separator, comment=card.comment)
 
 
-def _select(card: Card, parts: list[tuple[Path, Cells]]) -> Cells:
-    """Join the files and keep the card's columns, in the card's order where it says which."""
-    frames = []
-    for path, part in parts:
-        frame = part.frame
-        if not card.header and card.format == "csv":
-            if len(frame.columns) != len(card.columns):
-                raise user_error(
-                    f"{len(frame.columns)} columns, but the card names {len(card.columns)}",
-                    "without a header, the card must name every column in file order",
-                    str(path),
-                )
-            frame = frame.set_axis(list(card.columns), axis=1)
-        # A name given twice by the file (COMPAS has two) means its first column.
-        frames.append(frame.loc[:, ~frame.columns.duplicated()])
-    frame = pd.concat(frames, ignore_index=True)
-    wanted = {*card.columns, *card.keep, *card.protected, card.label.column}
-    wanted |= {target.bias.column for target in card.protected.values() if target.bias}
-    for name in sorted(wanted - set(frame.columns)):
-        raise user_error(
-            f'card {card.name} names a column "{name}" that the file does not have',
-            suggest(name, map(str, frame.columns)),
-            str(parts[0][0]),
-        )
-    dropped = {name for name, column in card.columns.items() if column.kind == "drop"}
-    order = list(card.columns) if card.other_columns == "drop" else list(frame.columns)
-    for name in sorted((wanted - set(card.keep)) & (dropped | (set(frame.columns) - set(order)))):
-        if name not in card.columns or name in card.protected or name == card.label.column:
+def _named(card: Card, path: Path, cells: Cells) -> Cells:
+    """Name the columns of a file without header, and see that every column that is used has one name."""
+    frame = cells.frame
+    if not card.header and card.format == "csv":
+        if len(frame.columns) != len(card.columns):
             raise user_error(
-                f'column "{name}" is needed but dropped', "list it under `columns`", f"card {card.name}"
+                f"the file has {len(frame.columns)} columns, but the card names {len(card.columns)}",
+                "without a header, the card must name every column in file order",
+                str(path),
             )
-    frame = frame[[name for name in order if name not in dropped]]
-    for name, column in card.columns.items():
-        if column.recode and name in frame:
-            frame = frame.assign(**{name: frame[name].replace(column.recode)})
-    return Cells(frame, parts[0][1].declared)
+        frame = frame.set_axis(list(card.columns), axis=1)
+    repeated = frame.columns.duplicated()
+    used = {name for name in frame.columns if not card.drops(name)} | set(card.keep)
+    if "" in used:
+        number = list(frame.columns).index("") + 1
+        fix = "name it in the first line, or write other_columns: drop in the card"
+        raise user_error(f"column {number} has no name", fix, f"{path}:1")
+    for name in sorted(set(frame.columns[repeated]) & used):
+        # COMPAS gives two columns twice; as long as they say the same, the name is clear.
+        same = frame.loc[:, frame.columns == name]
+        if not all(same.iloc[:, 0].equals(same.iloc[:, j]) for j in range(1, same.shape[1])):
+            fix = "give every column a name of its own, or drop it in the card"
+            raise user_error(f'two different columns are called "{name}"', fix, f"{path}:1")
+    return Cells(frame.loc[:, ~repeated], cells.lines, cells.declared)
+
+
+def _joined(card: Card, parts: list[Part]) -> pd.DataFrame:
+    """Put the files below each other, recoded, and check that they have what the card names."""
+    (first_path, first), *others = parts
+    for path, part in others:
+        differing = set(part.frame.columns) ^ set(first.frame.columns)
+        if differing:
+            what = f'column "{min(differing)}" is in one of {first_path.name} and {path.name} only'
+            raise user_error(what, "give files with the same columns", str(path))
+    frame = pd.concat([part.frame for _, part in parts], ignore_index=True)
+    missing: dict[str, Place] = {}
+    for name, place in card.mentions():
+        if name not in frame.columns:
+            missing.setdefault(name, place)
+    if missing:
+        files = " and ".join(path.name for path, _ in parts)
+        known = list(frame.columns)
+        one = "check `separator`: every row of the file is a single cell"
+        raise UserError(
+            *(
+                Problem(
+                    f'{files} has no column "{name}"',
+                    suggest(name, known) if len(known) > 1 else one,
+                    card.where(*place),
+                )
+                for name, place in missing.items()
+            )
+        )
+    recoded = {
+        name: frame[name].map(lambda cell, table=column.recode: table.get(cell, cell))
+        for name, column in card.columns.items()
+        if column.recode
+    }
+    return frame.assign(**recoded)
+
+
+def _kept(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
+    """Keep the rows that the card asks for."""
+    problems = []
+    for name, values in card.keep.items():
+        present = set(frame[name].unique())
+        problems += [
+            Problem(
+                f'value "{value}" of column "{name}" is not in the data',
+                suggest(value, present),
+                card.where("keep", name),
+            )
+            for value in values
+            if value not in present
+        ]
+    if problems:
+        raise UserError(*problems)
+    for name, values in card.keep.items():
+        frame = frame[frame[name].isin(values)]
+    return frame
+
+
+def _order(card: Card, frame: pd.DataFrame) -> list[str]:
+    """Return the order of the columns: the card's where it lists all that are wanted, else the file's."""
+    return list(card.columns) if card.other_columns == "drop" else list(frame.columns)
 
 
 def _encode(
-    cells: "pd.Series[str]", card: ColumnCard, declared: tuple[str, ...] | None
-) -> tuple[Column, np.ndarray[tuple[int], np.dtype[np.int16]]]:
-    """Turn a column of text into level codes; `ValueError` says what does not fit."""
+    card: ColumnCard, cells: "pd.Series[str]", declared: tuple[str, ...] | None
+) -> tuple[Column, Codes]:
     name = str(cells.name)
     if card.kind in ("integer", "real"):
-        numbers = pd.to_numeric(cells, errors="coerce")
-        if numbers.isna().any():
-            bad = cells[numbers.isna()].iloc[0]
-            raise ValueError(f'column "{name}" should hold numbers but has "{bad}"')
-        cells = (
-            bin_numbers(numbers, card.bins, whole=card.kind == "integer")
-            if card.bins is not None
-            else cap_numbers(numbers, card.cap or 1)
-        )
-        levels = _occurring(tuple(cells.cat.categories), cells)
-    elif card.levels is None and declared is not None:
-        levels = _occurring(tuple(card.recode.get(level, level) for level in declared), cells)
-    else:
-        levels = card.levels or by_byte_value(cells)
-    codes = pd.Categorical(cells, categories=list(levels)).codes
-    if (codes < 0).any():
-        bad = cells[codes < 0].iloc[0]
-        raise ValueError(f'column "{name}" has "{bad}", which is not one of its declared levels')
-    return Column(name, levels), codes.astype(np.int16)
+        whole = card.kind == "integer"
+        numbers = as_numbers(name, cells, whole=whole)
+        if card.bins is not None:
+            return occurring(*bin_numbers(name, numbers, card.bins, whole=whole))
+        return occurring(*cap_numbers(name, numbers, card.cap or 1))
+    if card.levels is None and declared is not None:
+        named = tuple(dict.fromkeys(card.recode.get(level, level) for level in declared))
+        return occurring(*coded(name, cells, named))
+    return coded(name, cells, card.levels)
 
 
-def _occurring(levels: tuple[str, ...], cells: "pd.Series[str]") -> tuple[str, ...]:
-    """Return the bins or the ARFF file's own levels less those without a row.
-
-    An empty one would only weigh on a network's score, whose penalty counts levels.
-    """
-    present = set(cells.unique())
-    return tuple(level for level in levels if level in present)
+def _declared(parts: list[Part], name: str) -> tuple[str, ...] | None:
+    """Return the levels that the files declare for a column, the first file's first."""
+    declared = [part.declared[name] for _, part in parts if name in part.declared]
+    return tuple(dict.fromkeys(level for levels in declared for level in levels)) if declared else None
 
 
-def by_byte_value(cells: "pd.Series[str]") -> tuple[str, ...]:
-    """Return the distinct values sorted by their UTF-8 bytes, as R sorts in the C locale."""
-    return tuple(sorted(map(str, cells.unique()), key=lambda level: level.encode()))
-
-
-def _check_levels(dataset: Dataset, column: str, values: tuple[str, ...]) -> None:
-    levels = dataset.table.columns[dataset.table.index(column)].levels
-    present = {levels[code] for code in np.unique(dataset.table[column])}
-    for value in values:
-        if value not in present:
-            raise user_error(
-                f'value "{value}" of column "{column}" is not in the data', suggest(value, present),
-                f"card {dataset.card.name}",
-            )
+def _spot(card: Card, parts: list[Part], name: str, cell: str | None) -> str:
+    """Return ``file:line`` of the first cell that shows a problem, or the card's line for the column."""
+    recode = card.columns.get(name, ColumnCard()).recode
+    for path, part in parts if cell is not None else []:
+        for line, value in zip(part.lines, part.frame[name], strict=True):
+            if recode.get(value, value) == cell:
+                return f"{path}:{line}"
+    return card.where("columns", name)

@@ -44,19 +44,18 @@ def locate(card: Card, places: list[Path]) -> Found:
     paths: list[Path] = []
     hashes: dict[str, str] = {}
     for file in card.files:
-        path = next((folder / file.name for folder in places if (folder / file.name).is_file()), None)
+        try:
+            path = next((folder / file.name for folder in places if (folder / file.name).is_file()), None)
+            digest = "" if path is None else file_sha256(path)
+        except OSError as error:
+            fix = "check its name and permissions"
+            problems.append(Problem(f"cannot read data file {file.name}: {error.strerror}", fix))
+            continue
         if path is None:
             problems.append(_missing(card, file, places))
             continue
-        digest = file_sha256(path)
         if file.sha256 is not None and digest != file.sha256:
-            problems.append(
-                Problem(
-                    f"{path} is not the file that card {card.name} describes: "
-                    f"sha256 {digest}, expected {file.sha256}",
-                    f"delete it and run `fairbench data fetch {card.name}`, or name another --data-dir",
-                )
-            )
+            problems.append(_other(card, file, path, digest))
         paths.append(path)
         hashes[file.name] = digest
     if problems:
@@ -71,9 +70,22 @@ def file_sha256(path: Path) -> str:
 
 
 def _missing(card: Card, file: File, places: list[Path]) -> Problem:
-    looked = ", ".join(str(folder) for folder in places)
-    fetch = f"run `fairbench data fetch {card.name}`, or " if file.url else ""
+    looked = ", ".join(dict.fromkeys(str(folder) for folder in places))
+    fetch = f"run `{_fetch(card)}`, or " if file.url else ""
     return Problem(
         f"data file {file.name} of {card.name} not found (looked in {looked})",
         f"{fetch}give its folder with --data-dir or $FAIRBENCH_DATA",
     )
+
+
+def _other(card: Card, file: File, path: Path, digest: str) -> Problem:
+    fetch = f"delete it and run `{_fetch(card)}`" if file.url else "correct the sha256 on the card"
+    return Problem(
+        f"not the file that card {card.name} describes: sha256 {digest}, expected {file.sha256}",
+        f"{fetch}, or name another --data-dir",
+        str(path),
+    )
+
+
+def _fetch(card: Card) -> str:
+    return f"fairbench data fetch {card.reference}"

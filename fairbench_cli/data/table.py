@@ -73,7 +73,9 @@ class Table:
         """Return the rows with their levels as text, one pandas categorical per column."""
         return pd.DataFrame(
             {
-                column.name: pd.Categorical.from_codes(self.codes[:, j], list(column.levels), ordered=False)
+                column.name: pd.Categorical.from_codes(
+                    self.codes[:, j], pd.Index(column.levels), ordered=False
+                )
                 for j, column in enumerate(self.columns)
             }
         )

@@ -2,7 +2,7 @@
 
 import time
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.table import Sample, to_sample
 from fairbench_cli.experiment.plan import Cell
 from fairbench_cli.experiment.population import Population
-from fairbench_cli.interventions.fitted import Infeasible
+from fairbench_cli.interventions.fitted import Infeasible, defined
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.counts import Counts, count
 from fairbench_cli.network.bias import shift
@@ -34,6 +34,10 @@ class Repeat:
     facts: dict[str, float | int] = field(default_factory=dict)
     seconds: float = 0.0
 
+    def __post_init__(self) -> None:
+        if self.status not in get_args(Status):
+            raise ValueError(f"unknown status {self.status!r}")
+
 
 def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
     """Draw a biased training set, apply the technique, test it and count."""
@@ -52,7 +56,7 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
         return Repeat(cell.key, repeat, "infeasible", str(reason), None, seconds=seconds)
     counts = count(test.s, test.y, model.predict(test), GROUPS)
     seconds = time.process_time() - start
-    return Repeat(cell.key, repeat, model.status, model.reason, counts, dict(model.facts), seconds)
+    return Repeat(cell.key, repeat, model.status, model.reason, counts, defined(model.facts), seconds)
 
 
 def draw_train(cell: Cell, population: Population, repeat: int) -> Sample:

@@ -4,17 +4,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.card import Card, find_card, known_cards, read_card
-from fairbench_cli.errors import Problem, UserError, suggest
-from fairbench_cli.experiment.choices import Axis, Choice, read_choices
+from fairbench_cli.errors import Problem, UserError, shown
+from fairbench_cli.experiment.checks import in_list, without_effect
+from fairbench_cli.experiment.choices import Axis, Choice, named, read_choices
+from fairbench_cli.experiment.overrides import laid_over
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.registry import MEASURES
-from fairbench_cli.strict_yaml import Document, Place, read_yaml, scalar
-from fairbench_cli.validation import problems_of
+from fairbench_cli.strict_yaml import Document, Place, read_yaml
+from fairbench_cli.validation import NAME, in_file_order, problems_of
 
 TABLES = ("discrimination-accuracy", "over-underestimation")
 
@@ -22,7 +23,7 @@ Beta = Annotated[float, Field(ge=0, le=1)]
 
 
 def _one_or_more(value: Any) -> Any:
-    return value if isinstance(value, list) else [value]
+    return tuple(value) if isinstance(value, list) else (value,)
 
 
 class Bias(BaseModel):
@@ -56,12 +57,8 @@ class SampleConfig(Bias):
     learner: Literal["hill-climbing", "tabu"] = "hill-climbing"
     score: Literal["bic", "aic", "bde", "k2"] = "bic"
     max_parents: int | None = Field(default=None, ge=1)
-    beta: Annotated[tuple[Beta, ...], BeforeValidator(_one_or_more), Field(min_length=1, strict=False)] = (
-        0.0,
-        0.25,
-        0.5,
-        0.75,
-        1.0,
+    beta: Annotated[tuple[Beta, ...], BeforeValidator(_one_or_more), Field(min_length=1)] = (
+        *(0.0, 0.25, 0.5, 0.75, 1.0),
     )
 
 
@@ -76,7 +73,7 @@ class ExperimentFile(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="Results land in results/NAME.")
+    name: str = Field(pattern=NAME, description="Results land in results/NAME.")
     seed: int = Field(default=0, ge=0, description="Base of every other seed.")
     repeats: int = Field(default=30, ge=1, le=100_000)
     datasets: list[Any] = Field(min_length=1)
@@ -87,8 +84,8 @@ class ExperimentFile(BaseModel):
     include_protected: bool = Field(
         default=False, description="Whether the classifier sees the protected attribute."
     )
-    interventions: list[Any]
-    classifiers: list[Any] = Field(default=["tree"])
+    interventions: list[Any] = Field(min_length=1)
+    classifiers: list[Any] = Field(default=["tree"], min_length=1)
     metrics: list[str] = Field(default=list(MEASURES), min_length=1)
     tables: list[str] = Field(default=list(TABLES))
 
@@ -133,137 +130,102 @@ def read_experiment(path: Path, overrides: tuple[str, ...] = ()) -> Experiment:
     Raises
     ------
     UserError
-        Listing every mistake.
+        Listing every mistake, in the order of the file.
     """
     document = read_yaml(path)
     if not isinstance(document.data, dict):
-        problem = Problem("a config is a mapping of keys to values", "see configs/quickstart.yaml", str(path))
-        raise UserError(problem)
-    document, problems = _override(document, overrides)
+        where = document.where(())
+        raise UserError(
+            Problem("a config is a mapping of keys to values", "see configs/quickstart.yaml", where)
+        )
+    document, problems = laid_over(document, overrides)
     parsed: ExperimentFile | None = None
     try:
         parsed = ExperimentFile.model_validate(document.data)
     except ValidationError as error:
         problems += problems_of(error, ExperimentFile, document)
     data = document.data
-    seen = data.get("include_protected", False)
-    techniques, wrong = _techniques(document, data.get("interventions"), seen is True)
-    problems += wrong if "interventions" in data else []
-    classifiers, wrong = read_choices(
-        Axis(document, ("classifiers",), "classifier", CLASSIFIERS, {}), data.get("classifiers", ["tree"])
+    seen = {"include_protected": (bool, data.get("include_protected") is True)}
+    defaults = ExperimentFile.model_fields["classifiers"].default
+    techniques = read_choices(
+        Axis(document, "interventions", INTERVENTIONS, seen), data.get("interventions"), problems
     )
-    problems += wrong
-    problems += _unknown(document, "metrics", "metric", tuple(MEASURES))
-    problems += _unknown(document, "tables", "table", TABLES)
-    sample = parsed.sample if parsed else SampleConfig()
-    datasets, wrong = _datasets(document, data.get("datasets"), sample, path.parent)
-    problems += wrong
+    classifiers = read_choices(
+        Axis(document, "classifiers", CLASSIFIERS, {}), data.get("classifiers", defaults), problems
+    )
+    datasets = _datasets(document, parsed.sample if parsed else SampleConfig(), path.parent, problems)
+    problems += in_list(document, ("metrics",), "metric", tuple(MEASURES))
+    problems += in_list(document, ("tables",), "table", TABLES)
+    problems += in_list(document, ("sample", "beta"), "β")
+    problems += without_effect(document)
     if problems or parsed is None:
-        raise UserError(*dict.fromkeys(problems))
+        raise UserError(*in_file_order(problems, document.name))
     return Experiment(
         name=parsed.name,
         seed=parsed.seed,
         repeats=parsed.repeats,
         datasets=datasets,
-        sample=sample,
+        sample=parsed.sample,
         test=parsed.test,
-        techniques=techniques,
+        techniques=tuple(Technique(choice, extra["include_protected"]) for choice, extra in techniques),
         classifiers=tuple(choice for choice, _ in classifiers),
         metrics=tuple(parsed.metrics),
         tables=tuple(parsed.tables),
     )
 
 
-def _techniques(document: Document, value: Any, seen: bool) -> tuple[tuple[Technique, ...], list[Problem]]:
-    axis = Axis(document, ("interventions",), "intervention", INTERVENTIONS, {"include_protected": bool})
-    found, problems = read_choices(axis, value)
-    return tuple(Technique(choice, extra.get("include_protected", seen)) for choice, extra in found), problems
-
-
 def _datasets(
-    document: Document, value: Any, sample: SampleConfig, base: Path
-) -> tuple[tuple[DatasetChoice, ...], list[Problem]]:
+    document: Document, sample: SampleConfig, base: Path, problems: list[Problem]
+) -> tuple[DatasetChoice, ...]:
+    """Read the list of data sets; what is wrong with it is added to `problems`."""
     found: list[DatasetChoice] = []
-    problems: list[Problem] = []
+    value = document.data.get("datasets")
     for i, item in enumerate(value if isinstance(value, list) else []):
         place: Place = ("datasets", i)
-        name, options = (item, {}) if isinstance(item, str) else (None, None)
-        if isinstance(item, dict) and len(item) == 1:
-            name, options = next(iter(item.items()))
+        name, options = named(item)
         if name is None:
-            problems.append(
-                Problem(
-                    f"a dataset must be a name or `name: {{option: value}}`, not {item!r}",
-                    f"use any of: {', '.join(known_cards())}",
-                    document.where(place),
-                )
-            )
+            what = f"a dataset must be a name or `name: {{option: value}}`, not {shown(item)}"
+            fix = f"use any of: {', '.join(known_cards())}"
+            problems.append(Problem(what, fix, document.where(place)))
             continue
         try:
-            given = DatasetOptions.model_validate(options or {})
-        except ValidationError as error:
-            problems += problems_of(error, DatasetOptions, document, (*place, name))
-            continue
-        try:
-            card_path = find_card(name, base)
-            card = read_card(card_path)
-            attribute = card.attribute(given.attribute)
+            choice = _dataset(document, (*place, name), options, sample, base)
         except UserError as error:
-            where = document.where(place)
-            problems += [Problem(p.what, p.fix, p.where or where) for p in error.problems]
+            problems += error.problems
             continue
-        general = {key: getattr(sample, key) for key in Bias.model_fields}
-        own = {key: getattr(given, key) for key in given.model_fields_set if key != "attribute"}
-        if any((other.card.name, other.attribute) == (card.name, attribute) for other in found):
-            problems.append(
-                Problem(
-                    f"{card.name} with {attribute} is listed twice",
-                    "keep one, or write two configs",
-                    document.where(place),
-                )
-            )
-        found.append(DatasetChoice(card, card_path, attribute, Bias.model_validate(general | own)))
-    return tuple(found), problems
+        if any((other.card.name, other.attribute) == (choice.card.name, choice.attribute) for other in found):
+            what = f"{choice.card.name} with {choice.attribute} is listed twice"
+            problems.append(Problem(what, "keep one, or write two configs", document.where(place)))
+        found.append(choice)
+    return tuple(found)
 
 
-def _unknown(document: Document, key: str, kind: str, known: tuple[str, ...]) -> list[Problem]:
-    value = document.data.get(key)
-    problems = []
-    for i, name in enumerate(value if isinstance(value, list) else []):
-        if isinstance(name, str) and name not in known:
-            problems.append(
-                Problem(f'unknown {kind} "{name}"', suggest(name, known), document.where((key, i)))
-            )
-        elif name in value[:i]:
-            problems.append(
-                Problem(f'{kind} "{name}" is listed twice', "keep one", document.where((key, i)))
-            )
-    return problems
-
-
-def _override(document: Document, overrides: tuple[str, ...]) -> tuple[Document, list[Problem]]:
-    """Lay ``a.b=value`` settings over the file's data."""
-    data: dict[str, Any] = document.data
-    problems = []
-    for setting in overrides:
-        key, equals, text = setting.partition("=")
-        if not equals or not key:
-            fix = "write KEY=VALUE, for example --set repeats=5"
-            problems.append(Problem(f"cannot read the setting {setting!r}", fix, "--set"))
-            continue
-        try:
-            node = yaml.safe_load(text) if text[:1] in "[{" else scalar(text)
-        except yaml.YAMLError:
-            problems.append(
-                Problem(f"cannot read the value of {setting!r}", "write a YAML value, such as [0, 0.5]", "--set")
-            )
-            continue
-        data = _with(data, key.split("."), node)
-    return Document(data, document.lines, document.name), problems
-
-
-def _with(data: Any, keys: list[str], value: Any) -> dict[str, Any]:
-    inner = data if isinstance(data, dict) else {}
-    if len(keys) == 1:
-        return inner | {keys[0]: value}
-    return inner | {keys[0]: _with(inner.get(keys[0]), keys[1:], value)}
+def _dataset(
+    document: Document, place: Place, options: Any, sample: SampleConfig, base: Path
+) -> DatasetChoice:
+    """Read one data set; `place` ends with its name."""
+    problems: list[Problem] = []
+    given, card, attribute = DatasetOptions(), None, ""
+    try:
+        given = DatasetOptions.model_validate(options)
+    except ValidationError as error:
+        problems += problems_of(error, DatasetOptions, document, place)
+    try:
+        path = find_card(str(place[-1]), base)
+        card = read_card(path)
+        asked = options.get("attribute") if isinstance(options, dict) else None
+        attribute = card.attribute(asked if isinstance(asked, str) else None)
+    except UserError as error:
+        where = document.where((*place, "attribute") if card else place)
+        problems += [Problem(p.what, p.fix, p.where or where) for p in error.problems]
+    own = {key: getattr(given, key) for key in given.model_fields_set if key != "attribute"}
+    bias = Bias.model_validate({key: getattr(sample, key) for key in Bias.model_fields} | own)
+    if card and attribute and bias.shift == "both":
+        target = card.protected[attribute].bias
+        if target and not target.favoured:
+            what = f"shift: both needs to know whom β favours, and {card.name} does not say"
+            fix = f"add `favoured` to the bias of {attribute} in the card, or write shift: deprived"
+            problems.append(Problem(what, fix, document.where((*place, "shift"))))
+    if problems or card is None:
+        raise UserError(*problems)
+    return DatasetChoice(card, path.resolve(), attribute, bias)

@@ -10,11 +10,13 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, Annotated, Any, Self
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
-from fairbench_cli.experiment.cell import GROUPS, Repeat
+from fairbench_cli.errors import user_error
+from fairbench_cli.experiment.cell import GROUPS, Repeat, Status
 from fairbench_cli.measures.counts import Counts
 
 Records = dict[tuple[str, int], Repeat]
@@ -23,24 +25,41 @@ RETRIED = frozenset({"failed", "killed"})  # tried again by the next run; an inf
 
 
 class Journal:
-    """Appends repeats to a file of its own; flushed at once, on disk within a second."""
+    """Appends repeats to a file of its own.
+
+    Each line is handed to the system at once, so that a killed run loses nothing, and forced to the disk
+    about once a second, for power cuts.
+    """
 
     def __init__(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
         name = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{os.getpid()}-{time.time_ns() % 10**9:09d}"
         self.path = folder / f"{name}.jsonl"
         self._file: IO[str] | None = None
         self._synced = 0.0
 
     def append(self, repeat: Repeat) -> None:
-        """Write one line."""
-        if self._file is None:
-            self._file = self.path.open("a", encoding="utf-8")
-        self._file.write(_line(repeat) + "\n")
-        self._file.flush()
-        if time.monotonic() - self._synced >= 1.0:
-            os.fsync(self._file.fileno())
-            self._synced = time.monotonic()
+        """Write one line.
+
+        Raises
+        ------
+        UserError
+            When it cannot be written; what was written before stays.
+        """
+        line = _line(repeat) + "\n"
+        try:
+            if self._file is None:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                self._file = self.path.open("a", encoding="utf-8", newline="\n")
+            self._file.write(line)
+            self._file.flush()
+            if time.monotonic() - self._synced >= 1.0:
+                os.fsync(self._file.fileno())
+                self._synced = time.monotonic()
+        except OSError as error:
+            raise user_error(
+                f"cannot write {self.path}: {error.strerror}",
+                "make room and run again; finished repeats are kept",
+            ) from None
 
     def __enter__(self) -> Self:
         return self
@@ -52,8 +71,6 @@ class Journal:
         trace: TracebackType | None,
     ) -> None:
         if self._file is not None:
-            self._file.flush()
-            os.fsync(self._file.fileno())
             self._file.close()
 
 
@@ -68,18 +85,28 @@ class Reading:
 def read_journals(folder: Path) -> Reading:
     """Read every journal of a folder.
 
-    A torn line (a kill in the middle of writing) is left out and counted. Where a repeat was recorded
-    more than once, a result beats a failure and the later failure beats the earlier.
+    A line that is torn (a kill in the middle of writing) or otherwise no record is left out and counted.
+    Where a repeat was recorded more than once, a result beats a failure, the first result beats later ones
+    and the later failure beats the earlier.
+
+    Raises
+    ------
+    UserError
+        When a file cannot be read.
     """
     records: Records = {}
     damaged = 0
     for path in sorted(folder.glob("*.jsonl")):
-        for line in path.read_bytes().split(b"\n"):
-            if not line:
-                continue
+        try:
+            lines = path.read_bytes().split(b"\n")
+        except OSError as error:
+            raise user_error(
+                f"cannot read {path}: {error.strerror}", "check its permissions, or move it away"
+            ) from None
+        for line in filter(None, lines):
             try:
                 repeat = _parse(line)
-            except (ValueError, KeyError, TypeError):
+            except ValidationError:
                 damaged += 1
                 continue
             known = records.get((repeat.key, repeat.repeat))
@@ -96,10 +123,10 @@ def _line(repeat: Repeat) -> str:
         "status": repeat.status,
         "reason": repeat.reason,
         "counts": counts,
-        "facts": {key: value if isinstance(value, int) else float(value) for key, value in repeat.facts.items()},
+        "facts": dict(repeat.facts),
         "seconds": round(repeat.seconds, 4),
     }
-    return json.dumps(row, ensure_ascii=False, default=_plain)
+    return json.dumps(row, ensure_ascii=False, allow_nan=False, default=_plain)
 
 
 def _plain(value: Any) -> Any:
@@ -109,9 +136,26 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
+Weight = Annotated[FiniteFloat, Field(ge=0)]
+Pair = Annotated[list[Weight], Field(min_length=2, max_length=2)]
+Table = Annotated[list[Pair], Field(min_length=2, max_length=2)]
+
+
+class _Line(BaseModel):
+    """What a line must look like; NaN and Infinity are no JSON."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    key: str
+    repeat: int = Field(ge=0)
+    status: Status
+    reason: str
+    counts: Annotated[list[Table], Field(min_length=len(GROUPS), max_length=len(GROUPS))] | None
+    facts: dict[str, int | FiniteFloat]
+    seconds: FiniteFloat
+
+
 def _parse(line: bytes) -> Repeat:
-    row = json.loads(line)
-    counts = None if row["counts"] is None else Counts(GROUPS, np.array(row["counts"], dtype=float))
-    return Repeat(
-        row["key"], row["repeat"], row["status"], row["reason"], counts, row["facts"], row["seconds"]
-    )
+    row = _Line.model_validate_json(line)
+    counts = None if row.counts is None else Counts(GROUPS, np.array(row.counts, dtype=float))
+    return Repeat(row.key, row.repeat, row.status, row.reason, counts, row.facts, row.seconds)

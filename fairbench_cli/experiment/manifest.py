@@ -35,12 +35,12 @@ def provenance() -> dict[str, Any]:
 
 
 def git_state(folder: Path) -> dict[str, Any] | None:
-    """Return the commit that the code is from and whether it was changed since; None outside git."""
+    """Return the commit that the code in `folder` is from and whether it was changed since.
+
+    None outside git, and where the package only sits inside somebody else's repository (a venv in it).
+    """
     try:
-        # The package may sit inside somebody else's repository (a venv in it): that is not its commit.
-        subprocess.run(
-            ["git", "ls-files", "--error-unmatch", __file__], cwd=folder, capture_output=True, check=True
-        )
+        _git(folder, "ls-files", "--error-unmatch", __file__)
         commit = _git(folder, "rev-parse", "HEAD")
         dirty = bool(_git(folder, "status", "--porcelain", "--untracked-files=no"))
     except (OSError, subprocess.CalledProcessError):
@@ -49,7 +49,8 @@ def git_state(folder: Path) -> dict[str, Any] | None:
 
 
 def _git(folder: Path, *arguments: str) -> str:
-    done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, check=True, text=True)
+    command = ["git", *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, check=True, text=True)  # noqa: S603
     return done.stdout.strip()
 
 

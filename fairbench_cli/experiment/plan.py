@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
-from fairbench_cli.errors import UserError, suggest, user_error
+from fairbench_cli.errors import suggest, user_error
 from fairbench_cli.experiment.choices import Choice
 from fairbench_cli.experiment.config import Experiment, Technique
-from fairbench_cli.experiment.population import Source
 from fairbench_cli.experiment.seeds import canonical, digest, seed_of
+from fairbench_cli.experiment.source import Source
 
 CELL_VERSION = 1  # raise it whenever the same key would give other numbers
 
@@ -66,33 +67,46 @@ class Cell:
 
 
 def make_cells(experiment: Experiment, sources: list[Source]) -> list[Cell]:
-    """Multiply the axes out, in the order of the config."""
-    return list(_cells(experiment, sources))
+    """Multiply the axes out, in the order of the config.
+
+    Raises
+    ------
+    UserError
+        When two cells are the same: a β or a technique is listed twice.
+    """
+    cells = list(_cells(experiment, sources))
+    seen: set[str] = set()
+    for cell in cells:
+        if cell.key in seen:
+            raise user_error(
+                f"listed twice: {cell.technique.choice} with {cell.classifier} at β = {cell.beta:g}",
+                "keep one of the two",
+                experiment.name,
+            )
+        seen.add(cell.key)
+    return cells
 
 
 def _cells(experiment: Experiment, sources: list[Source]) -> Iterator[Cell]:
-    for source in sources:
-        name, attribute = source.choice.card.name, source.roles.attribute
-        for classifier in experiment.classifiers:
-            for technique in experiment.techniques:
-                for beta in experiment.sample.beta:
-                    decisive = {
-                        "cell_version": CELL_VERSION,
-                        "dataset": name,
-                        "source": source.decisive,
-                        "roles": [source.roles.label, attribute],
-                        "size": source.size,
-                        "shift": source.choice.bias.shift,
-                        "beta": float(beta),
-                        "test": experiment.test,
-                        "intervention": [technique.choice.name, dict(technique.choice.parameters)],
-                        "include_protected": technique.include_protected,
-                        "classifier": [classifier.name, dict(classifier.parameters)],
-                        "seed": experiment.seed,
-                    }
-                    yield Cell(
-                        name, attribute, float(beta), technique, classifier, experiment.seed, digest(decisive)
-                    )
+    axes = product(sources, experiment.classifiers, experiment.techniques, experiment.sample.beta)
+    for source, classifier, technique, given in axes:
+        name, attribute = source.name
+        beta = float(given) + 0.0  # -0.0 is 0.0
+        decisive = {
+            "cell_version": CELL_VERSION,
+            "dataset": name,
+            "source": source.decisive,
+            "roles": [source.roles.label, attribute],
+            "size": source.size,
+            "shift": source.choice.bias.shift,
+            "beta": beta,
+            "test": experiment.test,
+            "intervention": [technique.choice.name, dict(technique.choice.parameters)],
+            "include_protected": technique.include_protected,
+            "classifier": [classifier.name, dict(classifier.parameters)],
+            "seed": experiment.seed,
+        }
+        yield Cell(name, attribute, beta, technique, classifier, experiment.seed, digest(decisive))
 
 
 ONLY_KEYS = ("dataset", "attribute", "beta", "intervention", "include_protected", "classifier")
@@ -110,7 +124,8 @@ def only(cells: list[Cell], filters: tuple[str, ...]) -> list[Cell]:
     for item in (part for text in filters for part in text.split(",")):
         key, equals, value = item.partition("=")
         if not equals:
-            raise user_error(f"cannot read the filter {item!r}", "write KEY=VALUE, such as dataset=adult", "--only")
+            fix = "write KEY=VALUE, such as dataset=adult"
+            raise user_error(f'cannot read the filter "{item}"', fix, "--only")
         if key not in ONLY_KEYS:
             raise user_error(f'unknown key "{key}"', suggest(key, ONLY_KEYS), "--only")
         known = {_shown(cell, key) for cell in cells}
@@ -120,17 +135,17 @@ def only(cells: list[Cell], filters: tuple[str, ...]) -> list[Cell]:
         wanted.setdefault(key, set()).add(value)
     kept = [cell for cell in cells if all(_shown(cell, key) in values for key, values in wanted.items())]
     if not kept:
-        raise UserError(*user_error("no cell matches all filters", "drop one of them", "--only").problems)
+        raise user_error("no cell matches all filters", "drop one of them", "--only")
     return kept
 
 
 def _shown(cell: Cell, key: str) -> str:
     value = cell.describe()[key]
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return f"{value:.12g}" if key == "beta" else str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _number(text: str) -> str:
     try:
-        return str(float(text))
+        return f"{float(text):.12g}"
     except ValueError:
         return text

@@ -2,12 +2,17 @@
 
 from typing import Any
 
-import yaml
-
+from fairbench_cli.data.card import shipped_cards
+from fairbench_cli.experiment.checks import NETWORK_SETTINGS
 from fairbench_cli.experiment.choices import Choice
-from fairbench_cli.experiment.config import Bias, DatasetChoice, Experiment, SampleConfig, Technique
-
-NETWORK_SETTINGS = frozenset({"learner", "score", "max_parents", "require_arc", "outcome_sink"})
+from fairbench_cli.experiment.config import (
+    Bias,
+    DatasetChoice,
+    Experiment,
+    SampleConfig,
+    Technique,
+)
+from fairbench_cli.strict_yaml import dump_yaml
 
 
 def resolved(experiment: Experiment) -> dict[str, Any]:
@@ -29,27 +34,24 @@ def resolved(experiment: Experiment) -> dict[str, Any]:
 def resolved_yaml(experiment: Experiment) -> str:
     """Return the config as YAML text."""
     head = "# The config of these results with every default spelled out. It runs as it is.\n"
-    return head + yaml.safe_dump(resolved(experiment), sort_keys=False, allow_unicode=True, width=100)
+    return head + dump_yaml(resolved(experiment))
+
+
+def _hidden(sample: SampleConfig) -> frozenset[str]:
+    """Return the settings that a shipped network makes pointless, and that would be refused."""
+    return NETWORK_SETTINGS if sample.source == "shipped" else frozenset()
 
 
 def _sample(sample: SampleConfig) -> dict[str, Any]:
-    hidden = NETWORK_SETTINGS if sample.source == "shipped" else frozenset()
-    plain: dict[str, Any] = sample.model_dump(mode="json", by_alias=True, exclude=set(hidden))
+    plain: dict[str, Any] = sample.model_dump(mode="json", by_alias=True, exclude=set(_hidden(sample)))
     return plain
 
 
 def _dataset(choice: DatasetChoice, sample: SampleConfig) -> dict[str, Any]:
-    shipped = choice.card_path.stem == choice.card.name and choice.card_path.suffix == ".yaml"
-    name = choice.card.name if shipped and _is_shipped(choice) else str(choice.card_path.resolve())
-    hidden = NETWORK_SETTINGS if sample.source == "shipped" else frozenset()
-    options = choice.bias.model_dump(mode="json", include=set(Bias.model_fields) - hidden)
+    shipped = choice.card_path.parent == shipped_cards().resolve()
+    name = choice.card_path.stem if shipped else str(choice.card_path)
+    options = choice.bias.model_dump(mode="json", include=set(Bias.model_fields) - _hidden(sample))
     return {name: {"attribute": choice.attribute, **options}}
-
-
-def _is_shipped(choice: DatasetChoice) -> bool:
-    from fairbench_cli.data.card import shipped_cards
-
-    return choice.card_path.parent.resolve() == shipped_cards().resolve()
 
 
 def _technique(technique: Technique) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,8 +14,9 @@ from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.config import Experiment, read_experiment
 from fairbench_cli.experiment.journal import RETRIED, Journal, Records, read_journals
 from fairbench_cli.experiment.plan import Cell, make_cells, only
-from fairbench_cli.experiment.population import Source, inspect, populate
+from fairbench_cli.experiment.population import populate
 from fairbench_cli.experiment.resolve import resolved_yaml
+from fairbench_cli.experiment.source import Source, inspect
 from fairbench_cli.experiment.study import Study, study_of, write_study
 from fairbench_cli.files import write_json, write_text
 
@@ -34,8 +36,23 @@ class Prepared:
     folder: Path
 
     @property
+    def size(self) -> int:
+        """Return how many repeats were asked for."""
+        return len(self.selected) * self.experiment.repeats
+
+    @property
+    def failures(self) -> list[Repeat]:
+        """Return the repeats that were asked for and failed."""
+        keys = {cell.key for cell in self.selected}
+        return [
+            record
+            for (key, repeat), record in self.records.items()
+            if key in keys and repeat < self.experiment.repeats and record.status in RETRIED
+        ]
+
+    @property
     def todo(self) -> Todo:
-        """Return the repeats that still have to run, β by β within a repeat, in a fixed order."""
+        """Return the repeats that still have to run: all cells of the first repeat, then of the next."""
         return [
             (cell, repeat)
             for repeat in range(self.experiment.repeats)
@@ -75,7 +92,7 @@ def prepare(
 
 
 def open_folder(folder: Path) -> None:
-    """Make the folder of results, before any work.
+    """Make the folder of results and check that it can be written, before any work.
 
     Raises
     ------
@@ -107,13 +124,13 @@ def compute(prepared: Prepared, jobs: int, listen: Callable[[Repeat], None]) -> 
     wanted = {cell.source for cell, _ in todo}
     networks = prepared.folder / "networks"
     populations = {
-        (source.choice.card.name, source.roles.attribute): populate(source, prepared.experiment, networks)
+        source.name: populate(source, prepared.experiment, networks)
         for source in prepared.sources
-        if (source.choice.card.name, source.roles.attribute) in wanted
+        if source.name in wanted
     }
     tasks = [Task(cell, repeat, populations[cell.source]) for cell, repeat in todo]
-    with Journal(prepared.folder / "journal") as journal:
-        for outcome in run_tasks(tasks, jobs):
+    with Journal(prepared.folder / "journal") as journal, closing(run_tasks(tasks, jobs)) as outcomes:
+        for outcome in outcomes:
             journal.append(outcome)
             prepared.records[outcome.key, outcome.repeat] = outcome
             listen(outcome)
@@ -128,9 +145,15 @@ def write_head(prepared: Prepared) -> None:
 def write_manifest(
     prepared: Prepared, *, provenance: dict[str, Any], jobs: int, computed: int, start: float
 ) -> None:
-    """Write where these results come from; `start` is the monotonic clock at the start."""
+    """Write where these results come from; `start` is the monotonic clock at the start.
+
+    A run that computed nothing leaves the manifest of the one that did.
+    """
+    path = prepared.folder / "manifest.json"
+    if not computed and path.exists():
+        return
     write_json(
-        prepared.folder / "manifest.json",
+        path,
         {
             **provenance,
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -138,7 +161,7 @@ def write_manifest(
             "cpu_seconds": round(cpu_seconds(prepared.records.values()), 2),
             "jobs": jobs,
             "repeats_computed": computed,
-            "data": {source.choice.card.name: source.facts["sha256"] for source in prepared.sources},
+            "data": {source.name[0]: source.facts["sha256"] for source in prepared.sources},
             "sources": prepared.study.sources,
         },
     )

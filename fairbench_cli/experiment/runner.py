@@ -6,8 +6,10 @@ import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import joblib
@@ -17,6 +19,9 @@ from threadpoolctl import threadpool_limits
 from fairbench_cli.experiment.cell import Repeat, run_repeat
 from fairbench_cli.experiment.plan import Cell
 from fairbench_cli.experiment.population import Population
+
+DIED = "its worker process died: killed, out of memory, or a crash in compiled code"
+LONGEST_REASON = 500
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,73 +38,123 @@ class Task:
         return f"{self.cell.key}-{self.repeat}"
 
 
-def run_tasks(tasks: list[Task], jobs: int) -> Iterator[Repeat]:
+def run_tasks(tasks: list[Task], jobs: int) -> Generator[Repeat]:
     """Yield the outcome of every task as it finishes, in any order.
 
-    `jobs` = 1 runs in this process. One BLAS thread per task always, so that the numbers do not depend on
-    the number of workers.
+    `jobs` = 1 runs in this process, where a crash in compiled code ends the run. One BLAS thread per task
+    always, so that the numbers do not depend on the number of workers.
     """
     if jobs == 1:
         with threadpool_limits(1):
             yield from (run_task(task, None) for task in tasks)
         return
     todo = {task.mark: task for task in tasks}
-    with tempfile.TemporaryDirectory(prefix="fairbench-") as folder:
+    with tempfile.TemporaryDirectory(prefix="fairbench-", ignore_cleanup_errors=True) as folder:
         marks = Path(folder)
         while todo:
             try:
-                for outcome in _parallel(list(todo.values()), jobs, marks):
-                    del todo[f"{outcome.key}-{outcome.repeat}"]
-                    yield outcome
+                with closing(_parallel(list(todo.values()), jobs, marks)) as outcomes:
+                    for outcome in outcomes:
+                        del todo[f"{outcome.key}-{outcome.repeat}"]
+                        yield outcome
             except TerminatedWorkerError:
-                suspects = [todo[path.name] for path in sorted(marks.iterdir()) if path.name in todo]
-                for suspect in suspects:
-                    yield _alone(suspect, marks)
-                    del todo[suspect.mark]
+                # Some of the tasks that were under way killed the worker; the next one to come is tried
+                # where none was, so that every turn gets on.
+                under_way = [name for name in sorted(path.name for path in marks.iterdir()) if name in todo]
+                for name in under_way or list(todo)[:1]:
+                    yield _alone(todo.pop(name), marks)
                 for path in marks.iterdir():
-                    path.unlink()
+                    path.unlink(missing_ok=True)
 
 
-def _parallel(tasks: list[Task], jobs: int, marks: Path) -> Iterator[Repeat]:
+def _parallel(tasks: list[Task], jobs: int, marks: Path) -> Generator[Repeat]:
     with joblib.parallel_config("loky", inner_max_num_threads=1):
         pool = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered", max_nbytes="100K")
     with warnings.catch_warnings():
         # joblib warns when a worker is restarted for its memory; the run goes on, which is what matters.
         warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
-        yield from pool(joblib.delayed(run_task)(task, marks) for task in tasks)
+        with _no_interrupts():
+            outcomes = pool(joblib.delayed(run_task)(task, marks) for task in tasks)
+        with closing(outcomes):
+            yield from outcomes
+
+
+@contextmanager
+def _no_interrupts() -> Iterator[None]:
+    """Hold Ctrl-C back while workers start; they inherit that for good, so it is the parent's alone."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _alone(task: Task, marks: Path) -> Repeat:
     """Run a task that was under way when a worker died by itself, to tell the culprit from bystanders."""
     try:
-        return next(_parallel([task], 2, marks))
-    except TerminatedWorkerError as error:
-        first = str(error).splitlines()[0]
-        return Repeat(task.cell.key, task.repeat, "killed", f"the worker died: {first}", None)
+        with closing(_parallel([task], 2, marks)) as outcomes:
+            (outcome,) = outcomes
+            return outcome
+    except TerminatedWorkerError:
+        return Repeat(task.cell.key, task.repeat, "killed", DIED, None)
 
 
 def run_task(task: Task, marks: Path | None) -> Repeat:
     """Run one repeat; an exception becomes a failed repeat, and a warning its reason."""
-    if marks is not None and threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent to handle
-    mark = None if marks is None else marks / task.mark
-    if mark is not None:
-        mark.touch()
+    if marks is None:
+        return _caught(task)
+    _serve(os.getppid())
+    mark = marks / task.mark
+    mark.touch()
+    outcome = _caught(task)
+    mark.unlink(missing_ok=True)
+    return outcome
+
+
+@cache
+def _serve(parent: int) -> None:
+    """Make a worker leave Ctrl-C to its parent and end with it, once per process."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # where signals cannot be held back: see _no_interrupts
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _caught(task: Task) -> Repeat:
     start = time.process_time()
     try:
         with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("default")
+            # Deprecations come once per process, at imports: they would differ with the number of workers.
+            warnings.simplefilter("ignore")
+            warnings.simplefilter("always", UserWarning)
+            warnings.simplefilter("always", RuntimeWarning)
             outcome = run_repeat(task.cell, task.population, task.repeat)
-        if caught and not outcome.reason:
-            text = " ".join(str(caught[0].message).split())
-            outcome = replace(outcome, reason=f"{caught[0].category.__name__}: {text}")
-    except Exception as error:  # noqa: BLE001 - whatever a technique raises is one failed row, not a stop
-        reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+    except (Exception, SystemExit) as error:  # whatever a technique raises is one failed row
+        reason = f"{type(error).__name__}: {error}"
         seconds = time.process_time() - start
-        outcome = Repeat(task.cell.key, task.repeat, "failed", reason, None, seconds=seconds)
-    if mark is not None:
-        mark.unlink(missing_ok=True)
-    return outcome
+        return Repeat(task.cell.key, task.repeat, "failed", one_line(reason), None, seconds=seconds)
+    reason = outcome.reason
+    if caught and not reason:
+        reason = f"{caught[0].category.__name__}: {caught[0].message}"
+    return replace(outcome, reason=one_line(reason))
+
+
+def one_line(text: str) -> str:
+    r"""Return text as one line of proper Unicode, cut where it is very long.
+
+    >>> one_line("a\n  b")
+    'a b'
+    """
+    line = " ".join(str(text).split()).encode("utf-8", "replace").decode("utf-8")
+    return line if len(line) <= LONGEST_REASON else f"{line[: LONGEST_REASON - 1]}…"
 
 
 def default_jobs() -> int:

@@ -3,13 +3,16 @@
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field, Json, ValidationError
 
 from fairbench_cli.errors import user_error
-from fairbench_cli.experiment.config import Experiment
+from fairbench_cli.experiment.config import TABLES, Experiment
 from fairbench_cli.experiment.plan import Cell
-from fairbench_cli.experiment.population import Source, has_arc
+from fairbench_cli.experiment.source import Source
 from fairbench_cli.files import write_json
+from fairbench_cli.measures.registry import MEASURES
 
 FILE = "plan.json"
 
@@ -48,13 +51,13 @@ def study_of(experiment: Experiment, sources: list[Source], cells: list[Cell]) -
         sources=[
             {
                 **source.facts,
-                "dataset": source.choice.card.name,
-                "attribute": source.roles.attribute,
+                "dataset": source.name[0],
+                "attribute": source.name[1],
                 "deprived": list(source.roles.deprived),
                 "favoured": list(source.roles.favoured),
                 "shift": source.choice.bias.shift,
                 "edited_column": source.target.column,
-                "arc_to_outcome": has_arc(source),
+                "arc_to_outcome": source.has_arc,
                 "sample_size": source.size,
             }
             for source in sources
@@ -68,6 +71,35 @@ def write_study(folder: Path, study: Study) -> None:
     write_json(folder / FILE, asdict(study))
 
 
+class _Cell(BaseModel):
+    key: str
+    dataset: str
+    attribute: str
+    beta: float
+    intervention: str
+    parameters: Json[dict[str, Any]]
+    include_protected: bool
+    classifier: str
+    classifier_parameters: Json[dict[str, Any]]
+
+
+class _Source(BaseModel):
+    dataset: str
+    edited_column: str
+    arc_to_outcome: bool
+
+
+class _File(BaseModel):
+    name: str
+    repeats: Annotated[int, Field(ge=1)]
+    metrics: Annotated[list[str], Field(min_length=1)]
+    tables: list[str]
+    test: str
+    sample: str
+    sources: list[_Source]
+    cells: Annotated[list[_Cell], Field(min_length=1)]
+
+
 def read_study(folder: Path) -> Study:
     """Read the plan beside some results.
 
@@ -77,14 +109,26 @@ def read_study(folder: Path) -> Study:
         When the folder holds no results of a run.
     """
     path = folder / FILE
+    again = "run the experiment again; finished repeats are kept"
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
-        return Study(**data | {"metrics": tuple(data["metrics"]), "tables": tuple(data["tables"])})
-    except FileNotFoundError:
+        _File.model_validate(data, strict=True)
+        study = Study(**data | {"metrics": tuple(data["metrics"]), "tables": tuple(data["tables"])})
+    except (FileNotFoundError, NotADirectoryError):
         raise user_error(
             f"{folder} holds no results ({FILE} is missing)", "give the folder that `fairbench run` wrote"
         ) from None
-    except (ValueError, TypeError, KeyError) as error:
+    except OSError as error:
+        raise user_error(f"cannot read {path}: {error.strerror}", "check its permissions") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise user_error(f"{'.'.join(map(str, first['loc']))}: {first['msg']}", again, str(path)) from None
+    except (ValueError, TypeError, RecursionError) as error:
         raise user_error(
-            f"{path} cannot be read ({error})", "run the experiment again; finished repeats are kept"
+            f"not the plan of a run ({' '.join(str(error).split())})", again, str(path)
         ) from None
+    for kind, names, known in (("metric", study.metrics, MEASURES), ("table", study.tables, TABLES)):
+        for name in names:
+            if name not in known:
+                raise user_error(f'unknown {kind} "{name}"', again, str(path))
+    return study

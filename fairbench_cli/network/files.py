@@ -1,7 +1,6 @@
 """Networks as JSON that a person can read and diff; floats survive the round trip bit for bit."""
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -12,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError
 
 from fairbench_cli.data.table import Column, Floats
 from fairbench_cli.errors import UserError, user_error
+from fairbench_cli.files import write_text
 from fairbench_cli.network.graph import named_arcs
 from fairbench_cli.network.model import BayesNet
 
@@ -47,16 +47,7 @@ def save(net: BayesNet, path: str | Path, meta: Meta) -> None:
     UserError
         The file cannot be written.
     """
-    path = Path(path)
-    scratch = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        scratch.write_text(to_json(net, meta), encoding="utf-8", newline="\n")
-        os.replace(scratch, path)
-    except OSError as error:
-        scratch.unlink(missing_ok=True)
-        raise user_error(
-            f"cannot write {path}: {error.strerror}", "check the folder and its permissions"
-        ) from None
+    write_text(Path(path), to_json(net, meta))
 
 
 def load(path: str | Path) -> tuple[BayesNet, Meta]:

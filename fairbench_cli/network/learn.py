@@ -49,8 +49,6 @@ def learn_network(table: Table, settings: LearnSettings | None = None) -> tuple[
     return fit(table, structure.parents), structure
 
 
-def source_facts(
-    name: str, sha256: Mapping[str, str], rows: int, settings: LearnSettings
-) -> dict[str, Any]:
+def source_facts(name: str, sha256: Mapping[str, str], rows: int, settings: LearnSettings) -> dict[str, Any]:
     """Say which data and settings a network comes from, for its file."""
     return {"dataset": name, "sha256": dict(sha256), "rows": rows, "settings": asdict(settings)}

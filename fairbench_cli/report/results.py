@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy.special import stdtrit
 
 from fairbench_cli.experiment.cell import GROUPS
 from fairbench_cli.experiment.journal import Records
@@ -28,7 +28,7 @@ COUNT_COLUMNS = ["tn", "fp", "fn", "tp"]  # label and prediction: --, -+, +-, ++
 def groups_frame(study: Study, records: Records) -> pd.DataFrame:
     """Return the counts: one row per cell, repeat and group; empty counts where there is no result.
 
-    ``tp fp fn tn`` take the favourable outcome as positive.
+    ``tn fp fn tp`` take the favourable outcome as positive.
     """
     rows: list[dict[str, Any]] = []
     for cell in study.cells:
@@ -75,7 +75,7 @@ def summary_frame(results: pd.DataFrame, repeats: int) -> pd.DataFrame:
     n = summary["n_ok"].to_numpy(dtype=float)
     enough = n >= 2
     quantile = np.full(len(n), np.nan)
-    quantile[enough] = stats.t.ppf(0.975, n[enough] - 1)
+    quantile[enough] = stdtrit(n[enough] - 1, 0.975)  # scipy.stats is slow to load
     half = quantile * summary["sd"].to_numpy(dtype=float) / np.sqrt(np.maximum(n, 1))
     summary["low"] = summary["mean"] - half
     summary["high"] = summary["mean"] + half

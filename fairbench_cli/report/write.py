@@ -6,22 +6,34 @@ import pandas as pd
 
 from fairbench_cli.experiment.journal import Records, read_journals
 from fairbench_cli.experiment.study import Study, read_study
-from fairbench_cli.files import write_text
+from fairbench_cli.files import make_folder, write_text
+from fairbench_cli.report.formats import comma_separated, latex, markdown
 from fairbench_cli.report.results import groups_frame, results_frame, summary_frame
-from fairbench_cli.report.tables import PaperTable, comma_separated, latex, markdown, paper_table
+from fairbench_cli.report.tables import LAYOUTS, PaperTable, paper_table
 
 
 def write_report(folder: Path, study: Study, records: Records) -> list[PaperTable]:
-    """Write groups.csv, results.csv, summary.csv and tables/; return the tables."""
+    """Write groups.csv, results.csv, summary.csv and tables/; return the tables.
+
+    Raises
+    ------
+    UserError
+        When a file cannot be written.
+    """
     groups = groups_frame(study, records)
     results = results_frame(groups, study.metrics)
+    _write_csv(folder / "groups.csv", groups)
+    _write_csv(folder / "results.csv", results)
+    _write_csv(folder / "summary.csv", summary_frame(results, study.repeats))
+    for name in LAYOUTS.keys() - set(study.tables):
+        for old in (folder / "tables").glob(f"{name}.*"):
+            old.unlink()
     # The tables need their measures whether or not the config lists them among its metrics.
-    needed = dict.fromkeys((*study.metrics, *(m for name in study.tables for m in _metrics(name))))
-    everything = summary_frame(results_frame(groups, tuple(needed)), study.repeats)
-    summary = everything[everything["metric"].isin(study.metrics)]
-    for name, frame in (("groups", groups), ("results", results), ("summary", summary)):
-        write_text(folder / f"{name}.csv", _csv(frame))
-    tables = [paper_table(name, study, everything) for name in study.tables]
+    needed = tuple(dict.fromkeys(metric for name in study.tables for metric in LAYOUTS[name]))
+    shown = results_frame(groups, needed)
+    means = summary_frame(shown, study.repeats)
+    make_folder(folder / "tables")
+    tables = [paper_table(name, study, shown, means) for name in study.tables]
     for table in tables:
         base = folder / "tables" / table.name
         write_text(base.with_suffix(".md"), markdown(table))
@@ -31,17 +43,17 @@ def write_report(folder: Path, study: Study, records: Records) -> list[PaperTabl
 
 
 def redo_report(folder: Path) -> list[PaperTable]:
-    """Write the report of a results folder again from its plan and journal."""
+    """Write the report of a results folder again from its plan and journal.
+
+    Raises
+    ------
+    UserError
+        When the folder holds no results of a run, or a file cannot be read or written.
+    """
     study = read_study(folder)
     return write_report(folder, study, read_journals(folder / "journal").records)
 
 
-def _metrics(table: str) -> tuple[str, str]:
-    from fairbench_cli.report.tables import LAYOUTS
-
-    return LAYOUTS[table]
-
-
-def _csv(frame: pd.DataFrame) -> str:
+def _write_csv(path: Path, frame: pd.DataFrame) -> None:
     text: str = frame.to_csv(index=False, lineterminator="\n")
-    return text
+    write_text(path, text)

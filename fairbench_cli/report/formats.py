@@ -1,0 +1,95 @@
+"""A paper table as Markdown, LaTeX and CSV."""
+
+import csv
+import io
+import re
+import unicodedata
+
+from fairbench_cli.report.tables import Block, PaperTable
+
+
+def markdown(table: PaperTable) -> str:
+    """Return the table as Markdown, its columns aligned in the source too."""
+    parts = [f"# {table.name}", " ".join(table.caption)]
+    parts += [f"## {block.title}\n\n{_grid(block)}" for block in table.blocks]
+    return "\n\n".join(parts) + "\n"
+
+
+def _grid(block: Block) -> str:
+    heads = ["technique", "measure", *(f"β = {beta:g}" for beta in block.betas)]
+    rows = [[_bar(label), metric, *cells] for label, metric, cells in block.rows]
+    widths = [max(_width(row[j]) for row in [heads, *rows]) for j in range(len(heads))]
+    rule = ["-" * width if j < 2 else "-" * (width - 1) + ":" for j, width in enumerate(widths)]
+    return "\n".join(_line(row, widths) for row in [heads, rule, *rows])
+
+
+def _line(row: list[str], widths: list[int]) -> str:
+    padded = []
+    for j, (cell, width) in enumerate(zip(row, widths, strict=True)):
+        space = " " * (width - _width(cell))
+        padded.append(cell + space if j < 2 else space + cell)
+    return f"| {' | '.join(padded)} |"
+
+
+def _width(text: str) -> int:
+    """Count characters that take a place of their own: marks such as the bar of ḡ take none."""
+    return sum(not unicodedata.combining(letter) for letter in text)
+
+
+def _bar(text: str) -> str:
+    return text.replace("|", r"\|")
+
+
+def latex(table: PaperTable) -> str:
+    """Return the table as LaTeX (needs the package booktabs)."""
+    parts = []
+    for block in table.blocks:
+        heads = ["technique", "measure", *(rf"$\beta={beta:g}$" for beta in block.betas)]
+        rows = [[_tex(label), _tex(metric), *map(_tex, cells)] for label, metric, cells in block.rows]
+        body = "\n".join(" & ".join(row) + r" \\" for row in rows)
+        parts.append(
+            "\\begin{table}\n\\centering\n"
+            f"\\caption{{{_tex(block.title)}. {_tex(' '.join(table.caption))}}}\n"
+            f"\\begin{{tabular}}{{ll{'r' * len(block.betas)}}}\n\\toprule\n"
+            f"{' & '.join(heads)} \\\\\n\\midrule\n{body}\n\\bottomrule\n\\end{{tabular}}\n\\end{{table}}\n"
+        )
+    return "\n".join(parts)
+
+
+_TEX = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "%": r"\%",
+    "#": r"\#",
+    "_": r"\_",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": "$<$",
+    ">": "$>$",
+    "|": "$|$",
+    "β": r"$\beta$",
+    "…": r"\ldots{}",
+}
+
+
+def _tex(text: str) -> str:
+    # A minus sign before a number is a minus; a lone "-" is the papers' "infeasible".
+    number = re.match(r"-\d[\d.]*", text)
+    if number:
+        return f"${number[0]}${_tex(text[number.end() :])}"
+    quoted = re.sub(r'"([^"]*)"', r"``\1''", text)
+    return "".join(_TEX.get(letter, letter) for letter in quoted)
+
+
+def comma_separated(table: PaperTable) -> str:
+    """Return the table as CSV, one row per technique and measure; `block` names data set and classifier."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    betas = table.blocks[0].betas
+    writer.writerow(["block", "technique", "measure", *(f"beta={beta:g}" for beta in betas)])
+    for block in table.blocks:
+        writer.writerows([block.title, label, metric, *cells] for label, metric, cells in block.rows)
+    return stream.getvalue()

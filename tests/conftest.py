@@ -1,0 +1,123 @@
+"""What several tests share: small configs, command lines in this process and in one of their own."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import yaml
+
+from fairbench_cli.cli.app import run as run_here
+
+collect_ignore = ["plugin"]  # the misbehaving techniques belong into processes of their own
+
+PLUGIN = Path(__file__).parent / "plugin"
+
+SMALL = {
+    "name": "small",
+    "seed": 7,
+    "repeats": 2,
+    "datasets": ["compas"],
+    "sample": {"from": "shipped", "beta": [0, 1], "size": 500},
+    "test": "network",
+    "interventions": ["none", "massaging", "uniform-sampling"],
+    "classifiers": ["tree"],
+    "metrics": ["discrimination", "accuracy", "overestimation", "underestimation"],
+}
+
+
+def write_config(path: Path, **changes: object) -> Path:
+    """Write a small experiment on a shipped network, with some keys changed."""
+    path.write_text(yaml.safe_dump(SMALL | changes, sort_keys=False), encoding="utf-8")
+    return path
+
+
+def environment(**more: str) -> dict[str, str]:
+    """This environment with the misbehaving techniques registered and nothing that forces colours."""
+    colours = {"FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS", "COLUMNS", "CLICOLOR_FORCE"}
+    plain = {key: value for key, value in os.environ.items() if key not in colours}
+    path = os.pathsep.join(filter(None, [str(PLUGIN), os.environ.get("PYTHONPATH")]))
+    return plain | {"PYTHONPATH": path} | more
+
+
+def fairbench(
+    *arguments: str | Path, cwd: Path | None = None, **env: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a command line in a process of its own."""
+    command = [sys.executable, "-m", "fairbench_cli", *map(str, arguments)]
+    return subprocess.run(
+        command, cwd=cwd, env=environment(**env), capture_output=True, text=True, check=False, timeout=240
+    )
+
+
+DERIVED = ("groups.csv", "results.csv", "summary.csv")
+
+
+def derived(folder: Path) -> dict[str, bytes]:
+    """Return the bytes of every file that is derived from the journal."""
+    tables = sorted(path.relative_to(folder).as_posix() for path in (folder / "tables").iterdir())
+    return {name: (folder / name).read_bytes() for name in (*DERIVED, *tables)}
+
+
+def journal_lines(folder: Path) -> list[str]:
+    """Return the lines of all journals of a results folder."""
+    return [line for path in sorted(folder.glob("journal/*.jsonl")) for line in path.read_text().splitlines()]
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a command line printed, and its exit code."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def say(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Callable[..., Said]:
+    """Run command lines in this process (quicker), inside an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    for name in ("FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS", "CLICOLOR_FORCE"):
+        monkeypatch.delenv(name, raising=False)
+
+    def call(*arguments: str | Path) -> Said:
+        capsys.readouterr()
+        code = run_here([str(argument) for argument in arguments])
+        printed = capsys.readouterr()
+        return Said(code, printed.out, printed.err)
+
+    return call
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A small run that is over; do not write into its folder."""
+
+    config: Path
+    folder: Path
+    process: subprocess.CompletedProcess[str]
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    """One small run with one worker, shared by all who only read it."""
+    base = tmp_path_factory.mktemp("finished")
+    config = write_config(base / "small.yaml")
+    process = fairbench("run", config, "-o", base / "out", "--jobs", "1")
+    assert process.returncode == 0, process.stderr
+    return Finished(config, base / "out", process)
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """The folder of real data files, or a visible skip."""
+    folder = os.environ.get("FAIRBENCH_DATA")
+    if not folder:
+        pytest.skip("needs the real data files: set FAIRBENCH_DATA")
+    return Path(folder)

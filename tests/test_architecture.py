@@ -1,0 +1,128 @@
+"""The house rules that the code itself can be asked about, over its syntax trees."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import environment, write_config
+
+import fairbench_cli
+
+ROOT = Path(fairbench_cli.__file__).parent
+FILES = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py"))
+
+# A room may import from itself, from rooms of a lower number and from the single files beside the rooms.
+FLOORS = {
+    "measures": 0,
+    "data": 0,
+    "network": 1,
+    "classifiers": 1,
+    "interventions": 2,
+    "experiment": 3,
+    "audit": 3,
+    "report": 4,
+    "papers": 5,
+    "cli": 6,
+}
+
+
+def imports(file: str) -> Iterator[tuple[str, bool]]:
+    """Yield every imported module of a file, and whether the import is at the top (run on loading)."""
+    tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
+    inner = {id(node) for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) for node in ast.walk(f)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, id(node) not in inner) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file} has a relative import"
+            assert node.module is not None
+            yield node.module, id(node) not in inner
+            if node.module == "fairbench_cli":
+                yield from ((f"fairbench_cli.{alias.name}", id(node) not in inner) for alias in node.names)
+
+
+def room(module: str) -> str | None:
+    """Return the room of one of our modules: None for the files beside the rooms."""
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 and (ROOT / parts[1]).is_dir() else None
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_a_file_is_read_in_one_sitting(file):
+    assert len((ROOT / file).read_text(encoding="utf-8").splitlines()) <= 250
+
+
+def test_every_room_has_a_floor():
+    assert {Path(file).parts[0] for file in FILES if "/" in file} <= set(FLOORS)
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_imports_point_one_way(file):
+    own = Path(file).parts[0] if "/" in file else None
+    for module, _ in imports(file):
+        other = room(module) if module.split(".")[0] == "fairbench_cli" else None
+        if own is None:
+            allowed = other in ({None, "cli"} if file == "__main__.py" else {None})
+        else:
+            allowed = other in (None, own) or FLOORS[other] < FLOORS[own]
+        assert allowed, f"{file} imports {module}"
+
+
+@pytest.mark.parametrize("file", [file for file in FILES if file.startswith("measures/")])
+def test_measures_stand_alone(file):
+    known = {*sys.stdlib_module_names, "numpy", "scipy", "pandas"}
+    for module, _ in imports(file):
+        assert module.split(".")[0] in known or module.startswith("fairbench_cli.measures"), module
+
+
+ONLY_IN = {
+    "joblib": "experiment/runner.py",
+    "typer": "cli/",
+    "rich": "cli/",
+    "torch": "network/fit.py",
+    "pomegranate": "network/fit.py",
+}
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_libraries_stay_in_their_rooms(file):
+    for module, top in imports(file):
+        library = module.split(".")[0]
+        if library in ONLY_IN:
+            assert file.startswith(ONLY_IN[library]), f"{file} imports {module}"
+        if library in ("torch", "pomegranate", "sklearn"):
+            assert not top, f"{file} loads {module} on import"
+
+
+HEAVY = {"torch", "pomegranate", "sklearn"}
+
+
+def modules_after(*arguments: str, cwd: Path) -> set[str]:
+    """Return which modules a command line has loaded."""
+    code = (
+        "import sys\nfrom fairbench_cli.cli.app import run\n"
+        f"assert run({list(map(str, arguments))!r}) == 0\nprint('\\nMODULES', *sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=cwd, env=environment(), capture_output=True, text=True, check=True
+    )
+    return set(done.stdout.rpartition("\nMODULES ")[2].split())
+
+
+def test_light_commands_load_no_heavy_library(finished, tmp_path):
+    config = write_config(tmp_path / "small.yaml")
+    for command in (
+        ["--help"],
+        ["list"],
+        ["data", "list"],
+        ["plan", str(config)],
+        ["report", str(finished.folder)],
+        ["network", "show", "adult"],
+    ):
+        loaded = modules_after(*command, cwd=tmp_path)
+        assert "typer" in loaded
+        assert not HEAVY & loaded, command
+    assert not {"numpy", "pandas", "pydantic"} & modules_after("--help", cwd=tmp_path)

@@ -1,0 +1,155 @@
+"""Names with parameters: lists multiply out, defaults are spelled out, and every value has its type."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import pytest
+from pydantic import Field
+
+from fairbench_cli.classifiers.registry import CLASSIFIERS
+from fairbench_cli.experiment.choices import Axis, Choice, read_choices
+from fairbench_cli.interventions.registry import INTERVENTIONS
+from fairbench_cli.strict_yaml import parse_yaml
+
+
+@dataclass(frozen=True)
+class Thing:
+    level: float = 0.5
+    count: Annotated[int, Field(ge=1)] = 3
+    kind: Literal["a", "b"] = "a"
+    most: Annotated[int, Field(ge=1)] | None = None
+
+
+@dataclass(frozen=True)
+class Needy:
+    must: int
+
+
+class Entry:
+    def __init__(self, thing):
+        self.thing = thing
+
+    def load(self):
+        return self.thing
+
+
+THINGS = {"thing": Entry(Thing), "needy": Entry(Needy)}
+
+
+def read(text, extra=None):
+    document = parse_yaml(f"things:\n{text}", "f.yaml")
+    problems = []
+    found = read_choices(Axis(document, "things", THINGS, extra or {}), document.data["things"], problems)
+    return found, [str(problem) for problem in problems]
+
+
+def test_a_name_alone_has_every_default_sorted_by_name():
+    ((choice, extra),), problems = read("- thing")
+    assert choice == Choice("thing", (("count", 3), ("kind", "a"), ("level", 0.5), ("most", None)))
+    assert (extra, problems) == ({}, [])
+    assert choice.build(THINGS) == Thing()
+    assert str(choice) == "thing(count=3, kind=a, level=0.5, most=null)"
+
+
+@pytest.mark.parametrize("text", ["- thing:", "- thing: {}", "- thing: null", "- {thing: {level: 0.5}}"])
+def test_ways_to_say_the_same(text):
+    assert read(text) == read("- thing")
+
+
+def test_lists_multiply_out_in_order():
+    found, problems = read("- thing: {level: [0, 0.5, 1], kind: [b, a], most: [null, 4]}")
+    assert problems == []
+    assert len({choice for choice, _ in found}) == 12
+    first, last = found[0][0].build(THINGS), found[-1][0].build(THINGS)
+    assert (first, last) == (Thing(0.0, 3, "b", None), Thing(1.0, 3, "a", 4))
+
+
+def test_a_whole_number_for_a_number_is_one():
+    ((choice, _),), _ = read("- thing: {level: 1}")
+    level = dict(choice.parameters)["level"]
+    assert (level, type(level)) == (1.0, float)
+
+
+def test_extra_parameters_multiply_too_and_have_defaults():
+    seen = {"seen": (bool, True)}
+    assert [extra for _, extra in read("- thing", seen)[0]] == [{"seen": True}]
+    assert [extra for _, extra in read("- thing: {seen: [false, true]}", seen)[0]] == [
+        {"seen": False},
+        {"seen": True},
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- thing\n- thing",
+        "- thing\n- thing: {level: 0.5}",
+        "- thing\n- thing: {seen: true}",
+        "- thing: {level: 1}\n- thing: {level: 1.0}",
+        "- thing: {level: [0, 1]}\n- thing: {level: [1, 0.25]}",
+    ],
+)
+def test_the_same_twice_is_an_error_on_the_second_line(text):
+    _, (problem,) = read(text, {"seen": (bool, True)})
+    assert problem.startswith("f.yaml:3: error: thing thing(")
+    assert "is listed twice" in problem
+
+
+def test_the_same_twice_within_one_entry():
+    _, (problem,) = read("- thing: {level: [0, 0.0]}")
+    assert "listed twice" in problem
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("- thin", 'unknown thing "thin"\n  fix: did you mean "thing"?'),
+        ("- Thing", 'unknown thing "Thing"\n  fix: did you mean "thing"?'),
+        ("- 5", "thing must be a name or `name: {parameter: value}`, not 5"),
+        ("- null", "thing must be a name or `name: {parameter: value}`, not null"),
+        ("- [thing]", "thing must be a name or"),
+        ("- {}", "thing must be a name or"),
+        ("- {thing: , needy: }", "thing must be a name or"),
+        ("- thing: 5", "thing must be a name or"),
+        ("- thing: [level]", "thing must be a name or"),
+        ("- thing: {lvl: 1}", 'thing has no parameter "lvl"\n  fix: did you mean "level"?'),
+        ("- thing: {level: []}", "thing: level must not be empty"),
+        ("- thing: {level: x}", 'thing: level must be a number, not "x"'),
+        ("- thing: {level: '1'}", 'thing: level must be a number, not "1"'),
+        ("- thing: {level: true}", "thing: level must be a number, not true"),
+        ("- thing: {level: null}", "thing: level must be a number, not null"),
+        ("- thing: {level: {a: 1}}", "thing: level must be a number"),
+        ("- thing: {level: [[1]]}", "thing: level must be a number, not [1]"),
+        ("- thing: {count: true}", "thing: count must be a whole number, not true"),
+        ("- thing: {count: 1.0}", "thing: count must be a whole number, not 1.0"),
+        ("- thing: {count: 0}", "thing: count must be at least 1, not 0"),
+        ("- thing: {kind: c}", 'thing: kind has the unknown value "c"\n  fix: use one of: a, b'),
+        ("- thing: {seen: 1}", "thing: seen must be true or false, not 1"),
+        ("- thing: {seen: no}", 'thing: seen must be true or false, not "no"'),
+        ("- needy", 'needy needs the parameter "must"\n  fix: add it'),
+    ],
+)
+def test_what_is_wrong(text, message):
+    found, (problem,) = read(text, {"seen": (bool, False)})
+    assert found == []
+    assert problem.startswith(f"f.yaml:2: error: {message}")
+
+
+def test_each_wrong_value_has_its_own_line():
+    _, problems = read("- thing:\n    level:\n    - 0\n    - x\n    - y\n    count: 0\n    what: 1\n- thin\n")
+    assert [problem.split(" ")[0] for problem in problems] == [f"f.yaml:{n}:" for n in (5, 6, 7, 8, 9)]
+
+
+def test_no_list_gives_nothing():
+    assert read_choices(Axis(parse_yaml("a: 1", "f"), "things", THINGS, {}), "thing", []) == []
+
+
+@pytest.mark.parametrize("registry", [INTERVENTIONS, CLASSIFIERS], ids=["interventions", "classifiers"])
+def test_every_shipped_name_is_read_and_built(registry):
+    document = parse_yaml("things: " + str(list(registry)), "f.yaml")
+    problems = []
+    found = read_choices(Axis(document, "things", registry, {}), document.data["things"], problems)
+    assert problems == []
+    assert [choice.name for choice, _ in found] == list(registry)
+    for choice, _ in found:
+        assert isinstance(choice.build(registry), registry[choice.name].load())

@@ -1,0 +1,246 @@
+"""The commands at work: plan, list, data, network, report; how they look in a pipe."""
+
+import csv
+import io
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+from conftest import Finished, environment, fairbench, write_config
+from test_cli_mistakes import two_lines
+from test_plan import bare_data
+
+from fairbench_cli import __version__
+
+
+def test_version():
+    done = fairbench("--version")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"fairbench {__version__}\n", "")
+
+
+def test_plan_runs_nothing_and_writes_nothing(say, finished: Finished, tmp_path):
+    done = say("plan", finished.config)
+    assert (done.code, done.err) == (0, "")
+    assert "6 cells × 2 repeats = 12: 0 done, 12 to do" in done.out
+    assert "β: 0, 1" in done.out
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_plan_shows_what_is_done(say, finished: Finished):
+    before = sorted(path.stat().st_mtime_ns for path in finished.folder.rglob("*"))
+    done = say("plan", finished.config, "-o", finished.folder, "--set", "repeats=5")
+    assert "6 cells × 5 repeats = 30: 12 done, 18 to do" in done.out
+    assert re.search(r"massaging +tree +4 +6\n", done.out)
+    assert re.search(r"about \d+ s of CPU time left", done.out)
+    assert sorted(path.stat().st_mtime_ns for path in finished.folder.rglob("*")) == before
+
+
+def test_only_and_set_narrow_the_plan(say, finished: Finished):
+    done = say("plan", finished.config, "--only", "intervention=none,beta=1", "--set", "repeats=4")
+    assert "1 cells × 4 repeats = 4: 0 done, 4 to do" in done.out
+    assert "massaging" not in done.out
+
+
+def test_run_does_only_what_only_says(finished: Finished, tmp_path):
+    done = fairbench("run", finished.config, "-o", tmp_path / "out", "--only", "intervention=none", "-j", "1")
+    assert done.returncode == 0
+    assert "4 repeats: 0 done, 4 to do" in done.stderr
+    table = (tmp_path / "out/tables/discrimination-accuracy.csv").read_text().splitlines()
+    assert [line.split(",")[-1] == "…" for line in table[1:]] == [False] * 2 + [True] * 4
+
+
+@pytest.mark.parametrize("kind", [None, "datasets", "interventions", "classifiers", "metrics"])
+def test_list(say, kind):
+    done = say("list", *filter(None, [kind]))
+    assert (done.code, done.err) == (0, "")
+    words = {"datasets": "compas", "interventions": "massaging", "classifiers": "tree", "metrics": "accuracy"}
+    for name, word in words.items():
+        assert (word in done.out) == (kind in (None, name))
+
+
+def plain(text: str) -> None:
+    """Check that text is fit for a pipe: no colours, 80 columns, no spaces at the end of lines."""
+    assert "\x1b" not in text
+    for line in text.splitlines():
+        assert len(line) <= 80, line
+        assert line == line.rstrip(), repr(line)
+
+
+@pytest.mark.parametrize(
+    "arguments", [["list"], ["network", "show", "adult"], ["network", "show", "adult", "--node", "sex"]]
+)
+def test_pages_in_a_pipe(arguments):
+    done = fairbench(*arguments)
+    assert done.returncode == 0
+    plain(done.stdout)
+
+
+@pytest.mark.parametrize(
+    "betas", [[0, 0.5, 1], [0, 0.25, 0.5, 0.75, 1], [i / 10 for i in range(11)]], ids=len
+)
+def test_tables_in_a_pipe(tmp_path, betas):
+    techniques = [
+        "none",
+        "preferential-sampling",
+        {"massaging": {"ranker": "logistic", "include_protected": True}},
+    ]
+    config = write_config(
+        tmp_path / "q.yaml",
+        sample={"from": "shipped", "beta": betas, "size": 300},
+        interventions=techniques,
+        repeats=1,
+    )
+    done = fairbench("run", config, "-o", tmp_path / "out", "--only", "beta=0", "--jobs", "1")
+    assert done.returncode == 0, done.stderr
+    done = fairbench("run", config, "-o", tmp_path / "out", "--jobs", "1")
+    plain(done.stdout)
+    for name in ("discrimination-accuracy", "over-underestimation"):
+        table = (tmp_path / f"out/tables/{name}.csv").read_text()
+        for row in list(csv.reader(io.StringIO(table)))[1:]:
+            for cell in row[3:]:
+                assert f" {cell}" in done.stdout  # whole, not folded or cut
+    grown = fairbench("report", tmp_path / "out")
+    assert grown.stdout == done.stdout
+    assert done.stdout.count("Means of") == 1
+
+
+def test_counts_of_few_repeats_fit_too(tmp_path):
+    config = write_config(
+        tmp_path / "q.yaml",
+        sample={"from": "shipped", "beta": [0, 0.25, 0.5, 0.75, 1], "size": 300},
+        repeats=1,
+    )
+    assert fairbench("run", config, "-o", tmp_path / "out", "--jobs", "1", "--quiet").returncode == 0
+    plan = json.loads((tmp_path / "out/plan.json").read_text())
+    (tmp_path / "out/plan.json").write_text(json.dumps(plan | {"repeats": 30}))
+    done = fairbench("report", tmp_path / "out")
+    plain(done.stdout)
+    assert done.stdout.count("(1/30)") >= 50
+    assert "(1/30)" in (tmp_path / "out/tables/discrimination-accuracy.md").read_text()
+
+
+def test_a_pipe_that_is_closed_early_is_silent():
+    command = [sys.executable, "-m", "fairbench_cli", "network", "sample", "adult", "-n", "20000", "-o", "-"]
+    for arguments in (command, [*command[:3], "list"]):
+        process = subprocess.Popen(
+            arguments, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.read(10)
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        process.stderr.close()
+        assert process.wait(60) == 0
+
+
+def test_learn_a_bare_csv_and_look_at_it(say, tmp_path):
+    bare_data(tmp_path, "a")
+    done = say("network", "learn", "a.csv", "-o", "new/folder/a.json")
+    assert (done.code, done.err) == (0, "")
+    network = json.loads((tmp_path / "new/folder/a.json").read_text())
+    assert network["arcs"] == [["s", "y"]] or network["arcs"] == [["y", "s"]]
+    assert network["score"] == network["bic"] < 0
+    assert f"1 arcs, {5} parameters" in done.out
+    assert "y" in say("network", "show", "new/folder/a.json").out
+    shown = say("network", "show", "new/folder/a.json", "--node", "x").out
+    assert "P(x | -)" in shown
+    assert sum(float(p) for p in re.findall(r"\d\.\d{6}", shown)) == pytest.approx(1, abs=1e-5)
+    forced = say("network", "learn", "a.csv", "-o", "b.json", "--require-arc", "x>y", "--forbid-arc", "y>s")
+    assert forced.code == 0
+    arcs = json.loads((tmp_path / "b.json").read_text())["arcs"]
+    assert ["x", "y"] in arcs
+    assert ["y", "s"] not in arcs
+
+
+def test_sample_to_a_file_and_to_standard_output(say, tmp_path):
+    assert say("network", "sample", "compas", "-n", "50", "-o", "sub/rows.csv", "--seed", "3").code == 0
+    text = (tmp_path / "sub/rows.csv").read_text()
+    assert len(text.splitlines()) == 51
+    assert say("network", "sample", "compas", "-n", "50", "-o", "-", "--seed", "3").out == text
+    assert say("network", "sample", "compas", "-n", "50", "-o", "-", "--seed", "4").out != text
+
+
+def test_sample_at_full_bias_has_no_favoured_outcome_for_the_deprived(say):
+    def positive(*options: str) -> list[bool]:
+        text = say("network", "sample", "compas", "-n", "400", "-o", "-", *options).out
+        rows = csv.DictReader(io.StringIO(text))
+        return [row["two_year_recid"] == "0" for row in rows if row["race"] == "African-American"]
+
+    assert any(positive())
+    most = positive("--beta", "1")
+    assert most
+    assert not any(most)
+    assert not any(positive("--beta", "1", "--shift", "both", "--card", "compas", "--attribute", "race"))
+
+
+def test_mistakes_with_networks(say, tmp_path):
+    bare_data(tmp_path, "a")
+    assert say("network", "learn", "a.csv", "-o", "a.json").code == 0
+    (tmp_path / "junk.json").write_bytes(b"\xff\x00")
+    (tmp_path / "other.json").write_text("{}")
+    (tmp_path / "file").touch()
+    before = sorted(path.name for path in tmp_path.iterdir())
+    for arguments, word in (
+        (["show", "adlut"], 'did you mean "adult"'),
+        (["show", "none.json"], "no such file"),
+        (["show", "a.csv"], "not JSON"),
+        (["show", "junk.json"], "not text"),
+        (["show", "other.json"], "no network file"),
+        (["show", "."], ""),
+        (["show", "adult", "--node", "sxe"], 'did you mean "sex"'),
+        (["learn", "a.json", "-o", "x"], "unknown dataset"),
+        (["learn", "none.csv", "-o", "x"], "no such file"),
+        (["learn", "a.csv", "-o", "file/x"], "cannot write"),
+        (["learn", "a.csv", "-o", "."], "cannot write"),
+        (["learn", "a.csv", "-o", "x", "--require-arc", "x-y"], "FROM>TO"),
+        (["learn", "a.csv", "-o", "x", "--require-arc", "x>z"], '"z"'),
+        (["learn", "a.csv", "-o", "x", "--outcome-sink", "z"], '"z"'),
+        (["learn", "a.csv", "-o", "x", "--iss", "2"], "iss"),
+        (["sample", "a.json", "-n", "5", "-o", "x", "--beta", "0.5"], "--card"),
+        (["sample", "a.json", "-n", "5", "-o", "x", "--beta", "0.5", "--card", "adult"], "--card"),
+        (["sample", "adult", "-n", "5", "-o", "x", "--beta", "nan"], "beta"),
+        (["sample", "adult", "-n", "5", "-o", "x", "--attribute", "sex"], "--beta"),
+        (["sample", "adult", "-n", "5", "-o", "x", "--beta", "1", "--attribute", "age"], "age"),
+        (["sample", "compas", "-n", "5", "-o", "x", "--beta", "1", "--card", "none"], "none"),
+        (["sample", "adult", "-n", "5", "-o", "file/x"], "cannot write"),
+    ):
+        two_lines(say("network", *arguments), word)
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def test_a_card_of_ones_own_gives_beta_its_groups(say, tmp_path):
+    card = bare_data(tmp_path, "a")
+    assert say("network", "learn", card, "-o", "a.json", "--require-arc", "s>y").code == 0
+    done = say("network", "sample", "a.json", "-n", "100", "-o", "-", "--beta", "1", "--card", card)
+    rows = list(csv.DictReader(io.StringIO(done.out)))
+    assert {row["y"] for row in rows if row["s"] == "f"} == {"0"}
+
+
+def test_data_commands_without_files(say, tmp_path, monkeypatch):
+    monkeypatch.delenv("FAIRBENCH_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    done = say("data", "list")
+    assert done.code == 0
+    assert "not here" in done.out
+    two_lines(say("data", "verify", "compas"), "compas-scores-two-years.csv", "fetch compas")
+    assert "compas-scores-two-years.csv" in say("data", "show", "compas").err
+    two_lines(say("data", "show", "compass"), 'did you mean "compas"')
+    (tmp_path / "compas-scores-two-years.csv").write_text("other\n1\n")
+    two_lines(say("data", "verify", "compas", "--data-dir", tmp_path), "sha256")
+    assert "wrong file" in say("data", "list", "--data-dir", tmp_path).out
+
+
+def test_data_commands_with_files(say, data_folder):
+    done = say("data", "verify", "adult", "compas", "--data-dir", data_folder)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.count("sha256 as on the card") == 3
+    assert "not here" not in "".join(
+        line for line in say("data", "list").out.splitlines() if "compas " in line
+    )
+    shown = say("data", "show", "compas")
+    assert shown.code == 0
+    assert "6150 rows" in shown.out
+    assert re.search(r"deprived +African-American +3696", shown.out)

@@ -1,0 +1,230 @@
+"""Each mistake of a user: two lines on stderr, exit code 2, nothing written, never a traceback."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+from conftest import SMALL, fairbench, write_config
+from test_plan import LEARNED, bare_data, own_card
+
+SAMPLE = SMALL["sample"]
+
+
+def two_lines(done, *words: str) -> None:
+    """Check that the one mistake was told, in words that hold all of `words`."""
+    assert done.code == 2, done
+    assert re.fullmatch(r"(.+: )?error: [^\n]+\n  fix: [^\n]+\n", done.err), done.err
+    for word in words:
+        assert word in done.err, done.err
+    assert done.out == ""
+
+
+IN_THE_CONFIG = {
+    "unknown data set": ({"datasets": ["compass"]}, 'did you mean "compas"'),
+    "unknown intervention": ({"interventions": ["masaging"]}, 'did you mean "massaging"'),
+    "unknown classifier": ({"classifiers": ["treee"]}, 'did you mean "tree"'),
+    "unknown metric": ({"metrics": ["acuracy"]}, 'did you mean "accuracy"'),
+    "unknown key": ({"repeat": 3}, 'did you mean "repeats"'),
+    "beta too high": ({"sample": SAMPLE | {"beta": [0, 1.2]}}, "1.2"),
+    "beta no number": ({"sample": SAMPLE | {"beta": ["x"]}}, "beta"),
+    "no interventions": ({"interventions": []}, "interventions"),
+    "no betas": ({"sample": SAMPLE | {"beta": []}}, "beta"),
+    "no data sets": ({"datasets": []}, "datasets"),
+    "no classifiers": ({"classifiers": []}, "classifiers"),
+    "no metrics": ({"metrics": []}, "metrics"),
+    "unknown attribute": ({"datasets": [{"compas": {"attribute": "rase"}}]}, 'did you mean "race"'),
+    "no repeats": ({"repeats": 0}, "repeats"),
+    "a setting of learning beside a shipped network": ({"sample": SAMPLE | {"learner": "tabu"}}, "learner"),
+    "an arc put into a shipped network": ({"datasets": [{"compas": {"require_arc": True}}]}, "require_arc"),
+    "a cell listed twice": ({"sample": SAMPLE | {"beta": [0.5, 0.5]}}, "twice"),
+}
+
+
+@pytest.mark.parametrize("command", ["run", "plan"])
+@pytest.mark.parametrize(("change", "word"), IN_THE_CONFIG.values(), ids=IN_THE_CONFIG)
+def test_mistakes_in_a_config(say, tmp_path, command, change, word):
+    config = write_config(tmp_path / "bad.yaml", **change)
+    two_lines(say(command, config), word)
+    assert [path.name for path in tmp_path.iterdir()] == ["bad.yaml"]
+
+
+TEXTS = {
+    "a key given twice": (yaml.safe_dump(SMALL) + "seed: 3\n", "twice"),
+    "not YAML": ("name: [a\nrepeats: 3\n", "error"),
+    "empty": ("", "empty"),
+    "only a comment": ("# nothing\n", "empty"),
+    "a list": ("- a\n- b\n", "mapping"),
+    "not text": (b"\xff\xfe\x00", "UTF-8"),
+}
+
+
+@pytest.mark.parametrize(("text", "word"), TEXTS.values(), ids=TEXTS)
+def test_files_that_are_no_config(say, tmp_path, text, word):
+    (tmp_path / "bad.yaml").write_bytes(text if isinstance(text, bytes) else text.encode())
+    two_lines(say("run", "bad.yaml"), "bad.yaml", word)
+    assert [path.name for path in tmp_path.iterdir()] == ["bad.yaml"]
+
+
+def test_config_that_is_missing_or_a_folder(say, tmp_path):
+    two_lines(say("run", "none.yaml"), "none.yaml")
+    two_lines(say("run", tmp_path), str(tmp_path))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_several_mistakes_are_told_at_once(say, tmp_path):
+    config = write_config(tmp_path / "bad.yaml", repeats=0, interventions=["non"], datasets=["adlut"])
+    done = say("run", config)
+    assert done.code == 2
+    assert done.err.count("error: ") == done.err.count("  fix: ") == 3
+    assert done.err.count("\n") == 6
+
+
+@pytest.mark.parametrize("what", ["dataset", "colour=red", "dataset=adult", "beta=0.3", "intervention=non"])
+@pytest.mark.parametrize("command", ["run", "plan"])
+def test_filters(say, tmp_path, command, what):
+    config = write_config(tmp_path / "good.yaml")
+    two_lines(say(command, config, "--only", what), "--only")
+    assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.parametrize("what", ["repeats", "=3", "repeats=many", "sample.beta=[0", "sample.beta=2", "x=1"])
+@pytest.mark.parametrize("command", ["run", "plan"])
+def test_settings(say, tmp_path, command, what):
+    config = write_config(tmp_path / "good.yaml")
+    two_lines(say(command, config, "--set", what))
+    assert not (tmp_path / "results").exists()
+
+
+def learned(tmp_path: Path, card: Path, **more) -> Path:
+    return write_config(tmp_path / "own.yaml", datasets=[str(card)], sample=LEARNED | more, test="original")
+
+
+def changed(card: Path, **changes) -> Path:
+    card.write_text(yaml.safe_dump(yaml.safe_load(card.read_text()) | changes, sort_keys=False))
+    return card
+
+
+def test_a_protected_value_that_the_data_do_not_have(say, tmp_path):
+    card = changed(bare_data(tmp_path, "a"), protected={"s": {"deprived": "women"}})
+    two_lines(say("run", learned(tmp_path, card)), '"women"', '"s"')
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_protected_value_that_the_network_does_not_have(say, tmp_path):
+    for protected in ({"race": {"deprived": "Martian"}}, {"colour": {"deprived": "red"}}):
+        card = own_card(tmp_path, protected=protected, other_columns="nominal")
+        config = write_config(tmp_path / "own.yaml", datasets=[str(card)])
+        two_lines(say("run", config), "card compas", "network")
+    card = own_card(tmp_path, label={"column": "two_year_recid", "favourable": "maybe"})
+    two_lines(say("run", write_config(tmp_path / "own.yaml", datasets=[str(card)])), '"maybe"')
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_missing_data_file(say, tmp_path, monkeypatch):
+    monkeypatch.delenv("FAIRBENCH_DATA", raising=False)
+    card = bare_data(tmp_path, "a")
+    (tmp_path / "a.csv").unlink()
+    two_lines(say("run", learned(tmp_path, card)), "a.csv", "--data-dir")
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_data_file_that_is_another_one(say, tmp_path):
+    card = changed(bare_data(tmp_path, "a"), files=[{"name": "a.csv", "sha256": "0" * 64}])
+    import hashlib
+
+    actual = hashlib.sha256((tmp_path / "a.csv").read_bytes()).hexdigest()
+    two_lines(say("run", learned(tmp_path, card)), actual, "0" * 64)
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_network_that_does_not_fit_the_data(say, tmp_path):
+    card = bare_data(tmp_path, "a")
+    assert say("network", "learn", "a.csv", "-o", "a.network.json").code == 0
+    (tmp_path / "a.csv").write_text("s,x,y\nf,1,0\nm,9,1\n")
+    config = write_config(tmp_path / "own.yaml", datasets=[str(card)], test="original")
+    two_lines(say("run", config), "network")
+    assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.parametrize("place", ["file/out", "file", "/proc/none/out"])
+def test_an_output_that_cannot_be_written(say, tmp_path, place):
+    (tmp_path / "file").touch()
+    config = write_config(tmp_path / "good.yaml")
+    two_lines(say("run", config, "-o", place, "--jobs", "1"), place, "-o")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "good.yaml"]
+
+
+def test_an_attribute_that_is_no_parent_of_the_outcome(say, tmp_path):
+    config = write_config(tmp_path / "good.yaml", datasets=[{"compas": {"attribute": "sex"}}])
+    done = say("run", config)
+    if done.code == 0:
+        pytest.skip("the shipped network has that arc")
+    two_lines(done, "no parent of the outcome", "require_arc")
+    card = bare_data(tmp_path, "a")
+    rows = [f"{'fm'[i % 2]},{i % 3},{i // 2 % 2}" for i in range(120)]  # y depends on nothing
+    (tmp_path / "a.csv").write_text("\n".join(["s,x,y", *rows, ""]))
+    config = learned(tmp_path, card, missing_arc="error")
+    two_lines(say("run", config), "s is no parent of the outcome y", "require_arc", "outcome_sink")
+    assert not (tmp_path / "results").exists()
+
+
+USAGE = [
+    ["nope"],
+    ["--nope"],
+    ["run"],
+    ["run", "a.yaml", "--nope"],
+    ["run", "a.yaml", "b.yaml"],
+    ["run", "a.yaml", "--jobs", "0"],
+    ["run", "a.yaml", "--jobs", "many"],
+    ["plan"],
+    ["report"],
+    ["list", "colours"],
+    ["network", "nope"],
+    ["network", "learn"],
+    ["network", "learn", "a.csv"],
+    ["network", "learn", "a.csv", "-o", "x", "--learner", "magic"],
+    ["network", "sample", "adult", "-o", "x"],
+    ["network", "sample", "adult", "-n", "0", "-o", "x"],
+    ["network", "sample", "adult", "-n", "5", "-o", "x", "--beta", "1.5"],
+    ["data", "show"],
+]
+
+
+@pytest.mark.parametrize("arguments", USAGE, ids=" ".join)
+def test_usage(say, tmp_path, arguments):
+    done = say(*arguments)
+    two_lines(done)
+    group = [word for word in arguments[:2] if word in ("network", "learn", "sample", "data", "show")]
+    commands = ("run", "plan", "report", "list")
+    command = " ".join(group or [arg for arg in arguments[:1] if arg in commands])
+    assert f"see `{' '.join(['fairbench', command]).strip()} --help`" in done.err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("arguments", [[], ["network"], ["data"]], ids=["fairbench", "network", "data"])
+def test_no_command_shows_help_and_no_error(arguments):
+    done = fairbench(*arguments)
+    assert done.returncode == 2
+    assert "Usage: " in done.stdout + done.stderr
+    assert "error" not in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_mistakes_look_the_same_from_outside(tmp_path):
+    config = write_config(tmp_path / "bad.yaml", interventions=["masaging"])
+    done = fairbench("run", config, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert re.fullmatch(r".*bad.yaml:\d+: error: .*\n  fix: .*\n", done.stderr)
+
+
+def test_a_journal_that_cannot_be_written_is_two_lines(finished, tmp_path):
+    shutil.copytree(finished.folder, tmp_path / "out")
+    shutil.rmtree(tmp_path / "out" / "journal")
+    (tmp_path / "out" / "journal").touch()  # a file where the folder of journals should be
+    done = fairbench("run", finished.config, "-o", tmp_path / "out", "--jobs", "1")
+    assert done.returncode == 2
+    assert re.search(r"error: cannot write .*\n  fix: .*\n$", done.stderr), done.stderr
+    assert "Traceback" not in done.stderr

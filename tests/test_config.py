@@ -1,0 +1,355 @@
+"""A config is read strictly: every mistake at once, each with its line and what to do."""
+
+from pathlib import Path
+
+import pytest
+
+from fairbench_cli.data.card import known_cards, shipped_cards
+from fairbench_cli.errors import UserError
+from fairbench_cli.experiment.choices import Choice
+from fairbench_cli.experiment.config import TABLES, Bias, read_experiment
+from fairbench_cli.measures.registry import MEASURES
+
+GOOD = {"name": "x", "datasets": "[adult]", "interventions": "[none]"}
+
+CARD = """name: mine
+files: [mine.csv]
+label: {column: y, favourable: 1}
+protected:
+  sex: {deprived: f, bias: {column: job, deprived: maid}}
+  race: {deprived: b}
+"""
+
+
+def read(tmp_path, text, *overrides):
+    path = tmp_path / "f.yaml"
+    path.write_text(text, encoding="utf-8")
+    return read_experiment(path, overrides)
+
+
+def given(tmp_path, *overrides, **keys):
+    text = "".join(f"{key}: {value}\n" for key, value in (GOOD | keys).items() if value is not None)
+    return read(tmp_path, text, *overrides)
+
+
+def errors(tmp_path, text, *overrides):
+    with pytest.raises(UserError) as caught:
+        read(tmp_path, text, *overrides)
+    assert len(str(caught.value).splitlines()) == 2 * len(caught.value.problems)
+    return [str(problem).replace(f"{tmp_path}/", "") for problem in caught.value.problems]
+
+
+def test_the_shortest_config_has_every_default(tmp_path):
+    experiment = given(tmp_path)
+    assert (experiment.seed, experiment.repeats, experiment.test) == (0, 30, "original")
+    assert experiment.sample.beta == (0.0, 0.25, 0.5, 0.75, 1.0)
+    assert experiment.sample.source == "network"
+    (dataset,) = experiment.datasets
+    assert (dataset.card.name, dataset.attribute, dataset.bias) == ("adult", "sex", Bias())
+    assert dataset.card_path == (shipped_cards() / "adult.yaml").resolve()
+    (technique,) = experiment.techniques
+    assert (technique.choice, technique.include_protected) == (Choice("none"), False)
+    assert [choice.name for choice in experiment.classifiers] == ["tree"]
+    assert experiment.metrics == tuple(MEASURES)
+    assert experiment.tables == TABLES
+
+
+def test_a_single_beta_needs_no_brackets(tmp_path):
+    assert given(tmp_path, sample="{beta: 0.5}").sample.beta == (0.5,)
+
+
+def test_a_data_set_overrides_the_general_settings_key_by_key(tmp_path):
+    text = "[adult: {shift: both, size: 9}, compas: {attribute: sex}, compas:]"
+    sample = "{shift: deprived, require_arc: true, size: 100}"
+    first, second, third = given(tmp_path, datasets=text, sample=sample).datasets
+    assert first.bias == Bias(shift="both", require_arc=True, size=9)
+    assert (second.attribute, second.bias) == ("sex", Bias(require_arc=True, size=100))
+    assert (third.attribute, third.bias) == ("race", Bias(require_arc=True, size=100))
+
+
+def test_include_protected_in_general_and_by_intervention(tmp_path):
+    text = "[none, massaging: {include_protected: false}, reweighing: {include_protected: [false, true]}]"
+    for general in ("true", "false"):
+        found = given(tmp_path, include_protected=general, interventions=text).techniques
+        assert [t.include_protected for t in found] == [general == "true", False, False, True]
+
+
+def test_parameters_multiply_into_the_matrix(tmp_path):
+    interventions = "[massaging: {ranker: [naive-bayes, logistic], include_protected: [false, true]}]"
+    experiment = given(
+        tmp_path, interventions=interventions, classifiers="[tree: {min_leaf: [1, 5], max_depth: [null, 3]}]"
+    )
+    assert len(set(experiment.techniques)) == 4
+    assert len(set(experiment.classifiers)) == 4
+
+
+def test_a_card_by_path_is_found_beside_the_config_first(tmp_path, monkeypatch):
+    folder = tmp_path / "configs"
+    folder.mkdir()
+    (folder / "mine.yaml").write_text(CARD)
+    monkeypatch.chdir(tmp_path)
+    (Path("mine.yaml")).write_text(CARD.replace("name: mine", "name: other"))
+    (dataset,) = given(folder, datasets="[mine.yaml]").datasets
+    assert (dataset.card.name, dataset.card_path) == ("mine", (folder / "mine.yaml").resolve())
+    (folder / "mine.yaml").unlink()
+    assert given(folder, datasets="[mine.yaml]").datasets[0].card.name == "other"
+
+
+WRONG = [
+    ("name", "a b", "name must be letters"),
+    ("name", "../x", "name must be letters"),
+    ("name", ".x", "name must be letters"),
+    ("name", "5", "name must be text, not 5"),
+    ("name", "''", "name must be letters"),
+    ("name", "[a]", 'name must be text, not ["a"]'),
+    ("seed", "-1", "seed must be at least 0"),
+    ("seed", "x", "seed must be a whole number"),
+    ("seed", "1.0", "seed must be a whole number"),
+    ("seed", "[1, 2]", "seed must be a whole number, not [1, 2]"),
+    ("seed", "9" * 30, "seed must be a whole number"),
+    ("repeats", "0", "repeats must be at least 1"),
+    ("repeats", "1_000", 'repeats must be a whole number, not "1_000"'),
+    ("repeats", "true", "repeats must be a whole number, not true"),
+    ("repeats", "100001", "repeats must be at most 100000"),
+    ("repeats", "", "repeats must be a whole number, not null"),
+    ("datasets", "[]", "datasets must not be empty"),
+    ("datasets", "adult", 'datasets must be a list, not "adult"'),
+    ("datasets", "{adult: {}}", "datasets must be a list"),
+    ("datasets", "[adlt]", 'unknown dataset "adlt"\n  fix: did you mean "adult"?'),
+    ("datasets", "[x/none.yaml]", "no card at x/none.yaml"),
+    ("datasets", f"[{'x' * 300}.yaml]", "no card at"),
+    ("datasets", "['a\\0.yaml']", "no card at"),
+    ("datasets", "[mine.csv]", 'unknown dataset "mine.csv"\n  fix: a data file needs a card'),
+    ("datasets", "[5]", "a dataset must be a name or `name: {option: value}`, not 5"),
+    ("datasets", "[adult: 0]", "datasets.adult must be a mapping, not 0"),
+    ("datasets", "[adult: []]", "datasets.adult must be a mapping, not []"),
+    ("datasets", "[adult: {beta: 1}]", 'unknown key "beta"'),
+    ("datasets", "[adult: {atribute: sex}]", 'unknown key "atribute"\n  fix: did you mean "attribute"?'),
+    ("datasets", "[adult: {attribute: age}]", 'data set "adult" has no protected attribute "age"'),
+    ("datasets", "[adult: {attribute: [sex, race]}]", "datasets.adult.attribute must be text"),
+    ("datasets", "[adult: {size: 0}]", "datasets.adult.size must be at least 1"),
+    ("datasets", "[adult: {shift: x}]", 'datasets.adult.shift has the unknown value "x"'),
+    ("datasets", "[adult, adult]", "adult with sex is listed twice"),
+    ("datasets", "[adult, adult: {attribute: sex, size: 5}]", "adult with sex is listed twice"),
+    ("sample", "network", 'sample must be a mapping, not "network"'),
+    ("sample", "{from: x}", 'sample.from has the unknown value "x"\n  fix: use one of: network, shipped'),
+    ("sample", "{source: network}", 'unknown key "source"'),
+    ("sample", "{learner: tabo}", 'sample.learner has the unknown value "tabo"\n  fix: did you mean "tabu"?'),
+    ("sample", "{score: [bic, aic]}", "sample.score has the unknown value"),
+    ("sample", "{max_parents: 0}", "sample.max_parents must be at least 1"),
+    ("sample", "{size: 0}", "sample.size must be at least 1"),
+    ("sample", "{size: all}", "sample.size must be a whole number"),
+    ("sample", "{shift: favoured}", "sample.shift has the unknown value"),
+    ("sample", "{require_arc: yes}", "sample.require_arc must be true or false"),
+    ("sample", "{outcome_sink: 1}", "sample.outcome_sink must be true or false"),
+    ("sample", "{missing_arc: ignore}", "sample.missing_arc has the unknown value"),
+    ("sample", "{beta: []}", "sample.beta must not be empty"),
+    ("sample", "{beta: 1.2}", "sample.beta must be at most 1, not 1.2"),
+    ("sample", "{beta: [0, -0.1]}", "sample.beta must be at least 0, not -0.1"),
+    ("sample", "{beta: [x]}", 'sample.beta must be a number, not "x"'),
+    ("sample", "{beta: .nan}", 'sample.beta must be a number, not ".nan"'),
+    ("sample", "{beta: nan}", 'sample.beta must be a number, not "nan"'),
+    ("sample", "{beta: ['0.5']}", 'sample.beta must be a number, not "0.5"'),
+    ("sample", "{beta: [true]}", "sample.beta must be a number, not true"),
+    ("sample", "{beta: [[0]]}", "sample.beta must be a number, not [0]"),
+    ("sample", "{beta: }", "sample.beta must be a number, not null"),
+    ("sample", "{beta: [0, 0.5, 0.0]}", "β 0.0 is listed twice"),
+    ("sample", "{beta: [0, 0.5, 5e-1]}", "β 0.5 is listed twice"),
+    ("sample", "{beta: [-0.0, 0]}", "β 0 is listed twice"),
+    ("test", "holdout", 'test has the unknown value "holdout"'),
+    ("include_protected", "no", 'include_protected must be true or false, not "no"'),
+    ("include_protected", "[true, false]", "include_protected must be true or false"),
+    ("interventions", "[]", "interventions must not be empty"),
+    ("interventions", "none", 'interventions must be a list, not "none"'),
+    ("interventions", "", "interventions must be a list, not null"),
+    ("interventions", "[massagin]", 'unknown intervention "massagin"\n  fix: did you mean "massaging"?'),
+    ("interventions", "[none, none]", "intervention none is listed twice"),
+    ("interventions", "[none, none: {include_protected: false}]", "intervention none is listed twice"),
+    ("interventions", "[massaging: {rankr: x}]", 'massaging has no parameter "rankr"'),
+    ("interventions", "[massaging: {ranker: []}]", "massaging: ranker must not be empty"),
+    ("interventions", "[none: {include_protected: 1}]", "none: include_protected must be true or false"),
+    ("classifiers", "[]", "classifiers must not be empty"),
+    ("classifiers", "tree", "classifiers must be a list"),
+    ("classifiers", "[tre]", 'unknown classifier "tre"\n  fix: did you mean "tree"?'),
+    ("classifiers", "[tree, tree: {min_leaf: 20}]", "classifier tree("),
+    ("classifiers", "[tree: {min_leaf: 0}]", "tree: min_leaf must be at least 1"),
+    ("classifiers", "[tree: {include_protected: true}]", 'tree has no parameter "include_protected"'),
+    ("metrics", "[]", "metrics must not be empty"),
+    ("metrics", "accuracy", "metrics must be a list"),
+    ("metrics", "[acuracy]", 'unknown metric "acuracy"\n  fix: did you mean "accuracy"?'),
+    ("metrics", "[accuracy, accuracy]", 'metric "accuracy" is listed twice'),
+    ("metrics", "[5]", "metrics must be text, not 5"),
+    ("tables", "[discrimination-acuracy]", 'unknown table "discrimination-acuracy"\n  fix: did you mean'),
+    ("tables", "discrimination-accuracy", "tables must be a list"),
+    ("nam", "x", 'unknown key "nam"\n  fix: did you mean "name"?'),
+    ("beta", "[0, 1]", 'unknown key "beta"\n  fix: put it under `sample`'),
+    ("from", "shipped", 'unknown key "from"\n  fix: put it under `sample`'),
+    ("intervention", "[none]", 'unknown key "intervention"\n  fix: did you mean "interventions"?'),
+]
+
+
+@pytest.mark.parametrize(("key", "value", "message"), WRONG)
+def test_one_mistake_is_one_message_on_its_line(tmp_path, key, value, message):
+    rest = [f"{name}: {text}" for name, text in GOOD.items() if name != key]
+    found = errors(tmp_path, "\n".join(["# a comment", *rest, f"{key}: {value}"]))
+    assert [error.startswith(f"f.yaml:{len(rest) + 2}: error: {message}") for error in found] == [True], found
+
+
+@pytest.mark.parametrize("key", GOOD)
+def test_a_missing_key(tmp_path, key):
+    text = "".join(f"{name}: {value}\n" for name, value in GOOD.items() if name != key)
+    assert errors(tmp_path, text) == [f'f.yaml:1: error: key "{key}" is missing\n  fix: add it']
+
+
+def test_tables_may_be_none(tmp_path):
+    assert given(tmp_path, tables="[]").tables == ()
+
+
+@pytest.mark.parametrize("text", ["[a, b]", "hello", "~", "5"])
+def test_a_config_is_a_mapping(tmp_path, text):
+    assert errors(tmp_path, text)[0].startswith("f.yaml:1: error: a config is a mapping of keys to values")
+
+
+def test_a_key_given_twice(tmp_path):
+    assert 'key "name" is given twice (first on line 1)' in errors(tmp_path, "name: a\nseed: 1\nname: b\n")[0]
+
+
+EVERYTHING = """\
+name: a b
+seed: -1
+repeats: many
+datasets:
+  - adult: {atribute: sex}
+  - adlt
+  - dutch: {attribute: race, shift: x}
+sample:
+  beta:
+    - 0
+    - 1.2
+    - 0.0
+interventions:
+  - massaging:
+      ranker: [x, logistic]
+      extra: 1
+classifiers: [c99]
+metrics:
+  - accuracy
+  - acuracy
+tables: 5
+test: orginal
+colour: red
+"""
+
+
+def test_every_mistake_in_file_order_with_its_line(tmp_path):
+    found = [int(error.split(":")[1]) for error in errors(tmp_path, EVERYTHING)]
+    assert found == [1, 2, 3, 5, 6, 7, 7, 11, 12, 15, 16, 17, 20, 21, 22, 23]
+
+
+def test_mistakes_in_a_card_stand_in_the_card(tmp_path):
+    (tmp_path / "mine.yaml").write_text(CARD.replace("label:", "lable:"))
+    first, second = errors(tmp_path, "name: x\ndatasets: [mine.yaml]\ninterventions: [none]\n")
+    assert first.startswith('mine.yaml:1: error: key "label" is missing')
+    assert second.startswith('mine.yaml:3: error: unknown key "lable"')
+
+
+def test_two_cards_of_one_name_would_share_their_results(tmp_path):
+    for name in ("a.yaml", "b.yaml"):
+        (tmp_path / name).write_text(CARD)
+    text = "name: x\ndatasets:\n- a.yaml\n- b.yaml\ninterventions: [none]\n"
+    assert errors(tmp_path, text)[0].startswith("f.yaml:4: error: mine with sex is listed twice")
+
+
+def test_shift_both_needs_somebody_to_favour(tmp_path):
+    (tmp_path / "mine.yaml").write_text(CARD)
+    head = "name: x\ninterventions: [none]\n"
+    (error,) = errors(tmp_path, head + "sample: {shift: both}\ndatasets:\n- mine.yaml\n")
+    assert error.startswith("f.yaml:5: error: shift: both needs to know whom β favours")
+    (error,) = errors(tmp_path, head + "datasets:\n- mine.yaml:\n    shift: both\n")
+    assert error.startswith("f.yaml:5: error: shift: both needs to know")
+    assert read(tmp_path, head + "datasets: [mine.yaml: {shift: both, attribute: race}]\n")
+
+
+@pytest.mark.parametrize("value", ["learner: tabu", "score: bic", "max_parents: 2", "max_parents: null"])
+def test_a_shipped_network_takes_no_settings_of_the_learner(tmp_path, value):
+    head = "name: x\ndatasets: [adult]\ninterventions: [none]\nsample:\n  from: shipped\n"
+    (error,) = errors(tmp_path, head + f"  {value}\n")
+    assert error.startswith(f"f.yaml:6: error: {value.split(':')[0]} has no effect on a shipped network")
+    assert read(tmp_path, head.replace("shipped", "network") + f"  {value}\n")
+
+
+@pytest.mark.parametrize("value", ["require_arc: true", "outcome_sink: false"])
+def test_nor_do_its_data_sets(tmp_path, value):
+    tail = "interventions: [none]\nsample: {from: shipped}\n"
+    (error,) = errors(tmp_path, f"name: x\ndatasets:\n- adult:\n    {value}\n{tail}")
+    assert error.startswith(f"f.yaml:4: error: {value.split(':')[0]} has no effect on a shipped network")
+    (error,) = errors(tmp_path, f"name: x\ndatasets: [adult]\n{tail[:-2]}, {value}}}\n")
+    assert error.startswith("f.yaml:4: error")
+
+
+def test_what_a_shipped_network_does_take(tmp_path):
+    options = "{shift: both, size: 10, missing_arc: leave}"
+    assert given(tmp_path, sample="{from: shipped, shift: both, size: 5}", datasets=f"[adult: {options}]")
+
+
+def test_every_shipped_card_can_be_named(tmp_path):
+    names = known_cards()
+    assert [dataset.card.name for dataset in given(tmp_path, datasets=str(names)).datasets] == names
+
+
+def test_settings_beat_the_file(tmp_path):
+    experiment = given(
+        tmp_path,
+        "repeats=5",
+        "sample.beta=[0,1]",
+        "sample.shift=both",
+        "datasets=[dutch]",
+        "interventions=[massaging: {ranker: [logistic, naive-bayes]}]",
+        "repeats=6",
+        "sample.size=",
+        "name=y=z".replace("=z", "z"),
+        repeats=7,
+        sample="{size: 5}",
+    )
+    assert (experiment.repeats, experiment.name, experiment.sample.size) == (6, "yz", None)
+    assert (experiment.sample.beta, experiment.sample.shift) == ((0.0, 1.0), "both")
+    assert [dataset.card.name for dataset in experiment.datasets] == ["dutch"]
+    assert len(experiment.techniques) == 2
+
+
+def test_a_setting_may_be_all_that_makes_a_file_whole(tmp_path):
+    assert given(tmp_path, "interventions=[none]", interventions=None).techniques
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("repeats", "--set: error: cannot read the setting 'repeats'"),
+        ("=5", "--set: error: cannot read the setting '=5'"),
+        ("a..b=5", "--set: error: cannot read the setting 'a..b=5'"),
+        ("sample.beta=[0", "--set sample.beta: error: not YAML"),
+        ("sample.beta=[0,3]", "--set sample.beta: error: sample.beta must be at most 1, not 3"),
+        ("sample.beta=[0,0]", "--set sample.beta: error: β 0 is listed twice"),
+        ("sample.beta=x", '--set sample.beta: error: sample.beta must be a number, not "x"'),
+        ("sample.bta=1", '--set sample.bta: error: unknown key "bta"'),
+        ("foo.bar=1", '--set foo.bar: error: unknown key "foo"'),
+        ("repeats=no", '--set repeats: error: repeats must be a whole number, not "no"'),
+        ("test=[no]", '--set test: error: test has the unknown value ["no"]'),
+        ("datasets=[adlt]", '--set datasets: error: unknown dataset "adlt"'),
+        ("datasets=adult", '--set datasets: error: datasets must be a list, not "adult"'),
+        ("datasets.0=adult", "--set datasets.0: error: a single item of a list cannot be set"),
+        ("datasets.adult.size=5", "--set datasets.adult.size: error: a single item of a list"),
+        ("metrics=[accuracy, acc]", '--set metrics: error: unknown metric "acc"'),
+        ("interventions=[massaging: {ranker: x}]", "--set interventions: error: massaging: ranker has the"),
+        ("sample={from: shipped, learner: tabu}", "--set sample: error: learner has no effect"),
+    ],
+)
+def test_a_wrong_setting_is_said_to_be_one(tmp_path, setting, message):
+    (error,) = errors(tmp_path, "name: x\ndatasets: [adult]\ninterventions: [none]\n", setting)
+    assert error.startswith(message)
+
+
+def test_a_setting_heals_a_mistake_and_leaves_the_others_lines_alone(tmp_path):
+    found = errors(tmp_path, EVERYTHING, "sample.beta=[0, 2]", "repeats=3", "tables=[]")
+    lines = [error.split(" ")[0] for error in found]
+    assert lines == [*(f"f.yaml:{n}:" for n in (1, 2, 5, 6, 7, 7, 15, 16, 17, 20, 22, 23)), "--set"]

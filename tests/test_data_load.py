@@ -1,0 +1,296 @@
+"""From a card and its file to a coded table; what does not fit is said with file, line and column."""
+
+import re
+
+import pytest
+
+from fairbench_cli.data.card import read_card
+from fairbench_cli.data.load import Dataset, load
+from fairbench_cli.data.locate import locate
+from fairbench_cli.data.table import Column
+from fairbench_cli.errors import UserError
+
+CARD = """name: mine
+files: [mine.csv]
+label: {column: y, favourable: 1}
+protected:
+  sex: {deprived: f}
+"""
+
+CSV = "sex,age,job,y\nf,20,a,1\nm,30,b,0\nm,40,?,1\nf,50,a,0\n"
+
+
+def data(tmp_path, card=CARD, **files) -> Dataset:
+    path = tmp_path / "mine.yaml"
+    path.write_text(card, encoding="utf-8")
+    for name, content in (files or {"mine": CSV}).items():
+        (tmp_path / f"{name}.csv").write_bytes(content if isinstance(content, bytes) else content.encode())
+    described = read_card(path)
+    return load(described, locate(described, [tmp_path]))
+
+
+def errors(tmp_path, card=CARD, **files):
+    with pytest.raises(UserError) as caught:
+        data(tmp_path, card, **files).roles("sex")
+    assert len(str(caught.value).splitlines()) == 2 * len(caught.value.problems)
+    return [str(problem).replace(f"{tmp_path}/", "") for problem in caught.value.problems]
+
+
+def shown(dataset):
+    return {name: list(column) for name, column in dataset.table.to_frame().astype(str).items()}
+
+
+def test_your_own_csv_with_a_card_of_a_few_lines(tmp_path):
+    dataset = data(tmp_path)
+    assert dataset.table.columns == (
+        Column("sex", ("f", "m")),
+        Column("age", ("20", "30", "40", "50")),
+        Column("job", ("?", "a", "b")),
+        Column("y", ("0", "1")),
+    )
+    assert shown(dataset)["job"] == ["a", "b", "?", "a"]
+    assert (dataset.roles("sex").deprived, dataset.roles("sex").favoured) == (("f",), ("m",))
+    assert list(dataset.sha256) == ["mine.csv"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        CSV.replace("\n", "\r\n"),
+        "\ufeff" + CSV,
+        CSV.replace("\n", "\n\n"),
+        CSV.rstrip("\n"),
+        CSV.replace(",", " , "),
+        re.sub(r"[^,\n]+", lambda cell: f'"{cell[0]}"', CSV),
+    ],
+    ids=["crlf", "bom", "blank lines", "no last line end", "blanks", "quotes"],
+)
+def test_ways_to_write_the_same_file(tmp_path, content):
+    dataset = data(tmp_path, mine=content)
+    assert dataset.table.columns == data(tmp_path).table.columns
+    assert shown(dataset) == shown(data(tmp_path))
+
+
+def test_commas_in_quotes(tmp_path):
+    dataset = data(tmp_path, mine=CSV.replace(",a,", ',"a, or b",'))
+    assert shown(dataset)["job"] == ["a, or b", "b", "?", "a, or b"]
+
+
+def test_columns_of_every_kind(tmp_path):
+    card = CARD + (
+        "columns:\n  age: {kind: integer, bins: {count: 3, low: 20, high: 65}}\n  job: drop\n"
+        "  y: {levels: [1, 0]}\n"
+    )
+    dataset = data(tmp_path, card)
+    assert shown(dataset) == {
+        "sex": ["f", "m", "m", "f"],
+        "age": ["20-35", "20-35", "36-50", "36-50"],  # and 51-65 is empty
+        "y": ["1", "0", "1", "0"],
+    }
+    assert dataset.table.columns[1].levels == ("20-35", "36-50")
+    assert dataset.table.columns[2].levels == ("1", "0")
+
+
+def test_cap_and_real_bins(tmp_path):
+    card = CARD + "columns:\n  age: {kind: integer, cap: 30}\n  job: {kind: real, bins: {count: 2}}\n"
+    dataset = data(
+        tmp_path,
+        card,
+        mine=CSV.replace("a", "0.5")
+        .replace("b", "1")
+        .replace("?", "2.5")
+        .replace("0.5ge", "age")
+        .replace("jo1", "job"),
+    )
+    assert shown(dataset)["age"] == ["20", "30+", "30+", "30+"]
+    assert dataset.table.columns[1].levels == ("20", "30+")
+    assert shown(dataset)["job"] == ["[0.5, 1.5]", "[0.5, 1.5]", "(1.5, 2.5]", "[0.5, 1.5]"]
+
+
+def test_the_cards_order_where_it_lists_all_columns(tmp_path):
+    card = CARD + "other_columns: drop\ncolumns: {y: , sex: }\n"
+    assert data(tmp_path, card).table.names == ("y", "sex")
+    assert data(tmp_path, CARD + "columns: {y: , sex: }\n").table.names == ("sex", "age", "job", "y")
+
+
+def test_rows_kept_by_a_column_that_is_then_dropped(tmp_path):
+    card = CARD + "keep: {job: [a, b], sex: [f, m]}\ncolumns: {job: drop}\n"
+    assert shown(data(tmp_path, card))["age"] == ["20", "30", "50"]
+    card = CARD + "keep: {job: a}\ncolumns: {y: , sex: }\nother_columns: drop\n"
+    assert shown(data(tmp_path, card, mine=CSV + "m,60,a,1\n"))["sex"] == ["f", "f", "m"]
+
+
+def test_rows_with_missing_cells(tmp_path):
+    card = CARD + 'missing: "?"\nmissing_rows: drop\n'
+    assert shown(data(tmp_path, card))["age"] == ["20", "30", "50"]
+    assert len(data(tmp_path, card.replace("drop", "keep")).table) == 4
+    assert len(data(tmp_path, card + "columns: {job: drop}\n").table) == 4
+
+
+def test_recoding_comes_first(tmp_path):
+    card = CARD + "columns: {job: {recode: {'?': a, a: b, b: a}}}\nkeep: {job: a}\n"
+    assert shown(data(tmp_path, card))["age"] == ["30", "40"]
+
+
+def test_two_files_are_one_data_set(tmp_path):
+    card = CARD.replace("[mine.csv]", "[mine.csv, more.csv]")
+    dataset = data(tmp_path, card, mine=CSV, more="y,job,age,sex\n1,c,60,x\n")
+    assert dataset.table.names == ("sex", "age", "job", "y")
+    assert shown(dataset)["job"] == ["a", "b", "?", "a", "c"]
+    assert dataset.roles("sex").favoured == ("m", "x")
+    (error,) = errors(tmp_path, card, mine=CSV, more="sex,age,y\nf,1,0\n")
+    assert error.startswith('more.csv: error: column "job" is in one of mine.csv and more.csv only')
+
+
+def test_without_header(tmp_path):
+    card = CARD + "header: false\ncomment: '|'\ncolumns: {sex: , age: drop, job: , y: }\n"
+    dataset = data(tmp_path, card, mine="|x\n" + CSV.partition("\n")[2])
+    assert dataset.table.names == ("sex", "job", "y")
+    (error,) = errors(tmp_path, card.replace("job: , ", ""))
+    assert error.startswith("mine.csv: error: the file has 4 columns, but the card names 3")
+
+
+def test_a_column_given_twice(tmp_path):
+    twice = CSV.replace("\n", "!\n").replace("y!", "y,y").replace("1!", "1,1").replace("0!", "0,0")
+    assert data(tmp_path, mine=twice).table.names == ("sex", "age", "job", "y")
+    other = twice.replace("1,1", "1,0")
+    (error,) = errors(tmp_path, mine=other)
+    assert error.startswith('mine.csv:1: error: two different columns are called "y"')
+
+
+def test_a_column_without_name(tmp_path):
+    content = CSV.replace("job", "")
+    (error,) = errors(tmp_path, mine=content)
+    assert error.startswith("mine.csv:1: error: column 3 has no name")
+    assert data(tmp_path, CARD + "other_columns: drop\ncolumns: {sex: , y: }", mine=content).table.names == (
+        "sex",
+        "y",
+    )
+
+
+ARFF = "@attribute sex {m, f, x}\n@attribute y {1, 0}\n@data\nf,0\nm,1\n"
+
+
+def test_levels_of_an_arff_keep_its_order_less_those_that_never_occur(tmp_path):
+    dataset = data(tmp_path, CARD + "format: arff\n", mine=ARFF)
+    assert dataset.table.columns == (Column("sex", ("m", "f")), Column("y", ("1", "0")))
+    recoded = CARD + "format: arff\ncolumns: {sex: {recode: {x: f}}}\n"
+    assert data(tmp_path, recoded, mine=ARFF + "x,1\n").table.columns[0].levels == ("m", "f")
+
+
+def test_a_cell_that_an_arff_does_not_declare(tmp_path):
+    (error,) = errors(tmp_path, CARD + "format: arff\n", mine=ARFF + "?,1\n")
+    assert error.startswith('mine.csv:6: error: column "sex" has "?", which is not one of its levels')
+
+
+COLUMN = CARD + "columns:\n  age: "
+
+
+@pytest.mark.parametrize(
+    ("card", "content", "message"),
+    [
+        (CARD.replace("column: y", "column: z"), CSV, 'mine.yaml:3: error: mine.csv has no column "z"'),
+        (
+            CARD.replace("sex:", "sxe:"),
+            CSV,
+            'mine.yaml:5: error: mine.csv has no column "sxe"\n  fix: did you mean "sex"?',
+        ),
+        (COLUMN + "\n  race: drop\n", CSV, 'mine.yaml:8: error: mine.csv has no column "race"'),
+        (CARD + "keep: {race: b}\n", CSV, 'mine.yaml:6: error: mine.csv has no column "race"'),
+        (
+            CARD.replace("deprived: f", "deprived: f, bias: {column: x, deprived: a}"),
+            CSV,
+            'mine.yaml:5: error: mine.csv has no column "x"',
+        ),
+        (
+            CARD.replace("deprived: f", "deprived: F"),
+            CSV,
+            'mine.yaml:5: error: value "F" of column "sex" is not in',
+        ),
+        (
+            CARD.replace("deprived: f", "deprived: f, favoured: [m, x]"),
+            CSV,
+            'mine.yaml:5: error: value "x" of column "sex" is not in the data',
+        ),
+        (
+            CARD.replace("deprived: f", "deprived: f, bias: {column: job, deprived: A}"),
+            CSV,
+            'mine.yaml:5: error: value "A" of column "job" is not in the data\n  fix: did you mean "a"?',
+        ),
+        (
+            CARD.replace("favourable: 1", "favourable: yes"),
+            CSV,
+            'mine.yaml:3: error: value "yes" of column "y"',
+        ),
+        (
+            CARD.replace("deprived: f", "deprived: [f, m]"),
+            CSV,
+            "mine.yaml:5: error: nobody is left to be favoured",
+        ),
+        (
+            CARD.replace("deprived: f", "deprived: f, favoured: m"),
+            CSV + "x,60,a,1\n",
+            'mine.yaml:5: error: "x" of sex is in neither group',
+        ),
+        (CARD, CSV.replace(",0\n", ",1\n"), 'mine.yaml:3: error: the label "y" has one value only'),
+        (
+            CARD + "keep: {job: [a, z]}\n",
+            CSV,
+            'mine.yaml:6: error: value "z" of column "job" is not in the data',
+        ),
+        (CARD + "missing: [f, m]\nmissing_rows: drop\n", CSV, "mine.yaml:7: error: no rows are left"),
+        (CARD + "keep: {sex: f, age: 30}\n", CSV, "mine.yaml:6: error: no rows are left"),
+        (CARD, "", "mine.csv:1: error: the file is empty"),
+        (CARD, "sex,y\n", "mine.csv: error: the file has column names but no rows"),
+        (CARD, CSV + "f,1,1\n", "mine.csv:6: error: the row has 3 cells, the header 4"),
+        (CARD, CSV.encode() + b"\xe9,1,1,1\n", "mine.csv: error: the file is not UTF-8 text"),
+        (
+            COLUMN + "{kind: integer, cap: 5}\n",
+            CSV.replace("40", "4O"),
+            'mine.csv:4: error: column "age" should hold whole numbers but has "4O"',
+        ),
+        (
+            COLUMN + "{kind: integer, bins: {count: 2}}\n",
+            CSV.replace("40", "40.5"),
+            'mine.csv:4: error: column "age" should hold whole numbers but has "40.5"',
+        ),
+        (
+            COLUMN + "{kind: real, bins: {count: 2}}\n",
+            CSV.replace("30", ""),
+            'mine.csv:3: error: column "age" should hold numbers but has ""',
+        ),
+        (
+            COLUMN + "{kind: real, bins: {count: 2}}\n",
+            re.sub("[345]0", "20", CSV),
+            'mine.yaml:7: error: column "age" cannot be cut into bins',
+        ),
+        (
+            COLUMN + "\n  job: {levels: [a, b]}\n",
+            CSV,
+            'mine.csv:4: error: column "job" has "?", which is not one of its levels\n  fix: add it',
+        ),
+        (
+            COLUMN + "\n  job: {levels: [a, b], recode: {'?': c}}\n",
+            CSV,
+            'mine.csv:4: error: column "job" has "c"',
+        ),
+    ],
+)
+def test_what_does_not_fit(tmp_path, card, content, message):
+    found = errors(tmp_path, card, mine=content)
+    assert [error.startswith(message) for error in found] == [True], found
+
+
+def test_all_that_does_not_fit_at_once(tmp_path):
+    card = CARD + "columns:\n  age: {kind: integer, cap: 5}\n  job: {levels: [a, b]}\n"
+    assert len(errors(tmp_path, card, mine=CSV.replace("20", "x"))) == 2
+    missing = CARD.replace("column: y", "column: z").replace("sex:", "gender:")
+    assert len(errors(tmp_path, missing)) == 2
+    absent = CARD.replace("favourable: 1", "favourable: 2").replace("deprived: f", "deprived: [g, h]")
+    assert len(errors(tmp_path, absent)) == 3
+
+
+def test_a_wrong_separator_is_guessed_at(tmp_path):
+    first, second = errors(tmp_path, CARD + "separator: ;\n")
+    assert first.startswith('mine.yaml:3: error: mine.csv has no column "y"\n  fix: check `separator`')
+    assert second.startswith('mine.yaml:5: error: mine.csv has no column "sex"\n  fix: check `separator`')

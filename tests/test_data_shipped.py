@@ -1,0 +1,85 @@
+"""The shipped cards over the official files have the numbers that the literature and our own counts give."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fairbench_cli.data.card import find_card, known_cards, read_card
+from fairbench_cli.data.load import load
+from fairbench_cli.data.locate import folders, locate
+from fairbench_cli.data.table import to_sample
+
+# By (group, label): (0,0), (0,1), (1,0), (1,1); group 0 is deprived, label 1 favourable.
+CELLS = {
+    ("adult", "sex"): (14423, 1769, 22732, 9918),
+    ("adult-complete", "sex"): (13026, 1669, 20988, 9539),
+    ("adult-train", "sex"): (9592, 1179, 15128, 6662),
+    ("dutch", "sex"): (20370, 9903, 11287, 18860),
+    # The two-race file: 3,696 + 2,454 rows. Favourable is no new offence, hence the order.
+    ("compas", "race"): (1901, 1795, 966, 1488),
+}
+
+ROWS = {
+    "adult": 48842,
+    "adult-complete": 45222,
+    "adult-train": 32561,
+    "adult-train-white-black": 30940,
+    "compas": 6150,
+    "compas-leaky": 6150,
+    "dutch": 60420,
+}
+
+
+def dataset(name):
+    if not os.environ.get("FAIRBENCH_DATA"):
+        pytest.skip(
+            "needs the official files: set FAIRBENCH_DATA to their folder (`fairbench data fetch NAME`)"
+        )
+    path = find_card(name)
+    card = read_card(path)
+    return load(card, locate(card, folders(None, path)))
+
+
+def test_no_shipped_card_goes_untested():
+    assert sorted(ROWS) == known_cards()
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_rows_and_roles(name):
+    data = dataset(name)
+    assert len(data.table) == ROWS[name]
+    for attribute in data.card.protected:
+        sample = to_sample(data.table, data.roles(attribute))
+        assert set(np.unique(sample.s)) == set(np.unique(sample.y)) == {0, 1}
+    for column, codes in zip(data.table.columns, data.table.codes.T, strict=True):
+        assert 0 <= codes.min() <= codes.max() < len(column.levels)
+
+
+@pytest.mark.parametrize(("name", "attribute"), CELLS)
+def test_cells(name, attribute):
+    data = dataset(name)
+    sample = to_sample(data.table, data.roles(attribute))
+    assert tuple(np.bincount(2 * sample.s + sample.y, minlength=4)) == CELLS[name, attribute]
+
+
+def test_adult_columns_are_those_of_the_published_networks():
+    table = dataset("adult").table
+    assert "fnlwgt" not in table.names
+    assert "education_num" not in table.names
+    assert table.columns[0].levels[:2] == ("17-24", "25-31")
+    assert table.columns[-1].levels == ("<=50K", ">50K")
+    assert "?" in table.columns[table.index("workclass")].levels
+    assert "?" not in [level for column in dataset("adult-complete").table.columns for level in column.levels]
+
+
+def test_the_fitted_networks_have_the_levels_of_the_data():
+    import json
+
+    for path in sorted(Path(find_card("adult")).parent.glob("*.network.json")):
+        table = dataset(path.name.removesuffix(".network.json")).table
+        columns = json.loads(path.read_text(encoding="utf-8"))["columns"]
+        assert [(c["name"], tuple(c["levels"])) for c in columns] == [
+            (c.name, c.levels) for c in table.columns
+        ]

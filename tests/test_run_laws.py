@@ -1,0 +1,252 @@
+"""Laws of a run: the same bytes for any number of workers, after any interruption, whatever grows around."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+from conftest import DERIVED, SMALL, Finished, derived, environment, fairbench, journal_lines, write_config
+
+LONG = {"interventions": ["none", "slow"], "sample": SMALL["sample"] | {"beta": [0, 0.5, 1]}, "repeats": 6}
+
+
+@contextmanager
+def running(*arguments: str | Path, cwd: Path | None = None) -> Iterator[subprocess.Popen[str]]:
+    """Start a command line as the leader of a process group, as a shell would, and see to its end."""
+    command = [sys.executable, "-m", "fairbench_cli", *map(str, arguments)]
+    process = subprocess.Popen(
+        command,
+        cwd=cwd,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        yield process
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+def wait_for_lines(folder: Path, n: int, process: subprocess.Popen[str]) -> None:
+    """Wait until the journal has `n` whole lines."""
+    end = time.monotonic() + 60
+    while len(journal_lines(folder)) < n:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end, "no journal"
+        time.sleep(0.01)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> Path:
+    """The results of `LONG`, never interrupted."""
+    base = tmp_path_factory.mktemp("whole")
+    config = write_config(base / "long.yaml", **LONG)
+    assert fairbench("run", config, "-o", base / "out", "--jobs", "2").returncode == 0
+    return base / "out"
+
+
+def rows(folder: Path, name: str) -> list[str]:
+    return (folder / name).read_text().splitlines()
+
+
+def test_two_workers_give_the_bytes_of_one(finished: Finished, tmp_path):
+    out = tmp_path / "two"
+    assert fairbench("run", finished.config, "-o", out, "--jobs", "2").returncode == 0
+    assert derived(out) == derived(finished.folder)
+
+
+def test_the_resolved_config_runs_and_gives_the_same_bytes(finished: Finished, tmp_path):
+    out = tmp_path / "again"
+    done = fairbench("run", finished.folder / "config.yaml", "-o", out, "--jobs", "1", "--quiet")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert derived(out) == derived(finished.folder)
+
+
+def test_a_finished_run_computes_nothing_and_changes_nothing(finished: Finished, tmp_path):
+    out = tmp_path / "out"
+    assert fairbench("run", finished.config, "-o", out, "--jobs", "1").returncode == 0
+    before, lines = derived(out) | {"m": (out / "manifest.json").read_bytes()}, journal_lines(out)
+    done = fairbench("run", finished.config, "-o", out)
+    assert done.returncode == 0
+    assert "0 to do" in done.stderr
+    assert derived(out) | {"m": (out / "manifest.json").read_bytes()} == before
+    assert journal_lines(out) == lines
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_run_and_kill_and_run_is_run(whole, tmp_path, jobs):
+    config = write_config(tmp_path / "long.yaml", **LONG)
+    cut = tmp_path / "cut"
+    with running("run", config, "-o", cut, "--jobs", jobs) as process:
+        wait_for_lines(cut, 4, process)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    kept = journal_lines(cut)
+    assert 4 <= len(kept) < 36
+    assert not (cut / "groups.csv").exists()
+    done = fairbench("run", config, "-o", cut, "--jobs", jobs)
+    assert done.returncode == 0, done.stderr
+    assert f"36 repeats: {len(kept)} done, {36 - len(kept)} to do" in done.stderr
+    lines = journal_lines(cut)
+    assert len(lines) == 36
+    assert len({(json.loads(line)["key"], json.loads(line)["repeat"]) for line in lines}) == 36
+    assert derived(cut) == derived(whole)
+
+
+def test_a_torn_line_is_computed_again(finished: Finished, tmp_path):
+    out = tmp_path / "out"
+    assert fairbench("run", finished.config, "-o", out, "--jobs", "1").returncode == 0
+    (journal,) = out.glob("journal/*.jsonl")
+    journal.write_bytes(journal.read_bytes()[:-20])
+    done = fairbench("run", finished.config, "-o", out, "--jobs", "1")
+    assert done.returncode == 0
+    assert "1 journal line(s) cannot be read" in done.stderr
+    assert "11 done, 1 to do" in done.stderr
+    assert derived(out) == derived(finished.folder)
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(whole, tmp_path, jobs):
+    write_config(tmp_path / "long.yaml", **LONG)
+    arguments = ("run", "long.yaml", "-o", "out", "--jobs", jobs)
+    with running(*arguments, cwd=tmp_path) as process:
+        wait_for_lines(tmp_path / "out", 4, process)
+        os.killpg(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "Traceback" not in err + out
+    assert out == ""
+    left = re.search(r"interrupted; (\d+) repeats left. Go on with:\n  (.*)\n", err)
+    assert left, err
+    assert left[2] == f"fairbench run long.yaml -o out --jobs {jobs}"
+    lines = journal_lines(tmp_path / "out")
+    assert len(lines) >= 36 - int(left[1]) >= 4
+    assert len(rows(tmp_path / "out", "groups.csv")) == 1 + 2 * (36 - int(left[1]))
+    assert (tmp_path / "out" / "manifest.json").exists()
+    assert "…" in (tmp_path / "out/tables/discrimination-accuracy.md").read_text()
+    done = fairbench(*arguments[:-2], "--jobs", "2", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert f"{len(lines)} done, {36 - len(lines)} to do" in done.stderr
+    assert derived(tmp_path / "out") == derived(whole)
+
+
+def test_ctrl_c_while_workers_start_shows_no_traceback(tmp_path):
+    write_config(tmp_path / "long.yaml", **LONG)
+    with running("run", "long.yaml", "-o", "out", "--jobs", "2", cwd=tmp_path) as process:
+        end = time.monotonic() + 60
+        # Workers are children of a process group that has nobody else.
+        while len(_members(process.pid)) < 3 and time.monotonic() < end:
+            time.sleep(0.005)
+        os.killpg(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "Traceback" not in err + out
+
+
+def _members(group: int) -> list[int]:
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[2]) == group:
+            found.append(int(stat.parent.name))
+    return found
+
+
+def test_workers_end_with_a_parent_that_was_killed(tmp_path):
+    write_config(tmp_path / "long.yaml", **LONG)
+    with running("run", "long.yaml", "-o", "out", "--jobs", "2", cwd=tmp_path) as process:
+        wait_for_lines(tmp_path / "out", 2, process)
+        process.kill()
+        process.wait()
+        end = time.monotonic() + 10
+        while _members(process.pid) and time.monotonic() < end:
+            time.sleep(0.05)
+        left = _members(process.pid)
+        for pid in left:
+            os.kill(pid, signal.SIGKILL)
+        assert left == []
+
+
+def test_more_repeats_compute_only_the_new_ones_and_keep_the_old_rows(finished: Finished, tmp_path):
+    out = tmp_path / "grow"
+    assert fairbench("run", finished.config, "-o", out, "--jobs", "1").returncode == 0
+    lines = journal_lines(out)
+    done = fairbench("run", finished.config, "-o", out, "--jobs", "2", "--set", "repeats=3")
+    assert done.returncode == 0
+    assert "18 repeats: 12 done, 6 to do" in done.stderr
+    new = [json.loads(line) for line in journal_lines(out) if line not in lines]
+    assert len(new) == 6
+    assert {row["repeat"] for row in new} == {2}
+    for name in ("groups.csv", "results.csv"):
+        before = rows(finished.folder, name)
+        assert [row for row in rows(out, name) if row in set(before)] == before
+        assert len(rows(out, name)) == (len(before) - 1) * 3 // 2 + 1
+    assert fairbench("run", finished.config, "-o", out, "--jobs", "2").returncode == 0
+    assert derived(out) == derived(finished.folder)  # back to fewer: the new ones are out of sight
+
+
+def test_a_new_intervention_leaves_the_other_rows_alone(finished: Finished, tmp_path):
+    out = tmp_path / "more"
+    config = write_config(tmp_path / "more.yaml", interventions=["reweighing", *SMALL["interventions"]])
+    assert fairbench("run", config, "-o", out, "--jobs", "2").returncode == 0
+    for name in DERIVED:
+        before, after = rows(finished.folder, name), rows(out, name)
+        assert [row for row in after if ",reweighing," not in row] == before
+        assert len(after) > len(before)
+    for table in (finished.folder / "tables").glob("*.csv"):
+        after = rows(out, f"tables/{table.name}")
+        assert [row for row in after if ",reweighing," not in row] == table.read_text().splitlines()
+
+
+def test_two_folders_merge_by_copying_journals(finished: Finished, tmp_path):
+    for beta, name in (("0", "a"), ("1", "b")):
+        done = fairbench("run", finished.config, "-o", tmp_path / name, "--only", f"beta={beta}", "-j", "1")
+        assert done.returncode == 0
+        assert "6 repeats: 0 done, 6 to do" in done.stderr
+    for path in (tmp_path / "b" / "journal").iterdir():
+        path.rename(tmp_path / "a" / "journal" / path.name)
+    assert "12 done, 0 to do" in fairbench("run", finished.config, "-o", tmp_path / "a").stderr
+    assert derived(tmp_path / "a") == derived(finished.folder)
+
+
+def test_the_manifest_says_where_results_come_from(finished: Finished):
+    manifest = json.loads((finished.folder / "manifest.json").read_text())
+    assert manifest["repeats_computed"] == 12
+    assert manifest["jobs"] == 1
+    assert manifest["packages"]["numpy"]
+    assert manifest["data"]["compas"]["compas-scores-two-years.csv"]
+    assert manifest["cpu_seconds"] > 0
+    assert manifest["command"].endswith("--jobs 1")
+
+
+def test_a_learned_network_is_kept_and_serves_the_next_run(tmp_path):
+    from test_plan import LEARNED, bare_data
+
+    config = write_config(
+        tmp_path / "toy.yaml",
+        datasets=[str(bare_data(tmp_path, "a"))],
+        sample=LEARNED | {"require_arc": True, "beta": [0, 1]},
+        test="original",
+    )
+    out = tmp_path / "out"
+    first = fairbench("run", config, "-o", out, "--jobs", "2")
+    assert first.returncode == 0, first.stderr
+    (network,) = (out / "networks").iterdir()
+    kept = network.stat().st_mtime_ns
+    assert fairbench("run", config, "-o", out, "--jobs", "1", "--set", "repeats=3").returncode == 0
+    assert list((out / "networks").iterdir()) == [network]
+    assert network.stat().st_mtime_ns == kept
