@@ -34,7 +34,11 @@ def main() -> None:
     both["label"] = both["intervention"].str.cat(both["metric"], sep=" ")
     for dataset, part in both.groupby("dataset", sort=False):
         print(f"\n## {dataset}: ours / published\n")
-        print("| technique and measure | " + " | ".join(f"β = {b:g}" for b in sorted(part["beta"].unique())) + " |")
+        print(
+            "| technique and measure | "
+            + " | ".join(f"β = {b:g}" for b in sorted(part["beta"].unique()))
+            + " |"
+        )
         print("|---|" + "---:|" * part["beta"].nunique())
         for label, row in part.groupby("label", sort=False):
             cells = [f"{_shown(r.mean_)} / {_shown(r.value)}" for r in _ordered(row)]

@@ -13,6 +13,7 @@ from test_cli_mistakes import two_lines
 from test_plan import bare_data
 
 from fairbench_cli import __version__
+from fairbench_cli.data.card import shipped_cards
 
 
 def test_version():
@@ -244,3 +245,14 @@ def test_data_commands_with_files(say, data_folder):
     assert shown.code == 0
     assert "6150 rows" in shown.out
     assert re.search(r"deprived +African-American +3696", shown.out)
+
+
+def test_a_wide_cpt_is_shown_in_full_one_level_a_row():
+    """At 80 columns nothing of a table is cut: seven levels do not fit side by side."""
+    shown = fairbench("network", "show", "adult", "--node", "marital_status").stdout
+    network = json.loads((shipped_cards() / "adult.network.json").read_text())
+    node = network["cpts"]["marital_status"]
+    assert node["parents"] == ["age"]
+    rows = [line.split() for line in shown.splitlines()[3:] if line.strip()]
+    assert [float(row[-1]) for row in rows] == [round(p, 6) for line in node["rows"] for p in line]
+    assert max(map(len, shown.splitlines())) <= 80

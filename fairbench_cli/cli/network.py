@@ -120,7 +120,7 @@ def show(
     ] = None,
 ) -> None:
     """Show a network: its arcs, or the CPT of a node."""
-    from fairbench_cli.cli.console import print_rows, say
+    from fairbench_cli.cli.console import out, print_rows, say
     from fairbench_cli.errors import suggest, user_error
     from fairbench_cli.network.display import cpt_rows
 
@@ -129,8 +129,7 @@ def show(
         if name not in network.names:
             raise user_error(f'the network has no node "{name}"', suggest(name, network.names), "--node")
     for name in node or []:
-        heads, rows = cpt_rows(network, name)
-        right = len(network.columns[network.index(name)].levels)
+        heads, rows, right = cpt_rows(network, name, out().width)
         print_rows(
             heads, rows, right=right, title=f"P({name} | {', '.join(network.parents_of(name)) or '-'})"
         )

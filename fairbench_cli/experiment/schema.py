@@ -63,8 +63,12 @@ def _axis(registry: Mapping[str, Entry], extra: dict[str, Any]) -> dict[str, Any
     for name, entry in registry.items():
         thing = entry.load()
         types = get_type_hints(thing, include_extras=True)
-        own = {field.name: TypeAdapter(types[field.name]).json_schema() for field in fields(thing) if field.init}
-        either = {key: {"anyOf": [one, {"type": "array", "items": one}]} for key, one in (own | extra).items()}
+        own = {
+            field.name: TypeAdapter(types[field.name]).json_schema() for field in fields(thing) if field.init
+        }
+        either = {
+            key: {"anyOf": [one, {"type": "array", "items": one}]} for key, one in (own | extra).items()
+        }
         described = {"type": ["object", "null"], "additionalProperties": False, "properties": either}
         entries[name] = described | {"description": str(thing.__doc__).splitlines()[0]}
     one = {"type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": False}
