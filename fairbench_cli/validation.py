@@ -64,10 +64,14 @@ def problems_of(
     error: ValidationError, model: type[BaseModel], document: Document, prefix: Place = ()
 ) -> Iterator[Problem]:
     """Yield one problem per finding; `model` was read from the value at `prefix`."""
-    for finding in error.errors():
+    findings = error.errors()
+    unknown = [finding["loc"] for finding in findings if finding["type"] == "extra_forbidden"]
+    for finding in findings:
         if finding["type"] == "too_short" and finding["input"]:
             continue  # pydantic counts the items that are right; those that are not have their own finding
         place: Place = (*prefix, *(part for part in finding["loc"] if part != "[key]"))
+        if finding["type"] == "missing" and _misspelt(finding["loc"], unknown):
+            continue  # the unknown key beside it has the message
         yield _problem(finding, model, place, prefix, document.where(place))
 
 
@@ -116,6 +120,12 @@ def _problem(finding: Any, model: type[BaseModel], place: Place, prefix: Place, 
         return Problem(f"{of}{finding['ctx']['what']}", finding["ctx"]["fix"], where)
     what, fix = wording(finding)
     return Problem(f"{name} {what}", fix, where)
+
+
+def _misspelt(missing: Place, unknown: list[Place]) -> bool:
+    """Tell whether an unknown key of the same mapping is the missing one, misspelt."""
+    beside = [str(place[-1]) for place in unknown if place[:-1] == missing[:-1]]
+    return any(suggest(key, [str(missing[-1])]).startswith("did you mean") for key in beside)
 
 
 def _expected(listed: str) -> list[str]:

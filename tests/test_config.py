@@ -248,9 +248,10 @@ def test_every_mistake_in_file_order_with_its_line(tmp_path):
 
 def test_mistakes_in_a_card_stand_in_the_card(tmp_path):
     (tmp_path / "mine.yaml").write_text(CARD.replace("label:", "lable:"))
-    first, second = errors(tmp_path, "name: x\ndatasets: [mine.yaml]\ninterventions: [none]\n")
-    assert first.startswith('mine.yaml:1: error: key "label" is missing')
-    assert second.startswith('mine.yaml:3: error: unknown key "lable"')
+    # One mistake, one message: that `label` is missing only follows from it.
+    (only,) = errors(tmp_path, "name: x\ndatasets: [mine.yaml]\ninterventions: [none]\n")
+    assert only.startswith('mine.yaml:3: error: unknown key "lable"')
+    assert only.endswith('did you mean "label"?')
 
 
 def test_two_cards_of_one_name_would_share_their_results(tmp_path):

@@ -49,7 +49,8 @@ class Dataset:
             named.append((bias.column, bias.deprived, (*target, "deprived")))
             named.append((bias.column, bias.favoured, (*target, "favoured")))
         problems = [p for column, values, place in named for p in self._absent(column, values, place)]
-        problems += self._badly_shared(roles)
+        if not problems:  # a misspelt value leaves its level in neither group: that is one mistake
+            problems += self._badly_shared(roles)
         if len(self._levels(roles.label)) < 2:
             what = f'the label "{roles.label}" has one value only'
             problems.append(Problem(what, "give rows with both outcomes", self.card.where("label", "column")))
