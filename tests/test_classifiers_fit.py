@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 from scipy.special import expit
 
-from fairbench_cli.classifiers.builders import LogisticRegression, NaiveBayes, RandomForest, Tree
+from fairbench_cli.classifiers.builders import C45, LogisticRegression, NaiveBayes, RandomForest, Tree
 from fairbench_cli.classifiers.encode import one_hot, ordinal
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.table import Column, Sample, Table
 
 SPECS = {
+    "c45": C45(),
     "tree": Tree(min_leaf=2),
     "logistic-regression": LogisticRegression(),
     "naive-bayes": NaiveBayes(),
@@ -245,3 +246,14 @@ def test_listing_loads_no_learner():
     )
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_ties_of_c45_go_to_the_class_that_the_label_declares_first(first):
+    """As in Weka, whose class order is the data's: COMPAS declares its favourable 0 before 1."""
+    features = Table((Column("a", ("x",)), Column("sex", ("f", "m"))), np.zeros((2, 2), dtype=np.int16))
+    marks = np.array([0, 1], dtype=np.int8)
+    tied = Sample(features, "sex", marks, marks, favourable_first=first)
+    model = Classifier(C45(), False, 0).fit(tied)
+    assert model.predict(tied).tolist() == [int(first)] * 2
+    assert model.predict_proba(tied).tolist() == [0.5, 0.5]

@@ -1,11 +1,43 @@
-"""Thin builders for scikit-learn's classifiers: the parameters we offer, and nothing else."""
+"""Thin builders for the classifiers: the parameters that a config may set, and nothing else."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-Encoding = Literal["codes", "one-hot"]
+Encoding = Literal["levels", "codes", "one-hot"]
+
+
+@dataclass(frozen=True)
+class C45:
+    """C4.5 as Weka's J48: multiway splits by gain ratio, pruned by estimated errors.
+
+    Parameters
+    ----------
+    confidence : float in (0, 0.5]
+        Smaller prunes more.
+    min_leaf : float above 0
+        At least two branches of every split weigh this much.
+    prune, raise_subtrees, collapse : bool
+        Whether to prune, to let pruning raise subtrees, and to take back splits that save no training error.
+    laplace : bool
+        Whether leaf probabilities count one more row of each class.
+    """
+
+    encoding: ClassVar[Encoding] = "levels"
+
+    confidence: Annotated[float, Field(gt=0, le=0.5)] = 0.25
+    min_leaf: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 2.0
+    prune: bool = True
+    raise_subtrees: bool = True
+    collapse: bool = True
+    laplace: bool = False
+
+    def build(self, level_counts: tuple[int, ...], seed: int) -> Any:  # noqa: ARG002 - nothing in it is random
+        """Return an unfitted estimator."""
+        from fairbench_cli.classifiers import c45
+
+        return c45.C45(**asdict(self), levels=level_counts)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+import pandas as pd
 
 from fairbench_cli.classifiers.builders import Encoding
 from fairbench_cli.classifiers.encode import one_hot, ordinal
@@ -15,7 +16,7 @@ class Spec(Protocol):
 
     @property
     def encoding(self) -> Encoding:
-        """What the estimator takes: level codes, or one 0/1 column per level."""
+        """What the estimator takes: level codes as whole numbers, as floats, or one 0/1 column per level."""
         ...
 
     def build(self, level_counts: tuple[int, ...], seed: int) -> Any:
@@ -31,7 +32,7 @@ class Model:
     ----------
     columns : tuple of Column
         The features it was trained on.
-    encoding : {"codes", "one-hot"}
+    encoding : {"levels", "codes", "one-hot"}
         How its estimator takes them.
     estimator : scikit-learn estimator, or None
         None for a constant model.
@@ -69,7 +70,8 @@ class Model:
         if self.estimator is None:
             return np.full(len(sample), self.share)
         both = self.estimator.predict_proba(_encode(features, self.encoding))
-        return np.ascontiguousarray(both[:, 1], dtype=np.float64)
+        favourable = list(self.estimator.classes_).index(1)
+        return np.ascontiguousarray(both[:, favourable], dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,8 @@ class Classifier:
         estimator = None
         if features.columns and 0 < share < 1:
             estimator = self.spec.build(features.level_counts, self.seed)
-            estimator.fit(_encode(features, self.spec.encoding), sample.y, sample_weight=sample.weights)
+            y = _in_declared_order(sample) if self.spec.encoding == "levels" else sample.y
+            estimator.fit(_encode(features, self.spec.encoding), y, sample_weight=sample.weights)
         return Model(features.columns, self.spec.encoding, estimator, share)
 
 
@@ -121,7 +124,12 @@ def _pick(table: Table, columns: tuple[Column, ...]) -> Table:
     return Table(columns, table.codes[:, places])
 
 
+def _in_declared_order(sample: Sample) -> "pd.Categorical[int]":
+    """Return the outcomes as a categorical in the data's own order: C4.5's ties go to the first class."""
+    return pd.Categorical(sample.y, categories=[1, 0] if sample.favourable_first else [0, 1])
+
+
 def _encode(features: Table, encoding: Encoding) -> Any:
-    return (
-        one_hot(features.codes, features.level_counts) if encoding == "one-hot" else ordinal(features.codes)
-    )
+    if encoding == "one-hot":
+        return one_hot(features.codes, features.level_counts)
+    return np.ascontiguousarray(features.codes) if encoding == "levels" else ordinal(features.codes)

@@ -31,6 +31,7 @@ class Entry:
 _BUILDERS = "fairbench_cli.classifiers.builders"
 
 CLASSIFIERS: dict[str, Entry] = {
+    "c45": Entry(f"{_BUILDERS}:C45"),
     "tree": Entry(f"{_BUILDERS}:Tree"),
     "logistic-regression": Entry(f"{_BUILDERS}:LogisticRegression"),
     "naive-bayes": Entry(f"{_BUILDERS}:NaiveBayes"),

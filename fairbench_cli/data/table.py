@@ -111,6 +111,8 @@ class Sample:
         0 for the deprived group, 1 for the favoured one.
     weights : float64 array, shape (rows,), or None
         Row weights; None means one each.
+    favourable_first : bool
+        Whether the label declares its favourable value before the other one.
     """
 
     features: Table
@@ -118,6 +120,7 @@ class Sample:
     y: Labels
     s: Labels
     weights: Floats | None = None
+    favourable_first: bool = False
 
     def __len__(self) -> int:
         return len(self.features)
@@ -134,7 +137,8 @@ def to_sample(table: Table, roles: Roles) -> Sample:
     """Split a table into features, outcome and group."""
     y = _is_one_of(table, roles.label, (roles.favourable,))
     s = _is_one_of(table, roles.attribute, roles.favoured)
-    return Sample(table.without(roles.label), roles.attribute, y, s)
+    first = table.columns[table.index(roles.label)].levels[0] == roles.favourable
+    return Sample(table.without(roles.label), roles.attribute, y, s, favourable_first=first)
 
 
 def _is_one_of(table: Table, name: str, levels: Sequence[str]) -> Labels:

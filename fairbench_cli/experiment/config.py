@@ -85,7 +85,7 @@ class ExperimentFile(BaseModel):
         default=False, description="Whether the classifier sees the protected attribute."
     )
     interventions: list[Any] = Field(min_length=1)
-    classifiers: list[Any] = Field(default=["tree"], min_length=1)
+    classifiers: list[Any] = Field(default=["c45"], min_length=1)
     metrics: list[str] = Field(default=list(MEASURES), min_length=1)
     tables: list[str] = Field(default=list(TABLES))
 

@@ -1,0 +1,201 @@
+"""C4.5 as a scikit-learn classifier."""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    assert_all_finite,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
+
+from fairbench_cli.classifiers.c45 import fast, reference
+from fairbench_cli.classifiers.c45.columns import Columns, Floats, Ints
+from fairbench_cli.classifiers.c45.estimates import normal_quantile
+from fairbench_cli.classifiers.c45.inputs import Levels, from_codes, from_frame
+from fairbench_cli.classifiers.c45.rules import Rules
+from fairbench_cli.classifiers.c45.text import export_text
+from fairbench_cli.classifiers.c45.tree import Tree, first_best, predict_probabilities
+
+
+class C45(ClassifierMixin, BaseEstimator):
+    """C4.5 decision tree, row for row the tree of Weka's J48.
+
+    A nominal column splits into one branch per *declared* level; a numeric one into two. Splits are chosen by
+    gain ratio among the columns of at least average gain; the tree is then pruned by estimated errors, with
+    subtree raising.
+
+    Parameters
+    ----------
+    confidence : float, default 0.25
+        In (0, 0.5]. Smaller prunes more (J48's -C).
+    min_leaf : float, default 2
+        At least two branches of every split weigh this much (-M).
+    prune : bool, default True
+        False leaves the tree as grown (-U).
+    raise_subtrees : bool, default True
+        Whether pruning may put a node's largest branch in its place (False: -S).
+    collapse : bool, default True
+        Whether splits that save no training error are taken back before pruning (False: -O).
+    laplace : bool, default False
+        Whether leaf probabilities count one more row of each class (-A).
+    levels : sequence of int, or None
+        For an array `X`: the number of declared levels of each column, whose values are then codes 0, 1, …; 0
+        stands for a numeric column. None: all columns of an array are numeric. A data frame does not need it:
+        its categorical columns are nominal, with their categories declared, and its other columns numbers.
+
+    Attributes
+    ----------
+    classes_ : array, shape (classes,)
+        Classes in declared order: the categories of a categorical `y`, else sorted. Ties go to the first.
+    n_leaves_, size_ : int
+        Leaves and nodes, empty leaves included, as Weka counts them.
+    tree_ : Tree
+        The tree as arrays.
+
+    Notes
+    -----
+    A missing value (NaN) is sent down every branch by weight, in training and in prediction. Weights keep
+    their absolute scale: pruning depends on it. Quinlan (1993), *C4.5: Programs for Machine Learning*; agrees
+    with Weka 3.6.14 and 3.9.7.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> outlook = pd.Categorical(["sunny", "rain", "rain", "sunny", "sunny", "rain"])
+    >>> tree = C45().fit(pd.DataFrame({"outlook": outlook}), ["no", "yes", "yes", "no", "no", "yes"])
+    >>> print(tree.export_text())
+    outlook = rain: yes (3.0)
+    outlook = sunny: no (3.0)
+    """
+
+    def __init__(
+        self,
+        *,
+        confidence: float = 0.25,
+        min_leaf: float = 2,
+        prune: bool = True,
+        raise_subtrees: bool = True,
+        collapse: bool = True,
+        laplace: bool = False,
+        levels: Sequence[int] | None = None,
+    ) -> None:
+        self.confidence = confidence
+        self.min_leaf = min_leaf
+        self.prune = prune
+        self.raise_subtrees = raise_subtrees
+        self.collapse = collapse
+        self.laplace = laplace
+        self.levels = levels
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Grow and prune the tree.
+
+        Parameters
+        ----------
+        X : data frame or array, shape (rows, columns)
+            See `levels`.
+        y : array_like, shape (rows,)
+            Classes; a categorical declares their order.
+        sample_weight : array_like, shape (rows,), or None
+            Not negative. Rows of weight 0 are left out.
+
+        Raises
+        ------
+        ValueError
+            A parameter out of range, a code that is not declared, a class or weight that is missing, a
+            negative weight, or no row with a positive weight.
+        """
+        self._check_parameters()
+        columns, self._levels = self._read(X, None)
+        codes = self._read_classes(y, len(columns))
+        weight = _check_sample_weight(
+            sample_weight, columns.codes, dtype=np.float64, ensure_non_negative=True
+        )
+        if not (weight > 0).all():
+            kept = np.flatnonzero(weight > 0)
+            columns, codes, weight = columns.take(kept), codes[kept], weight[kept]
+        build = fast.build if columns.all_nominal_and_known else reference.build
+        self.tree_: Tree = build(columns, codes, weight, len(self.classes_), self._rules(len(columns)))
+        self.n_leaves_ = self.tree_.n_leaves
+        self.size_ = self.tree_.size
+        return self
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return class probabilities, shape (rows, classes), columns in the order of `classes_`.
+
+        Raises
+        ------
+        ValueError
+            A level that was not declared when the tree was fitted.
+        """
+        check_is_fitted(self)
+        columns, _ = self._read(X, self._levels)
+        return predict_probabilities(self.tree_, columns, self.laplace)
+
+    def predict(self, X: Any) -> Any:
+        """Return the class of each row; ties go to the first declared class."""
+        check_is_fitted(self)
+        return self.classes_[first_best(self.predict_proba(X))]
+
+    def export_text(self) -> str:
+        """Return the tree as Weka prints it: weight that reaches a leaf / weight of other classes there."""
+        check_is_fitted(self)
+        return export_text(self.tree_, self._levels, [str(label) for label in self.classes_])
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn that NaN is allowed, as a missing value."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def _read(self, X: Any, known: Levels | None) -> tuple[Columns, Levels]:
+        if isinstance(X, pd.DataFrame):
+            validate_data(self, X, skip_check_array=True, reset=known is None)
+            return from_frame(X, known)
+        array = validate_data(self, X, dtype="numeric", ensure_all_finite="allow-nan", reset=known is None)
+        return from_codes(array, known if known is not None else self.levels)
+
+    def _read_classes(self, y: Any, rows: int) -> Ints:
+        if isinstance(y, pd.Series) and isinstance(y.dtype, pd.CategoricalDtype):
+            y = y.array
+        if isinstance(y, pd.Categorical):
+            codes = np.asarray(y.codes, dtype=np.int64)
+            self.classes_ = np.asarray(y.categories)
+            if (codes < 0).any():
+                raise ValueError("y has a missing class.")
+        else:
+            if y is None:
+                raise ValueError("C45 requires y to be passed, but the target y is None.")
+            y = column_or_1d(y, warn=True)
+            assert_all_finite(y, input_name="y")
+            check_classification_targets(y)
+            self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(codes) != rows:
+            raise ValueError(f"X has {rows} rows and y has {len(codes)}.")
+        return codes.astype(np.int64)
+
+    def _check_parameters(self) -> None:
+        if not 0 < self.confidence <= 0.5:
+            raise ValueError(f"confidence must be in (0, 0.5], not {self.confidence!r}.")
+        if not self.min_leaf > 0:
+            raise ValueError(f"min_leaf must be positive, not {self.min_leaf!r}.")
+
+    def _rules(self, rows: int) -> Rules:
+        # Weka keeps the confidence in single precision, which decides a few close calls.
+        confidence = float(np.float32(self.confidence))
+        return Rules(
+            confidence=confidence,
+            z=normal_quantile(confidence),
+            min_leaf=float(self.min_leaf),
+            prune=self.prune,
+            raise_subtrees=self.raise_subtrees,
+            collapse=self.collapse,
+            rows=rows,
+        )

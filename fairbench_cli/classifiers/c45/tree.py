@@ -1,0 +1,106 @@
+"""A grown tree as flat arrays: how big it is and what it predicts."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairbench_cli.classifiers.c45.columns import Columns
+from fairbench_cli.classifiers.c45.estimates import EPS, Floats
+
+Ints = NDArray[np.int64]
+
+LEAF = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """Nodes in breadth-first order: node 0 is the root, the children of a node stand side by side.
+
+    Parameters
+    ----------
+    feature : int array, shape (nodes,)
+        Column that a node splits on, or `LEAF`.
+    threshold : float array, shape (nodes,)
+        A numeric split sends values up to it to its first child, others to its second; NaN elsewhere.
+    first, kids : int array, shape (nodes,)
+        First child and number of children: child v of a nominal split is for level v.
+    parent : int array, shape (nodes,)
+        -1 at the root.
+    counts : float array, shape (nodes, classes)
+        Class weights of the training rows; all zero in an empty leaf, which predicts like its parent.
+    """
+
+    feature: Ints
+    threshold: Floats
+    first: Ints
+    kids: Ints
+    parent: Ints
+    counts: Floats
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves, empty ones included, as Weka counts."""
+        return int((self.feature == LEAF).sum())
+
+    @property
+    def size(self) -> int:
+        """Number of nodes."""
+        return len(self.feature)
+
+
+def leaf_probabilities(tree: Tree, laplace: bool) -> Floats:
+    """Return what each node would predict as a leaf, shape (nodes, classes)."""
+    empty = (tree.counts.sum(axis=1) <= 0) & (tree.parent >= 0)
+    counts = tree.counts[np.where(empty, tree.parent, np.arange(tree.size))] + (1.0 if laplace else 0.0)
+    probabilities: Floats = counts / counts.sum(axis=1, keepdims=True)
+    return probabilities
+
+
+def predict_probabilities(tree: Tree, columns: Columns, laplace: bool) -> Floats:
+    """Return class probabilities, shape (rows, classes).
+
+    A row with a missing value goes down every non-empty branch, weighted by the branches' weights.
+    """
+    leaf = leaf_probabilities(tree, laplace)
+    found = np.zeros((len(columns), tree.counts.shape[1]))
+    row = np.arange(len(columns))
+    at, weight = np.zeros_like(row), np.ones(len(row))
+    while len(row):
+        done = tree.feature[at] == LEAF
+        # Rows that were spread come back in parts, so the parts are added up, not assigned.
+        np.add.at(found, row[done], weight[done, None] * leaf[at[done]])
+        at, row, weight = at[~done], row[~done], weight[~done]
+        branch = columns.branch(row, tree.feature[at], tree.threshold[at])
+        known = branch >= 0
+        if known.all():
+            at = tree.first[at] + branch
+            continue
+        spread = _spread(tree, at[~known], row[~known], weight[~known])
+        at = np.concatenate([tree.first[at[known]] + branch[known], spread[0]])
+        row = np.concatenate([row[known], spread[1]])
+        weight = np.concatenate([weight[known], spread[2]])
+    return found
+
+
+def _spread(tree: Tree, at: Ints, row: Ints, weight: Floats) -> tuple[Ints, Ints, Floats]:
+    """Send rows with a missing value down every non-empty branch by the branches' weights."""
+    kids = tree.kids[at]
+    parts = np.repeat(np.arange(len(at)), kids)
+    offset = np.arange(len(parts)) - np.repeat(np.cumsum(kids) - kids, kids)
+    child = tree.first[at[parts]] + offset
+    share = tree.counts[child].sum(axis=1)
+    total = np.bincount(parts, share, minlength=len(at))
+    goes = share > 0
+    return child[goes], row[parts[goes]], (weight[parts] * share / total[parts])[goes]
+
+
+def first_best(probabilities: Floats) -> Ints:
+    """Return the class of each row; ties within `EPS` go to the first declared class."""
+    best = np.zeros(len(probabilities), dtype=np.int64)
+    top = np.zeros(len(probabilities))
+    for k in range(probabilities.shape[1]):
+        better = probabilities[:, k] > top + EPS
+        best[better] = k
+        top[better] = probabilities[better, k]
+    return best

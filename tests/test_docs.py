@@ -1,0 +1,75 @@
+"""What README and docs say runs: every command of theirs, and the configs and cards that they show."""
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+from conftest import fairbench
+
+from fairbench_cli.experiment.config import read_experiment
+from fairbench_cli.experiment.schema import config_schema
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(
+        rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
+
+
+def commands(page: Path) -> list[list[str]]:
+    lines = "".join(blocks(page, "sh")).splitlines()
+    return [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("fairbench ")]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_command_of_a_page_runs(page, tmp_path, data_folder):
+    """In the page's order, from the top of a checkout; runs are made small, downloads are left out."""
+    shutil.copytree(ROOT / "configs", tmp_path / "configs")
+    for arguments in commands(page):
+        if arguments[:2] == ["data", "fetch"]:
+            continue
+        if arguments[0] == "run":
+            arguments += ["--set", "sample.size=300"]
+            arguments += [] if "repeats=10" in arguments else ["--set", "repeats=1"]
+        if arguments[0] == "report" and not (tmp_path / arguments[1]).exists():
+            continue
+        done = fairbench(*arguments, cwd=tmp_path)
+        assert done.returncode == 0, (arguments, done.stderr)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):
+        if "://" not in target:
+            assert (page.parent / target).exists(), target
+
+
+def test_the_config_and_card_of_the_readme_are_right(tmp_path):
+    config, card = blocks(ROOT / "README.md", "yaml")
+    (tmp_path / "loans").mkdir()
+    (tmp_path / "loans/loans.yaml").write_text(card)
+    (tmp_path / "mine.yaml").write_text(config)
+    experiment = read_experiment(tmp_path / "mine.yaml")
+    assert [choice.card.name for choice in experiment.datasets] == ["adult", "loans"]
+    assert len(experiment.techniques) == 5
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_config_fits_the_schema_and_plans(path, tmp_path, data_folder):
+    import jsonschema
+
+    jsonschema.validate(yaml.safe_load(path.read_text()), config_schema())
+    done = fairbench("plan", path, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_shipped_schema_is_the_codes():
+    import json
+
+    assert json.loads((ROOT / "configs/schema.json").read_text()) == config_schema()
