@@ -49,7 +49,7 @@ def test_the_shortest_config_has_every_default(tmp_path):
     assert dataset.card_path == (shipped_cards() / "adult.yaml").resolve()
     (technique,) = experiment.techniques
     assert (technique.choice, technique.include_protected) == (Choice("none"), False)
-    assert [choice.name for choice in experiment.classifiers] == ["tree"]
+    assert [choice.name for choice in experiment.classifiers] == ["c45"]
     assert experiment.metrics == tuple(MEASURES)
     assert experiment.tables == TABLES
 

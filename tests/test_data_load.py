@@ -294,3 +294,34 @@ def test_a_wrong_separator_is_guessed_at(tmp_path):
     first, second = errors(tmp_path, CARD + "separator: ;\n")
     assert first.startswith('mine.yaml:3: error: mine.csv has no column "y"\n  fix: check `separator`')
     assert second.startswith('mine.yaml:5: error: mine.csv has no column "sex"\n  fix: check `separator`')
+
+
+def test_an_unlisted_column_of_very_many_values_is_refused(tmp_path):
+    """A number that the card forgot would become a level a value, and the network would be wrong."""
+    rows = "".join(f"{i % 2},{1000 + i},name{i},{'yes' if i % 3 else 'no'}\n" for i in range(200))
+    (tmp_path / "a.csv").write_text("sex,savings,who,ok\n" + rows)
+    head = "name: a\nfiles: [a.csv]\nlabel: {column: ok, favourable: 'yes'}\n"
+    head += "protected: {sex: {deprived: 0, favoured: 1}}\n"
+    with pytest.raises(UserError) as raised:
+        load_card(tmp_path, head)
+    first, second = raised.value.problems
+    assert 'column "savings" has 200 different numbers' in first.what
+    assert 'column "who" has 200 different values in 200 rows' in second.what
+    table = load_card(tmp_path, head + "columns: {savings: nominal, who: drop}\n").table
+    assert len(table.columns[table.index("savings")].levels) == 200
+
+
+def test_rows_without_a_label_are_refused_or_left_out(tmp_path):
+    (tmp_path / "a.csv").write_text("sex,ok\n" + "0,yes\n1,no\n" * 5 + "0,\n")
+    head = "name: a\nfiles: [a.csv]\nlabel: {column: ok, favourable: 'yes'}\n"
+    head += "protected: {sex: {deprived: 0, favoured: 1}}\n"
+    with pytest.raises(UserError, match="1 rows have no label"):
+        load_card(tmp_path, head)
+    assert len(load_card(tmp_path, head + "missing: ['']\nmissing_rows: drop\n").table) == 10
+
+
+def load_card(folder, text):
+    path = folder / "card.yaml"
+    path.write_text(text)
+    card = read_card(path)
+    return load(card, locate(card, [folder]))

@@ -52,7 +52,7 @@ def show(name: Name, data_dir: DataDir = None) -> None:
             say(f"{key}: {text}")
     dataset = load(card, locate(card, folders(data_dir, path)))
     table = dataset.table
-    rows = [[c.name, str(len(c.levels)), ", ".join(c.levels)] for c in table.columns]
+    rows = [[c.name, str(len(c.levels)), _some(c.levels)] for c in table.columns]
     print_rows(["column", "levels", "in declared order"], rows, title=f"{len(table)} rows")
     for attribute in card.protected:
         sample = to_sample(table, dataset.roles(attribute))
@@ -100,3 +100,9 @@ def verify(
             say(f"{name}: {place}: {checked}")
     if problems:
         raise UserError(*dict.fromkeys(problems))
+
+
+def _some(levels: tuple[str, ...], most: int = 50) -> str:
+    """Write levels, an empty one visibly, and of very many the first ones."""
+    shown = ", ".join(level or '""' for level in levels[:most])
+    return shown if len(levels) <= most else f"{shown}, … {len(levels) - most} more"

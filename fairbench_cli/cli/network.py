@@ -185,7 +185,7 @@ def _tilted(
     network: "BayesNet", meta: "Meta", beta: float, card: str | None, attribute: str | None, *, both: bool
 ) -> "BayesNet":
     """Return the network at β, with label and groups from a card: the one named, or its data set's."""
-    from fairbench_cli.data.card import find_card, read_card
+    from fairbench_cli.data.card import find_card, known_cards, read_card
     from fairbench_cli.errors import user_error
     from fairbench_cli.network.bias import shift
 
@@ -196,12 +196,25 @@ def _tilted(
             "give a card with --card CARD.yaml",
             "--beta",
         )
+    if not card and name not in known_cards():
+        raise user_error(
+            f"the network is of {name}, whose card does not ship with fairbench",
+            "name its card: --card CARD.yaml",
+            "--beta",
+        )
     described = read_card(find_card(name))
     chosen = described.attribute(attribute)
     if chosen not in network.names:
         raise user_error(f'the network has no node "{chosen}"', "give the card of its data", "--card")
     roles = described.roles(chosen, network.columns[network.index(chosen)].levels)
     target = described.bias_target(roles)
+    if target.column not in network.parents_of(roles.label):
+        arc = f"{target.column}>{roles.label}"
+        raise user_error(
+            f"{target.column} is no parent of the outcome {roles.label}, so β has nothing to edit",
+            f'learn one with it: fairbench network learn {name} --require-arc "{arc}" -o NET.json',
+            "--beta",
+        )
     return shift(
         network,
         roles.label,
@@ -219,8 +232,8 @@ def _arcs(given: list[str] | None) -> tuple[tuple[str, str], ...]:
 
     arcs = []
     for text in given or []:
-        start, arrow, end = text.partition(">")
-        if not (start and arrow and end):
+        start, arrow, end = text.replace("→", ">").replace("->", ">").partition(">")
+        if not (start.strip() and arrow and end.strip()):
             raise user_error(f"cannot read the arc {text!r}", "write FROM>TO, in quotes")
         arcs.append((start.strip(), end.strip()))
     return tuple(arcs)

@@ -11,7 +11,7 @@ Output = Annotated[
 ]
 Set = Annotated[
     list[str] | None,
-    typer.Option("--set", help="Lay a value over the config: --set repeats=5 --set sample.beta=[0,1]"),
+    typer.Option("--set", help="Lay a value over the config: --set repeats=5 --set 'sample.beta=[0,1]'"),
 ]
 Only = Annotated[
     list[str] | None, typer.Option("--only", help="Run matching cells only: --only dataset=adult,beta=0.5")

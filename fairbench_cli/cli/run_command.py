@@ -1,6 +1,7 @@
 """``fairbench run``: compute what is missing and write the results."""
 
 import shlex
+import signal
 import sys
 import time
 from collections import Counter
@@ -65,6 +66,7 @@ def _compute(prepared: "Prepared", workers: int, quiet: bool) -> bool:
     from fairbench_cli.cli.progress import RunProgress
     from fairbench_cli.experiment.run import compute
 
+    signal.signal(signal.SIGINT, _interrupt_once)
     try:
         if prepared.todo and quiet:
             compute(prepared, workers, lambda _: None)
@@ -74,6 +76,12 @@ def _compute(prepared: "Prepared", workers: int, quiet: bool) -> bool:
     except KeyboardInterrupt:
         return False
     return True
+
+
+def _interrupt_once(*_: object) -> None:
+    """Stop at the first Ctrl-C; further ones must not break into stopping workers and writing results."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    raise KeyboardInterrupt
 
 
 def _say_failures(prepared: "Prepared") -> bool:

@@ -10,6 +10,7 @@ import pandas as pd
 from fairbench_cli.data.bins import bin_numbers, cap_numbers
 from fairbench_cli.data.card import Card
 from fairbench_cli.data.descriptor import ColumnCard
+from fairbench_cli.data.doubts import doubts
 from fairbench_cli.data.files import Cells, read_cells
 from fairbench_cli.data.levels import Misfit, as_numbers, coded, occurring
 from fairbench_cli.data.locate import Found
@@ -98,7 +99,7 @@ def load(card: Card, found: Found) -> Dataset:
     if frame.empty:
         fix = "check `keep`, `missing` and `missing_rows`"
         raise user_error("no rows are left", fix, card.where("keep" if card.keep else "missing_rows"))
-    problems: list[Problem] = []
+    problems = list(doubts(card, frame))
     columns, codes = [], []
     for name in frame.columns:
         try:

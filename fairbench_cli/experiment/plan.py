@@ -11,7 +11,7 @@ from fairbench_cli.experiment.config import Experiment, Technique
 from fairbench_cli.experiment.seeds import canonical, digest, seed_of
 from fairbench_cli.experiment.source import Source
 
-CELL_VERSION = 1  # raise it whenever the same key would give other numbers
+CELL_VERSION = 2  # raise it whenever the same key would give other numbers
 
 
 @dataclass(frozen=True)
@@ -56,14 +56,14 @@ class Cell:
         return seed_of(self.seed, self.dataset, self.attribute, repeat, "test")
 
     def technique_seed(self, repeat: int) -> int:
-        """Seed of the intervention's own random choices."""
+        """Seed of the intervention's own random choices: the same at every β, as the training set's."""
         choice = self.technique.choice
-        return seed_of(self.sample_seed(repeat), self.beta, choice.name, list(choice.parameters))
+        return seed_of(self.sample_seed(repeat), choice.name, list(choice.parameters))
 
     def classifier_seed(self, repeat: int) -> int:
         """Seed of the classifier's own random choices, in 32 bits; the same for every technique."""
         choice = self.classifier
-        return seed_of(self.sample_seed(repeat), self.beta, choice.name, list(choice.parameters)) % 2**32
+        return seed_of(self.sample_seed(repeat), choice.name, list(choice.parameters)) % 2**32
 
 
 def make_cells(experiment: Experiment, sources: list[Source]) -> list[Cell]:

@@ -20,6 +20,8 @@ LAYOUTS: dict[str, tuple[str, str]] = {
     "over-underestimation": ("overestimation", "underestimation"),
 }
 
+DEGRADED = "*"
+
 MARKS = {
     "-": "no repeat was feasible",
     "n/a": "the measure is undefined (0/0) in every repeat",
@@ -87,6 +89,8 @@ def show_cell(found: tuple[float, int] | None, n: int, statuses: list[str]) -> s
 
     >>> show_cell((0.25, 30), 30, ["ok"] * 30), show_cell((-0.25, 28), 30, ["ok"] * 28 + ["infeasible"] * 2)
     ('0.250', '-0.250 (28/30)')
+    >>> show_cell((0.02, 2), 2, ["ok", "degraded"])
+    '0.020*'
     >>> [show_cell(None, 2, found) for found in (["infeasible"] * 2, ["failed", "infeasible"], [])]
     ['-', 'failed', '…']
     """
@@ -94,12 +98,13 @@ def show_cell(found: tuple[float, int] | None, n: int, statuses: list[str]) -> s
     if n_ok:
         shown = f"{mean:.3f}"
         shown = "0.000" if shown == "-0.000" else shown
+        shown += DEGRADED if "degraded" in statuses else ""
         return shown if n_ok == n else f"{shown} ({n_ok}/{n})"
     if RETRIED & set(statuses):
         return "failed"
-    if len(statuses) < n:
-        return "…"
-    return "-" if set(statuses) == {"infeasible"} else "n/a"
+    if set(statuses) == {"infeasible"}:
+        return "-"
+    return "…" if len(statuses) < n else "n/a"
 
 
 def caption(study: Study, used: set[str]) -> tuple[str, ...]:
@@ -122,7 +127,11 @@ def caption(study: Study, used: set[str]) -> tuple[str, ...]:
             column = source["edited_column"]
             lines.append(f"{source['dataset']}: {column} is no parent of the outcome, so β changes nothing.")
     if any(cell.endswith(")") for cell in used):
-        lines.append("(a/b): a of b repeats gave a value.")
+        lines.append("(a/b): only a of b repeats have a value.")
+    if any(DEGRADED in cell for cell in used):
+        lines.append(
+            f"{DEGRADED}: in some repeats the technique could do its work in part only; groups.csv says why."
+        )
     lines += [f'"{mark}": {meaning}.' for mark, meaning in MARKS.items() if mark in used]
     return tuple(lines)
 
