@@ -3,15 +3,12 @@
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from fairbench_cli.cli.network_inputs import load_net, read_arcs, tilted
 from fairbench_cli.cli.options import DataDir
-
-if TYPE_CHECKING:  # light when asked for --help
-    from fairbench_cli.network.files import Meta
-    from fairbench_cli.network.model import BayesNet
 
 app = typer.Typer(no_args_is_help=True, help="Learn, look at and sample Bayesian networks.")
 
@@ -89,8 +86,8 @@ def learn(
         learner=learner.value,
         score=score.value,
         max_parents=max_parents,
-        whitelist=_arcs(require_arc),
-        blacklist=_arcs(forbid_arc),
+        whitelist=read_arcs(require_arc),
+        blacklist=read_arcs(forbid_arc),
         outcome_sink=outcome_sink,
         iss=iss,
     )
@@ -124,7 +121,7 @@ def show(
     from fairbench_cli.errors import suggest, user_error
     from fairbench_cli.network.display import cpt_rows
 
-    network, meta = _load(net)
+    network, meta = load_net(net)
     for name in node or []:
         if name not in network.names:
             raise user_error(f'the network has no node "{name}"', suggest(name, network.names), "--node")
@@ -152,9 +149,12 @@ def sample(
     ],
     beta: Annotated[float, typer.Option(min=0, max=1, help="Bias to add, 0 to 1.")] = 0.0,
     card: Annotated[
-        str | None, typer.Option(help="Card that names label and groups.  [default: the network's data set]")
+        str | None,
+        typer.Option(help="Card that names label and groups.", show_default="that of the network's data"),
     ] = None,
-    attribute: Annotated[str | None, typer.Option(help="Protected attribute.  [default: the card's]")] = None,
+    attribute: Annotated[
+        str | None, typer.Option(help="Protected attribute.", show_default="the card's")
+    ] = None,
     shift: Annotated[Shift, typer.Option(help="Edit the deprived rows, or both groups'.")] = Shift.deprived,
     seed: Annotated[int, typer.Option(min=0, help="Seed.")] = 0,
 ) -> None:
@@ -165,9 +165,9 @@ def sample(
 
     if beta != beta:  # NaN passes every range
         raise user_error("beta is not a number", "give a beta from 0 to 1", "--beta")
-    network, meta = _load(net)
+    network, meta = load_net(net)
     if beta > 0:
-        network = _tilted(network, meta, beta, card, attribute, both=shift is Shift.both)
+        network = tilted(network, meta, beta, card, attribute, both=shift is Shift.both)
     elif card or attribute or shift is Shift.both:
         raise user_error(
             "--card, --attribute and --shift say what --beta edits, but it is 0",
@@ -179,79 +179,3 @@ def sample(
     else:
         make_folder(output.parent)
         write_text(output, text)
-
-
-def _tilted(
-    network: "BayesNet", meta: "Meta", beta: float, card: str | None, attribute: str | None, *, both: bool
-) -> "BayesNet":
-    """Return the network at β, with label and groups from a card: the one named, or its data set's."""
-    from fairbench_cli.data.card import find_card, known_cards, read_card
-    from fairbench_cli.errors import user_error
-    from fairbench_cli.network.bias import shift
-
-    name = card or str(meta.source.get("dataset", ""))
-    if not card and (not name or name.lower().endswith(".csv")):
-        raise user_error(
-            "a network of a bare CSV does not say which column is the outcome and who is deprived",
-            "give a card with --card CARD.yaml",
-            "--beta",
-        )
-    if not card and name not in known_cards():
-        raise user_error(
-            f"the network is of {name}, whose card does not ship with fairbench",
-            "name its card: --card CARD.yaml",
-            "--beta",
-        )
-    described = read_card(find_card(name))
-    chosen = described.attribute(attribute)
-    if chosen not in network.names:
-        raise user_error(f'the network has no node "{chosen}"', "give the card of its data", "--card")
-    roles = described.roles(chosen, network.columns[network.index(chosen)].levels)
-    target = described.bias_target(roles)
-    if target.column not in network.parents_of(roles.label):
-        arc = f"{target.column}>{roles.label}"
-        raise user_error(
-            f"{target.column} is no parent of the outcome {roles.label}, so β has nothing to edit",
-            f'learn one with it: fairbench network learn {name} --require-arc "{arc}" -o NET.json',
-            "--beta",
-        )
-    return shift(
-        network,
-        roles.label,
-        roles.favourable,
-        target.column,
-        target.deprived,
-        target.favoured,
-        beta,
-        both=both,
-    )
-
-
-def _arcs(given: list[str] | None) -> tuple[tuple[str, str], ...]:
-    from fairbench_cli.errors import user_error
-
-    arcs = []
-    for text in given or []:
-        start, arrow, end = text.replace("→", ">").replace("->", ">").partition(">")
-        if not (start.strip() and arrow and end.strip()):
-            raise user_error(f"cannot read the arc {text!r}", "write FROM>TO, in quotes")
-        arcs.append((start.strip(), end.strip()))
-    return tuple(arcs)
-
-
-def _load(net: str) -> "tuple[BayesNet, Meta]":
-    """Read a network file, or the shipped network of a data set."""
-    from fairbench_cli.data.card import known_cards, shipped_cards
-    from fairbench_cli.errors import suggest, user_error
-    from fairbench_cli.network.files import load
-
-    if net in known_cards():
-        path = shipped_cards() / f"{net}.network.json"
-        if not path.is_file():
-            fix = f"learn it: fairbench network learn {net} -o {net}.network.json"
-            raise user_error(f"no fitted network ships with {net}", fix)
-        return load(path)
-    if not Path(net).suffix and not Path(net).exists():
-        shipped = [path.name.removesuffix(".network.json") for path in shipped_cards().glob("*.network.json")]
-        raise user_error(f'no network "{net}"', suggest(net, shipped))
-    return load(Path(net))

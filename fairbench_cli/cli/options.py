@@ -7,7 +7,7 @@ import typer
 
 Config = Annotated[Path, typer.Argument(help="The experiment, a YAML file.", show_default=False)]
 Output = Annotated[
-    Path | None, typer.Option("--output", "-o", help="Folder of results.  [default: results/NAME]")
+    Path | None, typer.Option("--output", "-o", help="Folder of results.", show_default="results/NAME")
 ]
 Set = Annotated[
     list[str] | None,

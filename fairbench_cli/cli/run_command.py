@@ -21,7 +21,7 @@ def run(
     config: Config,
     output: Output = None,
     jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", min=1, help="Worker processes.  [default: all cores]")
+        int | None, typer.Option("--jobs", "-j", min=1, help="Worker processes.", show_default="all cores")
     ] = None,
     set_: Set = None,
     only: Only = None,

@@ -1,0 +1,47 @@
+"""An audit in one call, for notebooks and other programs."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fairbench_cli.audit.options import Options
+    from fairbench_cli.audit.output.report import Report
+
+
+def audit(source: str | Path, *, config: str | Path | None = None, **options: Any) -> "Report":
+    """Audit a file of scores.
+
+    Parameters
+    ----------
+    source : str or Path
+        CSV, TSV, Parquet or NDJSON, also gzipped; "-" is standard input.
+    config : str or Path, optional
+        A YAML file of options.
+    **options
+        As on the command line, with underscores: ``ref={"race": "Caucasian"}``, ``tau=0.8`` or
+        ``tau={"default": 0.8, "fpr": 0.9}``, ``top_k=[100, 200]``, ``intersect=["race,sex"]``.
+
+    Returns
+    -------
+    Report
+        With `verdict`, `audit` (all numbers), `to_html()`, `to_json()` and `to_markdown()`.
+
+    Raises
+    ------
+    UserError
+        Listing what is wrong with the options or the file.
+    """
+    from fairbench_cli.audit.options import read_options
+
+    given = {name.replace("_", "-"): value for name, value in options.items() if value is not None}
+    return run(source, read_options(given, Path(config) if config is not None else None))
+
+
+def run(source: str | Path, options: "Options") -> "Report":
+    """Audit a file with options that are checked."""
+    from fairbench_cli.audit.output.report import report_of
+    from fairbench_cli.audit.read import read_tally
+    from fairbench_cli.audit.run import audit_tally
+
+    tally = read_tally(str(source), options.spec)
+    return report_of(audit_tally(tally, options.spec, options.measures), options.measures)

@@ -1,0 +1,38 @@
+"""The absolute measures of the literature, for each group beside its reference."""
+
+import numpy as np
+
+from fairbench_cli.audit.references import REST, REST_NAME, references
+from fairbench_cli.audit.result import Contrast
+from fairbench_cli.audit.spec import Spec
+from fairbench_cli.audit.tally import Slice
+from fairbench_cli.measures.counts import Counts
+from fairbench_cli.measures.registry import measure
+
+UNSUPERVISED = ("discrimination", "normalised-discrimination", "impact-ratio")
+SUPERVISED = (*UNSUPERVISED, "overestimation", "underestimation")
+
+
+def contrasts(part: Slice, spec: Spec) -> list[Contrast]:
+    """Compute the measures of every group but the reference, which is that of the selection rate.
+
+    The group is taken for the deprived one, and decision 1 for the favourable one: where being picked hurts,
+    read the signs the other way.
+    """
+    n, groups = part.counts.n, part.counts.groups
+    at = int(references(part, ("pprev",), spec)[0])
+    others = [g for g in range(len(groups)) if g != at]
+    favoured = n.sum(0) - n[others] if at == REST else np.broadcast_to(n[at], n[others].shape)
+    pairs = Counts(("group", "reference"), np.stack([n[others], favoured], axis=1))
+    values = {name: measure(name, pairs) for name in (SUPERVISED if part.labelled else UNSUPERVISED)}
+    return [
+        Contrast(
+            part.model,
+            part.decision,
+            part.attribute,
+            groups[g],
+            REST_NAME if at == REST else groups[at],
+            {name: float(by_group[i]) for name, by_group in values.items()},
+        )
+        for i, g in enumerate(others)
+    ]

@@ -1,0 +1,1 @@
+"""An audit on paper: console rows, CSV, JSON, Markdown, HTML, PDF and database tables."""

@@ -1,0 +1,44 @@
+"""Hand-made tallies for the tests of the audit."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+
+from fairbench_cli.audit.tally import Slice, Tally
+from fairbench_cli.measures.counts import Counts
+
+AEQUITAS = Path(__file__).parent / "reference" / "aequitas"
+
+Cells = tuple[float, float, float, float]  # tp fp fn tn
+
+
+def slice_of(
+    groups: dict[str, Cells],
+    attribute: str = "race",
+    model: str = "",
+    decision: str = "binary",
+    labelled: bool = True,
+    intersection: bool = False,
+) -> Slice:
+    n = np.array([[[tn, fp], [fn, tp]] for tp, fp, fn, tn in groups.values()], dtype=np.float64)
+    rows = np.array([round(sum(cells)) for cells in groups.values()])
+    return Slice(model, decision, attribute, Counts(tuple(groups), n), rows, labelled, intersection)
+
+
+def tally_of(*slices: Slice, weighted: bool = False) -> Tally:
+    return Tally("preds.csv", int(slices[0].rows.sum()), slices, weighted=weighted)
+
+
+def one(groups: dict[str, Cells], **how: object) -> Tally:
+    return tally_of(slice_of(groups, **how))  # type: ignore[arg-type]
+
+
+def compas() -> Tally:
+    """The counts of COMPAS, from the reference table."""
+    by_attribute: dict[str, dict[str, Cells]] = {}
+    with (AEQUITAS / "compas_majority_group.csv").open(newline="") as file:
+        for row in csv.DictReader(file):
+            cells = tuple(float(row[cell]) for cell in ("tp", "fp", "fn", "tn"))
+            by_attribute.setdefault(row["attribute_name"], {})[row["attribute_value"]] = cells  # type: ignore[assignment]
+    return tally_of(*(slice_of(groups, attribute) for attribute, groups in by_attribute.items()))

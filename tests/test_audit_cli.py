@@ -1,0 +1,199 @@
+"""``fairbench audit`` from the command line, a config file and Python."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import fairbench
+
+from fairbench_cli.audit import audit
+from fairbench_cli.audit.options import read_options
+from fairbench_cli.audit.spec import Columns, Decision, Spec
+from fairbench_cli.errors import UserError
+
+ROOT = Path(__file__).parents[1]
+
+# group, label, score, how often: fpr 2/10 beside 4/10 for race, all equal for sex
+CELLS = [
+    *[("a", 0, 1, 20), ("a", 0, 0, 80), ("a", 1, 1, 60), ("a", 1, 0, 40)],
+    *[("b", 0, 1, 40), ("b", 0, 0, 60), ("b", 1, 1, 60), ("b", 1, 0, 40)],
+]
+
+
+@pytest.fixture
+def preds(tmp_path):
+    lines = [
+        f"{score},{label},{race},{sex}" for race, label, score, n in CELLS for _ in range(n) for sex in "fm"
+    ]
+    path = tmp_path / "preds.csv"
+    path.write_text("\n".join(["score,label_value,race,sex", *lines]) + "\n")
+    return path
+
+
+def test_a_first_audit(preds, say):
+    said = say("audit", "preds.csv", "--ref", "race=a", "--tau", "0.8")
+    assert said.code == 0
+    assert said.err == ""
+    assert said.out.startswith("fails: 1 of 2 attributes fails at τ = 0.8 by pprev, fpr, fnr, fdr, for;")
+    assert "race: fails, beside a" in said.out
+    assert "80/200" in said.out
+
+
+@pytest.mark.parametrize(
+    ("flags", "code"),
+    [
+        ((), 0),
+        (("--fail",), 1),
+        (("--fail", "--tau", "0.5"), 0),
+        (("--fail", "-m", "fnr"), 0),
+        (("--fail-on", "fpr"), 1),
+        (("--fail-on", "sex:fpr"), 0),
+        (("--fail-on", "sex:fpr", "--fail-on", "race:type-i"), 1),
+        (("--fail", "--tau", "0.8", "--tau", "fpr=0.5", "-m", "fpr"), 0),
+        (("--fail", "--intervention", "assistive"), 0),
+        (("--fail", "--intervention", "punitive"), 1),
+    ],
+)
+def test_the_exit_code_is_the_gate(preds, say, flags, code):
+    assert say("audit", "preds.csv", "--draws", "50", *flags).code == code
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (("--tau", "fprr=0.9"), '--tau: error: tau.default: no measure is called "fprr"'),
+        (("--tau", "2"), "--tau: error: tau.default must be at most 1, not 2"),
+        (("--tau", "x"), 'tau.default must be a number, not "x"'),
+        (("--ref", "race"), '--ref: error: "race" is not NAME=VALUE'),
+        (("--ref", "race=c"), 'has no group "c"'),
+        (("--ref", "race=a", "--ref-method", "rest"), "contradict each other"),
+        (("-m", "fpr", "--intervention", "punitive"), "both say what decides"),
+        (("--ties", "random"), "--ties: error: ties has no effect"),
+        (("--bins", "age=1"), "bins.age must be at least 2"),
+        (("-m", "frp"), 'did you mean "fpr"?'),
+        (("--fail-on", "rce:fpr"), 'did you mean "race"?'),
+        (("--fail-on", "race:fpp"), 'no measure is called "fpp"'),
+        (("--intersect", "race"), "not two or more attributes"),
+        (("--compat", "aequitas"), "add -o FOLDER"),
+        (("--confidence", "95"), "confidence must be below 1, not 95"),
+        (("--top-share", "20"), "top-share must be at most 1, not 20"),
+        (("--to-db", "nonsense"), "cannot write to the database nonsense"),
+        (("--pdf", "no/such/folder.pdf"), "cannot write no/such/folder.pdf"),
+        (("--config", "none.yaml"), "no such file: none.yaml"),
+    ],
+)
+def test_mistakes_are_told_in_two_lines(preds, say, flags, message):
+    said = say("audit", "preds.csv", "--draws", "50", *flags)
+    assert said.code == 2
+    assert said.out == ""
+    assert message in said.err.replace("tau.fprr", "tau.default")
+    assert "Traceback" not in said.err
+
+
+def test_all_mistakes_come_at_once(preds, say):
+    Path("audit.yaml").write_text("ref: {race: 1}\ntau: [0.8, {fpr: 9}]\nmeasures: [fpr]\ndraws: many\n")
+    said = say("audit", "preds.csv", "--config", "audit.yaml", "--min-group", "0")
+    assert said.code == 2
+    assert [line.split(": error")[0] for line in said.err.splitlines()[::2]] == [
+        *("audit.yaml:1", "audit.yaml:2", "audit.yaml:3", "audit.yaml:4", "--min-group"),
+    ]
+
+
+def test_flags_beat_the_file(tmp_path):
+    path = tmp_path / "audit.yaml"
+    path.write_text(
+        "attribute: race\nref: {race: a, sex: m}\ntau: [0.8, {fpr: 0.9}]\nintersect: [race, sex]\n"
+        "top-k: [100, 200]\nties: exclude\nmin-group: 5\nmeasure: [fpr]\nfail: true\n"
+    )
+    alone = read_options({}, path)
+    assert alone.spec == Spec(
+        Columns(attributes=("race",)),
+        (Decision("top-k", 100, "exclude"), Decision("top-k", 200, "exclude")),
+        (("race", "sex"),),
+        references={"race": "a", "sex": "m"},
+        ref_method="given",
+        taus={"fpr": 0.9},
+        min_group=5,
+    )
+    assert (alone.measures, alone.fail) == (("fpr",), True)
+    over = read_options({"ref": {"race": "b"}, "tau": 0.7, "measure": ["fnr"], "top-k": 10}, path)
+    assert over.spec.references == {"race": "b", "sex": "m"}
+    assert (over.spec.tau, over.spec.taus, over.measures) == (0.7, {"fpr": 0.9}, ("fnr",))
+    assert over.spec.decisions == (Decision("top-k", 10, "exclude"),)
+    assert read_options({"ref-method": "rest"}, path).spec.references == {}
+
+
+def test_every_format_is_printed(preds, say):
+    starts = {
+        "csv": "model,decision,attribute,group,",
+        "json": "{\n",
+        "markdown": "# Audit of preds.csv",
+        "html": "<!DOCTYPE html>",
+    }
+    for name, start in starts.items():
+        said = say("audit", "preds.csv", "--draws", "50", "--format", name)
+        assert said.code == 0
+        assert said.out.lstrip("\n").startswith(start)
+        assert said.out == say("audit", "preds.csv", "--draws", "50", "--format", name).out
+
+
+def test_everything_is_written_and_is_the_same_again(preds, say):
+    for name in ("one", "two"):
+        flags = ("-o", name, "--pdf", f"{name}.pdf", "--to-db", f"sqlite:///{name}.db")
+        assert say("audit", "preds.csv", "--draws", "50", *flags).code == 0
+    for path in Path("one").iterdir():
+        assert path.read_bytes() == (Path("two") / path.name).read_bytes()
+    assert Path("one.pdf").read_bytes() == Path("two.pdf").read_bytes()
+    assert json.loads(Path("one/audit.json").read_text())["measures"] == ["pprev", "fpr", "fnr", "fdr", "for"]
+
+
+def test_aequitas_files_are_written(preds, say):
+    assert say("audit", "preds.csv", "--draws", "50", "--compat", "aequitas", "-o", "out").code == 0
+    names = {path.name for path in Path("out").iterdir()}
+    assert {"group.csv", "disparity.csv", "fairness_groups.csv", "overall.json"} <= names
+    assert "audit.html" not in names
+
+
+def test_the_library_in_three_lines(preds):
+    result = audit(preds, ref={"race": "a"}, tau=0.8, draws=50)
+    assert result.verdict == "fail"
+    assert result.attributes == {("", "binary", "race"): "fail", ("", "binary", "sex"): "pass"}
+    assert repr(result).startswith("<fails: 1 of 2 attributes")
+    assert result.to_html().startswith("<!DOCTYPE html>")
+    with pytest.raises(UserError, match="min-group must be at least 1"):
+        audit(preds, min_group=0)
+
+
+def test_standard_input_and_a_light_start(preds, tmp_path):
+    code = "import sys; from fairbench_cli.cli.app import run; run(sys.argv[1:])"
+    code += "; print(*sys.modules, file=sys.stderr)"
+    with preds.open() as stream:
+        done = subprocess.run(
+            [sys.executable, "-c", code, "audit", "-", "--draws", "50", "--ref", "race=a"],
+            stdin=stream, capture_output=True, text=True, check=True, cwd=tmp_path,
+        )  # fmt: skip
+    assert "standard input: 800 rows" in done.stdout
+    heavy_modules = {"pandas", "scipy", "sklearn", "torch", "numba", "jinja2", "sqlalchemy", "weasyprint"}
+    assert not heavy_modules & set(done.stderr.split())
+
+
+def test_the_commands_of_the_page_run(preds, tmp_path):
+    page = (ROOT / "docs/audit.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^\$ fairbench (audit .*)$", page, re.MULTILINE)
+    assert len(lines) >= 5
+    (tmp_path / "audit.yaml").write_text(re.findall(r"```yaml\n(ref:.*?)```", page, re.DOTALL)[0])
+    for line in lines:
+        done = fairbench(*line.replace("'", "").split(), cwd=tmp_path)
+        assert done.returncode in (0, 1), (line, done.stderr)
+        assert (done.returncode == 1) <= ("--fail" in line or "--config" in line), line
+
+
+def test_every_option_is_in_the_page():
+    page = (ROOT / "docs/audit.md").read_text(encoding="utf-8")
+    shown = fairbench("audit", "--help", COLUMNS="200").stdout
+    options = set(re.findall(r"--[a-z][a-z-]+", shown)) - {"--help"}
+    assert options
+    assert not {option for option in options if f"`{option}" not in page}

@@ -1,0 +1,211 @@
+"""Rates, references and the audit as a whole."""
+
+import warnings
+
+import numpy as np
+import pytest
+from audit_counts import Cells, compas, one, slice_of, tally_of
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn import metrics as sk
+
+from fairbench_cli.audit.contrast import SUPERVISED, UNSUPERVISED
+from fairbench_cli.audit.metrics import AUDIT_METRICS, metric_names, parts
+from fairbench_cli.audit.references import REST, REST_NAME, references
+from fairbench_cli.audit.result import Audit, Disparity
+from fairbench_cli.audit.run import audit_tally
+from fairbench_cli.audit.spec import Spec
+from fairbench_cli.audit.tally import MISSING, Tally
+from fairbench_cli.errors import UserError
+from fairbench_cli.measures.counts import count, divide
+from fairbench_cli.measures.registry import measure
+
+QUICK = Spec(draws=0)
+TWO: dict[str, Cells] = {"a": (50, 5, 10, 40), "b": (40, 15, 20, 20)}
+
+cells = st.tuples(*[st.integers(0, 40)] * 4)
+groups_of_cells = st.lists(cells, min_size=1, max_size=5)
+
+
+def named(found: list[tuple[int, int, int, int]]) -> dict[str, Cells]:
+    return {f"g{i}": one for i, one in enumerate(found)}
+
+
+def of(audit: Audit, group: str, measure: str) -> Disparity:
+    (found,) = (one for one in audit.disparities if (one.group, one.measure) == (group, measure))
+    return found
+
+
+def test_rates_are_scikit_learns() -> None:
+    rng = np.random.default_rng(3)
+    s, y, predicted = (rng.integers(0, high, 500) for high in (2, 2, 2))
+    counts = count(s, y, predicted, ("a", "b"))
+    names = tuple(AUDIT_METRICS)
+    rates = divide(*parts(counts.n, names))
+    for g in (0, 1):
+        t, p = y[s == g], predicted[s == g]
+        expected = {
+            "pprev": p.mean(),
+            "ppr": p.sum() / predicted.sum(),
+            "tpr": sk.recall_score(t, p),
+            "fnr": 1 - sk.recall_score(t, p),
+            "tnr": sk.recall_score(t, p, pos_label=0),
+            "fpr": 1 - sk.recall_score(t, p, pos_label=0),
+            "precision": sk.precision_score(t, p),
+            "fdr": 1 - sk.precision_score(t, p),
+            "npv": sk.precision_score(t, p, pos_label=0),
+            "for": 1 - sk.precision_score(t, p, pos_label=0),
+            "accuracy": sk.accuracy_score(t, p),
+            "prev": t.mean(),
+            "share": len(t) / 500,
+        }
+        assert dict(zip(names, rates[g], strict=True)) == pytest.approx(expected)
+
+
+@given(groups_of_cells, st.integers(2, 9))
+def test_scaling_counts_leaves_rates(found: list[tuple[int, int, int, int]], factor: int) -> None:
+    n = slice_of(named(found)).counts.n
+    rates, scaled = (divide(*parts(part, tuple(AUDIT_METRICS))) for part in (n, factor * n))
+    np.testing.assert_allclose(rates, scaled)
+
+
+@given(groups_of_cells)
+def test_complements_add_up_to_one(found: list[tuple[int, int, int, int]]) -> None:
+    n = slice_of(named(found)).counts.n
+    for name, metric in AUDIT_METRICS.items():
+        if metric.complement:
+            assert AUDIT_METRICS[metric.complement].complement == name
+            both = divide(*parts(n, (name, metric.complement)))
+            defined = ~np.isnan(both).any(-1)
+            np.testing.assert_allclose(both[defined].sum(-1), 1)
+
+
+@given(groups_of_cells, st.sampled_from(["majority", "minimum", "maximum", "rest"]), st.booleans())
+def test_any_counts_give_an_audit(
+    found: list[tuple[int, int, int, int]], method: str, labelled: bool
+) -> None:
+    audit = audit_tally(one(named(found), labelled=labelled), Spec(draws=20, ref_method=method))  # type: ignore[arg-type]
+    assert len(audit.disparities) == len(found) * len(metric_names(labelled, parity=True))
+    for disparity in audit.disparities:
+        for interval in (disparity.ratio, disparity.difference):
+            assert not interval.low > interval.high
+        if disparity.parity == "undecidable":
+            assert np.isnan(disparity.value) or np.isnan(disparity.reference_value)
+
+
+def test_majority_breaks_ties_by_name_and_never_takes_the_missing() -> None:
+    groups: dict[str, Cells] = {
+        "a": (1, 1, 1, 1),
+        "b": (2, 2, 2, 2),
+        "c": (2, 2, 2, 2),
+        MISSING: (9, 9, 9, 9),
+    }
+    part = slice_of(groups)
+    assert references(part, ("fpr", "tpr"), QUICK).tolist() == [1, 1]
+    given_missing = Spec(references={"race": MISSING})
+    assert references(part, ("fpr", "tpr"), given_missing).tolist() == [3, 3]
+
+
+def test_minimum_and_maximum_are_per_measure_and_skip_undefined() -> None:
+    groups: dict[str, Cells] = {"a": (0, 0, 0, 9), "b": (6, 1, 4, 9), "c": (8, 5, 2, 5), "d": (8, 5, 2, 5)}
+    part = slice_of(groups)
+    assert references(part, ("fpr", "tpr"), Spec(ref_method="minimum")).tolist() == [0, 1]
+    assert references(part, ("fpr", "tpr"), Spec(ref_method="maximum")).tolist() == [2, 2]
+    undefined = slice_of({MISSING: (1, 1, 1, 1), "b": (0, 0, 0, 0)})
+    assert references(undefined, ("fpr",), Spec(ref_method="minimum")).tolist() == [1]
+
+
+def test_rest_is_everybody_else() -> None:
+    groups: dict[str, Cells] = {"a": (10, 10, 5, 25), "b": (5, 20, 10, 15), "c": (9, 9, 9, 9)}
+    audit = audit_tally(one(groups), Spec(draws=0, ref_method="rest"))
+    found = of(audit, "a", "fpr")
+    assert (found.reference, found.reference_value) == (REST_NAME, 29 / 53)
+    assert of(audit, "a", "ppr").reference_value == 43 / 63
+    assert not any(one.is_reference for one in audit.disparities)
+    assert references(slice_of(groups), ("fpr",), Spec(ref_method="rest")).tolist() == [REST]
+
+
+def test_an_intersection_takes_the_references_of_its_attributes() -> None:
+    groups: dict[str, Cells] = {"x × f": (9, 9, 9, 9), "x × m": (1, 1, 1, 1), "y × m": (1, 1, 1, 1)}
+    part = slice_of(groups, attribute="race × sex", intersection=True)
+    both = Spec(references={"race": "y", "sex": "m"})
+    assert references(part, ("fpr",), both).tolist() == [2]
+    assert references(part, ("fpr",), Spec(references={"race": "y"})).tolist() == [0]
+    assert audit_tally(tally_of(part), Spec(draws=0, references={"race × sex": "x × m"})).verdicts
+
+
+@pytest.mark.parametrize(
+    ("spec", "measures", "what", "fix"),
+    [
+        (Spec(references={"rase": "a"}), None, 'no attribute called "rase"', 'did you mean "race"?'),
+        (Spec(references={"race": "c"}), None, 'attribute "race" has no group "c"', "use one of: a, b"),
+        (Spec(tau=1.25), None, "tau is 1.25", "use a number above 0 and at most 1, such as 0.8"),
+        (Spec(tau=80), None, "tau is 80", "use a number above 0 and at most 1, such as 0.8"),
+        (Spec(taus={"fpr": 0.0}), None, "tau is 0.0", "use a number above 0 and at most 1, such as 0.8"),
+        (Spec(taus={"fprr": 0.9}), None, 'no measure called "fprr"', 'did you mean "fpr"?'),
+        (Spec(taus={"share": 0.9}), None, 'no measure called "share"', None),
+        (Spec(), ("fprs",), 'no measure called "fprs"', 'did you mean "fpr"?'),
+        (Spec(), (), "no measure to decide on", "name at least one"),
+        (Spec(confidence=95), None, "confidence is 95", "use a number between 0 and 1, such as 0.95"),
+        (Spec(draws=-1), None, "draws is -1", "use 0 for closed forms, or some 1000"),
+    ],
+)
+def test_mistakes(spec: Spec, measures: tuple[str, ...] | None, what: str, fix: str | None) -> None:
+    with pytest.raises(UserError) as caught:
+        audit_tally(one(TWO), spec, measures)
+    assert caught.value.problems[0].what == what
+    assert fix is None or caught.value.problems[0].fix == fix
+
+
+def test_without_labels_only_selection_is_audited() -> None:
+    audit = audit_tally(one(TWO, labelled=False), QUICK)
+    assert {disparity.measure for disparity in audit.disparities} == {"pprev", "ppr"}
+    assert set(audit.verdicts[0].parity) == {"pprev", "ppr", "unsupervised"}
+    assert set(audit.groups[0].counts) == {"pp", "pn", "size"}
+    assert audit.verdict == "pass"
+    with pytest.raises(UserError, match=r"type-i, tpr cannot be decided without labels"):
+        audit_tally(one(TWO, labelled=False), QUICK, ("type-i", "pprev", "tpr"))
+
+
+def test_the_overall_row_is_everybody() -> None:
+    (row,) = audit_tally(compas(), QUICK).overall
+    assert (row.group, row.rows, row.counts["tp"], row.counts["fp"]) == ("(all)", 7214, 2035, 1282)
+    assert row.metrics["fpr"].value == 1282 / 3963
+    assert row.metrics["ppr"].value == row.metrics["ppr"].low == row.metrics["ppr"].high == 1
+
+
+def test_verdict_looks_at_the_chosen_measures() -> None:
+    spec = Spec(draws=0, references={"race": "Caucasian"})
+    assert audit_tally(compas(), spec, ("npv",)).verdict == "pass"
+    assert audit_tally(compas(), spec, ("npv", "type-i")).verdict == "fail"
+
+
+def test_weighted_counts_have_rates_and_parity_but_no_intervals() -> None:
+    n: dict[str, Cells] = {"a": (50.5, 5.25, 10, 40), "b": (40, 15, 20.125, 20)}
+    audit = audit_tally(tally_of(slice_of(n), weighted=True), Spec())
+    found = of(audit, "b", "fpr")
+    assert found.value == 15 / 35
+    assert (found.parity, found.evidence) == ("fail", "")
+    assert np.isnan([found.p, found.p_holm, found.ratio.low, found.difference.high]).all()
+    assert "sums of weights" in audit.notes[0]
+
+
+def test_numpy_says_nothing() -> None:
+    empty: Tally = one({"a": (0, 0, 0, 0), "b": (0, 0, 0, 0), "c": (0, 4, 0, 0)})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert audit_tally(empty, Spec(draws=10)).verdict == "undecidable"
+
+
+def test_contrasts_are_the_registrys_measures() -> None:
+    audit = audit_tally(one(TWO), QUICK)
+    (found,) = audit.contrasts
+    assert (found.group, found.reference) == ("b", "a")
+    pair = slice_of({"b": TWO["b"], "a": TWO["a"]}).counts
+    assert found.values == {name: float(measure(name, pair)) for name in SUPERVISED}
+    assert found.values["discrimination"] == pytest.approx(-of(audit, "b", "pprev").difference.value)
+    assert found.values["impact-ratio"] == of(audit, "b", "pprev").ratio.value
+    rest = audit_tally(one(TWO, labelled=False), Spec(draws=0, ref_method="rest")).contrasts
+    assert [(one.group, one.reference) for one in rest] == [("a", REST_NAME), ("b", REST_NAME)]
+    assert rest[1].values == {name: found.values[name] for name in UNSUPERVISED}
+    assert audit_tally(one({"a": (1, 2, 3, 4)}), QUICK).contrasts == ()

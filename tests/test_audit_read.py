@@ -1,0 +1,366 @@
+"""Reading an audited file into counts."""
+
+import csv
+import gzip
+import io
+import json
+import random
+import subprocess
+import sys
+from collections import Counter
+
+import duckdb
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairbench_cli.audit import read_count
+from fairbench_cli.audit.read import read_tally
+from fairbench_cli.audit.spec import Columns, Decision, Spec
+
+QUICK = settings(max_examples=40, deadline=None)
+TEXT = "score,label,race,sex\n"
+
+
+def read(text, spec=None):
+    return read_tally("-", spec or Spec(), stdin=io.BytesIO(text.encode()))
+
+
+def by_attribute(tally):
+    return {
+        (part.model, part.decision, part.attribute, group): n.tolist()
+        for part in tally.slices
+        for group, n in zip(part.counts.groups, part.counts.n, strict=True)
+    }
+
+
+def only(tally):
+    (part,) = tally.slices
+    return part
+
+
+def same(one, other):
+    assert by_attribute(one) == by_attribute(other)
+    assert [part.rows.tolist() for part in one.slices] == [part.rows.tolist() for part in other.slices]
+
+
+@pytest.fixture
+def compas(data_folder):
+    path = data_folder / "../reference/aequitas/compas_for_aequitas.csv"
+    if not path.exists():
+        pytest.skip(f"no {path}")
+    return path.resolve()
+
+
+def test_compas(compas):
+    tally = read_tally(str(compas), Spec(intersections=(("race", "sex"),)))
+    assert tally.rows == 7214
+    assert tally.notes == ()
+    assert [part.attribute for part in tally.slices] == ["race", "sex", "age_cat", "race × sex"]
+    found = by_attribute(tally)
+    assert found["", "binary", "race", "African-American"] == [[990, 805], [532, 1369]]
+    assert found["", "binary", "race", "Caucasian"] == [[1139, 349], [461, 505]]
+    assert found["", "binary", "race × sex", "Asian × Female"] == [[1, 0], [1, 0]]
+    assert {part.counts.total.item() for part in tally.slices} == {7214}
+    assert tally.slices[0].rows.dtype == np.int64
+
+
+def test_formats_agree(compas, tmp_path):
+    expected = read_tally(str(compas), Spec())
+    content = compas.read_bytes()
+    (tmp_path / "p.csv.gz").write_bytes(gzip.compress(content))
+    (tmp_path / "p.tsv").write_bytes(content.replace(b",", b"\t"))
+    (tmp_path / "p [1]*.csv").write_bytes(content)
+    with duckdb.connect() as engine:
+        table = engine.read_csv(str(compas))
+        table.write_parquet(str(tmp_path / "p.parquet"))
+        rows = [dict(zip(table.columns, row, strict=True)) for row in table.fetchall()]
+    (tmp_path / "p.ndjson").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "p.jsonl.gz").write_bytes(gzip.compress((tmp_path / "p.ndjson").read_bytes()))
+    for path in sorted(tmp_path.iterdir()):
+        tally = read_tally(str(path), Spec())
+        assert tally.source == str(path)
+        same(tally, expected)
+        with path.open("rb") as stdin:
+            same(read_tally("-", Spec(), stdin=stdin), expected)
+
+
+def test_pipe(compas):
+    with subprocess.Popen(["cat", str(compas)], stdout=subprocess.PIPE) as process:
+        tally = read_tally(f"/dev/fd/{process.stdout.fileno()}", Spec())
+    assert tally.rows == 7214
+
+
+def test_light():
+    code = "import sys, fairbench_cli.audit.read as r; from fairbench_cli.audit.spec import Spec; import io\n"
+    code += "r.read_tally('-', Spec(), stdin=io.BytesIO(b'score,race\\n1,a\\n0,b\\n'))\n"
+    code += "print(sorted({'pandas', 'scipy', 'torch', 'sklearn', 'pyarrow'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+# -- attributes ------------------------------------------------------------------------------------
+
+
+def test_codes_are_groups():
+    rows = "".join(f"1,0,{i % 2},{i % 3 + 1},{i % 2 == 0}\n" for i in range(60))
+    tally = read("score,label,a,b,c\n" + rows)
+    assert [part.counts.groups for part in tally.slices] == [("0", "1"), ("1", "2", "3"), ("False", "True")]
+
+
+def test_named_numbers_are_groups():
+    rows = "".join(f"1,{i}\n" for i in range(30))
+    tally = read(f"score,age\n{rows}", Spec(columns=Columns(attributes=("age",))))
+    assert len(only(tally).counts.groups) == 30
+
+
+def test_missing_is_last_and_told():
+    part = only(tally := read("score,race\n1,\n1,z\n0, \n0,A\n"))
+    assert part.counts.groups == ("A", "z", "(missing)")
+    assert part.rows.tolist() == [1, 1, 2]
+    assert "race: 2 rows without a value; group (missing)." in tally.notes
+    assert not part.labelled
+
+
+def test_nan_of_a_parquet_number_is_missing(tmp_path):
+    path = str(tmp_path / "p.parquet")
+    with duckdb.connect() as engine:
+        engine.sql("SELECT 1 AS score, unnest([0.0, 1.0, 'nan'::DOUBLE, NULL]) AS flag").write_parquet(path)
+    assert only(read_tally(path, Spec())).counts.groups == ("0.0", "1.0", "(missing)")
+
+
+def test_quantity_that_is_text_far_below():
+    rows = "".join(f"1,a,{i % 30}\n" for i in range(25_000))
+    tally = read(f"score,race,code\n{rows}0,b,other\n")
+    assert [part.attribute for part in tally.slices] == ["race", "code"]
+    assert len(tally.slices[1].counts.groups) == 31
+    assert not any("numeric" in note for note in tally.notes)
+
+
+def test_intersection_of_a_column_not_audited():
+    tally = read(
+        f"{TEXT}1,0,a,m\n0,1,,f\n", Spec(Columns(attributes=("race",)), intersections=(("sex", "race"),))
+    )
+    assert [(part.attribute, part.intersection) for part in tally.slices] == [
+        ("race", False),
+        ("sex × race", True),
+    ]
+    assert tally.slices[1].counts.groups == ("f × (missing)", "m × a")
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_counted_apart_as_together(monkeypatch, weighted):
+    rng = random.Random(1)  # noqa: S311
+    rows = "".join(
+        f"{rng.randint(0, 1)},{rng.randint(0, 1)},{rng.choice('abc ')},{rng.choice(['', 'f', 'm'])},{i % 7}\n"
+        for i in range(300)
+    )
+    spec = Spec(
+        Columns(weight="w" if weighted else None, attributes=("race", "sex")),
+        intersections=(("race", "sex"),),
+    )
+    text = f"score,label,race,sex,w\n{rows}"
+    together = read(text, spec)
+    monkeypatch.setattr(read_count, "MOST_CELLS", 3)
+    apart = read(text, spec)
+    same(together, apart)
+    assert together.notes == apart.notes
+    assert together.weighted == weighted
+
+
+# -- bins ------------------------------------------------------------------------------------------
+
+
+def test_bins():
+    rows = "".join(f"1,{age}\n" for age in [18, 20, 25, 26, 30, 31, 40, 90]) + "0,\n"
+    tally = read(f"score,age\n{rows}", Spec(bins={"age": 4}))
+    part = only(tally)
+    assert part.counts.groups == ("18-20", "25-26", "30-31", "40-90", "(missing)")
+    assert part.rows.tolist() == [2, 2, 2, 2, 1]
+    assert "age: cut into 4 bins: 18-20, 25-26, 30-31, 40-90." in tally.notes
+
+
+def test_bins_keep_equal_values_together():
+    tally = read("score,age\n" + "1,5\n" * 9 + "0,-1.5\n0,7\n", Spec(bins={"age": 3}))
+    assert only(tally).counts.groups == ("-1.5 to 5", "7")
+    tally = read("score,age\n" + "1,5\n" * 9, Spec(bins={"age": 3}))
+    assert only(tally).counts.groups == ("5",)
+    assert any("(3 were asked for" in note for note in tally.notes)
+
+
+@QUICK
+@given(st.lists(st.integers(-50, 50), min_size=1, max_size=80), st.integers(2, 6))
+def test_bins_hold_every_row_once(ages, bins):
+    tally = read("score,age\n" + "".join(f"1,{age}\n" for age in ages), Spec(bins={"age": bins}))
+    part = only(tally)
+    assert part.rows.sum() == len(ages)
+    assert len(part.counts.groups) <= bins
+    if len(set(ages)) == len(ages) >= bins:
+        assert max(part.rows) - min(part.rows) <= 1
+
+
+# -- decisions -------------------------------------------------------------------------------------
+
+SCORES = "score,race\n0.9,a\n0.8,b\n0.8,a\n0.8,b\n0.1,a\n"
+
+
+def selected(tally):
+    return {part.decision: part.counts.predicted[:, 1].tolist() for part in tally.slices}
+
+
+def test_decisions():
+    tally = read(
+        SCORES,
+        Spec(
+            decisions=(
+                Decision("threshold", 0.8),
+                Decision("top-k", 2),
+                Decision("top-k", 1),
+                Decision("top-share", 0.4, "exclude"),
+                Decision("top-share", 1),
+                Decision("threshold", 0.8),
+            )
+        ),
+    )
+    assert selected(tally) == {
+        "score >= 0.8": [2, 2],
+        "top 2 (4 with ties)": [2, 2],
+        "top 1": [1, 0],
+        "top 40 % (1 without ties)": [1, 0],
+        "top 100 %": [3, 2],
+    }
+
+
+def test_draw_among_ties():
+    spec = Spec(decisions=(Decision("top-k", 3, "random"),), seed=3)
+    tally = read(SCORES, spec)
+    ((text, counts),) = selected(tally).items()
+    assert text == "top 3 (2 of 3 ties drawn)"
+    assert sum(counts) == 3
+    head, *rows = SCORES.split()
+    for seed in range(5):
+        shuffled = random.Random(seed).sample(rows, len(rows))  # noqa: S311
+        assert selected(read("\n".join([head, *shuffled]), spec)) == {text: counts}
+    several = {
+        tuple(selected(read(SCORES, Spec(decisions=spec.decisions, seed=seed)))[text]) for seed in range(30)
+    }
+    assert several == {(2, 1), (1, 2)}
+
+
+def test_draw_with_weights():
+    text = "score,race,w\n1,a,1\n1,a,10\n1,b,100\n0,b,5\n"
+    spec = Spec(Columns(weight="w"), (Decision("top-k", 2, "random"),))
+    sums = {
+        tuple(only(read(text, Spec(spec.columns, spec.decisions, seed=seed))).counts.predicted[:, 1])
+        for seed in range(30)
+    }
+    assert sums == {(11, 0), (1, 100), (10, 100)}
+
+
+def test_same_list_with_different_ties():
+    tally = read(SCORES, Spec(decisions=(Decision("top-k", 1), Decision("top-k", 1, "exclude"))))
+    assert list(selected(tally)) == ["top 1, ties include", "top 1, ties exclude"]
+
+
+def test_share_is_exact():
+    rows = "".join(f"{i},a\n" for i in range(30))
+    tally = read(f"score,race\n{rows}", Spec(decisions=(Decision("top-share", 0.1),)))
+    assert selected(tally) == {"top 10 %": [3]}  # 0.1 * 30 is 3.0000000000000004
+
+
+def test_binary_beside_threshold():
+    tally = read("score,race\n1,a\n0,b\n", Spec(decisions=(Decision(), Decision("threshold", 0))))
+    assert selected(tally) == {"binary": [1, 0], "score >= 0": [1, 1]}
+
+
+# -- models ----------------------------------------------------------------------------------------
+
+
+def test_models_are_cut_apart():
+    rows = "m1,0.1,a\nm1,0.2,b\nm 2,5,a\nm 2,7,b\nm'3,0,a\n"
+    spec = Spec(Columns(model="m"), (Decision("top-k", 1),))
+    tally = read(f"m,score,race\n{rows}", spec)
+    assert [
+        (part.model, part.counts.groups, part.counts.predicted[:, 1].tolist()) for part in tally.slices
+    ] == [
+        ("m 2", ("a", "b"), [0, 1]),
+        ("m'3", ("a",), [1]),
+        ("m1", ("a", "b"), [0, 1]),
+    ]
+
+
+def test_one_model_id_is_ignored():
+    assert only(read("model_id,score,race\n7,1,a\n7,0,b\n")).attribute == "race"
+
+
+# -- laws ------------------------------------------------------------------------------------------
+
+ROW = st.tuples(
+    st.sampled_from(["0", "1", "1.0", " 0", "True"]),
+    st.sampled_from(["0", "1", "false"]),
+    st.sampled_from(["a", "b", " a", "", "x,y", 'q"', "é", "NA", "l\nm"]),
+    st.sampled_from(["f", "m"]),
+)
+
+
+def written(rows):
+    file = io.StringIO()
+    csv.writer(file, lineterminator="\n").writerows([("score", "label", "race", "sex"), *rows])
+    return file.getvalue()
+
+
+@QUICK
+@given(st.lists(ROW, min_size=1, max_size=40), st.randoms())
+def test_counts_are_those_of_a_plain_loop(rows, rng):
+    truth = {"0": 0, "1": 1, "1.0": 1, "true": 1, "false": 0}
+    expected = Counter(
+        (
+            attribute,
+            row[place].strip() or "(missing)",
+            truth[row[1].strip().lower()],
+            truth[row[0].strip().lower()],
+        )
+        for row in csv.reader(io.StringIO(written(rows)))
+        if row[0] != "score"
+        for attribute, place in (("race", 2), ("sex", 3))
+    )
+    tally = read(written(rows))
+    found = {
+        (attribute, group, y, p): n[y][p]
+        for (_, _, attribute, group), n in by_attribute(tally).items()
+        for y in (0, 1)
+        for p in (0, 1)
+        if n[y][p]
+    }
+    assert found == expected
+    same(tally, read(written(rng.sample(rows, len(rows)))))
+
+
+@QUICK
+@given(st.lists(ROW, min_size=1, max_size=20), st.lists(ROW, min_size=1, max_size=20))
+def test_counts_add_up(one, other):
+    parts = [by_attribute(read(written(rows))) for rows in (one, other)]
+    for key, n in by_attribute(read(written(one + other))).items():
+        assert n == sum(np.array(part.get(key, np.zeros((2, 2)))) for part in parts).tolist()
+
+
+@QUICK
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.sampled_from("ab")), min_size=3, max_size=30),
+    st.integers(1, 3),
+    st.sampled_from(["include", "exclude", "random"]),
+    st.randoms(),
+)
+def test_top_lists(rows, k, ties, rng):
+    spec = Spec(decisions=(Decision("top-k", k, ties),))
+    part, again = (
+        only(read("score,race\n" + "".join(f"{s / 4},{g}\n" for s, g in order), spec))
+        for order in (rows, rng.sample(rows, len(rows)))
+    )
+    assert part.counts.n.tolist() == again.counts.n.tolist()
+    assert part.decision == again.decision
+    cut = sorted((s for s, _ in rows), reverse=True)[k - 1]
+    above, upto = sum(s > cut for s, _ in rows), sum(s >= cut for s, _ in rows)
+    full = {"include": upto, "exclude": above if upto > k else k, "random": k}[ties]
+    assert part.counts.predicted[:, 1].sum() == full
