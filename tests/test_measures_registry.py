@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, cohen_kappa_score, recall_score
 
-from fairbench_cli.measures.counts import Counts, count, stack
+from fairbench_cli.measures.counts import Counts, count, divide, stack
 from fairbench_cli.measures.registry import MEASURES, measure
 
 GROUPS = ("deprived", "favoured")
@@ -16,6 +16,13 @@ TWO_GROUP = {
     "discrimination",
     "normalised-discrimination",
     "impact-ratio",
+    "likelihood-ratio",
+    "elift",
+    "elift-as-printed",
+    "odds-ratio",
+    "mutual-information",
+    "phi",
+    "auc-between-groups",
     "overestimation",
     "underestimation",
 }
@@ -41,6 +48,56 @@ def test_limits_of_maximum_no_and_reverse_discrimination(counts, d, delta, ratio
     assert measure("discrimination", counts) == pytest.approx(d)
     assert measure("normalised-discrimination", counts) == pytest.approx(delta)
     assert measure("impact-ratio", counts) == ratio
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        # maximum, no and reverse discrimination (the survey's Table 4)
+        (of_labels(10, 0, 0, 10), {"mutual-information": 1, "phi": 1, "elift": 0, "odds-ratio": 0, "auc": 1}),
+        (of_labels(6, 4, 6, 4), {"mutual-information": 0, "phi": 0, "elift": 1, "odds-ratio": 1, "auc": 0.5}),
+        (
+            of_labels(0, 10, 10, 0),
+            {"mutual-information": 1, "phi": -1, "elift": 2, "odds-ratio": math.inf, "auc": 0},
+        ),
+    ],
+)
+def test_limits_of_the_associations(counts, expected):
+    for name, value in expected.items():
+        found = measure({"auc": "auc-between-groups"}.get(name, name), counts)
+        assert found == pytest.approx(value, abs=1e-12)
+
+
+@settings(deadline=None, max_examples=200)
+@given(cells)
+def test_associations_are_those_of_others(n):
+    """scikit-learn has mutual information, phi (as MCC) and AUC; scipy has the odds ratio."""
+    from scipy.stats.contingency import odds_ratio
+    from sklearn.metrics import matthews_corrcoef, mutual_info_score, roc_auc_score
+
+    counts = Counts(GROUPS, n)
+    table = counts.predicted
+    assume((table.sum(0) > 0).all() and (table.sum(1) > 0).all())
+    whole = table.astype(int)
+    s = np.repeat([0, 0, 1, 1], whole.ravel())
+    y = np.repeat([0, 1, 0, 1], whole.ravel())
+
+    def entropy(part):
+        shares = part / part.sum()
+        return -(shares * np.log2(shares)).sum()
+
+    information = mutual_info_score(s, y) / math.log(2)
+    scale = math.sqrt(entropy(table.sum(0)) * entropy(table.sum(1)))
+    assert measure("mutual-information", counts) == pytest.approx(information / scale, abs=1e-9)
+    assert measure("phi", counts) == pytest.approx(matthews_corrcoef(s, y), abs=1e-9)
+    assert measure("auc-between-groups", counts) == pytest.approx(roc_auc_score(s, y), abs=1e-9)
+    assert measure("odds-ratio", counts) == pytest.approx(
+        odds_ratio(whole[:, ::-1], kind="sample").statistic, nan_ok=True
+    )
+    ratio = measure("impact-ratio", counts)
+    if 0 < ratio < math.inf:
+        assert measure("likelihood-ratio", counts) == pytest.approx(1 / ratio)
+        assert measure("elift", counts) / measure("elift-as-printed", counts) == pytest.approx(ratio)
 
 
 def test_limits_of_the_error_rates():
@@ -115,7 +172,27 @@ def test_stays_in_its_range(name, n):
     assert np.isnan(value) or entry.low - 1e-12 <= value <= entry.high + 1e-12
 
 
-@pytest.mark.parametrize("name", sorted(TWO_GROUP - {"impact-ratio"}))
+# What swapping the groups does to the measures that it does not negate.
+SWAPPED = {
+    "impact-ratio": lambda n: measure("likelihood-ratio", n),
+    "likelihood-ratio": lambda n: measure("impact-ratio", n),
+    "elift": lambda n: measure("elift-as-printed", n),
+    "elift-as-printed": lambda n: measure("elift", n),
+    "odds-ratio": lambda n: divide(1.0, measure("odds-ratio", n)),
+    "mutual-information": lambda n: measure("mutual-information", n),
+    "auc-between-groups": lambda n: 1.0 - measure("auc-between-groups", n),
+}
+
+
+@pytest.mark.parametrize("name", SWAPPED)
+@settings(deadline=None)
+@given(n=cells)
+def test_swapping_the_groups_turns_the_others_round(name, n):
+    swapped = measure(name, Counts(GROUPS, n[::-1]))
+    assert swapped == pytest.approx(SWAPPED[name](Counts(GROUPS, n)), nan_ok=True, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", sorted(TWO_GROUP - SWAPPED.keys()))
 @settings(deadline=None)
 @given(n=cells)
 def test_swapping_the_groups_negates(name, n):

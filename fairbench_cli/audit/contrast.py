@@ -9,7 +9,17 @@ from fairbench_cli.audit.tally import Slice
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.registry import measure
 
-UNSUPERVISED = ("discrimination", "normalised-discrimination", "impact-ratio")
+UNSUPERVISED = (
+    "discrimination",
+    "normalised-discrimination",
+    "impact-ratio",
+    "likelihood-ratio",
+    "elift",
+    "odds-ratio",
+    "mutual-information",
+    "phi",
+    "auc-between-groups",
+)
 SUPERVISED = (*UNSUPERVISED, "overestimation", "underestimation")
 
 

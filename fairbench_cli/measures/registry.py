@@ -53,6 +53,7 @@ class Measure:
 
 
 _ABSOLUTE = "fairbench_cli.measures.absolute"
+_ASSOCIATION = "fairbench_cli.measures.association"
 _ACCURACY = "fairbench_cli.measures.accuracy"
 _ERROR_RATES = "fairbench_cli.measures.error_rates"
 
@@ -127,6 +128,76 @@ MEASURES: dict[str, Measure] = {
             "P(ŷ=+|g) / P(ŷ=+|ḡ)",
             "Žliobaitė 2017",
             "NaN when a group is empty or nobody is accepted; infinite when only the deprived are",
+        ),
+        Measure(
+            "likelihood-ratio",
+            f"{_ASSOCIATION}:likelihood_ratio",
+            0,
+            math.inf,
+            1,
+            "P(ŷ=+|ḡ) / P(ŷ=+|g)",
+            "Žliobaitė 2017",
+            "NaN when a group is empty or nobody is accepted; infinite when only the favoured are",
+        ),
+        Measure(
+            "elift",
+            f"{_ASSOCIATION}:elift",
+            0,
+            math.inf,
+            1,
+            "P(ŷ=+|g) / P(ŷ=+)",
+            "Žliobaitė 2017",
+            "NaN when the deprived group is empty or nobody is accepted",
+        ),
+        Measure(
+            "elift-as-printed",
+            f"{_ASSOCIATION}:elift_as_printed",
+            0,
+            math.inf,
+            1,
+            "P(ŷ=+|ḡ) / P(ŷ=+)",
+            "Žliobaitė 2017",
+            "NaN when the favoured group is empty or nobody is accepted",
+        ),
+        Measure(
+            "odds-ratio",
+            f"{_ASSOCIATION}:odds_ratio",
+            0,
+            math.inf,
+            1,
+            "odds(ŷ=+|g) / odds(ŷ=+|ḡ)",
+            "Žliobaitė 2017",
+            "NaN when both products of the cross ratio are 0; infinite when only the lower one is",
+        ),
+        Measure(
+            "mutual-information",
+            f"{_ASSOCIATION}:mutual_information",
+            0,
+            1,
+            0,
+            "I(ŷ,s) / √(H(ŷ) H(s)), in bits",
+            "Žliobaitė 2017",
+            "NaN when a group is empty or all predictions are the same",
+        ),
+        Measure(
+            "phi",
+            f"{_ASSOCIATION}:phi",
+            -1,
+            1,
+            0,
+            "correlation of ŷ=+ with s=ḡ",
+            "Žliobaitė 2017",
+            "NaN when a group is empty or all predictions are the same",
+        ),
+        Measure(
+            "auc-between-groups",
+            f"{_ASSOCIATION}:auc_between_groups",
+            0,
+            1,
+            0.5,
+            "(d + 1) / 2",
+            "Žliobaitė 2017",
+            "NaN when a group is empty",
         ),
         Measure(
             "overestimation",
