@@ -1,6 +1,7 @@
 """Rates, references and the audit as a whole."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from fairbench_cli.audit.references import REST, REST_NAME, references
 from fairbench_cli.audit.result import Audit, Disparity
 from fairbench_cli.audit.run import audit_tally
 from fairbench_cli.audit.spec import Spec
-from fairbench_cli.audit.tally import MISSING, Tally
+from fairbench_cli.audit.tally import MISSING, Slice, Tally
 from fairbench_cli.errors import UserError
 from fairbench_cli.measures.counts import count, divide
 from fairbench_cli.measures.registry import measure
@@ -180,14 +181,31 @@ def test_verdict_looks_at_the_chosen_measures() -> None:
     assert audit_tally(compas(), spec, ("npv", "type-i")).verdict == "fail"
 
 
-def test_weighted_counts_have_rates_and_parity_but_no_intervals() -> None:
-    n: dict[str, Cells] = {"a": (50.5, 5.25, 10, 40), "b": (40, 15, 20.125, 20)}
-    audit = audit_tally(tally_of(slice_of(n), weighted=True), Spec())
-    found = of(audit, "b", "fpr")
-    assert found.value == 15 / 35
-    assert (found.parity, found.evidence) == ("fail", "")
-    assert np.isnan([found.p, found.p_holm, found.ratio.low, found.difference.high]).all()
-    assert "sums of weights" in audit.notes[0]
+def test_weighted_counts_are_worth_their_effective_number_of_rows() -> None:
+    """Equal weights change nothing; weights worth half the rows give the intervals of half the rows."""
+    n: dict[str, Cells] = {"a": (100, 20, 30, 80), "b": (80, 40, 40, 40)}
+    thrice = {group: tuple(3 * cell for cell in own) for group, own in n.items()}
+    plain = slice_of(n)
+    equal = replace(slice_of(thrice), rows_per_weight=1 / 3)
+    half = replace(plain, rows_per_weight=0.5)
+    halved = slice_of({group: tuple(cell / 2 for cell in own) for group, own in n.items()})
+    spec = Spec(draws=200, min_group=1)
+
+    def numbers(part: Slice, weighted: bool) -> list[float]:
+        found = of(audit_tally(tally_of(part, weighted=weighted), spec), "b", "fpr")
+        return [found.ratio.low, found.ratio.high, found.difference.low, found.p, found.value]
+
+    assert numbers(equal, True) == pytest.approx(numbers(plain, False))
+    assert numbers(half, True) == pytest.approx(numbers(halved, False))
+    assert numbers(half, True)[0] < numbers(plain, False)[0]
+    audit = audit_tally(tally_of(half, weighted=True), spec)
+    assert "effective number of rows" in audit.notes[0]
+
+
+def test_small_weighted_counts_have_a_test_too() -> None:
+    part = replace(slice_of({"a": (2.5, 0.5, 1.25, 4), "b": (4, 1.5, 2.125, 2)}), rows_per_weight=0.9)
+    found = of(audit_tally(tally_of(part, weighted=True), Spec(min_group=1)), "a", "fpr")
+    assert 0 < found.p <= 1
 
 
 def test_numpy_says_nothing() -> None:

@@ -59,7 +59,7 @@ def overall_rows(tally: Tally, spec: Spec) -> tuple[GroupRow, ...]:
         )
         names = metric_names(part.labelled)
         at = np.zeros(len(names), dtype=np.intp)
-        limits = uncertainty(everybody, names, at, spec, tally.weighted).rate
+        limits = uncertainty(everybody, names, at, spec).rate
         rows[part.model, part.decision] = group_rows(everybody, names, limits, spec)[0]
     return tuple(rows.values())
 

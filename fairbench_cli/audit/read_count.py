@@ -33,8 +33,8 @@ class Cells:
         Of the score among the cuts, -1 for a score that is none.
     label : int array
         0 or 1; 2 for a label that is none.
-    rows, weight : arrays
-        How many rows, and the sum of their weights.
+    rows, weight, square : arrays
+        How many rows, and the sums of their weights and squared weights.
     bad_weights, words : int
         Rows with a weight that is none; cells of supposed quantities that are not numbers.
     values : dict of attribute to list of str or None
@@ -48,6 +48,7 @@ class Cells:
     label: Ints
     rows: Ints
     weight: NDArray[np.float64]
+    square: NDArray[np.float64]
     bad_weights: int
     words: tuple[int, ...]
     values: dict[str, list[str | None]]
@@ -133,7 +134,10 @@ def _keys(source: Source, plan: Plan, table: str) -> str:
 def _sums(source: Source, roles: Roles) -> str:
     bad = "w IS NULL OR NOT isfinite(w) OR w < 0"
     parts = ["count(*)"]
-    parts += ["0.0", "0"] if roles.weight is None else ["coalesce(sum(w), 0)", f"count(*) FILTER ({bad})"]
+    if roles.weight is None:
+        parts += ["0.0", "0.0", "0"]
+    else:
+        parts += ["coalesce(sum(w), 0)", "coalesce(sum(w * w), 0)", f"count(*) FILTER ({bad})"]
     parts += [
         f"count(*) FILTER (trim(c{i}) <> '' AND TRY_CAST(c{i} AS DOUBLE) IS NULL)"
         for i in roles.quantities
@@ -235,8 +239,11 @@ def _cells(found: Sequence[tuple[Any, ...]], names: Sequence[str], plan: Plan) -
         weight=np.array([part[1] for part in sums], dtype=np.float64)
         if weighted
         else rows.astype(np.float64),
-        bad_weights=sum(part[2] for part in sums),
-        words=tuple(sum(column) for column in zip(*(part[3:] for part in sums), strict=True)),
+        square=np.array([part[2] for part in sums], dtype=np.float64)
+        if weighted
+        else rows.astype(np.float64),
+        bad_weights=sum(part[3] for part in sums),
+        words=tuple(sum(column) for column in zip(*(part[4:] for part in sums), strict=True)),
         values=values,
         single=frozenset(row[3] for row in found),
     )

@@ -75,4 +75,9 @@ def _slice(
         rows=np.bincount(code // 2, rows, minlength=len(groups)).astype(np.int64),
         labelled=plan.roles.label is not None,
         intersection=len(names) > 1,
+        rows_per_weight=_rows_per_weight(float(weight.sum()), float(cells.square[at].sum())),
     )
+
+
+def _rows_per_weight(total: float, squares: float) -> float:
+    return total / squares if squares > 0 else 1.0

@@ -70,11 +70,9 @@ def audit_tally(tally: Tally, spec: Spec, measures: tuple[str, ...] | None = Non
     check_taus(spec)
     check_references(tally, spec)
     chosen = chosen_measures(tally, measures)
-    compared = [_compare(part, spec, tally.weighted) for part in tally.slices]
+    compared = [_compare(part, spec) for part in tally.slices]
     adjusted = _adjust(compared)
-    disparities = [
-        _disparities(one, p_holm, spec, tally) for one, p_holm in zip(compared, adjusted, strict=True)
-    ]
+    disparities = [_disparities(one, p_holm, spec) for one, p_holm in zip(compared, adjusted, strict=True)]
     verdicts = tuple(
         attribute_verdict(one.part, found, [one.names[m] for m in one.parity])
         for one, found in zip(compared, disparities, strict=True)
@@ -103,12 +101,10 @@ def _check(spec: Spec) -> None:
         raise user_error(f"draws is {spec.draws!r}", "use 0 for closed forms, or some 1000", "--draws")
 
 
-def _compare(part: Slice, spec: Spec, weighted: bool) -> _Compared:
+def _compare(part: Slice, spec: Spec) -> _Compared:
     names = metric_names(part.labelled)
     at = references(part, names, spec)
-    return _Compared(
-        part, names, at, uncertainty(part, names, at, spec, weighted), p_values(part, names, at, weighted)
-    )
+    return _Compared(part, names, at, uncertainty(part, names, at, spec), p_values(part, names, at))
 
 
 def _adjust(compared: Sequence[_Compared]) -> list[Floats]:
@@ -129,7 +125,7 @@ def _adjust(compared: Sequence[_Compared]) -> list[Floats]:
     return adjusted
 
 
-def _disparities(one: _Compared, p_holm: Floats, spec: Spec, tally: Tally) -> list[Disparity]:
+def _disparities(one: _Compared, p_holm: Floats, spec: Spec) -> list[Disparity]:
     part = one.part
     groups = part.counts.groups
     above, below = parts(part.counts.n, one.names)
@@ -143,7 +139,7 @@ def _disparities(one: _Compared, p_holm: Floats, spec: Spec, tally: Tally) -> li
             at = int(one.at[m])
             itself = g == at
             ref_rows = int(part.rows.sum() - part.rows[g]) if at == REST else int(part.rows[at])
-            tested = not (itself or tally.weighted or AUDIT_METRICS[one.names[m]].of_all)
+            tested = not (itself or AUDIT_METRICS[one.names[m]].of_all)
             found.append(
                 Disparity(
                     model=part.model,
@@ -178,7 +174,7 @@ def _notes(tally: Tally) -> list[str]:
     """Say what a reader should know about the comparison itself."""
     notes = []
     if tally.weighted:
-        notes.append("Counts are sums of weights: rates and parity are given, intervals and tests are not.")
+        notes.append("Counts are sums of weights; intervals and tests go by Kish's effective number of rows.")
     for model, decision in dict.fromkeys((part.model, part.decision) for part in tally.slices):
         of_model = f' of model "{model}"' if model else ""
         parts_of = [part for part in tally.slices if (part.model, part.decision) == (model, decision)]

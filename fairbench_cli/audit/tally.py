@@ -31,6 +31,9 @@ class Slice:
         False for an unsupervised audit: nothing that needs the label is defined.
     intersection : bool
         True for a combination of attributes.
+    rows_per_weight : float
+        Σw / Σw² over the slice: what a unit of weight is worth in rows (Kish's effective sample size is
+        (Σw)² / Σw²); 1 without weights.
     """
 
     model: str
@@ -40,6 +43,7 @@ class Slice:
     rows: NDArray[np.int64]
     labelled: bool
     intersection: bool = False
+    rows_per_weight: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -41,7 +41,7 @@ def closed_forms(n: Floats, names: Sequence[str], at: Ints, confidence: float) -
     Parameters
     ----------
     n : array, shape (groups, 2, 2)
-        Whole rows, not weights.
+        Rows, or what weights are worth in rows.
     names : sequence of str
         Metrics.
     at : array of int, shape (metrics,)
@@ -103,29 +103,33 @@ def bootstrap(
     )
 
 
-def uncertainty(part: Slice, names: Sequence[str], at: Ints, spec: Spec, weighted: bool) -> Uncertainty:
+def uncertainty(part: Slice, names: Sequence[str], at: Ints, spec: Spec) -> Uncertainty:
     """Give the intervals of a slice: bootstrap, or closed forms when `spec.draws` is 0.
 
-    Sums of weights do not say how many rows they stand for, so weighted counts get none (NaN).
+    Weighted counts stand for as many rows as they are worth: see `effective`.
     """
-    if weighted:
-        none = np.full((len(part.counts.groups), len(names)), np.nan)
-        return Uncertainty((none, none), (none, none), (none, none))
-    return bootstrap(part.counts.n, names, at, spec.draws, spec.confidence, _rng(part, spec))
+    return bootstrap(effective(part), names, at, spec.draws, spec.confidence, _rng(part, spec))
 
 
-def p_values(part: Slice, names: Sequence[str], at: Ints, weighted: bool) -> Floats:
+def effective(part: Slice) -> Floats:
+    """Return the counts scaled to Kish's effective sample size, (Σw)² / Σw²; all rates stay the same.
+
+    Kish (1965), *Survey Sampling*: unequal weights tell less than as many rows of equal weight.
+    """
+    return part.counts.n * part.rows_per_weight
+
+
+def p_values(part: Slice, names: Sequence[str], at: Ints) -> Floats:
     """Test each group's rate against its reference: p-values, shape (groups, metrics).
 
-    NaN for the reference itself, for weighted counts, for undefined rates, and for shares of a whole list,
+    NaN for the reference itself, for undefined rates, and for shares of a whole list,
     which are no proportions of the group. A reference that is the minimum or maximum was chosen by looking,
     so its p-values are too small.
     """
-    above, below = parts(part.counts.n, names)
-    ref_above, ref_below = reference_parts(part.counts.n, names, at)
+    n = effective(part)
+    above, below = parts(n, names)
+    ref_above, ref_below = reference_parts(n, names, at)
     p = np.full(above.shape, np.nan)
-    if weighted:
-        return p
     for m, name in enumerate(names):
         complement = AUDIT_METRICS[name].complement
         if AUDIT_METRICS[name].of_all:

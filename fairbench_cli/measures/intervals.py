@@ -106,7 +106,8 @@ def two_proportions(above: float, below: float, ref_above: float, ref_below: flo
         return math.nan
     total, hits = below + ref_below, above + ref_above
     if min(hits, total - hits) * min(below, ref_below) < FEW_EXPECTED * total:
-        return fisher(above, below, ref_above, ref_below)
+        # Weighted counts are worth fractions of rows; Fisher's test takes whole ones.
+        return fisher(round(above), round(below), round(ref_above), round(ref_below))
     pooled = hits / total
     z = (above / below - ref_above / ref_below) / math.sqrt(
         pooled * (1 - pooled) * (1 / below + 1 / ref_below)
