@@ -68,12 +68,12 @@ def interval(of: Interval, digits: int = 3) -> str:
 
 
 def count(value: float) -> str:
-    """Write a count; a sum of weights may have decimals.
+    """Write a count; a sum of weights below 100 has a decimal, where it has one to show.
 
-    >>> count(805.0), count(805.25)
-    ('805', '805.25')
+    >>> count(805.0), count(805.25), count(8.25)
+    ('805', '805', '8.2')
     """
-    return f"{value:.0f}" if float(value).is_integer() else f"{value:.2f}"
+    return f"{value:.0f}" if float(value).is_integer() or value >= 100 else f"{value:.1f}"
 
 
 def fraction(measure: str, counts: Mapping[str, float]) -> str:
