@@ -51,6 +51,17 @@ def user_error(what: str, fix: str, where: str = "") -> UserError:
     return UserError(Problem(what, fix, where))
 
 
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """Return the known name that a word is most likely meant to be, whatever its case.
+
+    >>> nearest("Nmae", ["name", "seed"]), nearest("xyz", ["name", "seed"])
+    ('name', None)
+    """
+    by_lower = {name.lower(): name for name in sorted(known, reverse=True)}
+    near = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=0.6)
+    return by_lower[near[0]] if near else None
+
+
 def suggest(word: str, known: Iterable[str]) -> str:
     """Say how to fix an unknown name: the nearest known one, or all of them.
 
@@ -64,10 +75,9 @@ def suggest(word: str, known: Iterable[str]) -> str:
     names = sorted(known)
     if not names:
         return "remove it"
-    by_lower = {name.lower(): name for name in reversed(names)}
-    near = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=0.6)
-    if near:
-        return f'did you mean "{by_lower[near[0]]}"?'
+    near = nearest(word, names)
+    if near is not None:
+        return f'did you mean "{near}"?'
     more = f", … ({len(names)} in all)" if len(names) > MOST_NAMES else ""
     return f"use one of: {', '.join(names[:MOST_NAMES])}{more}"
 

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
-from fairbench_cli.errors import Problem, shown, suggest
+from fairbench_cli.errors import Problem, nearest, shown, suggest
 from fairbench_cli.strict_yaml import Document, Place
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
@@ -125,7 +125,7 @@ def _problem(finding: Any, model: type[BaseModel], place: Place, prefix: Place, 
 def _misspelt(missing: Place, unknown: list[Place]) -> bool:
     """Tell whether an unknown key of the same mapping is the missing one, misspelt."""
     beside = [str(place[-1]) for place in unknown if place[:-1] == missing[:-1]]
-    return any(suggest(key, [str(missing[-1])]).startswith("did you mean") for key in beside)
+    return any(nearest(key, [str(missing[-1])]) is not None for key in beside)
 
 
 def _expected(listed: str) -> list[str]:

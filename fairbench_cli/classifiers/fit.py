@@ -1,14 +1,16 @@
 """Fit a classifier to a sample, with or without the protected attribute, and predict."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-import pandas as pd
 
 from fairbench_cli.classifiers.builders import Encoding
 from fairbench_cli.classifiers.encode import one_hot, ordinal
 from fairbench_cli.data.table import Column, Floats, Labels, Sample, Table
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class Spec(Protocol):
@@ -126,6 +128,8 @@ def _pick(table: Table, columns: tuple[Column, ...]) -> Table:
 
 def _in_declared_order(sample: Sample) -> "pd.Categorical[int]":
     """Return the outcomes as a categorical in the data's own order: C4.5's ties go to the first class."""
+    import pandas as pd
+
     return pd.Categorical(sample.y, categories=[1, 0] if sample.favourable_first else [0, 1])
 
 

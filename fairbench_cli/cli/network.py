@@ -97,7 +97,8 @@ def learn(
         facts = source_facts(path.name, {path.name: file_sha256(path)}, len(table), settings)
     else:
         card_path = find_card(source)
-        dataset = load(read_card(card_path), locate(read_card(card_path), folders(data_dir, card_path)))
+        card = read_card(card_path)
+        dataset = load(card, locate(card, folders(data_dir, card_path)))
         table = dataset.table
         facts = source_facts(dataset.card.name, dataset.sha256, len(table), settings)
     net, structure = learn_network(table, settings)

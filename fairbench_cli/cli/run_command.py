@@ -5,6 +5,8 @@ import signal
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -47,13 +49,15 @@ def run(
         if prepared.damaged:
             talk(f"{prepared.damaged} journal line(s) cannot be read and are left out")
         talk(f"{prepared.size} repeats: {prepared.size - todo} done, {todo} to do, {workers} worker(s)")
-    finished = _compute(prepared, workers, quiet)
-    tables = write_report(prepared.folder, prepared.study, prepared.records)
-    left = len(prepared.todo)
-    write_manifest(prepared, provenance=provenance(), jobs=workers, computed=todo - left, start=start)
-    if not finished:
-        talk(f"interrupted; {left} repeats left. Go on with:\n  {shlex.join(['fairbench', *sys.argv[1:]])}")
-        return 130
+    with _one_interrupt():
+        finished = _compute(prepared, workers, quiet)
+        tables = write_report(prepared.folder, prepared.study, prepared.records)
+        left = len(prepared.todo)
+        write_manifest(prepared, provenance=provenance(), jobs=workers, computed=todo - left, start=start)
+        if not finished:
+            again = shlex.join(["fairbench", *sys.argv[1:]])
+            talk(f"interrupted; {left} repeats left. Go on with:\n  {again}")
+            return 130
     if not quiet:
         print_paper_tables(tables)
         files = "groups.csv, results.csv, summary.csv, tables/, manifest.json"
@@ -66,7 +70,6 @@ def _compute(prepared: "Prepared", workers: int, quiet: bool) -> bool:
     from fairbench_cli.cli.progress import RunProgress
     from fairbench_cli.experiment.run import compute
 
-    signal.signal(signal.SIGINT, _interrupt_once)
     try:
         if prepared.todo and quiet:
             compute(prepared, workers, lambda _: None)
@@ -78,10 +81,19 @@ def _compute(prepared: "Prepared", workers: int, quiet: bool) -> bool:
     return True
 
 
-def _interrupt_once(*_: object) -> None:
+@contextmanager
+def _one_interrupt() -> Iterator[None]:
     """Stop at the first Ctrl-C; further ones must not break into stopping workers and writing results."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    raise KeyboardInterrupt
+
+    def stop(*_: object) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _say_failures(prepared: "Prepared") -> bool:

@@ -2,10 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:  # `fairbench list` and the audit need no pandas
+    import pandas as pd
 
 Codes = NDArray[np.int16]
 Labels = NDArray[np.int8]
@@ -69,8 +72,10 @@ class Table:
         keep = [j for j, name in enumerate(self.names) if name not in names]
         return Table(tuple(self.columns[j] for j in keep), np.asfortranarray(self.codes[:, keep]))
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> "pd.DataFrame":
         """Return the rows with their levels as text, one pandas categorical per column."""
+        import pandas as pd
+
         return pd.DataFrame(
             {
                 column.name: pd.Categorical.from_codes(

@@ -24,7 +24,7 @@ def discrimination(counts: Counts) -> Floats:
     >>> float(discrimination(Counts(("g", "f"), np.array([[[3.0, 0], [0, 1]], [[0, 0], [0, 4]]]))))
     0.75
     """
-    deprived, favoured = _acceptance(counts)
+    deprived, favoured = acceptance_by_group(counts)
     return favoured - deprived
 
 
@@ -54,10 +54,10 @@ def impact_ratio(counts: Counts) -> Floats:
     >>> float(impact_ratio(Counts(("g", "f"), np.array([[[3.0, 0], [0, 1]], [[0, 0], [0, 4]]]))))
     0.25
     """
-    deprived, favoured = _acceptance(counts)
+    deprived, favoured = acceptance_by_group(counts)
     return divide(deprived, favoured)
 
 
-def _acceptance(counts: Counts) -> tuple[Floats, Floats]:
+def acceptance_by_group(counts: Counts) -> tuple[Floats, Floats]:
     """Share of favourable predictions of the deprived and of the favoured."""
     return deprived_and_favoured(counts, divide(counts.predicted[..., 1], counts.group_total))

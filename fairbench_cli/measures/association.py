@@ -6,7 +6,12 @@ measure of the labels give ``counts.of_labels()``.
 
 import numpy as np
 
-from fairbench_cli.measures.absolute import acceptance_rate, discrimination, impact_ratio
+from fairbench_cli.measures.absolute import (
+    acceptance_by_group,
+    acceptance_rate,
+    discrimination,
+    impact_ratio,
+)
 from fairbench_cli.measures.counts import Counts, Floats, deprived_and_favoured, divide
 
 
@@ -25,7 +30,7 @@ def elift(counts: Counts) -> Floats:
     >>> float(elift(Counts(("g", "f"), np.array([[[3.0, 0], [0, 1]], [[0, 0], [0, 4]]]))))
     0.4
     """
-    return divide(_rates(counts)[0], acceptance_rate(counts))
+    return divide(acceptance_by_group(counts)[0], acceptance_rate(counts))
 
 
 def elift_as_printed(counts: Counts) -> Floats:
@@ -34,7 +39,7 @@ def elift_as_printed(counts: Counts) -> Floats:
     >>> float(elift_as_printed(Counts(("g", "f"), np.array([[[3.0, 0], [0, 1]], [[0, 0], [0, 4]]]))))
     1.6
     """
-    return divide(_rates(counts)[1], acceptance_rate(counts))
+    return divide(acceptance_by_group(counts)[1], acceptance_rate(counts))
 
 
 def odds_ratio(counts: Counts) -> Floats:
@@ -85,10 +90,6 @@ def auc_between_groups(counts: Counts) -> Floats:
     """
     half: Floats = (discrimination(counts) + 1.0) / 2.0
     return half
-
-
-def _rates(counts: Counts) -> tuple[Floats, Floats]:
-    return deprived_and_favoured(counts, divide(counts.predicted[..., 1], counts.group_total))
 
 
 def _entropy(shares: Floats) -> Floats:

@@ -47,11 +47,8 @@ def difference_interval(
     >>> [round(float(limit), 4) for limit in difference_interval(56, 70, 48, 80)]
     [0.0524, 0.3339]
     """
-    p, q = _rate(above, below), _rate(ref_above, ref_below)
-    (p_low, p_high), (q_low, q_high) = (
-        wilson(above, below, confidence),
-        wilson(ref_above, ref_below, confidence),
-    )
+    p, p_low, p_high = _estimate(above, below, confidence)
+    q, q_low, q_high = _estimate(ref_above, ref_below, confidence)
     rho = np.asarray(correlation)
     down = _hypotenuse(p - p_low, q_high - q, rho)
     up = _hypotenuse(p_high - p, q - q_low, rho)
@@ -73,11 +70,8 @@ def ratio_interval(
     >>> [round(float(limit), 3) for limit in ratio_interval(24, 36, 29, 60)]
     [0.961, 1.937]
     """
-    p, q = _rate(above, below), _rate(ref_above, ref_below)
-    (p_low, p_high), (q_low, q_high) = (
-        wilson(above, below, confidence),
-        wilson(ref_above, ref_below, confidence),
-    )
+    p, p_low, p_high = _estimate(above, below, confidence)
+    q, q_low, q_high = _estimate(ref_above, ref_below, confidence)
     rho = np.asarray(correlation)
     with np.errstate(divide="ignore", invalid="ignore"):
         # The lower root, written with the sum so that nothing cancels.
@@ -91,6 +85,11 @@ def ratio_interval(
     low = np.where(p == 0, 0.0, low)
     high = np.where(q == 0, np.inf, high)
     return np.where(undefined, np.nan, low), np.where(undefined, np.nan, high)
+
+
+def _estimate(above: ArrayLike, below: ArrayLike, confidence: float) -> tuple[Floats, Floats, Floats]:
+    """Return a rate and its Wilson limits."""
+    return (_rate(above, below), *wilson(above, below, confidence))
 
 
 def two_proportions(above: float, below: float, ref_above: float, ref_below: float) -> float:

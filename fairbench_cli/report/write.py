@@ -21,19 +21,20 @@ def write_report(folder: Path, study: Study, records: Records) -> list[PaperTabl
         When a file cannot be written.
     """
     groups = groups_frame(study, records)
-    results = results_frame(groups, study.metrics)
+    # The tables need their measures whether or not the config lists them among its metrics.
+    needed = tuple(
+        dict.fromkeys((*study.metrics, *(metric for name in study.tables for metric in LAYOUTS[name])))
+    )
+    results = results_frame(groups, needed)
+    summary = summary_frame(results, study.repeats)
     _write_csv(folder / "groups.csv", groups)
-    _write_csv(folder / "results.csv", results)
-    _write_csv(folder / "summary.csv", summary_frame(results, study.repeats))
+    _write_csv(folder / "results.csv", results[results["metric"].isin(study.metrics)])
+    _write_csv(folder / "summary.csv", summary[summary["metric"].isin(study.metrics)])
     for name in LAYOUTS.keys() - set(study.tables):
         for old in (folder / "tables").glob(f"{name}.*"):
             old.unlink()
-    # The tables need their measures whether or not the config lists them among its metrics.
-    needed = tuple(dict.fromkeys(metric for name in study.tables for metric in LAYOUTS[name]))
-    shown = results_frame(groups, needed)
-    means = summary_frame(shown, study.repeats)
     make_folder(folder / "tables")
-    tables = [paper_table(name, study, shown, means) for name in study.tables]
+    tables = [paper_table(name, study, results, summary) for name in study.tables]
     for table in tables:
         base = folder / "tables" / table.name
         write_text(base.with_suffix(".md"), markdown(table))

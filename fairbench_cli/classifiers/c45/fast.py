@@ -8,6 +8,7 @@ sort in place.
 import numpy as np
 
 from fairbench_cli.classifiers.c45.columns import Columns, Floats, Ints
+from fairbench_cli.classifiers.c45.estimates import EPS
 from fairbench_cli.classifiers.c45.fast_grow import grow
 from fairbench_cli.classifiers.c45.fast_prune import collapse, prune
 from fairbench_cli.classifiers.c45.rules import Rules
@@ -20,7 +21,7 @@ def build(columns: Columns, y: Ints, weight: Floats, classes: int, rules: Rules)
     """Grow, collapse and prune a tree; as `reference.build`, for nominal columns without missing values."""
     codes, weights = merge_equal_rows(columns, y, weight, classes)
     levels = np.array(columns.levels, dtype=np.int64)
-    few = levels < 0.3 * rules.rows - rules.eps
+    few = levels < 0.3 * rules.rows - EPS
     if not few.any():
         few[:] = True
     nodes, counts, order = grow(codes, weights, levels, few, float(rules.min_leaf))

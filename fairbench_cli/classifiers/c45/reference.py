@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fairbench_cli.classifiers.c45.columns import Columns, Floats, Ints
-from fairbench_cli.classifiers.c45.estimates import estimated_errors
+from fairbench_cli.classifiers.c45.estimates import EPS, estimated_errors
 from fairbench_cli.classifiers.c45.rules import Rules
 from fairbench_cli.classifiers.c45.splits import best_split
 from fairbench_cli.classifiers.c45.tree import LEAF, Tree
@@ -92,9 +92,9 @@ class _Maker:
         tree = self.subtree_errors(node)
         largest = node.kids[_last_largest(np.array([kid.counts.sum() for kid in node.kids]))]
         branch = self.errors_if_sent(largest, rows, weight) if rules.raise_subtrees else np.inf
-        if leaf <= tree + 0.1 + rules.eps and leaf <= branch + 0.1 + rules.eps:
+        if leaf <= tree + 0.1 + EPS and leaf <= branch + 0.1 + EPS:
             node.become_leaf()
-        elif branch <= tree + 0.1 + rules.eps:
+        elif branch <= tree + 0.1 + EPS:
             node.become(largest)
             self.refill(node, rows, weight)
             self.prune(node, rows, weight)
@@ -126,7 +126,7 @@ def _last_largest(totals: Floats) -> int:
     """Return the largest, the last of those equal within the tolerance, by a scan in order."""
     best, index = -np.inf, 0
     for i, total in enumerate(totals):
-        if total >= best - 1e-6:
+        if total >= best - EPS:
             best, index = total, i
     return index
 

@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-from fairbench_cli.classifiers.c45.estimates import EPS
-
 
 @dataclass(frozen=True)
 class Rules:
@@ -20,4 +18,3 @@ class Rules:
     raise_subtrees: bool
     collapse: bool
     rows: int
-    eps: float = EPS
