@@ -105,7 +105,10 @@ WRONG = [
     ("columns: {a: 5}", "mine.yaml:7: error: columns.a must be a mapping, not 5"),
     ("columns: {a: {knd: drop}}", 'mine.yaml:7: error: unknown key "knd"\n  fix: did you mean "kind"?'),
     ("columns: {bins: {knd: drop}}", 'mine.yaml:7: error: unknown key "knd"\n  fix: did you mean "kind"?'),
-    ("columns: {a: integer}", "mine.yaml:7: error: columns.a: a number needs either bins or cap"),
+    (
+        "columns: {a: {kind: integer, cap: 5, bins: {count: 3}}}",
+        "mine.yaml:7: error: columns.a: bins and cap exclude",
+    ),
     ("columns: {a: {bins: {count: 5}}}", "mine.yaml:7: error: columns.a: bins and cap are for numbers"),
     ("columns: {a: {kind: real, cap: 5}}", "mine.yaml:7: error: columns.a: cap is for whole numbers"),
     ("columns: {a: {kind: integer, cap: 0}}", "mine.yaml:7: error: columns.a.cap must be at least 1"),

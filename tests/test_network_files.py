@@ -46,7 +46,7 @@ def test_round_trip_is_exact_and_bytes_repeat(tmp_path):
 def test_what_the_file_looks_like():
     text = to_json(net(), META)
     content = json.loads(text)
-    assert content["format"] == "fairbench-network/1"
+    assert content["format"] == "fairbench-network/2"
     assert content["arcs"] == [["s", "x"], ["s", "y"], ["x", "y"]]
     assert content["score"] == content["bic"] == -12.25
     assert (content["learner"], content["score_name"]) == ("hill-climbing", "bic")
@@ -62,7 +62,7 @@ def test_what_the_file_looks_like():
     [
         ("{", "mine.json:1: error: the file is not JSON"),
         ("[]", "no network file"),
-        ('{"format": "fairbench-network/2"}', "no network file"),
+        ('{"format": "fairbench-network/1"}', "no network file"),
         (broken(lambda c: c["cpts"]["s"].update(rows=[0.5, 0.6])), 'table of "s" sums to 1.1'),
         (broken(lambda c: c["cpts"]["s"].update(rows=[0.5, 0.25, 0.25])), "has shape"),
         (broken(lambda c: c["cpts"]["s"].update(rows=["0.5", "0.5"])), "not a number"),

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 
 from fairbench_cli.data.descriptor import Bins
-from fairbench_cli.data.levels import Misfit
+from fairbench_cli.data.levels import MOST_LEVELS, Misfit
 from fairbench_cli.data.table import Codes, Column, Floats
 
 
@@ -38,7 +38,8 @@ def bin_numbers(name: str, numbers: Floats, bins: Bins, *, whole: bool) -> tuple
             f'column "{name}": {bins.count} bins from {low:g} to {high:g} are too narrow', "use fewer bins"
         )
     codes: Codes = np.searchsorted(edges[1:-1], numbers, side="left").astype(np.int16)
-    return Column(name, tuple(labels)), codes
+    middles = tuple(((edges[:-1] + edges[1:]) / 2).tolist())
+    return Column(name, tuple(labels), "bins", middles), codes
 
 
 def cap_numbers(name: str, numbers: Floats, cap: int) -> tuple[Column, Codes]:
@@ -56,7 +57,34 @@ def cap_numbers(name: str, numbers: Floats, cap: int) -> tuple[Column, Codes]:
     if numbers.min() < 0:
         raise Misfit(f'column "{name}" has {numbers.min():g}, but cap needs numbers from 0 on', "use bins")
     levels = (*(str(i) for i in range(cap)), f"{cap}+")
-    return Column(name, levels), np.minimum(numbers, cap).astype(np.int16)
+    values = tuple(map(float, range(cap + 1)))
+    return Column(name, levels, "bins", values), np.minimum(numbers, cap).astype(np.int16)
+
+
+def keep_numbers(name: str, numbers: Floats) -> tuple[Column, Codes]:
+    """Keep numbers as they are, every distinct one a level.
+
+    Raises
+    ------
+    Misfit
+        When there are more distinct numbers than codes.
+
+    >>> column, codes = keep_numbers("hours", np.array([40.0, 37.5, 40]))
+    >>> column.levels, column.values, codes.tolist()
+    (('37.5', '40'), (37.5, 40.0), [1, 0, 1])
+    """
+    values, codes = np.unique(numbers, return_inverse=True)
+    if len(values) > MOST_LEVELS:
+        raise Misfit(
+            f'column "{name}" has {len(values)} different numbers, more than {MOST_LEVELS}',
+            "put them into bins, or round them",
+        )
+    levels = tuple(_written(value) for value in values.tolist())
+    return Column(name, levels, "number", tuple(values.tolist())), codes.astype(np.int16)
+
+
+def _written(value: float) -> str:
+    return str(int(value)) if value.is_integer() else repr(value)
 
 
 def _whole_labels(edges: Floats) -> list[str] | None:

@@ -85,7 +85,10 @@ class Bins(_Part):
 
 
 class ColumnCard(_Part):
-    """What a column is and how its values become levels."""
+    """What a column is and how its values become levels.
+
+    A number without bins or cap stays a number, which a network cannot be learned from.
+    """
 
     kind: Literal["nominal", "integer", "real", "drop"] = "nominal"
     levels: Levels | None = Field(default=None, description="declared order; default: by byte value")
@@ -100,8 +103,8 @@ class ColumnCard(_Part):
         number = self.kind in ("integer", "real")
         if not number and (self.bins or self.cap is not None):
             raise mistake("bins and cap are for numbers", "add kind: integer or kind: real")
-        if number and (self.bins is None) == (self.cap is None):
-            raise mistake("a number needs either bins or cap", "write for example bins: {count: 10}")
+        if self.bins is not None and self.cap is not None:
+            raise mistake("bins and cap exclude each other", "keep one")
         if self.kind == "real" and self.cap is not None:
             raise mistake("cap is for whole numbers", "write kind: integer, or use bins")
         if self.kind != "nominal" and self.levels is not None:

@@ -83,7 +83,8 @@ def occurring(column: Column, codes: Codes) -> tuple[Column, Codes]:
     """
     present, renumbered = np.unique(codes, return_inverse=True)
     levels = tuple(column.levels[code] for code in present)
-    return Column(column.name, levels), renumbered.astype(np.int16)
+    values = tuple(column.values[code] for code in present) if column.values else ()
+    return Column(column.name, levels, column.kind, values), renumbered.astype(np.int16)
 
 
 def as_numbers(name: str, cells: "pd.Series[str]", *, whole: bool) -> Floats:

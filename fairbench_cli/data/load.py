@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from fairbench_cli.data.bins import bin_numbers, cap_numbers
+from fairbench_cli.data.bins import bin_numbers, cap_numbers, keep_numbers
 from fairbench_cli.data.card import Card
 from fairbench_cli.data.descriptor import ColumnCard
 from fairbench_cli.data.doubts import doubts
@@ -214,7 +214,9 @@ def _encode(
         numbers = as_numbers(name, cells, whole=whole)
         if card.bins is not None:
             return occurring(*bin_numbers(name, numbers, card.bins, whole=whole))
-        return occurring(*cap_numbers(name, numbers, card.cap or 1))
+        if card.cap is not None:
+            return occurring(*cap_numbers(name, numbers, card.cap))
+        return keep_numbers(name, numbers)
     if card.levels is None and declared is not None:
         named = tuple(dict.fromkeys(card.recode.get(level, level) for level in declared))
         return occurring(*coded(name, cells, named))

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +16,34 @@ Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 
+Kind = Literal["nominal", "bins", "number"]
+
+
 @dataclass(frozen=True)
 class Column:
-    """A nominal column: its name and its levels in declared order."""
+    """A column: its name and its levels in declared order.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    levels : tuple of str
+        What its codes mean.
+    kind : {"nominal", "bins", "number"}
+        ``bins``: ranges of a number, which networks and trees take as levels. ``number``: a number itself,
+        every distinct value a level.
+    values : tuple of float
+        The number that each level stands for, rising: a bin's middle, or the number itself. Empty if nominal.
+    """
 
     name: str
     levels: tuple[str, ...]
+    kind: Kind = "nominal"
+    values: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.values) != (0 if self.kind == "nominal" else len(self.levels)):
+            raise ValueError(f'column "{self.name}": {len(self.values)} values, {len(self.levels)} levels')
 
 
 @dataclass(frozen=True, eq=False)

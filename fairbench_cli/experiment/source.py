@@ -11,6 +11,7 @@ from fairbench_cli.data.table import Roles
 from fairbench_cli.errors import Problem, UserError, suggest, user_error
 from fairbench_cli.experiment.config import DatasetChoice, Experiment, SampleConfig
 from fairbench_cli.experiment.seeds import digest
+from fairbench_cli.network.files import FORMAT
 from fairbench_cli.network.files import load as load_network
 from fairbench_cli.network.learn import LearnSettings, source_facts
 from fairbench_cli.network.model import BayesNet
@@ -44,7 +45,7 @@ class Source:
     @property
     def network_key(self) -> str:
         """Return the name under which the fitted network is cached."""
-        return digest(self.decisive)[:16]
+        return digest([FORMAT, self.decisive])[:16]
 
     @property
     def has_arc(self) -> bool:

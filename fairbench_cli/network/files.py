@@ -15,7 +15,7 @@ from fairbench_cli.files import write_text
 from fairbench_cli.network.graph import named_arcs
 from fairbench_cli.network.model import BayesNet
 
-FORMAT = "fairbench-network/1"
+FORMAT = "fairbench-network/2"
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def to_json(net: BayesNet, meta: Meta) -> str:
     content = {
         "format": FORMAT,
         **asdict(meta),
-        "columns": [{"name": column.name, "levels": list(column.levels)} for column in net.columns],
+        "columns": [_column(column) for column in net.columns],
         "arcs": [list(arc) for arc in net.arcs],
         "cpts": {
             name: {"parents": list(net.parents_of(name)), "rows": cpt.tolist()}
@@ -107,6 +107,11 @@ def from_json(text: str, path: str | Path = "") -> tuple[BayesNet, Meta]:
         _refuse(path, str(error))
 
 
+def _column(column: Column) -> dict[str, Any]:
+    own: dict[str, Any] = {"name": column.name, "levels": list(column.levels)}
+    return own if column.kind == "nominal" else {**own, "kind": column.kind, "values": list(column.values)}
+
+
 class _Strict(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid")
 
@@ -114,6 +119,8 @@ class _Strict(BaseModel):
 class _FileColumn(_Strict):
     name: str
     levels: list[str]
+    kind: Literal["nominal", "bins"] = "nominal"
+    values: list[FiniteFloat] = []
 
 
 class _FileCpt(_Strict):
@@ -122,7 +129,7 @@ class _FileCpt(_Strict):
 
 
 class _File(_Strict):
-    format: Literal["fairbench-network/1"]
+    format: Literal["fairbench-network/2"]
     learner: str
     score_name: str
     score: FiniteFloat
@@ -134,7 +141,7 @@ class _File(_Strict):
 
 
 def _network(file: _File) -> BayesNet:
-    columns = tuple(Column(column.name, tuple(column.levels)) for column in file.columns)
+    columns = tuple(Column(own.name, tuple(own.levels), own.kind, tuple(own.values)) for own in file.columns)
     names = [column.name for column in columns]
     if set(names) != set(file.cpts):
         raise ValueError("the columns of `columns` and of `cpts` differ")

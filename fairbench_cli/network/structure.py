@@ -84,6 +84,11 @@ def learn_structure(
     """
     if learner not in get_args(LearnerName):
         raise user_error(f'unknown learner "{learner}"', suggest(learner, get_args(LearnerName)))
+    numbers = [column.name for column in table.columns if column.kind == "number"]
+    if numbers:
+        raise user_error(
+            f"{', '.join(numbers)}: a network takes levels, not numbers", "give bins or cap in the card"
+        )
     local = local_scores(table, score, iss)
     if iss != 1.0 and score != "bde":
         raise user_error(f"iss is set, but the score is {score}", "leave iss out, or use the score bde")
