@@ -3,14 +3,19 @@ import sys
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 from scipy.special import expit
+from scipy.stats import norm
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 
+from fairbench_cli.classifiers import c45 as estimator
 from fairbench_cli.classifiers.builders import C45, LogisticRegression, NaiveBayes, RandomForest, Tree
-from fairbench_cli.classifiers.encode import one_hot, ordinal
+from fairbench_cli.classifiers.encode import one_hot
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.table import Column, Sample, Table
@@ -56,18 +61,13 @@ def test_one_hot_has_every_declared_level():
     assert (dense[:, :3].argmax(1) == features["job"]).all()
 
 
-def test_ordinal_is_the_codes():
-    features = sample().features
-    assert (ordinal(features.codes) == features.codes).all()
-
-
 @every_spec
 def test_predicts_better_with_the_protected_attribute(spec):
     train, test = sample(seed=1), sample(seed=2)
     with_s = Classifier(spec, include_protected=True, seed=0).fit(train)
     without = Classifier(spec, include_protected=False, seed=0).fit(train)
-    assert [column.name for column in with_s.columns] == ["job", "sex", "colour"]
-    assert [column.name for column in without.columns] == ["job", "colour"]
+    assert [column.name for column in with_s.encoder.columns] == ["job", "sex", "colour"]
+    assert [column.name for column in without.encoder.columns] == ["job", "colour"]
     right_with, right_without = ((model.predict(test) == test.y).mean() for model in (with_s, without))
     assert right_with > 0.85 > right_without > 0.6
 
@@ -257,3 +257,61 @@ def test_ties_of_c45_go_to_the_class_that_the_label_declares_first(first):
     model = Classifier(C45(), False, 0).fit(tied)
     assert model.predict(tied).tolist() == [int(first)] * 2
     assert model.predict_proba(tied).tolist() == [0.5, 0.5]
+
+
+@pytest.fixture(scope="module")
+def numbered():
+    """Three hundred rows with two numbers, a level and the group; the outcome hangs on all but the group."""
+    rng = np.random.default_rng(3)
+    hours, age = rng.integers(0, 60, 300), rng.integers(18, 80, 300)
+    job, s = rng.integers(0, 3, 300), rng.integers(0, 2, 300)
+    y = (hours / 30 + (job == 1) + rng.normal(0, 0.5, 300) > 1.4).astype(np.int8)
+    columns, codes = [], []
+    for name, numbers in (("hours", hours), ("age", age)):
+        values, code = np.unique(numbers.astype(float), return_inverse=True)
+        columns.append(Column(name, tuple(map(str, values)), "number", tuple(values.tolist())))
+        codes.append(code)
+    columns += [Column("job", ("a", "b", "c")), Column("sex", ("f", "m"))]
+    table = Table(tuple(columns), np.column_stack([*codes, job, s]).astype(np.int16))
+    return Sample(table, "sex", y, s.astype(np.int8)), np.column_stack([hours, age, job]).astype(float)
+
+
+def test_numbers_reach_c45_as_numbers(numbered):
+    sample, rows = numbered
+    frame = pd.DataFrame({"hours": rows[:, 0], "age": rows[:, 1]})
+    frame["job"] = pd.Categorical.from_codes(rows[:, 2].astype(int), ["a", "b", "c"])
+    tree = estimator.C45().fit(frame, sample.y)
+    model = Classifier(CLASSIFIERS["c45"].load()(), include_protected=False, seed=0).fit(sample)
+    assert (model.predict(sample) == tree.predict(frame)).all()
+    assert " <= " in str(tree.export_text())
+
+
+def test_numbers_reach_cart_as_numbers(numbered):
+    sample, rows = numbered
+    tree = DecisionTreeClassifier(criterion="entropy", min_samples_leaf=20, random_state=0)
+    model = Classifier(CLASSIFIERS["tree"].load()(), include_protected=False, seed=0).fit(sample)
+    assert (model.predict_proba(sample) == tree.fit(rows, sample.y).predict_proba(rows)[:, 1]).all()
+
+
+def test_logistic_regression_standardises_numbers(numbered):
+    sample, rows = numbered
+    scaled = np.column_stack([StandardScaler().fit_transform(rows[:, :2]), np.eye(3)[rows[:, 2].astype(int)]])
+    spec = CLASSIFIERS["logistic-regression"].load()()
+    model = Classifier(spec, include_protected=False, seed=0).fit(sample)
+    alone = spec.build((0, 0, 3), 0).fit(scaled, sample.y)
+    assert np.allclose(model.predict_proba(sample), alone.predict_proba(scaled)[:, 1], atol=1e-9)
+
+
+def test_naive_bayes_is_normal_on_numbers(numbered):
+    sample, rows = numbered
+    model = Classifier(CLASSIFIERS["naive-bayes"].load()(), include_protected=False, seed=0).fit(sample)
+    joint = []
+    for label in (0, 1):
+        own = rows[sample.y == label]
+        smooth = 1e-9 * rows[:, :2].var(axis=0).max()
+        normal = norm.logpdf(rows[:, :2], own[:, :2].mean(axis=0), np.sqrt(own[:, :2].var(axis=0) + smooth))
+        shares = (np.bincount(own[:, 2].astype(int), minlength=3) + 1) / (len(own) + 3)
+        joint.append(np.log(len(own)) + normal.sum(axis=1) + np.log(shares)[rows[:, 2].astype(int)])
+    expected = 1 / (1 + np.exp(joint[0] - joint[1]))
+    assert np.allclose(model.predict_proba(sample), expected, atol=1e-9)
+    assert (model.predict(sample) == (expected > 0.5)).all()

@@ -7,7 +7,8 @@ import pytest
 from fairbench_cli.data.card import known_cards, shipped_cards
 from fairbench_cli.errors import UserError
 from fairbench_cli.experiment.choices import Choice
-from fairbench_cli.experiment.config import TABLES, Bias, read_experiment
+from fairbench_cli.experiment.config import TABLES, read_experiment
+from fairbench_cli.experiment.keys import Bias
 from fairbench_cli.measures.registry import MEASURES
 
 GOOD = {"name": "x", "datasets": "[adult]", "interventions": "[none]"}
@@ -65,6 +66,18 @@ def test_a_data_set_overrides_the_general_settings_key_by_key(tmp_path):
     assert first.bias == Bias(shift="both", require_arc=True, size=9)
     assert (second.attribute, second.bias) == ("sex", Bias(require_arc=True, size=100))
     assert (third.attribute, third.bias) == ("race", Bias(require_arc=True, size=100))
+
+
+def test_a_data_set_may_be_listed_twice_under_two_names(tmp_path):
+    text = "[adult, adult: {as: adult-both, shift: both, interventions: [massaging]}]"
+    first, second = given(tmp_path, datasets=text, interventions="[none, massaging]").datasets
+    assert (first.name, first.interventions) == ("adult", None)
+    assert (second.name, second.interventions, second.card.name) == ("adult-both", ("massaging",), "adult")
+
+
+def test_real_rows_are_split_and_not_biased(tmp_path):
+    experiment = given(tmp_path, sample="{from: data, share: 0.7}")
+    assert (experiment.test, experiment.sample.beta, experiment.sample.share) == ("holdout", (0.0,), 0.7)
 
 
 def test_include_protected_in_general_and_by_intervention(tmp_path):
@@ -132,7 +145,11 @@ WRONG = [
     ("datasets", "[adult, adult]", "adult with sex is listed twice"),
     ("datasets", "[adult, adult: {attribute: sex, size: 5}]", "adult with sex is listed twice"),
     ("sample", "network", 'sample must be a mapping, not "network"'),
-    ("sample", "{from: x}", 'sample.from has the unknown value "x"\n  fix: use one of: network, shipped'),
+    (
+        "sample",
+        "{from: x}",
+        'sample.from has the unknown value "x"\n  fix: use one of: data, network, shipped',
+    ),
     ("sample", "{source: network}", 'unknown key "source"'),
     ("sample", "{learner: tabo}", 'sample.learner has the unknown value "tabo"\n  fix: did you mean "tabu"?'),
     ("sample", "{score: [bic, aic]}", "sample.score has the unknown value"),
@@ -156,7 +173,19 @@ WRONG = [
     ("sample", "{beta: [0, 0.5, 0.0]}", "β 0.0 is listed twice"),
     ("sample", "{beta: [0, 0.5, 5e-1]}", "β 0.5 is listed twice"),
     ("sample", "{beta: [-0.0, 0]}", "β 0 is listed twice"),
-    ("test", "holdout", 'test has the unknown value "holdout"'),
+    ("test", "hold-out", 'test has the unknown value "hold-out"\n  fix: did you mean "holdout"?'),
+    ("test", "holdout", "test: holdout needs rows that are not trained on"),
+    ("sample", "{share: 0.5}", "share has no effect without real rows"),
+    ("sample", "{from: data, share: 0}", "sample.share must be above 0"),
+    ("sample", "{from: data, share: 1}", "sample.share must be below 1"),
+    ("sample", "{from: data, beta: 0}", "beta has no effect on real rows"),
+    ("sample", "{from: data, learner: tabu}", "learner has no effect on real rows"),
+    ("figures", "[curve]", 'unknown figure "curve"'),
+    ("datasets", "[adult: {as: a b}]", "datasets.adult.as must be letters"),
+    ("datasets", "[adult: {as: x}, dutch: {as: x, attribute: sex}]", "x with sex is listed twice"),
+    ("datasets", "[adult: {interventions: [nne]}]", 'unknown intervention "nne"'),
+    ("datasets", "[adult: {interventions: [none, none]}]", 'intervention "none" is listed twice'),
+    ("datasets", "[adult: {interventions: []}]", "datasets.adult.interventions must not be empty"),
     ("include_protected", "no", 'include_protected must be true or false, not "no"'),
     ("include_protected", "[true, false]", "include_protected must be true or false"),
     ("interventions", "[]", "interventions must not be empty"),

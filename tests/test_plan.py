@@ -12,7 +12,7 @@ from conftest import SMALL, write_config
 
 from fairbench_cli.data.card import shipped_cards
 from fairbench_cli.errors import UserError
-from fairbench_cli.experiment.cell import draw_test, draw_train
+from fairbench_cli.experiment.cell import draw
 from fairbench_cli.experiment.config import read_experiment
 from fairbench_cli.experiment.plan import Cell, make_cells, only
 from fairbench_cli.experiment.population import populate
@@ -197,15 +197,54 @@ def test_training_rows_depend_on_neither_technique_nor_classifier(tmp_path):
     for beta, repeat in itertools.product((0.0, 1.0), range(2)):
         same = [cell for cell in cells if cell.beta == beta]
         assert len(same) == 6
-        draws = [draw_train(cell, population, repeat) for cell in same]
+        draws = [draw(cell, population, repeat)[0] for cell in same]
         for other in draws[1:]:
             assert np.array_equal(draws[0].features.codes, other.features.codes)
             assert np.array_equal(draws[0].y, other.y)
-        tests = [draw_test(cell, population, repeat) for cell in same]
+        tests = [draw(cell, population, repeat)[1] for cell in same]
         assert all(np.array_equal(tests[0].features.codes, test.features.codes) for test in tests)
         assert not np.array_equal(tests[0].features.codes, draws[0].features.codes)
-    first, second = (draw_train(cells[0], population, repeat) for repeat in range(2))
+    first, second = (draw(cells[0], population, repeat)[0] for repeat in range(2))
     assert not np.array_equal(first.features.codes, second.features.codes)
+
+
+MINE = """name: mine
+files: [mine.csv]
+columns: {x: {kind: integer}}
+label: {column: y, favourable: 1}
+protected:
+  sex: {deprived: f}
+"""
+
+
+def test_real_rows_are_dealt_out_anew_in_every_repeat(tmp_path):
+    (tmp_path / "mine.yaml").write_text(MINE)
+    rows = "".join(f"{i},{'fm'[i % 2]},{i // 3 % 2}\n" for i in range(30))
+    (tmp_path / "mine.csv").write_text("x,sex,y\n" + rows)
+    config = tmp_path / "a.yaml"
+    write_config(config, datasets=["mine.yaml"], sample={"from": "data", "share": 0.7}, test="holdout")
+    experiment = read_experiment(config)
+    (source,) = inspect(experiment, tmp_path)
+    population = populate(source, experiment, tmp_path)
+    cells = make_cells(experiment, [source])
+    seen = set()
+    for repeat in range(3):
+        deals = [draw(cell, population, repeat) for cell in cells]
+        (train, test), *others = [tuple(part.features["x"].tolist() for part in deal) for deal in deals]
+        assert all(other == (train, test) for other in others)
+        assert (len(train), sorted(train + test)) == (21, list(range(30)))
+        seen.add(tuple(train))
+    assert len(seen) == 3
+
+
+def test_a_data_set_takes_only_the_interventions_it_asks_for(tmp_path):
+    twice = ["compas", {"compas": {"as": "again", "interventions": ["massaging"], "size": 10}}]
+    cells = cells_of(write_config(tmp_path / "a.yaml", datasets=twice, interventions=["none", "massaging"]))
+    assert {(c.dataset, c.technique.choice.name) for c in cells} == {
+        ("compas", "none"),
+        ("compas", "massaging"),
+        ("again", "massaging"),
+    }
 
 
 def test_across_beta_only_the_outcome_and_its_descendants_change(tmp_path):
@@ -214,7 +253,7 @@ def test_across_beta_only_the_outcome_and_its_descendants_change(tmp_path):
     )
     (source,) = inspect(experiment, None)
     population = populate(source, experiment, tmp_path)
-    none, most = (draw_train(cell, population, 0) for cell in make_cells(experiment, [source]))
+    none, most = (draw(cell, population, 0)[0] for cell in make_cells(experiment, [source]))
     network = population.network
     below = {source.roles.label}
     for j in network.order:

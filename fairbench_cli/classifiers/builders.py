@@ -1,11 +1,11 @@
 """Thin builders for the classifiers: the parameters that a config may set, and nothing else."""
 
 from dataclasses import asdict, dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-Encoding = Literal["levels", "codes", "one-hot"]
+from fairbench_cli.classifiers.encode import NUMBER, Encoding
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class RandomForest:
 
 @dataclass(frozen=True)
 class LogisticRegression:
-    """Logistic regression with a ridge penalty, one 0/1 column per level.
+    """Logistic regression with a ridge penalty, one 0/1 column per level, numbers standardised.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ class LogisticRegression:
 
 @dataclass(frozen=True)
 class NaiveBayes:
-    """Naive Bayes on level codes, with Laplace's correction.
+    """Naive Bayes with Laplace's correction; numbers are normal within each class.
 
     Parameters
     ----------
@@ -143,4 +143,8 @@ class NaiveBayes:
         """Return an unfitted estimator; nothing in it is random."""
         from sklearn.naive_bayes import CategoricalNB
 
+        if NUMBER in level_counts:
+            from fairbench_cli.classifiers.mixed_bayes import MixedNaiveBayes
+
+            return MixedNaiveBayes(level_counts, self.laplace)
         return CategoricalNB(alpha=self.laplace, min_categories=list(level_counts))

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from fairbench_cli.classifiers.builders import Encoding
-from fairbench_cli.classifiers.encode import one_hot, ordinal
-from fairbench_cli.data.table import Column, Floats, Labels, Sample, Table
+from fairbench_cli.classifiers.design import pick
+from fairbench_cli.classifiers.encode import Encoder, Encoding, fit_encoder
+from fairbench_cli.data.table import Floats, Labels, Sample
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,11 +18,11 @@ class Spec(Protocol):
 
     @property
     def encoding(self) -> Encoding:
-        """What the estimator takes: level codes as whole numbers, as floats, or one 0/1 column per level."""
+        """What the estimator takes; see `Encoder`."""
         ...
 
     def build(self, level_counts: tuple[int, ...], seed: int) -> Any:
-        """Return an unfitted scikit-learn estimator for columns with so many levels."""
+        """Return an unfitted scikit-learn estimator for columns with so many levels (`NUMBER`: a number)."""
         ...
 
 
@@ -32,18 +32,15 @@ class Model:
 
     Parameters
     ----------
-    columns : tuple of Column
-        The features it was trained on.
-    encoding : {"levels", "codes", "one-hot"}
-        How its estimator takes them.
+    encoder : Encoder
+        The features it was trained on, and how its estimator takes them.
     estimator : scikit-learn estimator, or None
         None for a constant model.
     share : float
         Share of favourable outcomes in the training sample, by weight. A constant model predicts from it.
     """
 
-    columns: tuple[Column, ...]
-    encoding: Encoding
+    encoder: Encoder
     estimator: Any
     share: float
 
@@ -60,18 +57,18 @@ class Model:
         KeyError, ValueError
             When a feature is missing, or has other levels than in training.
         """
-        features = _pick(sample.features, self.columns)
+        features = pick(sample.features, self.encoder.columns)
         if self.estimator is None:
             return np.full(len(sample), self.share > 0.5, dtype=np.int8)
-        labels: Labels = self.estimator.predict(_encode(features, self.encoding)).astype(np.int8)
+        labels: Labels = self.estimator.predict(self.encoder.transform(features)).astype(np.int8)
         return labels
 
     def predict_proba(self, sample: Sample) -> Floats:
         """Predict each row's probability of the favourable outcome, shape (rows,); raises as `predict`."""
-        features = _pick(sample.features, self.columns)
+        features = pick(sample.features, self.encoder.columns)
         if self.estimator is None:
             return np.full(len(sample), self.share)
-        both = self.estimator.predict_proba(_encode(features, self.encoding))
+        both = self.estimator.predict_proba(self.encoder.transform(features))
         favourable = list(self.estimator.classes_).index(1)
         return np.ascontiguousarray(both[:, favourable], dtype=np.float64)
 
@@ -109,21 +106,13 @@ class Classifier:
         if total <= 0:
             raise ValueError("there is nothing to train on: no rows, or no row with a weight")
         share = float(weights @ sample.y) / total
-        features = sample.features if self.include_protected else sample.features.without(sample.attribute)
+        encoder = fit_encoder(sample, self.spec.encoding, include_protected=self.include_protected)
         estimator = None
-        if features.columns and 0 < share < 1:
-            estimator = self.spec.build(features.level_counts, self.seed)
+        if encoder.columns and 0 < share < 1:
+            estimator = self.spec.build(encoder.level_counts, self.seed)
             y = _in_declared_order(sample) if self.spec.encoding == "levels" else sample.y
-            estimator.fit(_encode(features, self.spec.encoding), y, sample_weight=sample.weights)
-        return Model(features.columns, self.spec.encoding, estimator, share)
-
-
-def _pick(table: Table, columns: tuple[Column, ...]) -> Table:
-    places = [table.index(column.name) for column in columns]
-    for place, column in zip(places, columns, strict=True):
-        if table.columns[place] != column:
-            raise ValueError(f'column "{column.name}" has other levels than in training')
-    return Table(columns, table.codes[:, places])
+            estimator.fit(encoder.transform(sample.features), y, sample_weight=sample.weights)
+        return Model(encoder, estimator, share)
 
 
 def _in_declared_order(sample: Sample) -> "pd.Categorical[int]":
@@ -131,9 +120,3 @@ def _in_declared_order(sample: Sample) -> "pd.Categorical[int]":
     import pandas as pd
 
     return pd.Categorical(sample.y, categories=[1, 0] if sample.favourable_first else [0, 1])
-
-
-def _encode(features: Table, encoding: Encoding) -> Any:
-    if encoding == "one-hot":
-        return one_hot(features.codes, features.level_counts)
-    return np.ascontiguousarray(features.codes) if encoding == "levels" else ordinal(features.codes)

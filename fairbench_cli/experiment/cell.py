@@ -16,6 +16,7 @@ from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.counts import Counts, count
 from fairbench_cli.network.bias import shift
 from fairbench_cli.network.draw import sample
+from fairbench_cli.network.model import BayesNet
 
 GROUPS = ("deprived", "favoured")
 
@@ -42,8 +43,7 @@ class Repeat:
 def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
     """Draw a biased training set, apply the technique, test it and count."""
     start = time.process_time()
-    train = draw_train(cell, population, repeat)
-    test = draw_test(cell, population, repeat)
+    train, test = draw(cell, population, repeat)
     technique = cell.technique.choice.build(INTERVENTIONS)
     classifier = Classifier(
         cell.classifier.build(CLASSIFIERS), cell.technique.include_protected, cell.classifier_seed(repeat)
@@ -59,26 +59,29 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
     return Repeat(cell.key, repeat, model.status, model.reason, counts, defined(model.facts), seconds)
 
 
-def draw_train(cell: Cell, population: Population, repeat: int) -> Sample:
-    """Sample a training set from the network, its bias against the deprived group raised by β."""
-    network, target, roles = population.network, population.target, population.roles
-    if population.biased:
-        network = shift(
-            network,
-            roles.label,
-            roles.favourable,
-            target.column,
-            target.deprived,
-            target.favoured,
-            cell.beta,
-            both=population.both,
-        )
-    return to_sample(sample(network, population.size, cell.sample_seed(repeat)), roles)
+def draw(cell: Cell, population: Population, repeat: int) -> tuple[Sample, Sample]:
+    """Return the training and the test rows of a repeat.
+
+    Training rows are sampled from the network, its bias against the deprived group raised by β, and test rows
+    are the original ones, or sampled from the network as it is (β = 0). Without a network the original rows
+    are dealt out at random: `size` of them to train on, the rest to test.
+    """
+    network, rows, roles = population.network, population.rows, population.roles
+    if network is None:
+        assert rows is not None  # noqa: S101 - `populate` leaves out one of the two at most
+        shuffled = np.random.default_rng(cell.sample_seed(repeat)).permutation(len(rows))
+        train, rest = shuffled[: population.size], shuffled[population.size :]
+        return rows.take(np.sort(train)), rows.take(np.sort(rest))
+    train_rows = sample(biased(network, population, cell.beta), population.size, cell.sample_seed(repeat))
+    if rows is None:
+        rows = to_sample(sample(network, population.size, cell.test_seed(repeat)), roles)
+    return to_sample(train_rows, roles), rows
 
 
-def draw_test(cell: Cell, population: Population, repeat: int) -> Sample:
-    """Return the original rows, or rows sampled from the network as it is (β = 0)."""
-    if population.test is not None:
-        return population.test
-    rows = sample(population.network, population.size, cell.test_seed(repeat))
-    return to_sample(rows, population.roles)
+def biased(network: BayesNet, population: Population, beta: float) -> BayesNet:
+    """Raise the network's bias by β, where it has a table to edit."""
+    roles, target = population.roles, population.target
+    if not population.biased:
+        return network
+    groups = target.deprived, target.favoured
+    return shift(network, roles.label, roles.favourable, target.column, *groups, beta, both=population.both)

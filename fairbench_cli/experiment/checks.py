@@ -7,8 +7,19 @@ from fairbench_cli.errors import Problem, shown, suggest
 from fairbench_cli.experiment.choices import named
 from fairbench_cli.strict_yaml import Document, Place
 
-# What decides how a network is learned; a shipped network is learned already.
-NETWORK_SETTINGS = frozenset({"learner", "score", "max_parents", "require_arc", "outcome_sink"})
+_LEARNED = frozenset({"learner", "score", "max_parents", "require_arc", "outcome_sink"})
+_DRAWN = frozenset({"beta", "shift", "missing_arc", "size"})
+
+# The settings that say nothing where training rows come from such a source, and why.
+POINTLESS = {
+    "network": (frozenset({"share"}), "without real rows to share out", "write `from: data`"),
+    "shipped": (
+        _LEARNED | {"share"},
+        "on a shipped network, which is learned already",
+        "write `from: network` to learn one",
+    ),
+    "data": (_LEARNED | _DRAWN, "on real rows, which come from no network", "write `from: network`"),
+}
 
 
 def in_list(
@@ -17,7 +28,10 @@ def in_list(
     """Find what a list has twice and, where it holds names, those that are not `known`."""
     value = document.data
     for key in place:
-        value = value.get(key) if isinstance(value, dict) else None
+        if isinstance(value, list) and isinstance(key, int):
+            value = value[key]
+        else:
+            value = value.get(key) if isinstance(value, dict) else None
     seen: list[Any] = []
     for i, one in enumerate(value if isinstance(value, list) else []):
         where = document.where((*place, i))
@@ -31,19 +45,36 @@ def in_list(
 
 
 def without_effect(document: Document) -> Iterator[Problem]:
-    """Find settings of the learner where a shipped network is used."""
-    sample, datasets = document.data.get("sample"), document.data.get("datasets")
-    if not isinstance(sample, dict) or sample.get("from") != "shipped":
+    """Find settings that mean nothing for the kind of source that the config names."""
+    sample, datasets = document.data.get("sample", {}), document.data.get("datasets")
+    source = sample.get("from", "network") if isinstance(sample, dict) else None
+    if source not in POINTLESS:
         return
+    settings, where_not, fix = POINTLESS[source]
     places: list[tuple[Place, Any]] = [(("sample",), sample)]
     for i, item in enumerate(datasets if isinstance(datasets, list) else []):
         name, options = named(item)
         if name is not None:
             places.append((("datasets", i, name), options))
     for place, options in places:
-        for key in NETWORK_SETTINGS & set(options if isinstance(options, dict) else ()):
-            yield Problem(
-                f"{key} has no effect on a shipped network, which is learned already",
-                "remove it, or write `from: network` to learn one",
-                document.where((*place, key)),
-            )
+        for key in sorted(settings & set(options if isinstance(options, dict) else ())):
+            what = f"{key} has no effect {where_not}"
+            yield Problem(what, f"remove it, or {fix}", document.where((*place, key)))
+
+
+def badly_tested(document: Document) -> Iterator[Problem]:
+    """Find test rows that do not go with where the training rows come from."""
+    sample, test = document.data.get("sample", {}), document.data.get("test")
+    real = isinstance(sample, dict) and sample.get("from") == "data"
+    if real and test in ("original", "network"):
+        yield Problem(
+            f"test: {test} does not go with `from: data`, which trains on real rows",
+            "write test: holdout, or leave it out",
+            document.where(("test",)),
+        )
+    if not real and test == "holdout":
+        yield Problem(
+            "test: holdout needs rows that are not trained on",
+            "write `sample: {from: data}`, or test: original",
+            document.where(("test",)),
+        )

@@ -96,11 +96,24 @@ def read_choices(axis: Axis, value: Any, problems: list[Problem]) -> list[Chosen
         else:
             grid, wrong = _grid(axis, (*place, name), parameters)
             problems += wrong
-            for chosen in [] if wrong else _combinations(name, grid, axis):
+            chosen_ones = [] if wrong else list(_combinations(name, grid, axis))
+            problems += _at_odds(axis, chosen_ones, where)
+            for chosen in chosen_ones:
                 if chosen in found:
                     problems.append(Problem(f"{axis.kind} {chosen[0]} is listed twice", "keep one", where))
                 found.append(chosen)
     return found
+
+
+def _at_odds(axis: Axis, chosen: list[Chosen], where: str) -> list[Problem]:
+    """Find combinations of parameters that the thing itself refuses."""
+    found = {}
+    for choice, _ in chosen:
+        try:
+            choice.build(axis.registry)
+        except ValueError as error:
+            found[str(error)] = Problem(f"{choice.name}: {error}", "change one of the two", where)
+    return list(found.values())
 
 
 def named(item: Any) -> tuple[str | None, Any]:

@@ -21,33 +21,34 @@ from fairbench_cli.network.model import BayesNet
 class Population:
     """What a worker needs to draw, train and test one repeat.
 
-    `biased` is False where the edited column is no parent of the outcome and the config says ``leave``;
-    `test` is None where test rows are drawn from the network.
+    `network` is None where real rows are trained on; `biased` is False where the edited column is no parent
+    of the outcome and the config says ``leave``; `rows` are the real ones, None where test rows are drawn
+    from the network; `size` is the number of training rows.
     """
 
-    network: BayesNet
+    network: BayesNet | None
     roles: Roles
     target: BiasTarget
     both: bool
     biased: bool
     size: int
-    test: Sample | None
+    rows: Sample | None
 
 
 def populate(source: Source, experiment: Experiment, networks: Path) -> Population:
     """Fit the CPTs of a source, or read them from the folder of networks, and set out its test rows."""
-    test = None
-    if experiment.test == "original":
+    rows = None
+    if experiment.test != "network":
         assert source.dataset is not None  # noqa: S101 - loaded by `inspect` for this very case
-        test = to_sample(source.dataset.table, source.roles)
+        rows = to_sample(source.dataset.table, source.roles)
     return Population(
-        network=source.network or _fitted(source, networks),
+        network=None if experiment.test == "holdout" else source.network or _fitted(source, networks),
         roles=source.roles,
         target=source.target,
         both=source.choice.bias.shift == "both",
         biased=source.has_arc,
         size=source.size,
-        test=test,
+        rows=rows,
     )
 
 

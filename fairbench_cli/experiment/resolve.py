@@ -3,15 +3,11 @@
 from typing import Any
 
 from fairbench_cli.data.card import shipped_cards
-from fairbench_cli.experiment.checks import NETWORK_SETTINGS
+from fairbench_cli.experiment.checks import POINTLESS
 from fairbench_cli.experiment.choices import Choice
-from fairbench_cli.experiment.config import (
-    Bias,
-    DatasetChoice,
-    Experiment,
-    SampleConfig,
-    Technique,
-)
+from fairbench_cli.experiment.config import Experiment, Technique
+from fairbench_cli.experiment.datasets import DatasetChoice
+from fairbench_cli.experiment.keys import Bias, SampleConfig
 from fairbench_cli.strict_yaml import dump_yaml
 
 
@@ -28,6 +24,7 @@ def resolved(experiment: Experiment) -> dict[str, Any]:
         "classifiers": [_choice(choice) for choice in experiment.classifiers],
         "metrics": list(experiment.metrics),
         "tables": list(experiment.tables),
+        "figures": list(experiment.figures),
     }
 
 
@@ -38,8 +35,8 @@ def resolved_yaml(experiment: Experiment) -> str:
 
 
 def _hidden(sample: SampleConfig) -> frozenset[str]:
-    """Return the settings that a shipped network makes pointless, and that would be refused."""
-    return NETWORK_SETTINGS if sample.source == "shipped" else frozenset()
+    """Return the settings that mean nothing for this source, and that would be refused."""
+    return POINTLESS[sample.source][0]
 
 
 def _sample(sample: SampleConfig) -> dict[str, Any]:
@@ -51,7 +48,12 @@ def _dataset(choice: DatasetChoice, sample: SampleConfig) -> dict[str, Any]:
     shipped = choice.card_path.parent == shipped_cards().resolve()
     name = choice.card_path.stem if shipped else str(choice.card_path)
     options = choice.bias.model_dump(mode="json", include=set(Bias.model_fields) - _hidden(sample))
-    return {name: {"attribute": choice.attribute, **options}}
+    own: dict[str, Any] = {"attribute": choice.attribute, **options}
+    if choice.name != choice.card.name:
+        own["as"] = choice.name
+    if choice.interventions is not None:
+        own["interventions"] = list(choice.interventions)
+    return {name: own}
 
 
 def _technique(technique: Technique) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.card import known_cards
 from fairbench_cli.experiment.choices import Entry
-from fairbench_cli.experiment.config import TABLES, DatasetOptions, ExperimentFile
+from fairbench_cli.experiment.keys import FIGURES, TABLES, DatasetOptions, ExperimentFile
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.registry import MEASURES
 
@@ -33,6 +33,7 @@ def config_schema() -> dict[str, Any]:
     keys["classifiers"] |= _axis(CLASSIFIERS, {})
     keys["metrics"]["items"] = {"enum": list(MEASURES)}
     keys["tables"]["items"] = {"enum": list(TABLES)}
+    keys["figures"]["items"] = {"enum": list(FIGURES)}
     beta = schema["$defs"]["SampleConfig"]["properties"]["beta"]
     number = {"type": "number", "minimum": 0, "maximum": 1}
     schema["$defs"]["SampleConfig"]["properties"]["beta"] = {

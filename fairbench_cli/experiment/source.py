@@ -9,7 +9,9 @@ from fairbench_cli.data.load import Dataset, load
 from fairbench_cli.data.locate import folders, locate
 from fairbench_cli.data.table import Roles
 from fairbench_cli.errors import Problem, UserError, suggest, user_error
-from fairbench_cli.experiment.config import DatasetChoice, Experiment, SampleConfig
+from fairbench_cli.experiment.config import Experiment
+from fairbench_cli.experiment.datasets import DatasetChoice
+from fairbench_cli.experiment.keys import SampleConfig
 from fairbench_cli.experiment.seeds import digest
 from fairbench_cli.network.files import FORMAT
 from fairbench_cli.network.files import load as load_network
@@ -24,7 +26,7 @@ class Source:
 
     `decisive` is what of it decides numbers: the data's checksums, the card, the network's settings.
     `dataset` is None where neither network nor test rows need the data; there is either a `structure` that
-    was learned from it or a `network` that came with the card.
+    was learned from it or a `network` that came with the card, or neither where real rows are trained on.
     """
 
     choice: DatasetChoice
@@ -39,8 +41,8 @@ class Source:
 
     @property
     def name(self) -> tuple[str, str]:
-        """Return the data set and the protected attribute."""
-        return self.choice.card.name, self.roles.attribute
+        """Return the data set's name in the results and the protected attribute."""
+        return self.choice.name, self.roles.attribute
 
     @property
     def network_key(self) -> str:
@@ -52,8 +54,8 @@ class Source:
         """Tell whether β has a CPT axis to edit: the edited column is a parent of the outcome."""
         if self.network is not None:
             return self.target.column in self.network.parents_of(self.roles.label)
-        assert self.structure is not None  # noqa: S101 - one of the two is always there
-        assert self.dataset is not None  # noqa: S101
+        if self.structure is None or self.dataset is None:
+            return False  # real rows: there is no network
         names = self.dataset.table.names
         return names.index(self.target.column) in self.structure.parents[names.index(self.roles.label)]
 
@@ -81,16 +83,32 @@ def inspect(experiment: Experiment, data_dir: Path | None) -> list[Source]:
 def _source(choice: DatasetChoice, experiment: Experiment, data_dir: Path | None) -> Source:
     sample, bias = experiment.sample, choice.bias
     dataset: Dataset | None = None
-    if sample.source == "network" or experiment.test == "original":
+    if sample.source != "shipped" or experiment.test == "original":
         dataset = load(choice.card, locate(choice.card, folders(data_dir, choice.card_path)))
     if sample.source == "shipped":
         source = _shipped(choice, dataset)
-    else:
+    elif sample.source == "network":
         assert dataset is not None  # noqa: S101 - loaded just above
         source = _learned(choice, sample, dataset)
+    else:
+        assert dataset is not None  # noqa: S101
+        source = _real(choice, sample, dataset)
     if bias.missing_arc == "error" and any(beta > 0 for beta in sample.beta) and not source.has_arc:
         raise _no_arc(source)
     return source
+
+
+def _real(choice: DatasetChoice, sample: SampleConfig, dataset: Dataset) -> Source:
+    roles, rows = dataset.roles(choice.attribute), len(dataset.table)
+    size = round(sample.share * rows)
+    if not 0 < size < rows:
+        where = str(choice.card_path)
+        raise user_error(
+            f"a share of {sample.share:g} of {rows} rows leaves nothing", "change `share`", where
+        )
+    facts = {"dataset": choice.card.name, "sha256": dict(dataset.sha256), "rows": rows}
+    decisive = _decisive(choice.card, dataset)
+    return Source(choice, roles, choice.card.bias_target(roles), decisive, facts, size, dataset, None, None)
 
 
 def _learned(choice: DatasetChoice, sample: SampleConfig, dataset: Dataset) -> Source:

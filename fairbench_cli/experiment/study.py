@@ -8,7 +8,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field, Json, ValidationError
 
 from fairbench_cli.errors import user_error
-from fairbench_cli.experiment.config import TABLES, Experiment
+from fairbench_cli.experiment.config import Experiment
+from fairbench_cli.experiment.keys import FIGURES, TABLES
 from fairbench_cli.experiment.plan import Cell
 from fairbench_cli.experiment.source import Source
 from fairbench_cli.files import write_json
@@ -33,6 +34,7 @@ class Study:
     repeats: int
     metrics: tuple[str, ...]
     tables: tuple[str, ...]
+    figures: tuple[str, ...]
     test: str
     sample: str
     sources: list[dict[str, Any]]
@@ -46,6 +48,7 @@ def study_of(experiment: Experiment, sources: list[Source], cells: list[Cell]) -
         repeats=experiment.repeats,
         metrics=experiment.metrics,
         tables=experiment.tables,
+        figures=experiment.figures,
         test=experiment.test,
         sample=experiment.sample.source,
         sources=[
@@ -94,6 +97,7 @@ class _File(BaseModel):
     repeats: Annotated[int, Field(ge=1)]
     metrics: Annotated[list[str], Field(min_length=1)]
     tables: list[str]
+    figures: list[str] = []
     test: str
     sample: str
     sources: list[_Source]
@@ -113,7 +117,8 @@ def read_study(folder: Path) -> Study:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
         _File.model_validate(data, strict=True)
-        study = Study(**data | {"metrics": tuple(data["metrics"]), "tables": tuple(data["tables"])})
+        lists = {key: tuple(data.get(key, ())) for key in ("metrics", "tables", "figures")}
+        study = Study(**data | lists)
     except (FileNotFoundError, NotADirectoryError):
         raise user_error(
             f"{folder} holds no results ({FILE} is missing)", "give the folder that `fairbench run` wrote"
@@ -127,7 +132,11 @@ def read_study(folder: Path) -> Study:
         raise user_error(
             f"not the plan of a run ({' '.join(str(error).split())})", again, str(path)
         ) from None
-    for kind, names, known in (("metric", study.metrics, MEASURES), ("table", study.tables, TABLES)):
+    for kind, names, known in (
+        ("metric", study.metrics, MEASURES),
+        ("table", study.tables, TABLES),
+        ("figure", study.figures, FIGURES),
+    ):
         for name in names:
             if name not in known:
                 raise user_error(f'unknown {kind} "{name}"', again, str(path))

@@ -112,6 +112,8 @@ def caption(study: Study, used: set[str]) -> tuple[str, ...]:
 
     `used` are the cells of the table; those of `MARKS` among them are explained.
     """
+    if study.sample == "data":
+        return (f"Means of {study.repeats} random splits into training and test rows.", *_legend(used))
     networks = ", ".join(dict.fromkeys(source["dataset"] for source in study.sources))
     made = "shipped with fairbench" if study.sample == "shipped" else "learned from the data"
     lines = [
@@ -126,14 +128,19 @@ def caption(study: Study, used: set[str]) -> tuple[str, ...]:
         if not source["arc_to_outcome"]:
             column = source["edited_column"]
             lines.append(f"{source['dataset']}: {column} is no parent of the outcome, so β changes nothing.")
+    return (*lines, *_legend(used))
+
+
+def _legend(used: set[str]) -> list[str]:
+    """Explain what stands in the cells besides means."""
+    lines = []
     if any(cell.endswith(")") for cell in used):
         lines.append("(a/b): only a of b repeats have a value.")
     if any(DEGRADED in cell for cell in used):
         lines.append(
             f"{DEGRADED}: in some repeats the technique could do its work in part only; groups.csv says why."
         )
-    lines += [f'"{mark}": {meaning}.' for mark, meaning in MARKS.items() if mark in used]
-    return tuple(lines)
+    return [*lines, *(f'"{mark}": {meaning}.' for mark, meaning in MARKS.items() if mark in used)]
 
 
 def technique_label(intervention: str, parameters: str, seen: bool) -> str:
