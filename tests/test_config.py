@@ -185,6 +185,7 @@ WRONG = [
     ("datasets", "[adult: {as: x}, dutch: {as: x, attribute: sex}]", "x with sex is listed twice"),
     ("datasets", "[adult: {interventions: [nne]}]", 'unknown intervention "nne"'),
     ("datasets", "[adult: {interventions: [none, none]}]", 'intervention "none" is listed twice'),
+    ("datasets", "[adult: {classifiers: [tree]}]", 'unknown classifier "tree"'),
     ("datasets", "[adult: {interventions: []}]", "datasets.adult.interventions must not be empty"),
     ("include_protected", "no", 'include_protected must be true or false, not "no"'),
     ("include_protected", "[true, false]", "include_protected must be true or false"),

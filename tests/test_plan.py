@@ -245,6 +245,11 @@ def test_a_data_set_takes_only_the_interventions_it_asks_for(tmp_path):
         ("compas", "massaging"),
         ("again", "massaging"),
     }
+    twice[1]["compas"]["classifiers"] = ["tree"]
+    both = ["tree", "naive-bayes"]
+    cells = cells_of(write_config(tmp_path / "a.yaml", datasets=twice, classifiers=both))
+    assert {c.classifier.name for c in cells if c.dataset == "again"} == {"tree"}
+    assert {c.classifier.name for c in cells if c.dataset == "compas"} == set(both)
 
 
 def test_across_beta_only_the_outcome_and_its_descendants_change(tmp_path):

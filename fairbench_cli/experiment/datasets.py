@@ -19,7 +19,8 @@ from fairbench_cli.validation import problems_of
 class DatasetChoice:
     """A data set of the experiment with its own bias settings.
 
-    `name` is what the results call it; `interventions` are the only ones to run on it, None means all.
+    `name` is what the results call it; `interventions` and `classifiers` are the only ones to run on it, None
+    means all.
     """
 
     card: Card
@@ -28,6 +29,13 @@ class DatasetChoice:
     bias: Bias
     name: str
     interventions: tuple[str, ...] | None = None
+    classifiers: tuple[str, ...] | None = None
+
+    def takes(self, intervention: str, classifier: str) -> bool:
+        """Tell whether the two are to run on it."""
+        return intervention in (self.interventions or (intervention,)) and classifier in (
+            self.classifiers or (classifier,)
+        )
 
 
 def read_datasets(
@@ -61,8 +69,6 @@ def _dataset(
     document: Document, place: Place, options: Any, sample: SampleConfig, base: Path
 ) -> DatasetChoice:
     """Read one data set; `place` ends with its name."""
-    axis = document.data.get("interventions")
-    asked_for = tuple(str(named(item)[0]) for item in axis) if isinstance(axis, list) else ()
     problems: list[Problem] = []
     given, card, attribute = DatasetOptions(), None, ""
     try:
@@ -77,7 +83,10 @@ def _dataset(
     except UserError as error:
         where = document.where((*place, "attribute") if card else place)
         problems += [Problem(p.what, p.fix, p.where or where) for p in error.problems]
-    problems += in_list(document, (*place, "interventions"), "intervention", asked_for)
+    for axis in ("interventions", "classifiers"):
+        listed = document.data.get(axis, ["c45"] if axis == "classifiers" else [])
+        asked_for = tuple(str(named(item)[0]) for item in listed) if isinstance(listed, list) else ()
+        problems += in_list(document, (*place, axis), axis[:-1], asked_for)
     own = {key: getattr(given, key) for key in given.model_fields_set & set(Bias.model_fields)}
     bias = Bias.model_validate({key: getattr(sample, key) for key in Bias.model_fields} | own)
     if card and attribute and bias.shift == "both":
@@ -88,4 +97,5 @@ def _dataset(
             problems.append(Problem(what, fix, document.where((*place, "shift"))))
     if problems or card is None:
         raise UserError(*problems)
-    return DatasetChoice(card, path.resolve(), attribute, bias, given.alias or card.name, given.interventions)
+    name = given.alias or card.name
+    return DatasetChoice(card, path.resolve(), attribute, bias, name, given.interventions, given.classifiers)

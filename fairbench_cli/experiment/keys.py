@@ -71,6 +71,9 @@ class DatasetOptions(Bias):
     interventions: Annotated[tuple[str, ...], Field(min_length=1)] | None = Field(
         default=None, strict=False, description="Run only these of the interventions on it."
     )
+    classifiers: Annotated[tuple[str, ...], Field(min_length=1)] | None = Field(
+        default=None, strict=False, description="Run only these of the classifiers on it."
+    )
 
 
 class ExperimentFile(BaseModel):

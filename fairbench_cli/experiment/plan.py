@@ -91,8 +91,7 @@ def _cells(experiment: Experiment, sources: list[Source]) -> Iterator[Cell]:
     axes = product(sources, experiment.classifiers, experiment.techniques, experiment.sample.beta)
     for source, classifier, technique, given in axes:
         name, attribute = source.name
-        wanted = source.choice.interventions
-        if wanted is not None and technique.choice.name not in wanted:
+        if not source.choice.takes(technique.choice.name, classifier.name):
             continue
         beta = float(given) + 0.0  # -0.0 is 0.0
         decisive = {

@@ -51,8 +51,9 @@ def _dataset(choice: DatasetChoice, sample: SampleConfig) -> dict[str, Any]:
     own: dict[str, Any] = {"attribute": choice.attribute, **options}
     if choice.name != choice.card.name:
         own["as"] = choice.name
-    if choice.interventions is not None:
-        own["interventions"] = list(choice.interventions)
+    for axis, names in (("interventions", choice.interventions), ("classifiers", choice.classifiers)):
+        if names is not None:
+            own[axis] = list(names)
     return {name: own}
 
 
