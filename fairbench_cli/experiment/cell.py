@@ -11,9 +11,10 @@ from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.table import Sample, to_sample
 from fairbench_cli.experiment.plan import Cell
 from fairbench_cli.experiment.population import Population
-from fairbench_cli.interventions.fitted import Infeasible, defined
+from fairbench_cli.interventions.fitted import Fitted, Infeasible, defined
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.counts import Counts, count
+from fairbench_cli.measures.sweep import swept_counts
 from fairbench_cli.network.bias import shift
 from fairbench_cli.network.draw import sample
 from fairbench_cli.network.model import BayesNet
@@ -25,7 +26,11 @@ Status = Literal["ok", "noop", "degraded", "infeasible", "failed", "killed"]
 
 @dataclass(frozen=True)
 class Repeat:
-    """What came out of one repeat: counts[group][label][prediction] and how it went."""
+    """What came out of one repeat: counts[group][label][prediction] and how it went.
+
+    `values` are the measures that need more than counts, by name. `swept` are the counts at every acceptance
+    rate, none at all where the model has no scores; None where nobody asked for them.
+    """
 
     key: str
     repeat: int
@@ -34,6 +39,8 @@ class Repeat:
     counts: Counts | None
     facts: dict[str, float | int] = field(default_factory=dict)
     seconds: float = 0.0
+    values: dict[str, float] = field(default_factory=dict)
+    swept: Counts | None = None
 
     def __post_init__(self) -> None:
         if self.status not in get_args(Status):
@@ -55,8 +62,19 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
         seconds = time.process_time() - start
         return Repeat(cell.key, repeat, "infeasible", str(reason), None, seconds=seconds)
     counts = count(test.s, test.y, model.predict(test), GROUPS)
+    swept = sweep(test, model) if population.sweep else None
     seconds = time.process_time() - start
-    return Repeat(cell.key, repeat, model.status, model.reason, counts, defined(model.facts), seconds)
+    return Repeat(
+        cell.key, repeat, model.status, model.reason, counts, defined(model.facts), seconds, {}, swept
+    )
+
+
+def sweep(test: Sample, model: Fitted) -> Counts:
+    """Count at every acceptance rate; no counts at all where the model has no scores."""
+    scores = model.scores(test)
+    if scores is None:
+        return Counts(GROUPS, np.zeros((0, len(GROUPS), 2, 2)))
+    return swept_counts(test.s, test.y, scores, GROUPS)
 
 
 def draw(cell: Cell, population: Population, repeat: int) -> tuple[Sample, Sample]:

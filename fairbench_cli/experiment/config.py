@@ -39,6 +39,7 @@ class Experiment:
     techniques: tuple[Technique, ...]
     classifiers: tuple[Choice, ...]
     metrics: tuple[str, ...]
+    sweep: bool
     tables: tuple[str, ...]
     figures: tuple[str, ...]
 
@@ -90,6 +91,7 @@ def read_experiment(path: Path, overrides: tuple[str, ...] = ()) -> Experiment:
         techniques=tuple(Technique(choice, extra["include_protected"]) for choice, extra in techniques),
         classifiers=tuple(choice for choice, _ in classifiers),
         metrics=tuple(parsed.metrics),
+        sweep=parsed.sweep is not None,
         tables=tuple(parsed.tables),
         figures=tuple(parsed.figures),
     )

@@ -5,9 +5,10 @@ several machines is copying their files into one folder.
 """
 
 import json
+import math
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Annotated, Any, Self
@@ -109,10 +110,18 @@ def read_journals(folder: Path) -> Reading:
             except ValidationError:
                 damaged += 1
                 continue
-            known = records.get((repeat.key, repeat.repeat))
-            if known is None or known.status in RETRIED:
-                records[repeat.key, repeat.repeat] = repeat
+            place = repeat.key, repeat.repeat
+            records[place] = _together(records.get(place), repeat)
     return Reading(records, damaged)
+
+
+def _together(known: Repeat | None, later: Repeat) -> Repeat:
+    """Choose between two records of a repeat; what only the later one measured is added to the first."""
+    if known is None or known.status in RETRIED:
+        return later
+    if later.status in RETRIED or known.counts is None:
+        return known
+    return replace(known, swept=known.swept or later.swept, values={**later.values, **known.values})
 
 
 def _line(repeat: Repeat) -> str:
@@ -126,6 +135,12 @@ def _line(repeat: Repeat) -> str:
         "facts": dict(repeat.facts),
         "seconds": round(repeat.seconds, 4),
     }
+    if repeat.values:
+        row["values"] = {
+            name: value if math.isfinite(value) else None for name, value in repeat.values.items()
+        }
+    if repeat.swept is not None:
+        row["swept"] = repeat.swept.n.tolist()
     return json.dumps(row, ensure_ascii=False, allow_nan=False, default=_plain)
 
 
@@ -141,6 +156,9 @@ Pair = Annotated[list[Weight], Field(min_length=2, max_length=2)]
 Table = Annotated[list[Pair], Field(min_length=2, max_length=2)]
 
 
+ByGroup = Annotated[list[Table], Field(min_length=len(GROUPS), max_length=len(GROUPS))]
+
+
 class _Line(BaseModel):
     """What a line must look like; NaN and Infinity are no JSON."""
 
@@ -150,12 +168,18 @@ class _Line(BaseModel):
     repeat: int = Field(ge=0)
     status: Status
     reason: str
-    counts: Annotated[list[Table], Field(min_length=len(GROUPS), max_length=len(GROUPS))] | None
+    counts: ByGroup | None
     facts: dict[str, int | FiniteFloat]
     seconds: FiniteFloat
+    values: dict[str, FiniteFloat | None] = {}
+    swept: list[ByGroup] | None = None
 
 
 def _parse(line: bytes) -> Repeat:
     row = _Line.model_validate_json(line)
     counts = None if row.counts is None else Counts(GROUPS, np.array(row.counts, dtype=float))
-    return Repeat(row.key, row.repeat, row.status, row.reason, counts, row.facts, row.seconds)
+    swept = None
+    if row.swept is not None:
+        swept = Counts(GROUPS, np.array(row.swept, dtype=float).reshape(-1, len(GROUPS), 2, 2))
+    values = {name: math.nan if value is None else value for name, value in row.values.items()}
+    return Repeat(row.key, row.repeat, row.status, row.reason, counts, row.facts, row.seconds, values, swept)

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from fairbench_cli.measures.registry import MEASURES
+from fairbench_cli.measures.registry import DEFAULT_METRICS
 from fairbench_cli.validation import NAME
 
 TABLES = ("discrimination-accuracy", "over-underestimation")
@@ -96,6 +96,9 @@ class ExperimentFile(BaseModel):
     )
     interventions: list[Any] = Field(min_length=1)
     classifiers: list[Any] = Field(default=["c45"], min_length=1)
-    metrics: list[str] = Field(default=list(MEASURES), min_length=1)
+    metrics: list[str] = Field(default=list(DEFAULT_METRICS), min_length=1)
+    sweep: Literal["acceptance-rate"] | None = Field(
+        default=None, description="Also count at every acceptance rate from 0 to 1, by the model's scores."
+    )
     tables: list[str] = Field(default=list(TABLES))
     figures: list[str] = Field(default=[])

@@ -23,7 +23,7 @@ class Population:
 
     `network` is None where real rows are trained on; `biased` is False where the edited column is no parent
     of the outcome and the config says ``leave``; `rows` are the real ones, None where test rows are drawn
-    from the network; `size` is the number of training rows.
+    from the network; `size` is the number of training rows; `sweep` asks for counts at every acceptance rate.
     """
 
     network: BayesNet | None
@@ -33,6 +33,7 @@ class Population:
     biased: bool
     size: int
     rows: Sample | None
+    sweep: bool = False
 
 
 def populate(source: Source, experiment: Experiment, networks: Path) -> Population:
@@ -49,6 +50,7 @@ def populate(source: Source, experiment: Experiment, networks: Path) -> Populati
         biased=source.has_arc,
         size=source.size,
         rows=rows,
+        sweep=experiment.sweep,
     )
 
 

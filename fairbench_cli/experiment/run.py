@@ -61,9 +61,11 @@ class Prepared:
         ]
 
     def is_done(self, cell: Cell, repeat: int) -> bool:
-        """Tell whether a repeat has a result; failures are tried again."""
+        """Tell whether a repeat has all that is asked for; failures are tried again."""
         record = self.records.get((cell.key, repeat))
-        return record is not None and record.status not in RETRIED
+        if record is None or record.status in RETRIED:
+            return False
+        return not self.experiment.sweep or record.swept is not None or record.counts is None
 
 
 def prepare(

@@ -34,11 +34,12 @@ class Study:
     repeats: int
     metrics: tuple[str, ...]
     tables: tuple[str, ...]
-    figures: tuple[str, ...]
     test: str
     sample: str
     sources: list[dict[str, Any]]
     cells: list[dict[str, Any]]
+    figures: tuple[str, ...] = ()
+    sweep: bool = False
 
 
 def study_of(experiment: Experiment, sources: list[Source], cells: list[Cell]) -> Study:
@@ -47,6 +48,7 @@ def study_of(experiment: Experiment, sources: list[Source], cells: list[Cell]) -
         name=experiment.name,
         repeats=experiment.repeats,
         metrics=experiment.metrics,
+        sweep=experiment.sweep,
         tables=experiment.tables,
         figures=experiment.figures,
         test=experiment.test,
@@ -96,6 +98,7 @@ class _File(BaseModel):
     name: str
     repeats: Annotated[int, Field(ge=1)]
     metrics: Annotated[list[str], Field(min_length=1)]
+    sweep: bool = False
     tables: list[str]
     figures: list[str] = []
     test: str

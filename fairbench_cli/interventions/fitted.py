@@ -5,7 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from fairbench_cli.data.table import Labels, Sample
+import numpy as np
+
+from fairbench_cli.data.table import Floats, Labels, Sample
 
 Status = Literal["ok", "noop", "degraded"]
 
@@ -42,6 +44,11 @@ class Fitted:
     def predict(self, sample: Sample) -> Labels:
         """Predict each row's outcome: int8, shape (rows,), 1 for the favourable one."""
         return self.model.predict(sample)
+
+    def scores(self, sample: Sample) -> Floats | None:
+        """Score each row, shape (rows,), higher for the favourable outcome; None if the model cannot."""
+        predict_proba = getattr(self.model, "predict_proba", None)
+        return None if predict_proba is None else np.asarray(predict_proba(sample), dtype=np.float64)
 
 
 class Infeasible(Exception):  # noqa: N818 - a result, not an error: the papers print "-"

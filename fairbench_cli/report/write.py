@@ -9,6 +9,7 @@ from fairbench_cli.experiment.study import Study, read_study
 from fairbench_cli.files import make_folder, write_text
 from fairbench_cli.report.formats import comma_separated, latex, markdown
 from fairbench_cli.report.results import groups_frame, results_frame, summary_frame
+from fairbench_cli.report.sweep import sweep_frame
 from fairbench_cli.report.tables import LAYOUTS, PaperTable, paper_table
 
 
@@ -30,6 +31,7 @@ def write_report(folder: Path, study: Study, records: Records) -> list[PaperTabl
     _write_csv(folder / "groups.csv", groups)
     _write_csv(folder / "results.csv", results[results["metric"].isin(study.metrics)])
     _write_csv(folder / "summary.csv", summary[summary["metric"].isin(study.metrics)])
+    _write_sweep(folder / "sweep.csv", study, records)
     for name in LAYOUTS.keys() - set(study.tables):
         for old in (folder / "tables").glob(f"{name}.*"):
             old.unlink()
@@ -41,6 +43,13 @@ def write_report(folder: Path, study: Study, records: Records) -> list[PaperTabl
         write_text(base.with_suffix(".tex"), latex(table))
         write_text(base.with_suffix(".csv"), comma_separated(table))
     return tables
+
+
+def _write_sweep(path: Path, study: Study, records: Records) -> None:
+    if study.sweep:
+        _write_csv(path, sweep_frame(study, records, study.metrics))
+    else:
+        path.unlink(missing_ok=True)
 
 
 def redo_report(folder: Path) -> list[PaperTable]:

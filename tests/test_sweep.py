@@ -1,0 +1,94 @@
+"""Counts at every acceptance rate."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import fairbench, write_config
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairbench_cli.measures.accuracy import accuracy
+from fairbench_cli.measures.counts import Counts, count
+from fairbench_cli.measures.registry import measure
+from fairbench_cli.measures.sweep import RATES, swept_counts
+
+GROUPS = ("g", "f")
+
+rows = st.lists(
+    st.tuples(st.integers(0, 1), st.integers(0, 1), st.sampled_from([0.0, 0.25, 0.5, 1.0])),
+    min_size=1,
+    max_size=30,
+)
+
+
+def brute(s, y, score, rate):
+    """Accept row by row from the top; equal scores together, each by the share that is left for them."""
+    n, left = np.zeros((2, 2, 2)), rate * len(s)
+    for value in sorted(set(score), reverse=True):
+        tied = [i for i in range(len(s)) if score[i] == value]
+        share = min(1.0, left / len(tied))
+        left -= share * len(tied)
+        for i in tied:
+            n[s[i], y[i], 1] += share
+            n[s[i], y[i], 0] += 1 - share
+    return n
+
+
+@given(rows, st.floats(0, 1))
+def test_every_rate_by_brute_force(rows, rate):
+    s, y, score = zip(*rows, strict=True)
+    swept = swept_counts(s, y, score, GROUPS, np.array([0.0, rate, 1.0]))
+    for i, at in enumerate((0.0, rate, 1.0)):
+        assert np.allclose(swept.n[i], brute(s, y, score, at), atol=1e-6)
+    assert np.allclose(swept.predicted[..., 1].sum(-1) / len(s), [0, rate, 1])
+
+
+@given(rows)
+def test_a_threshold_is_a_point_of_the_sweep(rows):
+    s, y, score = (np.array(part) for part in zip(*rows, strict=True))
+    predicted = (score >= 0.5).astype(int)
+    swept = swept_counts(s, y, score, GROUPS, np.array([predicted.mean()]))
+    assert np.allclose(swept.n[0], count(s, y, predicted, GROUPS).n)
+
+
+@given(rows)
+def test_a_constant_score_is_the_random_classifier(rows):
+    s, y, _ = (np.array(part) for part in zip(*rows, strict=True))
+    swept = swept_counts(s, y, np.zeros(len(s)), GROUPS)
+    base = y.mean()
+    assert np.allclose(accuracy(swept), base * RATES + (1 - base) * (1 - RATES))
+    if 0 < s.mean() < 1:
+        assert np.allclose(measure("discrimination", swept), 0)
+
+
+def test_a_score_must_be_a_number():
+    with pytest.raises(ValueError, match="a score is not a number"):
+        swept_counts([0], [1], [np.nan], GROUPS)
+
+
+def test_a_run_with_a_sweep_and_one_that_gets_it_later(tmp_path):
+    keys = {"interventions": ["none"], "classifiers": ["logistic-regression"], "repeats": 2}
+    keys["metrics"] = ["acceptance-rate", "accuracy"]
+    config = write_config(tmp_path / "a.yaml", **keys)
+    assert fairbench("run", config, "-o", "a", cwd=tmp_path).returncode == 0
+    before = (tmp_path / "a" / "results.csv").read_bytes()
+    assert not (tmp_path / "a" / "sweep.csv").exists()
+    write_config(config, **keys, sweep="acceptance-rate")
+    again = fairbench("run", config, "-o", "a", cwd=tmp_path)
+    assert again.returncode == 0
+    assert "0 done" in again.stderr
+    assert (tmp_path / "a" / "results.csv").read_bytes() == before
+    assert "0 to do" in fairbench("run", config, "-o", "a", cwd=tmp_path).stderr
+    assert fairbench("run", config, "-o", "b", "--jobs", "1", cwd=tmp_path).returncode == 0
+    text = (tmp_path / "a" / "sweep.csv").read_bytes()
+    assert text == (tmp_path / "b" / "sweep.csv").read_bytes()
+    sweep = pd.read_csv(tmp_path / "a" / "sweep.csv")
+    accepted = sweep[sweep["metric"] == "acceptance-rate"]
+    assert np.allclose(accepted["mean"], accepted["rate"])
+    results = pd.read_csv(tmp_path / "a" / "results.csv")
+    assert len(accepted) == len(RATES) * results["beta"].nunique()
+
+
+def test_a_model_without_scores_has_no_points():
+    swept = Counts(GROUPS, np.zeros((0, 2, 2, 2)))
+    assert measure("discrimination", swept).shape == (0,)
