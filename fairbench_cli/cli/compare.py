@@ -1,0 +1,137 @@
+"""``fairbench compare``: a run's results beside a paper's published values."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fairbench_cli.papers.registry import PAPERS
+
+if TYPE_CHECKING:  # pandas comes with it
+    from fairbench_cli.papers.compare import Comparison
+
+
+def compare(
+    results: Annotated[
+        list[Path], typer.Argument(help="Folders that `fairbench run` wrote.", show_default=False)
+    ],
+    paper: Annotated[str, typer.Option(help=f"One of: {', '.join(PAPERS)}.", show_default=False)],
+    table: Annotated[
+        list[str] | None, typer.Option(help="Compare some tables of the paper only: --table 2,3")
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="Compare matching cells only: --only classifier=c45,dataset!=adult"),
+    ] = None,
+    tolerance: Annotated[float, typer.Option(min=0, max=1, help="How far off a value may be.")] = 0.05,
+    fail_under: Annotated[
+        float | None,
+        typer.Option(
+            min=0, max=1, help="Exit code 1 if a smaller share is within the tolerance.", show_default=False
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Folder of the files.", show_default="RESULTS/compare"),
+    ] = None,
+) -> int:
+    """Compare runs with a paper's published values, number by number."""
+    from fairbench_cli.papers.compare import compare_folder
+    from fairbench_cli.papers.published import find_paper
+
+    found = find_paper(paper)
+    tables = tuple(one.strip() for text in table or () for one in text.split(","))
+    names = _names(results, alone=output is None)
+    comparisons = [
+        compare_folder(folder, found, name, tables=tables, filters=tuple(only or ()))
+        for folder, name in zip(results, names, strict=True)
+    ]
+    _write(comparisons, results, output, tolerance)
+    if len(comparisons) == 1:
+        _print_one(comparisons[0], tolerance)
+    else:
+        _print_several(comparisons, tolerance)
+    enough = [_print_share(one, tolerance, fail_under) for one in comparisons]
+    return 0 if all(enough) else 1
+
+
+def _names(folders: list[Path], *, alone: bool) -> list[str]:
+    """Call every run by its folder's name, or path if names clash and no two runs write to one folder."""
+    from fairbench_cli.errors import user_error
+
+    names = [folder.resolve().name for folder in folders]
+    if alone and len(set(names)) < len(names):
+        names = list(map(str, folders))
+    if len(set(names)) == len(names):
+        return names
+    again = next(name for name in names if names.count(name) > 1)
+    raise user_error(f'two folders are called "{again}"', "compare them one at a time, or rename one")
+
+
+def _print_one(comparison: "Comparison", tolerance: float) -> None:
+    from fairbench_cli.cli.console import print_rows, say
+    from fairbench_cli.papers.formats import coverage, summary_heads, summary_rows, verdict_counts, worst_rows
+
+    say(f"{comparison.paper.name} beside {comparison.run}", "bold")
+    _fold(coverage(comparison))
+    heads, rows = summary_heads(comparison, tolerance), summary_rows(comparison, tolerance)
+    print_rows(heads, rows, right=len(heads) - len(comparison.paper.blocks))
+    heads, rows = worst_rows(comparison)
+    print_rows(heads, rows, right=3, title="furthest off")
+    _fold(verdict_counts(comparison))
+
+
+def _print_several(comparisons: "list[Comparison]", tolerance: float) -> None:
+    from fairbench_cli.cli.console import print_rows, say
+    from fairbench_cli.papers.formats import coverage, side_by_side
+
+    say(f"{comparisons[0].paper.name}: share within {tolerance:g} of the published values", "bold")
+    _, rows = side_by_side(comparisons, tolerance)
+    numbers = [f"({i + 1})" for i in range(len(comparisons))]
+    print_rows([*comparisons[0].paper.blocks, *numbers], rows, right=len(numbers))
+    for number, one in zip(numbers, comparisons, strict=True):
+        _fold(f"{number} {one.run}: {coverage(one)}")
+
+
+def _print_share(comparison: "Comparison", tolerance: float, fail_under: float | None) -> bool:
+    """Print the share within the tolerance; tell whether it is enough."""
+    from fairbench_cli.papers.compare import agreement
+    from fairbench_cli.papers.formats import share
+
+    found = agreement(comparison.values, (tolerance,))
+    line = f"within {tolerance:g}: {found.within[0]} of {found.n} values = {share(found.within[0], found.n)}"
+    enough = fail_under is None or found.within[0] / found.n >= fail_under
+    if fail_under is not None:
+        line += f", {'at least' if enough else 'less than'} the {fail_under:g} asked for"
+    _fold(f"{comparison.run}, {line}", "" if enough else "bold red")
+    return enough
+
+
+def _write(
+    comparisons: "list[Comparison]", folders: list[Path], output: Path | None, tolerance: float
+) -> None:
+    from fairbench_cli.cli.console import talk
+    from fairbench_cli.files import make_folder, write_text
+    from fairbench_cli.papers.formats import comma_separated, markdown, markdown_side_by_side
+
+    for one, folder in zip(comparisons, folders, strict=True):
+        target = output or folder / "compare"
+        make_folder(target)
+        several = output is not None and len(comparisons) > 1
+        name = f"{one.paper.name}-{one.run}" if several else one.paper.name
+        write_text(target / f"{name}.csv", comma_separated(one))
+        write_text(target / f"{name}.md", markdown(one, tolerance))
+        talk(f"{target}/: {name}.csv, {name}.md")
+        if several and one is comparisons[-1]:
+            write_text(target / f"{one.paper.name}.md", markdown_side_by_side(comparisons, tolerance))
+            talk(f"{target}/: {one.paper.name}.md")
+
+
+def _fold(text: str, style: str = "") -> None:
+    """Print a paragraph, folded to the console's width in a pipe too."""
+    import textwrap
+
+    from fairbench_cli.cli.console import out, say
+
+    for line in textwrap.wrap(text, out().width, break_long_words=False, break_on_hyphens=False):
+        say(line, style)

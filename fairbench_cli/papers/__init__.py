@@ -1,0 +1,1 @@
+"""Published values, one CSV a paper, and a run's results beside them."""

@@ -1,0 +1,182 @@
+"""A run's results beside a paper's published values."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fairbench_cli.classifiers.registry import CLASSIFIERS
+from fairbench_cli.errors import user_error
+from fairbench_cli.experiment.journal import Records, read_journals
+from fairbench_cli.experiment.study import Study, read_study
+from fairbench_cli.papers.choose import choose, facts_of
+from fairbench_cli.papers.match import match
+from fairbench_cli.papers.published import read_published
+from fairbench_cli.papers.registry import Paper
+from fairbench_cli.papers.verdicts import BOTH, INSIDE, NOT_RUN, OFF, is_within, judge
+from fairbench_cli.report.results import CELL_COLUMNS, groups_frame, results_frame, summary_frame
+from fairbench_cli.report.tables import named, show_cell, technique_label
+
+OURS = ["ours", "low", "high", "n_ok", "n", "shown", "cell"]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Every published value with what a run has in its place.
+
+    Parameters
+    ----------
+    run : str
+        What the run is called.
+    values : DataFrame
+        One row per published value: the columns of the paper's CSV (`theirs` instead of `value`); `ours`,
+        the mean of the repeats; `difference`, ours less theirs; `low` and `high`, our 95 % interval; `n_ok`
+        of `n` repeats gave a value; `shown`, our value as the tables write it; `cell`, which of the run's
+        cells it is; `verdict` and `note` as `judge` gives them.
+    """
+
+    paper: Paper
+    run: str
+    values: pd.DataFrame
+
+    @property
+    def covered(self) -> pd.DataFrame:
+        """The values that the run has, in the same order."""
+        return self.values[self.values["verdict"] != NOT_RUN]
+
+
+def compare_folder(
+    folder: Path, paper: Paper, run: str, *, tables: tuple[str, ...] = (), filters: tuple[str, ...] = ()
+) -> Comparison:
+    """Compare a folder of `fairbench run` with a paper.
+
+    Parameters
+    ----------
+    tables : tuple of str
+        Tables of the paper that are wanted; all by default.
+    filters : tuple of str
+        Cells of the run that are wanted, as `choose` takes them.
+
+    Raises
+    ------
+    UserError
+        When the folder holds no results, several cells fit one value, or the run has none of the values.
+    """
+    study = read_study(folder)
+    found = compare(paper, read_published(paper, tables), study, read_journals(folder / "journal").records,
+                    run=run, filters=filters)  # fmt: skip
+    if found.covered.empty:
+        asked = ", ".join([*(f"table {one}" for one in tables), *filters])
+        raise user_error(
+            f"{folder} has none of the values of {paper.name}" + (f" ({asked})" if asked else ""),
+            "compare a run on the paper's data sets, β and techniques",
+        )
+    return found
+
+
+def compare(
+    paper: Paper,
+    published: pd.DataFrame,
+    study: Study,
+    records: Records,
+    *,
+    run: str,
+    filters: tuple[str, ...] = (),
+) -> Comparison:
+    """Put every published value beside the mean of the cell that fits it.
+
+    Metrics are computed from the journal's counts, whether or not the run's config lists them.
+
+    Raises
+    ------
+    UserError
+        When several cells fit one value, or a filter is wrong.
+    """
+    facts = [facts_of(cell) for cell in study.cells]
+    kept = [i for i, keep in enumerate(choose(facts, filters)) if keep]
+    fits = [
+        None if fit is None else kept[fit] for fit in match(paper, published, [facts[i] for i in kept], run)
+    ]
+    used = sorted({fit for fit in fits if fit is not None})
+    metrics = [paper.metrics.get(name, name) for name in published["metric"]]
+    part = replace(study, cells=[study.cells[i] for i in used])
+    ours = _ours(part, records, tuple(dict.fromkeys(metrics)))
+    places = {i: place for place, i in enumerate(used)}
+    rows = [
+        _NOTHING if fit is None else ours[places[fit], metric]
+        for fit, metric in zip(fits, metrics, strict=True)
+    ]
+    values = published.rename(columns={"value": "theirs"}).join(pd.DataFrame(rows, columns=OURS))
+    values.insert(list(values).index("ours") + 1, "difference", values["ours"] - values["theirs"])
+    judged = [
+        judge(*row)
+        for row in values[["theirs", "ours", "low", "high", "shown"]].itertuples(index=False, name=None)
+    ]
+    return Comparison(paper, run, values.assign(verdict=[v for v, _ in judged], note=[n for _, n in judged]))
+
+
+_NOTHING = (np.nan, np.nan, np.nan, 0, 0, "…", "")
+
+
+def _ours(study: Study, records: Records, metrics: tuple[str, ...]) -> dict[tuple[int, str], tuple[Any, ...]]:
+    """Return `OURS` by place of the cell in the study and metric."""
+    results = results_frame(groups_frame(study, records), metrics)
+    summary = summary_frame(results, study.repeats)
+    numbers = {
+        tuple(row[:-5]): row[-5:]
+        for row in summary[
+            [*CELL_COLUMNS, "metric", "mean", "low", "high", "n_ok", "n"]
+        ].itertuples(index=False, name=None)
+    }  # fmt: skip
+    found: dict[tuple[int, str], tuple[Any, ...]] = {}
+    for i, cell in enumerate(study.cells):
+        of_cell = (records.get((cell["key"], repeat)) for repeat in range(study.repeats))
+        statuses = [record.status for record in of_cell if record is not None]
+        key = tuple(cell[name] for name in CELL_COLUMNS)
+        for metric in metrics:
+            mean, low, high, n_ok, n = numbers.get((*key, metric), (np.nan, np.nan, np.nan, 0, study.repeats))
+            shown = show_cell((mean, n_ok), n, list(statuses))
+            found[i, metric] = (mean, low, high, n_ok, n, shown, _say_cell(cell))
+    return found
+
+
+def _say_cell(cell: dict[str, Any]) -> str:
+    technique = technique_label(cell["intervention"], cell["parameters"], cell["include_protected"])
+    classifier = named(cell["classifier"], cell["classifier_parameters"], CLASSIFIERS)
+    return f"{cell['dataset']}, {cell['attribute']}, β = {cell['beta']:g}, {technique}, {classifier}"
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How many of `n` covered values agree: inside the interval, within each limit; how many are off.
+
+    A "-" beside a "-" agrees in every way.
+    """
+
+    n: int
+    inside: int
+    within: tuple[int, ...]
+    off: int
+
+
+def agreement(values: pd.DataFrame, limits: Sequence[float]) -> Agreement:
+    """Count how many values agree; those that were not run do not count at all."""
+    covered = values[values["verdict"] != NOT_RUN]
+    both = covered["verdict"] == BOTH
+    gap = covered["difference"].abs()
+    return Agreement(
+        n=len(covered),
+        inside=int((both | (covered["verdict"] == INSIDE)).sum()),
+        within=tuple(int((both | gap.map(lambda g, t=limit: is_within(g, t))).sum()) for limit in limits),
+        off=int((covered["verdict"] == OFF).sum()),
+    )
+
+
+def worst(values: pd.DataFrame, most: int) -> pd.DataFrame:
+    """Return the covered values that are furthest off, a number beside a "-" before all others."""
+    covered = values[~values["verdict"].isin([NOT_RUN, BOTH])]
+    gap = covered["difference"].abs().fillna(np.inf)
+    return covered.loc[gap.sort_values(ascending=False, kind="stable").index[:most]]

@@ -1,0 +1,213 @@
+"""A comparison as Markdown and CSV."""
+
+import unicodedata
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from fairbench_cli.papers.compare import Agreement, Comparison, agreement, worst
+from fairbench_cli.papers.match import say_label
+from fairbench_cli.papers.verdicts import NOT_RUN, OFF, VERDICTS
+
+WORST = 10
+LIMITS = (0.02, 0.05)
+OFF_MARK = "✗"
+
+
+def limits(tolerance: float) -> tuple[float, ...]:
+    """Return the distances that a summary counts: 0.02, 0.05 and the tolerance asked for."""
+    return tuple(sorted({*LIMITS, tolerance}))
+
+
+def share(part: int, whole: int) -> str:
+    """Write a share, or "-" of nothing.
+
+    >>> share(3, 4), share(0, 0)
+    ('0.750', '-')
+    """
+    return f"{part / whole:.3f}" if whole else "-"
+
+
+def summary_heads(comparison: Comparison, tolerance: float) -> list[str]:
+    """Return the heads of `summary_rows`."""
+    within = [f"within {limit:g}" for limit in limits(tolerance)]
+    return [*comparison.paper.blocks, "n", "inside", *within, "off"]
+
+
+def summary_rows(comparison: Comparison, tolerance: float) -> list[list[str]]:
+    """Return a row per block that the run covers and one for all: n, shares, how many are off."""
+    by = list(comparison.paper.blocks)
+    rows = []
+    for labels, part in comparison.covered.groupby(by, sort=False):
+        rows.append([*map(str, labels), *_counts(agreement(part, limits(tolerance)))])
+    total = agreement(comparison.values, limits(tolerance))
+    return [*rows, ["all", *[""] * (len(by) - 1), *_counts(total)]]
+
+
+def _counts(found: Agreement) -> list[str]:
+    shares = [share(k, found.n) for k in (found.inside, *found.within)]
+    return [str(found.n), *shares, str(found.off)]
+
+
+def side_by_side(comparisons: Sequence[Comparison], tolerance: float) -> tuple[list[str], list[list[str]]]:
+    """Return heads and rows of several runs' shares within the tolerance, "of n" values each."""
+    by = list(comparisons[0].paper.blocks)
+    blocks = list(dict.fromkeys(block for one in comparisons for block in _parts(one)))
+    rows = [
+        [*block, *(_share_of(_parts(one).get(block), tolerance) for one in comparisons)] for block in blocks
+    ]
+    rows.append(["all", *[""] * (len(by) - 1), *(_share_of(one.values, tolerance) for one in comparisons)])
+    return [*by, *(one.run for one in comparisons)], rows
+
+
+def _parts(comparison: Comparison) -> dict[tuple[str, ...], pd.DataFrame]:
+    by = list(comparison.paper.blocks)
+    return {tuple(map(str, labels)): part for labels, part in comparison.covered.groupby(by, sort=False)}
+
+
+def _share_of(values: pd.DataFrame | None, tolerance: float) -> str:
+    if values is None:
+        return NOT_RUN
+    found = agreement(values, (tolerance,))
+    return f"{share(found.within[0], found.n)} of {found.n}"
+
+
+def coverage(comparison: Comparison) -> str:
+    """Say how many of the published values the run covers, and where the others stand."""
+    values = comparison.values
+    missing = values[values["verdict"] == NOT_RUN]
+    head = f"{len(values) - len(missing)} of {len(values)} published values covered"
+    if missing.empty:
+        return head
+    column = comparison.paper.blocks[0]
+    groups = missing.groupby(column, sort=False)
+    where = ", ".join(f"{say_label(column, str(label))} ({len(part)})" for label, part in groups)
+    return f"{head}; not run: {where}"
+
+
+def verdict_counts(comparison: Comparison) -> str:
+    """Count the verdicts, those that were not run apart."""
+    found = comparison.covered["verdict"].value_counts()
+    return ", ".join(f"{found[verdict]} {verdict}" for verdict in VERDICTS if verdict in found)
+
+
+def worst_rows(comparison: Comparison, most: int = WORST) -> tuple[list[str], list[list[str]]]:
+    """Return heads and rows of the values furthest off: which one, ours, theirs and the difference."""
+    columns = _own_columns(comparison)
+    rows = []
+    for row in worst(comparison.values, most).to_dict("records"):
+        value = ", ".join(say_label(name, str(row[name])) for name in columns)
+        gap = "" if pd.isna(row["difference"]) else f"{row['difference']:+.3f}"
+        rows.append([value, str(row["shown"]), _printed(row["theirs"]), gap])
+    return ["value", "ours", "theirs", "difference"], rows
+
+
+def _own_columns(comparison: Comparison) -> list[str]:
+    """Return the columns of the paper's CSV that tell one value from the next."""
+    names = list(comparison.values.columns)
+    own = names[: names.index("theirs")]
+    return [name for name in own if name != "table" or "table" in comparison.paper.blocks]
+
+
+def _printed(value: float) -> str:
+    return "-" if pd.isna(value) else f"{value:.3f}"
+
+
+def markdown(comparison: Comparison, tolerance: float) -> str:
+    """Return the whole comparison: the summary, the worst values, then every block side by side."""
+    total = agreement(comparison.values, (tolerance,))
+    heads, rows = worst_rows(comparison)
+    parts = [
+        f"# {comparison.paper.name} beside {comparison.run}",
+        comparison.paper.source,
+        f"{coverage(comparison)}. Within {tolerance:g}: {total.within[0]} of {total.n} = "
+        f"{share(total.within[0], total.n)}.",
+        *legend(),
+        "## Summary",
+        grid(
+            summary_heads(comparison, tolerance),
+            summary_rows(comparison, tolerance),
+            len(comparison.paper.blocks),
+        ),
+        "## Furthest off",
+        grid(heads, rows, 1),
+        *_blocks(comparison),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def markdown_side_by_side(comparisons: Sequence[Comparison], tolerance: float) -> str:
+    """Return the shares of several runs, one column each."""
+    paper = comparisons[0].paper
+    heads, rows = side_by_side(comparisons, tolerance)
+    parts = [
+        f"# {paper.name}: {len(comparisons)} runs",
+        paper.source,
+        f"Of the published values that a run covers, the share within {tolerance:g} of its mean.",
+        grid(heads, rows, len(paper.blocks)),
+        *(f"* {one.run}: {coverage(one)}." for one in comparisons),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def legend() -> tuple[str, str]:
+    """Say what is counted."""
+    return (
+        "Ours are means over the repeats. Inside: the published value lies in our 95 % interval and within "
+        "0.05. Within: shares of the n values; half a unit of the last printed digit is allowed. Off: how "
+        "many are more than 0.05 away, or have a number on one side only.",
+        '"-": infeasible; beside a printed "-" it agrees. (a/b): only a of b repeats have a value. *: in '
+        "some repeats the technique could do its work in part only. "
+        f'"…": not run. {OFF_MARK}: off.',
+    )
+
+
+def _blocks(comparison: Comparison) -> Iterator[str]:
+    paper, values = comparison.paper, comparison.values
+    down = [name for name in _own_columns(comparison) if name not in (*paper.blocks, paper.across)]
+    for labels, part in values.groupby(list(paper.blocks), sort=False):
+        title = ", ".join(
+            say_label(name, str(label)) for name, label in zip(paper.blocks, labels, strict=True)
+        )
+        yield f"## {title}: ours / theirs"
+        if (part["verdict"] == NOT_RUN).all():
+            yield "Not in the run."
+            continue
+        across = list(dict.fromkeys(part[paper.across]))
+        rows = []
+        for names, row in part.groupby(down, sort=False):
+            cells = {one[paper.across]: _cell(one) for one in row.to_dict("records")}
+            rows.append([*map(str, names), *(cells.get(label, "") for label in across)])
+        yield grid([*down, *(say_label(paper.across, label) for label in across)], rows, len(down))
+
+
+def _cell(row: Mapping[Hashable, Any]) -> str:
+    mark = f" {OFF_MARK}" if row["verdict"] == OFF else ""
+    return f"{row['shown']} / {_printed(row['theirs'])}{mark}"
+
+
+def grid(heads: list[str], rows: list[list[str]], left: int) -> str:
+    """Return a Markdown table, aligned in the source too; its first `left` columns are text."""
+    escaped = [[cell.replace("|", r"\|") for cell in row] for row in [heads, *rows]]
+    widths = [max(_width(row[j]) for row in escaped) for j in range(len(heads))]
+    rule = ["-" * width if j < left else "-" * (width - 1) + ":" for j, width in enumerate(widths)]
+    lines = []
+    for row in [escaped[0], rule, *escaped[1:]]:
+        spaces = [" " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True)]
+        cells = [
+            cell + space if j < left else space + cell
+            for j, (cell, space) in enumerate(zip(row, spaces, strict=True))
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _width(text: str) -> int:
+    return sum(not unicodedata.combining(letter) for letter in text)
+
+
+def comma_separated(comparison: Comparison) -> str:
+    """Return every published value as one row of CSV."""
+    text: str = comparison.values.drop(columns="shown").to_csv(index=False, lineterminator="\n")
+    return text

@@ -1,0 +1,102 @@
+"""The papers by name. A new one is a CSV of its values in this folder and an entry here."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Where = Mapping[str, tuple[Any, ...]]
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper's published values and what they are called in a run.
+
+    The values are in ``NAME.csv`` beside this file: the columns `metric` and `value` (empty: the paper prints
+    "-"), `table` where there are several, and whatever else tells one value from the next.
+
+    Parameters
+    ----------
+    name : str
+        As in ``--paper NAME``.
+    source : str
+        The full citation and which tables the values stand in.
+    blocks : tuple of str
+        Columns of the CSV that head a block of values, on a page and in the summary.
+    across : str
+        The column of the CSV that runs across a block; the others run down.
+    labels : mapping
+        Per column of the CSV and printed label: what a cell of a run must be. A key is a column of a run's
+        results or a parameter of its intervention; a cell must have one of the values. None: no run has it.
+        A label that is not listed is the cell's own value in the column of that name.
+    everywhere : mapping
+        What every cell must be besides.
+    metrics : mapping
+        Our names of the metrics that are called otherwise in the CSV.
+    """
+
+    name: str
+    source: str
+    blocks: tuple[str, ...]
+    across: str
+    labels: Mapping[str, Mapping[str, Where | None]]
+    everywhere: Where = field(default_factory=dict)
+    metrics: Mapping[str, str] = field(default_factory=dict)
+
+
+PAPERS: dict[str, Paper] = {
+    paper.name: paper
+    for paper in (
+        Paper(
+            "cardoso2019",
+            "R. L. Cardoso, W. Meira Jr., V. Almeida, M. J. Zaki: A framework for benchmarking "
+            "discrimination-aware models in machine learning. AIES 2019. Tables 2-7, 10 and 11.",
+            blocks=("table", "dataset"),
+            across="beta",
+            labels={
+                "dataset": {
+                    "adult": {"dataset": ("adult",), "attribute": ("sex",)},
+                    "compas": {"dataset": ("compas",), "attribute": ("race",)},
+                    "dutch": {"dataset": ("dutch",), "attribute": ("sex",)},
+                },
+                "intervention": {
+                    # The paper's repair is that of the tool called Auditor, as it was run or as it is meant.
+                    **{
+                        f"repair@{level:.2f}": {"intervention": ("repair", "auditor"), "level": (level,)}
+                        for level in (0.25, 0.5, 0.75)
+                    },
+                    **{
+                        f"zafar-di@{mode}": {"intervention": ("zafar-di",), "mode": (mode,)}
+                        for mode in ("fairness", "accuracy", "misclassification")
+                    },
+                    **{
+                        f"zafar-dm@{rate}": {"intervention": ("zafar-dm",), "constraint": (rate,)}
+                        for rate in ("fpr", "fnr", "both")
+                    },
+                },
+            },
+        ),
+        Paper(
+            "zliobaite2015",
+            "I. Žliobaitė: On the relation between accuracy and fairness in binary classification. "
+            "FATML workshop 2015, arXiv:1505.05723. Table 1.",
+            blocks=("classifier",),
+            across="metric",
+            labels={
+                "classifier": {
+                    "data": None,  # measures of the labels themselves
+                    "logistic": {"classifier": ("logistic-regression",)},
+                },
+                "strategy": {
+                    "with-s": {"intervention": ("none",), "include_protected": (True,)},
+                    "no-s": {"intervention": ("none",), "include_protected": (False,)},
+                    "massaging": {"intervention": ("massaging",)},
+                },
+            },
+            everywhere={"dataset": ("adult",), "attribute": ("sex",), "beta": (0.0,)},
+            metrics={
+                "acceptance_rate": "acceptance-rate",
+                "normalized_discrimination": "normalised-discrimination",
+            },
+        ),
+    )
+}
