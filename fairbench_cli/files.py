@@ -25,7 +25,12 @@ def make_folder(path: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Replace a file's text in one step.
+    """Replace a file's text in one step; raises as `write_bytes`."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Replace a file in one step.
 
     Raises
     ------
@@ -37,7 +42,7 @@ def write_text(path: Path, text: str) -> None:
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         try:
-            part.write_text(text, encoding="utf-8", newline="\n")
+            part.write_bytes(content)
             part.replace(path)
         finally:
             part.unlink(missing_ok=True)

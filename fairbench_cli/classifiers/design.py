@@ -32,10 +32,10 @@ class Design:
     @property
     def width(self) -> int:
         """Number of columns of the matrix."""
-        return sum(table.shape[1] for table in self.tables) + self.intercept
+        return sum(int(table.shape[1]) for table in self.tables) + self.intercept
 
     def transform(self, table: Table) -> Floats:
-        """Return the matrix, row-major, shape (rows, width): the training columns in their order, then the ones.
+        """Return the matrix, row-major, shape (rows, width): training columns in their order, then the ones.
 
         Raises
         ------
@@ -82,7 +82,7 @@ def fit_design(
     tables = []
     for column in features.columns:
         if column.kind == "number" or (column.kind == "bins" and bins == "number"):
-            mass = np.bincount(features[column.name], weights=weights, minlength=len(column.levels))
+            mass = np.bincount(features[column.name], weights, len(column.levels)).astype(np.float64)
             tables.append(standardised(np.asarray(column.values), mass)[:, np.newaxis])
         else:
             tables.append(np.eye(len(column.levels)))
@@ -92,7 +92,7 @@ def fit_design(
 def standardised(values: Floats, mass: Floats) -> Floats:
     """Shift and scale values to mean 0 and variance 1 under their mass; to zeros if only one has any.
 
-    >>> standardised(np.array([1.0, 3.0, 9.0]), np.array([2.0, 2.0, 0.0])).tolist()
+    >>> standardised(np.array([1.0, 3.0, 9.0]), np.array([2.0, 2.0, 0.0])).round(12).tolist()
     [-1.0, 1.0, 7.0]
     >>> standardised(np.array([1.0, 3.0]), np.array([0.0, 2.0])).tolist()
     [0.0, 0.0]

@@ -7,7 +7,7 @@ import numpy as np
 
 from fairbench_cli.classifiers.design import pick
 from fairbench_cli.classifiers.encode import Encoder, Encoding, fit_encoder
-from fairbench_cli.data.table import Floats, Labels, Sample
+from fairbench_cli.data.table import Column, Floats, Labels, Sample
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,6 +44,11 @@ class Model:
     estimator: Any
     share: float
 
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The features it was trained on."""
+        return self.encoder.columns
+
     def predict(self, sample: Sample) -> Labels:
         """Predict each row's outcome.
 
@@ -57,7 +62,7 @@ class Model:
         KeyError, ValueError
             When a feature is missing, or has other levels than in training.
         """
-        features = pick(sample.features, self.encoder.columns)
+        features = pick(sample.features, self.columns)
         if self.estimator is None:
             return np.full(len(sample), self.share > 0.5, dtype=np.int8)
         labels: Labels = self.estimator.predict(self.encoder.transform(features)).astype(np.int8)
@@ -65,7 +70,7 @@ class Model:
 
     def predict_proba(self, sample: Sample) -> Floats:
         """Predict each row's probability of the favourable outcome, shape (rows,); raises as `predict`."""
-        features = pick(sample.features, self.encoder.columns)
+        features = pick(sample.features, self.columns)
         if self.estimator is None:
             return np.full(len(sample), self.share)
         both = self.estimator.predict_proba(self.encoder.transform(features))

@@ -5,9 +5,11 @@ from typing import Annotated
 
 import typer
 
+from fairbench_cli.cli import data_check
 from fairbench_cli.cli.options import DataDir
 
-app = typer.Typer(no_args_is_help=True, help="Look at data sets, download and verify their files.")
+app = typer.Typer(no_args_is_help=True, help="Look at data sets, check, download and verify their files.")
+app.command("check")(data_check.check)
 
 Name = Annotated[str, typer.Argument(help="A shipped data set, or the path of a card.", show_default=False)]
 

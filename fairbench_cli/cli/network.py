@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from fairbench_cli.cli.network_draw import draw as draw_command
 from fairbench_cli.cli.network_inputs import load_net, read_arcs, tilted
 from fairbench_cli.cli.options import DataDir
 
@@ -139,6 +140,9 @@ def show(
             for column in network.columns
         ]
         print_rows(["node", "levels", "parents"], rows)
+
+
+app.command("draw")(draw_command)
 
 
 @app.command()

@@ -140,6 +140,8 @@ class Sample:
         Row weights; None means one each.
     favourable_first : bool
         Whether the label declares its favourable value before the other one.
+    outcomes : tuple of str
+        The label's levels as the data write them.
     """
 
     features: Table
@@ -148,6 +150,7 @@ class Sample:
     s: Labels
     weights: Floats | None = None
     favourable_first: bool = False
+    outcomes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.features)
@@ -164,8 +167,10 @@ def to_sample(table: Table, roles: Roles) -> Sample:
     """Split a table into features, outcome and group."""
     y = _is_one_of(table, roles.label, (roles.favourable,))
     s = _is_one_of(table, roles.attribute, roles.favoured)
-    first = table.columns[table.index(roles.label)].levels[0] == roles.favourable
-    return Sample(table.without(roles.label), roles.attribute, y, s, favourable_first=first)
+    outcomes = table.columns[table.index(roles.label)].levels
+    first = outcomes[0] == roles.favourable
+    features = table.without(roles.label)
+    return Sample(features, roles.attribute, y, s, favourable_first=first, outcomes=outcomes)
 
 
 def _is_one_of(table: Table, name: str, levels: Sequence[str]) -> Labels:

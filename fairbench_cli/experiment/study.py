@@ -57,6 +57,7 @@ def study_of(experiment: Experiment, sources: list[Source], cells: list[Cell]) -
             {
                 **source.facts,
                 "dataset": source.name[0],
+                "label": source.roles.label,
                 "attribute": source.name[1],
                 "deprived": list(source.roles.deprived),
                 "favoured": list(source.roles.favoured),

@@ -10,4 +10,8 @@ INTERVENTIONS: dict[str, Entry] = {
     "reweighing": Entry(f"{_HERE}.reweighing:Reweighing"),
     "uniform-sampling": Entry(f"{_HERE}.uniform_sampling:UniformSampling"),
     "preferential-sampling": Entry(f"{_HERE}.preferential_sampling:PreferentialSampling"),
+    "repair": Entry(f"{_HERE}.repair:Repair"),
+    "auditor": Entry(f"{_HERE}.auditor:Auditor"),
+    "zafar-di": Entry(f"{_HERE}.zafar_di:ZafarDI"),
+    "zafar-dm": Entry(f"{_HERE}.zafar_dm:ZafarDM"),
 }

@@ -7,14 +7,22 @@ import pandas as pd
 from fairbench_cli.experiment.journal import Records, read_journals
 from fairbench_cli.experiment.study import Study, read_study
 from fairbench_cli.files import make_folder, write_text
+from fairbench_cli.report.figures import NEEDED, draw_figures
 from fairbench_cli.report.formats import comma_separated, latex, markdown
+from fairbench_cli.report.paired import paired_frame, paired_table
+from fairbench_cli.report.pareto import pareto_frame, pareto_table
 from fairbench_cli.report.results import groups_frame, results_frame, summary_frame
 from fairbench_cli.report.sweep import sweep_frame
 from fairbench_cli.report.tables import LAYOUTS, PaperTable, paper_table
 
 
 def write_report(folder: Path, study: Study, records: Records) -> list[PaperTable]:
-    """Write groups.csv, results.csv, summary.csv and tables/; return the tables.
+    """Write groups.csv, results.csv, summary.csv, paired.csv, pareto.csv, tables/ and figures/.
+
+    Returns
+    -------
+    list of PaperTable
+        The tables that the config asks for.
 
     Raises
     ------
@@ -22,34 +30,20 @@ def write_report(folder: Path, study: Study, records: Records) -> list[PaperTabl
         When a file cannot be written.
     """
     groups = groups_frame(study, records)
-    # The tables need their measures whether or not the config lists them among its metrics.
-    needed = tuple(
-        dict.fromkeys((*study.metrics, *(metric for name in study.tables for metric in LAYOUTS[name])))
-    )
-    results = results_frame(groups, needed)
+    results = results_frame(groups, _needed(study))
     summary = summary_frame(results, study.repeats)
+    paired, pareto = paired_frame(results), pareto_frame(results)
     _write_csv(folder / "groups.csv", groups)
-    _write_csv(folder / "results.csv", results[results["metric"].isin(study.metrics)])
-    _write_csv(folder / "summary.csv", summary[summary["metric"].isin(study.metrics)])
+    _write_csv(folder / "results.csv", _asked_for(results, study))
+    _write_csv(folder / "summary.csv", _asked_for(summary, study))
+    _write_csv(folder / "paired.csv", _asked_for(paired, study))
+    _write_csv(folder / "pareto.csv", pareto)
     _write_sweep(folder / "sweep.csv", study, records)
-    for name in LAYOUTS.keys() - set(study.tables):
-        for old in (folder / "tables").glob(f"{name}.*"):
-            old.unlink()
-    make_folder(folder / "tables")
     tables = [paper_table(name, study, results, summary) for name in study.tables]
-    for table in tables:
-        base = folder / "tables" / table.name
-        write_text(base.with_suffix(".md"), markdown(table))
-        write_text(base.with_suffix(".tex"), latex(table))
-        write_text(base.with_suffix(".csv"), comma_separated(table))
+    statistics = [paired_table(paired, _paired_metrics(study)), pareto_table(pareto)]
+    _write_tables(folder / "tables", [*tables, *(table for table in statistics if table.blocks)])
+    draw_figures(folder, study, results, summary, study.figures)
     return tables
-
-
-def _write_sweep(path: Path, study: Study, records: Records) -> None:
-    if study.sweep:
-        _write_csv(path, sweep_frame(study, records, study.metrics))
-    else:
-        path.unlink(missing_ok=True)
 
 
 def redo_report(folder: Path) -> list[PaperTable]:
@@ -62,6 +56,41 @@ def redo_report(folder: Path) -> list[PaperTable]:
     """
     study = read_study(folder)
     return write_report(folder, study, read_journals(folder / "journal").records)
+
+
+def _needed(study: Study) -> tuple[str, ...]:
+    """Return the measures to compute: tables, statistics and figures have theirs besides the config's."""
+    in_tables = [metric for name in study.tables for metric in LAYOUTS[name]]
+    return tuple(dict.fromkeys((*study.metrics, *in_tables, *NEEDED)))
+
+
+def _paired_metrics(study: Study) -> tuple[str, ...]:
+    """Return the measures of the tables, in their order."""
+    return tuple(dict.fromkeys(metric for name in study.tables for metric in LAYOUTS[name])) or NEEDED
+
+
+def _asked_for(frame: pd.DataFrame, study: Study) -> pd.DataFrame:
+    return frame[frame["metric"].isin(study.metrics)]
+
+
+def _write_sweep(path: Path, study: Study, records: Records) -> None:
+    if study.sweep:
+        _write_csv(path, sweep_frame(study, records, study.metrics))
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _write_tables(folder: Path, tables: list[PaperTable]) -> None:
+    """Write every table in three formats; those of an earlier report that are not written now go away."""
+    make_folder(folder)
+    for old in folder.glob("*.*"):
+        if old.stem in {*LAYOUTS, "difference-to-none", "pareto"} - {table.name for table in tables}:
+            old.unlink()
+    for table in tables:
+        base = folder / table.name
+        write_text(base.with_suffix(".md"), markdown(table))
+        write_text(base.with_suffix(".tex"), latex(table))
+        write_text(base.with_suffix(".csv"), comma_separated(table))
 
 
 def _write_csv(path: Path, frame: pd.DataFrame) -> None:

@@ -1,0 +1,1 @@
+"""The solvers behind Zafar et al.'s constrained logistic regressions."""

@@ -1,0 +1,120 @@
+"""Trade loss for covariance between decision and group: the fairness and the accuracy mode."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairbench_cli.data.table import Floats
+from fairbench_cli.interventions.zafar.logistic import Logistic, Solution, minimise
+from fairbench_cli.interventions.zafar.rows import TrainingRows
+
+MOST_SOLUTIONS = 60
+
+
+@dataclass(frozen=True, eq=False)
+class Tradeoff:
+    """Logistic regression, and the covariance that its decisions are to lose.
+
+    Parameters
+    ----------
+    problem : Logistic
+        f.
+    a : float64 array, shape (width,)
+        Σ rᵢ (sᵢ − s̄) xᵢ: a·w is the covariance of group and decision.
+    free : Solution
+        The minimum w* of f without constraint.
+    """
+
+    problem: Logistic
+    a: Floats
+    free: Solution
+
+    @property
+    def covariance(self) -> float:
+        """a·w*, signed."""
+        return float(self.a @ self.free.w)
+
+    @property
+    def negligible(self) -> float:
+        """What rounding alone can make of a covariance that is 0."""
+        return 1e-13 * float(np.abs(self.a) @ np.abs(self.free.w)) + 1e-13 * float(np.abs(self.free.w).max())
+
+
+def tradeoff(rows: TrainingRows, l2: float) -> Tradeoff:
+    """Fit the logistic regression without constraint; its rows must have both outcomes."""
+    problem = Logistic(rows, l2)
+    start, mean = np.zeros(rows.width), float(rows.share @ rows.y)
+    start[-1] = np.log(mean / (1 - mean))
+    return Tradeoff(problem, covariances(rows), minimise(problem, start))
+
+
+def covariances(rows: TrainingRows) -> Floats:
+    """Return a, the covariance of the group s and each column of X, shape (width,).
+
+    For w, a·w = α (1 − α) (mean decision of the favoured − mean decision of the deprived), α the favoured
+    group's share.
+    """
+    a = rows.transposed_times(rows.share * (rows.s - rows.share @ rows.s))
+    a[-1] = 0
+    return a
+
+
+def least_loss(trade: Tradeoff, c: float) -> Solution:
+    """Minimise f subject to |a·w| ≤ c.
+
+    f is convex, hence either w* does, or the bound is met with the sign of a·w*.
+    """
+    if abs(trade.covariance) <= c + trade.negligible:
+        return trade.free
+    level = float(np.copysign(c, trade.covariance))
+    return minimise(trade.problem, trade.free.w, trade.a, level, trade.free.steps)
+
+
+def least_covariance(trade: Tradeoff, gamma: float, *, relative: bool) -> tuple[Solution, float, float]:
+    """Minimise |a·w| subject to f(w) ≤ (1 + γ) f(w*).
+
+    V(c) = min {f(w): |a·w| ≤ c} is convex, falls from f(w₀), w₀ the w of least f with a·w = 0, to f(w*), and
+    has V′(c) = −|λ|; what is sought is the c with V(c) = (1 + γ) f(w*). As V is nearly a parabola, Newton's
+    method is run on √(V(c) − f(w*)), which is nearly a line, and bisects when that leaves the bracket. Where
+    (1 + γ) f(w*) ≥ f(w₀), many w have no covariance, and w₀, the one of least loss, is the answer.
+
+    Parameters
+    ----------
+    trade : Tradeoff
+        f, a and w*.
+    gamma : float
+        γ, or its share of f(w₀) / f(w*) − 1.
+    relative : bool
+        Whether it is that share.
+
+    Returns
+    -------
+    solution : Solution
+        The minimum.
+    c : float
+        Its |a·w|.
+    gamma : float
+        γ.
+    """
+    least, highest = trade.free.value, abs(trade.covariance)
+    here, c = least_loss(trade, 0.0), 0.0
+    if relative:
+        gamma *= here.value / max(least, 1e-300) - 1
+    target = (1 + gamma) * least
+    if gamma == 0 or here is trade.free:
+        return trade.free, highest, gamma
+    if target >= here.value:
+        return here, c, gamma
+    low, high = 0.0, highest
+    for _ in range(MOST_SOLUTIONS):
+        root = np.sqrt(max(here.value - least, 0.0))
+        slope = abs(here.multiplier) / (2 * root) if root else 0.0
+        guess = c + (root - np.sqrt(target - least)) / slope if slope else high
+        if not low < guess < high:
+            guess = (low + high) / 2
+        c = float(guess)
+        here = minimise(trade.problem, here.w, trade.a, float(np.copysign(c, trade.covariance)), here.steps)
+        low, high = (c, high) if here.value > target else (low, c)
+        if abs(here.value - target) <= 1e-10 * target or high - low <= 1e-12 * highest:
+            break
+    return here, c, gamma

@@ -1,0 +1,172 @@
+"""Logistic regression with a lower limit on every row's decision, by a primal-dual interior-point method."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairbench_cli.data.table import Floats
+from fairbench_cli.interventions.zafar.logistic import Logistic, solver
+
+TOLERANCE = 1e-9  # of the conditions of optimality, per unit of weight
+ENOUGH = 1e-7
+PATIENCE = 5  # steps without halving what is missed
+LEAST_SLACK = 1e-2  # at the start
+MOST_STEPS = 150
+
+
+@dataclass(frozen=True, eq=False)
+class Limited:
+    """min f(w) subject to turned ∘ (X w) ≥ limits and a·w = level.
+
+    Parameters
+    ----------
+    problem : Logistic
+        f and X.
+    turned : float64 array, shape (rows,)
+        1 where the decision is bounded from below, −1 where from above.
+    limits : float64 array, shape (rows,)
+        The bounds.
+    a : float64 array, shape (width,)
+        The equality's coefficients, not all 0.
+    level : float
+        Its right-hand side.
+    """
+
+    problem: Logistic
+    turned: Floats
+    limits: Floats
+    a: Floats
+    level: float
+
+
+@dataclass(frozen=True, eq=False)
+class Reached:
+    """Where the interior-point method ended.
+
+    Parameters
+    ----------
+    w : float64 array, shape (width,)
+        The coefficients.
+    residual : float
+        The largest breach of the conditions of optimality (gradient of the Lagrangian, limits, equality,
+        duality gap), divided by f(w) where that is above 1.
+    steps : int
+        Newton steps.
+    converged : bool
+        Whether that is small enough.
+    """
+
+    w: Floats
+    residual: float
+    steps: int
+    converged: bool
+
+
+@dataclass(frozen=True, eq=False)
+class _Point:
+    """Coefficients, slacks of the limits, multipliers z of those and of the equality; or a step of them."""
+
+    w: Floats
+    slack: Floats
+    z: Floats
+    multiplier: float
+
+    def plus(self, size: float, step: "_Point") -> "_Point":
+        return _Point(
+            self.w + size * step.w,
+            self.slack + size * step.slack,
+            self.z + size * step.z,
+            self.multiplier + size * step.multiplier,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Missed:
+    """By how much a point misses the conditions of optimality, besides slack × z = 0."""
+
+    gradient: Floats
+    limits: Floats
+    equality: float
+
+    @property
+    def largest(self) -> float:
+        parts = (self.gradient, self.limits, np.array([self.equality]))
+        return max(float(np.abs(part).max()) for part in parts)
+
+
+def minimise_limited(limited: Limited, start: Floats) -> Reached:
+    """Minimise from any start.
+
+    Mehrotra's predictor-corrector method (Nocedal & Wright, *Numerical Optimization*, 2006, chapters 16 and
+    19) with slacks of their own: neither limits nor equality need be met on the way.
+    """
+    problem, rows = limited.problem, limited.problem.rows
+    d = rows.times(start)
+    slack = np.maximum(limited.turned * d - limited.limits, LEAST_SLACK)
+    point = _Point(start, slack, problem.value(start, d) / len(d) / slack, 0.0)
+    best, lowest, steps, since = point, np.inf, 0, 0
+    while True:
+        missed = _missed(limited, point)
+        gap = float(point.slack @ point.z)
+        size = max(
+            1.0, problem.value(point.w, rows.times(point.w))
+        )  # beyond 1 if far-out rows or weights rule
+        residual = max(missed.largest, gap) / size
+        since += 1
+        if residual < 0.5 * lowest:
+            since = 0
+        if residual < lowest:
+            best, lowest = point, residual
+        stuck = since >= PATIENCE and lowest <= ENOUGH  # all that rounding allows
+        if residual <= TOLERANCE or stuck or steps == MOST_STEPS or not np.isfinite(residual):
+            return Reached(best.w, lowest, steps, converged=lowest <= ENOUGH)
+        point = _moved(limited, point, missed, gap)
+        steps += 1
+
+
+def _missed(limited: Limited, point: _Point) -> _Missed:
+    problem, rows = limited.problem, limited.problem.rows
+    d = rows.times(point.w)
+    pull = rows.transposed_times(limited.turned * point.z)
+    return _Missed(
+        problem.gradient(point.w, d) - pull + point.multiplier * limited.a,
+        limited.turned * d - point.slack - limited.limits,
+        float(limited.a @ point.w) - limited.level,
+    )
+
+
+def _moved(limited: Limited, point: _Point, missed: _Missed, gap: float) -> _Point:
+    """Take one step: how far Newton's own step gets tells which slack × z the true one should aim at."""
+    problem, rows, a = limited.problem, limited.problem.rows, limited.a
+    ratio = np.minimum(point.z / point.slack, 1e30)
+    h = rows.gram(problem.curvature(rows.times(point.w)) + ratio) + np.diag(problem.penalty)
+    weight = float(h.diagonal().max() / (a @ a))
+    solve = solver(h + weight * np.outer(a, a))
+    toward = solve(a)
+
+    def newton(product: Floats) -> _Point:
+        """Step whose slack × z falls by `product`."""
+        aim = limited.turned * (-product / point.slack - ratio * missed.limits)
+        step = solve(rows.transposed_times(aim) - missed.gradient)
+        multiplier = float((a @ step + missed.equality) / (a @ toward))
+        step = step - multiplier * toward
+        slack = limited.turned * rows.times(step) + missed.limits
+        z = (-product - point.z * slack) / point.slack
+        return _Point(step, slack, z, multiplier - weight * missed.equality)
+
+    product = point.slack * point.z
+    plain = newton(product)
+    tried = point.plus(_longest(point, plain), plain)
+    mean = gap / len(product)
+    centre = mean * (float(tried.slack @ tried.z) / max(gap, 1e-300)) ** 3
+    step = newton(product - centre + plain.slack * plain.z)
+    return point.plus(0.99 * _longest(point, step), step)
+
+
+def _longest(point: _Point, step: _Point) -> float:
+    """How far slack and z can go along a step, at most 1, before an entry is 0."""
+    longest = 1.0
+    for value, change in ((point.slack, step.slack), (point.z, step.z)):
+        falling = change < 0
+        longest = float((value[falling] / -change[falling]).min(initial=longest))
+    return longest

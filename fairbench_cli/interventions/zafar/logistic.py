@@ -1,0 +1,168 @@
+"""Logistic regression by Newton's method, free or with one linear equality."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.special import expit
+
+from fairbench_cli.data.table import Floats
+from fairbench_cli.interventions.zafar.rows import TrainingRows
+
+TOLERANCE = 1e-10  # of the residual of the optimality conditions, per unit of weight
+MOST_STEPS = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Logistic:
+    """f(w) = Σ rᵢ log(1 + exp(−yᵢ dᵢ)) + λ/2 Σ_{j not intercept} wⱼ², d = X w, y in {−1, 1}, Σ rᵢ = 1.
+
+    Parameters
+    ----------
+    rows : TrainingRows
+        X with the intercept as its last column, y and r.
+    l2 : float
+        λ times the total weight: the penalty's weight on the *sum* of losses.
+    """
+
+    rows: TrainingRows
+    l2: float
+
+    @property
+    def signs(self) -> Floats:
+        """The outcomes as −1 and 1, shape (rows,)."""
+        return np.asarray(2.0 * self.rows.y - 1.0, dtype=np.float64)
+
+    @property
+    def penalty(self) -> Floats:
+        """λ for each column, 0 for the intercept, shape (width,)."""
+        penalty: Floats = np.full(self.rows.width, self.l2 / self.rows.total)
+        penalty[-1] = 0
+        return penalty
+
+    def value(self, w: Floats, d: Floats) -> float:
+        """f(w)."""
+        losses = np.logaddexp(0, -self.signs * d)
+        return float(self.rows.share @ losses + 0.5 * self.penalty @ w**2)
+
+    def gradient(self, w: Floats, d: Floats) -> Floats:
+        """∇f(w), shape (width,)."""
+        slopes = self.rows.share * (expit(d) - self.rows.y)
+        return np.asarray(self.rows.transposed_times(slopes) + self.penalty * w)
+
+    def curvature(self, d: Floats) -> Floats:
+        """Second derivative of the loss by each row's d, shape (rows,)."""
+        return np.asarray(self.rows.share * expit(d) * expit(-d))
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """Where a minimisation ended.
+
+    Parameters
+    ----------
+    w : float64 array, shape (width,)
+        The coefficients.
+    value : float
+        f(w).
+    multiplier : float
+        λ of the equality: ∇f(w) + λ a = 0. 0 without one.
+    residual : float
+        max |∇f(w) + λ a|, how far the optimality conditions are from met.
+    steps : int
+        Newton steps, those of earlier solutions it started from included.
+    """
+
+    w: Floats
+    value: float
+    multiplier: float
+    residual: float
+    steps: int
+
+
+def minimise(
+    problem: Logistic, start: Floats, a: Floats | None = None, level: float = 0.0, steps: int = 0
+) -> Solution:
+    """Minimise f(w), subject to a·w = level if there is an `a`.
+
+    Newton's method: the step solves [H aᵀ; a 0] [p; λ] = [−∇f; level − a·w] by the Schur complement in the
+    Cholesky factor of H + ρ a aᵀ, and is halved until f falls enough (Armijo). That ρ leaves step and λ as
+    they are; without it a direction in which f is a line (a rare level's rows, far out) would divide by 0.
+
+    Parameters
+    ----------
+    problem : Logistic
+        f.
+    start : float64 array, shape (width,)
+        Where to start.
+    a : float64 array, shape (width,), or None
+        The equality's coefficients, not all 0.
+    level : float
+        Its right-hand side.
+    steps : int
+        Steps already taken, to count on from.
+    """
+    w = start if a is None else _onto(problem, start, a, level)
+    d = problem.rows.times(w)
+    value, taken, multiplier = problem.value(w, d), 0, 0.0
+    while True:
+        gradient = problem.gradient(w, d)
+        solve = solver(_hessian(problem, d, a))
+        step = -solve(gradient)
+        if a is not None:
+            toward = solve(a)
+            multiplier = float((a @ step - (level - a @ w)) / (a @ toward))
+            step = step - multiplier * toward
+            residual = float(np.abs(gradient + multiplier * a).max())
+        else:
+            residual = float(np.abs(gradient).max())
+        if residual <= TOLERANCE or taken == MOST_STEPS:
+            break
+        along, fall = problem.rows.times(step), float(gradient @ step)
+        size = 1.0
+        while size > 1e-12:
+            trial_w, trial_d = w + size * step, d + size * along
+            trial = problem.value(trial_w, trial_d)
+            # Near the minimum the fall is smaller than what rounding does to f: a full step is right there.
+            if trial <= value + 1e-4 * size * fall + 1e-15 * abs(value):
+                break
+            size /= 2
+        else:
+            break
+        w, d, value, taken = trial_w, trial_d, trial, taken + 1
+    return Solution(w, value, multiplier, residual, steps + taken)
+
+
+def _hessian(problem: Logistic, d: Floats, a: Floats | None) -> Floats:
+    """H, or H + ρ a aᵀ with its two terms of one size."""
+    h = problem.rows.gram(problem.curvature(d)) + np.diag(problem.penalty)
+    return h if a is None else h + h.diagonal().max() / (a @ a) * np.outer(a, a)
+
+
+def _onto(problem: Logistic, start: Floats, a: Floats, level: float) -> Floats:
+    """Move the start onto a·w = level: by a Newton step, or by shrinking it, whichever has the lower f."""
+    gap = level - float(a @ start)
+    if gap == 0:
+        return start
+    d = problem.rows.times(start)
+    toward = solver(_hessian(problem, d, a))(a)
+    stepped = start + toward * (gap / float(a @ toward))
+    shrunk = start * (level / float(a @ start)) if a @ start else stepped
+    return min((stepped, shrunk), key=lambda w: problem.value(w, problem.rows.times(w)))
+
+
+def solver(h: Floats) -> Callable[[Floats], Floats]:
+    """Return what solves h p = v for p, h symmetric and positive semidefinite, shape (width, width).
+
+    The diagonal is raised by a hair, and by more until Cholesky's factorisation exists: full one-hot blocks
+    beside an intercept leave h singular without a penalty.
+    """
+    raised = 1e-13 * float(h.diagonal().max()) + 1e-100
+    while True:
+        try:
+            factor = cho_factor(h + raised * np.eye(len(h)))
+        except LinAlgError:
+            raised *= 100
+        else:
+            return lambda v: np.asarray(cho_solve(factor, v))

@@ -1,0 +1,140 @@
+"""Disparate mistreatment as a problem in the coefficients of a linear model: its loss and its constraints."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+from scipy.special import expit
+
+from fairbench_cli.data.table import Floats, Labels, Rows
+
+Constraint = Literal["fpr", "fnr", "both"]
+Rates = tuple[Literal["fpr", "fnr"], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Minimise a mean logistic loss while groups err alike.
+
+    Rows with the same features are one pattern. With d = x·w per pattern, the loss is
+    ℓ(w) = Σ negatives log(1 + exp d) + positives log(1 + exp −d) + ridge ‖w without intercept‖² / 2, and
+    constraint j holds the piecewise linear F_j(w) = Σ up_j max(0, d) + down_j min(0, d).
+
+    Parameters
+    ----------
+    x : float64 array, shape (patterns, width)
+        Different rows; the last column is the intercept.
+    negatives, positives : float64 array, shape (patterns,)
+        Share of all weight that unfavourably and favourably labelled rows of the pattern have.
+    up, down : float64 array, shape (constraints, patterns)
+        Slope of F_j in d of the pattern where d > 0 and where d < 0.
+    ridge : float
+        Strength of the ridge penalty on the mean loss, at least 0.
+    """
+
+    x: Floats
+    negatives: Floats
+    positives: Floats
+    up: Floats
+    down: Floats
+    ridge: float
+
+    def slopes(self, side: Labels) -> Floats:
+        """Slope of F_j in d of each pattern that lies on the given side of d = 0: 1, −1, or 0 for none."""
+        chosen: Floats = self.up * (side > 0) + self.down * (side < 0)
+        return chosen
+
+    def disparities(self, d: Floats) -> Floats:
+        """Return F_j, shape (constraints,)."""
+        values: Floats = self.up @ np.maximum(d, 0.0) + self.down @ np.minimum(d, 0.0)
+        return values
+
+    def loss(self, w: Floats, d: Floats) -> float:
+        """Return ℓ at w, with d = x·w."""
+        errors = self.negatives @ np.logaddexp(0.0, d) + self.positives @ np.logaddexp(0.0, -d)
+        return float(errors + 0.5 * self.ridge * (w[:-1] @ w[:-1]))
+
+    def gradient(self, w: Floats, d: Floats) -> Floats:
+        """Return the gradient of ℓ, shape (width,)."""
+        g: Floats = (self.negatives * expit(d) - self.positives * expit(-d)) @ self.x
+        g[:-1] += self.ridge * w[:-1]
+        return g
+
+    def hessian(self, d: Floats) -> Floats:
+        """Return the Hessian of ℓ, shape (width, width), raised by a hair where the data say nothing."""
+        scaled = self.x * np.sqrt((self.negatives + self.positives) * expit(d) * expit(-d))[:, np.newaxis]
+        h: Floats = scaled.T @ scaled
+        free = np.full(len(h), self.ridge)
+        free[-1] = 0.0
+        h[np.diag_indices_from(h)] += free + 1e-10 * max(float(np.trace(h)) / len(h), 1e-10)
+        return h
+
+
+def problem(
+    x: Floats, y: Labels, s: Labels, weights: Floats, constraint: Constraint, l2: float
+) -> tuple[Problem, Rates]:
+    """State the problem of Zafar et al. (2017), and which rates it can constrain.
+
+    Over the U rows with the label that the rate is about (negatives for fpr, positives for fnr),
+    F = Σ k min(0, ±d), k = (U_0/U)/U in the favoured group and −(U_1/U)/U in the deprived one. A rate is left
+    out if a group has no such row: F would be 0 whatever the model.
+
+    Parameters
+    ----------
+    x : float64 array, shape (rows, width)
+        Features; the last column is the intercept.
+    y, s : int8 array, shape (rows,)
+        Outcome and group, 0 or 1.
+    weights : float64 array, shape (rows,)
+        Row weights, at least 0, not all 0.
+    constraint : {"fpr", "fnr", "both"}
+        Which rates to hold equal.
+    l2 : float
+        Ridge penalty on the summed loss: l2 ‖w‖² / 2, intercept free.
+    """
+    patterns, pattern = _distinct(x)
+    sums = np.zeros((2, 2, len(patterns)))
+    np.add.at(sums, (s, y, pattern), weights)
+    total = float(weights.sum())
+    up: list[Floats] = []
+    down: list[Floats] = []
+    rates: Rates = ()
+    of_label: tuple[tuple[Literal["fpr", "fnr"], int], ...] = (("fpr", 0), ("fnr", 1))
+    for rate, label in of_label:
+        of_group = sums[:, label].sum(axis=1)
+        if constraint in (rate, "both") and of_group.min() > 0:
+            u = of_group.sum()
+            slope = (of_group[0] * sums[1, label] - of_group[1] * sums[0, label]) / u**2
+            none = np.zeros(len(patterns))
+            up.append(-slope if label == 0 else none)
+            down.append(slope if label == 1 else none)
+            rates = (*rates, rate)
+    shape = (len(rates), len(patterns))
+    both = sums.sum(axis=0) / total
+    made = Problem(patterns, both[0], both[1], np.reshape(up, shape), np.reshape(down, shape), l2 / total)
+    return made, rates
+
+
+def _distinct(x: Floats) -> tuple[Floats, Rows]:
+    """Return the different rows in order of first appearance, and which of them each row is."""
+    keys = np.ascontiguousarray(x).view(np.dtype((np.void, x.dtype.itemsize * x.shape[1]))).ravel()
+    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return np.ascontiguousarray(x[first[order]]), rank[inverse.ravel()]
+
+
+def whitener(problem: Problem, d: Floats) -> Floats:
+    """Return T, shape (width, width), for which w = T v makes the Hessian at d the identity."""
+    root = cholesky(problem.hessian(d), lower=True)
+    inverse: Floats = solve_triangular(root, np.eye(len(root)), lower=True)
+    return np.ascontiguousarray(inverse.T)
+
+
+def constant(problem: Problem) -> Floats:
+    """Return the constant model of least loss, for which every F_j is 0."""
+    w = np.zeros(problem.x.shape[1])
+    w[-1] = np.log(max(problem.positives.sum(), 1e-9) / max(problem.negatives.sum(), 1e-9))
+    return w

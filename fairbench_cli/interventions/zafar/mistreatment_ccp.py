@@ -1,0 +1,103 @@
+"""The solution of a mistreatment problem as published: the penalty convex-concave procedure."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+
+from fairbench_cli.data.table import Floats, Labels
+from fairbench_cli.interventions.zafar.mistreatment import Problem, whitener
+from fairbench_cli.interventions.zafar.mistreatment_slsqp import Whitened, side_of
+
+# The values of the authors' demonstrations, and the stopping rules of the procedure they call.
+TAU, MU, TAU_MAX, ROUNDS = 5.0, 1.2, 1e10, 50
+SLACK, CHANGE = 1e-3, 1e-5
+FTOL, MOST_STEPS = 1e-7, 200  # of a round; a tighter one costs much and moves the end by less than CHANGE
+
+Part = tuple[Floats, Floats]  # slopes above and below d = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Procedure:
+    """Where the procedure ended: weights, rounds, sum of slacks, and whether its own rule stopped it."""
+
+    w: Floats
+    rounds: int
+    slack: float
+    converged: bool
+
+
+def ccp(problem: Problem, start: Floats, threshold: float) -> Procedure:
+    """Solve by rounds of convex problems; start at the unconstrained optimum.
+
+    F_j is a convex part plus a concave one. In each round the concave side of F_j ≤ threshold and of
+    −F_j ≤ threshold is replaced by its tangent; both sides being of degree 1 in w, that is its slope times w.
+    Each inequality may be broken by a slack, whose sum costs τ; τ grows by the factor μ from round to round.
+    It ends when slacks sum to at most 1e-3 and the cost changes by at most 1e-5, or after 50 rounds.
+    """
+    white = Whitened(problem, whitener(problem, problem.x @ start))
+    convex = np.maximum(problem.up, 0), np.minimum(problem.down, 0)
+    concave = np.minimum(problem.up, 0), np.maximum(problem.down, 0)
+    v, tau, before, slack = white.back(start), TAU, np.inf, np.inf
+    for rounds in range(1, ROUNDS + 1):
+        side = side_of(white.at(v)[1])
+        tangents = white.rows(np.vstack([_slopes(concave, side), -_slopes(convex, side)]))
+        v, slack = _convex(white, v, threshold, tau, tangents, (convex, concave))
+        cost = white.loss(v) + tau * slack
+        if slack <= SLACK and abs(before - cost) <= CHANGE:
+            return Procedure(white.t @ v, rounds, slack, True)
+        before, tau = cost, min(tau * MU, TAU_MAX)
+    return Procedure(white.t @ v, ROUNDS, slack, False)
+
+
+def _slopes(part: Part, side: Labels) -> Floats:
+    slopes: Floats = np.where(side > 0, part[0], part[1])
+    return slopes
+
+
+def _convex(
+    white: Whitened, v: Floats, threshold: float, tau: float, tangents: Floats, parts: tuple[Part, Part]
+) -> tuple[Floats, float]:
+    """Minimise ℓ + τ Σ slack in one round; return v and the sum of slacks that v needs."""
+    convex, concave = parts
+    width, count = len(v), len(tangents)
+
+    def excess(v: Floats) -> Floats:
+        d = white.at(v)[1]
+        above, below = np.maximum(d, 0.0), np.minimum(d, 0.0)
+        curved = np.concatenate(
+            [convex[0] @ above + convex[1] @ below, -concave[0] @ above - concave[1] @ below]
+        )
+        over: Floats = curved + tangents @ v - threshold
+        return over
+
+    def excess_rows(v: Floats) -> Floats:
+        side = side_of(white.at(v)[1])
+        return white.rows(np.vstack([_slopes(convex, side), -_slopes(concave, side)])) + tangents
+
+    limits: Any = {
+        "type": "ineq",
+        "fun": lambda both: both[width:] - excess(both[:width]),
+        "jac": lambda both: np.hstack([-excess_rows(both[:width]), np.eye(count)]),
+    }
+
+    def cost(both: Floats) -> float:
+        return white.loss(both[:width]) + tau * float(both[width:].sum())
+
+    def slope(both: Floats) -> Floats:
+        return np.concatenate([white.gradient(both[:width]), np.full(count, tau)])
+
+    found = minimize(
+        cost,
+        np.concatenate([v, np.maximum(excess(v), 0.0)]),
+        jac=slope,
+        method="SLSQP",
+        bounds=[(-np.inf, np.inf)] * width + [(0.0, np.inf)] * count,
+        constraints=[limits],
+        options={"ftol": FTOL, "maxiter": MOST_STEPS},
+    )
+    end = np.asarray(found.x[:width])
+    if not np.isfinite(end).all():
+        end = v
+    return end, float(np.maximum(excess(end), 0.0).sum())

@@ -1,0 +1,158 @@
+"""Zafar et al. against disparate impact: logistic regression whose decisions hardly covary with the group."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from fairbench_cli.classifiers.design import Bins, fit_design
+from fairbench_cli.classifiers.fit import Classifier
+from fairbench_cli.data.table import Floats, Sample
+from fairbench_cli.interventions.fitted import Fitted, defined
+from fairbench_cli.interventions.zafar.covariance import (
+    Tradeoff,
+    least_covariance,
+    least_loss,
+    tradeoff,
+)
+from fairbench_cli.interventions.zafar.misclassification import separate
+from fairbench_cli.interventions.zafar.model import LinearModel, constant_model
+from fairbench_cli.interventions.zafar.rows import training_rows
+
+Mode = Literal["fairness", "accuracy", "misclassification"]
+NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+FAR_OUT = 50.0  # decisions beyond this have probabilities that are 0 or 1 to 20 decimals
+OPTIMAL = 1e-6  # how far a fit may miss the conditions of optimality, per unit of weight
+
+
+@dataclass(frozen=True)
+class ZafarDI:
+    """Limit the covariance between group and signed distance from the border.
+
+    Zafar, Valera, Gomez Rodriguez & Gummadi (2017), arXiv:1507.05259. The model is a logistic regression of
+    its own, d = w·x: of the experiment's classifier only `include_protected` counts. Let L(w) be the sum of
+    its losses and the penalty l2/2 Σ wⱼ² (intercept free), w* its minimum, and cov(w) the covariance of s and
+    d over the training rows.
+
+    * ``fairness``: min L(w) subject to |cov(w)| ≤ c.
+    * ``accuracy``: min |cov(w)| subject to L(w) ≤ (1 + γ) L(w*). Among all w without covariance, the one of
+      least loss.
+    * ``misclassification``: min |cov(w)| such that no favoured row that w* accepts is rejected and any other
+      row's loss ℓᵢ(w) ≤ (1 + γ) ℓᵢ(w*). Among the w that come within 1e-5 (or a thousandth) of the least
+      covariance, the one of least L.
+
+    The original minimises by SLSQP, without penalty and from random starts; here each is solved to
+    optimality.
+
+    Parameters
+    ----------
+    mode : {"fairness", "accuracy", "misclassification"}
+        What is minimised, and what is bounded.
+    c : float, at least 0, or None
+        Bound on the covariance, mode ``fairness``; None is 0.
+    gamma : float, at least 0, or None
+        Loss that may be added, as a share; None is 0.5 in mode ``accuracy``, 1000 in ``misclassification``.
+    relative : bool
+        Count `c` in |cov(w*)|, and `gamma` of mode ``accuracy`` in what no covariance at all costs: both then
+        do all that they can between 0 and 1.
+    l2 : float, at least 0
+        Weight of the penalty. Without one, the weight of a rare level can run off and meet the bound on the
+        covariance by a few rows.
+    bins : {"one-hot", "number"}
+        Take bins as levels, or as the numbers in their middles.
+
+    Raises
+    ------
+    ValueError
+        When a parameter is given that the mode does not have.
+    """
+
+    mode: Mode = "fairness"
+    c: NotNegative | None = None
+    gamma: NotNegative | None = None
+    relative: bool = False
+    l2: NotNegative = 1.0
+    bins: Bins = "one-hot"
+
+    def __post_init__(self) -> None:
+        if self.c is not None and self.mode != "fairness":
+            raise ValueError(f"c has no effect in mode {self.mode}")
+        if self.gamma is not None and self.mode == "fairness":
+            raise ValueError("gamma has no effect in mode fairness")
+        if self.relative and self.mode == "misclassification":
+            raise ValueError("relative has no effect in mode misclassification")
+
+    def fit(self, train: Sample, classifier: Classifier, rng: np.random.Generator) -> Fitted:  # noqa: ARG002
+        """Fit the constrained logistic regression.
+
+        ``noop`` when there is one outcome or one group only, or w* itself is the answer. ``degraded`` when a
+        row is further out than 50 (quasi-separation), or the optimum was not reached.
+
+        Raises
+        ------
+        ValueError
+            When there are no rows, or their weights sum to 0.
+        """
+        design = fit_design(train, include_protected=classifier.include_protected, bins=self.bins)
+        rows = training_rows(train, design)
+        if len(set(rows.y.tolist())) == 1:
+            model = constant_model(design, favourable=bool(rows.y[0]))
+            return Fitted(model, "noop", "every training row has the same outcome")
+        trade = tradeoff(rows, self.l2)
+        if len(set(rows.s.tolist())) == 1:
+            facts = _facts(trade, trade.free.w) | {"kkt": trade.free.residual, "steps": trade.free.steps}
+            return Fitted(
+                LinearModel(design, trade.free.w), "noop", "only one group has rows", defined(facts)
+            )
+        w, trouble, more = self._solve(trade)
+        facts = _facts(trade, w) | more
+        if facts["largest_decision"] > FAR_OUT:
+            far = facts["largest_decision"]
+            trouble = f"quasi-separation: a training row's decision value is {far:.0f}, beyond {FAR_OUT:.0f}"
+        elif not trouble and facts["kkt"] > OPTIMAL:
+            trouble = "the optimum was not reached"
+        model = LinearModel(design, w)
+        if trouble:
+            return Fitted(model, "degraded", trouble, defined(facts))
+        if w is trade.free.w:
+            return Fitted(model, "noop", "the model without constraint is the answer", defined(facts))
+        return Fitted(model, facts=defined(facts))
+
+    def _solve(self, trade: Tradeoff) -> tuple[Floats, str, dict[str, float | int]]:
+        """Return w, what went wrong, and the numbers of this mode."""
+        if self.mode == "fairness":
+            c = (self.c or 0.0) * (abs(trade.covariance) if self.relative else 1.0)
+            solution = least_loss(trade, c)
+            return solution.w, "", {"c": c, "kkt": solution.residual, "steps": solution.steps}
+        gamma = self.gamma if self.gamma is not None else 0.5 if self.mode == "accuracy" else 1000.0
+        if self.mode == "accuracy":
+            solution, c, gamma = least_covariance(trade, gamma, relative=self.relative)
+            return solution.w, "", {"gamma": gamma, "c": c, "kkt": solution.residual, "steps": solution.steps}
+        found = separate(trade, gamma)
+        before, after = (trade.problem.rows.times(w) > 0 for w in (trade.free.w, found.w))
+        mass = trade.problem.rows.share * trade.problem.rows.s * trade.problem.rows.total
+        facts = {
+            "gamma": gamma,
+            "least_covariance": found.least,
+            "kkt": found.residual,
+            "steps": found.steps,
+            "favoured_accepted_before": float(mass @ before),
+            "favoured_accepted": float(mass @ after),
+            "favoured_newly_rejected": float(mass @ (before & ~after)),
+        }
+        return found.w, found.trouble, facts
+
+
+def _facts(trade: Tradeoff, w: Floats) -> dict[str, float | int]:
+    """Loss and covariance without and with the constraint, and how far out the furthest row is."""
+    problem, total = trade.problem, trade.problem.rows.total
+    before, decisions = problem.rows.times(trade.free.w), problem.rows.times(w)
+    return {
+        "loss_unconstrained": problem.value(trade.free.w, before) * total,
+        "loss": problem.value(w, decisions) * total,
+        "covariance_unconstrained": trade.covariance,
+        "covariance": float(trade.a @ w),
+        "largest_decision": float(np.abs(decisions).max()),
+    }

@@ -1,0 +1,223 @@
+"""Each technique against doing nothing, repeat by repeat: both learned from the same training sets."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import stdtr, stdtrit
+
+from fairbench_cli.classifiers.registry import CLASSIFIERS
+from fairbench_cli.data.table import Rows
+from fairbench_cli.measures.counts import Floats
+from fairbench_cli.measures.intervals import holm
+from fairbench_cli.measures.registry import MEASURES
+from fairbench_cli.report.results import CELL_COLUMNS
+from fairbench_cli.report.tables import Block, PaperTable, named, technique_label
+
+BASELINE = "none"
+LEVEL = 0.05
+EQUAL = 1e-12  # differences below this are rounding
+
+SITUATION = ["dataset", "attribute", "beta", "classifier", "classifier_parameters"]
+TECHNIQUE = ["intervention", "parameters", "include_protected"]
+TABLE = ["dataset", "attribute", "classifier", "classifier_parameters"]
+KEYS = [*CELL_COLUMNS, "metric"]
+
+PAIRED_COLUMNS = [
+    *KEYS,
+    "baseline_include_protected",
+    "n",
+    "difference",
+    "low",
+    "high",
+    "distance_difference",
+    "distance_low",
+    "distance_high",
+    "p",
+    "p_holm",
+    "tests",
+    "verdict",
+]
+
+
+@dataclass(frozen=True)
+class PairedTest:
+    """Paired t-tests, one an entry: pairs, mean difference, its 95 % interval and the two-sided p-value."""
+
+    n: Floats
+    mean: Floats
+    low: Floats
+    high: Floats
+    p: Floats
+
+
+def paired_test(differences: Floats) -> PairedTest:
+    """Test along the last axis whether paired differences have mean 0 (Student's t).
+
+    NaN and infinite differences are no pairs. With fewer than two pairs, interval and p are NaN. Where
+    all differences are equal the t-statistic has no value: p is 1 if they are 0, else 0.
+
+    Parameters
+    ----------
+    differences : float array, shape (..., repeats)
+
+    >>> test = paired_test(np.array([[0.1, 0.3, np.nan], [0.2, 0.2, 0.2], [0.0, 0.0, 0.0]]))
+    >>> test.n.tolist(), test.mean.round(3).tolist(), test.p.round(3).tolist()
+    ([2.0, 3.0, 3.0], [0.2, 0.2, 0.0], [0.295, 0.0, 1.0])
+    """
+    there = np.isfinite(differences)
+    known = np.where(there, differences, 0.0)
+    n = there.sum(axis=-1).astype(np.float64)
+    enough = n >= 2
+    freedom = np.where(enough, n - 1, 1)
+    mean = np.where(n > 0, known.sum(axis=-1) / np.maximum(n, 1), np.nan)
+    apart = np.where(there, known - mean[..., None], 0.0)
+    error = np.sqrt((apart**2).sum(axis=-1) / freedom / np.maximum(n, 1))
+    constant = np.abs(apart).max(axis=-1, initial=0.0) <= EQUAL
+    t = mean / np.where(constant, 1.0, error)
+    p = np.where(constant, np.abs(mean) <= EQUAL, 2 * stdtr(freedom, -np.abs(t)))
+    half = np.where(enough, stdtrit(freedom, 0.975) * np.where(constant, 0.0, error), np.nan)
+    return PairedTest(n, mean, mean - half, mean + half, np.where(enough, p, np.nan))
+
+
+def repeats_wide(results: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per cell and metric, one column per repeat, in the order of the results."""
+    wide = results.set_index([*KEYS, "repeat"])["value"].unstack("repeat")
+    order = pd.MultiIndex.from_frame(results[KEYS].drop_duplicates())
+    return wide.reindex(order).astype(float)
+
+
+def distance(metric: str, values: Floats) -> Floats:
+    """Return how far values are from the measure's ideal; NaN for a measure without one."""
+    ideal = MEASURES[metric].ideal
+    return np.full_like(values, np.nan) if ideal is None else np.abs(values - ideal)
+
+
+def paired_frame(results: pd.DataFrame) -> pd.DataFrame:
+    """Compare every technique with ``none``, over the repeats where both have a value.
+
+    One row per cell that is not ``none``, and metric. ``none`` is that of the same data set, attribute, β
+    and classifier, and with the same ``include_protected`` if the run has it, else with the other one
+    (``baseline_include_protected``). Cells without any ``none`` have no row; those without a value, such as
+    infeasible ones, have n = 0 and empty numbers.
+
+    ``difference`` is technique − none, with the t-interval of its mean in ``low`` and ``high`` (95 %, for
+    each row by itself). ``distance_difference`` is the same for ``|value − ideal|``: negative is nearer to
+    the ideal. The test is on distances, so that a discrimination of −.10 is no better than one of .10; for
+    measures whose ideal is an end of their range, such as accuracy, that is the test on values. Measures
+    without an ideal are tested on values.
+
+    ``p_holm`` is Holm's adjustment over the family that one reads together: one measure in one table, which
+    is all techniques and all β of a data set, attribute and classifier; ``tests`` is its size. ``verdict``:
+    better, worse or no difference at 5 % after Holm (higher or lower for a measure without an ideal), empty
+    without a test.
+
+    What repeats share and do not share decides what p is about: training sets vary, the network that they
+    are sampled from does not. A small p says that a difference does not come from the draw of training
+    sets; it says nothing of other populations. Where repeats are random splits of the same rows, training
+    sets overlap, and p is too small (Nadeau and Bengio 2003).
+
+    Parameters
+    ----------
+    results : DataFrame
+        As `results_frame` makes it.
+    """
+    wide = repeats_wide(results)
+    cells = wide.index.to_frame(index=False)
+    values = wide.to_numpy()
+    ours, theirs, seen = _pairs(cells)
+    rows = cells.iloc[ours].reset_index(drop=True)
+    far = np.full_like(values, np.nan)
+    for metric, at in cells.groupby("metric", sort=False).indices.items():
+        far[at] = distance(str(metric), values[at])
+    with np.errstate(invalid="ignore"):  # infinite ratios are no pairs
+        of_values = paired_test(values[ours] - values[theirs])
+        of_distances = paired_test(far[ours] - far[theirs])
+    has_ideal = np.array([MEASURES[metric].ideal is not None for metric in rows["metric"]], dtype=bool)
+    frame = rows.assign(
+        baseline_include_protected=seen,
+        n=of_values.n.astype(int),
+        difference=of_values.mean,
+        low=of_values.low,
+        high=of_values.high,
+        distance_difference=of_distances.mean,
+        distance_low=of_distances.low,
+        distance_high=of_distances.high,
+        p=np.where(has_ideal, of_distances.p, of_values.p),
+    )
+    family = frame.groupby([*TABLE, "metric"], sort=False)["p"]
+    frame["p_holm"] = family.transform(lambda p: holm(p.to_numpy()))
+    frame["tests"] = family.transform("count").astype(int)
+    frame["verdict"] = _verdicts(frame, has_ideal)
+    return frame[PAIRED_COLUMNS]
+
+
+def paired_table(paired: pd.DataFrame, metrics: tuple[str, ...]) -> PaperTable:
+    """Lay out the differences to ``none`` as the papers do: β across, measures below each other.
+
+    Parameters
+    ----------
+    paired : DataFrame
+        As `paired_frame` makes it.
+    """
+    shown = paired[paired["metric"].isin(metrics)]
+    blocks = []
+    for (dataset, attribute, classifier, parameters), part in shown.groupby(TABLE, sort=False):
+        betas = tuple(sorted(part["beta"].unique().tolist()))
+        texts = {
+            tuple(key): _shown(difference, verdict)
+            for *key, difference, verdict in part[
+                [*TECHNIQUE, "metric", "beta", "difference", "verdict"]
+            ].itertuples(index=False, name=None)
+        }
+        rows = tuple(
+            (technique_label(*own), metric, tuple(texts.get((*own, metric, beta), "") for beta in betas))
+            for own in part[TECHNIQUE].drop_duplicates().itertuples(index=False, name=None)
+            for metric in metrics
+        )
+        title = f"{dataset}, {attribute}, {named(str(classifier), str(parameters), CLASSIFIERS)}"
+        blocks.append(Block(title, betas, rows))
+    caption = (
+        "Mean differences to none over paired repeats; a minus sign is a lower value.",
+        "better, worse: nearer to the measure's ideal or farther from it, by a paired t-test at 5 % after "
+        "Holm's adjustment over all techniques and β of the table. A number alone: no difference shown.",
+    )
+    return PaperTable("difference-to-none", caption, tuple(blocks))
+
+
+def _shown(difference: float, verdict: str) -> str:
+    if np.isnan(difference):
+        return "-"
+    text = f"{difference:+.3f}".replace("-0.000", "+0.000")
+    return text if verdict in ("", "no difference") else f"{text} {verdict}"
+
+
+def _pairs(
+    cells: pd.DataFrame,
+) -> tuple[Rows, Rows, list[bool]]:
+    """Return the rows of the techniques, those of their baselines, and whether each baseline sees s."""
+    situations = list(cells[[*SITUATION, "metric"]].itertuples(index=False, name=None))
+    seen = cells["include_protected"].tolist()
+    is_baseline = (cells["intervention"] == BASELINE).tolist()
+    baselines = {(situations[i], seen[i]): i for i in range(len(cells)) if is_baseline[i]}
+    ours, theirs, sees = [], [], []
+    for i, situation in enumerate(situations):
+        if is_baseline[i]:
+            continue
+        for s in (seen[i], not seen[i]):
+            if (situation, s) in baselines:
+                ours.append(i)
+                theirs.append(baselines[situation, s])
+                sees.append(s)
+                break
+    return np.array(ours, dtype=np.intp), np.array(theirs, dtype=np.intp), sees
+
+
+def _verdicts(frame: pd.DataFrame, has_ideal: NDArray[np.bool_]) -> list[str]:
+    change = np.where(has_ideal, frame["distance_difference"], frame["difference"])
+    up = np.where(has_ideal, "worse", "higher")
+    down = np.where(has_ideal, "better", "lower")
+    p = frame["p_holm"].to_numpy()
+    words = np.where(p < LEVEL, np.where(change > 0, up, down), "no difference")
+    return [str(word) for word in np.where(np.isnan(p), "", words)]

@@ -1,0 +1,470 @@
+"""Figures show every feasible repeat, the true Pareto front, and networks whose boxes keep clear."""
+
+import itertools
+import json
+import re
+from dataclasses import replace
+from importlib import import_module
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import Finished
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairbench_cli.data.card import find_card, read_card, shipped_cards
+from fairbench_cli.data.table import Column
+from fairbench_cli.errors import UserError
+from fairbench_cli.experiment.cell import GROUPS, Repeat
+from fairbench_cli.experiment.journal import read_journals
+from fairbench_cli.experiment.study import Study, read_study
+from fairbench_cli.measures.counts import Counts
+from fairbench_cli.network.files import load, save
+from fairbench_cli.network.model import BayesNet
+from fairbench_cli.report.figures import FIGURES, NEEDED, draw_figures
+from fairbench_cli.report.figures.canvas import house_style, text_width, wrapped
+from fairbench_cli.report.figures.front import staircase
+from fairbench_cli.report.figures.labels import place_labels
+from fairbench_cli.report.figures.layers import crossings, lay_out, levels
+from fairbench_cli.report.figures.network_drawing import (
+    HEIGHT,
+    Marks,
+    arc_lines,
+    box_top,
+    draw_network,
+)
+from fairbench_cli.report.figures.parts import parts_of, slugs
+from fairbench_cli.report.results import groups_frame, results_frame, summary_frame
+
+SHIPPED = ["adult", "compas", "dutch"]
+
+
+def frames(study: Study, records: dict) -> tuple[pd.DataFrame, pd.DataFrame]:
+    results = results_frame(groups_frame(study, records), NEEDED)
+    return results, summary_frame(results, study.repeats)
+
+
+@pytest.fixture(scope="module")
+def run(finished: Finished):
+    study = read_study(finished.folder)
+    return (finished.folder, study, *frames(study, read_journals(finished.folder / "journal").records))
+
+
+def drawn(name: str, run: tuple) -> dict:
+    module, _, function = FIGURES[name].partition(":")
+    with house_style():
+        return getattr(import_module(module), function)(*run)
+
+
+def made_up(techniques: int, betas: tuple[float, ...], repeats: int, seed: int = 0):
+    """A study on random counts, with some repeats of technique 1 infeasible, all of it at the last β."""
+    rng = np.random.default_rng(seed)
+    cells, records = [], {}
+    for beta, i in itertools.product(betas, range(techniques)):
+        key = f"{i}-{beta}"
+        cells.append(
+            {
+                "key": key, "dataset": "adult", "attribute": "sex", "beta": beta, "intervention": f"t{i}",
+                "parameters": "{}", "include_protected": False, "classifier": "tree",
+                "classifier_parameters": "{}",
+            }
+        )  # fmt: skip
+        for repeat in range(repeats):
+            infeasible = i == 1 and (beta == betas[-1] or repeat == 0)
+            n = rng.integers(40, 60, (2, 2, 2)).astype(float)
+            status = "infeasible" if infeasible else "degraded" if (i, repeat) == (2, 1) else "ok"
+            records[key, repeat] = Repeat(key, repeat, status, "", None if infeasible else Counts(GROUPS, n))
+    source = {
+        "dataset": "adult", "attribute": "sex", "edited_column": "relationship", "arc_to_outcome": True,
+        "network": "adult.network.json", "bic": -1.0,
+    }  # fmt: skip
+    given = {
+        "name": "x", "repeats": repeats, "metrics": ("accuracy",), "tables": (), "test": "original",
+        "sample": "shipped", "sources": [source], "cells": cells,
+    }  # fmt: skip
+    others = dict.fromkeys(Study.__dataclass_fields__.keys() - given.keys(), ())
+    study = Study(**given, **others)
+    return study, *frames(study, records)
+
+
+def texts(figure) -> str:
+    found = [text.get_text() for text in figure.findobj(mpl.text.Text)]
+    return "\n".join(text for text in found if text)
+
+
+# The files
+
+
+def test_every_figure_is_written_as_svg_and_png_and_the_same_bytes_come_again(run, tmp_path):
+    one, two = (draw_figures(tmp_path / name, *run[1:], list(FIGURES)) for name in ("a", "b"))
+    names = [path.name for path in one]
+    assert names == [path.name for path in two]
+    assert names == [
+        f"{name}-compas-race{classifier}.{ending}"
+        for name, classifier in (
+            ("discrimination-accuracy", "-tree"), ("network", ""), ("curves", "-tree"), ("pareto", "-tree")
+        )
+        for ending in ("svg", "png")
+    ]  # fmt: skip
+    for a, b in zip(one, two, strict=True):
+        assert a.read_bytes() == b.read_bytes(), a.name
+    assert {path.name for path in (tmp_path / "a" / "figures").iterdir()} == set(names)
+    for path in one:
+        start = path.read_bytes()[:2000]
+        assert start.startswith(b"\x89PNG" if path.suffix == ".png" else b"<?xml")
+        assert b"<dc:date>" not in start
+
+
+def test_a_users_settings_change_neither_figure_nor_are_changed(run, tmp_path):
+    (plain,) = (path for path in draw_figures(tmp_path / "a", *run[1:], ["pareto"]) if path.suffix == ".svg")
+    with mpl.rc_context({"font.size": 23, "axes.facecolor": "red"}):
+        before = dict(mpl.rcParams)
+        (odd,) = (
+            path for path in draw_figures(tmp_path / "b", *run[1:], ["pareto"]) if path.suffix == ".svg"
+        )
+        assert dict(mpl.rcParams) == before
+    assert plain.read_bytes() == odd.read_bytes()
+
+
+def test_figures_of_an_earlier_report_go_and_other_files_stay(run, tmp_path):
+    draw_figures(tmp_path, *run[1:], ["curves", "pareto"])
+    (tmp_path / "figures" / "pareto-gone-sex-c45.svg").write_text("old")
+    (tmp_path / "figures" / "mine.svg").write_text("kept")
+    written = draw_figures(tmp_path, *run[1:], ["pareto"])
+    assert {path.name for path in (tmp_path / "figures").iterdir()} == {
+        *(p.name for p in written),
+        "mine.svg",
+    }
+    assert draw_figures(tmp_path, *run[1:], []) == []
+    assert [path.name for path in (tmp_path / "figures").iterdir()] == ["mine.svg"]
+
+
+def test_no_figures_asked_for_make_no_folder(run, tmp_path):
+    assert draw_figures(tmp_path, *run[1:], []) == []
+    assert not (tmp_path / "figures").exists()
+
+
+@given(st.lists(st.tuples(st.text(max_size=6), st.text(max_size=6)), max_size=6))
+def test_file_names_are_plain_and_differ_on_any_file_system(names):
+    found = slugs(names)
+    assert len({name.casefold() for name in found}) == len(names)
+    assert all(name and not re.search(r"[/\\:\s\0]", name) and name[0] != "." for name in found)
+
+
+# Figure 1
+
+
+def dots(figure) -> dict[str, np.ndarray]:
+    found = {}
+    for ax in figure.axes:
+        for cloud in ax.collections:
+            if (cloud.get_gid() or "").startswith("dots-"):
+                found[cloud.get_gid()] = np.asarray(cloud.get_offsets())
+    return found
+
+
+def test_one_dot_per_feasible_repeat_of_every_technique_and_beta(run):
+    (figure,) = drawn("discrimination-accuracy", run).values()
+    _, study, results, _ = run
+    (part,) = parts_of(study)
+    found = dots(figure)
+    assert len(figure.axes) == len(part.techniques) == 3
+    assert len(found) == 3 * 2
+    for (k, t), (b, beta) in itertools.product(enumerate(part.techniques), enumerate(part.betas)):
+        own = results[(results["intervention"] == t.own[0]) & (results["beta"] == beta)]
+        wide = own.pivot_table(index="repeat", columns="metric", values="value").dropna()
+        expected = wide[["discrimination", "accuracy"]].to_numpy() if len(wide) else np.empty((0, 2))
+        assert np.allclose(found[f"dots-{k}-{b}"], expected, atol=0, rtol=0)
+
+
+def test_infeasible_repeats_are_left_out_and_named(tmp_path):
+    run = (tmp_path, *made_up(3, (0.0, 0.5, 1.0), 4))
+    (figure,) = drawn("discrimination-accuracy", run).values()
+    counts = {name: len(found) for name, found in dots(figure).items()}
+    assert counts == {
+        f"dots-{k}-{b}": 4 if k != 1 else (0 if b == 2 else 3) for k in range(3) for b in range(3)
+    }
+    assert "infeasible at β = 1" in texts(figure)
+    assert "3 of 4 repeats at β = 0, 0.5" in texts(figure)
+    assert "hollow" in texts(figure)
+    for name in ("curves", "pareto"):
+        (figure,) = drawn(name, run).values()
+        assert "t1: infeasible at β = 1" in texts(figure)
+
+
+def test_panels_share_axes_that_hold_every_dot_and_d_0(tmp_path):
+    (figure,) = drawn("discrimination-accuracy", (tmp_path, *made_up(15, (0.0, 1.0), 3))).values()
+    assert len(figure.axes) == 15
+    assert len({(ax.get_xlim(), ax.get_ylim()) for ax in figure.axes}) == 1
+    (x0, x1), (y0, y1) = figure.axes[0].get_xlim(), figure.axes[0].get_ylim()
+    every = np.concatenate(list(dots(figure).values()))
+    assert x0 < 0 < x1
+    assert ((every > [x0, y0]) & (every < [x1, y1])).all()
+
+
+@pytest.mark.parametrize(
+    ("techniques", "betas"), [(1, (0.5,)), (2, (0.0, 1.0)), (7, tuple(np.linspace(0, 1, 9).tolist()))]
+)
+def test_nothing_is_cut_off_at_the_edges(techniques, betas, tmp_path):
+    run = (tmp_path, *made_up(techniques, betas, 2))
+    for name in FIGURES:
+        for figure in drawn(name, run).values():
+            with house_style():
+                box = figure.get_tightbbox()
+            width, height = figure.get_size_inches()
+            assert min(box.x0, box.y0, width - box.x1, height - box.y1) > -0.01, name
+
+
+def test_techniques_can_be_told_apart():
+    study, *_ = made_up(15, (0.0,), 1)
+    for cells in (study.cells, [cell | {"intervention": "t0", "parameters": f'{{"a":{i}}}'}
+                                for i, cell in enumerate(study.cells)]):  # fmt: skip
+        (part,) = parts_of(replace(study, cells=cells))
+        assert len({(t.colour, t.marker) for t in part.techniques}) == 15
+
+
+# Curves and Pareto front
+
+
+def test_curves_are_the_summarys_means_in_order_of_beta(run):
+    (figure,) = drawn("curves", run).values()
+    _, study, _, summary = run
+    (part,) = parts_of(study)
+    assert [ax.get_ylabel() for ax in figure.axes] == list(NEEDED)
+    for ax in figure.axes:
+        lines = {line.get_gid(): line for line in ax.lines if line.get_gid()}
+        for i, t in enumerate(part.techniques):
+            own = summary[(summary["intervention"] == t.own[0]) & (summary["metric"] == ax.get_ylabel())]
+            expected = own.sort_values("beta")["mean"].to_numpy()
+            assert np.array_equal(lines[f"{ax.get_ylabel()}-{i}"].get_ydata(), expected, equal_nan=True)
+
+
+@given(st.integers(0, 10_000), st.integers(1, 9))
+@settings(max_examples=8, deadline=None)
+def test_the_drawn_front_equals_brute_force(seed, techniques):
+    study, results, summary = made_up(techniques, (0.0, 1.0), 3, seed)
+    (figure,) = drawn("pareto", (None, study, results, summary)).values()
+    wide = results.pivot_table(
+        index=["beta", "intervention", "repeat"], columns="metric", values="value"
+    ).dropna()
+    wide["away"] = wide["discrimination"].abs()
+    means = wide.groupby(["beta", "intervention"])[["away", "accuracy"]].mean()
+    for ax, beta in zip(figure.axes, (0.0, 1.0), strict=True):
+        found = {line.get_gid(): line for line in ax.lines if line.get_gid()}
+        own = means.loc[beta]
+        for name, (x, y) in own.iterrows():
+            beaten = any(a <= x and b >= y and (a < x or b > y) for a, b in own.to_numpy())
+            line = found[f"{'dominated' if beaten else 'free'}-{name}"]
+            assert np.allclose([*line.get_xdata(), *line.get_ydata()], [x, y], rtol=0, atol=1e-12)
+        assert len(found) == len(own) + 1
+        named = {text.get_text() for text in ax.texts}
+        assert named == {name.removeprefix("free-") for name in found if name.startswith("free-")}
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=8))
+def test_the_staircase_keeps_every_dominated_point_on_its_lower_right(points):
+    front = [p for p in points if not any(q[0] <= p[0] and q[1] >= p[1] and q != p for q in points)]
+    xs, ys = staircase([p[0] for p in front], [p[1] for p in front], right=10, bottom=-1)
+    assert xs == sorted(xs)
+    assert ys == sorted(ys)
+    for x, y in points:
+        height = max(b for a, b in zip(xs, ys, strict=True) if a <= x)
+        assert y <= height
+
+
+@given(st.integers(0, 1000), st.integers(1, 6))
+@settings(deadline=None)
+def test_labels_do_not_overlap_where_there_is_room(seed, n):
+    rng = np.random.default_rng(seed)
+    points = rng.uniform(100, 300, (n, 2))
+    sizes = np.stack([rng.uniform(30, 90, n), np.full(n, 9.75)], axis=1)
+    marks = np.concatenate([points - 4, points + 4], axis=1)
+    boxes = place_labels(points, sizes, marks, (0, 0, 400, 400))
+    assert np.allclose(boxes[:, 2:] - boxes[:, :2], sizes)
+    for i, j in itertools.combinations(range(n), 2):
+        low, high = np.maximum(boxes[i, :2], boxes[j, :2]), np.minimum(boxes[i, 2:], boxes[j, 2:])
+        assert np.prod(np.clip(high - low, 0, None)) < 0.02 * np.prod(sizes[[i, j]].min(axis=0))
+    assert ((boxes[:, :2] > 0) & (boxes[:, 2:] < 400)).all()
+
+
+# The network
+
+
+@st.composite
+def graphs(draw) -> list[tuple[int, ...]]:
+    n = draw(st.integers(1, 12))
+    order = draw(st.permutations(range(n)))
+    pairs = list(itertools.combinations(order, 2))
+    arcs = draw(st.lists(st.sampled_from(pairs), unique=True, max_size=24)) if pairs else []
+    return [tuple(a for a, b in arcs if b == j) for j in range(n)]
+
+
+def boxes_of(layout, widths) -> list[tuple[float, float, float, float]]:
+    level = layout.layer
+    return [
+        (layout.x[j] - w / 2, box_top(level[j]) - HEIGHT, layout.x[j] + w / 2, box_top(level[j]))
+        for j, w in enumerate(widths)
+    ]
+
+
+def check_layout(parents, widths, gap=0.24):
+    layout = lay_out(parents, widths, gap)
+    level, boxes = layout.layer, boxes_of(layout, widths)
+    assert min(box[0] for box in boxes) >= -1e-6
+    for layer in layout.layers:
+        for a, b in itertools.pairwise(layer):
+            room = [widths[j] / 2 if j < len(widths) else 0 for j in (a, b)]
+            assert layout.x[b] - layout.x[a] >= sum(room) + gap - 1e-5
+    assert set(layout.routes) == {(i, j) for j, above in enumerate(parents) for i in above}
+    for (i, j), pieces in arc_lines(layout, widths).items():
+        assert level[i] < level[j]
+        heights = [y for piece in pieces for _, y in piece]
+        assert heights == sorted(heights, reverse=True)
+        assert boxes[i][0] <= pieces[0][0][0] <= boxes[i][2]
+        assert boxes[j][0] <= pieces[-1][1][0] <= boxes[j][2]
+        for (_, end), (start, _) in itertools.pairwise(pieces):
+            assert end[0] == start[0]
+            # Between two pieces the arc passes a layer upright: no box of that layer may be in its way.
+            for x0, y0, x1, y1 in boxes:
+                assert not (y0 <= start[1] <= y1 and x0 < end[0] < x1)
+
+
+@given(graphs(), st.integers(0, 99))
+@settings(deadline=None, max_examples=60)
+def test_arcs_point_downwards_and_boxes_keep_clear(parents, seed):
+    widths = np.random.default_rng(seed).uniform(0.3, 2.0, len(parents)).tolist()
+    check_layout(parents, widths)
+    assert lay_out(parents, widths, 0.24) == lay_out(parents, widths, 0.24)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_the_shipped_networks_are_laid_out_without_overlap_and_with_few_crossings(name):
+    net, _ = load(shipped_cards() / f"{name}.network.json")
+    widths = [text_width(column, 8.5) + 0.2 for column in net.names]
+    check_layout(net.parents, widths)
+    layout = lay_out(net.parents, widths, 0.24)
+    pieces = [piece for route in layout.routes.values() for piece in itertools.pairwise(route)]
+    assert crossings(layout.layers, pieces) <= 4
+
+
+@given(graphs())
+def test_levels_leave_no_layer_empty_and_shorten_arcs(parents):
+    level = levels(parents)
+    assert set(level) == set(range(max(level) + 1))
+    longest = [0] * len(parents)
+    for _ in parents:
+        longest = [max((longest[i] + 1 for i in above), default=0) for above in parents]
+    arcs = [(i, j) for j, above in enumerate(parents) for i in above]
+    assert sum(level[j] - level[i] for i, j in arcs) <= sum(longest[j] - longest[i] for i, j in arcs)
+
+
+def test_a_cycle_is_refused():
+    with pytest.raises(ValueError, match="cycle"):
+        lay_out([(1,), (0,)], [1.0, 1.0], 0.2)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_outcome_protected_attribute_and_what_beta_edits_are_marked(name):
+    net, _ = load(shipped_cards() / f"{name}.network.json")
+    card = read_card(find_card(name))
+    roles = card.roles(card.attribute(None), net.columns[net.index(card.attribute(None))].levels)
+    marks = Marks(roles.label, roles.attribute, card.bias_target(roles).column)
+    with house_style():
+        figure = draw_network(net, marks, "title", "about")
+        boxes = {p.get_gid(): p for p in figure.findobj(mpl.patches.FancyBboxPatch) if p.get_gid()}
+        arcs = {p.get_gid(): p for p in figure.findobj(mpl.patches.FancyArrowPatch) if p.get_gid()}
+    assert set(boxes) == {f"node-{column}" for column in net.names}
+    assert set(arcs) == {f"arc-{a}-{b}" for a, b in net.arcs}
+    looks = {
+        column: (type(box.get_boxstyle()), vars(box.get_boxstyle()).get("rounding_size"), box.get_facecolor())
+        for column in net.names
+        for box in [boxes[f"node-{column}"]]
+    }
+    marked = {marks.outcome, marks.protected, marks.edited}
+    plain = {looks[column] for column in net.names if column not in marked}
+    assert len(plain) == 1
+    assert len({looks[column] for column in marked}) == len(marked)
+    assert not plain & {looks[column] for column in marked}
+    shown = texts(figure)
+    legend = "\n".join(text.get_text() for text in figure.legends[0].get_texts())
+    assert "\noutcome\n" in f"\n{shown}\n"
+    assert "outcome\nprotected attribute" in legend
+    assert ("proxy that β edits" in legend) == (marks.edited != marks.protected) == (name == "adult")
+    edited = arcs[f"arc-{marks.edited}-{marks.outcome}"].get_edgecolor()
+    assert [p.get_edgecolor() for p in arcs.values()].count(edited) == 1
+
+
+def test_a_network_without_the_arc_says_that_beta_has_nothing_to_edit():
+    columns = tuple(Column(name, ("a", "b")) for name in ("s", "y"))
+    net = BayesNet(columns, ((), ()), (np.array([0.5, 0.5]), np.array([0.5, 0.5])))
+    with house_style():
+        shown = texts(draw_network(net, Marks("y", "s", "s"), "title", "about."))
+        unknown = texts(draw_network(net, Marks(None, None, None), "title", "about."))
+    assert "s is no parent of y: β has nothing to edit." in shown
+    assert "edited by β" not in shown
+    assert "β" not in unknown
+
+
+def test_the_network_of_the_run_is_drawn_and_not_that_of_an_earlier_one(tmp_path):
+    study, results, summary = made_up(1, (0.0,), 1)
+    net, meta = load(shipped_cards() / "dutch.network.json")
+    source = study.sources[0] | meta.source | {"dataset": "dutch", "edited_column": "sex"}
+    del source["network"]
+    study = replace(study, sources=[source])
+    with pytest.raises(UserError, match="is not in"):
+        drawn("network", (tmp_path, study, results, summary))
+    (tmp_path / "networks").mkdir()
+    other, other_meta = load(shipped_cards() / "adult.network.json")
+    save(other, tmp_path / "networks" / "dutch-sex-0.json", other_meta)
+    with pytest.raises(UserError, match="is not in"):
+        drawn("network", (tmp_path, study, results, summary))
+    (tmp_path / "networks" / "dutch-sex-1.json").write_text('{"format": "fairbench-network/1"}')
+    save(net, tmp_path / "networks" / "dutch-sex-2.json", meta)
+    (figure,) = drawn("network", (tmp_path, study, results, summary)).values()
+    assert "household_position" in texts(figure)
+
+
+# The command
+
+
+def test_network_draw_writes_a_picture(say, tmp_path):
+    for name in ("a.svg", "b.svg", "a.png"):
+        said = say("network", "draw", "adult", "-o", name)
+        assert (said.code, said.err) == (0, "")
+    svg = (tmp_path / "a.svg").read_text()
+    assert svg == (tmp_path / "b.svg").read_text()
+    assert 'id="node-relationship"' in svg
+    assert 'id="arc-relationship-income"' in svg
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_network_draw_refuses_what_it_cannot_draw(say, tmp_path):
+    for arguments, message in (
+        (["adult", "-o", "a.pdf"], "cannot draw a picture"),
+        (["adult", "-o", "a.svg", "--attribute", "income"], "no protected attribute"),
+        (["adult", "-o", "a.svg", "--card", "compas"], "no node"),
+        (["nothing", "-o", "a.svg"], "no network"),
+    ):
+        said = say("network", "draw", *arguments)
+        assert said.code == 2
+        assert message in said.err
+    assert not list(tmp_path.glob("*.svg"))
+
+
+def test_network_draw_marks_nothing_without_a_card(say, tmp_path):
+    content = json.loads((shipped_cards() / "adult.network.json").read_text())
+    content["source"] = {"dataset": "mine.csv"}
+    (tmp_path / "mine.json").write_text(json.dumps(content))
+    assert say("network", "draw", "mine.json", "-o", "mine.svg").code == 0
+    assert say("network", "draw", "mine.json", "-o", "marked.svg", "--card", "adult").code == 0
+    assert (tmp_path / "mine.svg").read_bytes() != (tmp_path / "marked.svg").read_bytes()
+
+
+@given(st.text("ab cdefg", max_size=60), st.floats(0.3, 3))
+@settings(deadline=None)
+def test_wrapped_text_keeps_its_words_and_its_room(text, room):
+    lines = wrapped(text, room, 8.5)
+    assert " ".join(lines) == text
+    assert all(text_width(line, 8.5) <= room or " " not in line for line in lines)
