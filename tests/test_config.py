@@ -9,7 +9,7 @@ from fairbench_cli.errors import UserError
 from fairbench_cli.experiment.choices import Choice
 from fairbench_cli.experiment.config import TABLES, read_experiment
 from fairbench_cli.experiment.keys import Bias
-from fairbench_cli.measures.registry import MEASURES
+from fairbench_cli.measures.registry import DEFAULT_METRICS
 
 GOOD = {"name": "x", "datasets": "[adult]", "interventions": "[none]"}
 
@@ -51,7 +51,7 @@ def test_the_shortest_config_has_every_default(tmp_path):
     (technique,) = experiment.techniques
     assert (technique.choice, technique.include_protected) == (Choice("none"), False)
     assert [choice.name for choice in experiment.classifiers] == ["c45"]
-    assert experiment.metrics == tuple(MEASURES)
+    assert experiment.metrics == tuple(DEFAULT_METRICS)
     assert experiment.tables == TABLES
 
 

@@ -93,3 +93,48 @@ def test_divide_never_warns():
     assert np.isnan(divide(0, 0))
     assert divide(1, 0) == np.inf
     assert np.isnan(divide(np.nan, 1))
+
+
+def test_cells_lie_together_in_memory_and_mean_what_they_meant():
+    n = np.arange(5 * 3 * 8.0).reshape(5, 3, 2, 2, 2)
+    counts = Counts(GROUPS, n)
+    assert (counts.n == n).all()
+    assert counts.n[..., 1, 0, 1].flags.c_contiguous
+    assert Counts(GROUPS, counts.n).n.base is not None
+    assert np.shares_memory(Counts(GROUPS, counts.n).n, counts.n)  # in order already: nothing is copied
+
+
+def test_margins_are_computed_once_and_cannot_be_written_to():
+    counts = Counts(GROUPS, np.ones((3, 2, 2, 2)))
+    for name in ("total", "overall", "group_total", "labelled", "predicted"):
+        margin = getattr(counts, name)
+        assert getattr(counts, name) is margin
+        with pytest.raises(ValueError, match="read-only"):
+            margin[...] = 0
+    assert counts.of_labels() is counts.of_labels()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"y": [0.0, np.nan]}, "a label is missing"),
+        ({"predicted": [np.nan, 1.0]}, "a prediction is missing"),
+        ({"s": [np.nan, 1.0]}, "a group is missing"),
+        ({"y": [None, 1]}, "a label is missing"),
+        ({"y": [0.5, 1.0]}, "a label is missing or is not a whole number"),
+        ({"predicted": [np.inf, 1.0]}, "a prediction is missing"),
+        ({"weights": [1.0, np.nan]}, "a weight"),
+        ({"weights": [1.0, -1.0]}, "a weight"),
+        ({"weights": [1.0, np.inf]}, "a weight"),
+    ],
+)
+def test_what_is_missing_is_refused(change, message):
+    parts = {"s": [0, 1], "y": [0, 1], "predicted": [1, 1], "weights": None} | change
+    with pytest.raises(ValueError, match=message):
+        count(parts["s"], parts["y"], parts["predicted"], GROUPS, parts["weights"])
+
+
+def test_whole_floats_and_truths_are_counted():
+    expected = count([0, 1], [0, 1], [1, 1], GROUPS).n
+    assert (count([0.0, 1.0], [0.0, 1.0], [1.0, 1.0], GROUPS).n == expected).all()
+    assert (count([0, 1], [False, True], [True, True], GROUPS).n == expected).all()

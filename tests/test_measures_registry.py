@@ -8,24 +8,19 @@ from hypothesis.extra.numpy import arrays
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, cohen_kappa_score, recall_score
 
 from fairbench_cli.measures.counts import Counts, count, divide, stack
-from fairbench_cli.measures.registry import MEASURES, measure
+from fairbench_cli.measures.registry import DEFAULT_METRICS, MEASURES, ROW_MEASURES, measure
+from fairbench_cli.measures.rows import Rows
 
 GROUPS = ("deprived", "favoured")
 cells = arrays(np.float64, (2, 2, 2), elements=st.integers(0, 30))
-TWO_GROUP = {
-    "discrimination",
-    "normalised-discrimination",
-    "impact-ratio",
-    "likelihood-ratio",
-    "elift",
-    "elift-as-printed",
-    "odds-ratio",
-    "mutual-information",
-    "phi",
-    "auc-between-groups",
-    "overestimation",
-    "underestimation",
+ANY_NUMBER = {
+    *("accuracy", "tpr", "tnr", "bcr", "kappa", "mcc", "precision", "f1", "acceptance-rate"),
+    *("one-class-accuracy", "eta-neutrality", "chi-squared", "chi-squared-p"),
+    *("calibration-positive", "calibration-negative"),
+    *(f"{rate}-mean-of-groups" for rate in ("accuracy", "tpr", "tnr", "bcr")),
 }
+ANY_NUMBER |= {f"{name}-of-labels" for name in ANY_NUMBER} & MEASURES.keys()
+TWO_GROUP = MEASURES.keys() - ANY_NUMBER
 
 
 def of_labels(n00, n01, n10, n11):
@@ -163,65 +158,149 @@ def test_kappa_is_normalised_accuracy(n):
     assert measure("kappa", counts) == pytest.approx((measure("accuracy", counts) - r) / (1 - r), abs=1e-9)
 
 
-@pytest.mark.parametrize("name", MEASURES)
 @settings(deadline=None)
-@given(n=cells)
-def test_stays_in_its_range(name, n):
-    value = measure(name, Counts(GROUPS, n))
-    entry = MEASURES[name]
-    assert np.isnan(value) or entry.low - 1e-12 <= value <= entry.high + 1e-12
+@given(cells)
+def test_every_measure_stays_in_its_range(n):
+    for name, entry in MEASURES.items():
+        value = measure(name, Counts(GROUPS, n))
+        assert np.isnan(value) or entry.low - 1e-12 <= value <= entry.high + 1e-12, name
 
 
-# What swapping the groups does to the measures that it does not negate.
-SWAPPED = {
-    "impact-ratio": lambda n: measure("likelihood-ratio", n),
-    "likelihood-ratio": lambda n: measure("impact-ratio", n),
-    "elift": lambda n: measure("elift-as-printed", n),
-    "elift-as-printed": lambda n: measure("elift", n),
-    "odds-ratio": lambda n: divide(1.0, measure("odds-ratio", n)),
-    "mutual-information": lambda n: measure("mutual-information", n),
-    "auc-between-groups": lambda n: 1.0 - measure("auc-between-groups", n),
-}
-
-
-@pytest.mark.parametrize("name", SWAPPED)
 @settings(deadline=None)
-@given(n=cells)
-def test_swapping_the_groups_turns_the_others_round(name, n):
-    swapped = measure(name, Counts(GROUPS, n[::-1]))
-    assert swapped == pytest.approx(SWAPPED[name](Counts(GROUPS, n)), nan_ok=True, abs=1e-12)
+@given(cells)
+def test_bounds_of_normalised_discrimination_and_auc(n):
+    d, delta = (measure(name, Counts(GROUPS, n)) for name in ("discrimination", "normalised-discrimination"))
+    assert measure("auc-between-groups", Counts(GROUPS, n)) == pytest.approx((d + 1) / 2, nan_ok=True)
+    assert np.isnan(delta) or (abs(delta) >= abs(d) - 1e-12 and np.sign(delta) == np.sign(d))
 
 
-@pytest.mark.parametrize("name", sorted(TWO_GROUP - SWAPPED.keys()))
 @settings(deadline=None)
-@given(n=cells)
-def test_swapping_the_groups_negates(name, n):
-    value, swapped = measure(name, Counts(GROUPS, n)), measure(name, Counts(GROUPS, n[::-1]))
-    assert value == pytest.approx(-swapped, nan_ok=True, abs=1e-12)
+@given(st.integers(1, 50), st.integers(1, 50), st.data())
+def test_normalised_discrimination_attains_both_ends_at_any_acceptance_rate(deprived, favoured, data):
+    accepted = data.draw(st.integers(1, deprived + favoured - 1))
+    top = min(accepted, favoured)  # the favoured first
+    most = of_labels(deprived - (accepted - top), accepted - top, favoured - top, top)
+    top = min(accepted, deprived)  # the deprived first
+    least = of_labels(deprived - top, top, favoured - (accepted - top), accepted - top)
+    assert measure("normalised-discrimination", most) == pytest.approx(1)
+    assert measure("normalised-discrimination", least) == pytest.approx(-1)
 
 
-@pytest.mark.parametrize("name", sorted(MEASURES.keys() - TWO_GROUP))
+def number_of(n, name):
+    return measure(name, Counts(GROUPS, n))
+
+
+MINUS = lambda x: -x  # noqa: E731
+NO_CHANGE = lambda x: x  # noqa: E731
+UPSIDE = lambda x: divide(1.0, x)  # noqa: E731
+SIGNED = {"discrimination", "normalised-discrimination", "phi", "overestimation", "underestimation"}
+SIGNED |= {"balanced-residuals", "difference-of-means-t", "two-proportions-z"}
+
+
+def under_swapped_groups(name):
+    """What becomes of a measure when the groups change places: a measure and a function of it."""
+    base = name.removesuffix("-of-labels")
+    if base in SIGNED or base.endswith("-difference"):
+        return name, MINUS
+    if base == "odds-ratio" or (base.endswith("-ratio") and base not in ("impact-ratio", "likelihood-ratio")):
+        return name, UPSIDE
+    if base == "cv" or base.endswith("-comparison"):
+        return name, lambda x: 2.0 - x
+    if base == "auc-between-groups":
+        return name, lambda x: 1.0 - x
+    pairs = (("impact-ratio", "likelihood-ratio"), ("elift", "elift-as-printed"))
+    words = {a: b for pair in pairs for a, b in (pair, pair[::-1])}
+    other = words.get(base, base).replace("of-deprived", "of-?").replace("of-favoured", "of-deprived")
+    return other.replace("of-?", "of-favoured") + name[len(base) :], NO_CHANGE
+
+
+ONE_SIDED = {"impact-ratio", "likelihood-ratio", "elift", "elift-as-printed", "precision", "f1"}
+OPPOSITE = {"tpr": "tnr", "fpr": "fnr", "fdr": "for", "ppv": "npv"}
+OPPOSITE |= {b: a for a, b in OPPOSITE.items()}
+
+
+def under_swapped_outcomes(name):
+    """What becomes of a measure when the favourable outcome is taken for the unfavourable one."""
+    base = name.removesuffix("-of-labels")
+    labels = name[len(base) :]
+    if base in ("overestimation", "underestimation"):
+        return {"overestimation": "underestimation"}.get(base, "overestimation"), MINUS
+    if base in ("calibration-positive", "calibration-negative"):
+        return {"calibration-positive": "calibration-negative"}.get(base, "calibration-positive"), NO_CHANGE
+    head, _, tail = base.partition("-")
+    if head in OPPOSITE:
+        return f"{OPPOSITE[head]}-{tail}".rstrip("-"), MINUS if tail == "difference" else NO_CHANGE
+    if base in SIGNED:
+        return name, MINUS
+    if base == "odds-ratio":
+        return name, UPSIDE
+    if base == "cv":
+        return name, lambda x: 2.0 - x
+    if base in ("auc-between-groups", "acceptance-rate"):
+        return name, lambda x: 1.0 - x
+    return base + labels, NO_CHANGE
+
+
 @settings(deadline=None)
-@given(n=cells)
-def test_swapping_the_groups_leaves_accuracy(name, n):
-    value, swapped = measure(name, Counts(GROUPS, n)), measure(name, Counts(GROUPS, n[::-1]))
-    assert value == pytest.approx(swapped, nan_ok=True, abs=1e-12)
+@given(cells)
+def test_swapping_the_groups_does_to_each_measure_what_it_should(n):
+    for name in MEASURES.keys() - {"mann-whitney-u", "mann-whitney-u-of-labels"}:
+        other, change = under_swapped_groups(name)
+        expected = change(number_of(n, other))
+        assert number_of(n[::-1], name) == pytest.approx(expected, nan_ok=True, abs=1e-9), name
 
 
-@pytest.mark.parametrize("name", MEASURES)
 @settings(deadline=None)
-@given(many=arrays(np.float64, (2, 3, 2, 2, 2), elements=st.integers(0, 9)))
-def test_leading_axes_are_a_loop(name, many):
-    loop = [[measure(name, Counts(GROUPS, n)) for n in row] for row in many]
-    together = measure(name, Counts(GROUPS, many))
-    assert together.shape == (2, 3)
-    assert together.dtype == np.float64
-    np.testing.assert_array_equal(together, loop)
+@given(cells)
+def test_swapping_the_outcomes_does_to_each_measure_what_it_should(n):
+    names = {
+        name for name in MEASURES if name.removesuffix("-of-labels") not in ONE_SIDED | {"mann-whitney-u"}
+    }
+    for name in names - {"equal-opportunity"}:
+        other, change = under_swapped_outcomes(name)
+        expected = change(number_of(n, other))
+        assert number_of(n[:, ::-1, ::-1], name) == pytest.approx(expected, nan_ok=True, abs=1e-9), name
 
 
-@pytest.mark.parametrize("name", MEASURES)
-def test_no_rows_give_nan_without_a_warning(name):
-    assert np.isnan(measure(name, Counts(GROUPS, np.zeros((2, 2, 2)))))
+@settings(deadline=None)
+@given(cells)
+def test_mann_whitneys_u_of_both_groups_makes_all_pairs(n):
+    u, other = number_of(n, "mann-whitney-u"), number_of(n[::-1], "mann-whitney-u")
+    pairs = n[0].sum() * n[1].sum()
+    assert u + other == pytest.approx(pairs or math.nan, nan_ok=True)
+    assert number_of(n[:, :, ::-1], "mann-whitney-u") == pytest.approx(other, nan_ok=True)
+
+
+@settings(deadline=None, max_examples=20)
+@given(arrays(np.float64, (2, 3, 2, 2, 2), elements=st.integers(0, 9)))
+def test_leading_axes_are_a_loop(many):
+    counts = Counts(GROUPS, many)
+    for name in MEASURES:
+        loop = [[number_of(n, name) for n in row] for row in many]
+        together = measure(name, counts)
+        assert together.shape == (2, 3)
+        assert together.dtype == np.float64
+        np.testing.assert_array_equal(together, loop, err_msg=name)
+
+
+def test_no_rows_give_nan_without_a_warning():
+    for name in MEASURES:
+        assert np.isnan(measure(name, Counts(GROUPS, np.zeros((2, 2, 2))))), name
+
+
+def test_a_ratio_to_nothing_is_infinite():
+    n = np.array([[[3.0, 1], [1, 3]], [[4.0, 0], [0, 4]]])  # the favoured are predicted without error
+    for name in ("fpr-ratio", "fnr-ratio", "fdr-ratio", "for-ratio"):
+        assert measure(name, Counts(GROUPS, n)) == math.inf
+        assert measure(name, Counts(GROUPS, n[::-1])) == 0
+
+
+def test_groups_of_one_class_each_differ_infinitely():
+    apart = of_labels(5, 0, 0, 5)
+    for test in ("difference-of-means", "two-proportions"):
+        statistic = "t" if test == "difference-of-means" else "z"
+        assert measure(f"{test}-{statistic}", apart) == math.inf
+        assert measure(f"{test}-p", apart) == 0
 
 
 @pytest.mark.parametrize(
@@ -238,6 +317,32 @@ def test_no_rows_give_nan_without_a_warning(name):
         ("impact-ratio", [[[0, 0], [0, 0]], [[1, 1], [1, 1]]]),
         ("overestimation", [[[0, 0], [1, 1]], [[1, 1], [1, 1]]]),
         ("underestimation", [[[1, 1], [0, 0]], [[1, 1], [1, 1]]]),
+        ("mcc", [[[2, 1], [0, 0]], [[3, 1], [0, 0]]]),
+        ("mcc", [[[2, 0], [1, 0]], [[3, 0], [1, 0]]]),
+        ("precision", [[[2, 0], [1, 0]], [[3, 0], [1, 0]]]),
+        ("f1", [[[2, 0], [0, 0]], [[3, 0], [0, 0]]]),
+        ("eta-neutrality", [[[2, 0], [1, 0]], [[3, 0], [1, 0]]]),
+        ("eta-neutrality", [[[0, 0], [0, 0]], [[1, 1], [1, 1]]]),
+        ("balanced-residuals", [[[0, 0], [0, 0]], [[1, 1], [1, 1]]]),
+        ("cv", [[[0, 0], [0, 0]], [[1, 1], [1, 1]]]),
+        ("equalised-odds", [[[1, 1], [1, 1]], [[1, 1], [0, 0]]]),
+        ("equalised-odds", [[[1, 1], [1, 1]], [[0, 0], [1, 1]]]),
+        ("calibration-positive", [[[1, 0], [1, 0]], [[1, 1], [1, 1]]]),
+        ("calibration-negative", [[[0, 1], [0, 1]], [[1, 1], [1, 1]]]),
+        ("fdr-difference", [[[1, 0], [1, 0]], [[1, 1], [1, 1]]]),
+        ("for-ratio", [[[0, 1], [0, 1]], [[1, 1], [1, 1]]]),
+        ("ppv-ratio", [[[1, 1], [1, 0]], [[1, 1], [1, 0]]]),
+        ("accuracy-mean-of-groups", [[[0, 0], [0, 0]], [[1, 1], [1, 1]]]),
+        ("accuracy-ratio", [[[0, 2], [2, 0]], [[0, 3], [1, 0]]]),
+        ("difference-of-means-t", [[[2, 0], [1, 0]], [[3, 0], [1, 0]]]),
+        ("difference-of-means-t", [[[1, 0], [0, 0]], [[0, 0], [0, 1]]]),
+        ("difference-of-means-p", [[[0, 0], [0, 0]], [[1, 1], [1, 1]]]),
+        ("two-proportions-z", [[[2, 0], [1, 0]], [[3, 0], [1, 0]]]),
+        ("two-proportions-p", [[[0, 0], [0, 0]], [[1, 1], [1, 1]]]),
+        ("chi-squared", [[[0, 0], [0, 0]], [[1, 1], [1, 1]]]),
+        ("chi-squared-p", [[[2, 0], [1, 0]], [[3, 0], [1, 0]]]),
+        ("mann-whitney-u", [[[0, 0], [0, 0]], [[1, 1], [1, 1]]]),
+        ("mann-whitney-p", [[[2, 0], [1, 0]], [[3, 0], [1, 0]]]),
     ],
 )
 def test_zero_denominator_gives_nan_without_a_warning(name, n):
@@ -250,22 +355,84 @@ def test_needs_exactly_two_groups(name):
         measure(name, Counts(("a", "b", "c"), np.ones((3, 2, 2))))
 
 
-@pytest.mark.parametrize("name", sorted(MEASURES.keys() - TWO_GROUP))
-def test_accuracy_takes_any_number_of_groups(name):
-    two, three = np.ones((2, 2, 2)), np.ones((3, 2, 2))
-    assert measure(name, Counts(GROUPS, two)) == measure(name, Counts(("a", "b", "c"), three))
+@pytest.mark.parametrize("name", sorted(ANY_NUMBER))
+def test_measures_of_any_number_of_groups_do_not_mind_their_order(name):
+    n = np.random.default_rng(5).integers(1, 20, (3, 2, 2)).astype(float)
+    value = measure(name, Counts(("a", "b", "c"), n))
+    assert np.isfinite(value)
+    assert value == pytest.approx(measure(name, Counts(("c", "a", "b"), n[[2, 0, 1]])))
+
+
+def test_the_mean_of_three_groups_is_that_of_their_rates():
+    n = np.random.default_rng(6).integers(1, 20, (3, 2, 2)).astype(float)
+    three = Counts(("a", "b", "c"), n)
+    each = [measure("bcr", three.only(group)) for group in three.groups]
+    assert measure("bcr-mean-of-groups", three) == pytest.approx(np.mean(each))
+    each = [measure("precision", three.only(group)) for group in three.groups]
+    assert measure("calibration-positive", three) == pytest.approx(np.mean(each))
+
+
+def test_one_group_only():
+    one = Counts(("all",), np.array([[[3.0, 1], [2, 4]]]))
+    for name in sorted(TWO_GROUP):
+        with pytest.raises(ValueError, match="needs two groups"):
+            measure(name, one)
+    for name in sorted(ANY_NUMBER - {"chi-squared-p", "chi-squared-p-of-labels"}):
+        assert np.isfinite(measure(name, one)), name
+    assert measure("eta-neutrality", one) == measure("chi-squared", one) == 0
+    assert np.isnan(measure("chi-squared-p", one))
 
 
 def test_entries_are_complete():
-    for name, entry in MEASURES.items():
+    for name, entry in (MEASURES | ROW_MEASURES).items():
         assert name == entry.name
         assert entry.low < entry.high
+        assert entry.ideal is None or entry.low <= entry.ideal <= entry.high
         assert entry.formula
         assert entry.source
+        assert entry.section
         assert entry.zero_denominator.startswith("NaN when")
+    assert {entry.needs for entry in MEASURES.values()} == {"counts"}
+    assert {entry.needs for entry in ROW_MEASURES.values()} == {"rows"}
+    assert not MEASURES.keys() & ROW_MEASURES.keys()
     assert MEASURES["accuracy"].direction == "higher"
+    assert MEASURES["equalised-odds"].direction == "lower"
     assert MEASURES["discrimination"].direction == "nearer"
     assert MEASURES["acceptance-rate"].direction == "none"
+    assert MEASURES["impact-ratio"].ratio
+    assert not MEASURES["eta-neutrality"].ratio
+
+
+def test_a_measure_of_both_has_a_twin_of_labels():
+    n = np.random.default_rng(1).integers(1, 9, (2, 2, 2)).astype(float)
+    counts = Counts(GROUPS, n)
+    for name, entry in MEASURES.items():
+        if entry.on == "both":
+            twin = MEASURES[f"{name}-of-labels"]
+            assert twin.on == "labels"
+            assert "ŷ" not in twin.formula
+            assert "prediction" not in twin.zero_denominator
+            assert measure(twin.name, counts) == measure(name, counts.of_labels())
+            # It is of the labels alone: other predictions of the same rows change nothing.
+            assert measure(twin.name, Counts(GROUPS, n[..., ::-1])) == measure(twin.name, counts)
+        elif entry.on == "predictions":
+            assert f"{name}-of-labels" not in MEASURES
+
+
+def test_the_default_is_a_short_list_of_known_measures():
+    assert len(set(DEFAULT_METRICS)) == 18
+    assert set(DEFAULT_METRICS) <= MEASURES.keys()
+
+
+def test_a_measure_of_counts_takes_rows_too():
+    s, y, predicted = np.random.default_rng(0).integers(0, 2, (3, 40))
+    rows = Rows(s, y, predicted)
+    for name in MEASURES:
+        assert measure(name, rows) == pytest.approx(
+            measure(name, count(s, y, predicted, GROUPS)), nan_ok=True
+        )
+    with pytest.raises(ValueError, match="needs rows"):
+        measure("slope-t", rows.counts())
 
 
 def test_unknown_measure():

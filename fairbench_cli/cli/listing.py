@@ -17,13 +17,33 @@ class Kind(StrEnum):
 
 def list_names(
     kind: Annotated[Kind | None, typer.Argument(help="What to list; everything by default.")] = None,
+    long: Annotated[
+        bool, typer.Option("--long", help="Of metrics, all there is to know: a small encyclopaedia.")
+    ] = False,
 ) -> None:
     """List data sets, interventions, classifiers and metrics by name."""
     from fairbench_cli.cli.console import print_rows
 
+    if long:
+        _encyclopaedia(kind)
+        return
     for one in [kind] if kind else list(Kind):
+        if one is Kind.metrics:
+            from fairbench_cli.cli.metric_pages import print_metric_tables
+
+            print_metric_tables()
+            continue
         heads, rows = _rows(one)
         print_rows(heads, rows, title=one.value)
+
+
+def _encyclopaedia(kind: Kind | None) -> None:
+    from fairbench_cli.cli.metric_pages import print_metrics
+    from fairbench_cli.errors import user_error
+
+    if kind is not Kind.metrics:
+        raise user_error("--long is for metrics", "write: fairbench list metrics --long")
+    print_metrics()
 
 
 def _rows(kind: Kind) -> tuple[list[str], list[list[str]]]:
@@ -33,13 +53,6 @@ def _rows(kind: Kind) -> tuple[list[str], list[list[str]]]:
         cards = [read_card(find_card(name)) for name in known_cards()]
         return ["name", "protected", "title"], [
             [card.name, ", ".join(card.protected), card.title] for card in cards
-        ]
-    if kind is Kind.metrics:
-        from fairbench_cli.measures.registry import MEASURES
-
-        return ["name", "range", "ideal", "formula"], [
-            [m.name, f"{m.low:g} to {m.high:g}", "" if m.ideal is None else f"{m.ideal:g}", m.formula]
-            for m in MEASURES.values()
         ]
     from fairbench_cli.classifiers.registry import CLASSIFIERS
     from fairbench_cli.interventions.registry import INTERVENTIONS

@@ -7,6 +7,7 @@ measure of the labels give ``counts.of_labels()``.
 import numpy as np
 
 from fairbench_cli.measures.counts import Counts, Floats, deprived_and_favoured, divide
+from fairbench_cli.measures.rates import selection_rate
 
 
 def acceptance_rate(counts: Counts) -> Floats:
@@ -58,6 +59,26 @@ def impact_ratio(counts: Counts) -> Floats:
     return divide(deprived, favoured)
 
 
+def cv(counts: Counts) -> Floats:
+    """1 − d: 1 when both groups are accepted alike, above when the deprived more (Friedler et al. 2019).
+
+    >>> float(cv(Counts(("g", "f"), np.array([[[3.0, 0], [0, 1]], [[0, 0], [0, 4]]]))))
+    0.25
+    """
+    return 1.0 - discrimination(counts)
+
+
+def balanced_residuals(counts: Counts) -> Floats:
+    """mean(y − ŷ | g) − mean(y − ŷ | ḡ) = d(ŷ) − d(y) (Calders et al. 2013).
+
+    What the predictions add to the discrimination in the labels.
+
+    >>> float(balanced_residuals(Counts(("g", "f"), np.array([[[2.0, 0], [1, 1]], [[1, 1], [0, 2]]]))))
+    0.5
+    """
+    return discrimination(counts) - discrimination(counts.of_labels())
+
+
 def acceptance_by_group(counts: Counts) -> tuple[Floats, Floats]:
     """Share of favourable predictions of the deprived and of the favoured."""
-    return deprived_and_favoured(counts, divide(counts.predicted[..., 1], counts.group_total))
+    return deprived_and_favoured(counts, selection_rate(counts))

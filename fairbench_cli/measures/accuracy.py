@@ -47,3 +47,34 @@ def kappa(counts: Counts) -> Floats:
     chance = (n.sum(-1) * n.sum(-2)).sum(-1)
     square = np.square(counts.total)
     return divide(right * counts.total - chance, square - chance)
+
+
+def precision(counts: Counts) -> Floats:
+    """P(y=+|ŷ=+), the share of the favourable predictions that are right."""
+    n = counts.overall
+    return divide(n[..., 1, 1], n[..., 1].sum(-1))
+
+
+def f1(counts: Counts) -> Floats:
+    """2 TP / (2 TP + FP + FN), the harmonic mean of precision and TPR (van Rijsbergen 1979).
+
+    >>> float(f1(Counts(("all",), np.array([[[2.0, 1], [1, 1]]]))))
+    0.5
+    """
+    n = counts.overall
+    twice = 2 * n[..., 1, 1]
+    return divide(twice, twice + n[..., 0, 1] + n[..., 1, 0])
+
+
+def mcc(counts: Counts) -> Floats:
+    """Correlation of label and prediction (Matthews 1975).
+
+    >>> float(mcc(Counts(("all",), np.array([[[3.0, 1], [1, 3]]]))))
+    0.5
+    """
+    n = counts.overall
+    both = n[..., 0, 0] * n[..., 1, 1] - n[..., 0, 1] * n[..., 1, 0]
+    # One root for each side: the product of four large counts would round.
+    labels, predictions = n.sum(-1), n.sum(-2)
+    spread = np.sqrt(labels[..., 0] * labels[..., 1]) * np.sqrt(predictions[..., 0] * predictions[..., 1])
+    return divide(both, spread)

@@ -10,7 +10,6 @@ from fairbench_cli.measures.absolute import (
     acceptance_by_group,
     acceptance_rate,
     discrimination,
-    impact_ratio,
 )
 from fairbench_cli.measures.counts import Counts, Floats, deprived_and_favoured, divide
 
@@ -21,7 +20,8 @@ def likelihood_ratio(counts: Counts) -> Floats:
     >>> float(likelihood_ratio(Counts(("g", "f"), np.array([[[3.0, 0], [0, 1]], [[0, 0], [0, 4]]]))))
     4.0
     """
-    return impact_ratio(Counts(counts.groups[::-1], counts.n[..., ::-1, :, :]))
+    deprived, favoured = acceptance_by_group(counts)
+    return divide(favoured, deprived)
 
 
 def elift(counts: Counts) -> Floats:
@@ -63,9 +63,10 @@ def mutual_information(counts: Counts) -> Floats:
     """
     deprived_and_favoured(counts, counts.group_total)
     joint = divide(counts.predicted, counts.total[..., None, None])
-    group, label = joint.sum(-1), joint.sum(-2)
-    h_group, h_label = _entropy(group), _entropy(label)
-    information = h_group + h_label - _entropy(joint.reshape(*joint.shape[:-2], 4))
+    h_group, h_label = -_bits(joint.sum(-1)).sum(-1), -_bits(joint.sum(-2)).sum(-1)
+    bits = _bits(joint)
+    h_joint = -(bits[..., 0, 0] + bits[..., 0, 1] + bits[..., 1, 0] + bits[..., 1, 1])
+    information = h_group + h_label - h_joint
     # Rounding may leave independent counts a hair below 0.
     return divide(np.maximum(information, 0.0), np.sqrt(h_group * h_label))
 
@@ -92,7 +93,36 @@ def auc_between_groups(counts: Counts) -> Floats:
     return half
 
 
-def _entropy(shares: Floats) -> Floats:
-    """Entropy in bits over the last axis; 0 log 0 is 0."""
-    bits: Floats = -(shares * np.log2(np.where(shares > 0, shares, 1.0))).sum(-1)
+def one_class_accuracy(counts: Counts) -> Floats:
+    """Accuracy of predicting ŷ from s alone, each group given the one class most frequent in it.
+
+    Predicting ŷ from nothing gives max(π, 1 − π); what s adds to that is what the two have in common.
+    Takes any number of groups.
+
+    >>> float(one_class_accuracy(Counts(("g", "f"), np.array([[[3.0, 0], [0, 1]], [[0, 0], [0, 4]]]))))
+    0.875
+    """
+    refused, accepted = np.moveaxis(counts.predicted, -1, 0)
+    return divide(np.maximum(refused, accepted).sum(-1), counts.total)
+
+
+def eta_neutrality(counts: Counts) -> Floats:
+    """Return the least η such that |P(ŷ,s) / (P(ŷ) P(s)) − 1| ≤ η for every ŷ and s (Fukuchi et al. 2013).
+
+    Takes any number of groups.
+
+    >>> float(eta_neutrality(Counts(("g", "f"), np.array([[[4.0, 0], [0, 0]], [[0, 0], [0, 4]]]))))
+    1.0
+    """
+    of_class = counts.predicted.sum(-2)
+    expected = counts.group_total[..., None] * of_class[..., None, :]
+    lift = divide(counts.predicted * counts.total[..., None, None], expected)
+    eta: Floats = np.abs(lift - 1.0).max((-2, -1))
+    return eta
+
+
+def _bits(shares: Floats) -> Floats:
+    """Return p log₂ p of shares; 0 log 0 is 0."""
+    bits: Floats = np.log2(np.maximum(shares, np.finfo(np.float64).tiny))
+    bits *= shares
     return bits

@@ -2,11 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
+
+_LAST, _FIRST = (-3, -2, -1), (0, 1, 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,7 +22,8 @@ class Counts:
         Names of the groups. In a benchmark run group 0 is the deprived one, group 1 the favoured one.
     n : float64 array, shape (..., groups, 2, 2)
         ``n[..., k, y, p]`` is the weight of group k's rows with label y and prediction p (1 = favourable).
-        Leading axes are cells or repeats; every measure keeps them.
+        Leading axes are cells or repeats; every measure keeps them. Not to be written to: the margins are
+        computed once and shared by all measures.
 
     Raises
     ------
@@ -33,6 +37,11 @@ class Counts:
     def __post_init__(self) -> None:
         if self.n.shape[-3:] != (len(self.groups), 2, 2):
             raise ValueError(f"counts of {len(self.groups)} groups cannot have shape {self.n.shape}")
+        if self.n.ndim > 3:
+            # In memory each of the cells of all cases together: every sum and quotient of a measure then
+            # runs along one long row, which is ten times as fast.
+            rows = np.ascontiguousarray(np.moveaxis(self.n, _LAST, _FIRST))
+            object.__setattr__(self, "n", np.moveaxis(rows, _FIRST, _LAST))
 
     def __add__(self, other: "Counts") -> "Counts":
         """Add counts of the same groups: the counts of the rows of both."""
@@ -40,30 +49,30 @@ class Counts:
             raise ValueError(f"counts of {self.groups} and of {other.groups} cannot be added")
         return Counts(self.groups, self.n + other.n)
 
-    @property
+    @cached_property
     def total(self) -> Floats:
         """Weight of all rows, shape (...)."""
-        return np.asarray(self.n.sum((-3, -2, -1)))
+        return _shared(self.labelled.sum(-1).sum(-1))
 
-    @property
+    @cached_property
     def overall(self) -> Floats:
         """Counts by label and prediction over all groups, shape (..., 2, 2)."""
-        return np.asarray(self.n.sum(-3))
+        return _shared(self.n.sum(-3))
 
-    @property
+    @cached_property
     def group_total(self) -> Floats:
         """Weight of each group, shape (..., groups)."""
-        return np.asarray(self.n.sum((-2, -1)))
+        return _shared(self.n.sum((-2, -1)))
 
-    @property
+    @cached_property
     def labelled(self) -> Floats:
         """Weight of each group's rows by label, shape (..., groups, 2)."""
-        return np.asarray(self.n.sum(-1))
+        return _shared(self.n.sum(-1))
 
-    @property
+    @cached_property
     def predicted(self) -> Floats:
         """Weight of each group's rows by prediction, shape (..., groups, 2)."""
-        return np.asarray(self.n.sum(-2))
+        return _shared(self.n.sum(-2))
 
     def only(self, *groups: str) -> "Counts":
         """Return the counts of the named groups, in the order given; `ValueError` for an unknown name."""
@@ -71,6 +80,10 @@ class Counts:
 
     def of_labels(self) -> "Counts":
         """Return the counts of a perfect prediction, so that a measure speaks of the labels themselves."""
+        return self._of_labels
+
+    @cached_property
+    def _of_labels(self) -> "Counts":
         perfect = np.zeros_like(self.n)
         perfect[..., 0, 0] = self.labelled[..., 0]
         perfect[..., 1, 1] = self.labelled[..., 1]
@@ -105,7 +118,8 @@ def count(
     Raises
     ------
     ValueError
-        When the lengths differ, or a group, label or prediction is out of range.
+        When the lengths differ, a group, label or prediction is missing or out of range, or a weight is
+        negative or not a number.
 
     Examples
     --------
@@ -115,11 +129,19 @@ def count(
     parts = [np.asarray(part) for part in (s, y, predicted)]
     if len({part.shape for part in parts}) > 1 or parts[0].ndim != 1:
         raise ValueError("groups, labels and predictions must be three vectors of one length")
+    for name, part in zip(("group", "label", "prediction"), parts, strict=True):
+        if part.dtype.kind not in "bui":
+            numbers = part.astype(np.float64)
+            if not (np.isfinite(numbers) & (numbers == np.floor(numbers))).all():
+                raise ValueError(f"a {name} is missing or is not a whole number")
+    mass = None if weights is None else np.asarray(weights, dtype=np.float64)
+    if mass is not None and not (np.isfinite(mass) & (mass >= 0)).all():
+        raise ValueError("a weight is negative or not a number")
     sizes = (len(groups), 2, 2)
     if parts[0].size == 0:
         return Counts(tuple(groups), np.zeros(sizes))
     cells = np.ravel_multi_index(tuple(part.astype(np.intp) for part in parts), sizes)
-    n = np.bincount(cells, None if weights is None else np.asarray(weights), minlength=4 * len(groups))
+    n = np.bincount(cells, mass, minlength=4 * len(groups))
     return Counts(tuple(groups), n.astype(np.float64).reshape(sizes))
 
 
@@ -134,6 +156,13 @@ def stack(counts: Sequence[Counts]) -> Counts:
     if len({part.groups for part in counts}) != 1:
         raise ValueError("only counts of the same groups can be stacked")
     return Counts(counts[0].groups, np.stack([part.n for part in counts]))
+
+
+def _shared(margin: ArrayLike) -> Floats:
+    """Guard a margin that all measures share against being written to."""
+    array = np.asarray(margin)
+    array.flags.writeable = False
+    return array
 
 
 def divide(above: ArrayLike, below: ArrayLike) -> Floats:

@@ -1,6 +1,7 @@
 """The figures of a run by name. A new one is a file and an entry here."""
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -58,7 +59,7 @@ def draw_figures(
     """
     target = folder / "figures"
     written: list[Path] = []
-    with house_style():
+    with house_style() if names else nullcontext():
         for name in names:
             module, _, function = FIGURES[name].partition(":")
             draw: Draw = getattr(import_module(module), function)

@@ -1,0 +1,160 @@
+"""The entries of the tests: statistics with p-values, from counts and from rows."""
+
+import math
+from functools import partial
+
+from fairbench_cli.measures import significance, significance_rows
+from fairbench_cli.measures.entry import Measure
+
+_test = partial(Measure, section="test", on="both")
+_row_test = partial(Measure, section="test", on="both", needs="rows")
+
+_SAME = "NaN when a group is empty or all predictions are the same"
+_SURVEY = "Žliobaitė 2017"
+
+TESTS = (
+    _test(
+        "difference-of-means-t",
+        significance.difference_of_means_t,
+        -math.inf,
+        math.inf,
+        0,
+        "d / (s √(1/n(g) + 1/n(ḡ))), s² the pooled variance, n(g) + n(ḡ) − 2 degrees of freedom; "
+        "equally the t of the least-squares slope of ŷ on s",
+        "Student 1908; Žliobaitė 2017 (which misprints a minus)",
+        f"{_SAME}, or there are two rows; infinite when each group has one class",
+    ),
+    _test(
+        "difference-of-means-p",
+        significance.difference_of_means_p,
+        0,
+        1,
+        None,
+        "P(|T| ≥ |t|) of difference-of-means-t, two-sided",
+        _SURVEY,
+        f"{_SAME}, or there are two rows",
+    ),
+    _test(
+        "two-proportions-z",
+        significance.two_proportions_z,
+        -math.inf,
+        math.inf,
+        0,
+        "d / √(p(g)(1−p(g))/n(g) + p(ḡ)(1−p(ḡ))/n(ḡ)), p(s) = P(ŷ=+|s)",
+        _SURVEY,
+        f"{_SAME}; infinite when each group has one class",
+    ),
+    _test(
+        "two-proportions-p",
+        significance.two_proportions_p,
+        0,
+        1,
+        None,
+        "P(|Z| ≥ |z|) of two-proportions-z, two-sided",
+        _SURVEY,
+        _SAME,
+    ),
+    _test(
+        "chi-squared",
+        significance.chi_squared,
+        0,
+        math.inf,
+        0,
+        "Σ (observed − expected)² / expected over s and ŷ, for any number of groups",
+        "Pearson 1900; Žliobaitė 2017",
+        _SAME,
+    ),
+    _test(
+        "chi-squared-p",
+        significance.chi_squared_p,
+        0,
+        1,
+        None,
+        "P(X² ≥ χ²) of chi-squared, degrees of freedom: groups − 1",
+        _SURVEY,
+        _SAME,
+    ),
+    _test(
+        "mann-whitney-u",
+        significance.mann_whitney_u,
+        0,
+        math.inf,
+        None,
+        "pairs in which a favoured is above a deprived, ties half; n(g) n(ḡ) (d + 1) / 2",
+        "Mann & Whitney 1947; Žliobaitė 2017",
+        "NaN when a group is empty",
+    ),
+    _test(
+        "mann-whitney-p",
+        significance.mann_whitney_p,
+        0,
+        1,
+        None,
+        "of mann-whitney-u, two-sided: normal, corrected for ties and continuity",
+        _SURVEY,
+        _SAME,
+    ),
+)
+
+ROW_TESTS = (
+    _row_test(
+        "slope-t",
+        significance_rows.slope_t,
+        -math.inf,
+        math.inf,
+        0,
+        "t of the coefficient of s when ŷ (or the score) is regressed on s and the features by least squares",
+        _SURVEY,
+        "NaN when the features give s away or there are too few rows; infinite when they leave no residual",
+    ),
+    _row_test(
+        "slope-p",
+        significance_rows.slope_p,
+        0,
+        1,
+        None,
+        "P(|T| ≥ |t|) of slope-t, two-sided",
+        _SURVEY,
+        "NaN when the features give s away or there are too few rows",
+    ),
+    _row_test(
+        "rank-u",
+        significance_rows.rank_u,
+        0,
+        math.inf,
+        None,
+        "Mann–Whitney U of the favoured, on scores where there are some",
+        "Mann & Whitney 1947; Žliobaitė 2017",
+        "NaN when a group is empty",
+    ),
+    _row_test(
+        "rank-p",
+        significance_rows.rank_p,
+        0,
+        1,
+        None,
+        "of rank-u, two-sided: normal, corrected for ties and continuity",
+        _SURVEY,
+        "NaN when a group is empty or all predictions are the same",
+    ),
+    _row_test(
+        "cochran-mantel-haenszel",
+        significance_rows.cochran_mantel_haenszel,
+        0,
+        math.inf,
+        0,
+        "(Σᵢ aᵢ − E(aᵢ))² / Σᵢ var(aᵢ), aᵢ the favoured with ŷ=+ in stratum i",
+        "Mantel & Haenszel 1959; Žliobaitė 2017",
+        "NaN when no stratum has both groups and both kinds of prediction",
+    ),
+    _row_test(
+        "cochran-mantel-haenszel-p",
+        significance_rows.cochran_mantel_haenszel_p,
+        0,
+        1,
+        None,
+        "P(X² ≥ χ²) of cochran-mantel-haenszel, one degree of freedom",
+        _SURVEY,
+        "NaN when no stratum has both groups and both kinds of prediction",
+    ),
+)
