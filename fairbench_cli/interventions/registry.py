@@ -14,4 +14,6 @@ INTERVENTIONS: dict[str, Entry] = {
     "auditor": Entry(f"{_HERE}.auditor:Auditor"),
     "zafar-di": Entry(f"{_HERE}.zafar_di:ZafarDI"),
     "zafar-dm": Entry(f"{_HERE}.zafar_dm:ZafarDM"),
+    "oracle": Entry(f"{_HERE}.oracle:Oracle"),
+    "random": Entry(f"{_HERE}.random_guess:RandomGuess"),
 }

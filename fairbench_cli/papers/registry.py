@@ -83,10 +83,12 @@ PAPERS: dict[str, Paper] = {
             across="metric",
             labels={
                 "classifier": {
-                    "data": None,  # measures of the labels themselves
+                    # Measures of the labels themselves: what an oracle predicts that removes nothing.
+                    "data": {"intervention": ("oracle",), "strategy": ("both",), "remove": (0.0,)},
                     "logistic": {"classifier": ("logistic-regression",)},
                 },
                 "strategy": {
+                    "-": {},
                     "with-s": {"intervention": ("none",), "include_protected": (True,)},
                     "no-s": {"intervention": ("none",), "include_protected": (False,)},
                     "massaging": {"intervention": ("massaging",)},
