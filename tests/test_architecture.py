@@ -25,6 +25,7 @@ FLOORS = {
     "audit": 3,
     "report": 4,
     "papers": 5,
+    "simulate": 5,
     "cli": 6,
 }
 

@@ -37,6 +37,8 @@ def test_every_command_of_a_page_runs(page, tmp_path, data_folder):
         if arguments[0] == "run":
             arguments += ["--set", "sample.size=300"]
             arguments += [] if "repeats=10" in arguments else ["--set", "repeats=1"]
+        if arguments[0] == "simulate":
+            arguments += ["--set", "runs=2"]
         if arguments[0] == "report" and not (tmp_path / arguments[1]).exists():
             continue
         done = fairbench(*arguments, cwd=tmp_path)
@@ -60,7 +62,19 @@ def test_the_config_and_card_of_the_readme_are_right(tmp_path):
     assert len(experiment.techniques) == 5
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("*.yaml")), ids=lambda path: path.stem)
+CONFIGS = sorted((ROOT / "configs").glob("*.yaml"))
+SIMULATIONS = [path for path in CONFIGS if "truth" in yaml.safe_load(path.read_text())]
+
+
+@pytest.mark.parametrize("path", SIMULATIONS, ids=lambda path: path.stem)
+def test_every_simulation_runs(path, tmp_path):
+    done = fairbench("simulate", path, "--set", "runs=2", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in CONFIGS if path not in SIMULATIONS], ids=lambda path: path.stem
+)
 def test_every_config_fits_the_schema_and_plans(path, tmp_path, data_folder):
     import jsonschema
 

@@ -7,7 +7,7 @@ from typing import cast
 import typer
 
 from fairbench_cli import __version__
-from fairbench_cli.cli import audit, compare, data, listing, network, plan, report, run_command
+from fairbench_cli.cli import audit, compare, data, listing, network, plan, report, run_command, simulate
 from fairbench_cli.errors import UserError
 
 # Typer ships its own Click or uses the installed one, by version; this is the right class either way.
@@ -44,6 +44,7 @@ app.command("audit")(audit.audit)
 app.command("plan")(plan.plan)
 app.command("report")(report.report)
 app.command("compare")(compare.compare)
+app.command("simulate")(simulate.simulate)
 app.command("list")(listing.list_names)
 app.add_typer(data.app, name="data")
 app.add_typer(network.app, name="network")

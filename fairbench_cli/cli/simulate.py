@@ -1,0 +1,58 @@
+"""``fairbench simulate``: decisions with a known degree of discrimination, and what measures make of them."""
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fairbench_cli.cli.options import Output
+
+SECONDS_BETWEEN_LINES = 10.0
+
+
+def simulate(
+    config: Annotated[Path, typer.Argument(help="The simulation, a YAML file.", show_default=False)],
+    output: Output = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Lay a value over the config: --set runs=5 --set 'accepted=[0.5]'"),
+    ] = None,
+) -> None:
+    """Simulate decisions of known discrimination, measure it, and draw the measures against the truth."""
+    from datetime import UTC, datetime
+
+    from fairbench_cli.cli.console import print_rows, say, talk
+    from fairbench_cli.cli.progress import in_words
+    from fairbench_cli.experiment.manifest import provenance
+    from fairbench_cli.experiment.run import open_folder
+    from fairbench_cli.files import write_json
+    from fairbench_cli.simulate.config import read_simulation
+    from fairbench_cli.simulate.study import simulate as run_all
+    from fairbench_cli.simulate.summary import HEADS, furthest, summary_rows
+    from fairbench_cli.simulate.write import check_folder, write_simulation
+
+    start, cpu = time.monotonic(), time.process_time()
+    simulation = read_simulation(config, tuple(set_ or ()))
+    folder = output or Path("results") / simulation.name
+    check_folder(folder)
+    open_folder(folder)
+    spoke = start
+
+    def listen(done: int, of: int) -> None:
+        nonlocal spoke
+        if time.monotonic() - spoke >= SECONDS_BETWEEN_LINES:
+            spoke = time.monotonic()
+            talk(f"{done}/{of} settings, about {in_words((spoke - start) / done * (of - done))} left")
+
+    frame = run_all(simulation, listen)
+    write_simulation(folder, simulation, frame)
+    took = {"wall_seconds": time.monotonic() - start, "cpu_seconds": time.process_time() - cpu}
+    rounded = {name: round(seconds, 2) for name, seconds in took.items()}
+    finished = datetime.now(UTC).isoformat(timespec="seconds")
+    write_json(folder / "manifest.json", {**provenance(), "finished": finished, **rounded})
+    print_rows(HEADS, summary_rows(simulation, frame), right=len(HEADS) - 1)
+    for line in furthest(simulation, frame):
+        say(line)
+    files = "simulation.csv, summary.md, figures/, config.yaml, manifest.json"
+    talk(f"{folder}/: {files} ({in_words(took['wall_seconds'])})")

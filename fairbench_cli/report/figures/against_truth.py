@@ -1,0 +1,143 @@
+"""Measures against a known degree of discrimination: a panel for every P(s=g) and P(+)."""
+
+import math
+from collections.abc import Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from fairbench_cli.measures.counts import Floats
+from fairbench_cli.measures.registry import MEASURES
+from fairbench_cli.report.figures.parts import COLOURS, DASHES
+from fairbench_cli.report.figures.sheet import Grid, sheet
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+TARGET_COLOUR = "#c4c4c4"
+SIDE = 1.3  # of a panel, in inches
+GAP = 0.17
+AXIS = 0.46  # room for tick labels and names left of the first column and below the last row
+ENDS = ((0.0, "v", 0.04, 0.075), (math.inf, "^", 0.96, -0.075))
+"""What no logarithmic axis has: its marker, how high the first line's is, the step to the next."""
+
+
+def draw_against_truth(frame: pd.DataFrame, metrics: Sequence[str], subtitle: str) -> "Figure":
+    """Draw the means of measures over the truth.
+
+    Ratios stand on a logarithmic axis; 0 and ∞ have no place there and are triangles at its ends.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Columns deprived, accepted, truth, metric, mean.
+    metrics : sequence of str
+        The lines: all of them ratios, or none.
+    subtitle : str
+        What the numbers are.
+    """
+    from matplotlib.lines import Line2D
+
+    ratios = MEASURES[metrics[0]].ratio
+    own = frame[frame["metric"].isin(metrics)].sort_values("truth", kind="stable")
+    rows, columns = (sorted(own[axis].unique()) for axis in ("deprived", "accepted"))
+    low, high = _limits(own["mean"].to_numpy(), ratios=ratios)
+    target = "no discrimination (1)" if ratios else "the truth"
+    keys = [(Line2D([], [], **_look(i)), metric) for i, metric in enumerate(metrics)]
+    figure, panels = sheet(
+        "Measures against the true degree of discrimination",
+        subtitle,
+        [*keys, (Line2D([], [], **TARGET), target)],
+        ["▼ 0 and ▲ infinite: these have no place on a logarithmic axis."] if ratios else [],
+        Grid(len(rows) * len(columns), len(columns), SIDE, SIDE, GAP, 0.0, GAP),
+        first=AXIS,
+        last=AXIS,
+    )
+    for ax, (deprived, accepted) in zip(panels, product(rows, columns), strict=True):
+        panel = own[(own["deprived"] == deprived) & (own["accepted"] == accepted)]
+        if ratios:
+            ax.set_yscale("log")
+            ax.set_yticks(*_powers(low, high))
+            ax.axhline(1, **TARGET | {"lw": 2.0})
+        else:
+            ax.plot([-1, 1], [-1, 1], **TARGET)
+        for i, metric in enumerate(metrics):
+            line = panel[panel["metric"] == metric]
+            _line(ax, i, line["truth"].to_numpy(), line["mean"].to_numpy(), ratios=ratios)
+        ax.set_xlim(-1.08, 1.08)
+        ax.set_ylim(low, high)
+        _name(ax, deprived, accepted, (rows, columns))
+    return figure
+
+
+TARGET: dict[str, Any] = {
+    "color": TARGET_COLOUR,
+    "lw": 3.6,
+    "solid_capstyle": "butt",
+    "zorder": 2,
+}  # seen beside a line on it
+
+
+def _look(i: int) -> dict[str, Any]:
+    """Return how line `i` is drawn; the dashes tell lines apart where one lies on another."""
+    return {"color": COLOURS[(i + 1) % len(COLOURS)], "ls": DASHES[i % len(DASHES)], "lw": 1.5}
+
+
+def _limits(means: Floats, *, ratios: bool) -> tuple[float, float]:
+    """Return the ends of the value axis: whole powers of ten as far down as up, or what the lines need."""
+    if not ratios:
+        spread = means[np.isfinite(means)]
+        low, high = min(-1.0, *spread), max(1.0, *spread)
+        room = 0.04 * (high - low)
+        return low - room, high + room
+    drawn = means[np.isfinite(means) & (means > 0)]
+    decades = max([1, *np.ceil(np.abs(np.log10(drawn)))])
+    return 10.0 ** -(decades + 0.5), 10.0 ** (decades + 0.5)
+
+
+def _powers(low: float, high: float) -> tuple[list[float], list[str]]:
+    """Return ticks at every power of ten, the even ones named, for 1 is one of them."""
+    powers = range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)
+    return [10.0**power for power in powers], ["" if power % 2 else f"{10.0**power:g}" for power in powers]
+
+
+def _line(ax: "Axes", i: int, x: Floats, y: Floats, *, ratios: bool) -> None:
+    there = np.isfinite(y) & ((y > 0) | (not ratios))
+    ax.plot(x, np.where(there, y, np.nan), gid=f"line-{i}", zorder=3, **_look(i))
+    if not ratios:
+        return
+    for value, marker, first, step in ENDS:
+        at = x[y == value]
+        height = np.full(len(at), first + i * step)
+        ax.scatter(
+            at,
+            height,
+            s=16,
+            marker=marker,
+            color=_look(i)["color"],
+            linewidths=0,
+            transform=ax.get_xaxis_transform(),
+            clip_on=False,
+            zorder=4,
+        )
+
+
+def _name(ax: "Axes", deprived: float, accepted: float, axes: tuple[list[float], list[float]]) -> None:
+    """Name rows and columns of panels at the outer sides, where the axes' numbers are too."""
+    rows, columns = axes
+    ax.set_xticks([-1, -0.5, 0, 0.5, 1], ["−1", "", "0", "", "1"])
+    ax.tick_params(length=2, which="both")
+    ax.minorticks_off()
+    if deprived == rows[0]:
+        ax.set_title(f"P(+) = {accepted:.4g}", fontsize="medium", pad=3)
+    if deprived == rows[-1]:
+        ax.set_xlabel("true degree", labelpad=1)
+    else:
+        ax.tick_params(labelbottom=False)
+    if accepted == columns[0]:
+        ax.set_ylabel(f"P(s=g) = {deprived:.4g}", labelpad=1)
+    else:
+        ax.tick_params(labelleft=False)

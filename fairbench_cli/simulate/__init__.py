@@ -1,0 +1,1 @@
+"""Decisions simulated with a known degree of discrimination, and what the measures make of them."""

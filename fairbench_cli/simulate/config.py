@@ -1,0 +1,170 @@
+"""From a YAML file to a `Simulation`; every mistake in it is reported at once, with its line.
+
+A simulation's file is told from a run's by its key ``truth``.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from fairbench_cli.errors import Problem, UserError, user_error
+from fairbench_cli.experiment.checks import in_list
+from fairbench_cli.experiment.overrides import laid_over
+from fairbench_cli.measures.registry import MEASURES
+from fairbench_cli.strict_yaml import Document, Place, dump_yaml, read_yaml
+from fairbench_cli.validation import NAME, in_file_order, mistake, problems_of
+
+EXAMPLE = "see configs/zliobaite2017.yaml"
+MOST_LINES = 8  # of a figure: more cannot be told apart
+
+METRICS = tuple(name for name, entry in MEASURES.items() if entry.needs == "counts" and entry.on == "both")
+"""The measures that need nothing but groups and decisions."""
+
+Share = Annotated[float, Field(gt=0, lt=1)]
+Degree = Annotated[float, Field(ge=-1, le=1)]
+
+
+class Range(BaseModel):
+    """Equally spaced numbers, both ends among them."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    start: Degree = Field(alias="from")
+    to: Degree
+    steps: int = Field(ge=2, le=10_001)
+
+    @model_validator(mode="after")
+    def _rises(self) -> "Range":
+        if self.start >= self.to:
+            raise mistake(f"from {self.start:g} is not below to {self.to:g}", "swap them")
+        return self
+
+    def numbers(self) -> list[float]:
+        """Return them, rounded so that they look as they would be written."""
+        spread = np.linspace(self.start, self.to, self.steps).round(10) + 0.0  # -0.0 becomes 0.0
+        return [float(number) for number in spread]
+
+
+class SimulationFile(BaseModel):
+    """The keys of a simulation's file."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    name: str = Field(pattern=NAME, description="Results land in results/NAME.")
+    seed: int = Field(default=0, ge=0, description="Base of every other seed.")
+    rows: int = Field(default=10_000, ge=2, le=100_000_000, description="Individuals of a run.")
+    runs: int = Field(default=100, ge=1, le=100_000)
+    deprived: list[Share] = Field(min_length=1, description="P(s=g).")
+    accepted: list[Share] = Field(min_length=1, description="P(+).")
+    truth: list[Degree] = Field(min_length=1, description="d; or {from: -1, to: 1, steps: 21}.")
+    metrics: list[str] = Field(min_length=1)
+    figures: dict[Annotated[str, Field(pattern=NAME)], list[str]] = {}
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """A simulation with everything spelled out; for the meaning of numbers see `draw.Setting`."""
+
+    name: str
+    seed: int
+    rows: int
+    runs: int
+    deprived: tuple[float, ...]
+    accepted: tuple[float, ...]
+    truths: tuple[float, ...]
+    metrics: tuple[str, ...]
+    figures: tuple[tuple[str, tuple[str, ...]], ...]
+
+    def as_yaml(self) -> str:
+        """Return a file that `read_simulation` reads back the same."""
+        axes = {"deprived": self.deprived, "accepted": self.accepted, "truth": self.truths}
+        head = {"name": self.name, "seed": self.seed, "rows": self.rows, "runs": self.runs}
+        lists = {key: list(values) for key, values in (axes | {"metrics": self.metrics}).items()}
+        return dump_yaml(head | lists | {"figures": {name: list(own) for name, own in self.figures}})
+
+
+def read_simulation(path: Path, overrides: tuple[str, ...] = ()) -> Simulation:
+    """Read a simulation's file, with ``key=value`` overrides laid over it.
+
+    Raises
+    ------
+    UserError
+        Listing every mistake, in the order of the file.
+    """
+    document = read_yaml(path)
+    if not isinstance(document.data, dict):
+        raise user_error("a simulation is a mapping of keys to values", EXAMPLE, document.where(()))
+    if "datasets" in document.data and "truth" not in document.data:
+        raise user_error("this is an experiment, not a simulation", f"fairbench run {path}", str(path))
+    document, problems = laid_over(document, overrides)
+    parsed: SimulationFile | None = None
+    data, found = _spread_out(document)
+    problems += found
+    try:
+        parsed = SimulationFile.model_validate(data)
+    except ValidationError as error:
+        problems += problems_of(error, SimulationFile, document)
+    for key in ("deprived", "accepted", "truth"):
+        problems += in_list(document, (key,), "value")
+    problems += _metric_problems(document, ("metrics",), document.data.get("metrics"))
+    figures = document.data.get("figures")
+    for name, own in figures.items() if isinstance(figures, dict) else ():
+        problems += _metric_problems(document, ("figures", name), own)
+        problems += _figure_problems(document, name, own)
+    if problems or parsed is None:
+        raise UserError(*in_file_order(problems, document.name))
+    return Simulation(
+        name=parsed.name,
+        seed=parsed.seed,
+        rows=parsed.rows,
+        runs=parsed.runs,
+        deprived=tuple(parsed.deprived),
+        accepted=tuple(parsed.accepted),
+        truths=tuple(parsed.truth),
+        metrics=tuple(parsed.metrics),
+        figures=tuple((name, tuple(own)) for name, own in parsed.figures.items()),
+    )
+
+
+def _spread_out(document: Document) -> tuple[dict[str, Any], list[Problem]]:
+    """Write a range of truths out as a list."""
+    data = document.data
+    if not isinstance(data.get("truth"), dict):
+        return data, []
+    try:
+        return data | {"truth": Range.model_validate(data["truth"]).numbers()}, []
+    except ValidationError as error:
+        problems = list(problems_of(error, Range, document, ("truth",)))
+        return data | {"truth": [0.0]}, problems
+
+
+def _metric_problems(document: Document, place: Place, names: Any) -> Iterator[Problem]:
+    """Find measures that are unknown, listed twice, or need labels."""
+    labelled = {name for name in MEASURES if name not in METRICS}
+    for i, name in enumerate(names if isinstance(names, list) else ()):
+        if isinstance(name, str) and name in labelled:
+            what = f'metric "{name}" speaks of labels, and simulated decisions have none'
+            yield Problem(what, f"use one of: {', '.join(METRICS)}", document.where((*place, i)))
+    found = in_list(document, place, "metric", METRICS)
+    yield from (one for one in found if not any(f'"{name}"' in one.what for name in labelled))
+
+
+def _figure_problems(document: Document, name: str, own: Any) -> Iterator[Problem]:
+    """Find what cannot be drawn in one figure."""
+    where, of = document.where(("figures", name)), f'figure "{name}"'
+    listed = [metric for metric in own if isinstance(metric, str)] if isinstance(own, list) else []
+    metrics = document.data.get("metrics")
+    for metric in listed:
+        if metric in METRICS and isinstance(metrics, list) and metric not in metrics:
+            yield Problem(f"{of} draws {metric}, which the metrics do not list", "list it there", where)
+    if isinstance(own, list) and not own:
+        yield Problem(f"{of} draws nothing", "list some of the metrics", where)
+    if len(listed) > MOST_LINES:
+        yield Problem(f"{of} has {len(listed)} lines", f"split it: {MOST_LINES} at most", where)
+    if len({MEASURES[metric].ratio for metric in listed if metric in MEASURES}) > 1:
+        what = f"{of} has ratios and other measures, which share no axis"
+        yield Problem(what, "give the ratios a figure of their own", where)

@@ -1,0 +1,106 @@
+"""What a simulation shows in a few lines: each measure at the ends, and how far it is from the truth."""
+
+import numpy as np
+import pandas as pd
+
+from fairbench_cli.measures.registry import MEASURES
+from fairbench_cli.simulate.config import Simulation
+
+ENDS = (-1.0, 0.0, 1.0)
+HEADS = ["metric", *(f"d = {end:g}".replace("-", "−") for end in ENDS)]
+
+_EXPLAINED = (
+    "Ranges are of the means over the settings. A measure is compared with the truth twice: by its mean over "
+    "the runs, and pooled, computed once from the rows of all runs together."
+)
+
+
+def summary_rows(simulation: Simulation, frame: pd.DataFrame) -> list[list[str]]:
+    """Return a row of `HEADS` per metric: the range of its means over the settings at each of `ENDS`."""
+    rows = []
+    for metric in simulation.metrics:
+        own = frame[frame["metric"] == metric]
+        rows.append([metric, *(_range(own.loc[own["truth"] == end, "mean"]) for end in ENDS)])
+    return rows
+
+
+def furthest(simulation: Simulation, frame: pd.DataFrame) -> list[str]:
+    """Say of every measure on the truth's scale how far from the truth it gets, and where."""
+    lines = []
+    for metric in _on_truths_scale(simulation):
+        off = off_truth(frame, metric)
+        places = [f"{off[column].max():.4f} {kind} ({_place(off, column)})" for column, kind in _KINDS]
+        lines.append(f"{metric}: furthest from the truth {', '.join(places)}")
+    return lines
+
+
+def off_truth(frame: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """Return the rows of a measure with ``mean_off`` and ``pooled_off``, the distances from the truth."""
+    own = frame[frame["metric"] == metric].reset_index(drop=True)
+    return own.assign(
+        mean_off=(own["mean"] - own["truth"]).abs(), pooled_off=(own["pooled"] - own["truth"]).abs()
+    )
+
+
+def markdown(simulation: Simulation, frame: pd.DataFrame) -> str:
+    """Return the summary as Markdown, with a table of panels for every measure on the truth's scale."""
+    s = simulation
+    size = f"{len(s.deprived) * len(s.accepted)} settings × {len(s.truths)} degrees of discrimination d × "
+    parts = [
+        f"# {s.name}",
+        f"{size}{s.runs:,} runs of {s.rows:,} rows. {_EXPLAINED}",
+        _table(HEADS, summary_rows(s, frame)),
+        *furthest(s, frame),
+    ]
+    for metric in _on_truths_scale(s):
+        parts += [
+            f"## {metric}: furthest from the truth, mean / pooled",
+            _panels(s, off_truth(frame, metric)),
+        ]
+    return "\n\n".join(parts) + "\n"
+
+
+_KINDS = (("mean_off", "by the mean"), ("pooled_off", "pooled"))
+
+
+def _on_truths_scale(simulation: Simulation) -> list[str]:
+    """Return the measures that go from −1 to 1."""
+    return [name for name in simulation.metrics if (MEASURES[name].low, MEASURES[name].high) == (-1, 1)]
+
+
+def _place(off: pd.DataFrame, column: str) -> str:
+    """Say where a column is largest."""
+    if off[column].isna().all():
+        return "undefined"
+    at = int(np.nanargmax(off[column].to_numpy()))
+    deprived, accepted, truth = (float(off[axis].iloc[at]) for axis in ("deprived", "accepted", "truth"))
+    return f"P(s=g) = {deprived:g}, P(+) = {accepted:g}, d = {truth:g}"
+
+
+def _panels(simulation: Simulation, off: pd.DataFrame) -> str:
+    rows = []
+    for deprived in simulation.deprived:
+        row = off[off["deprived"] == deprived]
+        cells = [row[row["accepted"] == accepted] for accepted in simulation.accepted]
+        shown = [f"{one['mean_off'].max():.3f} / {one['pooled_off'].max():.3f}" for one in cells]
+        rows.append([f"{deprived:g}", *shown])
+    return _table(["P(s=g)", *(f"P(+) = {accepted:g}" for accepted in simulation.accepted)], rows)
+
+
+def _range(means: "pd.Series[float]") -> str:
+    """Return the least and the greatest of some means; one if they look the same."""
+    known = means.dropna()
+    if not len(known):
+        return ""
+    low, high = _number(float(known.min())), _number(float(known.max()))
+    return low if low == high else f"{low} … {high}"
+
+
+def _number(value: float) -> str:
+    text = "∞" if np.isinf(value) else f"{value:.3f}"
+    return "0.000" if text == "-0.000" else text.replace("-", "−")
+
+
+def _table(heads: list[str], rows: list[list[str]]) -> str:
+    rule = ["---", *["---:"] * (len(heads) - 1)]
+    return "\n".join(f"| {' | '.join(row)} |" for row in [heads, rule, *rows])
