@@ -69,7 +69,9 @@ def _fitting(path: Path, source: dict[str, Any]) -> BayesNet | None:
         net, meta = load(path)
     except UserError:
         return None
-    same = all(_plain(source.get(key)) == _plain(value) for key, value in meta.source.items())
+    # The network's file has the card's name, the plan the name that the config gives the data set.
+    facts = {key: value for key, value in meta.source.items() if key != "dataset"}
+    same = all(_plain(source.get(key)) == _plain(value) for key, value in facts.items())
     return net if same else None
 
 
