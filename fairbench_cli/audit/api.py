@@ -1,9 +1,11 @@
 """An audit in one call, for notebooks and other programs."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from fairbench_cli.audit.explain.result import Ask
     from fairbench_cli.audit.options import Options
     from fairbench_cli.audit.output.report import Report
 
@@ -19,7 +21,8 @@ def audit(source: str | Path, *, config: str | Path | None = None, **options: An
         A YAML file of options.
     **options
         As on the command line, with underscores: ``ref={"race": "Caucasian"}``, ``tau=0.8`` or
-        ``tau={"default": 0.8, "fpr": 0.9}``, ``top_k=[100, 200]``, ``intersect=["race,sex"]``.
+        ``tau={"default": 0.8, "fpr": 0.9}``, ``top_k=[100, 200]``, ``intersect=["race,sex"]``,
+        ``explain=["education", "education,hours"]``.
 
     Returns
     -------
@@ -43,5 +46,17 @@ def run(source: str | Path, options: "Options") -> "Report":
     from fairbench_cli.audit.read import read_tally
     from fairbench_cli.audit.run import audit_tally
 
+    if options.explain is not None:
+        return _explained(str(source), options, options.explain)
     tally = read_tally(str(source), options.spec)
     return report_of(audit_tally(tally, options.spec, options.measures), options.measures)
+
+
+def _explained(source: str, options: "Options", ask: "Ask") -> "Report":
+    """Audit a file, and say what is behind the differences."""
+    from fairbench_cli.audit.explain.open import labels_for_scores
+    from fairbench_cli.audit.explain.run import explain
+
+    spec = labels_for_scores(source, options.spec)
+    report = run(source, replace(options, spec=spec, explain=None))
+    return replace(report, explanations=explain(source, report.audit, ask), ask=ask)

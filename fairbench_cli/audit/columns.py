@@ -67,7 +67,10 @@ def assign(
     asked, names = spec.columns, {name: i for i, name in enumerate(source.columns) if name}
     notes: list[str] = []
     score = _find(names, asked.score or "score", "--score", source)
-    label = _label(names, asked.label, source, notes)
+    itself = asked.score is not None and asked.score == asked.label
+    label = None if itself else _label(names, asked.label, source, notes)
+    if itself:
+        notes.append(f"The labels {shown(asked.score)} themselves are audited, as decisions.")
     weight = None if asked.weight is None else _find(names, asked.weight, "--weight", source)
     model = None if asked.model is None else _find(names, asked.model, "--model-column", source)
     taken = {"score": score, "label": label, "weight": weight, "model": model}

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from fairbench_cli.audit.explain.result import Ask
 from fairbench_cli.audit.metrics import AUDIT_METRICS
 from fairbench_cli.audit.parity import INTERVENTIONS, ROLL_UPS
 from fairbench_cli.audit.spec import Columns, Decision, RefMethod, Spec, Ties
@@ -45,6 +46,20 @@ def _combinations(value: Any) -> Any:
         if isinstance(part, tuple) and (len(set(part)) < 2 or len(set(part)) < len(part) or "" in part):
             raise mistake(f"{shown(list(part))} are not two or more attributes", "write race,sex")
     return combined
+
+
+def _crossings(value: Any) -> Any:
+    """Take education, "education,hours" (crossed), or a list of these; none twice."""
+    each = _listed(value)
+    if not all(isinstance(part, str) or _texts(part) for part in each):
+        return each
+    crossed = tuple(
+        tuple(map(str.strip, part.split(",") if isinstance(part, str) else part)) for part in each
+    )
+    for part in crossed:
+        if not part or "" in part or len(set(part)) < len(part):
+            raise mistake(f"{shown(','.join(part))} does not name different columns", "write education,hours")
+    return tuple(dict.fromkeys(crossed))
 
 
 def _texts(value: Any) -> bool:
@@ -101,6 +116,9 @@ class AuditFile(BaseModel):
     confidence: float = Field(default=0.95, gt=0, lt=1)
     fail: bool = False
     fail_on: Annotated[tuple[Decider, ...], BeforeValidator(_listed)] = ()
+    explain: Annotated[tuple[tuple[str, ...], ...], BeforeValidator(_crossings)] = ()
+    neighbours: Many | None = None
+    margin: Share | None = None
 
 
 @dataclass(frozen=True)
@@ -117,12 +135,15 @@ class Options:
         Whether a failing verdict is an exit code.
     fail_on : tuple of (attribute or "", measure)
         What alone counts for `fail`; empty: the verdict.
+    explain : Ask, or None
+        What to explain differences by.
     """
 
     spec: Spec
     measures: tuple[str, ...] | None = None
     fail: bool = False
     fail_on: tuple[tuple[str, str], ...] = ()
+    explain: Ask | None = None
 
 
 def read_options(
@@ -188,6 +209,10 @@ def _contradictions(found: AuditFile, document: Document) -> list[Problem]:
     if found.ties and not (found.top_k or found.top_share):
         where = document.where(("ties",))
         problems.append(Problem("ties has no effect", "give top-k or top-share, or leave it out", where))
+    for key, value in (("neighbours", found.neighbours), ("margin", found.margin)):
+        if value is not None and not found.explain:
+            what = f"{key} has no effect"
+            problems.append(Problem(what, "give explain, or leave it out", document.where((key,))))
     return problems
 
 
@@ -215,4 +240,5 @@ def _options(found: AuditFile) -> Options:
     )
     measures = INTERVENTIONS[found.intervention] if found.intervention else found.measure
     fail_on = tuple((name, measure) for name, _, measure in (text.rpartition(":") for text in found.fail_on))
-    return Options(spec, measures, found.fail or bool(fail_on), fail_on)
+    ask = Ask(found.explain, found.neighbours or Ask.neighbours, found.margin or Ask.margin)
+    return Options(spec, measures, found.fail or bool(fail_on), fail_on, ask if found.explain else None)

@@ -70,7 +70,7 @@ def read_tally(source: str, spec: Spec, *, stdin: BinaryIO | None = None) -> Tal
     import duckdb
 
     decisions = decide.checked(spec.decisions)
-    with tempfile.TemporaryDirectory(prefix="fairbench-") as folder, _engine(folder) as engine:
+    with tempfile.TemporaryDirectory(prefix="fairbench-") as folder, engine_in(folder) as engine:
         file = open_source(engine, source, stdin, Path(folder))
         try:
             return _tally(engine, file, spec, decisions)
@@ -80,7 +80,7 @@ def read_tally(source: str, spec: Spec, *, stdin: BinaryIO | None = None) -> Tal
             raise broken(file, error) from None
 
 
-def _engine(folder: str) -> "DuckDBPyConnection":
+def engine_in(folder: str) -> "DuckDBPyConnection":
     """Start DuckDB: bounded memory, no downloads, no progress bar."""
     import duckdb
 

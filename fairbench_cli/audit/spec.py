@@ -41,7 +41,8 @@ class Columns:
     """Which column is what; None means: found by its usual name, or not there.
 
     `score` is looked for as ``score``, `label` as ``label_value`` or ``label``; `attributes` default to every
-    other text column less ``id``, ``entity_id``, ``model_id``.
+    other text column less ``id``, ``entity_id``, ``model_id``. A score that is the label, both named, lets
+    the labels themselves be audited.
     """
 
     score: str | None = None

@@ -13,7 +13,7 @@ Texts = list[str] | None
 Format = Literal["console", "csv", "json", "markdown", "html"]
 
 COLUMNS, DECISIONS, COMPARISON = "Columns", "Decisions", "Comparison and verdict"
-CHANCE, OUTPUT = "Intervals", "Output"
+CHANCE, EXPLANATION, OUTPUT = "Intervals", "Explanation", "Output"
 
 
 def audit(
@@ -101,6 +101,17 @@ def audit(
     confidence: Annotated[
         float | None, typer.Option(help="Of intervals and tests. Default: 0.95.", rich_help_panel=CHANCE)
     ] = None,
+    explain: Annotated[
+        Texts,
+        typer.Option(help="Column to explain differences by; a,b crosses two.", rich_help_panel=EXPLANATION),
+    ] = None,
+    neighbours: Annotated[
+        int | None, typer.Option(help="People to compare each with. Default: 8.", rich_help_panel=EXPLANATION)
+    ] = None,
+    margin: Annotated[
+        float | None,
+        typer.Option(help="Least difference of these. Default: 0.3.", rich_help_panel=EXPLANATION),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Folder for CSV, JSON, Markdown, HTML.", rich_help_panel=OUTPUT),
@@ -156,6 +167,9 @@ def audit(
         "draws": draws,
         "seed": seed,
         "confidence": confidence,
+        "explain": explain,
+        "neighbours": neighbours,
+        "margin": margin,
     }
     given = {key: value for key, value in flags.items() if value is not None and value != []}
     options = read_options(given, config, {(key,): f"--{key}" for key in given})

@@ -11,6 +11,7 @@ from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.table import Sample, to_sample
 from fairbench_cli.experiment.plan import Cell
 from fairbench_cli.experiment.population import Population
+from fairbench_cli.experiment.row_measures import measure_test
 from fairbench_cli.interventions.fitted import Fitted, Infeasible, defined
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.counts import Counts, count
@@ -61,12 +62,13 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
     except Infeasible as reason:
         seconds = time.process_time() - start
         return Repeat(cell.key, repeat, "infeasible", str(reason), None, seconds=seconds)
-    counts = count(test.s, test.y, model.predict(test), GROUPS)
+    predicted = model.predict(test)
+    counts = count(test.s, test.y, predicted, GROUPS)
+    values = measure_test(population.wishes, test, predicted, model.scores(test))
     swept = sweep(test, model) if population.sweep else None
     seconds = time.process_time() - start
-    return Repeat(
-        cell.key, repeat, model.status, model.reason, counts, defined(model.facts), seconds, {}, swept
-    )
+    facts = defined(model.facts)
+    return Repeat(cell.key, repeat, model.status, model.reason, counts, facts, seconds, values, swept)
 
 
 def sweep(test: Sample, model: Fitted) -> Counts:

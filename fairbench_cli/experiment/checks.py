@@ -5,6 +5,7 @@ from typing import Any
 
 from fairbench_cli.errors import Problem, shown, suggest
 from fairbench_cli.experiment.choices import named
+from fairbench_cli.experiment.row_measures import over_strata
 from fairbench_cli.strict_yaml import Document, Place
 
 _LEARNED = frozenset({"learner", "score", "max_parents", "require_arc", "outcome_sink"})
@@ -78,3 +79,28 @@ def badly_tested(document: Document) -> Iterator[Problem]:
             "write `sample: {from: data}`, or test: original",
             document.where(("test",)),
         )
+
+
+def without_strata(document: Document) -> Iterator[Problem]:
+    """Find measures within strata where the config names none, and strata that nothing is measured in."""
+    metrics, explain = document.data.get("metrics"), document.data.get("explain")
+    listed = [name for name in metrics if isinstance(name, str)] if isinstance(metrics, list) else []
+    wanting = [name for name in listed if over_strata(name)]
+    if wanting and not explain:
+        where = document.where(("metrics", listed.index(wanting[0])))
+        yield Problem(f"{wanting[0]} compares groups within strata", "write `explain: [ATTRIBUTE]`", where)
+    if isinstance(explain, list) and explain and not wanting:
+        fix = "add a metric such as unexplained-difference, or remove it"
+        yield Problem("explain has no effect on these metrics", fix, document.where(("explain",)))
+
+
+def undrawable(document: Document) -> Iterator[Problem]:
+    """Find figures of what the config does not ask for."""
+    figures, interventions = document.data.get("figures"), document.data.get("interventions")
+    for i, figure in enumerate(figures if isinstance(figures, list) else []):
+        where = document.where(("figures", i))
+        if figure == "sweep" and document.data.get("sweep") is None:
+            yield Problem("the figure sweep needs a sweep", "write `sweep: acceptance-rate`", where)
+        listed = interventions if isinstance(interventions, list) else []
+        if figure == "oracle" and "oracle" not in [named(item)[0] for item in listed]:
+            yield Problem("the figure oracle needs the oracle", "add oracle to `interventions`", where)

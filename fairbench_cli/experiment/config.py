@@ -7,13 +7,13 @@ from pydantic import ValidationError
 
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.errors import Problem, UserError
-from fairbench_cli.experiment.checks import badly_tested, in_list, without_effect
+from fairbench_cli.experiment.checks import badly_tested, in_list, undrawable, without_effect, without_strata
 from fairbench_cli.experiment.choices import Axis, Choice, read_choices
 from fairbench_cli.experiment.datasets import DatasetChoice, read_datasets
 from fairbench_cli.experiment.keys import FIGURES, TABLES, ExperimentFile, SampleConfig, TestRows
 from fairbench_cli.experiment.overrides import laid_over
 from fairbench_cli.interventions.registry import INTERVENTIONS
-from fairbench_cli.measures.registry import MEASURES
+from fairbench_cli.measures.registry import MEASURES, ROW_MEASURES
 from fairbench_cli.strict_yaml import read_yaml
 from fairbench_cli.validation import in_file_order, problems_of
 
@@ -39,6 +39,7 @@ class Experiment:
     techniques: tuple[Technique, ...]
     classifiers: tuple[Choice, ...]
     metrics: tuple[str, ...]
+    explain: tuple[str, ...]
     sweep: bool
     tables: tuple[str, ...]
     figures: tuple[str, ...]
@@ -74,11 +75,12 @@ def read_experiment(path: Path, overrides: tuple[str, ...] = ()) -> Experiment:
         Axis(document, "classifiers", CLASSIFIERS, {}), data.get("classifiers", defaults), problems
     )
     datasets = read_datasets(document, parsed.sample if parsed else SampleConfig(), path.parent, problems)
-    problems += in_list(document, ("metrics",), "metric", tuple(MEASURES))
+    problems += in_list(document, ("metrics",), "metric", (*MEASURES, *ROW_MEASURES))
     problems += in_list(document, ("tables",), "table", TABLES)
     problems += in_list(document, ("figures",), "figure", FIGURES)
     problems += in_list(document, ("sample", "beta"), "β")
-    problems += [*without_effect(document), *badly_tested(document)]
+    problems += [*without_effect(document), *badly_tested(document), *undrawable(document)]
+    problems += [*in_list(document, ("explain",), "attribute"), *without_strata(document)]
     if problems or parsed is None:
         raise UserError(*in_file_order(problems, document.name))
     return Experiment(
@@ -91,6 +93,7 @@ def read_experiment(path: Path, overrides: tuple[str, ...] = ()) -> Experiment:
         techniques=tuple(Technique(choice, extra["include_protected"]) for choice, extra in techniques),
         classifiers=tuple(choice for choice, _ in classifiers),
         metrics=tuple(parsed.metrics),
+        explain=tuple(parsed.explain),
         sweep=parsed.sweep is not None,
         tables=tuple(parsed.tables),
         figures=tuple(parsed.figures),

@@ -8,7 +8,7 @@ from fairbench_cli.measures.registry import DEFAULT_METRICS
 from fairbench_cli.validation import NAME
 
 TABLES = ("discrimination-accuracy", "over-underestimation")
-FIGURES = ("discrimination-accuracy", "network", "curves", "pareto")
+FIGURES = ("discrimination-accuracy", "network", "curves", "pareto", "sweep", "oracle")
 
 Origin = Literal["network", "shipped", "data"]
 TestRows = Literal["original", "network", "holdout"]
@@ -97,6 +97,9 @@ class ExperimentFile(BaseModel):
     interventions: list[Any] = Field(min_length=1)
     classifiers: list[Any] = Field(default=["c45"], min_length=1)
     metrics: list[str] = Field(default=list(DEFAULT_METRICS), min_length=1)
+    explain: list[str] = Field(
+        default=[], description="Attributes whose levels, crossed, are the strata of conditional measures."
+    )
     sweep: Literal["acceptance-rate"] | None = Field(
         default=None, description="Also count at every acceptance rate from 0 to 1, by the model's scores."
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 from fairbench_cli.data.card import BiasTarget
 from fairbench_cli.data.table import Roles, Sample, to_sample
 from fairbench_cli.experiment.config import Experiment
+from fairbench_cli.experiment.row_measures import RowWishes, row_wishes
 from fairbench_cli.experiment.source import Source
 from fairbench_cli.files import make_folder
 from fairbench_cli.network.files import Meta
@@ -23,7 +24,8 @@ class Population:
 
     `network` is None where real rows are trained on; `biased` is False where the edited column is no parent
     of the outcome and the config says ``leave``; `rows` are the real ones, None where test rows are drawn
-    from the network; `size` is the number of training rows; `sweep` asks for counts at every acceptance rate.
+    from the network; `size` is the number of training rows; `sweep` asks for counts at every acceptance rate
+    and `wishes` for measures that need rows.
     """
 
     network: BayesNet | None
@@ -33,7 +35,8 @@ class Population:
     biased: bool
     size: int
     rows: Sample | None
-    sweep: bool = False
+    sweep: bool
+    wishes: RowWishes
 
 
 def populate(source: Source, experiment: Experiment, networks: Path) -> Population:
@@ -51,6 +54,7 @@ def populate(source: Source, experiment: Experiment, networks: Path) -> Populati
         size=source.size,
         rows=rows,
         sweep=experiment.sweep,
+        wishes=row_wishes(experiment.metrics, experiment.explain),
     )
 
 

@@ -23,6 +23,7 @@ def resolved(experiment: Experiment) -> dict[str, Any]:
         "interventions": [_technique(technique) for technique in experiment.techniques],
         "classifiers": [_choice(choice) for choice in experiment.classifiers],
         "metrics": list(experiment.metrics),
+        "explain": list(experiment.explain),
         "sweep": "acceptance-rate" if experiment.sweep else None,
         "tables": list(experiment.tables),
         "figures": list(experiment.figures),

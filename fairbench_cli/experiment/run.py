@@ -16,6 +16,7 @@ from fairbench_cli.experiment.journal import RETRIED, Journal, Records, read_jou
 from fairbench_cli.experiment.plan import Cell, make_cells, only
 from fairbench_cli.experiment.population import populate
 from fairbench_cli.experiment.resolve import resolved_yaml
+from fairbench_cli.experiment.row_measures import row_wishes
 from fairbench_cli.experiment.source import Source, inspect
 from fairbench_cli.experiment.study import Study, study_of, write_study
 from fairbench_cli.files import write_json, write_text
@@ -65,7 +66,9 @@ class Prepared:
         record = self.records.get((cell.key, repeat))
         if record is None or record.status in RETRIED:
             return False
-        return not self.experiment.sweep or record.swept is not None or record.counts is None
+        swept = not self.experiment.sweep or record.swept is not None
+        wishes = row_wishes(self.experiment.metrics, self.experiment.explain)
+        return record.counts is None or (swept and wishes.records <= record.values.keys())
 
 
 def prepare(

@@ -16,7 +16,7 @@ from fairbench_cli.data.card import known_cards
 from fairbench_cli.experiment.choices import Entry
 from fairbench_cli.experiment.keys import FIGURES, TABLES, DatasetOptions, ExperimentFile
 from fairbench_cli.interventions.registry import INTERVENTIONS
-from fairbench_cli.measures.registry import MEASURES
+from fairbench_cli.measures.registry import MEASURES, ROW_MEASURES
 
 
 def config_schema() -> dict[str, Any]:
@@ -31,7 +31,7 @@ def config_schema() -> dict[str, Any]:
     keys["datasets"]["items"] = _datasets()
     keys["interventions"] |= _axis(INTERVENTIONS, {"include_protected": {"type": "boolean"}})
     keys["classifiers"] |= _axis(CLASSIFIERS, {})
-    keys["metrics"]["items"] = {"enum": list(MEASURES)}
+    keys["metrics"]["items"] = {"enum": [*MEASURES, *ROW_MEASURES]}
     keys["tables"]["items"] = {"enum": list(TABLES)}
     keys["figures"]["items"] = {"enum": list(FIGURES)}
     beta = schema["$defs"]["SampleConfig"]["properties"]["beta"]

@@ -45,6 +45,14 @@ class Source:
         return self.choice.name, self.roles.attribute
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """Return the names of the columns of its rows."""
+        if self.network is not None:
+            return self.network.names
+        assert self.dataset is not None  # noqa: S101 - where no network came with the card
+        return self.dataset.table.names
+
+    @property
     def network_key(self) -> str:
         """Return the name under which the fitted network is cached."""
         return digest([FORMAT, self.decisive])[:16]
@@ -93,9 +101,24 @@ def _source(choice: DatasetChoice, experiment: Experiment, data_dir: Path | None
     else:
         assert dataset is not None  # noqa: S101
         source = _real(choice, sample, dataset)
+    if experiment.explain:
+        _check_strata(source, experiment.explain)
     if bias.missing_arc == "error" and any(beta > 0 for beta in sample.beta) and not source.has_arc:
         raise _no_arc(source)
     return source
+
+
+def _check_strata(source: Source, explain: tuple[str, ...]) -> None:
+    """See that explanatory attributes are columns, and neither the outcome nor the protected attribute."""
+    place, columns = str(source.choice.card_path), source.columns
+    usable = [name for name in columns if name not in (source.roles.label, source.roles.attribute)]
+    for name in explain:
+        if name not in columns:
+            what = f'explain: {source.choice.card.name} has no column "{name}"'
+            raise user_error(what, suggest(name, usable), place)
+        if name not in usable:
+            what = f'explain: "{name}" is the outcome or the protected attribute of {source.choice.card.name}'
+            raise user_error(what, f"use any of: {', '.join(usable)}", place)
 
 
 def _real(choice: DatasetChoice, sample: SampleConfig, dataset: Dataset) -> Source:

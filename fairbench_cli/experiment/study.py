@@ -13,7 +13,7 @@ from fairbench_cli.experiment.keys import FIGURES, TABLES
 from fairbench_cli.experiment.plan import Cell
 from fairbench_cli.experiment.source import Source
 from fairbench_cli.files import write_json
-from fairbench_cli.measures.registry import MEASURES
+from fairbench_cli.measures.registry import MEASURES, ROW_MEASURES
 
 FILE = "plan.json"
 
@@ -40,6 +40,7 @@ class Study:
     cells: list[dict[str, Any]]
     figures: tuple[str, ...] = ()
     sweep: bool = False
+    explain: tuple[str, ...] = ()
 
 
 def study_of(experiment: Experiment, sources: list[Source], cells: list[Cell]) -> Study:
@@ -49,6 +50,7 @@ def study_of(experiment: Experiment, sources: list[Source], cells: list[Cell]) -
         repeats=experiment.repeats,
         metrics=experiment.metrics,
         sweep=experiment.sweep,
+        explain=experiment.explain,
         tables=experiment.tables,
         figures=experiment.figures,
         test=experiment.test,
@@ -100,6 +102,7 @@ class _File(BaseModel):
     repeats: Annotated[int, Field(ge=1)]
     metrics: Annotated[list[str], Field(min_length=1)]
     sweep: bool = False
+    explain: list[str] = []
     tables: list[str]
     figures: list[str] = []
     test: str
@@ -121,7 +124,7 @@ def read_study(folder: Path) -> Study:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
         _File.model_validate(data, strict=True)
-        lists = {key: tuple(data.get(key, ())) for key in ("metrics", "tables", "figures")}
+        lists = {key: tuple(data.get(key, ())) for key in ("metrics", "tables", "figures", "explain")}
         study = Study(**data | lists)
     except (FileNotFoundError, NotADirectoryError):
         raise user_error(
@@ -137,7 +140,7 @@ def read_study(folder: Path) -> Study:
             f"not the plan of a run ({' '.join(str(error).split())})", again, str(path)
         ) from None
     for kind, names, known in (
-        ("metric", study.metrics, MEASURES),
+        ("metric", study.metrics, MEASURES | ROW_MEASURES),
         ("table", study.tables, TABLES),
         ("figure", study.figures, FIGURES),
     ):

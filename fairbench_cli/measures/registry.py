@@ -15,6 +15,7 @@ from fairbench_cli.measures.rows import Rows
 from fairbench_cli.measures.table_absolute import ABSOLUTE
 from fairbench_cli.measures.table_accuracy import ACCURACY
 from fairbench_cli.measures.table_error_rates import ERROR_RATES
+from fairbench_cli.measures.table_rows import SURVEY_ROWS
 from fairbench_cli.measures.table_tests import ROW_TESTS, TESTS
 
 __all__ = ["DEFAULT_METRICS", "MEASURES", "ROW_MEASURES", "Measure", "find", "measure"]
@@ -28,7 +29,7 @@ def _by_name(entries: Iterable[Measure]) -> dict[str, Measure]:
 
 
 MEASURES = _by_name((*ACCURACY, *ABSOLUTE, *ERROR_RATES, *TESTS))
-ROW_MEASURES = _by_name(ROW_TESTS)
+ROW_MEASURES = _by_name((*SURVEY_ROWS, *ROW_TESTS))
 
 # What a run computes when its config does not say.
 DEFAULT_METRICS = (

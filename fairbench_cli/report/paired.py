@@ -11,7 +11,7 @@ from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.table import Rows
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.intervals import holm
-from fairbench_cli.measures.registry import MEASURES
+from fairbench_cli.measures.registry import find
 from fairbench_cli.report.results import CELL_COLUMNS
 from fairbench_cli.report.tables import Block, PaperTable, named, technique_label
 
@@ -90,7 +90,7 @@ def repeats_wide(results: pd.DataFrame) -> pd.DataFrame:
 
 def distance(metric: str, values: Floats) -> Floats:
     """Return how far values are from the measure's ideal; NaN for a measure without one."""
-    ideal = MEASURES[metric].ideal
+    ideal = find(metric).ideal
     return np.full_like(values, np.nan) if ideal is None else np.abs(values - ideal)
 
 
@@ -134,7 +134,7 @@ def paired_frame(results: pd.DataFrame) -> pd.DataFrame:
     with np.errstate(invalid="ignore"):  # infinite ratios are no pairs
         of_values = paired_test(values[ours] - values[theirs])
         of_distances = paired_test(far[ours] - far[theirs])
-    has_ideal = np.array([MEASURES[metric].ideal is not None for metric in rows["metric"]], dtype=bool)
+    has_ideal = np.array([find(metric).ideal is not None for metric in rows["metric"]], dtype=bool)
     frame = rows.assign(
         baseline_include_protected=seen,
         n=of_values.n.astype(int),

@@ -1,5 +1,6 @@
 """The tidy files: groups.csv (counts), results.csv (measures), summary.csv (means and intervals)."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from scipy.special import stdtrit
 
 from fairbench_cli.experiment.cell import GROUPS
 from fairbench_cli.experiment.journal import Records
+from fairbench_cli.experiment.row_measures import row_wishes
 from fairbench_cli.experiment.study import Study
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.registry import measure
@@ -51,8 +53,36 @@ def groups_frame(study: Study, records: Records) -> pd.DataFrame:
     return frame.astype(dict.fromkeys(COUNT_COLUMNS, "Int64")) if whole else frame
 
 
-def results_frame(groups: pd.DataFrame, metrics: tuple[str, ...]) -> pd.DataFrame:
-    """Return every measure of every repeat: one row per cell, repeat and metric."""
+def row_values(study: Study, records: Records) -> dict[str, Floats]:
+    """Return the study's measures of rows: by name, one value per cell and repeat, as in `groups_frame`."""
+    wishes = row_wishes(study.metrics, study.explain)
+    found = [
+        record.values
+        for cell in study.cells
+        for repeat in range(study.repeats)
+        if (record := records.get((cell["key"], repeat))) is not None
+    ]
+    return {
+        name: np.array([values.get(wishes.record(name), np.nan) for values in found], dtype=float)
+        for name in wishes.names
+    }
+
+
+def results_frame(
+    groups: pd.DataFrame, metrics: tuple[str, ...], of_rows: Mapping[str, Floats] | None = None
+) -> pd.DataFrame:
+    """Return every measure of every repeat: one row per cell, repeat and metric.
+
+    Parameters
+    ----------
+    groups : DataFrame
+        As `groups_frame` makes it.
+    metrics : tuple of str
+        Measures of counts, and of rows those that `of_rows` has.
+    of_rows : mapping, optional
+        As `row_values` makes it.
+    """
+    of_rows = of_rows or {}
     head = groups.iloc[:: len(GROUPS)].drop(columns=["group", "reason", *COUNT_COLUMNS])
     shape = (len(head), len(GROUPS), 2, 2)
     counts = Counts(GROUPS, groups[COUNT_COLUMNS].to_numpy(dtype=float, na_value=np.nan).reshape(shape))
@@ -60,7 +90,10 @@ def results_frame(groups: pd.DataFrame, metrics: tuple[str, ...]) -> pd.DataFram
     found = np.full((len(head), len(metrics)), np.nan)
     known = Counts(GROUPS, counts.n[done])
     for j, name in enumerate(metrics):
-        found[done, j] = measure(name, known)
+        if name in of_rows:
+            found[:, j] = of_rows[name]
+        else:
+            found[done, j] = measure(name, known)
     tidy = head.loc[head.index.repeat(len(metrics))].reset_index(drop=True)
     return tidy.assign(metric=np.tile(np.array(metrics, dtype=object), len(head)), value=found.ravel())
 

@@ -7,11 +7,12 @@ import pandas as pd
 from fairbench_cli.experiment.journal import Records, read_journals
 from fairbench_cli.experiment.study import Study, read_study
 from fairbench_cli.files import make_folder, write_text
+from fairbench_cli.measures.registry import MEASURES
 from fairbench_cli.report.figures import NEEDED, draw_figures
 from fairbench_cli.report.formats import comma_separated, latex, markdown
 from fairbench_cli.report.paired import paired_frame, paired_table
 from fairbench_cli.report.pareto import pareto_frame, pareto_table
-from fairbench_cli.report.results import groups_frame, results_frame, summary_frame
+from fairbench_cli.report.results import groups_frame, results_frame, row_values, summary_frame
 from fairbench_cli.report.sweep import sweep_frame
 from fairbench_cli.report.tables import LAYOUTS, PaperTable, paper_table
 
@@ -30,7 +31,7 @@ def write_report(folder: Path, study: Study, records: Records) -> list[PaperTabl
         When a file cannot be written.
     """
     groups = groups_frame(study, records)
-    results = results_frame(groups, _needed(study))
+    results = results_frame(groups, _needed(study), row_values(study, records))
     summary = summary_frame(results, study.repeats)
     paired, pareto = paired_frame(results), pareto_frame(results)
     _write_csv(folder / "groups.csv", groups)
@@ -75,7 +76,9 @@ def _asked_for(frame: pd.DataFrame, study: Study) -> pd.DataFrame:
 
 def _write_sweep(path: Path, study: Study, records: Records) -> None:
     if study.sweep:
-        _write_csv(path, sweep_frame(study, records, study.metrics))
+        _write_csv(
+            path, sweep_frame(study, records, tuple(name for name in study.metrics if name in MEASURES))
+        )
     else:
         path.unlink(missing_ok=True)
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from fairbench_cli.audit.output import words
+from fairbench_cli.audit.output.explained import Passage, passages
 from fairbench_cli.audit.output.report import Report
 from fairbench_cli.audit.result import Disparity, Parity
 from fairbench_cli.audit.verdict import in_words
@@ -47,6 +48,7 @@ class View:
     facts: str
     parts: tuple[Part, ...]
     notes: tuple[str, ...]
+    explained: tuple[Passage, ...] = ()
 
 
 def view(report: Report, *, everything: bool = False) -> View:
@@ -63,6 +65,7 @@ def view(report: Report, *, everything: bool = False) -> View:
         facts(report),
         tuple(_part(key, rows, groups, report, everything) for key, rows in parts.items()),
         notes(report),
+        passages(report, everything=everything),
     )
 
 

@@ -14,6 +14,7 @@ FORMAT = 1
 
 def document(report: Report) -> dict[str, Any]:
     """Return the audit as plain data: NaN becomes None, an infinite ratio the text "inf"."""
+    explained = {"explanations": [_finite(asdict(each)) for each in report.explanations]}
     return {
         "format": FORMAT,
         "verdict": report.audit.verdict,
@@ -28,6 +29,7 @@ def document(report: Report) -> dict[str, Any]:
         "disparities": [_disparity(row) for row in report.audit.disparities],
         "verdicts": [_finite(asdict(row)) for row in report.audit.verdicts],
         "notes": [*report.audit.tally.notes, *report.audit.notes],
+        **(explained if report.ask else {}),
     }
 
 

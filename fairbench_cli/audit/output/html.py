@@ -8,6 +8,7 @@ from typing import Any
 from fairbench_cli.audit.output import words
 from fairbench_cli.audit.output.bars import Bar, ratio_panel, value_panel
 from fairbench_cli.audit.output.console import notes
+from fairbench_cli.audit.output.explained import passages
 from fairbench_cli.audit.output.report import Key, Report
 from fairbench_cli.audit.result import Disparity, GroupRow, Interval, Parity
 from fairbench_cli.audit.verdict import in_words
@@ -106,6 +107,7 @@ def context(report: Report) -> dict[str, Any]:
             if name not in report.deciding
         ],
         "sections": [_section(f"a{i}", key, report) for i, key in enumerate(report.attributes, start=1)],
+        "explained": passages(report),
         "notes": notes(report),
     }
 

@@ -4,6 +4,7 @@ import re
 
 from fairbench_cli.audit.output import words
 from fairbench_cli.audit.output.console import facts, notes
+from fairbench_cli.audit.output.explained import Passage, passages
 from fairbench_cli.audit.output.report import Report
 from fairbench_cli.audit.result import GroupRow
 from fairbench_cli.audit.verdict import in_words
@@ -53,9 +54,19 @@ def to_markdown(report: Report) -> str:
         ]
     if report.audit.overall:
         lines += ["## All rows", "", *_groups(list(report.audit.overall), groups)]
+    lines += [line for passage in passages(report) for line in _explained(passage)]
     said = notes(report)
     lines += ["## Notes", "", *(f"* {_safe(note)}" for note in said), ""] if said else []
     return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _explained(passage: Passage) -> list[str]:
+    lines = [f"## {_safe(passage.title)}", "", " ".join(map(_safe, passage.said)), ""]
+    for sheet in passage.sheets:
+        body = [[_safe(cell) for cell in row] for row in sheet.rows]
+        lines += [f"{_safe(sheet.title)}:", ""]
+        lines += [*_table(list(sheet.heads), body, left=tuple(range(sheet.left))), ""]
+    return lines + ([*(f"* {_safe(note)}" for note in passage.notes), ""] if passage.notes else [])
 
 
 def _groups(rows: list[GroupRow], groups: words.Lookup) -> list[str]:

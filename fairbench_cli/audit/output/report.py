@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from fairbench_cli.audit.explain.result import Ask, Explanation
 from fairbench_cli.audit.metrics import AUDIT_METRICS
 from fairbench_cli.audit.parity import ROLL_UPS, all_of
 from fairbench_cli.audit.result import Audit, Parity
@@ -20,10 +21,16 @@ class Report:
         The findings.
     measures : tuple of str
         The measures and roll-ups that decide.
+    explanations : tuple of Explanation
+        What is behind the differences; empty unless asked for.
+    ask : Ask, or None
+        What they were asked.
     """
 
     audit: Audit
     measures: tuple[str, ...]
+    explanations: tuple[Explanation, ...] = ()
+    ask: Ask | None = None
 
     @property
     def verdict(self) -> Parity:

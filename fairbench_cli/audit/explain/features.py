@@ -1,0 +1,162 @@
+"""What the features of people tell of the difference between two groups."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairbench_cli.audit.explain.compare import interval, parted, stream
+from fairbench_cli.audit.explain.read import People
+from fairbench_cli.audit.explain.result import Ask, Stratified
+from fairbench_cli.audit.result import Interval
+from fairbench_cli.audit.spec import Spec
+from fairbench_cli.measures.intervals import wilson
+from fairbench_cli.measures.propensity import RANGES, propensity
+from fairbench_cli.measures.redlining import balanced_error, balanced_error_interval, told
+from fairbench_cli.measures.rows import Rows
+from fairbench_cli.measures.situation import (
+    MOST_PAIRS,
+    against,
+    agreement,
+    in_favour,
+    look_up,
+    mean_agreement,
+)
+from fairbench_cli.measures.strata import DECIMALS, cluster_strata, counted, ranges
+
+FEWEST_PAIRS = MOST_PAIRS // 4  # for one of several comparisons
+FEWEST_ROWS = 2  # of a group
+
+
+@dataclass(frozen=True)
+class Found:
+    """What came out; nothing where there is nothing to go by."""
+
+    parts: tuple[Stratified, ...]
+    measures: dict[str, Interval]
+    features: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def explain_people(
+    people: People,
+    attribute: str,
+    group: str,
+    reference: str | None,
+    hidden: set[str],
+    many: int,
+    worth: float,
+    spec: Spec,
+    ask: Ask,
+) -> Found:
+    """Compare the rows of a group with those of its reference (None: all others).
+
+    Parameters
+    ----------
+    people : People
+        Rows of all groups.
+    attribute, group, reference : str
+        What is compared.
+    hidden : set of str
+        Columns that are no features.
+    many : int
+        How many comparisons share the time there is for neighbours.
+    worth : float
+        Rows that a unit of weight is worth.
+    spec, ask
+        How to audit, and what was asked.
+    """
+    of = people.groups[attribute]
+    deprived = of == group
+    favoured = ~deprived if reference is None else of == reference
+    rows = _rows(people, deprived, favoured, [name not in hidden for name in people.names])
+    features = tuple(dict.fromkeys(name for name in people.names if name not in hidden))
+    notes = list(people.notes)
+    if min(deprived.sum(), favoured.sum()) < FEWEST_ROWS or not features:
+        why = (
+            "no column is left to describe a person" if not features else "too few of the rows that were read"
+        )
+        return Found((), {}, features, (*notes, f"No propensity, neighbours or redlining: {why}."))
+    place = f"{attribute}\x1f{group}"
+    chances = propensity(rows).round(DECIMALS)
+    codes, tops = ranges(chances, RANGES, rows.weights)
+    names = tuple(_span(chances[codes == i]) for i in range(len(tops)))
+    clusters = cluster_strata(rows)
+    numbers = tuple(f"cluster {i + 1}" for i in range(int(clusters.max()) + 1))
+    parts = (
+        parted("propensity", names, counted(rows, codes), worth, spec, place),
+        parted("clusters", numbers, counted(rows, clusters), worth, spec, place),
+    )
+    measures = {"redlining-potential": _redlining(rows, worth, spec)}
+    if rows.weights is not None:
+        notes.append("No situation testing or consistency: neighbours know no weights.")
+    else:
+        found, note = _neighbours(rows, many, place, spec, ask)
+        measures = found | measures
+        notes += note
+    return Found(parts, measures, features, tuple(notes))
+
+
+def _rows(
+    people: People, deprived: NDArray[np.bool_], favoured: NDArray[np.bool_], shown: list[bool]
+) -> Rows:
+    both = deprived | favoured
+    decision = people.decision[both]
+    return Rows(
+        favoured[both].astype(np.int64),
+        decision,
+        decision,
+        features=people.features[both][:, shown],
+        nominal=tuple(of for of, there in zip(people.nominal, shown, strict=True) if there),
+        weights=None if people.weights is None else people.weights[both],
+    )
+
+
+def _redlining(rows: Rows, worth: float, spec: Spec) -> Interval:
+    counts = told(rows)
+    low, high = balanced_error_interval(replace(counts, n=counts.n * worth), spec.confidence)
+    return Interval(balanced_error(counts), low, high)
+
+
+def _neighbours(
+    rows: Rows, many: int, place: str, spec: Spec, ask: Ask
+) -> tuple[dict[str, Interval], list[str]]:
+    most = max(MOST_PAIRS // many, FEWEST_PAIRS)
+    near = look_up(rows, ask.neighbours, most=most)
+    of = len(near.excess)
+    measures = {}
+    for name, share in (
+        ("situation-testing", float(against(near, ask.margin)[0])),
+        ("situation-testing-reverse", float(in_favour(near, ask.margin)[0])),
+    ):
+        low, high = wilson(share * of, of, spec.confidence)
+        measures[name] = Interval(share, float(low), float(high))
+    each = agreement(near)[:, 0]
+    measures["consistency"] = interval(
+        float(mean_agreement(near)[0]), _means(each, spec, place), spec.confidence
+    )
+    notes = []
+    if len(near.asked) < len(rows.s):
+        notes.append(
+            f"Neighbours were looked up of {len(near.asked)} of {len(rows.s)} rows, drawn at random "
+            f"({of} of the group); they are looked for among all."
+        )
+    if any(np.isnan(measure.value) for measure in measures.values()):
+        notes.append(f"A group has too few rows for {ask.neighbours} neighbours.")
+    return measures, notes
+
+
+def _means(values: NDArray[np.float64], spec: Spec, place: str) -> NDArray[np.float64]:
+    """Bootstrap a mean: draw how often each different value comes."""
+    if not spec.draws or not len(values) or np.isnan(values).any():
+        return np.zeros(0)
+    different, often = np.unique(values.round(DECIMALS), return_counts=True)
+    rng = stream(spec.seed, f"{place}\x1fconsistency")
+    drawn = rng.multinomial(len(values), often / often.sum(), size=spec.draws)
+    return np.asarray(drawn @ different / len(values))
+
+
+def _span(chances: NDArray[np.float64]) -> str:
+    """Write a range of propensities."""
+    low, high = float(chances.min()), float(chances.max())
+    return f"{low:.3f}–{high:.3f}"

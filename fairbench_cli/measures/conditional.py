@@ -1,0 +1,126 @@
+"""Measures of what is left of a difference between two groups within strata (Žliobaitė 2017, §4.3).
+
+All take counts whose last leading axis is that of the strata, ``n`` of shape (..., strata, 2, 2, 2), the
+deprived group first, and return one value per axis before it. For the same measure of the labels give
+``counts.of_labels()``.
+
+A stratum with one group only has nobody to compare with: the rate of the group that is there stands for both,
+so all of the difference that it makes counts as explained. What is explained and what is not then add up to
+the discrimination whatever the strata; `compared` says how many rows can be compared at all.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fairbench_cli.measures.absolute import acceptance_by_group, discrimination
+from fairbench_cli.measures.counts import Counts, Floats, deprived_and_favoured, divide
+
+
+def unexplained_difference(strata: Counts) -> Floats:
+    """d_u = d − d_e: what the strata leave of the discrimination (Kamiran, Žliobaitė & Calders 2013).
+
+    It is Σᵢ (P(+|zᵢ,ḡ) − P(+|zᵢ,g)) (P(zᵢ|ḡ) + P(zᵢ|g)) / 2, the mean difference within strata.
+
+    Returns
+    -------
+    array, shape (...)
+        In [−1, 1], 0 at best; NaN when a group is empty.
+
+    Examples
+    --------
+    Both departments accept men and women alike, so that nothing is left of a difference of 0.4:
+
+    >>> one, other = [[[8.0, 0], [0, 2]], [[2, 0], [0, 0.5]]], [[[0.5, 0], [0, 2]], [[2, 0], [0, 8]]]
+    >>> strata = Counts(("g", "f"), np.array([one, other]))
+    >>> abs(round(float(unexplained_difference(strata)), 12))
+    0.0
+    """
+    difference = _within(strata)[..., 1] - _within(strata)[..., 0]
+    return np.asarray((difference * _shares(strata).sum(-1) / 2).sum(-1))
+
+
+def explained_difference(strata: Counts) -> Floats:
+    """d_e = Σᵢ P*(+|zᵢ) (P(zᵢ|ḡ) − P(zᵢ|g)), P* the mean of both groups' rates in a stratum.
+
+    >>> one, other = [[[8.0, 0], [0, 2]], [[2, 0], [0, 0.5]]], [[[0.5, 0], [0, 2]], [[2, 0], [0, 8]]]
+    >>> strata = Counts(("g", "f"), np.array([one, other]))
+    >>> round(float(explained_difference(strata)), 12)
+    0.36
+    """
+    shares = _shares(strata)
+    return np.asarray((_within(strata).mean(-1) * (shares[..., 1] - shares[..., 0])).sum(-1))
+
+
+def stratum_differences(strata: Counts) -> Floats:
+    """P(+|zᵢ,ḡ) − P(+|zᵢ,g) in each stratum, shape (..., strata); NaN where there is one group only."""
+    return discrimination(strata)
+
+
+def compared(strata: Counts) -> Floats:
+    """Share of the rows that stand in a stratum with both groups; NaN when there are no rows."""
+    both = (strata.group_total > 0).all(-1)
+    return divide(np.where(both, strata.total, 0.0).sum(-1), strata.total.sum(-1))
+
+
+def belift_by_stratum(strata: Counts) -> Floats:
+    """P(+|g,zᵢ) / P(+), the simplified belift of each stratum (Mancuhan & Clifton 2014; Žliobaitė 2017).
+
+    Returns
+    -------
+    array, shape (..., strata)
+        1 when the deprived of a stratum are accepted as often as everybody; NaN where there are none of them,
+        and where nobody is accepted at all.
+    """
+    rate = divide(strata.predicted[..., 1].sum((-2, -1)), strata.total.sum(-1))
+    return divide(acceptance_by_group(strata)[0], rate[..., None])
+
+
+def belift(strata: Counts) -> Floats:
+    """Return the least `belift_by_stratum`; NaN when no stratum has one.
+
+    The mean over the deprived would be P(+|g) / P(+) again, whatever the strata.
+
+    >>> stratum = [[[3.0, 0], [0, 1]], [[0, 0], [0, 4]]]
+    >>> float(belift(Counts(("g", "f"), np.array([stratum, stratum]))))
+    0.4
+    """
+    each = belift_by_stratum(strata)
+    least = np.where(np.isnan(each), np.inf, each).min(-1, initial=np.inf)
+    return np.where(np.isinf(least), np.nan, least)
+
+
+def belift_of_beliefs(given_all: ArrayLike, given_allowed: ArrayLike) -> Floats:
+    """P(+|g,x_r,x_a) / P(+|x_a), belift as read off a Bayesian network (Mancuhan & Clifton 2014).
+
+    Parameters
+    ----------
+    given_all, given_allowed : array
+        What the network believes of the favourable outcome of a deprived person given everything: the group,
+        what gives it away (x_r) and all else (x_a); and given all else alone. Cells or persons.
+
+    Returns
+    -------
+    array
+        1 when neither the group nor what gives it away tells anything; NaN for 0/0.
+
+    Examples
+    --------
+    >>> belift_of_beliefs([0.2, 0.5], [0.4, 0.5]).tolist()
+    [0.5, 1.0]
+    """
+    return divide(given_all, given_allowed)
+
+
+def _shares(strata: Counts) -> Floats:
+    """P(zᵢ|s), shape (..., strata, 2)."""
+    if strata.n.ndim < 4:
+        raise ValueError("needs counts with an axis of strata before the groups")
+    deprived_and_favoured(strata, strata.group_total)
+    return divide(strata.group_total, strata.group_total.sum(-2, keepdims=True))
+
+
+def _within(strata: Counts) -> Floats:
+    """P(+|zᵢ,s), shape (..., strata, 2); that of the other group where one is empty, 0 where both are."""
+    rates = np.stack(acceptance_by_group(strata), -1)
+    rates = np.where(np.isnan(rates), rates[..., ::-1], rates)
+    return np.where(np.isnan(rates), 0.0, rates)

@@ -1,0 +1,201 @@
+"""Measures of how people are treated who are alike: situation testing and consistency.
+
+Neighbours are near by `strata.distance_matrix`, and nobody is a neighbour of their own. Where more rows are
+equally far than fit among the k, each of them counts in part, which is the mean over all ways to choose: the
+order of the rows does not matter.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairbench_cli.measures.counts import Floats
+from fairbench_cli.measures.rows import Rows
+from fairbench_cli.measures.strata import SEED, Ints, distance_matrix
+
+NEIGHBOURS = 8
+MARGIN = 0.3
+MOST_PAIRS = 400_000_000  # of a row looked up and a row that may be near: 20,000 rows among themselves
+MEGABYTES = 64  # of distances at a time
+SAME = 1e-9  # squared distances, and rates, that are equal but for rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbours:
+    """What became of the neighbours of the rows that were looked up, those of the deprived first.
+
+    Parameters
+    ----------
+    asked : array of int, shape (asked,)
+        Rows that were looked up: all, or a random part of them.
+    own : array of float, shape (asked, outcomes)
+        What became of these.
+    near : array of float, shape (asked, outcomes)
+        Positive rates of their k nearest neighbours; NaN when there are fewer than k.
+    near_deprived, near_favoured : array of float, shape (deprived asked, outcomes)
+        Positive rates of the k nearest neighbours within either group, of the deprived that were looked up.
+    """
+
+    asked: Ints
+    own: Floats
+    near: Floats
+    near_deprived: Floats
+    near_favoured: Floats
+
+    @property
+    def excess(self) -> Floats:
+        """How much more often the favoured near a deprived person are accepted than the deprived near it."""
+        return self.near_favoured - self.near_deprived
+
+
+def look_up(
+    rows: Rows, k: int = NEIGHBOURS, outcomes: NDArray[np.int_] | None = None, most: int = MOST_PAIRS
+) -> Neighbours:
+    """Find the neighbours of every row, or of as many drawn at random (fixed seed) as `most` pairs allow.
+
+    Parameters
+    ----------
+    rows : Rows
+        With features.
+    k : int
+        How many neighbours, from 1.
+    outcomes : array of 0 and 1, shape (rows, outcomes), optional
+        What may become of a row; by default the prediction.
+    most : int
+        How many distances are computed at most.
+
+    Raises
+    ------
+    ValueError
+        When the rows have no features, or have weights: neighbours are counted.
+    """
+    if rows.weights is not None:
+        raise ValueError("neighbours are counted one by one; they know no weights")
+    if k < 1:
+        raise ValueError(f"{k} neighbours are none")
+    matrix = distance_matrix(rows)
+    given = rows.predicted[:, None] if outcomes is None else outcomes
+    order = np.argsort(rows.s, kind="stable")  # the deprived first
+    split = int(np.sum(rows.s == 0))
+    places = np.arange(len(order))
+    many = max(1, most // max(1, len(order)))
+    if many < len(order):
+        places = np.sort(np.random.default_rng(SEED).choice(len(order), many, replace=False))
+    found, deprived, favoured = [], [], []
+    sorted_outcomes = given[order].astype(np.float64)
+    ahead = int(np.searchsorted(places, split))  # asked who are deprived
+    for start, distances in _distances(matrix[order], places):
+        found.append(_rates(distances, sorted_outcomes, k))
+        part = distances[: max(0, ahead - start)]
+        deprived.append(_rates(part[:, :split], sorted_outcomes[:split], k))
+        favoured.append(_rates(part[:, split:], sorted_outcomes[split:], k))
+    empty = np.zeros((0, given.shape[1]))
+    return Neighbours(
+        order[places],
+        sorted_outcomes[places],
+        *(np.concatenate([empty, *parts]) for parts in (found, deprived, favoured)),
+    )
+
+
+def against(near: Neighbours, margin: float = MARGIN) -> Floats:
+    """Share of the deprived looked up who are treated worse by `margin` or more, shape (outcomes,).
+
+    NaN when there are none of them, or either group has too few neighbours.
+    """
+    return _share(near.excess, near.excess >= margin - SAME)
+
+
+def in_favour(near: Neighbours, margin: float = MARGIN) -> Floats:
+    """Share of the deprived looked up who are treated better by `margin` or more, shape (outcomes,)."""
+    return _share(near.excess, near.excess <= SAME - margin)
+
+
+def agreement(near: Neighbours) -> Floats:
+    """1 − |ŷᵢ − ŷⱼ|, the mean over the k neighbours j of each row i looked up, shape (asked, outcomes)."""
+    return 1.0 - np.abs(near.own - near.near)  # ŷ is 0 or 1: the mean distance is that from the mean
+
+
+def mean_agreement(near: Neighbours) -> Floats:
+    """Return the mean of `agreement` over the rows looked up, shape (outcomes,); NaN when there are none."""
+    each = agreement(near)
+    return each.mean(0) if len(each) else np.full(each.shape[1], np.nan)
+
+
+def situation_testing(rows: Rows, k: int = NEIGHBOURS, margin: float = MARGIN) -> float:
+    """Share of the deprived who are treated worse than favoured people like them (Luong et al. 2011).
+
+    That is, whose k nearest favoured neighbours are accepted more often than their k nearest deprived ones,
+    by `margin` or more. See `look_up` for what happens above 20,000 rows, and what is raised.
+
+    Returns
+    -------
+    float
+        In [0, 1]; NaN when either group has fewer than k neighbours to offer.
+
+    Examples
+    --------
+    >>> s = np.array([0, 0, 0, 1, 1, 1])
+    >>> rows = Rows(s, s, s, features=np.array([[1.0], [2], [3], [1], [2], [3]]), nominal=(False,))
+    >>> situation_testing(rows, k=2), situation_testing_reverse(rows, k=2), consistency(rows, k=2)
+    (1.0, 0.0, 0.25)
+    """
+    return float(against(look_up(rows, k), margin)[0])
+
+
+def situation_testing_reverse(rows: Rows, k: int = NEIGHBOURS, margin: float = MARGIN) -> float:
+    """Share of the deprived who are treated better than favoured people like them by `margin` or more."""
+    return float(in_favour(look_up(rows, k), margin)[0])
+
+
+def consistency(rows: Rows, k: int = NEIGHBOURS) -> float:
+    """1 − (1/Nk) Σᵢ Σⱼ |ŷᵢ − ŷⱼ| over the k nearest neighbours j of each row i (Zemel et al. 2013).
+
+    The original counts a row among its own neighbours; here it does not. Of the rows looked up (`look_up`).
+
+    Returns
+    -------
+    float
+        In [0, 1], 1 when all are treated as their neighbours; NaN when there are no k others.
+    """
+    return float(mean_agreement(look_up(rows, k))[0])
+
+
+def _distances(matrix: Floats, places: Ints) -> Iterator[tuple[int, Floats]]:
+    """Yield the distances of some rows to all, a part at a time: infinite to themselves."""
+    from sklearn import config_context
+    from sklearn.metrics import pairwise_distances_chunked
+
+    start = 0
+    if not len(places):
+        return
+    with config_context(working_memory=MEGABYTES):
+        for distances in pairwise_distances_chunked(matrix[places], matrix, metric="euclidean"):
+            rows = np.arange(len(distances))
+            distances[rows, places[start + rows]] = np.inf
+            yield start, distances
+            start += len(distances)
+
+
+def _rates(distances: Floats, outcomes: Floats, k: int) -> Floats:
+    """Positive rates of the k nearest columns of each row, shape (rows, outcomes); NaN for fewer."""
+    if distances.shape[1] < k or not len(distances):
+        return np.full((len(distances), outcomes.shape[1]), np.nan)
+    squared = np.square(np.partition(distances, k - 1, axis=1)[:, k - 1])
+    limit = np.sqrt(squared + SAME)
+    row, column = np.nonzero(distances <= limit[:, None])
+    closer = distances[row, column] < np.sqrt(np.maximum(squared - SAME, 0.0))[row]
+    many = len(distances)
+    inside = np.bincount(row, closer, many)
+    tied = np.bincount(row, ~closer, many)
+    weight = np.where(closer, 1.0, ((k - inside) / tied)[row])
+    sums = [np.bincount(row, weight * outcomes[column, j], many) for j in range(outcomes.shape[1])]
+    return np.where(np.isinf(squared)[:, None], np.nan, np.stack(sums, 1) / k)
+
+
+def _share(excess: Floats, where: NDArray[np.bool_]) -> Floats:
+    """Share of the rows; NaN when there are none, or one has no excess."""
+    if not len(excess):
+        return np.full(excess.shape[1], np.nan)
+    return np.where(np.isnan(excess).any(0), np.nan, where.mean(0))
