@@ -40,7 +40,7 @@ def test_every_rate_by_brute_force(rows, rate):
     swept = swept_counts(s, y, score, GROUPS, np.array([0.0, rate, 1.0]))
     for i, at in enumerate((0.0, rate, 1.0)):
         assert np.allclose(swept.n[i], brute(s, y, score, at), atol=1e-6)
-    assert np.allclose(swept.predicted[..., 1].sum(-1) / len(s), [0, rate, 1])
+    assert np.allclose(swept.predicted[..., 1].sum(-1) / len(s), [0, rate, 1], atol=1e-6)
 
 
 @given(rows)

@@ -36,6 +36,10 @@ def plan(
     cells = len(prepared.selected)
     say(f"{cells} cells × {repeats} repeats = {total}: {total - len(todo)} done, {len(todo)} to do")
     for source in prepared.study.sources:
+        if prepared.study.sample == "data":
+            rows_used = f"{source['sample_size']} of {source['rows']} rows a training set"
+            say(f"{source['dataset']}: {rows_used}, the rest a test set")
+            continue
         arc = "is" if source["arc_to_outcome"] else "is not"
         say(
             f"{source['dataset']}: network BIC {source['bic']:.3f}, "

@@ -17,14 +17,16 @@ from fairbench_cli.interventions.zafar.covariance import (
     tradeoff,
 )
 from fairbench_cli.interventions.zafar.misclassification import separate
-from fairbench_cli.interventions.zafar.model import LinearModel, constant_model
+from fairbench_cli.interventions.zafar.model import (
+    OPTIMAL,
+    LinearModel,
+    constant_model,
+    quasi_separation,
+)
 from fairbench_cli.interventions.zafar.rows import training_rows
 
 Mode = Literal["fairness", "accuracy", "misclassification"]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-
-FAR_OUT = 50.0  # decisions beyond this have probabilities that are 0 or 1 to 20 decimals
-OPTIMAL = 1e-6  # how far a fit may miss the conditions of optimality, per unit of weight
 
 
 @dataclass(frozen=True)
@@ -108,10 +110,8 @@ class ZafarDI:
             )
         w, trouble, more = self._solve(trade)
         facts = _facts(trade, w) | more
-        if facts["largest_decision"] > FAR_OUT:
-            far = facts["largest_decision"]
-            trouble = f"quasi-separation: a training row's decision value is {far:.0f}, beyond {FAR_OUT:.0f}"
-        elif not trouble and facts["kkt"] > OPTIMAL:
+        trouble = quasi_separation(facts["largest_decision"]) or trouble
+        if not trouble and facts["kkt"] > OPTIMAL:
             trouble = "the optimum was not reached"
         model = LinearModel(design, w)
         if trouble:

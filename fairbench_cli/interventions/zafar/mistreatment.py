@@ -61,9 +61,13 @@ class Problem:
         g[:-1] += self.ridge * w[:-1]
         return g
 
-    def hessian(self, d: Floats) -> Floats:
-        """Return the Hessian of ℓ, shape (width, width), raised by a hair where the data say nothing."""
-        scaled = self.x * np.sqrt((self.negatives + self.positives) * expit(d) * expit(-d))[:, np.newaxis]
+    def hessian(self, d: Floats, more: Floats | float = 0.0) -> Floats:
+        """Return the Hessian of ℓ, shape (width, width), raised by a hair where the data say nothing.
+
+        `more` is added to the second derivative in each pattern's d; at least 0.
+        """
+        curvature = (self.negatives + self.positives) * expit(d) * expit(-d) + more
+        scaled = self.x * np.sqrt(curvature)[:, np.newaxis]
         h: Floats = scaled.T @ scaled
         free = np.full(len(h), self.ridge)
         free[-1] = 0.0
@@ -118,7 +122,10 @@ def problem(
 
 def _distinct(x: Floats) -> tuple[Floats, Rows]:
     """Return the different rows in order of first appearance, and which of them each row is."""
-    keys = np.ascontiguousarray(x).view(np.dtype((np.void, x.dtype.itemsize * x.shape[1]))).ravel()
+    binary = ((x == 0) | (x == 1)).all(axis=0)
+    numbers = np.ascontiguousarray(x[:, ~binary]).view(np.uint8).reshape(len(x), -1)
+    packed = np.ascontiguousarray(np.hstack([np.packbits(x[:, binary] != 0, axis=1), numbers]))
+    keys = packed.view(np.dtype((np.void, packed.shape[1]))).ravel()
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty_like(order)
@@ -131,6 +138,11 @@ def whitener(problem: Problem, d: Floats) -> Floats:
     root = cholesky(problem.hessian(d), lower=True)
     inverse: Floats = solve_triangular(root, np.eye(len(root)), lower=True)
     return np.ascontiguousarray(inverse.T)
+
+
+def side_of(d: Floats) -> Labels:
+    """Which side of d = 0 patterns are on; at 0 they count as above."""
+    return np.where(d < 0, -1, 1).astype(np.int8)
 
 
 def constant(problem: Problem) -> Floats:

@@ -1,14 +1,13 @@
 """The solution of a mistreatment problem as published: the penalty convex-concave procedure."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
 
 from fairbench_cli.data.table import Floats, Labels
-from fairbench_cli.interventions.zafar.mistreatment import Problem, whitener
-from fairbench_cli.interventions.zafar.mistreatment_slsqp import Whitened, side_of
+from fairbench_cli.interventions.zafar.mistreatment import Problem, side_of, whitener
 
 # The values of the authors' demonstrations, and the stopping rules of the procedure they call.
 TAU, MU, TAU_MAX, ROUNDS = 5.0, 1.2, 1e10, 50
@@ -16,6 +15,45 @@ SLACK, CHANGE = 1e-3, 1e-5
 FTOL, MOST_STEPS = 1e-7, 200  # of a round; a tighter one costs much and moves the end by less than CHANGE
 
 Part = tuple[Floats, Floats]  # slopes above and below d = 0
+
+
+@dataclass(eq=False)
+class Whitened:
+    """A problem in coordinates v, w = T v, in which the Hessian at the start is the identity.
+
+    SLSQP asks for values and gradients at a point one by one; the point it asked for last is kept.
+    """
+
+    problem: Problem
+    t: Floats
+    _last: tuple[bytes, Floats, Floats] = field(default=(b"", np.empty(0), np.empty(0)), init=False)
+
+    def at(self, v: Floats) -> tuple[Floats, Floats]:
+        """Return w and d = x·w at v."""
+        key = v.tobytes()
+        if key != self._last[0]:
+            w = self.t @ v
+            self._last = (key, w, self.problem.x @ w)
+        return self._last[1:]
+
+    def back(self, w: Floats) -> Floats:
+        """Return v at w."""
+        v: Floats = np.linalg.solve(self.t, w).astype(np.float64)
+        return v
+
+    def loss(self, v: Floats) -> float:
+        """Return ℓ at v."""
+        return self.problem.loss(*self.at(v))
+
+    def gradient(self, v: Floats) -> Floats:
+        """Return the gradient of ℓ in v."""
+        g: Floats = self.problem.gradient(*self.at(v)) @ self.t
+        return g
+
+    def rows(self, slopes: Floats) -> Floats:
+        """Return gradients in v, shape (constraints, width), from slopes in each pattern's d."""
+        gradients: Floats = slopes @ self.problem.x @ self.t
+        return gradients
 
 
 @dataclass(frozen=True, eq=False)

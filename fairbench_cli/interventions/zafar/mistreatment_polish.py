@@ -7,11 +7,11 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from fairbench_cli.data.table import Floats, Labels
-from fairbench_cli.interventions.zafar.mistreatment import Problem, whitener
-from fairbench_cli.interventions.zafar.mistreatment_slsqp import side_of
+from fairbench_cli.interventions.zafar.mistreatment import Problem, side_of, whitener
 
 EXACT = 1e-12
 STEPS = 150
+PATIENCE = 30  # how often a walk may change sides without moving, where many kinks meet
 
 
 def restored(problem: Problem, w: Floats, threshold: float) -> Floats | None:
@@ -40,18 +40,22 @@ def restored(problem: Problem, w: Floats, threshold: float) -> Floats | None:
     return w if worst <= EXACT else None
 
 
-def polish(problem: Problem, w: Floats, threshold: float) -> tuple[Floats, int]:
+def polish(
+    problem: Problem, w: Floats, threshold: float, radius: float = 1e-3, most: int = STEPS
+) -> tuple[Floats, int]:
     """Lower ℓ from weights with |F_j| ≤ threshold to a local minimum, without ever leaving |F_j| ≤ threshold.
 
-    Returns where the steps came to rest, or at worst the last of them, and their number.
+    Returns where the steps came to rest, or at worst the last, and their number. `radius` is the first trust
+    region's, `most` bounds the number.
 
     Near a kink the side of every pattern is followed, so that only ℓ is approximated, by its second-order
     expansion; a step that does not lower ℓ as foretold is tried again within a quarter of the radius.
     """
     d = problem.x @ w
     side = side_of(d)
-    value, radius, fresh = problem.loss(w, d), 0.02, True
-    for step in range(STEPS):
+    value = problem.loss(w, d)
+    fresh: bool = True
+    for step in range(most):
         if fresh:
             t = whitener(problem, d)
             z = problem.x @ t
@@ -77,11 +81,11 @@ def polish(problem: Problem, w: Floats, threshold: float) -> tuple[Floats, int]:
         w_trial = w + t @ end.p
         d_trial = problem.x @ w_trial
         value_trial = problem.loss(w_trial, d_trial)
-        if inside and foretold <= 1e-15 * max(1.0, value):
+        if foretold <= 1e-15 * max(1.0, value):
             return w, step
         # Where the Hessian is nearly singular, rounding alone can leave the threshold.
         kept = bool(np.abs(problem.disparities(d_trial)).max() <= threshold + 1e-9)
-        fresh = kept and foretold > 0 and value - value_trial >= 0.1 * foretold
+        fresh = kept and float(foretold) > 0 and value - value_trial >= 0.1 * float(foretold)
         if not fresh:
             if radius < 1e-10:
                 return w, step
@@ -92,15 +96,15 @@ def polish(problem: Problem, w: Floats, threshold: float) -> tuple[Floats, int]:
         w, d, value = w_trial, d_trial, value_trial
         if not inside and value - value_trial <= 1.5 * foretold:
             radius = min(2 * radius, 0.2)
-    return w, STEPS
+    return w, most
 
 
 @dataclass(frozen=True, eq=False)
 class _Walk:
     """Where a walk within the trust region has got to, in whitened coordinates.
 
-    `z`, its norm `reach`, `up`, `down`, `d` and `side` are of the near patterns, side 0 being held at d = 0; `p` is the way so
-    far; `rows` are the gradients of F_j, and `f` their values.
+    `z`, its norm `reach`, `up`, `down`, `d` and `side` are of the near patterns, side 0 being held at d = 0;
+    `p` is the way so far; `rows` are the gradients of F_j, and `f` their values.
     """
 
     z: Floats
@@ -126,7 +130,8 @@ def _walked(walk: _Walk, g: Floats, radius: float, threshold: float) -> tuple[_W
     """Minimise g·p + ‖p‖²/2 within |F_j| ≤ threshold and ‖p‖ ≤ radius; tell whether it came to rest."""
     active = np.abs(walk.f) >= threshold - EXACT
     kinked = (walk.up != 0).any(axis=0) | (walk.down != 0).any(axis=0)
-    for _ in range(100 + 20 * len(g)):
+    idle = 0
+    for _ in range(3 * (PATIENCE + len(g))):
         held = np.flatnonzero(walk.side == 0)
         fixed = np.vstack([walk.rows[active], walk.z[held]])
         slope = g + walk.p
@@ -161,6 +166,10 @@ def _walked(walk: _Walk, g: Floats, radius: float, threshold: float) -> tuple[_W
         a, b, c = float(e @ e), float(walk.p @ e), float(walk.p @ walk.p) - radius**2
         edge = (-b + math.sqrt(max(b * b - a * c, 0.0))) / a
         t = min(1.0, float(until[i]) if i >= 0 else np.inf, max(float(room[j]), 0.0), edge)
+        # Where many kinks meet, the walk can go round them on the spot; `kkt` says whether that was the end.
+        idle = idle + 1 if t * float(np.linalg.norm(e)) <= 1e-12 else 0
+        if idle > PATIENCE:
+            return walk, True
         walk = replace(walk, p=walk.p + t * e, d=walk.d + t * change, f=walk.f + t * slide)
         if i >= 0 and t == until[i]:
             walk = walk.moved(i, 0)
@@ -174,14 +183,24 @@ def _walked(walk: _Walk, g: Floats, radius: float, threshold: float) -> tuple[_W
 
 def _projected(fixed: Floats, slope: Floats) -> tuple[Floats, Floats]:
     """Return the multipliers m of least ‖slope + m·fixed‖, and minus what then remains of the slope."""
+    if len(fixed) > fixed.shape[1]:
+        values, vectors = np.linalg.eigh(fixed.T @ fixed)
+        kept = values > 1e-12 * values[-1]
+        basis = vectors[:, kept]
+        solve = fixed @ (basis / values[kept])
+        multipliers = np.zeros(len(fixed))
+        for _ in range(3):  # normal equations square the condition number: refine
+            multipliers = multipliers - solve @ (basis.T @ (slope + multipliers @ fixed))
+        rest: Floats = slope - basis @ (basis.T @ slope)
+        return multipliers, -(rest - basis @ (basis.T @ rest))
     try:
         factor = cho_factor(fixed @ fixed.T)
         multipliers = np.zeros(len(fixed))
-        for _ in range(3):  # normal equations square the condition number: refine
+        for _ in range(3):
             multipliers = multipliers - cho_solve(factor, fixed @ (slope + multipliers @ fixed))
         if np.abs(multipliers).max(initial=0.0) < 1e6:
             return multipliers, -(slope + multipliers @ fixed)
     except LinAlgError:
         pass
-    multipliers = np.linalg.lstsq(fixed.T, -slope, rcond=1e-12)[0]
-    return multipliers, -(slope + multipliers @ fixed)
+    least: Floats = np.linalg.lstsq(fixed.T, -slope, rcond=1e-12)[0].astype(np.float64)
+    return least, -(slope + least @ fixed)

@@ -7,9 +7,11 @@ from fairbench_cli.interventions.zafar.mistreatment import Problem, constant
 from fairbench_cli.interventions.zafar.mistreatment_ccp import ccp
 from fairbench_cli.interventions.zafar.mistreatment_kkt import kkt
 from fairbench_cli.interventions.zafar.mistreatment_polish import polish, restored
-from fairbench_cli.interventions.zafar.mistreatment_slsqp import slsqp
+from fairbench_cli.interventions.zafar.mistreatment_smooth import ROUNDINGS, smooth
+from fairbench_cli.interventions.zafar.model import OPTIMAL
 
-OPTIMAL = 1e-6
+FEW = 8  # steps after which rounding once more is the better bet
+FAR = 0.02  # first trust region when the start is not known to be near a minimum
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +25,7 @@ class Solution:
     kkt : float
         Residual of the optimality conditions of the mean loss.
     steps : int
-        Steps of SLSQP, or rounds of the convex-concave procedure.
+        Newton steps on rounded kinks, or rounds of the convex-concave procedure.
     polishing : int
         Steps that followed, to the very optimum; the convex-concave procedure has none.
     trouble : str
@@ -38,20 +40,34 @@ class Solution:
 
 
 def direct(problem: Problem, start: Floats, threshold: float) -> Solution:
-    """Minimise by SLSQP from the unconstrained optimum, and go on from where it stops to a local minimum.
+    """Minimise with rounded kinks from the unconstrained optimum, and go on from there to a local minimum.
 
-    If none is reached, or one above the constant model, which is fair too, the steps start again from there.
+    Where many kinks meet, the last steps can miss it: then kinks are rounded once more, from where they
+    ended. The constant model is fair too: where it is better, the steps start again from there.
     """
-    stop, steps = slsqp(problem, start, threshold)
-    near = restored(problem, stop, threshold)
     flat = constant(problem)
-    w, further = polish(problem, flat if near is None else near, threshold)
+    stop, steps = smooth(problem, start, threshold)
+    w, further = _polished(problem, stop, threshold)
     residual = kkt(problem, w, threshold)
-    if residual > OPTIMAL or _loss(problem, w) > _loss(problem, flat):
-        w, more = polish(problem, flat, threshold)
+    if residual > OPTIMAL:
+        stop, more = smooth(problem, w, threshold, ROUNDINGS[1:])
+        again, yet_further = _polished(problem, stop, threshold)
+        left, steps, further = kkt(problem, again, threshold), steps + more, further + yet_further
+        if left < residual:
+            w, residual = again, left
+    if _loss(problem, w) > _loss(problem, flat):
+        w, more = polish(problem, flat, threshold, FAR)
         residual, further = kkt(problem, w, threshold), further + more
     trouble = "" if residual <= OPTIMAL else "no local minimum was reached"
     return Solution(w, residual, steps, further, trouble)
+
+
+def _polished(problem: Problem, near: Floats, threshold: float) -> tuple[Floats, int]:
+    """Go on from weights near a local minimum, or from the constant model where F cannot be mended."""
+    w = restored(problem, near, threshold)
+    if w is None:
+        return polish(problem, constant(problem), threshold, FAR)
+    return polish(problem, w, threshold, most=FEW)
 
 
 def procedure(problem: Problem, start: Floats, threshold: float) -> Solution:

@@ -22,6 +22,8 @@ FIGURES: dict[str, str] = {
     "network": "fairbench_cli.report.figures.network:draw",
     "curves": "fairbench_cli.report.figures.curves:draw",
     "pareto": "fairbench_cli.report.figures.pareto:draw",
+    "sweep": "fairbench_cli.report.figures.sweep:draw",
+    "oracle": "fairbench_cli.report.figures.oracle:draw",
 }
 """Functions of (results folder, study, results, summary) that return figures by file name."""
 

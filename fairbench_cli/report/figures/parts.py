@@ -197,6 +197,8 @@ def tested_on(study: Study) -> str:
     """Say what the classifiers were tested on."""
     if study.test == "network":
         return "Test sets: sampled from the network at β = 0."
+    if study.test == "holdout":
+        return "Test sets: the rows that are not trained on."
     return "Test set: the original data."
 
 
@@ -208,7 +210,9 @@ def means_text(study: Study) -> str:
 
 
 def idle_beta(study: Study, part: Part) -> list[str]:
-    """Say so where β has nothing to edit."""
+    """Say so where β has nothing to edit; real rows have no β to begin with."""
+    if study.sample == "data":
+        return []
     for source in study.sources:
         own = (source["dataset"], source.get("attribute", part.attribute))
         if own == (part.dataset, part.attribute) and not source["arc_to_outcome"]:

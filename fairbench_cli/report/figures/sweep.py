@@ -1,0 +1,225 @@
+"""Measures at every acceptance rate: Žliobaitė (2015), Figures 1, 2 and 4."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from fairbench_cli.classifiers.registry import CLASSIFIERS
+from fairbench_cli.experiment.study import Study
+from fairbench_cli.measures.counts import Counts, Floats
+from fairbench_cli.measures.registry import measure
+from fairbench_cli.measures.sweep import RATES
+from fairbench_cli.report.figures.canvas import GREY, NORMAL, SMALL, wrapped
+from fairbench_cli.report.figures.closed_forms import MOST, labels_of, random_counts
+from fairbench_cli.report.figures.counted import counts_by_cell, swept_by_cell
+from fairbench_cli.report.figures.parts import Part, Technique, parts_of, shortfall, slugs, statuses_of
+from fairbench_cli.report.figures.sheet import Grid, sheet
+from fairbench_cli.report.results import mean_and_interval
+from fairbench_cli.report.tables import Key, named
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MEASURES = ("accuracy", "discrimination", "kappa", "normalised-discrimination")
+BASELINES = frozenset({"oracle", "random"})
+"""Interventions that ignore the classifier: the oracle has no scores, the random classifier its own line."""
+
+RANDOM: dict[str, Any] = {"color": GREY, "ls": (0, (5, 3)), "lw": 1.0, "zorder": 2}
+BOUND: dict[str, Any] = {"color": "#a6a6a6", "ls": ":", "lw": 1.3, "zorder": 2}
+BASE: dict[str, Any] = {"color": "#c4c4c4", "lw": 0.8, "zorder": 1.5}
+LABELS: dict[str, Any] = {"marker": "*", "ms": 8, "mfc": GREY, "mec": "white", "mew": 0.5}
+
+
+def draw(folder: Path, study: Study, results: pd.DataFrame, _: pd.DataFrame) -> "dict[str, Figure]":
+    """Draw one figure per data set, protected attribute and β: rows are measures, columns classifiers.
+
+    Lines are means of sweep.csv, dots where the classifiers themselves decide. A data set on which only the
+    oracle or the random classifier ran gets no figure, and neither does a run without a sweep.
+    """
+    if not study.sweep:
+        return {}
+    found = _Found(
+        swept_by_cell(folder), counts_by_cell(folder), statuses_of(results, str(results["metric"].iloc[0]))
+    )
+    sets: dict[tuple[str, str], list[Part]] = {}
+    for part in parts_of(study):
+        own = tuple(t for t in part.techniques if t.own[0] not in BASELINES)
+        if own:
+            sets.setdefault((part.dataset, part.attribute), []).append(replace(part, techniques=own))
+    pages = [
+        (name, beta, parts)
+        for name, parts in sets.items()
+        for beta in sorted({beta for part in parts for beta in part.betas})
+    ]
+    several = len({beta for _, beta, _ in pages}) > 1
+    names = slugs((*name, f"beta-{beta:g}") if several else name for name, beta, _ in pages)
+    return {
+        slug: _figure(study, parts, beta, found, several=several)
+        for slug, (_, beta, parts) in zip(names, pages, strict=True)
+    }
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What the run found: rows of sweep.csv, counts and statuses of the repeats, by cell."""
+
+    swept: Mapping[Key, pd.DataFrame]
+    counts: Mapping[Key, Counts]
+    statuses: Mapping[Key, list[str]]
+
+
+def _figure(study: Study, parts: Sequence[Part], beta: float, found: _Found, *, several: bool) -> "Figure":
+    metrics = [name for name in MEASURES if name in study.metrics] or list(study.metrics)
+    columns, rows = len(parts), len(metrics)
+    width = {1: 5.4, 2: 3.2, 3: 2.35}.get(columns, 1.9)
+    titles = [wrapped(named(*part.classifier, CLASSIFIERS), width, NORMAL, "bold") for part in parts]
+    above = 0.08 + 0.165 * max(map(len, titles))
+    title = f"At every acceptance rate: {parts[0].dataset}, {parts[0].attribute}"
+    figure, panels = sheet(
+        f"{title}, β = {beta:g}" if several else title,
+        _about(study),
+        _legend(list(dict.fromkeys(t for part in parts for t in part.techniques)), metrics),
+        _missing(study, parts, beta, found, metrics[0]),
+        Grid(rows * columns, columns, width, 1.5, 0.2, 0.0, above),
+        first=0.43,
+        last=0.42,
+    )
+    for k, ax in enumerate(panels):
+        i, j = divmod(k, columns)
+        _panel(ax, parts[j], beta, found, metrics[i])
+        if i == 0:
+            ax.set_title("\n".join(titles[j]), loc="left", fontsize=NORMAL, fontweight="bold", pad=4)
+        ax.tick_params(length=2, labelleft=j == 0, labelbottom=i == rows - 1)
+        ax.set_xlabel("acceptance rate π" if i == rows - 1 else "")
+        ax.set_ylabel(metrics[i].replace("normalised-", "normalised\n") if j == 0 else "")
+    for i in range(rows):
+        _share_limits(panels[i * columns : (i + 1) * columns])
+    return figure
+
+
+def _about(study: Study) -> str:
+    """Say what the lines and dots are."""
+    rows = {"holdout": "rows held out", "network": "rows of the network at β = 0"}
+    lines = "One repeat" if study.repeats == 1 else f"Means of {study.repeats} repeats with 95 % bands"
+    return (
+        f"{lines}, on {rows.get(study.test, 'the original rows')}. The share π with the highest scores is "
+        "accepted; dots are where the classifiers themselves decide."
+    )
+
+
+def _legend(techniques: Sequence[Technique], metrics: Sequence[str]) -> list[tuple[Any, str]]:
+    from matplotlib.lines import Line2D
+
+    keys: list[tuple[Any, str]] = [
+        (Line2D([], [], color=t.colour, ls=t.dash, lw=1.4, ms=5.5, **_dot(t)), t.label) for t in techniques
+    ]
+    keys.append((Line2D([], [], **RANDOM), "random classifier"))
+    if MOST.keys() & set(metrics):
+        keys.append((Line2D([], [], **BOUND), "the most that π allows"))
+    return [*keys, (Line2D([], [], **BASE, **LABELS), "the labels themselves, at π₀")]
+
+
+def _dot(technique: Technique) -> dict[str, Any]:
+    return {"marker": technique.marker, "mec": "white", "mew": 0.6}
+
+
+def _panel(ax: "Axes", part: Part, beta: float, found: _Found, metric: str) -> None:
+    """Draw a measure of a classifier."""
+    ax.set_xlim(0, 1)
+    ax.set_xticks([0, 0.2, 0.4, 0.6, 0.8, 1], ["0", "0.2", "0.4", "0.6", "0.8", "1"])
+    drawn = False
+    for i, t in enumerate(part.techniques):
+        key = part.key(t, beta)
+        under = 1 - (i + 1) / len(part.techniques)  # earlier ones are larger, to be seen below later ones
+        line = found.swept.get((*key, metric))
+        if line is not None:
+            x, low, high = (line[name].to_numpy() for name in ("rate", "low", "high"))
+            ax.fill_between(x, low, high, color=t.colour, alpha=0.22, lw=0, zorder=2.5)
+            ax.plot(
+                x,
+                line["mean"].to_numpy(),
+                gid=f"sweep-{i}",
+                zorder=3,
+                color=t.colour,
+                ls=t.dash,
+                lw=1.1 + 1.4 * under,
+            )
+            drawn = True
+        own = found.counts.get(key)
+        if own is not None and len(own.n):
+            x, y = (mean_and_interval(measure(name, own))["mean"] for name in ("acceptance-rate", metric))
+            dot = ax.plot(
+                [x], [y], gid=f"dot-{i}", zorder=4, ls="", ms=5 + 3 * under, color=t.colour, **_dot(t)
+            )
+            dot[0].set_clip_on(False)
+    if not drawn:
+        ax.text(
+            0.5, 0.5, "no scores", transform=ax.transAxes, ha="center", fontsize=SMALL, style="italic",
+            color=GREY, gid="no-scores",
+        )  # fmt: skip
+    _references(ax, _some_counts(part, beta, found), metric)
+
+
+def _some_counts(part: Part, beta: float, found: _Found) -> Counts | None:
+    """Return the counts of the technique with the most repeats: labels and groups are the same for all."""
+    own = [found.counts[key] for t in part.techniques if (key := part.key(t, beta)) in found.counts]
+    most = max(own, key=lambda counts: len(counts.n), default=None)
+    return most if most is not None and len(most.n) else None
+
+
+def _references(ax: "Axes", counts: Counts | None, metric: str) -> None:
+    """Draw the random classifier, what no classifier can exceed, and where π = π₀."""
+    if counts is None:
+        return
+    guess = mean_and_interval(measure(metric, random_counts(counts, RATES)))["mean"]
+    ax.plot(RATES, guess, gid="random", **RANDOM)
+    labels = labels_of(counts)
+    ax.axvline(labels.base, gid="base", **BASE)
+    own = mean_and_interval(measure(metric, counts.of_labels()))["mean"]
+    ax.plot([labels.base], [own], gid="labels", ls="", zorder=3.5, **LABELS)
+    if metric in MOST:
+        rates: Floats = np.unique([*RATES, labels.base, labels.alpha])  # the corners of the bounds
+        # Without a say in the limits: near π = ½ the most discrimination is far above all lines.
+        ax.plot(rates, MOST[metric](rates, labels), gid="most", **BOUND, scaley=False)
+
+
+def _share_limits(panels: Sequence["Axes"]) -> None:
+    """Give a row of panels the same limits, around everything but the bounds; d = 0 stays in view."""
+    heights = [
+        np.asarray(line.get_ydata(), dtype=float)
+        for ax in panels
+        for line in ax.lines
+        if str(line.get_gid()).startswith(("sweep-", "dot-", "random", "labels"))
+    ]
+    finite = np.concatenate([*heights, np.zeros(0)])
+    finite = finite[np.isfinite(finite)]
+    low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
+    room = 0.06 * max(high - low, 0.01)
+    for ax in panels:
+        ax.set_ylim(low - room, high + room)
+        ax.locator_params(axis="y", nbins=5)
+
+
+def _missing(study: Study, parts: Sequence[Part], beta: float, found: _Found, metric: str) -> list[str]:
+    """Say which techniques have no line, or not of every repeat, with which classifier, and why."""
+    why: dict[tuple[str, str], list[str]] = {}
+    for part in parts:
+        for t in part.techniques:
+            key = part.key(t, beta)
+            line = found.swept.get((*key, metric))
+            swept = 0 if line is None else int(line["n_ok"].max())
+            if line is None and key in found.counts and len(found.counts[key].n):
+                reason = "the model has no scores, so there is its dot alone"
+            else:
+                reason = shortfall(found.statuses.get(key, []), swept, study.repeats)
+            if reason:
+                why.setdefault((named(*part.classifier, CLASSIFIERS), reason), []).append(t.label)
+    where: dict[tuple[str, str], list[str]] = {}
+    for (classifier, reason), who in why.items():
+        where.setdefault((", ".join(who), reason), []).append(classifier)
+    return [f"{who} with {', '.join(names)}: {reason}." for (who, reason), names in where.items()]
