@@ -1,6 +1,5 @@
 """A comparison as Markdown and CSV."""
 
-import unicodedata
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -9,6 +8,7 @@ import pandas as pd
 from fairbench_cli.papers.compare import Agreement, Comparison, agreement, worst
 from fairbench_cli.papers.match import say_label
 from fairbench_cli.papers.verdicts import NOT_RUN, OFF, VERDICTS
+from fairbench_cli.report.formats import grid
 
 WORST = 10
 LIMITS = (0.02, 0.05)
@@ -185,26 +185,6 @@ def _blocks(comparison: Comparison) -> Iterator[str]:
 def _cell(row: Mapping[Hashable, Any]) -> str:
     mark = f" {OFF_MARK}" if row["verdict"] == OFF else ""
     return f"{row['shown']} / {_printed(row['theirs'])}{mark}"
-
-
-def grid(heads: list[str], rows: list[list[str]], left: int) -> str:
-    """Return a Markdown table, aligned in the source too; its first `left` columns are text."""
-    escaped = [[cell.replace("|", r"\|") for cell in row] for row in [heads, *rows]]
-    widths = [max(_width(row[j]) for row in escaped) for j in range(len(heads))]
-    rule = ["-" * width if j < left else "-" * (width - 1) + ":" for j, width in enumerate(widths)]
-    lines = []
-    for row in [escaped[0], rule, *escaped[1:]]:
-        spaces = [" " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True)]
-        cells = [
-            cell + space if j < left else space + cell
-            for j, (cell, space) in enumerate(zip(row, spaces, strict=True))
-        ]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
-
-
-def _width(text: str) -> int:
-    return sum(not unicodedata.combining(letter) for letter in text)
 
 
 def comma_separated(comparison: Comparison) -> str:

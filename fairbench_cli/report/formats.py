@@ -17,27 +17,35 @@ def markdown(table: PaperTable) -> str:
 
 def _grid(block: Block) -> str:
     heads = ["technique", "measure", *(f"β = {beta:g}" for beta in block.betas)]
-    rows = [[_bar(label), metric, *cells] for label, metric, cells in block.rows]
-    widths = [max(_width(row[j]) for row in [heads, *rows]) for j in range(len(heads))]
-    rule = ["-" * width if j < 2 else "-" * (width - 1) + ":" for j, width in enumerate(widths)]
-    return "\n".join(_line(row, widths) for row in [heads, rule, *rows])
+    return grid(heads, [[label, metric, *cells] for label, metric, cells in block.rows], 2)
 
 
-def _line(row: list[str], widths: list[int]) -> str:
-    padded = []
-    for j, (cell, width) in enumerate(zip(row, widths, strict=True)):
-        space = " " * (width - _width(cell))
-        padded.append(cell + space if j < 2 else space + cell)
-    return f"| {' | '.join(padded)} |"
+def grid(heads: list[str], rows: list[list[str]], left: int) -> str:
+    r"""Return a Markdown table, aligned in the source too; its first `left` columns are text.
+
+    >>> print(grid(["x", "n"], [["a|b", "1"], ["c", "10"]], 1))
+    | x    |  n |
+    | ---- | -: |
+    | a\|b |  1 |
+    | c    | 10 |
+    """
+    escaped = [[cell.replace("|", r"\|") for cell in row] for row in [heads, *rows]]
+    widths = [max(_width(row[j]) for row in escaped) for j in range(len(heads))]
+    rule = ["-" * width if j < left else "-" * (width - 1) + ":" for j, width in enumerate(widths)]
+    lines = []
+    for row in [escaped[0], rule, *escaped[1:]]:
+        spaces = [" " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True)]
+        cells = [
+            cell + space if j < left else space + cell
+            for j, (cell, space) in enumerate(zip(row, spaces, strict=True))
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
 
 
 def _width(text: str) -> int:
     """Count characters that take a place of their own: marks such as the bar of ḡ take none."""
     return sum(not unicodedata.combining(letter) for letter in text)
-
-
-def _bar(text: str) -> str:
-    return text.replace("|", r"\|")
 
 
 def latex(table: PaperTable) -> str:
