@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 from scipy.optimize import linprog
+from scipy.sparse import csr_array, eye_array, hstack, vstack
 
 from fairbench_cli.data.table import Floats
 from fairbench_cli.interventions.zafar.mistreatment import Problem
@@ -47,10 +48,11 @@ def _residual(problem: Problem, d: Floats, g: Floats, signs: Floats) -> float:
     base = np.where(d > ON_KINK, up, down) @ problem.x
     kinks = (up - down)[j, i][:, np.newaxis] * problem.x[i]
     columns, ones = np.vstack([base, kinks]).T, np.ones((len(g), 1))
-    share = np.hstack([-np.eye(len(signs))[j], np.eye(len(j)), np.zeros((len(j), 1))])
-    found = linprog(
+    # Sparse: many thousand rows may sit on d = 0, and each has a share of its own.
+    share = hstack([csr_array(-np.eye(len(signs))[j]), eye_array(len(j)), csr_array((len(j), 1))])
+    found = linprog(  # type: ignore[call-overload]  # the stubs know no sparse matrices
         np.append(np.zeros(columns.shape[1]), 1.0),
-        A_ub=np.vstack([np.hstack([columns, -ones]), np.hstack([-columns, -ones]), share]),
+        A_ub=vstack([csr_array(np.hstack([columns, -ones])), csr_array(np.hstack([-columns, -ones])), share]),
         b_ub=np.concatenate([-g / size, g / size, np.zeros(len(j))]),
         bounds=(0, None),
         method="highs",
