@@ -45,9 +45,9 @@ _PATTERNS = {
 }
 _BOUNDS = {
     "greater_than_equal": ("at least", "ge", "or more"),
-    "greater_than": ("above", "gt", "or more, but not itself"),
+    "greater_than": ("above", "gt", ""),
     "less_than_equal": ("at most", "le", "or less"),
-    "less_than": ("below", "lt", "or less, but not itself"),
+    "less_than": ("below", "lt", ""),
 }
 
 
@@ -87,7 +87,8 @@ def wording(finding: Any) -> tuple[str, str]:
         )
     if kind in _BOUNDS:
         word, key, range_ = _BOUNDS[kind]
-        return f"must be {word} {context[key]:g}, not {given}", f"write {context[key]:g} {range_}"
+        fix = f"write {context[key]:g} {range_}" if range_ else f"write a number {word} {context[key]:g}"
+        return f"must be {word} {context[key]:g}, not {given}", fix
     if kind == "string_pattern_mismatch" and context["pattern"] in _PATTERNS:
         what, fix = _PATTERNS[context["pattern"]]
         return f"{what}, not {given}", fix

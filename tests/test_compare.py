@@ -154,7 +154,7 @@ def compared(*cells: dict, statuses=(), filters=(), tables=(), paper=CARDOSO) ->
     listed = [CELL | cell | {"key": str(i)} for i, cell in enumerate(cells)]
     study = Study(
         name="small", repeats=1, metrics=("accuracy",), tables=(), figures=(), test="original",
-        sample="network", sources=[], cells=listed,
+        sample="data" if paper.name == "zliobaite2015" else "network", sources=[], cells=listed,
     )  # fmt: skip
     n = Counts(GROUPS, np.array([[[50.0, 10], [20, 20]], [[30, 20], [10, 40]]]))
     records = {}
@@ -320,7 +320,10 @@ def test_dashes_and_failures_in_a_comparison():
 def test_markdown_shows_every_value_and_marks_what_is_off():
     page = markdown(dutch(["ok", "failed", "infeasible", "ok"]), 0.05)
     assert page.index("## Summary") < page.index("## Furthest off") < page.index("## Table 2, adult")
-    assert "8 of 150 published values covered; not run: Table 2 (28), Table 3 (114)." in page
+    assert (
+        "8 of 150 published values covered; not run: Table 2 (28), Table 3 (114); trained on samples of"
+        in page
+    )
     part = page.partition("## Table 3, dutch")[2]
     rows = {
         tuple(cell.strip() for cell in line.split("|")[1:3]): line.split("|")[-2].strip()

@@ -75,6 +75,20 @@ def test_a_data_set_may_be_listed_twice_under_two_names(tmp_path):
     assert (second.name, second.interventions, second.card.name) == ("adult-both", ("massaging",), "adult")
 
 
+def test_what_no_data_set_takes(tmp_path):
+    text = "[adult: {interventions: [none]}, dutch: {interventions: [none]}]"
+    (error,) = errors(tmp_path, f"name: x\ndatasets: {text}\ninterventions: [none, massaging]\n")
+    assert error.startswith("f.yaml:3: error: no data set takes massaging")
+
+
+def test_a_sweep_and_a_network_must_have_something_to_show(tmp_path):
+    rest = "name: x\ndatasets: [adult]\ninterventions: [none]\n"
+    (error,) = errors(tmp_path, f"{rest}sweep: acceptance-rate\nmetrics: [consistency]\n")
+    assert error.startswith("f.yaml:4: error: a sweep has counts alone, and consistency needs rows")
+    (error,) = errors(tmp_path, f"{rest}sample: {{from: data}}\nfigures: [network]\n")
+    assert error.startswith("f.yaml:5: error: the figure network has none to draw")
+
+
 def test_real_rows_are_split_and_not_biased(tmp_path):
     experiment = given(tmp_path, sample="{from: data, share: 0.7}")
     assert (experiment.test, experiment.sample.beta, experiment.sample.share) == ("holdout", (0.0,), 0.7)
@@ -184,12 +198,13 @@ WRONG = [
     ("metrics", "[accuracy, belift-of-labels]", "belift-of-labels compares"),
     ("explain", "[education]", "explain has no effect on these metrics"),
     ("explain", "education", "explain must be a list"),
+    ("figures", "[sweep]", "the figure sweep needs a sweep"),
     ("figures", "[curve]", 'unknown figure "curve"'),
     ("datasets", "[adult: {as: a b}]", "datasets.adult.as must be letters"),
     ("datasets", "[adult: {as: x}, dutch: {as: x, attribute: sex}]", "x with sex is listed twice"),
-    ("datasets", "[adult: {interventions: [nne]}]", 'unknown intervention "nne"'),
+    ("datasets", "[adult: {interventions: [nne]}]", '"nne" is not among the config\'s interventions'),
     ("datasets", "[adult: {interventions: [none, none]}]", 'intervention "none" is listed twice'),
-    ("datasets", "[adult: {classifiers: [tree]}]", 'unknown classifier "tree"'),
+    ("datasets", "[adult: {classifiers: [tree]}]", '"tree" is not among the config\'s classifiers'),
     ("datasets", "[adult: {interventions: []}]", "datasets.adult.interventions must not be empty"),
     ("include_protected", "no", 'include_protected must be true or false, not "no"'),
     ("include_protected", "[true, false]", "include_protected must be true or false"),

@@ -46,6 +46,11 @@ def test_every_command_of_a_page_runs(page, tmp_path, data_folder):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_nothing_is_left_to_fill_in(page):
+    assert not re.findall(r"@[A-Z0-9]+@|TODO|FIXME", page.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):
         if "://" not in target:

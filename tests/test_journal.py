@@ -157,3 +157,25 @@ def test_lines_are_strict_json(tmp_path):
 def test_no_status_but_the_known_ones():
     with pytest.raises(ValueError, match="status"):
         repeat(0, "splendid")
+
+
+def test_measures_of_rows_come_back_as_they_were(tmp_path):
+    values = {"slope-t": np.inf, "belift": -np.inf, "rank-p": np.nan, "consistency": 0.1 + 0.2}
+    written(tmp_path, repeat(0, values=values))
+    back = read_journals(tmp_path).records["k", 0].values
+    assert back.keys() == values.keys()
+    assert all(np.array_equal(back[name], values[name], equal_nan=True) for name in values)
+
+
+def test_what_is_measured_later_joins_the_first_result_and_a_failure_takes_nothing_away(tmp_path):
+    swept = Counts(GROUPS, np.ones((3, 2, 2, 2)))
+    written(tmp_path / "1", repeat(0, values={"belift": 0.5}))
+    written(tmp_path / "2", repeat(0, "failed"))
+    written(tmp_path / "3", repeat(0, values={"belift": 0.7, "rank-p": 0.1}, swept=swept))
+    for path in tmp_path.glob("?/*.jsonl"):
+        shutil.copy(path, tmp_path / f"{path.parent.name}.jsonl")
+    record = read_journals(tmp_path).records["k", 0]
+    assert record.status == "ok"
+    assert record.values == {"belift": 0.5, "rank-p": 0.1}
+    assert record.swept is not None
+    assert np.array_equal(record.swept.n, swept.n)

@@ -21,7 +21,7 @@ def compare(
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(help="Compare matching cells only: --only classifier=c45,dataset!=adult"),
+        typer.Option(help="Compare some cells only: --only classifier=c45"),
     ] = None,
     tolerance: Annotated[float, typer.Option(min=0, max=1, help="How far off a value may be.")] = 0.05,
     fail_under: Annotated[
@@ -36,6 +36,7 @@ def compare(
     ] = None,
 ) -> int:
     """Compare runs with a paper's published values, number by number."""
+    from fairbench_cli.cli.console import talk_of_damage
     from fairbench_cli.papers.compare import compare_folder
     from fairbench_cli.papers.published import find_paper
 
@@ -46,6 +47,7 @@ def compare(
         compare_folder(folder, found, name, tables=tables, filters=tuple(only or ()))
         for folder, name in zip(results, names, strict=True)
     ]
+    talk_of_damage(sum(one.damaged for one in comparisons))
     _write(comparisons, results, output, tolerance)
     if len(comparisons) == 1:
         _print_one(comparisons[0], tolerance)
@@ -74,6 +76,7 @@ def _print_one(comparison: "Comparison", tolerance: float) -> None:
 
     say(f"{comparison.paper.name} beside {comparison.run}", "bold")
     _fold(coverage(comparison))
+    _fold(comparison.protocol)
     heads, rows = summary_heads(comparison, tolerance), summary_rows(comparison, tolerance)
     print_rows(heads, rows, right=len(heads) - len(comparison.paper.blocks))
     heads, rows = worst_rows(comparison)
@@ -90,7 +93,7 @@ def _print_several(comparisons: "list[Comparison]", tolerance: float) -> None:
     numbers = [f"({i + 1})" for i in range(len(comparisons))]
     print_rows([*comparisons[0].paper.blocks, *numbers], rows, right=len(numbers))
     for number, one in zip(numbers, comparisons, strict=True):
-        _fold(f"{number} {one.run}: {coverage(one)}")
+        _fold(f"{number} {one.run}: {coverage(one)}; {one.protocol}")
 
 
 def _print_share(comparison: "Comparison", tolerance: float, fail_under: float | None) -> bool:

@@ -38,6 +38,12 @@ def talk(message: str) -> None:
     Console(stderr=True, highlight=False).print(message, markup=False, soft_wrap=True)
 
 
+def talk_of_damage(lines: int) -> None:
+    """Say that some of a journal cannot be read, if so."""
+    if lines:
+        talk(f"{lines} journal line(s) cannot be read and are left out")
+
+
 def print_rows(
     heads: list[str], rows: list[list[str]], *, right: int = 0, whole: int = 0, title: str | None = None
 ) -> None:

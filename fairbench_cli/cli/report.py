@@ -9,8 +9,10 @@ import typer
 def report(
     results: Annotated[Path, typer.Argument(help="A folder that `fairbench run` wrote.", show_default=False)],
 ) -> None:
-    """Write groups.csv, results.csv, summary.csv and tables/ again. No training."""
-    from fairbench_cli.cli.console import print_paper_tables
+    """Write every CSV, table and figure of a run again from its journal. No training."""
+    from fairbench_cli.cli.console import print_paper_tables, talk_of_damage
     from fairbench_cli.report.write import redo_report
 
-    print_paper_tables(redo_report(results))
+    tables, damaged = redo_report(results)
+    talk_of_damage(damaged)
+    print_paper_tables(tables)

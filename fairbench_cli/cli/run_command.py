@@ -31,7 +31,7 @@ def run(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No tables and no progress.")] = False,
 ) -> int:
     """Run an experiment; finished repeats are kept, so the same command goes on where it stopped."""
-    from fairbench_cli.cli.console import print_paper_tables, talk
+    from fairbench_cli.cli.console import print_paper_tables, talk, talk_of_damage
     from fairbench_cli.cli.progress import in_words
     from fairbench_cli.experiment.manifest import provenance
     from fairbench_cli.experiment.run import open_folder, prepare, write_head, write_manifest
@@ -46,8 +46,7 @@ def run(
     write_head(prepared)
     workers, todo = jobs or default_jobs(), len(prepared.todo)
     if not quiet:
-        if prepared.damaged:
-            talk(f"{prepared.damaged} journal line(s) cannot be read and are left out")
+        talk_of_damage(prepared.damaged)
         talk(f"{prepared.size} repeats: {prepared.size - todo} done, {todo} to do, {workers} worker(s)")
     with _one_interrupt():
         finished = _compute(prepared, workers, quiet)
@@ -60,7 +59,7 @@ def run(
             return 130
     if not quiet:
         print_paper_tables(tables)
-        files = "groups.csv, results.csv, summary.csv, tables/, manifest.json"
+        files = "groups, results, summary, paired and pareto.csv, tables/, manifest.json"
         talk(f"{prepared.folder}/: {files} ({in_words(time.monotonic() - start)})")
     return 1 if _say_failures(prepared) else 0
 
@@ -100,7 +99,7 @@ def _say_failures(prepared: "Prepared") -> bool:
     """Print the reasons of failures, most frequent first; tell whether there were any."""
     from fairbench_cli.cli.console import talk
 
-    reasons = Counter((record.status, record.reason) for record in prepared.failures)
+    reasons = Counter((record.status, record.reason) for record in prepared.failures.values())
     for (status, reason), n in reasons.most_common(REASONS_SHOWN):
         talk(f"{n} repeat(s) {status}: {reason}")
     if len(reasons) > REASONS_SHOWN:

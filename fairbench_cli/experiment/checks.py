@@ -6,6 +6,7 @@ from typing import Any
 from fairbench_cli.errors import Problem, shown, suggest
 from fairbench_cli.experiment.choices import named
 from fairbench_cli.experiment.row_measures import over_strata
+from fairbench_cli.measures.registry import ROW_MEASURES
 from fairbench_cli.strict_yaml import Document, Place
 
 _LEARNED = frozenset({"learner", "score", "max_parents", "require_arc", "outcome_sink"})
@@ -24,9 +25,12 @@ POINTLESS = {
 
 
 def in_list(
-    document: Document, place: Place, kind: str, known: tuple[str, ...] | None = None
+    document: Document, place: Place, kind: str, known: tuple[str, ...] | None = None, of: str = ""
 ) -> Iterator[Problem]:
-    """Find what a list has twice and, where it holds names, those that are not `known`."""
+    """Find what a list has twice and, where it holds names, those that are not `known`.
+
+    `of` says whose names the known ones are, where they are not all that there are.
+    """
     value = document.data
     for key in place:
         if isinstance(value, list) and isinstance(key, int):
@@ -39,7 +43,8 @@ def in_list(
         if isinstance(one, bool) or not isinstance(one, str | int | float):
             continue
         if known and isinstance(one, str) and one not in known:
-            yield Problem(f'unknown {kind} "{one}"', suggest(one, known), where)
+            what = f'"{one}" is not among {of}' if of else f'unknown {kind} "{one}"'
+            yield Problem(what, suggest(one, known), where)
         elif one in seen:
             yield Problem(f"{kind} {shown(one)} is listed twice", "keep one", where)
         seen.append(one)
@@ -94,6 +99,15 @@ def without_strata(document: Document) -> Iterator[Problem]:
         yield Problem("explain has no effect on these metrics", fix, document.where(("explain",)))
 
 
+def unswept(document: Document) -> Iterator[Problem]:
+    """Find a sweep whose measures all need rows: it has counts alone."""
+    metrics = document.data.get("metrics")
+    listed = [name for name in metrics if isinstance(name, str)] if isinstance(metrics, list) else []
+    if document.data.get("sweep") and listed and all(name in ROW_MEASURES for name in listed):
+        what = f"a sweep has counts alone, and {listed[0]} needs rows"
+        yield Problem(what, "add a metric such as accuracy", document.where(("sweep",)))
+
+
 def undrawable(document: Document) -> Iterator[Problem]:
     """Find figures of what the config does not ask for."""
     figures, interventions = document.data.get("figures"), document.data.get("interventions")
@@ -102,5 +116,8 @@ def undrawable(document: Document) -> Iterator[Problem]:
         if figure == "sweep" and document.data.get("sweep") is None:
             yield Problem("the figure sweep needs a sweep", "write `sweep: acceptance-rate`", where)
         listed = interventions if isinstance(interventions, list) else []
+        sample = document.data.get("sample")
+        if figure == "network" and isinstance(sample, dict) and sample.get("from") == "data":
+            yield Problem("the figure network has none to draw with `from: data`", "remove it", where)
         if figure == "oracle" and "oracle" not in [named(item)[0] for item in listed]:
             yield Problem("the figure oracle needs the oracle", "add oracle to `interventions`", where)

@@ -1,5 +1,6 @@
 """From a YAML file to an `Experiment`; every mistake in it is reported at once, with its line."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -7,14 +8,21 @@ from pydantic import ValidationError
 
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.errors import Problem, UserError
-from fairbench_cli.experiment.checks import badly_tested, in_list, undrawable, without_effect, without_strata
-from fairbench_cli.experiment.choices import Axis, Choice, read_choices
+from fairbench_cli.experiment.checks import (
+    badly_tested,
+    in_list,
+    undrawable,
+    unswept,
+    without_effect,
+    without_strata,
+)
+from fairbench_cli.experiment.choices import Axis, Choice, named, read_choices
 from fairbench_cli.experiment.datasets import DatasetChoice, read_datasets
 from fairbench_cli.experiment.keys import FIGURES, TABLES, ExperimentFile, SampleConfig, TestRows
 from fairbench_cli.experiment.overrides import laid_over
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.registry import MEASURES, ROW_MEASURES
-from fairbench_cli.strict_yaml import read_yaml
+from fairbench_cli.strict_yaml import Document, read_yaml
 from fairbench_cli.validation import in_file_order, problems_of
 
 
@@ -80,7 +88,10 @@ def read_experiment(path: Path, overrides: tuple[str, ...] = ()) -> Experiment:
     problems += in_list(document, ("figures",), "figure", FIGURES)
     problems += in_list(document, ("sample", "beta"), "β")
     problems += [*without_effect(document), *badly_tested(document), *undrawable(document)]
-    problems += [*in_list(document, ("explain",), "attribute"), *without_strata(document)]
+    problems += [*in_list(document, ("explain",), "attribute"), *without_strata(document), *unswept(document)]
+    if not problems:
+        for axis, chosen in (("interventions", techniques), ("classifiers", classifiers)):
+            problems += _taken_by_none(document, datasets, axis, [choice.name for choice, _ in chosen])
     if problems or parsed is None:
         raise UserError(*in_file_order(problems, document.name))
     return Experiment(
@@ -103,3 +114,17 @@ def read_experiment(path: Path, overrides: tuple[str, ...] = ()) -> Experiment:
 def _without_bias(sample: SampleConfig) -> SampleConfig:
     """Real rows are as biased as they are: β is 0."""
     return sample.model_copy(update={"beta": (0.0,)}) if sample.source == "data" else sample
+
+
+def _taken_by_none(
+    document: Document, datasets: tuple[DatasetChoice, ...], axis: str, names: list[str]
+) -> Iterator[Problem]:
+    """Find what every data set leaves out."""
+    places = [named(item)[0] for item in document.data.get(axis, [])]
+    for name in dict.fromkeys(names):
+        limits = [getattr(choice, axis) for choice in datasets]
+        if all(limit is not None and name not in limit for limit in limits):
+            where = document.where((axis, places.index(name)) if name in places else ())
+            yield Problem(
+                f"no data set takes {name}", f"remove it, or name it under a data set's {axis}", where
+            )

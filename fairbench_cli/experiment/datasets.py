@@ -86,7 +86,7 @@ def _dataset(
     for axis in ("interventions", "classifiers"):
         listed = document.data.get(axis, ["c45"] if axis == "classifiers" else [])
         asked_for = tuple(str(named(item)[0]) for item in listed) if isinstance(listed, list) else ()
-        problems += in_list(document, (*place, axis), axis[:-1], asked_for)
+        problems += in_list(document, (*place, axis), axis[:-1], asked_for, f"the config's {axis}")
     own = {key: getattr(given, key) for key in given.model_fields_set & set(Bias.model_fields)}
     bias = Bias.model_validate({key: getattr(sample, key) for key in Bias.model_fields} | own)
     if card and attribute and bias.shift == "both":

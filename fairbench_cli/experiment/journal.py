@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Annotated, Any, Self
+from typing import IO, Annotated, Any, Literal, Self
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
@@ -111,11 +111,11 @@ def read_journals(folder: Path) -> Reading:
                 damaged += 1
                 continue
             place = repeat.key, repeat.repeat
-            records[place] = _together(records.get(place), repeat)
+            records[place] = together(records.get(place), repeat)
     return Reading(records, damaged)
 
 
-def _together(known: Repeat | None, later: Repeat) -> Repeat:
+def together(known: Repeat | None, later: Repeat) -> Repeat:
     """Choose between two records of a repeat; what only the later one measured is added to the first."""
     if known is None or known.status in RETRIED:
         return later
@@ -136,12 +136,17 @@ def _line(repeat: Repeat) -> str:
         "seconds": round(repeat.seconds, 4),
     }
     if repeat.values:
-        row["values"] = {
-            name: value if math.isfinite(value) else None for name, value in repeat.values.items()
-        }
+        row["values"] = {name: _number(value) for name, value in repeat.values.items()}
     if repeat.swept is not None:
         row["swept"] = repeat.swept.n.tolist()
     return json.dumps(row, ensure_ascii=False, allow_nan=False, default=_plain)
+
+
+def _number(value: float) -> float | str | None:
+    """Write a number that may be undefined or infinite, for which JSON has no word."""
+    if math.isnan(value):
+        return None
+    return value if math.isfinite(value) else str(value)
 
 
 def _plain(value: Any) -> Any:
@@ -171,7 +176,7 @@ class _Line(BaseModel):
     counts: ByGroup | None
     facts: dict[str, int | FiniteFloat]
     seconds: FiniteFloat
-    values: dict[str, FiniteFloat | None] = {}
+    values: dict[str, FiniteFloat | Literal["inf", "-inf"] | None] = {}
     swept: list[ByGroup] | None = None
 
 
@@ -181,5 +186,5 @@ def _parse(line: bytes) -> Repeat:
     swept = None
     if row.swept is not None:
         swept = Counts(GROUPS, np.array(row.swept, dtype=float).reshape(-1, len(GROUPS), 2, 2))
-    values = {name: math.nan if value is None else value for name, value in row.values.items()}
+    values = {name: math.nan if value is None else float(value) for name, value in row.values.items()}
     return Repeat(row.key, row.repeat, row.status, row.reason, counts, row.facts, row.seconds, values, swept)

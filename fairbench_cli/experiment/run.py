@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import Callable, Iterable
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from fairbench_cli.errors import user_error
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.config import Experiment, read_experiment
-from fairbench_cli.experiment.journal import RETRIED, Journal, Records, read_journals
+from fairbench_cli.experiment.journal import RETRIED, Journal, Records, read_journals, together
 from fairbench_cli.experiment.plan import Cell, make_cells, only
 from fairbench_cli.experiment.population import populate
 from fairbench_cli.experiment.resolve import resolved_yaml
@@ -26,7 +26,10 @@ Todo = list[tuple[Cell, int]]
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """An experiment that has been checked, and what of it is done already."""
+    """An experiment that has been checked, and what of it is done already.
+
+    `failures` are the repeats that failed in this run; one that had a result before keeps it in `records`.
+    """
 
     experiment: Experiment
     sources: list[Source]
@@ -35,21 +38,12 @@ class Prepared:
     records: Records
     damaged: int
     folder: Path
+    failures: Records = field(default_factory=dict)
 
     @property
     def size(self) -> int:
         """Return how many repeats were asked for."""
         return len(self.selected) * self.experiment.repeats
-
-    @property
-    def failures(self) -> list[Repeat]:
-        """Return the repeats that were asked for and failed."""
-        keys = {cell.key for cell in self.selected}
-        return [
-            record
-            for (key, repeat), record in self.records.items()
-            if key in keys and repeat < self.experiment.repeats and record.status in RETRIED
-        ]
 
     @property
     def todo(self) -> Todo:
@@ -137,7 +131,10 @@ def compute(prepared: Prepared, jobs: int, listen: Callable[[Repeat], None]) -> 
     with Journal(prepared.folder / "journal") as journal, closing(run_tasks(tasks, jobs)) as outcomes:
         for outcome in outcomes:
             journal.append(outcome)
-            prepared.records[outcome.key, outcome.repeat] = outcome
+            place = outcome.key, outcome.repeat
+            if outcome.status in RETRIED:
+                prepared.failures[place] = outcome
+            prepared.records[place] = together(prepared.records.get(place), outcome)
             listen(outcome)
 
 

@@ -110,15 +110,15 @@ def _source(choice: DatasetChoice, experiment: Experiment, data_dir: Path | None
 
 def _check_strata(source: Source, explain: tuple[str, ...]) -> None:
     """See that explanatory attributes are columns, and neither the outcome nor the protected attribute."""
-    place, columns = str(source.choice.card_path), source.columns
+    columns = source.columns
     usable = [name for name in columns if name not in (source.roles.label, source.roles.attribute)]
     for name in explain:
         if name not in columns:
             what = f'explain: {source.choice.card.name} has no column "{name}"'
-            raise user_error(what, suggest(name, usable), place)
+            raise user_error(what, suggest(name, usable))
         if name not in usable:
             what = f'explain: "{name}" is the outcome or the protected attribute of {source.choice.card.name}'
-            raise user_error(what, f"use any of: {', '.join(usable)}", place)
+            raise user_error(what, f"use any of: {', '.join(usable)}")
 
 
 def _real(choice: DatasetChoice, sample: SampleConfig, dataset: Dataset) -> Source:

@@ -139,6 +139,8 @@ def read_study(folder: Path) -> Study:
         raise user_error(
             f"not the plan of a run ({' '.join(str(error).split())})", again, str(path)
         ) from None
+    if len({cell["key"] for cell in study.cells}) < len(study.cells):
+        raise user_error("not the plan of a run (a cell stands there twice)", again, str(path))
     for kind, names, known in (
         ("metric", study.metrics, MEASURES | ROW_MEASURES),
         ("table", study.tables, TABLES),

@@ -36,11 +36,17 @@ class Comparison:
         the mean of the repeats; `difference`, ours less theirs; `low` and `high`, our 95 % interval; `n_ok`
         of `n` repeats gave a value; `shown`, our value as the tables write it; `cell`, which of the run's
         cells it is; `verdict` and `note` as `judge` gives them.
+    protocol : str
+        What the run trained and tested on.
+    damaged : int
+        Records of the run that cannot be read.
     """
 
     paper: Paper
     run: str
     values: pd.DataFrame
+    protocol: str = ""
+    damaged: int = 0
 
     @property
     def covered(self) -> pd.DataFrame:
@@ -65,9 +71,9 @@ def compare_folder(
     UserError
         When the folder holds no results, several cells fit one value, or the run has none of the values.
     """
-    study = read_study(folder)
-    found = compare(paper, read_published(paper, tables), study, read_journals(folder / "journal").records,
-                    run=run, filters=filters)  # fmt: skip
+    study, reading = read_study(folder), read_journals(folder / "journal")
+    found = compare(paper, read_published(paper, tables), study, reading.records, run=run, filters=filters)
+    found = replace(found, damaged=reading.damaged)
     if found.covered.empty:
         asked = ", ".join([*(f"table {one}" for one in tables), *filters])
         raise user_error(
@@ -95,7 +101,7 @@ def compare(
     UserError
         When several cells fit one value, or a filter is wrong.
     """
-    facts = [facts_of(cell) for cell in study.cells]
+    facts = [facts_of(cell) | {"sample": study.sample, "test": study.test} for cell in study.cells]
     kept = [i for i, keep in enumerate(choose(facts, filters)) if keep]
     fits = [
         None if fit is None else kept[fit] for fit in match(paper, published, [facts[i] for i in kept], run)
@@ -115,7 +121,20 @@ def compare(
         judge(*row)
         for row in values[["theirs", "ours", "low", "high", "shown"]].itertuples(index=False, name=None)
     ]
-    return Comparison(paper, run, values.assign(verdict=[v for v, _ in judged], note=[n for _, n in judged]))
+    values = values.assign(verdict=[v for v, _ in judged], note=[n for _, n in judged])
+    return Comparison(paper, run, values, f"{TRAINED[study.sample]}; {TESTED[study.test]}")
+
+
+TRAINED = {
+    "network": "trained on samples of networks learned from the data",
+    "shipped": "trained on samples of the networks that ship with fairbench",
+    "data": "trained on random shares of the data",
+}
+TESTED = {
+    "original": "tested on the original data",
+    "network": "tested on samples of the networks, not on data",
+    "holdout": "tested on the rest",
+}
 
 
 _NOTHING = (np.nan, np.nan, np.nan, 0, 0, "…", "")

@@ -121,7 +121,8 @@ def markdown(comparison: Comparison, tolerance: float) -> str:
     parts = [
         f"# {comparison.paper.name} beside {comparison.run}",
         comparison.paper.source,
-        f"{coverage(comparison)}. Within {tolerance:g}: {total.within[0]} of {total.n} = "
+        f"{coverage(comparison)}; {comparison.protocol}. "
+        f"Within {tolerance:g}: {total.within[0]} of {total.n} = "
         f"{share(total.within[0], total.n)}.",
         *legend(),
         "## Summary",
@@ -146,7 +147,7 @@ def markdown_side_by_side(comparisons: Sequence[Comparison], tolerance: float) -
         paper.source,
         f"Of the published values that a run covers, the share within {tolerance:g} of its mean.",
         grid(heads, rows, len(paper.blocks)),
-        *(f"* {one.run}: {coverage(one)}." for one in comparisons),
+        *(f"* {one.run}: {coverage(one)}; {one.protocol}." for one in comparisons),
     ]
     return "\n\n".join(parts) + "\n"
 

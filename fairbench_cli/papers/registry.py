@@ -94,7 +94,7 @@ PAPERS: dict[str, Paper] = {
                     "massaging": {"intervention": ("massaging",)},
                 },
             },
-            everywhere={"dataset": ("adult",), "attribute": ("sex",), "beta": (0.0,)},
+            everywhere={"sample": ("data",), "dataset": ("adult",), "attribute": ("sex",), "beta": (0.0,)},
             metrics={
                 "acceptance_rate": "acceptance-rate",
                 "normalized_discrimination": "normalised-discrimination",

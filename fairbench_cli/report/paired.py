@@ -153,13 +153,15 @@ def paired_frame(results: pd.DataFrame) -> pd.DataFrame:
     return frame[PAIRED_COLUMNS]
 
 
-def paired_table(paired: pd.DataFrame, metrics: tuple[str, ...]) -> PaperTable:
+def paired_table(paired: pd.DataFrame, metrics: tuple[str, ...], *, splits: bool = False) -> PaperTable:
     """Lay out the differences to ``none`` as the papers do: β across, measures below each other.
 
     Parameters
     ----------
     paired : DataFrame
         As `paired_frame` makes it.
+    splits : bool
+        Whether the repeats are random splits of the same rows; the caption then says what that does.
     """
     shown = paired[paired["metric"].isin(metrics)]
     blocks = []
@@ -178,11 +180,16 @@ def paired_table(paired: pd.DataFrame, metrics: tuple[str, ...]) -> PaperTable:
         )
         title = f"{dataset}, {attribute}, {named(str(classifier), str(parameters), CLASSIFIERS)}"
         blocks.append(Block(title, betas, rows))
-    caption = (
+    caption: tuple[str, ...] = (
         "Mean differences to none over paired repeats; a minus sign is a lower value.",
         "better, worse: nearer to the measure's ideal or farther from it, by a paired t-test at 5 % after "
         "Holm's adjustment over all techniques and β of the table. A number alone: no difference shown.",
     )
+    if splits:
+        caption += (
+            "The repeats are random splits of the same rows, which overlap: the tests are too ready to see a "
+            "difference (Nadeau and Bengio 2003).",
+        )
     return PaperTable("difference-to-none", caption, tuple(blocks))
 
 

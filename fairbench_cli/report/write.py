@@ -41,22 +41,25 @@ def write_report(folder: Path, study: Study, records: Records) -> list[PaperTabl
     _write_csv(folder / "pareto.csv", pareto)
     _write_sweep(folder / "sweep.csv", study, records)
     tables = [paper_table(name, study, results, summary) for name in study.tables]
-    statistics = [paired_table(paired, _paired_metrics(study)), pareto_table(pareto)]
+    statistics = [
+        paired_table(paired, _paired_metrics(study), splits=study.sample == "data"),
+        pareto_table(pareto),
+    ]
     _write_tables(folder / "tables", [*tables, *(table for table in statistics if table.blocks)])
     draw_figures(folder, study, results, summary, study.figures)
     return tables
 
 
-def redo_report(folder: Path) -> list[PaperTable]:
-    """Write the report of a results folder again from its plan and journal.
+def redo_report(folder: Path) -> tuple[list[PaperTable], int]:
+    """Write the report of a results folder again; return its tables and how many records cannot be read.
 
     Raises
     ------
     UserError
         When the folder holds no results of a run, or a file cannot be read or written.
     """
-    study = read_study(folder)
-    return write_report(folder, study, read_journals(folder / "journal").records)
+    study, reading = read_study(folder), read_journals(folder / "journal")
+    return write_report(folder, study, reading.records), reading.damaged
 
 
 def _needed(study: Study) -> tuple[str, ...]:

@@ -26,9 +26,8 @@ def column_findings(rows: RawRows) -> Iterator[Finding]:
             yield Finding(name, f'has one value in all {len(cells)} rows: "{values[0]}"', "drop it", where)
             continue
         kind = rows.card.columns.get(name, ColumnCard()).kind
-        if (kind == "nominal" and len(values) > len(cells) / 2) or (
-            kind == "integer" and len(values) == len(cells)
-        ):
+        most = len(cells) / 2 if kind == "nominal" else len(cells) - 1
+        if name not in protected and kind in ("nominal", "integer") and len(values) > most:
             what = f"has {len(values)} different values in {len(cells)} rows"
             yield Finding(name, what, "drop it if it only names the row; else put it into bins", where)
         # Codes are numbered as values appear, so one-to-one columns have the same codes.

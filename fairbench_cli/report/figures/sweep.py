@@ -11,6 +11,7 @@ import pandas as pd
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.experiment.study import Study
 from fairbench_cli.measures.counts import Counts, Floats
+from fairbench_cli.measures.registry import MEASURES as OF_COUNTS
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.measures.sweep import RATES
 from fairbench_cli.report.figures.canvas import GREY, NORMAL, SMALL, wrapped
@@ -74,7 +75,8 @@ class _Found:
 
 
 def _figure(study: Study, parts: Sequence[Part], beta: float, found: _Found, *, several: bool) -> "Figure":
-    metrics = [name for name in MEASURES if name in study.metrics] or list(study.metrics)
+    of_counts = [name for name in study.metrics if name in OF_COUNTS]
+    metrics = [name for name in MEASURES if name in of_counts] or of_counts
     columns, rows = len(parts), len(metrics)
     width = {1: 5.4, 2: 3.2, 3: 2.35}.get(columns, 1.9)
     titles = [wrapped(named(*part.classifier, CLASSIFIERS), width, NORMAL, "bold") for part in parts]
