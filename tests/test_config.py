@@ -263,6 +263,12 @@ def test_a_key_given_twice(tmp_path):
     assert 'key "name" is given twice (first on line 1)' in errors(tmp_path, "name: a\nseed: 1\nname: b\n")[0]
 
 
+def test_a_simulation_is_sent_to_its_command(tmp_path):
+    (error,) = errors(tmp_path, "name: x\ntruth: [0]\n")
+    assert error.startswith("f.yaml:2: error: this is a simulation")
+    assert "fairbench simulate" in error
+
+
 EVERYTHING = """\
 name: a b
 seed: -1

@@ -67,6 +67,9 @@ def read_experiment(path: Path, overrides: tuple[str, ...] = ()) -> Experiment:
         raise UserError(
             Problem("a config is a mapping of keys to values", "see configs/quickstart.yaml", where)
         )
+    if "truth" in document.data and "datasets" not in document.data:
+        what = "this is a simulation, which has no data sets to run on"
+        raise UserError(Problem(what, f"run `fairbench simulate {path}`", document.where(("truth",))))
     document, problems = laid_over(document, overrides)
     parsed: ExperimentFile | None = None
     try:
