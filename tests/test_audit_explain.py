@@ -11,7 +11,7 @@ from conftest import fairbench
 
 from fairbench_cli.audit import audit
 from fairbench_cli.audit.explain.beliefs import network_belift
-from fairbench_cli.audit.explain.compare import parted
+from fairbench_cli.audit.explain.compare import of_decisions, parted, standard_errors
 from fairbench_cli.audit.explain.open import Field
 from fairbench_cli.audit.explain.read import read_people
 from fairbench_cli.audit.read import engine_in
@@ -19,6 +19,7 @@ from fairbench_cli.audit.read_formats import open_source
 from fairbench_cli.audit.spec import Spec
 from fairbench_cli.data.table import Column
 from fairbench_cli.errors import UserError
+from fairbench_cli.measures.conditional import explained_difference, unexplained_difference
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.measures.rows import Rows
 from fairbench_cli.measures.strata import counted
@@ -103,7 +104,11 @@ def test_every_number_is_that_of_the_measure(table):
     }
     for name, value in sex.measures.items():
         assert value.value == pytest.approx(float(measure(name, rows))), name
-        assert value.low <= value.value <= value.high
+        if name == "redlining-potential":
+            assert value.low <= value.value <= value.high
+        else:
+            assert np.isnan([value.low, value.high]).all()  # rows share neighbours
+    assert "Situation testing and consistency have no intervals: rows share neighbours." in sex.notes
     for part in sex.parts:
         assert part.explained.value + part.unexplained.value == pytest.approx(sex.difference.value)
         assert part.unexplained.low < part.unexplained.value < part.unexplained.high
@@ -137,9 +142,121 @@ def test_intervals_cover_what_they_should():
         z = (rng.random(400) < 0.3 + 0.4 * f).astype(int)
         y = (rng.random(400) < 0.2 + 0.3 * z + 0.2 * ~f).astype(int)
         counts = counted(Rows(1 - f, y, y, strata=z))
-        found = parted("z", ("0", "1"), counts, 1.0, Spec(draws=300), "sex").unexplained
+        found = parted("z", ("0", "1"), counts, 1.0, Spec()).unexplained
         hits += found.low <= 0.2 <= found.high
     assert 183 <= hits <= 198
+
+
+def small_strata(rng: np.random.Generator, rows: int, many: int) -> np.ndarray:
+    """Counts by stratum, group and decision; groups, rates and strata go together, 0.3 is left in each."""
+    z = rng.integers(0, many, rows)
+    s = (rng.random(rows) < 0.3 + 0.4 * z / many).astype(int)
+    y = (rng.random(rows) < 0.1 + 0.5 * z / many + 0.3 * s).astype(int)
+    cells = np.zeros((many, 2, 2))
+    np.add.at(cells, (z, s, y), 1)
+    return cells[cells.sum((1, 2)) > 0]
+
+
+@pytest.mark.parametrize(("many", "least"), [(5, 0.93), (50, 0.93), (100, 0.92), (150, 0.8), (300, 0)])
+def test_intervals_of_small_strata_hold_their_estimate_and_cover_the_truth(many, least):
+    truth = among_compared = 0
+    for seed in range(200):
+        cells = small_strata(np.random.default_rng(seed), 600, many)
+        found = parted("z", ("",) * len(cells), of_decisions(cells), 1.0, Spec())
+        for part in (found.explained, found.unexplained):
+            assert part.low < part.value < part.high
+        left = found.unexplained
+        shares = cells.sum(-1) / cells.sum((0, 2))
+        estimated = 0.3 * shares[(shares > 0).all(-1)].sum() / 2
+        truth += left.low <= 0.3 <= left.high
+        among_compared += left.low <= estimated <= left.high
+    assert truth >= least * 200
+    assert among_compared >= 0.93 * 200
+
+
+def test_standard_errors_are_those_of_leaving_out_every_row_in_turn():
+    cells = small_strata(np.random.default_rng(1), 60, 15)
+    explained, unexplained = [], []
+    for place in zip(*np.nonzero(cells), strict=True):
+        fewer = cells.copy()
+        fewer[place] -= 1
+        explained += [float(explained_difference(of_decisions(fewer)))] * int(cells[place])
+        unexplained += [float(unexplained_difference(of_decisions(fewer)))] * int(cells[place])
+    assert len(explained) == 60
+    expected = [np.sqrt(59 / 60 * np.sum((np.array(v) - np.mean(v)) ** 2)) for v in (explained, unexplained)]
+    assert standard_errors(cells) == pytest.approx(expected)
+    # One row less and a group is empty.
+    assert np.isnan(standard_errors(np.array([[[0.0, 1], [3, 4]]]))).all()
+
+
+def test_strata_too_small_to_be_compared_are_said_at_once(tmp_path, say):
+    rng = np.random.default_rng(0)
+    sex, job = rng.integers(0, 2, 600), rng.integers(0, 200, 600)
+    hired = (rng.random(600) < 0.2 + 0.5 * sex).astype(int)
+    pd.DataFrame({"sex": np.where(sex, "m", "f"), "job": [f"j{i:03d}" for i in job], "hired": hired}).to_csv(
+        tmp_path / "jobs.csv", index=False
+    )
+    (found,) = audit(tmp_path / "jobs.csv", label="hired", attribute=["sex"], explain="job").explanations
+    assert found.parts[0].compared < 0.9
+    assert found.parts[0].least_belift is None  # no stratum has 30 rows
+    said = " ".join(say("audit", tmp_path / "jobs.csv", "--label", "hired", "--explain", "job").out.split())
+    alone = f"{100 * (1 - found.parts[0].compared):.3g} % (job) of all"
+    assert said.index("Not all can be compared: rows in strata of one group") < said.index(alone)
+    assert said.index(alone) < said.index("The difference, parted")
+
+
+def test_the_least_belift_is_that_of_a_stratum_with_rows_enough(admission, say):
+    with admission.open("a") as file:
+        file.write("physics,f,0\nphysics,m,1\n")  # nobody of one woman
+    (sex,) = audit(admission, label="admitted", attribute=["sex"], explain="department").explanations
+    part = sex.parts[0]
+    assert [one.belift for one in part.strata if one.name == "physics"] == [0]
+    least = part.strata[part.least_belift]
+    assert (least.name, least.rows) == ("law", 800)
+    assert least.belift == pytest.approx(0.1 / (921 / 2027))
+    out = say("audit", admission, "--label", "admitted", "--explain", "department").out
+    assert "strata with fewer than 30 left out" in " ".join(out.split())
+    assert "department law 800 0.220" in " ".join(out.split())
+
+
+def groups_csv(path: Path, of: dict[str, tuple[int, int]]) -> Path:
+    """Rows and accepted of every group, half of each in either job."""
+    lines = [f"{g},{'ab'[i % 2]},{int(i < y)}" for g, (n, y) in of.items() for i in range(n)]
+    path.write_text("\n".join(["group,job,y", *lines]) + "\n")
+    return path
+
+
+def test_groups_too_small_to_be_explained_are_said(tmp_path, say):
+    few = groups_csv(tmp_path / "few.csv", {"a": (20, 10), "b": (24, 18)})
+    (found,) = audit(few, label="y", explain="job").explanations
+    assert (found.group, found.reference, found.parts, found.measures) == ("a", "b", (), {})
+    assert found.notes == ("a: fewer than 30 rows, not explained.",)
+    assert found.difference.value == pytest.approx(0.25)
+    for form in ("console", "json", "markdown", "html"):
+        said = say("audit", few, "--label", "y", "-a", "group", "--explain", "job", "-f", form)
+        assert said.code == 0
+        assert "a: fewer than 30 rows, not explained." in said.out
+    some = groups_csv(tmp_path / "some.csv", {"a": (20, 10), "b": (100, 60), "c": (60, 30), "d": (9, 0)})
+    (found,) = audit(some, label="y", attribute=["group"], explain="job").explanations
+    assert found.group == "c"
+    assert "a, d: fewer than 30 rows, not explained." in found.notes
+    (found,) = audit(some, label="y", attribute=["group"], explain="job", ref={"group": "d"}).explanations
+    assert found.group == "b"
+    assert found.notes == (
+        "a: fewer than 30 rows, not explained.",
+        "b, c: the reference has fewer than 30 rows, not explained.",
+    )
+
+
+def test_groups_accepted_alike_are_said_to_be(tmp_path, say):
+    # 0.1 + 0.2 and the like leave dust.
+    alike = groups_csv(tmp_path / "alike.csv", {"a": (70, 49), "b": (100, 70)})
+    (found,) = audit(alike, label="y", attribute=["group"], explain="job").explanations
+    assert found.difference.value == 0
+    out = say("audit", alike, "--label", "y", "-a", "group", "--explain", "job").out
+    assert "a is accepted as often as b: the difference is 0.000 [" in out
+    assert "more often" not in out
+    assert "-0.000 [" not in out
 
 
 @pytest.mark.parametrize(
@@ -220,7 +337,7 @@ def test_a_config_file_can_ask(table, say, tmp_path):
     said = say("audit", "people.csv", "-c", "audit.yaml", "-f", "json")
     (sex,) = json.loads(said.out)["explanations"]
     assert [part["by"] for part in sex["parts"]] == ["job", "job × age", "propensity", "clusters"]
-    assert sex["parts"][0]["unexplained"]["low"] is None  # no draws
+    assert sex["parts"][0]["unexplained"]["low"] < sex["parts"][0]["unexplained"]["value"]  # needs no draws
     assert sex["parts"][0]["strata"][0]["difference"]["low"] is not None
 
 
@@ -318,7 +435,8 @@ def test_rows_beyond_the_limit_are_drawn(table, tmp_path):
     ("flags", "message"),
     [
         (("--explain", "jbo"), 'no column "jbo"\n  fix: did you mean "job"'),
-        (("--explain", "y"), 'column "y" is the score'),
+        (("--explain", "y"), 'column "y" is the label'),
+        (("--explain", "score", "--threshold", "0.5"), 'no column "score"'),
         (("--explain", "job,job"), "does not name different columns"),
         (("--explain", "job", "--margin", "2"), "margin must be at most 1"),
         (("--margin", "0.2"), "margin has no effect"),

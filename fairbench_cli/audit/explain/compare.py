@@ -1,6 +1,6 @@
 """Part the difference between two groups by strata that are counted, with intervals."""
 
-import hashlib
+from statistics import NormalDist
 
 import numpy as np
 
@@ -15,12 +15,12 @@ from fairbench_cli.measures.conditional import (
     stratum_differences,
     unexplained_difference,
 )
-from fairbench_cli.measures.counts import Counts, Floats
+from fairbench_cli.measures.counts import Counts, Floats, divide
 from fairbench_cli.measures.intervals import difference_interval
 from fairbench_cli.measures.rows import GROUPS
 from fairbench_cli.measures.significance import cochran_mantel_haenszel, cochran_mantel_haenszel_p
 
-DRAWN_AT_ONCE = 2_000_000  # counts
+DUST = 1e-12  # a difference as small is one of rounding
 
 
 def difference(counts: Counts, worth: float, confidence: float) -> Interval:
@@ -36,16 +36,16 @@ def difference(counts: Counts, worth: float, confidence: float) -> Interval:
         In (0, 1).
     """
     low, high = _limits(counts.predicted * worth, confidence)
-    return Interval(float(discrimination(counts)), float(low), float(high))
+    value = float(discrimination(counts))
+    return Interval(0.0 if abs(value) < DUST else value, float(low), float(high))
 
 
-def parted(
-    by: str, names: tuple[str, ...], counts: Counts, worth: float, spec: Spec, place: str
-) -> Stratified:
+def parted(by: str, names: tuple[str, ...], counts: Counts, worth: float, spec: Spec) -> Stratified:
     """Part the difference by strata.
 
-    Intervals of the parts are percentiles of a multinomial bootstrap of the counts, the strata as they are;
-    those within a stratum are Newcombe's. None of the parts without draws.
+    Intervals of the parts are ± z standard errors, by leaving out one row at a time (the jackknife), the
+    strata as they are. A bootstrap would empty more cells than there are, and call too much explained. Those
+    within a stratum are Newcombe's.
 
     Parameters
     ----------
@@ -58,12 +58,11 @@ def parted(
     worth : float
         Rows that a unit of weight is worth.
     spec : Spec
-        Draws, seed, confidence.
-    place : str
-        Attribute and group: each has a stream of random numbers of its own.
+        Confidence, and how few rows of the group are too few for its belift to be the least.
     """
     worthy = Counts(GROUPS, counts.n * worth)
-    drawn = _drawn(worthy, spec, f"{place}\x1f{by}")
+    errors = standard_errors(worthy.predicted)
+    z = NormalDist().inv_cdf((1 + spec.confidence) / 2)
     low, high = _limits(worthy.predicted, spec.confidence)
     rate, reference = acceptance_by_group(counts)
     differences, lift = stratum_differences(counts), belift_by_stratum(counts)
@@ -79,48 +78,75 @@ def parted(
         )
         for i, name in enumerate(names)
     )
+    enough = (worthy.group_total[:, 0] >= spec.min_group) & ~np.isnan(lift)
     return Stratified(
         by,
-        interval(float(explained_difference(counts)), drawn[0], spec.confidence),
-        interval(float(unexplained_difference(counts)), drawn[1], spec.confidence),
+        _about(float(explained_difference(counts)), z * errors[0]),
+        _about(float(unexplained_difference(counts)), z * errors[1]),
         float(compared(counts)),
         float(cochran_mantel_haenszel(worthy)),
         float(cochran_mantel_haenszel_p(worthy)),
         strata,
+        int(np.argmin(np.where(enough, lift, np.inf))) if enough.any() else None,
     )
 
 
-def interval(value: float, drawn: Floats, confidence: float) -> Interval:
-    """Put a value with the percentiles of what was drawn, where that is defined."""
-    known = np.sort(drawn[~np.isnan(drawn)])
-    if not len(known) or np.isnan(value):
-        return Interval(value, np.nan, np.nan)
-    tail, last = (1 - confidence) / 2, len(known) - 1
-    low, high = int(np.floor(tail * last)), int(np.ceil((1 - tail) * last))
-    return Interval(value, float(known[low]), float(known[high]))
+def standard_errors(cells: Floats) -> tuple[float, float]:
+    """Return standard errors of what strata explain and of what they leave, by the jackknife over rows.
+
+    Parameters
+    ----------
+    cells : array, shape (strata, 2, 2)
+        Rows by stratum, group and decision. Of a cell with less than a row all is left out.
+
+    Returns
+    -------
+    tuple of float
+        NaN when a group would be empty without one of its rows.
+    """
+    step = np.minimum(cells, 1.0)
+    times = np.where(cells > 0, divide(cells, step), 0.0)
+    rows, differences = _rows_and_differences(cells)
+    summed = differences[:, None] * rows
+    whole, left = np.zeros(cells.shape), np.zeros(cells.shape)
+    for group in (0, 1):
+        for decision in (0, 1):
+            fewer = cells.copy()
+            fewer[:, group, decision] -= step[:, group, decision]
+            own_rows, own_differences = _rows_and_differences(fewer)
+            totals = rows.sum(0) - rows + own_rows
+            # Only the stratum of the row changes: its share of the sum is put anew.
+            within = summed.sum(0) - summed + own_differences[:, None] * own_rows
+            left[:, group, decision] = divide(within, totals).sum(-1) / 2
+            rates = divide(cells[..., 1].sum(0) + (fewer - cells)[..., 1], totals)
+            whole[:, group, decision] = rates[:, 1] - rates[:, 0]
+    explained, unexplained = (_spread(values, times) for values in (whole - left, left))
+    return explained, unexplained
 
 
-def stream(seed: int, place: str) -> np.random.Generator:
-    """Return random numbers of their own for a place."""
-    return np.random.default_rng(int.from_bytes(hashlib.sha256(f"{seed}\x1f{place}".encode()).digest()))
+def _rows_and_differences(cells: Floats) -> tuple[Floats, Floats]:
+    """Rows by stratum and group, and the difference in each stratum: 0 where there is one group only."""
+    rows = cells.sum(-1)
+    rates = divide(cells[..., 1], rows)
+    return rows, np.where((rows > 0).all(-1), rates[:, 1] - rates[:, 0], 0.0)
 
 
-def _drawn(counts: Counts, spec: Spec, place: str) -> tuple[Floats, Floats]:
-    """Bootstrap what is explained and what is not, shape (draws,) each."""
-    total = round(float(counts.n.sum()))
-    if not spec.draws or not total:
-        return np.zeros(0), np.zeros(0)
-    rng = stream(spec.seed, place)
-    cells = counts.predicted  # the label does not matter
-    at_once = max(1, DRAWN_AT_ONCE // cells.size)
-    explained, unexplained = [], []
-    for start in range(0, spec.draws, at_once):
-        draws = min(at_once, spec.draws - start)
-        table = rng.multinomial(total, (cells / cells.sum()).ravel(), size=draws).reshape(draws, *cells.shape)
-        some = of_decisions(table.astype(np.float64))
-        explained.append(explained_difference(some))
-        unexplained.append(unexplained_difference(some))
-    return np.concatenate(explained), np.concatenate(unexplained)
+def _spread(values: Floats, times: Floats) -> float:
+    """Jackknife standard error: each value is that without one of `times` rows."""
+    many, there = float(times.sum()), times > 0
+    if many < 2:
+        return np.nan
+    some, often = values[there], times[there]
+    away = some - (often @ some) / many
+    return float(np.sqrt((many - 1) / many * (often @ away**2)))
+
+
+def _about(value: float, half: float) -> Interval:
+    """Put a difference with its limits, none beyond −1 and 1; what is but rounding dust is 0."""
+    middle = 0.0 if abs(value) < DUST else value
+    if np.isnan(value + half):
+        return Interval(middle, np.nan, np.nan)
+    return Interval(middle, max(-1.0, middle - half), min(1.0, middle + half))
 
 
 def of_decisions(n: Floats) -> Counts:

@@ -5,23 +5,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from fairbench_cli.audit.explain.compare import interval, parted, stream
+from fairbench_cli.audit.explain.compare import parted
 from fairbench_cli.audit.explain.read import People
 from fairbench_cli.audit.explain.result import Ask, Stratified
 from fairbench_cli.audit.result import Interval
 from fairbench_cli.audit.spec import Spec
-from fairbench_cli.measures.intervals import wilson
 from fairbench_cli.measures.propensity import RANGES, propensity
 from fairbench_cli.measures.redlining import balanced_error, balanced_error_interval, told
 from fairbench_cli.measures.rows import Rows
-from fairbench_cli.measures.situation import (
-    MOST_PAIRS,
-    against,
-    agreement,
-    in_favour,
-    look_up,
-    mean_agreement,
-)
+from fairbench_cli.measures.situation import MOST_PAIRS, against, in_favour, look_up, mean_agreement
 from fairbench_cli.measures.strata import DECIMALS, cluster_strata, counted, ranges
 
 FEWEST_PAIRS = MOST_PAIRS // 4  # for one of several comparisons
@@ -77,21 +69,20 @@ def explain_people(
             "no column is left to describe a person" if not features else "too few of the rows that were read"
         )
         return Found((), {}, features, (*notes, f"No propensity, neighbours or redlining: {why}."))
-    place = f"{attribute}\x1f{group}"
     chances = propensity(rows).round(DECIMALS)
     codes, tops = ranges(chances, RANGES, rows.weights)
     names = tuple(_span(chances[codes == i]) for i in range(len(tops)))
     clusters = cluster_strata(rows)
     numbers = tuple(f"cluster {i + 1}" for i in range(int(clusters.max()) + 1))
     parts = (
-        parted("propensity", names, counted(rows, codes), worth, spec, place),
-        parted("clusters", numbers, counted(rows, clusters), worth, spec, place),
+        parted("propensity", names, counted(rows, codes), worth, spec),
+        parted("clusters", numbers, counted(rows, clusters), worth, spec),
     )
     measures = {"redlining-potential": _redlining(rows, worth, spec)}
     if rows.weights is not None:
         notes.append("No situation testing or consistency: neighbours know no weights.")
     else:
-        found, note = _neighbours(rows, many, place, spec, ask)
+        found, note = _neighbours(rows, many, ask)
         measures = found | measures
         notes += note
     return Found(parts, measures, features, tuple(notes))
@@ -118,42 +109,25 @@ def _redlining(rows: Rows, worth: float, spec: Spec) -> Interval:
     return Interval(balanced_error(counts), low, high)
 
 
-def _neighbours(
-    rows: Rows, many: int, place: str, spec: Spec, ask: Ask
-) -> tuple[dict[str, Interval], list[str]]:
+def _neighbours(rows: Rows, many: int, ask: Ask) -> tuple[dict[str, Interval], list[str]]:
+    """Compare people alike, without intervals: rows share neighbours, so they are not independent."""
     most = max(MOST_PAIRS // many, FEWEST_PAIRS)
     near = look_up(rows, ask.neighbours, most=most)
-    of = len(near.excess)
-    measures = {}
-    for name, share in (
-        ("situation-testing", float(against(near, ask.margin)[0])),
-        ("situation-testing-reverse", float(in_favour(near, ask.margin)[0])),
-    ):
-        low, high = wilson(share * of, of, spec.confidence)
-        measures[name] = Interval(share, float(low), float(high))
-    each = agreement(near)[:, 0]
-    measures["consistency"] = interval(
-        float(mean_agreement(near)[0]), _means(each, spec, place), spec.confidence
-    )
-    notes = []
+    found = {
+        "situation-testing": against(near, ask.margin),
+        "situation-testing-reverse": in_favour(near, ask.margin),
+        "consistency": mean_agreement(near),
+    }
+    measures = {name: Interval(float(value[0]), np.nan, np.nan) for name, value in found.items()}
+    notes = ["Situation testing and consistency have no intervals: rows share neighbours."]
     if len(near.asked) < len(rows.s):
         notes.append(
             f"Neighbours were looked up of {len(near.asked)} of {len(rows.s)} rows, drawn at random "
-            f"({of} of the group); they are looked for among all."
+            f"({len(near.excess)} of the group); they are looked for among all."
         )
     if any(np.isnan(measure.value) for measure in measures.values()):
         notes.append(f"A group has too few rows for {ask.neighbours} neighbours.")
     return measures, notes
-
-
-def _means(values: NDArray[np.float64], spec: Spec, place: str) -> NDArray[np.float64]:
-    """Bootstrap a mean: draw how often each different value comes."""
-    if not spec.draws or not len(values) or np.isnan(values).any():
-        return np.zeros(0)
-    different, often = np.unique(values.round(DECIMALS), return_counts=True)
-    rng = stream(spec.seed, f"{place}\x1fconsistency")
-    drawn = rng.multinomial(len(values), often / often.sum(), size=spec.draws)
-    return np.asarray(drawn @ different / len(values))
 
 
 def _span(chances: NDArray[np.float64]) -> str:

@@ -98,7 +98,8 @@ def stratum_fields(
     """
     fields: dict[str, Field] = {}
     notes: list[str] = []
-    taken = {roles.score: "score", roles.label: "label", roles.weight: "weight", roles.model: "model"}
+    scored = "label" if spec.columns.score == spec.columns.label else "score"
+    taken = {roles.label: "label", roles.weight: "weight", roles.model: "model", roles.score: scored}
     for name in dict.fromkeys(name for names in ask.by for name in names):
         if name not in source.columns:
             raise user_error(f"no column {shown(name)}", suggest(name, source.columns), "--explain")

@@ -49,6 +49,7 @@ class Stratified:
     cmh: float  # Cochran, Mantel and Haenszel's χ²
     cmh_p: float
     strata: tuple[Stratum, ...]
+    least_belift: int | None  # place of the stratum that has it, of those with rows enough
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class Explanation:
     difference : Interval
         Positive rate of the reference − that of the group.
     parts : tuple of Stratified
-        By each explanation asked for, by propensity, and by clusters.
+        By each explanation asked for, by propensity, and by clusters; none where there are too few rows.
     measures : dict of str to Interval
         By name in `fairbench_cli.measures.registry.ROW_MEASURES`.
     features : tuple of str

@@ -33,14 +33,17 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 MOST_COMPARED = 20  # groups with their references
+MOST_NAMED = 10  # small groups in a note
 
 
 def explain(source: str, audit: Audit, ask: Ask) -> tuple[Explanation, ...]:
     """Explain the difference between every group and its reference, in the order of the audit.
 
-    Attributes to explain by are not explained themselves, nor are intersections and groups of fewer rows than
-    `Spec.min_group`. Where the attributes to audit were named, the features of a person are all other
-    columns; else each attribute in turn is taken for the protected one, and the others are features, too.
+    Attributes to explain by are not explained themselves, nor are intersections and attributes of one group.
+    Groups of fewer rows than `Spec.min_group` are named in a note; where an attribute has no others, its
+    largest has an explanation without parts to carry it. Where the attributes to audit were named, the
+    features of a person are all other columns; else each attribute in turn is taken for the protected one,
+    and the others are features, too.
 
     Parameters
     ----------
@@ -74,7 +77,11 @@ def _slices(audit: Audit, ask: Ask) -> list[Slice]:
         what = "several models or decisions are audited, and one can be explained at a time"
         raise user_error(what, "leave one model in the file, and give one decision", "--explain")
     used = {name for names in ask.by for name in names}
-    slices = [part for part in audit.tally.slices if not part.intersection and part.attribute not in used]
+    slices = [
+        part
+        for part in audit.tally.slices
+        if not part.intersection and part.attribute not in used and len(part.rows) > 1
+    ]
     if not slices:
         what = "no attribute is left to explain"
         raise user_error(what, "name the protected one with --attribute", "--explain")
@@ -88,15 +95,39 @@ def _slices(audit: Audit, ask: Ask) -> list[Slice]:
     return slices
 
 
-def _groups(part: Slice, spec: Spec) -> list[tuple[int, int]]:
-    """Return each group to explain with its reference, by their places."""
+def _pairs(part: Slice, spec: Spec) -> list[tuple[int, int]]:
+    """Return each group with its reference, by their places."""
     at = int(references(part, ("pprev",), spec)[0])
-    total = int(part.rows.sum())
-    return [
-        (g, at)
-        for g, rows in enumerate(part.rows)
-        if g != at and min(rows, total - rows if at == REST else part.rows[at]) >= spec.min_group
+    return [(g, at) for g in range(len(part.rows)) if g != at]
+
+
+def _groups(part: Slice, spec: Spec) -> list[tuple[int, int]]:
+    """Return those that have rows enough to be explained."""
+    return [pair for pair in _pairs(part, spec) if min(_rows(part, pair)) >= spec.min_group]
+
+
+def _rows(part: Slice, pair: tuple[int, int]) -> tuple[int, int]:
+    """Return how many rows a group and its reference have."""
+    g, at = pair
+    own = int(part.rows[g])
+    return own, int(part.rows.sum()) - own if at == REST else int(part.rows[at])
+
+
+def _small(part: Slice, spec: Spec) -> list[str]:
+    """Say which groups are not explained."""
+    names, pairs = part.counts.groups, _pairs(part, spec)
+    own = [names[pair[0]] for pair in pairs if _rows(part, pair)[0] < spec.min_group]
+    other = [
+        names[pair[0]] for pair in pairs if _rows(part, pair)[1] < spec.min_group <= _rows(part, pair)[0]
     ]
+    few = f"fewer than {spec.min_group} rows, not explained."
+    notes = [f"{_named(own)}: {few}"] if own else []
+    return notes + ([f"{_named(other)}: the reference has {few}"] if other else [])
+
+
+def _named(names: list[str]) -> str:
+    more = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _explanations(
@@ -132,8 +163,14 @@ def _explanations(
             for names in ask.by
         ]
         hidden = {part.attribute} if spec.columns.attributes is None else protected
-        for g, at in _groups(part, spec):
-            yield _explanation(part, (g, at), every, people, hidden, many, said, spec, ask)
+        notes = [*_small(part, spec), *said]
+        pairs = _groups(part, spec)
+        if not pairs:
+            largest = max(_pairs(part, spec), key=lambda pair: _rows(part, pair)[0])
+            yield replace(_bare(part, largest, spec), notes=tuple(notes))
+        for pair in pairs:
+            yield _explanation(part, pair, every, people, hidden, many, notes, spec, ask)
+            notes = said
 
 
 def _explanation(
@@ -148,32 +185,39 @@ def _explanation(
     ask: Ask,
 ) -> Explanation:
     g, at = pair
-    names = part.counts.groups
-    group, reference = names[g], REST_NAME if at == REST else names[at]
-    rows = int(part.rows[g])
-    reference_rows = int(part.rows.sum()) - rows if at == REST else int(part.rows[at])
-    place, worth = f"{part.attribute}\x1f{group}", part.rows_per_weight
+    bare, worth = _bare(part, pair, spec), part.rows_per_weight
     parts = []
     for by, strata in every:
         n = two(strata.n, g, at)
         some = n.sum((-2, -1)) > 0
         kept = tuple(name for name, there in zip(strata.names, some, strict=True) if there)
-        parts.append(parted(by, kept, of_decisions(n[some]), worth, spec, place))
-    overall = of_decisions(two(part.counts.predicted[None], g, at)[0])
-    found = explain_people(
-        people, part.attribute, group, None if at == REST else reference, hidden, many, worth, spec, ask
+        parts.append(parted(by, kept, of_decisions(n[some]), worth, spec))
+    reference = None if at == REST else bare.reference
+    found = explain_people(people, part.attribute, bare.group, reference, hidden, many, worth, spec, ask)
+    return replace(
+        bare,
+        parts=(*parts, *found.parts),
+        measures=found.measures,
+        features=found.features,
+        notes=(*said, *found.notes),
     )
+
+
+def _bare(part: Slice, pair: tuple[int, int], spec: Spec) -> Explanation:
+    """Return the difference alone."""
+    g, at = pair
+    names = part.counts.groups
+    overall = of_decisions(two(part.counts.predicted[None], g, at)[0])
     return Explanation(
         part.attribute,
-        group,
-        reference,
-        rows,
-        reference_rows,
-        difference(overall, worth, spec.confidence),
-        (*parts, *found.parts),
-        found.measures,
-        found.features,
-        (*said, *found.notes),
+        names[g],
+        REST_NAME if at == REST else names[at],
+        *_rows(part, pair),
+        difference(overall, part.rows_per_weight, spec.confidence),
+        (),
+        {},
+        (),
+        (),
     )
 
 

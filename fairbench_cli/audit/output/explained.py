@@ -8,6 +8,7 @@ from fairbench_cli.audit.output.report import Report
 from fairbench_cli.audit.result import Interval
 
 SHOWN = 12  # strata, unless all are asked for
+FEW_COMPARED = 0.9  # rows in strata with both groups: fewer is said first
 
 
 @dataclass(frozen=True)
@@ -38,28 +39,41 @@ def passages(report: Report, *, everything: bool = True) -> tuple[Passage, ...]:
 
 def _passage(each: Explanation, report: Report, everything: bool) -> Passage:
     compared = f"{each.group} ({each.rows} rows) beside {each.reference} ({each.reference_rows})"
-    said = [
-        f"{each.reference} is accepted more often by {_with(each.difference)}."
-        if each.difference.value >= 0
-        else f"{each.group} is accepted more often: the difference is {_with(each.difference)}."
-    ]
+    said = [_overall(each)]
     if each.features:
         said.append(f"A person is described by {', '.join(each.features)}.")
-    sheets = [_parts(each)]
+    few = tuple(part for part in each.parts if part.compared < FEW_COMPARED)
+    if few:
+        said.append(_alone(few))
+    sheets = [_parts(each), _belift(each, report)] if each.parts else []
     if each.measures:
         sheets.append(_measures(each, report))
     sheets += [_strata(part, everything) for part in each.parts]
     title = f"{each.attribute}: what is behind the difference of {compared}"
-    return Passage(title, tuple(said), tuple(sheets), (*each.notes, *_alone(each)))
+    some = tuple(part for part in each.parts if FEW_COMPARED <= part.compared < 1)
+    return Passage(title, tuple(said), tuple(sheets), (*each.notes, *((_alone(some),) if some else ())))
 
 
-def _alone(each: Explanation) -> tuple[str, ...]:
+def _overall(each: Explanation) -> str:
+    """Say who is accepted more often."""
+    value = words.number(abs(each.difference.value))
+    if value == words.DASH:
+        return "The difference is not defined."
+    if value == words.number(0.0):
+        beside = f"{each.group} is accepted as often as {each.reference}"
+        return f"{beside}: the difference is {_with(each.difference)}."
+    if each.difference.value > 0:
+        return f"{each.reference} is accepted more often by {_with(each.difference)}."
+    return f"{each.group} is accepted more often: the difference is {_with(each.difference)}."
+
+
+def _alone(parts: tuple[Stratified, ...]) -> str:
     """Say where part of the rows have nobody to be compared with."""
-    parts = [part for part in each.parts if part.compared < 1]
-    if not parts:
-        return ()
     shares = ", ".join(f"{_percent(1 - part.compared)} ({part.by})" for part in parts)
-    return (f"Rows in strata of one group, whose difference counts as explained: {shares}.",)
+    return (
+        "Not all can be compared: rows in strata of one group, whose difference counts as explained, are "
+        f"{shares} of all."
+    )
 
 
 def _parts(each: Explanation) -> Sheet:
@@ -75,6 +89,22 @@ def _parts(each: Explanation) -> Sheet:
     )
     heads = ("explained by", "explained", "unexplained", "compared", "CMH p")
     return Sheet("The difference, parted; compared: rows in strata with both groups", heads, rows, 1, "")
+
+
+def _belift(each: Explanation, report: Report) -> Sheet:
+    fewest, group = report.audit.spec.min_group, each.group
+    rows = tuple(_least(part) for part in each.parts)
+    title = (
+        f"Least belift, rate of {group} in a stratum / rate of all; strata with fewer than {fewest} left out"
+    )
+    return Sheet(title, ("explained by", "stratum", "rows", "belift"), rows, 2, "")
+
+
+def _least(part: Stratified) -> tuple[str, ...]:
+    if part.least_belift is None:
+        return (part.by, words.DASH, words.DASH, words.DASH)
+    one = part.strata[part.least_belift]
+    return (part.by, one.name, words.count(one.rows), words.number(one.belift))
 
 
 def _measures(each: Explanation, report: Report) -> Sheet:
