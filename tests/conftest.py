@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from threadpoolctl import threadpool_limits
 
 from fairbench_cli.cli.app import run as run_here
 
@@ -27,6 +28,13 @@ SMALL = {
     "classifiers": ["tree"],
     "metrics": ["discrimination", "accuracy", "overestimation", "underestimation"],
 }
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_thread():
+    """Compute as workers do: on two busy cores, threads that wait for each other take minutes."""
+    with threadpool_limits(1):
+        yield
 
 
 def write_config(path: Path, **changes: object) -> Path:

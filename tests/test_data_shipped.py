@@ -16,6 +16,8 @@ CELLS = {
     ("adult", "sex"): (14423, 1769, 22732, 9918),
     ("adult-complete", "sex"): (13026, 1669, 20988, 9539),
     ("adult-train", "sex"): (9592, 1179, 15128, 6662),
+    ("adult-numbers", "sex"): (13026, 1669, 20988, 9539),
+    ("dutch-codes", "sex"): (20370, 9903, 11287, 18860),
     ("dutch", "sex"): (20370, 9903, 11287, 18860),
     # The two-race file: 3,696 + 2,454 rows. Favourable is no new offence, hence the order.
     ("compas", "race"): (1901, 1795, 966, 1488),
@@ -24,11 +26,13 @@ CELLS = {
 ROWS = {
     "adult": 48842,
     "adult-complete": 45222,
+    "adult-numbers": 45222,
     "adult-train": 32561,
     "adult-train-white-black": 30940,
     "compas": 6150,
     "compas-leaky": 6150,
     "dutch": 60420,
+    "dutch-codes": 60420,
 }
 
 

@@ -17,7 +17,7 @@ from fairbench_cli.measures.conditional import (
     explained_difference,
     unexplained_difference,
 )
-from fairbench_cli.measures.counts import Counts
+from fairbench_cli.measures.counts import Counts, count
 from fairbench_cli.measures.propensity import propensity, propensity_strata
 from fairbench_cli.measures.redlining import balanced_error_interval, redlining_potential, told
 from fairbench_cli.measures.registry import ROW_MEASURES, measure
@@ -183,14 +183,12 @@ def test_clusters_find_what_is_apart():
 def test_counted_strata_are_those_of_the_rows():
     weights = np.random.default_rng(1).random(300)
     rows = some_rows(weights=weights)
-    assert counted(rows).n == pytest.approx(rows.stratified().n)
-    plain = some_rows()
-    assert float(explained_difference(counted(plain))) == pytest.approx(
-        by_loop(plain.stratified().n)[1], abs=1e-12
-    )
-    assert measure("unexplained-difference", rows) == pytest.approx(
-        by_loop(rows.stratified().n)[2], abs=1e-12
-    )
+    each = [rows.strata == stratum for stratum in np.unique(rows.strata)]
+    parts = [count(rows.s[of], rows.y[of], rows.predicted[of], GROUPS, weights[of]).n for of in each]
+    assert counted(rows).n == pytest.approx(np.stack(parts))
+    _, explained, unexplained = by_loop(np.stack(parts))
+    assert measure("explained-difference", rows) == pytest.approx(explained, abs=1e-12)
+    assert measure("unexplained-difference", rows) == pytest.approx(unexplained, abs=1e-12)
 
 
 # --- propensity, with a known truth -------------------------------------------------------------------------
@@ -294,8 +292,40 @@ def test_measures_together_are_those_one_at_a_time():
     together = measure_rows(names, rows)
     assert list(together) == names
     for name in names:
-        assert together[name] == pytest.approx(float(measure(name, rows)), nan_ok=True), name
+        np.testing.assert_array_equal(together[name], measure(name, rows), name)  # to the last bit
     assert len({together[name] for name in names}) > 20
+
+
+@pytest.mark.parametrize("size", [77, 150, 299])
+def test_neighbours_looked_up_together_give_the_same_bits(size):
+    rows = some_rows(7, size)
+    names = [name for name, entry in ROW_MEASURES.items() if entry.section == "situation"]
+    together = measure_rows(names, rows)
+    for name in names:
+        np.testing.assert_array_equal(together[name], measure(name, rows), name)
+
+
+@pytest.mark.parametrize("weights", [None, np.zeros(0)])
+def test_measures_of_no_rows_are_nan(weights):
+    none = np.zeros(0, dtype=int)
+    rows = Rows(none, none, none, np.zeros(0), np.zeros((0, 2)), (False, True), weights, none)
+    names = [name for name in ROW_MEASURES if weights is None or not refuses(name)]
+    assert len(names) > 15
+    for name, value in measure_rows(names, rows).items():
+        assert np.isnan(value), name
+        assert np.isnan(measure(name, rows)), name
+
+
+def refuses(name: str) -> bool:
+    """Whether a measure knows no weights."""
+    section = ROW_MEASURES[name].section
+    return section == "situation" or (section == "test" and "haenszel" not in name)
+
+
+def test_clusters_of_rows_without_weight_are_one():
+    s = np.array([0, 1, 0])
+    rows = Rows(s, s, s, features=np.array([[1.0], [2], [3]]), nominal=(False,), weights=np.zeros(3))
+    assert np.isnan(measure("cluster-difference", rows))
 
 
 def test_every_value_is_in_its_range():
@@ -306,12 +336,13 @@ def test_every_value_is_in_its_range():
 
 
 def test_the_order_of_the_rows_does_not_matter():
-    rows = some_rows()
+    rows = replace(some_rows(), score=np.random.default_rng(6).random(300).round(2))
     order = np.random.default_rng(5).permutation(300)
     mixed = Rows(
         rows.s[order],
         rows.y[order],
         rows.predicted[order],
+        rows.score[order],
         features=rows.features[order],
         nominal=rows.nominal,
         strata=rows.strata[order],

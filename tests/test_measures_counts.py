@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from fairbench_cli.measures.counts import Counts, count, divide, stack
+from fairbench_cli.measures.counts import Counts, count, divide
 
 GROUPS = ("deprived", "favoured")
 rows = st.lists(
@@ -62,15 +62,6 @@ def test_only_picks_groups_in_the_order_given():
     assert counts.only("c", "a").n[:, 0, 0].tolist() == [8, 0]
     with pytest.raises(ValueError, match="not in"):
         counts.only("d")
-
-
-def test_stack_adds_a_first_axis():
-    one = Counts(GROUPS, np.ones((2, 2, 2)))
-    assert stack([one, one, one]).n.shape == (3, 2, 2, 2)
-    with pytest.raises(ValueError, match="same groups"):
-        stack([one, one.only("favoured", "deprived")])
-    with pytest.raises(ValueError, match="same groups"):
-        stack([])
 
 
 @pytest.mark.parametrize(

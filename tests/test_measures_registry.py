@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, cohen_kappa_score, recall_score
 
-from fairbench_cli.measures.counts import Counts, count, divide, stack
+from fairbench_cli.measures.counts import Counts, count, divide
 from fairbench_cli.measures.registry import DEFAULT_METRICS, MEASURES, ROW_MEASURES, measure
 from fairbench_cli.measures.rows import Rows
 
@@ -437,4 +437,20 @@ def test_a_measure_of_counts_takes_rows_too():
 
 def test_unknown_measure():
     with pytest.raises(KeyError):
-        measure("fairness", stack([of_labels(1, 1, 1, 1)]))
+        measure("fairness", of_labels(1, 1, 1, 1))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_mutual_information_of_one_class_or_group_is_nan_whatever_the_weights(seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(200):
+        size = rng.integers(3, 12)
+        s, weights = rng.integers(0, 2, size), rng.random(size).round(1) + 0.1
+        one_class = count(s, np.ones(size), np.ones(size), GROUPS, weights)
+        one_group = count(np.zeros(size), s, s, GROUPS, weights)
+        for counts in (one_class, one_group):
+            assert np.isnan(measure("mutual-information", counts))
+        same = count(s, s, s, GROUPS, weights)
+        if 0 < s.sum() < size:
+            assert measure("mutual-information", same) == pytest.approx(1)
+            assert measure("mutual-information", same) <= 1

@@ -1,6 +1,7 @@
 """The tests against scipy and statsmodels, one table or set of rows at a time."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
+from sklearn.metrics import roc_auc_score
 from statsmodels.api import OLS, add_constant
 from statsmodels.stats.contingency_tables import StratifiedTable
 from statsmodels.stats.proportion import test_proportions_2indep as proportions_of_two
@@ -16,6 +18,7 @@ from fairbench_cli.measures import significance
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.registry import ROW_MEASURES, measure
 from fairbench_cli.measures.rows import Rows
+from fairbench_cli.measures.strata import counted
 
 GROUPS = ("deprived", "favoured")
 cells = arrays(np.float64, (2, 2, 2), elements=st.integers(0, 30))
@@ -124,9 +127,10 @@ def test_slope_given_covariates_is_statsmodels(seed):
     rows = rows_of(seed)
     assume(0 < rows.s.sum() < len(rows.s))
     design = add_constant(np.column_stack([rows.s, rows.covariates()]))
-    theirs = OLS(rows.target, design).fit()
-    assert measure("slope-t", rows) == pytest.approx(theirs.tvalues[1], abs=1e-8)
-    assert measure("slope-p", rows) == pytest.approx(theirs.pvalues[1], rel=1e-6)
+    for target, of in ((rows.score, "-of-scores"), (rows.predicted, ""), (rows.y, "-of-labels")):
+        theirs = OLS(target, design).fit()
+        assert measure(f"slope-t{of}", rows) == pytest.approx(theirs.tvalues[1], abs=1e-8)
+        assert measure(f"slope-p{of}", rows) == pytest.approx(theirs.pvalues[1], rel=1e-6)
 
 
 @settings(deadline=None)
@@ -137,19 +141,21 @@ def test_slope_without_covariates_is_the_difference_of_means(n):
     deprived, favoured = predictions(counts)
     s = np.repeat([0, 1], [len(deprived), len(favoured)])
     predicted = np.concatenate([deprived, favoured])
-    rows = Rows(s, predicted, predicted)
+    rows = Rows(s, predicted, predicted, score=predicted)
     assert measure("slope-t", rows) == pytest.approx(
         measure("difference-of-means-t", counts), rel=1e-7, abs=1e-9
     )
-    assert measure("rank-u", rows) == measure("mann-whitney-u", counts)
-    assert measure("rank-p", rows) == pytest.approx(measure("mann-whitney-p", counts), nan_ok=True)
+    # Scores of two values say what predictions say.
+    for name in ("mann-whitney-u", "mann-whitney-p", "auc-between-groups"):
+        assert measure(f"{name}-of-scores", rows) == pytest.approx(measure(name, counts), nan_ok=True)
 
 
 def test_every_level_but_the_first_is_a_covariate():
     mark = np.array([0, 1, 0, 1])
     features = np.array([[0.5, 2.0], [1.5, 0.0], [2.5, 5.0], [3.5, 2.0]])
     covariates = Rows(mark, mark, mark, None, features, (False, True)).covariates()
-    assert covariates.tolist() == [[0.5, 1, 0], [1.5, 0, 0], [2.5, 0, 1], [3.5, 1, 0]]
+    assert covariates[:, 0] == pytest.approx(np.array([-1.5, -0.5, 0.5, 1.5]) / math.sqrt(1.25))
+    assert covariates[:, 1:].tolist() == [[1, 0], [0, 0], [0, 1], [1, 0]]
     assert Rows(mark, mark, mark).covariates().shape == (4, 0)
 
 
@@ -166,40 +172,96 @@ def test_a_redundant_covariate_changes_nothing_and_one_that_is_s_leaves_nan():
 def test_slope_of_one_group_few_rows_and_no_residual():
     ones = np.ones(5, dtype=int)
     assert np.isnan(measure("slope-t", Rows(ones, ones, np.array([0, 1, 0, 1, 1]))))
+    none = np.zeros(0, dtype=int)
+    assert np.isnan(measure("slope-t", Rows(none, none, none)))
     two = np.array([0, 1])
     assert np.isnan(measure("slope-p", Rows(two, two, two)))
     four = np.array([0, 0, 1, 1])
-    assert measure("slope-t", Rows(four, four, four)) > 1e6
+    assert measure("slope-t", Rows(four, four, four)) == math.inf
+    assert measure("slope-t", Rows(four, four, 1 - four)) == -math.inf
+    assert measure("slope-p", Rows(four, four, four)) == 0
     assert np.isnan(measure("slope-t", Rows(four, four, np.zeros(4, dtype=int))))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_slope_of_what_the_features_determine_is_nan_and_with_s_infinite(seed):
+    rng = np.random.default_rng(seed)
+    s, x = rng.integers(0, 2, (2, 100))
+    scale = 10 ** rng.uniform(-2, 4, 3)
+    features = np.column_stack([x, rng.normal(size=(100, 3)) * scale + 1e3 * scale])
+    nominal = (True, False, False, False)
+    score = features @ [1.0, 2.0, -0.5, 0.1]
+    rows = Rows(s, np.ones(100, dtype=int), x, score, features, nominal)
+    for name in ("slope-t", "slope-p", "slope-t-of-labels", "slope-p-of-labels", "slope-t-of-scores"):
+        assert np.isnan(measure(name, rows)), name
+    with_s = Rows(s, s, s, score - 0.25 * np.ptp(score) * s, features, nominal)
+    assert measure("slope-t", with_s) == math.inf
+    assert measure("slope-t-of-scores", with_s) == -math.inf
+
+
+def test_a_covariate_far_from_zero_is_not_taken_for_a_constant():
+    rng = np.random.default_rng(1)
+    s, year = rng.integers(0, 2, 2000), rng.random(2000)
+    stamp = (1.7e12 + 3e10 * year + 1e10 * s).round()  # milliseconds
+    y = (rng.random(2000) < 0.2 + 0.6 * (stamp - stamp.min()) / np.ptp(stamp)).astype(int)
+    rows = Rows(s, y, y, features=stamp[:, None], nominal=(False,))
+    near = (stamp - stamp.min()) / 1e10
+    theirs = OLS(y, add_constant(np.column_stack([s, near]))).fit()
+    assert measure("slope-t", rows) == pytest.approx(theirs.tvalues[1], abs=1e-8)
+    assert abs(theirs.tvalues[1]) < 2 < measure("slope-t", Rows(s, y, y))
 
 
 def test_ranks_of_scores_are_scipys():
     rows = rows_of(4)
     theirs = stats.mannwhitneyu(rows.score[rows.s == 1], rows.score[rows.s == 0], method="asymptotic")
-    assert measure("rank-u", rows) == theirs.statistic
-    assert measure("rank-p", rows) == theirs.pvalue
-    of_labels = Rows(rows.s, rows.y, rows.y)
-    assert measure("rank-u-of-labels", rows) == measure("rank-u", of_labels)
-    one_group = Rows(np.zeros(3, dtype=int), np.array([0, 1, 1]), np.array([0, 1, 1]))
-    assert np.isnan(measure("rank-u", one_group))
-    assert np.isnan(measure("rank-p", one_group))
+    assert measure("mann-whitney-u-of-scores", rows) == theirs.statistic
+    assert measure("mann-whitney-p-of-scores", rows) == theirs.pvalue
+    pairs = np.bincount(rows.s).prod()
+    assert measure("auc-between-groups-of-scores", rows) == pytest.approx(theirs.statistic / pairs)
+    zeros = np.zeros(3, dtype=int)
+    one_group = Rows(zeros, np.array([0, 1, 1]), np.array([0, 1, 1]), np.array([0.1, 0.2, 0.3]))
+    for name in OF_SCORES:
+        assert np.isnan(measure(name, one_group)), name
+
+
+def test_auc_between_groups_is_scikit_learns_of_the_group():
+    rng = np.random.default_rng(6)
+    weights = rng.random(60) * rng.integers(0, 2, 60)
+    rows = rows_of(6, weights=weights)
+    theirs = roc_auc_score(rows.s, rows.score, sample_weight=weights)
+    assert measure("auc-between-groups-of-scores", rows) == pytest.approx(theirs)
+
+
+OF_SCORES = [name for name in ROW_MEASURES if name.endswith("-of-scores")]
+
+
+def test_only_what_says_so_is_of_scores():
+    assert len(OF_SCORES) == 5
+    scored = rows_of(9, strata=np.random.default_rng(9).integers(0, 3, 60))
+    plain = replace(scored, score=None)
+    for name in ROW_MEASURES:
+        if name in OF_SCORES:
+            assert np.isnan(measure(name, plain))
+            assert np.isfinite(measure(name, scored))
+        else:
+            np.testing.assert_array_equal(measure(name, plain), measure(name, scored))
 
 
 def test_cochran_mantel_haenszel_of_rows_counts_them_by_stratum():
     strata = np.random.default_rng(8).integers(0, 3, 60)
     rows = rows_of(5, strata=strata)
-    by_stratum = rows.stratified()
+    by_stratum = counted(rows)
     assert by_stratum.n.shape == (3, 2, 2, 2)
     assert (by_stratum.n.sum(0) == rows.counts().n).all()
     expected = significance.cochran_mantel_haenszel_p(by_stratum)
     assert measure("cochran-mantel-haenszel-p", rows) == expected
     weighted = rows_of(5, strata=strata, weights=np.full(60, 2.0))
-    assert (weighted.stratified().n == 2 * by_stratum.n).all()
+    assert (counted(weighted).n == 2 * by_stratum.n).all()
     with pytest.raises(ValueError, match="needs strata"):
         measure("cochran-mantel-haenszel", rows_of(5))
 
 
-@pytest.mark.parametrize("name", ["slope-t", "slope-p", "rank-u", "rank-p"])
+@pytest.mark.parametrize("name", ["slope-t", "slope-p", *OF_SCORES[1:]])
 def test_tests_that_know_no_weights_refuse_them(name):
     assert name in ROW_MEASURES
     with pytest.raises(ValueError, match="weights"):

@@ -361,7 +361,6 @@ def test_all_mistakes_are_told_at_once_with_their_lines(tmp_path):
         "bad.yaml:6: error: truth: from 1 is not below to -1",
         'bad.yaml:7: error: metric "accuracy" speaks of labels',
         'bad.yaml:7: error: unknown metric "discriminaton"',
-        'bad.yaml:9: error: figure "one" draws discrimination, which the metrics do not list',
         'bad.yaml:9: error: figure "one" has ratios and other measures',
         'bad.yaml:10: error: figure "two" draws nothing',
     ]  # fmt: skip
@@ -371,6 +370,32 @@ def test_all_mistakes_are_told_at_once_with_their_lines(tmp_path):
         assert "\n  fix: " in problem
     assert 'did you mean "rows"?' in found[0]
     assert 'did you mean "discrimination"?' in found[6]
+
+
+def test_a_figure_of_what_is_not_listed_is_told_unless_a_metric_is_wrong(tmp_path):
+    path = write_small(tmp_path / "small.yaml", figures={"one": ["discrimination", "phi"]})
+    (only,) = problems(path, "metrics=[discrimination]")
+    assert 'figure "one" draws phi, which the metrics do not list' in only
+    (only,) = problems(path, "metrics=[discriminaton]")
+    assert 'unknown metric "discriminaton"' in only
+
+
+@pytest.mark.parametrize("width", [140, 80, 40])
+def test_the_table_cuts_no_number_and_keeps_its_names(say, tmp_path, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    own = ["mann-whitney-u", "chi-squared-p", "one-class-accuracy"]
+    path = write_small(tmp_path / "small.yaml", metrics=own, figures={}, rows=10_000, accepted=[0.3, 0.6])
+    said = say("simulate", path, "-o", tmp_path / "out")
+    table = said.out.split("\n\n")[0]
+    assert max(map(len, table.splitlines())) <= width
+    cells = "".join(table.split())
+    assert "…" in cells
+    if width > 40:
+        summary = (tmp_path / "out" / "summary.md").read_text(encoding="utf-8")
+        for row in summary.splitlines()[4:9]:
+            for number in row.replace("…", " ").split("|"):
+                for one in number.split():
+                    assert one in table or set(one) <= set("-:"), one
 
 
 def test_settings_are_laid_over_and_their_mistakes_stand_at_the_flag(tmp_path):

@@ -6,7 +6,7 @@ from fairbench_cli.audit.references import REST, REST_NAME, references
 from fairbench_cli.audit.result import Contrast
 from fairbench_cli.audit.spec import Spec
 from fairbench_cli.audit.tally import Slice
-from fairbench_cli.measures.counts import Counts
+from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.registry import measure
 
 UNSUPERVISED = (
@@ -29,20 +29,32 @@ def contrasts(part: Slice, spec: Spec) -> list[Contrast]:
     The group is taken for the deprived one, and decision 1 for the favourable one: where being picked hurts,
     read the signs the other way.
     """
-    n, groups = part.counts.n, part.counts.groups
-    at = int(references(part, ("pprev",), spec)[0])
-    others = [g for g in range(len(groups)) if g != at]
-    favoured = n.sum(0) - n[others] if at == REST else np.broadcast_to(n[at], n[others].shape)
-    pairs = Counts(("group", "reference"), np.stack([n[others], favoured], axis=1))
-    values = {name: measure(name, pairs) for name in (SUPERVISED if part.labelled else UNSUPERVISED)}
+    others, reference, both = pairs(part, spec, part.counts.n)
+    values = {name: measure(name, both) for name in (SUPERVISED if part.labelled else UNSUPERVISED)}
     return [
         Contrast(
             part.model,
             part.decision,
             part.attribute,
-            groups[g],
-            REST_NAME if at == REST else groups[at],
+            part.counts.groups[g],
+            reference,
             {name: float(by_group[i]) for name, by_group in values.items()},
         )
         for i, g in enumerate(others)
     ]
+
+
+def pairs(part: Slice, spec: Spec, n: Floats) -> tuple[list[int], str, Counts]:
+    """Set every group but the reference beside it, that of the selection rate.
+
+    Returns
+    -------
+    tuple of list of int, str and Counts
+        The groups, the name of the reference, and counts of shape (groups, 2, 2, 2) taken from `n`.
+    """
+    groups = part.counts.groups
+    at = int(references(part, ("pprev",), spec)[0])
+    others = [g for g in range(len(groups)) if g != at]
+    favoured = n.sum(0) - n[others] if at == REST else np.broadcast_to(n[at], n[others].shape)
+    both = Counts(("group", "reference"), np.stack([n[others], favoured], axis=1))
+    return others, REST_NAME if at == REST else groups[at], both

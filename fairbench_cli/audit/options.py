@@ -7,11 +7,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from fairbench_cli.audit.by_name import NAMES
 from fairbench_cli.audit.explain.result import Ask
 from fairbench_cli.audit.metrics import AUDIT_METRICS
 from fairbench_cli.audit.parity import INTERVENTIONS, ROLL_UPS
 from fairbench_cli.audit.spec import Columns, Decision, RefMethod, Spec, Ties
 from fairbench_cli.errors import Problem, UserError, shown, suggest
+from fairbench_cli.measures.registry import ROW_MEASURES
 from fairbench_cli.strict_yaml import Document, Place, read_yaml
 from fairbench_cli.validation import in_file_order, mistake, problems_of
 
@@ -71,6 +73,8 @@ def _known(names: list[str]) -> AfterValidator:
 
     def check(text: str) -> str:
         name = text.rpartition(":")[2]
+        if name not in names and name in ROW_MEASURES:
+            raise mistake(f"{shown(name)} needs the rows, and these are counted", "see --explain, or a run")
         if name not in names:
             raise mistake(f"no measure is called {shown(name)}", suggest(name, names))
         return text
@@ -80,7 +84,7 @@ def _known(names: list[str]) -> AfterValidator:
 
 Names = Annotated[tuple[str, ...], BeforeValidator(_listed), Field(min_length=1)]
 Decider = Annotated[str, _known([*MEASURES, *ROLL_UPS])]
-Deciding = Annotated[tuple[Decider, ...], BeforeValidator(_listed), Field(min_length=1)]
+Named = Annotated[str, _known([*MEASURES, *ROLL_UPS, *NAMES])]
 Numbers = Annotated[tuple[float, ...], BeforeValidator(_listed)]
 Tau = Annotated[float, Field(gt=0, le=1)]
 Share = Annotated[float, Field(gt=0, le=1)]
@@ -109,7 +113,7 @@ class AuditFile(BaseModel):
     bins: dict[str, Annotated[int, Field(ge=2)]] = {}
     intersect: Annotated[tuple[tuple[str, ...], ...], BeforeValidator(_combinations)] = ()
     min_group: int = Field(default=30, ge=1)
-    measure: Deciding | None = None
+    measure: Annotated[tuple[Named, ...], BeforeValidator(_listed), Field(min_length=1)] | None = None
     intervention: Literal["punitive", "assistive"] | None = None
     draws: int = Field(default=1000, ge=0, le=1_000_000)
     seed: int = Field(default=0, ge=0)
@@ -203,7 +207,7 @@ def _contradictions(found: AuditFile, document: Document) -> list[Problem]:
     if found.ref and found.ref_method not in (None, "given"):
         what = f"ref-method {found.ref_method} and reference groups contradict each other"
         problems.append(Problem(what, "leave one of the two out", document.where(("ref-method",))))
-    if found.measure and found.intervention:
+    if found.intervention and not set(found.measure or ()) <= set(NAMES):
         what = "measure and intervention both say what decides"
         problems.append(Problem(what, "leave one of the two out", document.where(("intervention",))))
     if found.ties and not (found.top_k or found.top_share):
@@ -237,8 +241,10 @@ def _options(found: AuditFile) -> Options:
         found.draws,
         found.seed,
         found.confidence,
+        tuple(dict.fromkeys(name for name in found.measure or () if name in NAMES)),
     )
-    measures = INTERVENTIONS[found.intervention] if found.intervention else found.measure
+    deciding = tuple(name for name in found.measure or () if name not in NAMES) or None
+    measures = INTERVENTIONS[found.intervention] if found.intervention else deciding
     fail_on = tuple((name, measure) for name, _, measure in (text.rpartition(":") for text in found.fail_on))
     ask = Ask(found.explain, found.neighbours or Ask.neighbours, found.margin or Ask.margin)
     return Options(spec, measures, found.fail or bool(fail_on), fail_on, ask if found.explain else None)

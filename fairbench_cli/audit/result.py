@@ -71,6 +71,18 @@ class Contrast:
 
 
 @dataclass(frozen=True)
+class ByName:
+    """The measures asked for by name of one group beside its reference; see `audit.by_name`."""
+
+    model: str
+    decision: str
+    attribute: str
+    group: str  # taken for the deprived one
+    reference: str
+    values: dict[str, Interval]  # by name in `audit.by_name.NAMES`
+
+
+@dataclass(frozen=True)
 class AttributeVerdict:
     """The roll-up of one attribute: fail if a group fails, else undecidable if one is, else pass."""
 
@@ -93,3 +105,4 @@ class Audit:
     verdict: Parity  # over the chosen measures of all models and decisions
     notes: tuple[str, ...] = field(default=())
     contrasts: tuple[Contrast, ...] = field(default=())
+    by_name: tuple[ByName, ...] = field(default=())

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fairbench_cli.audit.by_name import by_name, check_names
 from fairbench_cli.audit.contrast import contrasts
 from fairbench_cli.audit.group_rows import group_rows, interval, overall_rows
 from fairbench_cli.audit.metrics import AUDIT_METRICS, metric_names, parts
@@ -69,6 +70,7 @@ def audit_tally(tally: Tally, spec: Spec, measures: tuple[str, ...] | None = Non
     _check(spec)
     check_taus(spec)
     check_references(tally, spec)
+    check_names(tally, spec)
     chosen = chosen_measures(tally, measures)
     compared = [_compare(part, spec) for part in tally.slices]
     adjusted = _adjust(compared)
@@ -89,6 +91,7 @@ def audit_tally(tally: Tally, spec: Spec, measures: tuple[str, ...] | None = Non
         verdict=overall_verdict(verdicts, chosen),
         notes=(*tally.notes, *_notes(tally)),
         contrasts=tuple(found for part in tally.slices for found in contrasts(part, spec)),
+        by_name=tuple(found for part in tally.slices for found in by_name(part, spec)),
     )
 
 

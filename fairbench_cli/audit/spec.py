@@ -77,6 +77,8 @@ class Spec:
         Groups with fewer rows are flagged.
     draws, seed, confidence : int, int, float
         Of the bootstrap.
+    by_name : tuple of str
+        Further measures of each group beside its reference, see `audit.by_name.NAMES`; they decide nothing.
     """
 
     columns: Columns = Columns()
@@ -91,3 +93,4 @@ class Spec:
     draws: int = 1000
     seed: int = 0
     confidence: float = 0.95
+    by_name: tuple[str, ...] = ()

@@ -76,7 +76,12 @@ def audit(
     ] = None,
     measure: Annotated[
         Texts,
-        typer.Option("--measure", "-m", help="Measure or roll-up that decides.", rich_help_panel=COMPARISON),
+        typer.Option(
+            "--measure",
+            "-m",
+            help="Measure or roll-up that decides; one of `fairbench list metrics` is shown beside.",
+            rich_help_panel=COMPARISON,
+        ),
     ] = None,
     intervention: Annotated[
         Literal["punitive", "assistive"] | None,

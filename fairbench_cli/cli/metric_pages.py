@@ -11,9 +11,11 @@ from fairbench_cli.measures.registry import DEFAULT_METRICS, MEASURES, ROW_MEASU
 WIDEST = 80  # columns that read well
 
 HEAD = (
-    f"A config's `metrics` takes the names of those that need counts; without it a run computes the "
-    f"{len(DEFAULT_METRICS)} marked *. A measure defined on both speaks of predictions under its name, and "
-    f"of the labels themselves under its name followed by {OF_LABELS}.",
+    f"A config's `metrics` takes any of these names; without it a run computes the {len(DEFAULT_METRICS)} "
+    "marked *. Those that compare groups within strata need `explain:` beside it, which names attributes. "
+    "`fairbench simulate` takes those that need counts and are defined on predictions and labels, "
+    "`fairbench audit --measure` those that need counts. A measure defined on both speaks of predictions "
+    f"under its name, and of the labels themselves under its name followed by {OF_LABELS}.",
     "g is the deprived group, ḡ the favoured, s either; y the label, ŷ the prediction, + the favourable "
     "outcome. π = P(ŷ=+), π₀ = P(y=+), α = P(ḡ), d = P(ŷ=+|ḡ) − P(ŷ=+|g), n(s) the rows of a group.",
 )
@@ -52,14 +54,14 @@ def print_metrics() -> None:
     """Print what there is to know about every measure."""
     width = min(WIDEST, out().width)
     for paragraph in HEAD:
-        say(textwrap.fill(paragraph, width))
+        say(textwrap.fill(paragraph, width, break_on_hyphens=False))
     for section, entries in by_section().items():
         say(f"\n{section.upper()}", "bold")
         for entry in entries:
             mark = " *" if entry.name in DEFAULT_METRICS else ""
             say(f"\n{entry.name}{mark}", "bold")
             for line in _lines(entry):
-                say(textwrap.fill(line, width, initial_indent="  ", subsequent_indent="    "))
+                say(_indented(line, width))
 
 
 def number(value: float) -> str:
@@ -70,6 +72,11 @@ def number(value: float) -> str:
     """
     text = "∞" if math.isinf(value) else f"{abs(value):g}"
     return f"−{text}" if value < 0 else text
+
+
+def _indented(line: str, width: int) -> str:
+    """Fold a line below a name; names in it stay whole."""
+    return textwrap.fill(line, width, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
 
 
 def _lines(entry: Measure) -> list[str]:

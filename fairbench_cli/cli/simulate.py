@@ -22,7 +22,7 @@ def simulate(
     """Simulate decisions of known discrimination, measure it, and draw the measures against the truth."""
     from datetime import UTC, datetime
 
-    from fairbench_cli.cli.console import print_rows, say, talk
+    from fairbench_cli.cli.console import say, talk
     from fairbench_cli.cli.progress import in_words
     from fairbench_cli.experiment.manifest import provenance
     from fairbench_cli.experiment.run import open_folder
@@ -51,8 +51,22 @@ def simulate(
     rounded = {name: round(seconds, 2) for name, seconds in took.items()}
     finished = datetime.now(UTC).isoformat(timespec="seconds")
     write_json(folder / "manifest.json", {**provenance(), "finished": finished, **rounded})
-    print_rows(HEADS, summary_rows(simulation, frame), right=len(HEADS) - 1)
+    _print(HEADS, summary_rows(simulation, frame))
     for line in furthest(simulation, frame):
         say(line)
     files = "simulation.csv, summary.md, figures/, config.yaml, manifest.json"
     talk(f"{folder}/: {files} ({in_words(took['wall_seconds'])})")
+
+
+def _print(heads: list[str], rows: list[list[str]]) -> None:
+    """Print the table; where it is too wide, the ends of a range under one another, then folded."""
+    from fairbench_cli.cli.console import GAP, out, print_rows
+
+    def fits() -> bool:
+        columns = zip(heads, *rows, strict=True)
+        widest = [max(len(line) for cell in column for line in cell.split("\n")) for column in columns]
+        return sum(widest) + GAP * len(widest) <= out().width
+
+    if not fits():
+        rows = [[name, *(cell.replace(" … ", " …\n") for cell in cells)] for name, *cells in rows]
+    print_rows(heads, rows, right=len(heads) - 1 if fits() else 0)

@@ -46,7 +46,8 @@ class ZafarDM:
     l2 : float, at least 0
         Weight of the penalty.
     solver : {"direct", "ccp"}
-        Directly to a local minimum, or by the published convex-concave procedure, which stops short of one.
+        Directly to a stationary point, nearly always a local minimum, or by the published convex-concave
+        procedure, which stops short of one.
     bins : {"one-hot", "number"}
         Take bins as levels, or as the numbers in their middles.
     """

@@ -66,9 +66,11 @@ def mutual_information(counts: Counts) -> Floats:
     h_group, h_label = -_bits(joint.sum(-1)).sum(-1), -_bits(joint.sum(-2)).sum(-1)
     bits = _bits(joint)
     h_joint = -(bits[..., 0, 0] + bits[..., 0, 1] + bits[..., 1, 0] + bits[..., 1, 1])
-    information = h_group + h_label - h_joint
-    # Rounding may leave independent counts a hair below 0.
-    return divide(np.maximum(information, 0.0), np.sqrt(h_group * h_label))
+    # Rounding may leave an entropy a hair below 0, and the information outside of what the entropies allow.
+    root = np.sqrt(np.maximum(h_group, 0.0) * np.maximum(h_label, 0.0))
+    information = np.clip(h_group + h_label - h_joint, 0.0, root)
+    several = (counts.group_total > 0).all(-1) & (counts.predicted.sum(-2) > 0).all(-1)
+    return divide(np.where(several, information, np.nan), root)
 
 
 def phi(counts: Counts) -> Floats:

@@ -35,8 +35,8 @@ def unexplained_difference(strata: Counts) -> Floats:
     >>> abs(round(float(unexplained_difference(strata)), 12))
     0.0
     """
-    difference = _within(strata)[..., 1] - _within(strata)[..., 0]
-    return np.asarray((difference * _shares(strata).sum(-1) / 2).sum(-1))
+    within = _within(strata)
+    return _summed((within[..., 1] - within[..., 0]) * _shares(strata).sum(-1) / 2, strata)
 
 
 def explained_difference(strata: Counts) -> Floats:
@@ -48,7 +48,7 @@ def explained_difference(strata: Counts) -> Floats:
     0.36
     """
     shares = _shares(strata)
-    return np.asarray((_within(strata).mean(-1) * (shares[..., 1] - shares[..., 0])).sum(-1))
+    return _summed(_within(strata).mean(-1) * (shares[..., 1] - shares[..., 0]), strata)
 
 
 def stratum_differences(strata: Counts) -> Floats:
@@ -117,6 +117,12 @@ def _shares(strata: Counts) -> Floats:
         raise ValueError("needs counts with an axis of strata before the groups")
     deprived_and_favoured(strata, strata.group_total)
     return divide(strata.group_total, strata.group_total.sum(-2, keepdims=True))
+
+
+def _summed(parts: Floats, strata: Counts) -> Floats:
+    """Add up what each stratum makes of the difference; NaN when a group is empty, also without strata."""
+    both = (strata.group_total.sum(-2) > 0).all(-1)
+    return np.asarray(np.where(both, parts.sum(-1), np.nan))
 
 
 def _within(strata: Counts) -> Floats:

@@ -145,19 +145,6 @@ def count(
     return Counts(tuple(groups), n.astype(np.float64).reshape(sizes))
 
 
-def stack(counts: Sequence[Counts]) -> Counts:
-    """Put counts of the same groups behind one another on a new first axis.
-
-    Raises
-    ------
-    ValueError
-        When there are none, or their groups differ.
-    """
-    if len({part.groups for part in counts}) != 1:
-        raise ValueError("only counts of the same groups can be stacked")
-    return Counts(counts[0].groups, np.stack([part.n for part in counts]))
-
-
 def _shared(margin: ArrayLike) -> Floats:
     """Guard a margin that all measures share against being written to."""
     array = np.asarray(margin)

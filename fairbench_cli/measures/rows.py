@@ -4,9 +4,9 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from fairbench_cli.measures.counts import Counts, Floats, count, stack
+from fairbench_cli.measures.counts import Counts, Floats, count
 
 GROUPS = ("deprived", "favoured")
 
@@ -61,11 +61,6 @@ class Rows:
         if self.features is not None and len(self.nominal) != self.features.shape[1]:
             raise ValueError("nominal must say of every column of features whether it is one of levels")
 
-    @property
-    def target(self) -> Floats:
-        """What the groups are compared on: the score where there is one, else the prediction."""
-        return np.asarray(self.predicted if self.score is None else self.score, dtype=np.float64)
-
     def of_labels(self) -> "Rows":
         """Return the rows with their labels for predictions, so that a measure speaks of the labels."""
         return replace(self, predicted=self.y, score=None)
@@ -74,21 +69,27 @@ class Rows:
         """Count the rows by group, label and prediction."""
         return count(self.s, self.y, self.predicted, GROUPS, self.weights)
 
-    def stratified(self) -> Counts:
-        """Count the rows of each stratum, ``n`` of shape (strata, 2, 2, 2); `ValueError` without strata."""
-        if self.strata is None:
-            raise ValueError("needs strata")
-        parts = []
-        for stratum in np.unique(self.strata):
-            of = self.strata == stratum
-            weights = None if self.weights is None else self.weights[of]
-            parts.append(count(self.s[of], self.y[of], self.predicted[of], GROUPS, weights))
-        return stack(parts)
-
     def covariates(self) -> Floats:
-        """Return the features as numbers, shape (rows, columns): a column for each level but the first."""
+        """Return the features as numbers, shape (rows, columns): a column for each level but the first.
+
+        Numbers are standardised: raw timestamps are so nearly constant that least squares would drop them.
+        """
         columns = [np.empty((len(self.s), 0))]
         for j, nominal in enumerate(self.nominal):
             column = np.asarray(self.features)[:, [j]]
-            columns.append(column == np.unique(column)[1:] if nominal else column)
+            columns.append(column == np.unique(column)[1:] if nominal else standardised(column))
         return np.concatenate(columns, axis=1, dtype=np.float64)
+
+
+def standardised(column: ArrayLike) -> Floats:
+    """Return numbers with mean 0 and standard deviation 1; zeros when all are the same.
+
+    >>> standardised([1.7e12 + 1, 1.7e12 + 3]).tolist(), standardised([0.1, 0.1, 0.1]).tolist()
+    ([-1.0, 1.0], [0.0, 0.0, 0.0])
+    """
+    numbers = np.asarray(column, dtype=np.float64)
+    if not numbers.size or np.ptp(numbers) == 0:
+        return np.zeros_like(numbers)
+    away = numbers - numbers.mean()
+    spread = away.std()
+    return np.asarray(away / spread if spread > 0 else np.zeros_like(away))

@@ -1,6 +1,7 @@
-"""Tests that need the rows: on scores, given covariates, and within strata.
+"""Tests that need the rows: given covariates, on scores, and within strata; and the AUC between the groups.
 
-Each returns one number. The first two know no row weights and refuse them.
+Each returns one number. Where the name says "of scores" it is of the scores, else of the predictions. What
+knows no row weights refuses them.
 """
 
 import math
@@ -8,91 +9,135 @@ import math
 import numpy as np
 
 from fairbench_cli.measures import significance
-from fairbench_cli.measures.counts import Floats
-from fairbench_cli.measures.rows import Rows
+from fairbench_cli.measures.counts import Floats, divide
+from fairbench_cli.measures.rows import Rows, standardised
+from fairbench_cli.measures.strata import counted
 
 SPANNED = 1e-10  # share of the variance of s below which the covariates give it away
+EXACT = 1e-16  # share of the variance of what is explained below which nothing but rounding is left
 
 
 def slope_t(rows: Rows) -> float:
-    """Student's t of the slope of s when the target is regressed on s and the features by least squares.
+    """Student's t of the slope of s when the prediction is regressed on s and the features by least squares.
 
-    Positive when the favoured are given more than their features explain. NaN when s is a function of the
-    features, or there are no more rows than coefficients.
+    Positive when the favoured are given more than their features explain. NaN when s, or the prediction, is
+    a function of the features (a constant always is), or there are no more rows than coefficients; infinite
+    when features and s together leave nothing.
 
     Without features it is `significance.difference_of_means_t`. By the theorem of Frisch, Waugh and
-    Lovell, from what the features leave of target and s: a least-squares solver is all that is needed, not
-    statsmodels, which takes a second to load.
+    Lovell, from what the features leave of prediction and s: a least-squares solver is all that is needed,
+    not statsmodels, which takes a second to load.
 
     >>> rows = Rows(np.array([0, 0, 0, 0, 1, 1, 1, 1]), *2 * (np.array([0, 0, 0, 1, 1, 1, 1, 1]),))
     >>> round(slope_t(rows), 6)
     3.0
     """
-    return _slope(rows)[0]
+    return _slope(rows, rows.predicted)[0]
 
 
 def slope_p(rows: Rows) -> float:
     """p-value of `slope_t`, two-sided."""
-    from scipy.special import stdtr
-
-    t, degrees = _slope(rows)
-    return float(2.0 * stdtr(degrees, -abs(t)))
+    return _student_p(*_slope(rows, rows.predicted))
 
 
-def rank_u(rows: Rows) -> float:
-    """Mann–Whitney U of the favoured: pairs in which a favoured has the higher target, ties half.
+def slope_t_of_scores(rows: Rows) -> float:
+    """Return `slope_t` of the scores; NaN without any."""
+    return math.nan if rows.score is None else _slope(rows, rows.score)[0]
 
-    NaN when a group is empty.
+
+def slope_p_of_scores(rows: Rows) -> float:
+    """p-value of `slope_t_of_scores`, two-sided."""
+    return math.nan if rows.score is None else _student_p(*_slope(rows, rows.score))
+
+
+def mann_whitney_u_of_scores(rows: Rows) -> float:
+    """Mann–Whitney U of the favoured: pairs in which a favoured has the higher score, ties half.
+
+    NaN when a group is empty, or there are no scores.
 
     >>> s, y = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
-    >>> rank_u(Rows(s, y, y, score=np.array([0.1, 0.4, 0.4, 0.8])))
+    >>> mann_whitney_u_of_scores(Rows(s, y, y, score=np.array([0.1, 0.4, 0.4, 0.8])))
     3.5
     """
     return _ranks(rows)[0]
 
 
-def rank_p(rows: Rows) -> float:
-    """p-value of `rank_u`: normal, corrected for ties and continuity."""
+def mann_whitney_p_of_scores(rows: Rows) -> float:
+    """p-value of `mann_whitney_u_of_scores`: normal, corrected for ties and continuity."""
     return _ranks(rows)[1]
+
+
+def auc_between_groups_of_scores(rows: Rows) -> float:
+    """P(a favoured scores above a deprived), ties half: U / (n(g) n(ḡ)). Weights are honoured.
+
+    Returns
+    -------
+    float
+        In [0, 1], 0.5 when the scores do not tell the groups apart. NaN when a group is empty, or there are
+        no scores.
+
+    Examples
+    --------
+    >>> s, y = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
+    >>> auc_between_groups_of_scores(Rows(s, y, y, score=np.array([0.1, 0.4, 0.4, 0.8])))
+    0.875
+    """
+    if rows.score is None:
+        return math.nan
+    found, at = np.unique(rows.score, return_inverse=True)
+    weights = np.ones(len(at)) if rows.weights is None else rows.weights
+    deprived, favoured = (np.bincount(at, weights * (rows.s == group), len(found)) for group in (0, 1))
+    below = np.cumsum(deprived) - deprived / 2
+    return float(divide((favoured * below).sum(), favoured.sum() * deprived.sum()))
 
 
 def cochran_mantel_haenszel(rows: Rows) -> Floats:
     """χ² of whether the groups are accepted alike in every stratum; see the one of counts."""
-    return significance.cochran_mantel_haenszel(rows.stratified())
+    return significance.cochran_mantel_haenszel(counted(rows))
 
 
 def cochran_mantel_haenszel_p(rows: Rows) -> Floats:
     """p-value of `cochran_mantel_haenszel`."""
-    return significance.cochran_mantel_haenszel_p(rows.stratified())
+    return significance.cochran_mantel_haenszel_p(counted(rows))
 
 
-def _slope(rows: Rows) -> tuple[float, float]:
+def _slope(rows: Rows, of: Floats) -> tuple[float, float]:
     """Return the t of the slope and its degrees of freedom."""
     _refuse_weights(rows)
+    if not len(rows.s):
+        return math.nan, math.nan
     others = np.column_stack([np.ones(len(rows.s)), rows.covariates()])
-    both = np.column_stack([rows.s, rows.target]).astype(np.float64)
+    both = np.column_stack([rows.s, standardised(of)]).astype(np.float64)
     found, _, rank, _ = np.linalg.lstsq(others, both, rcond=None)
     s, target = (both - others @ found).T
     degrees = len(rows.s) - int(rank) - 1
-    if degrees <= 0 or s @ s <= SPANNED * len(s):
+    # The target has variance 1, or 0 when it is constant.
+    if degrees <= 0 or s @ s <= SPANNED * len(s) or target @ target <= EXACT * len(s):
         return math.nan, math.nan
     slope = (s @ target) / (s @ s)
     left = target - slope * s
-    error = math.sqrt(left @ left / degrees / (s @ s))
-    if error == 0:
-        return (math.copysign(math.inf, slope) if slope else math.nan), degrees
-    return float(slope / error), degrees
+    if left @ left <= EXACT * (target @ target):
+        return math.copysign(math.inf, slope), degrees
+    return float(slope / math.sqrt(left @ left / degrees / (s @ s))), degrees
+
+
+def _student_p(t: float, degrees: float) -> float:
+    from scipy.special import stdtr
+
+    return float(2.0 * stdtr(degrees, -abs(t)))
 
 
 def _ranks(rows: Rows) -> tuple[float, float]:
     from scipy.stats import mannwhitneyu
 
     _refuse_weights(rows)
-    deprived, favoured = (rows.target[rows.s == group] for group in (0, 1))
+    if rows.score is None:
+        return math.nan, math.nan
+    deprived, favoured = (rows.score[rows.s == group] for group in (0, 1))
     if not (len(deprived) and len(favoured)):
         return math.nan, math.nan
     u = mannwhitneyu(favoured, deprived, method="asymptotic")
-    return float(u.statistic), float(u.pvalue) if np.ptp(rows.target) > 0 else math.nan
+    return float(u.statistic), float(u.pvalue) if np.ptp(rows.score) > 0 else math.nan
 
 
 def _refuse_weights(rows: Rows) -> None:

@@ -119,8 +119,8 @@ def agreement(near: Neighbours) -> Floats:
 
 def mean_agreement(near: Neighbours) -> Floats:
     """Return the mean of `agreement` over the rows looked up, shape (outcomes,); NaN when there are none."""
-    each = agreement(near)
-    return each.mean(0) if len(each) else np.full(each.shape[1], np.nan)
+    each = np.ascontiguousarray(agreement(near).T)  # so that each outcome is summed as it would be alone
+    return each.mean(-1) if each.size else np.full(len(each), np.nan)
 
 
 def situation_testing(rows: Rows, k: int = NEIGHBOURS, margin: float = MARGIN) -> float:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairbench_cli.measures.counts import Counts, Floats, count
-from fairbench_cli.measures.rows import GROUPS, Rows
+from fairbench_cli.measures.rows import GROUPS, Rows, standardised
 
 Ints = NDArray[np.intp]
 
@@ -80,7 +80,9 @@ def clusters(matrix: Floats, k: int = CLUSTERS, weights: ArrayLike | None = None
     from sklearn.cluster import KMeans
 
     heavy = matrix if weights is None else matrix[np.asarray(weights) > 0]
-    different = max(1, len(np.unique(heavy.round(DECIMALS), axis=0)))
+    different = len(np.unique(heavy.round(DECIMALS), axis=0))
+    if not different:  # no rows, or none of any weight
+        return np.zeros(len(matrix), dtype=np.intp)
     found = KMeans(min(k, different), n_init=3, random_state=seed).fit_predict(matrix, sample_weight=weights)
     return np.asarray(found, dtype=np.intp)
 
@@ -115,9 +117,7 @@ def distance_matrix(rows: Rows) -> Floats:
         if nominal:
             parts.append((column[:, None] == np.unique(column)) / np.sqrt(2.0))
         else:
-            away = column - column.mean() if column.size else column
-            spread = away.std() if column.size else 0.0
-            parts.append((away / spread if spread > 0 else np.zeros_like(away))[:, None])
+            parts.append(standardised(column)[:, None])
     return np.concatenate(parts, axis=1)
 
 

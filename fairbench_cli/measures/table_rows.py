@@ -1,4 +1,4 @@
-"""The entries of the measures within strata, among neighbours, and of redlining; all need rows."""
+"""The entries of the measures within strata, among neighbours, of scores and redlining; all need rows."""
 
 import math
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fairbench_cli.measures import conditional, situation
+from fairbench_cli.measures import conditional, significance_rows, situation
 from fairbench_cli.measures.entry import OF_LABELS, Measure
 from fairbench_cli.measures.propensity import propensity_strata
 from fairbench_cli.measures.redlining import redlining_potential
@@ -98,9 +98,11 @@ SURVEY_ROWS = (
         0,
         math.inf,
         1,
-        "min over the strata zᵢ of P(ŷ=+|g,zᵢ) / P(ŷ=+); the mean over g would be the elift again",
+        "min over the strata zᵢ, whatever their size, of P(ŷ=+|g,zᵢ) / P(ŷ=+); the mean over g would be the "
+        "elift again",
         "Mancuhan & Clifton 2014; Žliobaitė 2017",
-        "NaN when there are no deprived or no prediction is favourable",
+        "NaN when there are no deprived or no prediction is favourable; 0 as soon as any stratum, however "
+        "small, has deprived and no favourable prediction of them: choose strata that are large enough",
     ),
     _situation(
         "situation-testing",
@@ -133,6 +135,18 @@ SURVEY_ROWS = (
         f"1 − 1/(Nk) Σᵢ Σⱼ |ŷᵢ − ŷⱼ| over the k nearest j of each row i but itself; {_NEAR}; {_DRAWN}",
         "Zemel et al. 2013; Žliobaitė 2017",
         "NaN when there are no k other rows",
+    ),
+    Measure(
+        "auc-between-groups-of-scores",
+        significance_rows.auc_between_groups_of_scores,
+        0,
+        1,
+        0.5,
+        "P(a favoured scores above a deprived), ties half: U / (n(g) n(ḡ)) of mann-whitney-u-of-scores",
+        _SURVEY,
+        "NaN when the model gives no scores, or a group is empty",
+        section="absolute",
+        needs="rows",
     ),
     Measure(
         "redlining-potential",

@@ -9,8 +9,22 @@ from fairbench_cli.measures.entry import Measure
 _test = partial(Measure, section="test", on="both")
 _row_test = partial(Measure, section="test", on="both", needs="rows")
 
+_score_test = partial(Measure, section="test", needs="rows")
+
 _SAME = "NaN when a group is empty or all predictions are the same"
+_SLOPE_P = (
+    "NaN when the features alone determine s, or the predictions (also when these are all the same), or "
+    "there are too few rows"
+)
+_SLOPE = f"{_SLOPE_P}; infinite when the features and s leave no residual"
 _SURVEY = "Žliobaitė 2017"
+
+
+def _of_scores(zero_denominator: str) -> str:
+    """Say of scores when there is no value."""
+    said = zero_denominator.replace("predictions", "scores")
+    return said.replace("NaN when", "NaN when the model gives no scores,", 1)
+
 
 TESTS = (
     _test(
@@ -103,9 +117,9 @@ ROW_TESTS = (
         -math.inf,
         math.inf,
         0,
-        "t of the coefficient of s when ŷ (or the score) is regressed on s and the features by least squares",
+        "t of the coefficient of s when ŷ is regressed on s and the features by least squares",
         _SURVEY,
-        "NaN when the features give s away or there are too few rows; infinite when they leave no residual",
+        _SLOPE,
     ),
     _row_test(
         "slope-p",
@@ -115,27 +129,47 @@ ROW_TESTS = (
         None,
         "P(|T| ≥ |t|) of slope-t, two-sided",
         _SURVEY,
-        "NaN when the features give s away or there are too few rows",
+        _SLOPE_P,
     ),
-    _row_test(
-        "rank-u",
-        significance_rows.rank_u,
-        0,
+    _score_test(
+        "slope-t-of-scores",
+        significance_rows.slope_t_of_scores,
+        -math.inf,
         math.inf,
-        None,
-        "Mann–Whitney U of the favoured, on scores where there are some",
-        "Mann & Whitney 1947; Žliobaitė 2017",
-        "NaN when a group is empty",
+        0,
+        "slope-t with scores instead of ŷ",
+        _SURVEY,
+        _of_scores(_SLOPE),
     ),
-    _row_test(
-        "rank-p",
-        significance_rows.rank_p,
+    _score_test(
+        "slope-p-of-scores",
+        significance_rows.slope_p_of_scores,
         0,
         1,
         None,
-        "of rank-u, two-sided: normal, corrected for ties and continuity",
+        "P(|T| ≥ |t|) of slope-t-of-scores, two-sided",
         _SURVEY,
-        "NaN when a group is empty or all predictions are the same",
+        _of_scores(_SLOPE_P),
+    ),
+    _score_test(
+        "mann-whitney-u-of-scores",
+        significance_rows.mann_whitney_u_of_scores,
+        0,
+        math.inf,
+        None,
+        "pairs in which a favoured has a higher score than a deprived, ties half",
+        "Mann & Whitney 1947; Žliobaitė 2017",
+        _of_scores("NaN when a group is empty"),
+    ),
+    _score_test(
+        "mann-whitney-p-of-scores",
+        significance_rows.mann_whitney_p_of_scores,
+        0,
+        1,
+        None,
+        "of mann-whitney-u-of-scores, two-sided: normal, corrected for ties and continuity",
+        _SURVEY,
+        _of_scores(_SAME),
     ),
     _row_test(
         "cochran-mantel-haenszel",

@@ -110,11 +110,13 @@ def read_simulation(path: Path, overrides: tuple[str, ...] = ()) -> Simulation:
         problems += problems_of(error, SimulationFile, document)
     for key in ("deprived", "accepted", "truth"):
         problems += in_list(document, (key,), "value")
-    problems += _metric_problems(document, ("metrics",), document.data.get("metrics"))
+    wrong = list(_metric_problems(document, ("metrics",), document.data.get("metrics")))
+    problems += wrong
+    listed = None if wrong else document.data.get("metrics")  # what follows from a wrong name is not said
     figures = document.data.get("figures")
     for name, own in figures.items() if isinstance(figures, dict) else ():
         problems += _metric_problems(document, ("figures", name), own)
-        problems += _figure_problems(document, name, own)
+        problems += _figure_problems(document, name, own, listed)
     if problems or parsed is None:
         raise UserError(*in_file_order(problems, document.name))
     return Simulation(
@@ -153,11 +155,10 @@ def _metric_problems(document: Document, place: Place, names: Any) -> Iterator[P
     yield from (one for one in found if not any(f'"{name}"' in one.what for name in labelled))
 
 
-def _figure_problems(document: Document, name: str, own: Any) -> Iterator[Problem]:
-    """Find what cannot be drawn in one figure."""
+def _figure_problems(document: Document, name: str, own: Any, metrics: Any) -> Iterator[Problem]:
+    """Find what cannot be drawn in one figure; `metrics` is None when they are not to be compared with."""
     where, of = document.where(("figures", name)), f'figure "{name}"'
     listed = [metric for metric in own if isinstance(metric, str)] if isinstance(own, list) else []
-    metrics = document.data.get("metrics")
     for metric in listed:
         if metric in METRICS and isinstance(metrics, list) and metric not in metrics:
             yield Problem(f"{of} draws {metric}, which the metrics do not list", "list it there", where)

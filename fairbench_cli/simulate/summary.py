@@ -97,7 +97,9 @@ def _range(means: "pd.Series[float]") -> str:
 
 
 def _number(value: float) -> str:
-    text = "∞" if np.isinf(value) else f"{value:.3f}"
+    if np.isinf(value):
+        return "−∞" if value < 0 else "∞"
+    text = f"{value:.3f}" if abs(value) < 1000 else f"{value:.4g}"
     return "0.000" if text == "-0.000" else text.replace("-", "−")
 
 

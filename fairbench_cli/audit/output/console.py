@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from fairbench_cli.audit.output import words
+from fairbench_cli.audit.output.by_name import by_name_passages
 from fairbench_cli.audit.output.explained import Passage, passages
 from fairbench_cli.audit.output.report import Report
 from fairbench_cli.audit.result import Disparity, Parity
@@ -65,7 +66,7 @@ def view(report: Report, *, everything: bool = False) -> View:
         facts(report),
         tuple(_part(key, rows, groups, report, everything) for key, rows in parts.items()),
         notes(report),
-        passages(report, everything=everything),
+        (*by_name_passages(report, everything=everything), *passages(report, everything=everything)),
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from fairbench_cli.audit.output import words
 from fairbench_cli.audit.output.report import Report
-from fairbench_cli.audit.result import Disparity, GroupRow, Interval
+from fairbench_cli.audit.result import ByName, Disparity, GroupRow, Interval
 
 FORMAT = 1
 
@@ -15,6 +15,10 @@ FORMAT = 1
 def document(report: Report) -> dict[str, Any]:
     """Return the audit as plain data: NaN becomes None, an infinite ratio the text "inf"."""
     explained = {"explanations": [_finite(asdict(each)) for each in report.explanations]}
+    spec = asdict(report.audit.spec)
+    named = {"by_name": [_by_name(row) for row in report.audit.by_name]} if spec["by_name"] else {}
+    if not named:
+        del spec["by_name"]
     return {
         "format": FORMAT,
         "verdict": report.audit.verdict,
@@ -22,13 +26,14 @@ def document(report: Report) -> dict[str, Any]:
         "source": words.source_name(report),
         "rows": report.audit.tally.rows,
         "weighted": report.audit.tally.weighted,
-        "spec": _finite(asdict(report.audit.spec)),
+        "spec": _finite(spec),
         "measures": list(report.measures),
         "overall": [_group(row) for row in report.audit.overall],
         "groups": [_group(row) for row in report.audit.groups],
         "disparities": [_disparity(row) for row in report.audit.disparities],
         "verdicts": [_finite(asdict(row)) for row in report.audit.verdicts],
         "notes": [*report.audit.tally.notes, *report.audit.notes],
+        **named,
         **(explained if report.ask else {}),
     }
 
@@ -66,7 +71,12 @@ def _disparity(row: Disparity) -> dict[str, Any]:
     }
 
 
-def _place(row: GroupRow | Disparity) -> dict[str, str]:
+def _by_name(row: ByName) -> dict[str, Any]:
+    values = {name: _interval(of) for name, of in row.values.items()}
+    return {**_place(row), "reference": row.reference, "values": values}
+
+
+def _place(row: GroupRow | Disparity | ByName) -> dict[str, str]:
     return {"model": row.model, "decision": row.decision, "attribute": row.attribute, "group": row.group}
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from fairbench_cli.audit.output import words
 from fairbench_cli.audit.output.bars import Bar, ratio_panel, value_panel
+from fairbench_cli.audit.output.by_name import by_name_passages
 from fairbench_cli.audit.output.console import notes
 from fairbench_cli.audit.output.explained import passages
 from fairbench_cli.audit.output.report import Key, Report
@@ -107,7 +108,7 @@ def context(report: Report) -> dict[str, Any]:
             if name not in report.deciding
         ],
         "sections": [_section(f"a{i}", key, report) for i, key in enumerate(report.attributes, start=1)],
-        "explained": passages(report),
+        "explained": (*by_name_passages(report), *passages(report)),
         "notes": notes(report),
     }
 

@@ -3,6 +3,7 @@
 import re
 
 from fairbench_cli.audit.output import words
+from fairbench_cli.audit.output.by_name import by_name_passages
 from fairbench_cli.audit.output.console import facts, notes
 from fairbench_cli.audit.output.explained import Passage, passages
 from fairbench_cli.audit.output.report import Report
@@ -54,7 +55,9 @@ def to_markdown(report: Report) -> str:
         ]
     if report.audit.overall:
         lines += ["## All rows", "", *_groups(list(report.audit.overall), groups)]
-    lines += [line for passage in passages(report) for line in _explained(passage)]
+    lines += [
+        line for passage in (*by_name_passages(report), *passages(report)) for line in _explained(passage)
+    ]
     said = notes(report)
     lines += ["## Notes", "", *(f"* {_safe(note)}" for note in said), ""] if said else []
     return "\n".join(lines).rstrip("\n") + "\n"
