@@ -146,7 +146,9 @@ def _unknown(name: str, flag: str, names: list[str], source: Source) -> UserErro
     if len(source.columns) == 1:
         only = shown(source.columns[0])
         return user_error(f"no column {shown(name)}, only {only}", "separate the columns by commas", where)
-    return user_error(f"no column {shown(name)}", f"{suggest(name, names)} (name it with {flag})", where)
+    also = "; to audit the labels themselves, name them there too" if flag == "--score" else ""
+    fix = f"{suggest(name, names)} (name it with {flag}{also})"
+    return user_error(f"no column {shown(name)}", fix, where)
 
 
 def _attribute(names: dict[str, int], name: str, flag: str, source: Source, used: dict[int, str]) -> int:
