@@ -9,54 +9,27 @@ do. Times are of this machine and this minute.
 """
 
 import statistics
+import sys
 import tempfile
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from zafar_data import adult_58, sample_of
+
 from fairbench_cli.classifiers.builders import Tree
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.card import find_card, read_card
-from fairbench_cli.data.load import load
-from fairbench_cli.data.locate import folders, locate
-from fairbench_cli.data.table import Column, Sample, Table, to_sample
+from fairbench_cli.data.table import Sample, to_sample
 from fairbench_cli.interventions.zafar_dm import ZafarDM
 from fairbench_cli.network.bias import shift
 from fairbench_cli.network.draw import sample as draw
 from fairbench_cli.network.files import load as network_file
 
 FITS = 5
-NUMBERS = """extends: adult-complete
-name: adult-numbers
-columns:
-  age: {kind: integer}
-  education_num: {kind: integer}
-  capital_gain: {kind: integer}
-  capital_loss: {kind: integer}
-  hours_per_week: {kind: integer}
-"""
-
-
-def sample(path: Path) -> Sample:
-    """Return all rows of a card."""
-    card = read_card(path)
-    dataset = load(card, locate(card, folders(None, path)))
-    return to_sample(dataset.table, dataset.roles(next(iter(card.protected))))
-
-
-def adult58(train: Sample) -> Sample:
-    """Drop race, and tell only the United States from the other countries."""
-    table = train.features.without("race")
-    place = table.index("native_country")
-    home = table.columns[place].levels.index("United-States")
-    codes = table.codes.copy()
-    codes[:, place] = codes[:, place] == home
-    columns = list(table.columns)
-    columns[place] = Column("native_country", ("elsewhere", "United-States"))
-    return replace(train, features=Table(tuple(columns), codes))
 
 
 def biased(beta: float) -> Sample:
@@ -101,11 +74,9 @@ def main() -> None:
     print("| data | rows | constraint | solver | CPU, s | L/n | largest F | kkt | steps | status |")
     print("|---|---:|---|---|---:|---:|---:|---:|---:|---|")
     with tempfile.TemporaryDirectory() as folder:
-        numbers = Path(folder) / "adult-numbers.yaml"
-        numbers.write_text(NUMBERS, encoding="utf-8")
-        print_lines("adult-58", adult58(sample(numbers)), ("direct", "ccp"), FITS)
-    for name in ("adult-train", "dutch", "compas"):
-        print_lines(name, sample(find_card(name)), ("direct", "ccp"), FITS)
+        print_lines("adult-58", adult_58(Path(folder)), ("direct", "ccp"), FITS)
+    for name, attribute in (("adult-train", "sex"), ("dutch", "sex"), ("compas", "race")):
+        print_lines(name, sample_of(name, attribute), ("direct", "ccp"), FITS)
     for beta in (0.5, 1.0):
         print_lines(f"adult β={beta:g}", biased(beta), ("direct",), 1)
 

@@ -9,13 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 from scipy.optimize import brentq, minimize, minimize_scalar
+from zafar_data import adult_58, sample_of
 
 from fairbench_cli.classifiers.builders import Tree
 from fairbench_cli.classifiers.fit import Classifier
-from fairbench_cli.data.card import find_card, read_card
-from fairbench_cli.data.load import load
-from fairbench_cli.data.locate import locate
-from fairbench_cli.data.table import Column, Sample, Table, to_sample
+from fairbench_cli.data.table import Column, Sample, Table
 from fairbench_cli.interventions.zafar.mistreatment import constant, problem
 from fairbench_cli.interventions.zafar.mistreatment_kkt import kkt
 from fairbench_cli.interventions.zafar.mistreatment_solve import direct, procedure
@@ -325,36 +323,10 @@ def test_wrong_parameters_are_refused(wrong):
         TypeAdapter(ZafarDM).validate_python(wrong)
 
 
-def rows_of(card_path, folder):
-    card = read_card(card_path)
-    dataset = load(card, locate(card, [folder]))
-    return to_sample(dataset.table, dataset.roles(next(iter(card.protected))))
-
-
-NUMBERS = """extends: adult-complete
-name: adult-numbers
-columns:
-  age: {kind: integer}
-  education_num: {kind: integer}
-  capital_gain: {kind: integer}
-  capital_loss: {kind: integer}
-  hours_per_week: {kind: integer}
-"""
-
-
 @pytest.fixture(scope="module")
-def adult58(data_folder, tmp_path_factory):
+def adult58(tmp_path_factory):
     """All complete rows of Adult: five numbers, 52 levels (one country against all others), the intercept."""
-    path = tmp_path_factory.mktemp("adult") / "adult-numbers.yaml"
-    path.write_text(NUMBERS, encoding="utf-8")
-    train = rows_of(path, data_folder)
-    table = train.features.without("race")
-    place = table.index("native_country")
-    home = table.columns[place].levels.index("United-States")
-    codes, columns = table.codes.copy(), list(table.columns)
-    codes[:, place] = codes[:, place] == home
-    columns[place] = Column("native_country", ("elsewhere", "United-States"))
-    return replace(train, features=Table(tuple(columns), codes))
+    return adult_58(tmp_path_factory.mktemp("adult"))
 
 
 @pytest.mark.parametrize(
@@ -382,8 +354,8 @@ def test_adult(adult58, constraint, mean_loss, figures):
 
 
 @pytest.mark.parametrize("constraint", ["fpr", "fnr", "both"])
-def test_compas(data_folder, constraint):
-    train = rows_of(find_card("compas"), data_folder)
+def test_compas(constraint):
+    train = sample_of("compas", "race")
     ends = {solver: fitted(train, constraint=constraint, solver=solver) for solver in ("direct", "ccp")}
     assert [fit.status for fit in ends.values()] == ["ok", "ok"]
     assert ends["direct"].facts["kkt"] <= 1e-6

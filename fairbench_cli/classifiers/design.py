@@ -75,9 +75,7 @@ def fit_design(
     ValueError
         When there are no rows, or their weights sum to 0.
     """
-    weights = np.ones(len(sample)) if sample.weights is None else sample.weights
-    if weights.sum() <= 0:
-        raise ValueError("there is nothing to train on: no rows, or no row with a weight")
+    weights = training_weights(sample)
     features = sample.features if include_protected else sample.features.without(sample.attribute)
     tables = []
     for column in features.columns:
@@ -87,6 +85,20 @@ def fit_design(
         else:
             tables.append(np.eye(len(column.levels)))
     return Design(features.columns, tuple(tables), intercept)
+
+
+def training_weights(sample: Sample) -> Floats:
+    """Return the rows' weights, one each if they have none.
+
+    Raises
+    ------
+    ValueError
+        When there are no rows, or their weights sum to 0.
+    """
+    weights = np.ones(len(sample)) if sample.weights is None else sample.weights
+    if weights.sum() <= 0:
+        raise ValueError("there is nothing to train on: no rows, or no row with a weight")
+    return weights
 
 
 def standardised(values: Floats, mass: Floats) -> Floats:

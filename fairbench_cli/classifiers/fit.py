@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from fairbench_cli.classifiers.design import pick
+from fairbench_cli.classifiers.design import pick, training_weights
 from fairbench_cli.classifiers.encode import Encoder, Encoding, fit_encoder
 from fairbench_cli.data.table import Column, Floats, Labels, Sample
 
@@ -106,11 +106,8 @@ class Classifier:
         ValueError
             When there are no rows, or their weights sum to 0.
         """
-        weights = np.ones(len(sample)) if sample.weights is None else sample.weights
-        total = float(weights.sum())
-        if total <= 0:
-            raise ValueError("there is nothing to train on: no rows, or no row with a weight")
-        share = float(weights @ sample.y) / total
+        weights = training_weights(sample)
+        share = float(weights @ sample.y) / float(weights.sum())
         encoder = fit_encoder(sample, self.spec.encoding, include_protected=self.include_protected)
         estimator = None
         if encoder.columns and 0 < share < 1:

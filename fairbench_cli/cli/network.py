@@ -9,7 +9,7 @@ import typer
 
 from fairbench_cli.cli.network_draw import draw as draw_command
 from fairbench_cli.cli.network_inputs import load_net, read_arcs, tilted
-from fairbench_cli.cli.options import DataDir
+from fairbench_cli.cli.options import Attribute, DataDir, Net, NetCard
 
 app = typer.Typer(no_args_is_help=True, help="Learn, look at and sample Bayesian networks.")
 
@@ -35,14 +35,6 @@ class Shift(StrEnum):
 
     deprived = "deprived"
     both = "both"
-
-
-Net = Annotated[
-    str,
-    typer.Argument(
-        help="A network file, or the name of a data set with a shipped network.", show_default=False
-    ),
-]
 
 
 @app.command()
@@ -153,13 +145,8 @@ def sample(
         Path, typer.Option("--output", "-o", help="CSV to write; - for standard output.", show_default=False)
     ],
     beta: Annotated[float, typer.Option(min=0, max=1, help="Bias to add, 0 to 1.")] = 0.0,
-    card: Annotated[
-        str | None,
-        typer.Option(help="Card that names label and groups.", show_default="that of the network's data"),
-    ] = None,
-    attribute: Annotated[
-        str | None, typer.Option(help="Protected attribute.", show_default="the card's")
-    ] = None,
+    card: NetCard = None,
+    attribute: Attribute = None,
     shift: Annotated[Shift, typer.Option(help="Edit the deprived rows, or both groups'.")] = Shift.deprived,
     seed: Annotated[int, typer.Option(min=0, help="Seed.")] = 0,
 ) -> None:

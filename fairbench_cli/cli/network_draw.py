@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fairbench_cli.cli.options import Attribute, Net, NetCard
+
 if TYPE_CHECKING:  # light when asked for --help
     from fairbench_cli.network.files import Meta
     from fairbench_cli.network.model import BayesNet
@@ -12,22 +14,12 @@ if TYPE_CHECKING:  # light when asked for --help
 
 
 def draw(
-    net: Annotated[
-        str,
-        typer.Argument(
-            help="A network file, or the name of a data set with a shipped network.", show_default=False
-        ),
-    ],
+    net: Net,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Picture to write: .svg or .png.", show_default=False)
     ],
-    card: Annotated[
-        str | None,
-        typer.Option(help="Card that names outcome and groups.", show_default="that of the network's data"),
-    ] = None,
-    attribute: Annotated[
-        str | None, typer.Option(help="Protected attribute.", show_default="the card's")
-    ] = None,
+    card: NetCard = None,
+    attribute: Attribute = None,
 ) -> None:
     """Draw a network, with the outcome, the protected attribute and what β edits marked."""
     from fairbench_cli.cli.console import say

@@ -20,3 +20,18 @@ DataDir = Annotated[
     Path | None,
     typer.Option("--data-dir", help="Folder of data files, before $FAIRBENCH_DATA and the cache."),
 ]
+Net = Annotated[
+    str,
+    typer.Argument(
+        help="A network file, or the name of a data set with a shipped network.", show_default=False
+    ),
+]
+NetCard = Annotated[
+    str | None,
+    typer.Option(
+        "--card", help="Card that names label and groups.", show_default="that of the network's data"
+    ),
+]
+Attribute = Annotated[
+    str | None, typer.Option("--attribute", help="Protected attribute.", show_default="the card's")
+]

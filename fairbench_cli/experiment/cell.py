@@ -8,11 +8,11 @@ import numpy as np
 
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.classifiers.registry import CLASSIFIERS
-from fairbench_cli.data.table import Sample, to_sample
+from fairbench_cli.data.table import Floats, Sample, to_sample
 from fairbench_cli.experiment.plan import Cell
 from fairbench_cli.experiment.population import Population
 from fairbench_cli.experiment.row_measures import measure_test
-from fairbench_cli.interventions.fitted import Fitted, Infeasible, defined
+from fairbench_cli.interventions.fitted import Infeasible, defined
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.counts import Counts, count
 from fairbench_cli.measures.sweep import swept_counts
@@ -64,16 +64,16 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
         return Repeat(cell.key, repeat, "infeasible", str(reason), None, seconds=seconds)
     predicted = model.predict(test)
     counts = count(test.s, test.y, predicted, GROUPS)
-    values = measure_test(population.wishes, test, predicted, model.scores(test))
-    swept = sweep(test, model) if population.sweep else None
+    scores = model.scores(test) if population.sweep or population.wishes.names else None
+    values = measure_test(population.wishes, test, predicted, scores)
+    swept = sweep(test, scores) if population.sweep else None
     seconds = time.process_time() - start
     facts = defined(model.facts)
     return Repeat(cell.key, repeat, model.status, model.reason, counts, facts, seconds, values, swept)
 
 
-def sweep(test: Sample, model: Fitted) -> Counts:
+def sweep(test: Sample, scores: Floats | None) -> Counts:
     """Count at every acceptance rate; no counts at all where the model has no scores."""
-    scores = model.scores(test)
     if scores is None:
         return Counts(GROUPS, np.zeros((0, len(GROUPS), 2, 2)))
     return swept_counts(test.s, test.y, scores, GROUPS)

@@ -1,6 +1,7 @@
 """The measures that need rows: computed where the rows are, inside a repeat, and kept beside the counts."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -49,7 +50,7 @@ class RowWishes:
         """
         return f"{name} by {' × '.join(self.explain)}" if over_strata(name) else name
 
-    @property
+    @cached_property  # asked for once per repeat of a plan
     def records(self) -> frozenset[str]:
         """Every name under which a value is kept."""
         return frozenset(map(self.record, self.names))

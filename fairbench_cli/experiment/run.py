@@ -16,7 +16,7 @@ from fairbench_cli.experiment.journal import RETRIED, Journal, Records, read_jou
 from fairbench_cli.experiment.plan import Cell, make_cells, only
 from fairbench_cli.experiment.population import populate
 from fairbench_cli.experiment.resolve import resolved_yaml
-from fairbench_cli.experiment.row_measures import row_wishes
+from fairbench_cli.experiment.row_measures import RowWishes, row_wishes
 from fairbench_cli.experiment.source import Source, inspect
 from fairbench_cli.experiment.study import Study, study_of, write_study
 from fairbench_cli.files import write_json, write_text
@@ -38,6 +38,7 @@ class Prepared:
     records: Records
     damaged: int
     folder: Path
+    wishes: RowWishes
     failures: Records = field(default_factory=dict)
 
     @property
@@ -61,8 +62,7 @@ class Prepared:
         if record is None or record.status in RETRIED:
             return False
         swept = not self.experiment.sweep or record.swept is not None
-        wishes = row_wishes(self.experiment.metrics, self.experiment.explain)
-        return record.counts is None or (swept and wishes.records <= record.values.keys())
+        return record.counts is None or (swept and self.wishes.records <= record.values.keys())
 
 
 def prepare(
@@ -87,7 +87,8 @@ def prepare(
     target = folder or Path("results") / experiment.name
     reading = read_journals(target / "journal")
     study = study_of(experiment, sources, cells)
-    return Prepared(experiment, sources, study, selected, reading.records, reading.damaged, target)
+    wishes = row_wishes(experiment.metrics, experiment.explain)
+    return Prepared(experiment, sources, study, selected, reading.records, reading.damaged, target, wishes)
 
 
 def open_folder(folder: Path) -> None:

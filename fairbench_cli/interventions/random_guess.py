@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fairbench_cli.classifiers.design import training_weights
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Floats, Labels, Sample
 from fairbench_cli.interventions.fitted import Fitted
@@ -25,9 +26,7 @@ class RandomGuess:
         ValueError
             When there are no rows, or their weights sum to 0.
         """
-        weights = np.ones(len(train)) if train.weights is None else train.weights
-        if weights.sum() <= 0:
-            raise ValueError("there is nothing to train on: no rows, or no row with a weight")
+        weights = training_weights(train)
         share = float(weights @ train.y / weights.sum())
         return Fitted(RandomModel(share, int(rng.integers(2**63))), facts={"share": share})
 
