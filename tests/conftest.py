@@ -1,17 +1,21 @@
 """What several tests share: small configs, command lines in this process and in one of their own."""
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 from threadpoolctl import threadpool_limits
 
 from fairbench_cli.cli.app import run as run_here
+from fairbench_cli.data.card import shipped_cards
 
 collect_ignore = ["plugin"]  # the misbehaving techniques belong into processes of their own
 
@@ -129,3 +133,70 @@ def data_folder() -> Path:
     if not folder:
         pytest.skip("needs the real data files: set FAIRBENCH_DATA")
     return Path(folder)
+
+
+def plain(text: str) -> None:
+    """Check that text is fit for a pipe: no colours, 80 columns, no spaces at the end of lines."""
+    assert "\x1b" not in text
+    for line in text.splitlines():
+        assert len(line) <= 80, line
+        assert line == line.rstrip(), repr(line)
+
+
+def two_lines(done, *words: str) -> None:
+    """Check that the one mistake was told, in words that hold all of `words`."""
+    assert done.code == 2, done
+    assert re.fullmatch(r"(.+: )?error: [^\n]+\n  fix: [^\n]+\n", done.err), done.err
+    for word in words:
+        assert word in done.err, done.err
+    assert done.out == ""
+
+
+def own_card(tmp_path: Path, name: str = "card.yaml", **changes) -> Path:
+    """Copy a shipped card and its network, with some keys of the card changed."""
+    path = tmp_path / name
+    card = yaml.safe_load((shipped_cards() / "compas.yaml").read_text())
+    path.write_text(yaml.safe_dump(card | changes, sort_keys=False))
+    shutil.copy(shipped_cards() / "compas.network.json", tmp_path / f"{path.stem}.network.json")
+    return path
+
+
+def bare_data(tmp_path: Path, name: str, *, flip: bool = False, swap: bool = False) -> Path:
+    """A card over a small CSV; `flip` changes one cell of the data, `swap` the order of the columns."""
+    rng = np.random.default_rng(0)
+    s, x = rng.integers(0, 2, 300), rng.integers(0, 3, 300)
+    y = (rng.random(300) < 0.2 + 0.5 * s).astype(int)
+    y[0] ^= flip
+    (tmp_path / f"{name}.csv").write_text(
+        "s,x,y\n" + "".join(f"{'fm'[a]},{b},{c}\n" for a, b, c in zip(s, x, y, strict=True))
+    )
+    columns = {"s": "nominal", "y": "nominal", "x": "nominal"}
+    card = {
+        "name": "toy",
+        "files": [f"{name}.csv"],
+        "other_columns": "drop",
+        "columns": dict(reversed(columns.items())) if swap else columns,
+        "label": {"column": "y", "favourable": "1"},
+        "protected": {"s": {"deprived": "f"}},
+    }
+    path = tmp_path / f"{name}.yaml"
+    path.write_text(yaml.safe_dump(card, sort_keys=False))
+    return path
+
+
+LEARNED = {"from": "network", "beta": [0.5], "size": 200, "missing_arc": "leave"}
+
+
+HEAVY = {"torch", "pomegranate", "sklearn", "numba", "matplotlib"}
+
+
+def modules_after(*arguments: str, cwd: Path) -> set[str]:
+    """Return which modules a command line has loaded."""
+    code = (
+        "import sys\nfrom fairbench_cli.cli.app import run\n"
+        f"assert run({list(map(str, arguments))!r}) == 0\nprint('\\nMODULES', *sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=cwd, env=environment(), capture_output=True, text=True, check=True
+    )
+    return set(done.stdout.rpartition("\nMODULES ")[2].split())

@@ -1,13 +1,12 @@
 """The house rules that the code itself can be asked about, over its syntax trees."""
 
 import ast
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import environment, write_config
+from conftest import HEAVY, modules_after, write_config
 
 import fairbench_cli
 
@@ -51,33 +50,28 @@ def room(module: str) -> str | None:
     return parts[1] if len(parts) > 1 and (ROOT / parts[1]).is_dir() else None
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_a_file_is_read_in_one_sitting(file):
-    assert len((ROOT / file).read_text(encoding="utf-8").splitlines()) <= 250
-
-
 def test_every_room_has_a_floor():
     assert {Path(file).parts[0] for file in FILES if "/" in file} <= set(FLOORS)
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_imports_point_one_way(file):
-    own = Path(file).parts[0] if "/" in file else None
-    for module, _ in imports(file):
-        other = room(module) if module.split(".")[0] == "fairbench_cli" else None
-        if own is None:
-            allowed = other in ({None, "cli"} if file == "__main__.py" else {None})
-        else:
-            allowed = other in (None, own) or FLOORS[other] < FLOORS[own]
-        assert allowed, f"{file} imports {module}"
+def test_imports_point_one_way():
+    for file in FILES:
+        own = Path(file).parts[0] if "/" in file else None
+        for module, _ in imports(file):
+            other = room(module) if module.split(".")[0] == "fairbench_cli" else None
+            if own is None:
+                allowed = other in ({None, "cli"} if file == "__main__.py" else {None})
+            else:
+                allowed = other in (None, own) or FLOORS[other] < FLOORS[own]
+            assert allowed, f"{file} imports {module}"
 
 
-@pytest.mark.parametrize("file", [file for file in FILES if file.startswith("measures/")])
-def test_measures_stand_alone(file):
+def test_measures_stand_alone():
     # scikit-learn only when called: see the test after the next.
     known = {*sys.stdlib_module_names, "numpy", "scipy", "pandas", "sklearn"}
-    for module, _ in imports(file):
-        assert module.split(".")[0] in known or module.startswith("fairbench_cli.measures"), module
+    for file in FILES:
+        for module, _ in imports(file) if file.startswith("measures/") else ():
+            assert module.split(".")[0] in known or module.startswith("fairbench_cli.measures"), module
 
 
 ESTIMATOR = "classifiers/c45/"  # a scikit-learn estimator itself; imported by its builder alone, when built
@@ -92,29 +86,14 @@ ONLY_IN = {
 }
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_libraries_stay_in_their_rooms(file):
-    for module, top in imports(file):
-        library = module.split(".")[0]
-        if library in ONLY_IN:
-            assert file.startswith(ONLY_IN[library]), f"{file} imports {module}"
-        if library in ("torch", "pomegranate", "sklearn", "numba") and not file.startswith(ESTIMATOR):
-            assert not top, f"{file} loads {module} on import"
-
-
-HEAVY = {"torch", "pomegranate", "sklearn", "numba", "matplotlib"}
-
-
-def modules_after(*arguments: str, cwd: Path) -> set[str]:
-    """Return which modules a command line has loaded."""
-    code = (
-        "import sys\nfrom fairbench_cli.cli.app import run\n"
-        f"assert run({list(map(str, arguments))!r}) == 0\nprint('\\nMODULES', *sys.modules)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=cwd, env=environment(), capture_output=True, text=True, check=True
-    )
-    return set(done.stdout.rpartition("\nMODULES ")[2].split())
+def test_libraries_stay_in_their_rooms():
+    for file in FILES:
+        for module, top in imports(file):
+            library = module.split(".")[0]
+            if library in ONLY_IN:
+                assert file.startswith(ONLY_IN[library]), f"{file} imports {module}"
+            if library in ("torch", "pomegranate", "sklearn", "numba") and not file.startswith(ESTIMATOR):
+                assert not top, f"{file} loads {module} on import"
 
 
 def test_light_commands_load_no_heavy_library(finished, tmp_path):

@@ -54,7 +54,7 @@ def draw_decisions(setting: Setting, rng: np.random.Generator) -> NDArray[np.int
       not know the scores. Who of the chosen is accepted then follows from their order;
     * favoured among the accepted others, for the scores of the others do not know the groups.
 
-    ``tests/test_simulate.py`` holds this against rows that are sorted one by one.
+    ``tests/simulate`` holds this against rows that are sorted one by one.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from conftest import SMALL, write_config
+from conftest import LEARNED, SMALL, bare_data, own_card, write_config
 
 from fairbench_cli.data.card import shipped_cards
 from fairbench_cli.errors import UserError
@@ -76,15 +76,6 @@ def test_nothing_else_changes_the_key(tmp_path, change):
     assert key(tmp_path, **change) == key(tmp_path)
 
 
-def own_card(tmp_path: Path, name: str = "card.yaml", **changes) -> Path:
-    """Copy a shipped card and its network, with some keys of the card changed."""
-    path = tmp_path / name
-    card = yaml.safe_load((shipped_cards() / "compas.yaml").read_text())
-    path.write_text(yaml.safe_dump(card | changes, sort_keys=False))
-    shutil.copy(shipped_cards() / "compas.network.json", tmp_path / f"{path.stem}.network.json")
-    return path
-
-
 def test_of_the_card_what_decides_numbers_changes_the_key(tmp_path):
     card = yaml.safe_load((shipped_cards() / "compas.yaml").read_text())
     plain = key(tmp_path, datasets=[str(own_card(tmp_path))])
@@ -105,32 +96,6 @@ def test_the_shipped_network_decides(tmp_path):
     root["rows"] = root["rows"][::-1]
     path.write_text(json.dumps(network))
     assert key(tmp_path, datasets=[str(card)]) != before
-
-
-def bare_data(tmp_path: Path, name: str, *, flip: bool = False, swap: bool = False) -> Path:
-    """A card over a small CSV; `flip` changes one cell of the data, `swap` the order of the columns."""
-    rng = np.random.default_rng(0)
-    s, x = rng.integers(0, 2, 300), rng.integers(0, 3, 300)
-    y = (rng.random(300) < 0.2 + 0.5 * s).astype(int)
-    y[0] ^= flip
-    (tmp_path / f"{name}.csv").write_text(
-        "s,x,y\n" + "".join(f"{'fm'[a]},{b},{c}\n" for a, b, c in zip(s, x, y, strict=True))
-    )
-    columns = {"s": "nominal", "y": "nominal", "x": "nominal"}
-    card = {
-        "name": "toy",
-        "files": [f"{name}.csv"],
-        "other_columns": "drop",
-        "columns": dict(reversed(columns.items())) if swap else columns,
-        "label": {"column": "y", "favourable": "1"},
-        "protected": {"s": {"deprived": "f"}},
-    }
-    path = tmp_path / f"{name}.yaml"
-    path.write_text(yaml.safe_dump(card, sort_keys=False))
-    return path
-
-
-LEARNED = {"from": "network", "beta": [0.5], "size": 200, "missing_arc": "leave"}
 
 
 def test_data_and_network_settings_decide(tmp_path):

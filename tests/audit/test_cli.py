@@ -14,7 +14,7 @@ from fairbench_cli.audit.options import read_options
 from fairbench_cli.audit.spec import Columns, Decision, Spec
 from fairbench_cli.errors import UserError
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 # group, label, score, how often: fpr 2/10 beside 4/10 for race, all equal for sex
 CELLS = [

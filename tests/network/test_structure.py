@@ -14,7 +14,7 @@ from fairbench_cli.network.graph import is_ancestor, named_arcs, topological_ord
 from fairbench_cli.network.scores import local_scores
 from fairbench_cli.network.structure import Structure, learn_structure
 
-REFERENCE = Path(__file__).parent / "reference" / "bnlearn" / "synthetic"
+REFERENCE = Path(__file__).parents[1] / "reference" / "bnlearn" / "synthetic"
 LEARNERS = {"hc": "hill-climbing", "tabu": "tabu"}
 
 with (REFERENCE / "out.csv").open() as file:

@@ -12,7 +12,18 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from conftest import DERIVED, SMALL, Finished, derived, environment, fairbench, journal_lines, write_config
+from conftest import (
+    DERIVED,
+    LEARNED,
+    SMALL,
+    Finished,
+    bare_data,
+    derived,
+    environment,
+    fairbench,
+    journal_lines,
+    write_config,
+)
 
 LONG = {"interventions": ["none", "slow"], "sample": SMALL["sample"] | {"beta": [0, 0.5, 1]}, "repeats": 6}
 
@@ -234,7 +245,6 @@ def test_the_manifest_says_where_results_come_from(finished: Finished):
 
 
 def test_a_learned_network_is_kept_and_serves_the_next_run(tmp_path):
-    from test_plan import LEARNED, bare_data
 
     config = write_config(
         tmp_path / "toy.yaml",

@@ -3,8 +3,7 @@
 import re
 
 import pytest
-from conftest import fairbench
-from test_cli_commands import plain
+from conftest import fairbench, plain
 
 from fairbench_cli.measures.entry import OF_LABELS
 from fairbench_cli.measures.registry import DEFAULT_METRICS, MEASURES, ROW_MEASURES

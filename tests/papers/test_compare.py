@@ -13,12 +13,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from conftest import Finished, fairbench, write_config
+from conftest import HEAVY, Finished, fairbench, modules_after, plain, two_lines, write_config
 from hypothesis import given
 from hypothesis import strategies as st
-from test_architecture import HEAVY, modules_after
-from test_cli_commands import plain
-from test_cli_mistakes import two_lines
 
 from fairbench_cli.cli.app import app
 from fairbench_cli.data.card import find_card, read_card
@@ -34,7 +31,7 @@ from fairbench_cli.papers.published import read_published
 from fairbench_cli.papers.registry import PAPERS
 from fairbench_cli.papers.verdicts import judge
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 CARDOSO = PAPERS["cardoso2019"]
 NAN = math.nan
 

@@ -17,7 +17,7 @@ from fairbench_cli.strict_yaml import dump_yaml, parse_yaml
 # A file with `truth` is a simulation.
 CONFIGS = [
     path
-    for path in sorted((Path(__file__).parents[1] / "configs").glob("*.yaml"))
+    for path in sorted((Path(__file__).parents[2] / "configs").glob("*.yaml"))
     if "\ntruth:" not in path.read_text(encoding="utf-8")
 ]
 

@@ -26,7 +26,7 @@ from fairbench_cli.simulate.draw import Setting, counts_of, draw_decisions
 from fairbench_cli.simulate.study import decisions_of, simulate
 from fairbench_cli.simulate.summary import off_truth
 
-CONFIG = Path(__file__).parents[1] / "configs/zliobaite2017.yaml"
+CONFIG = Path(__file__).parents[2] / "configs/zliobaite2017.yaml"
 DELTA = "normalised-discrimination"
 SMALL = {
     "name": "small",

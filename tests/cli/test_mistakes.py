@@ -6,19 +6,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from conftest import SMALL, fairbench, write_config
-from test_plan import LEARNED, bare_data, own_card
+from conftest import LEARNED, SMALL, bare_data, fairbench, own_card, two_lines, write_config
 
 SAMPLE = SMALL["sample"]
-
-
-def two_lines(done, *words: str) -> None:
-    """Check that the one mistake was told, in words that hold all of `words`."""
-    assert done.code == 2, done
-    assert re.fullmatch(r"(.+: )?error: [^\n]+\n  fix: [^\n]+\n", done.err), done.err
-    for word in words:
-        assert word in done.err, done.err
-    assert done.out == ""
 
 
 IN_THE_CONFIG = {

@@ -8,9 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import Finished, environment, fairbench, write_config
-from test_cli_mistakes import two_lines
-from test_plan import bare_data
+from conftest import Finished, bare_data, environment, fairbench, plain, two_lines, write_config
 
 from fairbench_cli import __version__
 from fairbench_cli.data.card import shipped_cards
@@ -59,14 +57,6 @@ def test_list(say, kind):
     words = {"datasets": "compas", "interventions": "massaging", "classifiers": "tree", "metrics": "accuracy"}
     for name, word in words.items():
         assert (word in done.out) == (kind in (None, name))
-
-
-def plain(text: str) -> None:
-    """Check that text is fit for a pipe: no colours, 80 columns, no spaces at the end of lines."""
-    assert "\x1b" not in text
-    for line in text.splitlines():
-        assert len(line) <= 80, line
-        assert line == line.rstrip(), repr(line)
 
 
 @pytest.mark.parametrize(

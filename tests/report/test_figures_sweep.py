@@ -36,7 +36,7 @@ from fairbench_cli.report.figures.closed_forms import (
     random_counts,
 )
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 METRICS = ["accuracy", "discrimination", "kappa", "normalised-discrimination"]
 STRATEGIES = ["decrease-favoured", "increase-deprived", "both"]
 ORACLE = {"oracle": {"strategy": STRATEGIES, "remove": [0, 0.5, 1]}}

@@ -16,7 +16,7 @@ from fairbench_cli.network.graph import named_arcs
 from fairbench_cli.network.learn import LearnSettings, learn_network
 from fairbench_cli.network.structure import learn_structure
 
-REFERENCE = Path(__file__).parent / "reference" / "bnlearn"
+REFERENCE = Path(__file__).parents[1] / "reference" / "bnlearn"
 LEARNERS = {"hc": "hill-climbing", "tabu": "tabu"}
 NAMES = [
     "age",
