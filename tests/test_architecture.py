@@ -5,7 +5,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from conftest import HEAVY, modules_after, write_config
 
 import fairbench_cli
