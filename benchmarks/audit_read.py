@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 OURS = """
-from fairbench_cli.audit.read import read_tally
+from fairbench_cli.audit.read.tally_file import read_tally
 from fairbench_cli.audit.spec import Decision, Spec
 tally = read_tally({path!r}, Spec(decisions={decisions}))
 print(sum(s.counts.n.sum() for s in tally.slices))

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fairbench_cli.audit.explain.result import Ask
+    from fairbench_cli.audit.judge.explanation import Ask
+    from fairbench_cli.audit.judge.report import Report
     from fairbench_cli.audit.options import Options
-    from fairbench_cli.audit.output.report import Report
 
 
 def audit(source: str | Path, *, config: str | Path | None = None, **options: Any) -> "Report":
@@ -42,9 +42,9 @@ def audit(source: str | Path, *, config: str | Path | None = None, **options: An
 
 def run(source: str | Path, options: "Options") -> "Report":
     """Audit a file with options that are checked."""
-    from fairbench_cli.audit.output.report import report_of
-    from fairbench_cli.audit.read import read_tally
-    from fairbench_cli.audit.run import audit_tally
+    from fairbench_cli.audit.judge.report import report_of
+    from fairbench_cli.audit.judge.run import audit_tally
+    from fairbench_cli.audit.read.tally_file import read_tally
 
     if options.explain is not None:
         return _explained(str(source), options, options.explain)
@@ -54,8 +54,8 @@ def run(source: str | Path, options: "Options") -> "Report":
 
 def _explained(source: str, options: "Options", ask: "Ask") -> "Report":
     """Audit a file, and say what is behind the differences."""
-    from fairbench_cli.audit.explain.open import labels_for_scores
-    from fairbench_cli.audit.explain.run import explain
+    from fairbench_cli.audit.judge.explain import explain
+    from fairbench_cli.audit.read.strata_columns import labels_for_scores
 
     spec = labels_for_scores(source, options.spec)
     report = run(source, replace(options, spec=spec, explain=None))

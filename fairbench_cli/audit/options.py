@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from fairbench_cli.audit.by_name import NAMES
-from fairbench_cli.audit.explain.result import Ask
-from fairbench_cli.audit.metrics import AUDIT_METRICS
-from fairbench_cli.audit.parity import INTERVENTIONS, ROLL_UPS
+from fairbench_cli.audit.judge.by_name import NAMES
+from fairbench_cli.audit.judge.explanation import Ask
+from fairbench_cli.audit.judge.metrics import AUDIT_METRICS
+from fairbench_cli.audit.judge.parity import INTERVENTIONS, ROLL_UPS
 from fairbench_cli.audit.spec import Columns, Decision, RefMethod, Spec, Ties
 from fairbench_cli.errors import Problem, UserError, shown, suggest
 from fairbench_cli.measures.registry import ROW_MEASURES

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 if TYPE_CHECKING:  # light when asked for --help
+    from fairbench_cli.audit.judge.report import Report
     from fairbench_cli.audit.options import Options
-    from fairbench_cli.audit.output.report import Report
 
 Texts = list[str] | None
 Format = Literal["console", "csv", "json", "markdown", "html"]
@@ -142,7 +142,7 @@ def audit(
     """Audit a file of scores: group metrics, disparities with intervals, a verdict for each attribute."""
     from fairbench_cli.audit.api import run
     from fairbench_cli.audit.flags import pairs, tau_flags
-    from fairbench_cli.audit.gate import gate
+    from fairbench_cli.audit.judge.gate import gate
     from fairbench_cli.audit.options import read_options
     from fairbench_cli.errors import user_error
     from fairbench_cli.strict_yaml import scalar
@@ -195,21 +195,21 @@ def _write(
 ) -> None:
     """Write what was asked for: a folder, a PDF, database tables."""
     if output is not None and compat:
-        from fairbench_cli.audit.compat import write_compat
+        from fairbench_cli.audit.show.aequitas import write_compat
         from fairbench_cli.files import make_folder
 
         make_folder(output)
         write_compat(report.audit.tally, options.spec, output)
     elif output is not None:
-        from fairbench_cli.audit.output.folder import write_folder
+        from fairbench_cli.audit.show.folder import write_folder
 
         write_folder(report, output)
     if pdf is not None:
-        from fairbench_cli.audit.output.pdf import write_pdf
+        from fairbench_cli.audit.show.pdf import write_pdf
 
         write_pdf(report, pdf)
     if to_db is not None:
-        from fairbench_cli.audit.output.database import to_database
+        from fairbench_cli.audit.show.database import to_database
 
         to_database(report, to_db)
 
@@ -217,17 +217,17 @@ def _write(
 def _print(report: "Report", format_: Format, everything: bool) -> None:
     """Print the report in a format."""
     if format_ == "console":
-        from fairbench_cli.audit.output.console import view
+        from fairbench_cli.audit.show.console import view
         from fairbench_cli.cli.audit_console import print_audit
 
         print_audit(view(report, everything=everything))
         return
     if format_ == "csv":
-        from fairbench_cli.audit.output.tables import disparities_csv as write
+        from fairbench_cli.audit.show.tables import disparities_csv as write
     elif format_ == "json":
-        from fairbench_cli.audit.output.document import to_json as write
+        from fairbench_cli.audit.show.document import to_json as write
     elif format_ == "markdown":
-        from fairbench_cli.audit.output.markdown import to_markdown as write
+        from fairbench_cli.audit.show.markdown import to_markdown as write
     else:
-        from fairbench_cli.audit.output.html import to_html as write
+        from fairbench_cli.audit.show.html import to_html as write
     typer.echo(write(report), nl=False)

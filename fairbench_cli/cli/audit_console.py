@@ -7,9 +7,9 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from fairbench_cli.audit.output.console import Line, Part, View
-from fairbench_cli.audit.output.explained import Passage
-from fairbench_cli.audit.output.words import printable
+from fairbench_cli.audit.show.console import Line, Part, View
+from fairbench_cli.audit.show.explained import Passage
+from fairbench_cli.audit.show.words import printable
 from fairbench_cli.cli.console import out, say
 
 WIDE = 124  # from here on a comparison takes one line

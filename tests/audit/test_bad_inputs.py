@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from fairbench_cli.audit.read import read_tally
+from fairbench_cli.audit.read.tally import Tally
+from fairbench_cli.audit.read.tally_file import read_tally
 from fairbench_cli.audit.spec import Columns, Decision, Spec
-from fairbench_cli.audit.tally import Tally
 from fairbench_cli.errors import UserError
 
 GOOD = "score,label_value,race\n1,0,a\n0,1,b\n1,1,a\n0,0,b\n"

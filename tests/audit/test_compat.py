@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from audit_counts import AEQUITAS, Cells, compas, one, slice_of, tally_of
 
-from fairbench_cli.audit.compat import compat_files, pair_rule, write_compat
-from fairbench_cli.audit.result import Disparity
-from fairbench_cli.audit.run import audit_tally
+from fairbench_cli.audit.judge.result import Disparity
+from fairbench_cli.audit.judge.run import audit_tally
+from fairbench_cli.audit.read.tally import MISSING, Tally
+from fairbench_cli.audit.show.aequitas import compat_files, pair_rule, write_compat
 from fairbench_cli.audit.spec import Decision, Spec
-from fairbench_cli.audit.tally import MISSING, Tally
 from fairbench_cli.errors import UserError
 
 GIVEN = {"race": "Caucasian", "sex": "Male", "age_cat": "25 - 45"}

@@ -9,11 +9,11 @@ from audit_counts import Cells, one
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from fairbench_cli.audit.parity import INTERVENTIONS, ROLL_UPS, all_of, decide, roll_ups
-from fairbench_cli.audit.result import Disparity, Parity
-from fairbench_cli.audit.run import audit_tally
+from fairbench_cli.audit.judge.parity import INTERVENTIONS, ROLL_UPS, all_of, decide, roll_ups
+from fairbench_cli.audit.judge.result import Disparity, Parity
+from fairbench_cli.audit.judge.run import audit_tally
+from fairbench_cli.audit.judge.verdict import in_words
 from fairbench_cli.audit.spec import Spec
-from fairbench_cli.audit.verdict import in_words
 
 MOST = 60
 

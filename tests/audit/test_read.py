@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairbench_cli.audit import read_count
-from fairbench_cli.audit.read import read_tally
+from fairbench_cli.audit.read.tally_file import read_tally
 from fairbench_cli.audit.spec import Columns, Decision, Spec
 
 QUICK = settings(max_examples=40, deadline=None)
@@ -93,7 +93,7 @@ def test_pipe(compas):
 
 
 def test_light():
-    code = "import sys, fairbench_cli.audit.read as r; from fairbench_cli.audit.spec import Spec; import io\n"
+    code = "import sys, fairbench_cli.audit.read.tally_file as r; from fairbench_cli.audit.spec import Spec\nimport io\n"
     code += "r.read_tally('-', Spec(), stdin=io.BytesIO(b'score,race\\n1,a\\n0,b\\n'))\n"
     code += "print(sorted({'pandas', 'scipy', 'torch', 'sklearn', 'pyarrow'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -1,1 +1,0 @@
-"""What is behind a difference between groups: strata, propensity, neighbours, and what gives a group away."""

@@ -1,0 +1,1 @@
+"""From counts to a report: references, comparisons, intervals, tests, verdicts."""

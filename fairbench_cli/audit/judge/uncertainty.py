@@ -1,0 +1,186 @@
+"""Intervals of rates, ratios and differences, and tests with Holm's correction.
+
+The multinomial bootstrap of the counts is the bootstrap of the rows: a drawn table is what counting resampled
+rows would give. Percentile intervals are too narrow where few rows stand on one side of a rate (at 0 or n
+their width is zero), so those with fewer than `ENOUGH` there take the closed forms of `measures.intervals`.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairbench_cli.audit.judge.metrics import AUDIT_METRICS, parts
+from fairbench_cli.audit.judge.references import Ints, reference_parts
+from fairbench_cli.audit.read.tally import Slice
+from fairbench_cli.audit.spec import Spec
+from fairbench_cli.measures.counts import Floats, divide
+from fairbench_cli.measures.intervals import difference_interval, ratio_interval, two_proportions, wilson
+
+ENOUGH = 10  # rows above the bar, and rows below it that are not above
+MOST_GROUPS = 200  # of one slice are bootstrapped; with more, closed forms throughout
+
+Limits = tuple[Floats, Floats]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Uncertainty:
+    """Lower and upper limits, each of shape (groups, metrics); NaN where undefined."""
+
+    rate: Limits
+    ratio: Limits
+    difference: Limits
+
+
+def closed_forms(n: Floats, names: Sequence[str], at: Ints, confidence: float) -> Uncertainty:
+    """Give Wilson's interval of each rate, Newcombe's of each difference and Donner and Zou's of each ratio.
+
+    Parameters
+    ----------
+    n : array, shape (groups, 2, 2)
+        Rows, or what weights are worth in rows.
+    names : sequence of str
+        Metrics.
+    at : array of int, shape (metrics,)
+        Reference groups, see `audit.references`.
+    confidence : float
+        In (0, 1).
+    """
+    above, below = parts(n, names)
+    ref_above, ref_below = reference_parts(n, names, at)
+    p, q = divide(above, below), divide(ref_above, ref_below)
+    # Shares of one list are correlated: what one group gets, another does not.
+    of_all = np.array([AUDIT_METRICS[name].of_all for name in names])
+    rho = np.where(of_all, -np.sqrt(np.minimum(divide(p * q, (1 - p) * (1 - q)), 1)), 0.0)
+    rho = np.where(np.isnan(rho), 0.0, rho)
+    return Uncertainty(
+        wilson(above, below, confidence),
+        ratio_interval(above, below, ref_above, ref_below, confidence, rho),
+        difference_interval(above, below, ref_above, ref_below, confidence, rho),
+    )
+
+
+def bootstrap(
+    n: Floats, names: Sequence[str], at: Ints, draws: int, confidence: float, rng: np.random.Generator
+) -> Uncertainty:
+    """Give percentile intervals from a multinomial bootstrap; closed forms where counts are too small.
+
+    Parameters are as in `closed_forms`; the reference groups stay those of the data in every draw.
+    """
+    closed = closed_forms(n, names, at, confidence)
+    enough, both = _enough(n, names, at)
+    drawn = np.flatnonzero(enough.any(axis=1))
+    if draws <= 0 or not len(drawn) or len(drawn) > MOST_GROUPS:
+        return closed
+    # Groups without draws of their own go into one: a multinomial with cells summed is a multinomial.
+    rest = np.delete(n, drawn, axis=0).sum(0)
+    table = np.concatenate([n[drawn], rest[None]])
+    total = round(float(table.sum()))
+    resampled = rng.multinomial(total, table.ravel() / table.sum(), size=draws).astype(np.float64)
+    resampled = resampled.reshape(draws, *table.shape)
+    place = np.zeros(len(n) + 1, dtype=np.intp)  # where each group stands among the drawn; REST stays -1
+    place[drawn] = np.arange(len(drawn))
+    place[-1] = -1
+    rates = divide(*parts(resampled, names))[:, :-1]
+    ref_rates = divide(*reference_parts(resampled, names, place[at]))[:, :-1]
+    enough, both = enough[drawn], both[drawn]
+    tail = (1 - confidence) / 2
+
+    def limits(closed_limits: Limits, values: Floats, which: Bools) -> Limits:
+        low, high = (side.copy() for side in closed_limits)
+        found = _percentiles(values.transpose(1, 2, 0)[which], tail)
+        where = (drawn[np.nonzero(which)[0]], np.nonzero(which)[1])
+        low[where], high[where] = found
+        return low, high
+
+    return Uncertainty(
+        limits(closed.rate, rates, enough),
+        limits(closed.ratio, divide(rates, ref_rates), both),
+        limits(closed.difference, rates - ref_rates, both),
+    )
+
+
+def uncertainty(part: Slice, names: Sequence[str], at: Ints, spec: Spec) -> Uncertainty:
+    """Give the intervals of a slice: bootstrap, or closed forms when `spec.draws` is 0.
+
+    Weighted counts stand for as many rows as they are worth: see `effective`.
+    """
+    return bootstrap(effective(part), names, at, spec.draws, spec.confidence, _rng(part, spec))
+
+
+def effective(part: Slice) -> Floats:
+    """Return the counts scaled to Kish's effective sample size, (Σw)² / Σw²; all rates stay the same.
+
+    Kish (1965), *Survey Sampling*: unequal weights tell less than as many rows of equal weight.
+    """
+    return part.counts.n * part.rows_per_weight
+
+
+def p_values(part: Slice, names: Sequence[str], at: Ints) -> Floats:
+    """Test each group's rate against its reference: p-values, shape (groups, metrics).
+
+    NaN for the reference itself, for undefined rates, and for shares of a whole list,
+    which are no proportions of the group. A reference that is the minimum or maximum was chosen by looking,
+    so its p-values are too small.
+    """
+    n = effective(part)
+    above, below = parts(n, names)
+    ref_above, ref_below = reference_parts(n, names, at)
+    p = np.full(above.shape, np.nan)
+    for m, name in enumerate(names):
+        complement = AUDIT_METRICS[name].complement
+        if AUDIT_METRICS[name].of_all:
+            continue
+        if complement in names[:m]:
+            p[:, m] = p[:, names.index(complement)]
+            # With minimum or maximum the complement has another reference.
+            if at[m] == at[names.index(complement)]:
+                continue
+        for group in range(len(above)):
+            if group != at[m]:
+                p[group, m] = two_proportions(
+                    *(float(side[group, m]) for side in (above, below, ref_above, ref_below))
+                )
+            else:
+                p[group, m] = np.nan
+    return p
+
+
+def distinct(names: Sequence[str], at: Ints) -> Ints:
+    """Which column holds each metric's test: complements with the same reference share one.
+
+    >>> distinct(["fpr", "tpr", "tnr"], np.array([0, 0, 0])).tolist()
+    [0, 1, 0]
+    """
+    columns = np.arange(len(names))
+    for m, name in enumerate(names):
+        complement = AUDIT_METRICS[name].complement
+        if complement in names[:m] and at[names.index(complement)] == at[m]:
+            columns[m] = names.index(complement)
+    return columns
+
+
+def _enough(n: Floats, names: Sequence[str], at: Ints) -> tuple[Bools, Bools]:
+    """Say whether a rate, and both a rate and its reference, have `ENOUGH` rows on either side."""
+    above, below = parts(n, names)
+    ref_above, ref_below = reference_parts(n, names, at)
+    own = np.minimum(above, below - above) >= ENOUGH
+    return own, own & (np.minimum(ref_above, ref_below - ref_above) >= ENOUGH)
+
+
+def _percentiles(values: Floats, tail: float) -> Limits:
+    """Order statistics at both tails of the defined draws, outward; shape (n,) of shape (n, draws)."""
+    ordered = np.sort(values, axis=-1)  # NaN last
+    last = np.maximum((~np.isnan(ordered)).sum(-1) - 1, 0)
+    low, high = np.floor(tail * last).astype(np.intp), np.ceil((1 - tail) * last).astype(np.intp)
+    row = np.arange(len(ordered))
+    return ordered[row, low], ordered[row, high]
+
+
+def _rng(part: Slice, spec: Spec) -> np.random.Generator:
+    """One stream per slice, so that one more attribute changes no other's intervals."""
+    key = "\x1f".join([str(spec.seed), part.model, part.decision, part.attribute])
+    return np.random.default_rng(int.from_bytes(hashlib.sha256(key.encode()).digest()))

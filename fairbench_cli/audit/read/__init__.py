@@ -1,0 +1,1 @@
+"""From a file, frame or arrays to counts: columns found, decisions made, rows counted."""

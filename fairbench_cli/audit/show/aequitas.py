@@ -1,0 +1,238 @@
+"""The tables of Aequitas 1.1.0, cell for cell, from the same counts.
+
+Here its rules hold, also where the audit itself departs from them (docs/audit-departures.md): binary floats
+at the boundary, infinite disparities written 10, undefined taken for fair at the end, missing groups dropped.
+"""
+
+import csv
+import io
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from fairbench_cli.audit.judge.metrics import CELLS, parts
+from fairbench_cli.audit.judge.parity import check_taus, tau_of
+from fairbench_cli.audit.judge.references import check_references, references
+from fairbench_cli.audit.read.tally import MISSING, Slice, Tally
+from fairbench_cli.audit.spec import Spec
+from fairbench_cli.errors import UserError, user_error
+from fairbench_cli.measures.counts import Counts, divide
+
+INFINITE = 10.0  # what Aequitas writes for x/0
+
+Cell = str | int | float | bool | None
+Row = dict[str, Cell]
+
+_KEYS = ("model_id", "score_threshold", "attribute_name")
+_RATES = ("accuracy", "tpr", "tnr", "for", "fdr", "fpr", "fnr", "npv", "precision", "ppr", "pprev", "prev")
+_COMPARED = ("ppr", "pprev", "precision", "fdr", "for", "fpr", "fnr", "tpr", "tnr", "npv")
+_GROUP = (
+    *("model_id", "score_threshold", "k", "attribute_name", "attribute_value"),
+    *("accuracy", "tpr", "tnr", "for", "fdr", "fpr", "fnr", "npv", "precision", "pp", "pn", "ppr", "pprev"),
+    *("fp", "fn", "tn", "tp", "group_label_pos", "group_label_neg", "group_size", "total_entities", "prev"),
+)
+_PARITY = {
+    "Statistical Parity": "ppr",
+    "Impact Parity": "pprev",
+    "FDR Parity": "fdr",
+    "FPR Parity": "fpr",
+    "FOR Parity": "for",
+    "FNR Parity": "fnr",
+    "TPR Parity": "tpr",
+    "TNR Parity": "tnr",
+    "NPV Parity": "npv",
+    "Precision Parity": "precision",
+}
+_PAIRS = {
+    "TypeI Parity": ("FDR Parity", "FPR Parity"),
+    "TypeII Parity": ("FOR Parity", "FNR Parity"),
+    "Equalized Odds": ("FPR Parity", "TPR Parity"),
+    "Unsupervised Fairness": ("Statistical Parity", "Impact Parity"),
+    "Supervised Fairness": ("TypeI Parity", "TypeII Parity"),
+}
+_FAIRNESS = (*_PARITY, *_PAIRS)
+_THRESHOLDS = {"threshold": "val", "top-k": "abs", "top-share": "pct"}
+
+
+def write_compat(tally: Tally, spec: Spec, folder: Path) -> None:
+    """Write ``group.csv disparity.csv fairness_groups.csv fairness_attributes.csv full.csv overall.json``.
+
+    Intersections, which Aequitas does not know, are left out.
+
+    Raises
+    ------
+    UserError
+        When Aequitas has no such audit: no labels, weights, or another way to choose the reference.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in compat_files(tally, spec).items():
+        (folder / name).write_bytes(text.encode())
+
+
+def compat_files(tally: Tally, spec: Spec) -> dict[str, str]:
+    """Return what `write_compat` writes, by file name."""
+    _check(tally, spec)
+    rows = [row for part in tally.slices if not part.intersection for row in _slice_rows(part, tally, spec)]
+    attributes = _attribute_rows(rows)
+    keys = (*_KEYS, "attribute_value")
+    disparity = _disparity_columns(spec)
+    return {
+        "group.csv": _csv(_GROUP, rows),
+        "disparity.csv": _csv((*keys, *disparity), rows),
+        "fairness_groups.csv": _csv((*keys, *_FAIRNESS), rows),
+        "fairness_attributes.csv": _csv((*_KEYS, *_FAIRNESS), attributes),
+        "full.csv": _csv((*_GROUP, *disparity, *_FAIRNESS), rows),
+        "overall.json": json.dumps(_overall(attributes), indent=1),
+    }
+
+
+def pair_rule(one: bool | None, other: bool | None) -> bool | None:
+    """Join two verdicts as Aequitas does: undefined with fair is unfair.
+
+    >>> pair_rule(None, True), pair_rule(None, None), pair_rule(True, True)
+    (False, None, True)
+    """
+    if one is None and other is None:
+        return None
+    return one is True and other is True
+
+
+def _check(tally: Tally, spec: Spec) -> None:
+    check_taus(spec)
+    check_references(tally, spec)
+    problems: list[UserError] = []
+    if not all(part.labelled for part in tally.slices):
+        problems.append(user_error("Aequitas needs labels", "give the label column", "--compat"))
+    if tally.weighted:
+        problems.append(user_error("Aequitas has no weights", "leave the weights out", "--compat"))
+    if spec.ref_method in ("maximum", "rest"):
+        problems.append(
+            user_error(
+                f"Aequitas has no reference method {spec.ref_method}",
+                "use majority or minimum",
+                "--ref-method",
+            )
+        )
+    if problems:
+        raise UserError(*(problem for error in problems for problem in error.problems))
+
+
+def _disparity_columns(spec: Spec) -> tuple[str, ...]:
+    """Order disparities and references: side by side for the minimum, else one after another."""
+    columns = [(f"{name}_disparity", f"{name}_ref_group_value") for name in _COMPARED]
+    if spec.ref_method == "minimum":
+        return tuple(name for pair in columns for name in pair)
+    return tuple(name for side in zip(*columns, strict=True) for name in side)
+
+
+def _slice_rows(part: Slice, tally: Tally, spec: Spec) -> list[Row]:
+    """Everything about each group of one attribute, by column."""
+    k, total = round(float(part.counts.predicted[:, 1].sum())), round(float(part.counts.total))
+    known = [group for group in part.counts.groups if group != MISSING]
+    if not known:
+        return []
+    everybody = part.counts.overall
+    there = np.array([group != MISSING for group in part.counts.groups])
+    seen = Slice(
+        part.model,
+        part.decision,
+        part.attribute,
+        Counts(tuple(known), part.counts.n[there]),
+        part.rows[there],
+        part.labelled,
+    )
+    rates = divide(*parts(seen.counts.n, _RATES, everybody))
+    at = dict(zip(_COMPARED, references(seen, _COMPARED, spec), strict=True))
+    model: Cell = part.model
+    if not any(one.model for one in tally.slices):
+        model = 0
+    rows = []
+    for g, group in enumerate(known):
+        cells = dict(zip(CELLS, (round(float(cell)) for cell in seen.counts.n[g].ravel()), strict=True))
+        row: Row = {
+            "model_id": model,
+            "score_threshold": _threshold(part, spec),
+            "k": k,
+            "attribute_name": part.attribute,
+            "attribute_value": group,
+            **cells,
+            "pp": cells["tp"] + cells["fp"],
+            "pn": cells["tn"] + cells["fn"],
+            "group_label_pos": cells["tp"] + cells["fn"],
+            "group_label_neg": cells["tn"] + cells["fp"],
+            "group_size": sum(cells.values()),
+            "total_entities": total,
+            **{name: float(rates[g, m]) for m, name in enumerate(_RATES)},
+        }
+        for name in _COMPARED:
+            m = _RATES.index(name)
+            ratio = float(divide(rates[g, m], rates[at[name], m]))
+            row[f"{name}_disparity"] = INFINITE if math.isinf(ratio) else ratio
+            row[f"{name}_ref_group_value"] = known[at[name]]
+        rows.append(row | _fairness(row, spec))
+    return rows
+
+
+def _fairness(row: Mapping[str, Cell], spec: Spec) -> dict[str, bool | None]:
+    """Decide on one group, in binary floats."""
+    fair: dict[str, bool | None] = {}
+    for parity, name in _PARITY.items():
+        ratio = float(row[f"{name}_disparity"] or 0)
+        tau = tau_of(name, spec)
+        fair[parity] = None if math.isnan(ratio) else tau <= ratio <= 1 / tau
+    for name, (one, other) in _PAIRS.items():
+        fair[name] = pair_rule(fair[one], fair[other])
+    return fair
+
+
+def _attribute_rows(rows: Sequence[Row]) -> list[Row]:
+    """Roll groups up: unfair if one is, undefined if all are, else fair; sorted as pandas groups."""
+    keys = sorted(
+        {tuple(row[key] for key in _KEYS) for row in rows}, key=lambda key: [str(part) for part in key]
+    )
+    rolled: list[Row] = []
+    for key in keys:
+        own = [row for row in rows if tuple(row[name] for name in _KEYS) == key]
+        verdict: Row = dict(zip(_KEYS, key, strict=True))
+        for name in _FAIRNESS:
+            known = [row[name] for row in own if row[name] is not None]
+            verdict[name] = all(known) if known else None
+        rolled.append(verdict)
+    return rolled
+
+
+def _overall(attributes: Sequence[Row]) -> dict[str, bool]:
+    """Roll everything up, models and thresholds together; undefined counts as fair."""
+    found = {
+        name: all(row[name] is not False for row in attributes)
+        for name in ("Unsupervised Fairness", "Supervised Fairness")
+    }
+    return found | {"Overall Fairness": all(found.values())}
+
+
+def _threshold(part: Slice, spec: Spec) -> str:
+    """Name a decision as Aequitas does: "binary 0/1", "5_val", "300_abs", "0.1_pct"."""
+    for decision in spec.decisions:
+        if decision.kind != "binary" and (part.decision + " ").startswith(f"{decision} "):
+            value = int(decision.value) if float(decision.value).is_integer() else decision.value
+            value = float(value) if decision.kind == "top-share" else value
+            return f"{value}_{_THRESHOLDS[decision.kind]}"
+    return "binary 0/1"
+
+
+def _csv(columns: Sequence[str], rows: Sequence[Row]) -> str:
+    """Write as pandas does: shortest floats, True and False, nothing for undefined."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([_text(row[column]) for column in columns] for row in rows)
+    return text.getvalue()
+
+
+def _text(cell: Cell) -> str:
+    if cell is None or (isinstance(cell, float) and math.isnan(cell)):
+        return ""
+    return str(cell)

@@ -1,0 +1,107 @@
+"""Groups as the joint levels of all protected attributes: any attribute or intersection is a sum of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fairbench_cli.measures.counts import Counts
+
+CROSS = " × "  # between the attributes, and the levels, of an intersection
+PAIR = ("deprived", "favoured")
+
+
+@dataclass(frozen=True)
+class ProtectedAttribute:
+    """A protected attribute: its levels, and which of them are deprived and which favoured."""
+
+    name: str
+    levels: tuple[str, ...]
+    deprived: tuple[str, ...]
+    favoured: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ProtectedAttributes:
+    """The protected attributes of a data set, in the order of its card.
+
+    Examples
+    --------
+    >>> sex = ProtectedAttribute("sex", ("f", "m"), ("f",), ("m",))
+    >>> race = ProtectedAttribute("race", ("b", "o", "w"), ("b", "o"), ("w",))
+    >>> both = ProtectedAttributes((sex, race))
+    >>> both.groups[:4]
+    ('f × b', 'f × o', 'f × w', 'm × b')
+    >>> counts = Counts(both.groups, np.arange(24.0).reshape(6, 2, 2))
+    >>> both.levels(counts, ("race",)).group_total.tolist(), both.pair(counts, ("race",)).group_total.tolist()
+    ([60.0, 92.0, 124.0], [152.0, 124.0])
+    >>> both.pair(counts, ("sex", "race")).group_total.tolist()
+    [190.0, 86.0]
+    """
+
+    attributes: tuple[ProtectedAttribute, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the attributes."""
+        return tuple(attribute.name for attribute in self.attributes)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Names of the joint levels, the last attribute changing fastest."""
+        return tuple(CROSS.join(levels) for levels in product(*(a.levels for a in self.attributes)))
+
+    def codes(self, columns: Sequence[ArrayLike]) -> NDArray[np.intp]:
+        """Return the joint level of each row, given its level code of every attribute, in their order."""
+        sizes = tuple(len(attribute.levels) for attribute in self.attributes)
+        return np.ravel_multi_index(tuple(np.asarray(column, dtype=np.intp) for column in columns), sizes)
+
+    def levels(self, counts: Counts, names: Sequence[str]) -> Counts:
+        """Return the counts of the joint levels of some attributes, summed over all others.
+
+        Parameters
+        ----------
+        counts : Counts
+            Of the joint levels of all attributes, in the order of `groups`.
+        names : sequence of str
+            Names of attributes.
+
+        Raises
+        ------
+        KeyError
+            When there is no such attribute.
+        """
+        kept = [self._index(name) for name in names]
+        sizes = [len(attribute.levels) for attribute in self.attributes]
+        leading = counts.n.ndim - 3
+        n = counts.n.reshape(*counts.n.shape[:-3], *sizes, 2, 2)
+        n = n.sum(tuple(leading + i for i in range(len(sizes)) if i not in kept))
+        # What is left is in the order of the attributes; put it into the order of the names.
+        order = sorted(kept)
+        n = np.moveaxis(n, [leading + order.index(i) for i in kept], range(leading, leading + len(kept)))
+        groups = tuple(CROSS.join(levels) for levels in product(*(self.attributes[i].levels for i in kept)))
+        return Counts(groups, n.reshape(*counts.n.shape[:-3], len(groups), 2, 2))
+
+    def pair(self, counts: Counts, names: Sequence[str]) -> Counts:
+        """Return the counts of the deprived and the favoured group of an attribute or an intersection.
+
+        The favoured group of an intersection is favoured by every attribute (Friedler et al. 2019); everyone
+        else is deprived. Parameters and errors are those of `levels`.
+        """
+        levels = self.levels(counts, names)
+        kept = [self.attributes[self._index(name)] for name in names]
+        favoured = np.array([all(map(_is_favoured, kept, own)) for own in product(*(a.levels for a in kept))])
+        n = np.stack([levels.n[..., ~favoured, :, :].sum(-3), levels.n[..., favoured, :, :].sum(-3)], axis=-3)
+        return Counts(PAIR, n)
+
+    def _index(self, name: str) -> int:
+        try:
+            return self.names.index(name)
+        except ValueError:
+            raise KeyError(name) from None
+
+
+def _is_favoured(attribute: ProtectedAttribute, level: str) -> bool:
+    return level in attribute.favoured
