@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairbench_cli.audit import read_count
+from fairbench_cli.audit.read import cells as read_count
 from fairbench_cli.audit.read.tally_file import read_tally
 from fairbench_cli.audit.spec import Columns, Decision, Spec
 
@@ -93,7 +93,8 @@ def test_pipe(compas):
 
 
 def test_light():
-    code = "import sys, fairbench_cli.audit.read.tally_file as r; from fairbench_cli.audit.spec import Spec\nimport io\n"
+    code = "import io, sys, fairbench_cli.audit.read.tally_file as r\n"
+    code += "from fairbench_cli.audit.spec import Spec\n"
     code += "r.read_tally('-', Spec(), stdin=io.BytesIO(b'score,race\\n1,a\\n0,b\\n'))\n"
     code += "print(sorted({'pandas', 'scipy', 'torch', 'sklearn', 'pyarrow'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
