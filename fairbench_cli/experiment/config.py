@@ -18,7 +18,8 @@ from fairbench_cli.experiment.checks import (
 )
 from fairbench_cli.experiment.choices import Axis, Choice, named, read_choices
 from fairbench_cli.experiment.datasets import DatasetChoice, read_datasets
-from fairbench_cli.experiment.keys import FIGURES, TABLES, ExperimentFile, SampleConfig, TestRows
+from fairbench_cli.experiment.keys import ExperimentFile, SampleConfig, TestRows
+from fairbench_cli.experiment.outputs import FIGURES, TABLES
 from fairbench_cli.experiment.overrides import laid_over
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.registry import MEASURES, ROW_MEASURES
@@ -87,8 +88,8 @@ def read_experiment(path: Path, overrides: tuple[str, ...] = ()) -> Experiment:
     )
     datasets = read_datasets(document, parsed.sample if parsed else SampleConfig(), path.parent, problems)
     problems += in_list(document, ("metrics",), "metric", (*MEASURES, *ROW_MEASURES))
-    problems += in_list(document, ("tables",), "table", TABLES)
-    problems += in_list(document, ("figures",), "figure", FIGURES)
+    problems += in_list(document, ("tables",), "table", tuple(TABLES))
+    problems += in_list(document, ("figures",), "figure", tuple(FIGURES))
     problems += in_list(document, ("sample", "beta"), "β")
     problems += [*without_effect(document), *badly_tested(document), *undrawable(document)]
     problems += [*in_list(document, ("explain",), "attribute"), *without_strata(document), *unswept(document)]

@@ -4,11 +4,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from fairbench_cli.experiment.outputs import DEFAULT_TABLES
 from fairbench_cli.measures.registry import DEFAULT_METRICS
 from fairbench_cli.validation import NAME
-
-TABLES = ("discrimination-accuracy", "over-underestimation")
-FIGURES = ("discrimination-accuracy", "network", "curves", "pareto", "sweep", "oracle")
 
 Origin = Literal["network", "shipped", "data"]
 TestRows = Literal["original", "network", "holdout"]
@@ -103,5 +101,5 @@ class ExperimentFile(BaseModel):
     sweep: Literal["acceptance-rate"] | None = Field(
         default=None, description="Also count at every acceptance rate from 0 to 1, by the model's scores."
     )
-    tables: list[str] = Field(default=list(TABLES))
+    tables: list[str] = Field(default=list(DEFAULT_TABLES))
     figures: list[str] = Field(default=[])

@@ -14,7 +14,8 @@ from pydantic import TypeAdapter
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.card import known_cards
 from fairbench_cli.experiment.choices import Entry
-from fairbench_cli.experiment.keys import FIGURES, TABLES, DatasetOptions, ExperimentFile
+from fairbench_cli.experiment.keys import DatasetOptions, ExperimentFile
+from fairbench_cli.experiment.outputs import FIGURES, TABLES
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.registry import MEASURES, ROW_MEASURES
 

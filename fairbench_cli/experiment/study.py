@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field, Json, ValidationError
 
 from fairbench_cli.errors import user_error
 from fairbench_cli.experiment.config import Experiment
-from fairbench_cli.experiment.keys import FIGURES, TABLES
+from fairbench_cli.experiment.outputs import FIGURES, TABLES
 from fairbench_cli.experiment.plan import Cell
 from fairbench_cli.experiment.source import Source
 from fairbench_cli.files import write_json

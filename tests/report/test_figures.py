@@ -11,6 +11,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import Finished
+from fairbench_cli.report.figures.front import staircase
+from fairbench_cli.report.figures.labels import place_labels
+from fairbench_cli.report.figures.network_drawing import (
+    HEIGHT,
+    Marks,
+    arc_lines,
+    box_top,
+    draw_network,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -25,16 +34,7 @@ from fairbench_cli.network.files import load, save
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.report.figures import FIGURES, NEEDED, draw_figures
 from fairbench_cli.report.figures.canvas import house_style, text_width, wrapped
-from fairbench_cli.report.figures.front import staircase
-from fairbench_cli.report.figures.labels import place_labels
 from fairbench_cli.report.figures.layers import crossings, lay_out, levels
-from fairbench_cli.report.figures.network_drawing import (
-    HEIGHT,
-    Marks,
-    arc_lines,
-    box_top,
-    draw_network,
-)
 from fairbench_cli.report.figures.parts import parts_of, slugs
 from fairbench_cli.report.results import groups_frame, results_frame, summary_frame
 
