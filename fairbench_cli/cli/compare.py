@@ -38,7 +38,7 @@ def compare(
     """Compare runs with a paper's published values, number by number."""
     from fairbench_cli.cli.console import talk_of_damage
     from fairbench_cli.papers.compare import compare_folder
-    from fairbench_cli.papers.published import find_paper
+    from fairbench_cli.papers.registry import find_paper
 
     found = find_paper(paper)
     tables = tuple(one.strip() for text in table or () for one in text.split(","))

@@ -5,9 +5,8 @@ from typing import Any
 
 import pandas as pd
 
-from fairbench_cli.papers.compare import Agreement, Comparison, agreement, worst
+from fairbench_cli.papers.compare import NOT_RUN, OFF, VERDICTS, Agreement, Comparison, agreement, worst
 from fairbench_cli.papers.match import say_label
-from fairbench_cli.papers.verdicts import NOT_RUN, OFF, VERDICTS
 from fairbench_cli.report.formats import grid
 
 WORST = 10

@@ -25,11 +25,9 @@ from fairbench_cli.experiment.study import Study
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.registry import MEASURES
 from fairbench_cli.papers.choose import choose
-from fairbench_cli.papers.compare import Comparison, agreement, compare, worst
+from fairbench_cli.papers.compare import Comparison, agreement, compare, judge, worst
 from fairbench_cli.papers.formats import comma_separated, markdown
-from fairbench_cli.papers.published import read_published
-from fairbench_cli.papers.registry import PAPERS
-from fairbench_cli.papers.verdicts import judge
+from fairbench_cli.papers.registry import PAPERS, read_published
 
 ROOT = Path(__file__).parents[2]
 CARDOSO = PAPERS["cardoso2019"]
