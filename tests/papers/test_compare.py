@@ -395,7 +395,7 @@ def test_compare_prints_a_summary_and_writes_both_files(adult, tmp_path):
     near = sum(abs(float(row["difference"])) <= 0.0505 for row in rows if row["difference"])
     assert f"copy, within 0.05: {near} of 24 values = {near / 24:.3f}" in done.stdout
     page = (folder / "compare/cardoso2019.md").read_text(encoding="utf-8")
-    assert page.startswith("# cardoso2019 beside copy\n\nR. L. Cardoso")
+    assert page.startswith("# cardoso2019 against copy\n\nR. L. Cardoso")
     assert {path.name for path in (folder / "compare").iterdir()} == {"cardoso2019.csv", "cardoso2019.md"}
     summary = pd.read_csv(folder / "results.csv")
     assert set(summary["metric"]) == {"tpr"}
