@@ -29,7 +29,7 @@ def share(part: int, whole: int) -> str:
 
 
 def summary(comparison: Comparison, tolerance: float) -> tuple[list[str], list[list[str]]]:
-    """Return heads and rows, one per block that the run covers and one for all: n, shares, how many are off."""
+    """Return heads and rows, one per block that is covered and one for all: n, shares, how many are off."""
     rows = []
     for labels, part in _parts(comparison).items():
         found = agreement(part, limits(tolerance))

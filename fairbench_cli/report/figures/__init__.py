@@ -1,13 +1,11 @@
 """Draw the figures of a run; each is a file here and an entry in `experiment.outputs`."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairbench_cli.experiment.outputs import FIGURES
 from fairbench_cli.files import make_folder, write_bytes
-from fairbench_cli.report.figures.canvas import figure_bytes, house_style
 from fairbench_cli.report.results import RunResults
 
 if TYPE_CHECKING:
@@ -31,10 +29,12 @@ def draw_figures(run: RunResults, names: Sequence[str]) -> list[Path]:
     UserError
         When a file cannot be written, or the network of the run is not there.
     """
-    with house_style() if names else nullcontext():
-        drawn = {
-            f"{name}-{slug}": figure for name in names for slug, figure in FIGURES[name].load()(run).items()
-        }
+    if not names:
+        return write_figures(run.folder / "figures", {}, FIGURES)
+    from fairbench_cli.report.figures.canvas import house_style  # loads matplotlib
+
+    with house_style():
+        drawn = {f"{name}-{slug}": one for name in names for slug, one in FIGURES[name].load()(run).items()}
         return write_figures(run.folder / "figures", drawn, FIGURES)
 
 
@@ -42,6 +42,8 @@ def write_figures(folder: Path, figures: "Mapping[str, Figure]", kinds: Iterable
     """Write figures as ``NAME.svg`` and ``NAME.png``; remove others whose names start with a kind."""
     written: list[Path] = []
     for name, figure in figures.items():
+        from fairbench_cli.report.figures.canvas import figure_bytes
+
         make_folder(folder)
         for ending in ENDINGS:
             path = folder / f"{name}.{ending}"

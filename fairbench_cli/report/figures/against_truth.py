@@ -3,19 +3,18 @@
 import math
 from collections.abc import Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.registry import MEASURES
 from fairbench_cli.report.figures.canvas import Grid, panel_page
 from fairbench_cli.report.figures.parts import COLOURS, DASHES
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 TARGET_COLOUR = "#c4c4c4"
 SIDE = 1.3  # of a panel, in inches
@@ -25,7 +24,7 @@ ENDS = ((0.0, "v", 0.04, 0.075), (math.inf, "^", 0.96, -0.075))
 """What no logarithmic axis has: its marker, how high the first line's is, the step to the next."""
 
 
-def draw_against_truth(frame: pd.DataFrame, metrics: Sequence[str], subtitle: str) -> "Figure":
+def draw_against_truth(frame: pd.DataFrame, metrics: Sequence[str], subtitle: str) -> Figure:
     """Draw the means of measures over the truth.
 
     Ratios stand on a logarithmic axis; 0 and ∞ have no place there and are triangles at its ends.
@@ -39,8 +38,6 @@ def draw_against_truth(frame: pd.DataFrame, metrics: Sequence[str], subtitle: st
     subtitle : str
         What the numbers are.
     """
-    from matplotlib.lines import Line2D
-
     ratios = MEASURES[metrics[0]].ratio
     own = frame[frame["metric"].isin(metrics)].sort_values("truth", kind="stable")
     rows, columns = (sorted(own[axis].unique()) for axis in ("deprived", "accepted"))
@@ -104,7 +101,7 @@ def _powers(low: float, high: float) -> tuple[list[float], list[str]]:
     return [10.0**power for power in powers], ["" if power % 2 else f"{10.0**power:g}" for power in powers]
 
 
-def _line(ax: "Axes", i: int, x: Floats, y: Floats, *, ratios: bool) -> None:
+def _line(ax: Axes, i: int, x: Floats, y: Floats, *, ratios: bool) -> None:
     there = np.isfinite(y) & ((y > 0) | (not ratios))
     ax.plot(x, np.where(there, y, np.nan), gid=f"line-{i}", zorder=3, **_look(i))
     if not ratios:
@@ -125,7 +122,7 @@ def _line(ax: "Axes", i: int, x: Floats, y: Floats, *, ratios: bool) -> None:
         )
 
 
-def _name(ax: "Axes", deprived: float, accepted: float, axes: tuple[list[float], list[float]]) -> None:
+def _name(ax: Axes, deprived: float, accepted: float, axes: tuple[list[float], list[float]]) -> None:
     """Name rows and columns of panels at the outer sides, where the axes' numbers are too."""
     rows, columns = axes
     ax.set_xticks([-1, -0.5, 0, 0.5, 1], ["−1", "", "0", "", "1"])

@@ -6,14 +6,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import matplotlib as mpl
 import numpy as np
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-    from matplotlib.patches import FancyBboxPatch
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+from matplotlib.legend_handler import HandlerPatch
+from matplotlib.patches import FancyBboxPatch
+from matplotlib.textpath import text_to_path
 
 INK, GREY, PALE = "#1a1a1a", "#5c5c5c", "#e3e3e3"
 SMALL, NORMAL, LARGE = 7.5, 8.5, 11.0
@@ -49,8 +51,6 @@ STYLE: dict[Any, Any] = {
 @contextmanager
 def house_style() -> Iterator[None]:
     """Draw in the house's style whatever the user's matplotlibrc says, and put theirs back afterwards."""
-    import matplotlib as mpl
-
     with mpl.rc_context(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from font")  # drawn as a box
         mpl.rcdefaults()
@@ -58,7 +58,7 @@ def house_style() -> Iterator[None]:
         yield
 
 
-def figure_bytes(figure: "Figure", ending: str) -> bytes:
+def figure_bytes(figure: Figure, ending: str) -> bytes:
     """Render a figure as ``svg`` or ``png``; equal figures give equal bytes."""
     buffer = BytesIO()
     figure.savefig(buffer, format=ending, dpi=DOTS_PER_INCH, metadata=UNDATED[ending])
@@ -68,9 +68,6 @@ def figure_bytes(figure: "Figure", ending: str) -> bytes:
 @lru_cache(maxsize=4096)
 def text_width(text: str, size: float, weight: str = "normal") -> float:
     """Width of a line of text in inches."""
-    from matplotlib.font_manager import FontProperties
-    from matplotlib.textpath import text_to_path
-
     font = FontProperties(family="DejaVu Sans", size=size, weight=weight)
     width, _, _ = text_to_path.get_text_width_height_descent(text, font, ismath=False)
     return float(width) / 72
@@ -130,7 +127,7 @@ def panel_page(
     first: float = 0.0,
     last: float = 0.0,
     handle: float = 0.32,
-) -> "tuple[Figure, list[Axes]]":
+) -> tuple[Figure, list[Axes]]:
     """Make a figure with empty panels.
 
     Parameters
@@ -144,10 +141,6 @@ def panel_page(
     handle : float
         Length of the legend's handles.
     """
-    from matplotlib.figure import Figure
-    from matplotlib.legend_handler import HandlerPatch
-    from matplotlib.patches import FancyBboxPatch
-
     width = max(first + grid.columns * (grid.left + grid.width) + 2 * EDGE, 6.0)
     room = width - 2 * EDGE
     head = wrapped(title, room, LARGE, "bold")
@@ -195,16 +188,14 @@ def _legend_columns(widths: Sequence[float], room: float, handle: float) -> int:
     return 1
 
 
-def _small_box(orig_handle: "FancyBboxPatch", width: float, height: float, **_: Any) -> "FancyBboxPatch":
+def _small_box(orig_handle: FancyBboxPatch, width: float, height: float, **_: Any) -> FancyBboxPatch:
     """Make a legend's handle for a box, in its own shape (matplotlib would take a rectangle)."""
-    from matplotlib.patches import FancyBboxPatch
-
     return FancyBboxPatch(
         (0, 0), width, height, boxstyle=orig_handle.get_boxstyle(), mutation_scale=72 * height / 30
     )
 
 
-def _lines(figure: "Figure", lines: Sequence[str], top: float, size: float, **look: Any) -> None:
+def _lines(figure: Figure, lines: Sequence[str], top: float, size: float, **look: Any) -> None:
     width, height = figure.get_size_inches()
     for i, line in enumerate(lines):
         y = 1 - (top + LINE[size] * i) / height

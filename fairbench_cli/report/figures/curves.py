@@ -2,7 +2,11 @@
 
 import math
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from fairbench_cli.experiment.outputs import FIGURES
 from fairbench_cli.measures.registry import find
@@ -17,23 +21,17 @@ from fairbench_cli.report.figures.parts import (
 )
 from fairbench_cli.report.results import Mean, RunResults
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 SHOWN = FIGURES["curves"].metrics
 SPREAD = 0.36
 """How far apart the techniques of one β stand, as a share of the distance between two β."""
 
 
-def draw(run: RunResults) -> "dict[str, Figure]":
+def draw(run: RunResults) -> dict[str, Figure]:
     """Draw one figure per data set, protected attribute and classifier: a panel per metric."""
     return {slug: _figure(part, run) for slug, part in parts_by_slug(run.study).items()}
 
 
-def _figure(part: Part, run: RunResults) -> "Figure":
-    from matplotlib.lines import Line2D
-
+def _figure(part: Part, run: RunResults) -> Figure:
     legend = [(Line2D([], [], **look(t)), t.label) for t in part.techniques]
     drawn = {key[:-1]: found.mean.n for key, found in run.found.items() if key[-1] == SHOWN[0]}
     figure, panels = panel_page(
@@ -63,7 +61,7 @@ def look(technique: Technique) -> dict[str, Any]:
 NOTHING = Mean(math.nan, math.nan, math.nan, 0)
 
 
-def _lines(ax: "Axes", part: Part, run: RunResults, metric: str) -> None:
+def _lines(ax: Axes, part: Part, run: RunResults, metric: str) -> None:
     step = min((b - a for a, b in pairwise(part.betas)), default=1.0)
     n = len(part.techniques)
     spread = (SPREAD if len(part.betas) > 1 else 0.7) * step

@@ -2,9 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from fairbench_cli.experiment.outputs import FIGURES
@@ -13,12 +18,8 @@ from fairbench_cli.report.figures.canvas import GREY, NORMAL, SMALL, Grid, panel
 from fairbench_cli.report.figures.parts import TESTED_ON, Part, gather, idle_beta, parts_by_slug, shortfall
 from fairbench_cli.report.results import Key, RunResults
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
-
-def draw(run: RunResults) -> "dict[str, Figure]":
+def draw(run: RunResults) -> dict[str, Figure]:
     """Draw one figure per data set, protected attribute and classifier: a panel per technique.
 
     Hollow dots are repeats whose technique could do its work in part only (``degraded``).
@@ -26,7 +27,7 @@ def draw(run: RunResults) -> "dict[str, Figure]":
     return {slug: _figure(part, run) for slug, part in parts_by_slug(run.study).items()}
 
 
-def _figure(part: Part, run: RunResults) -> "Figure":
+def _figure(part: Part, run: RunResults) -> Figure:
     study = run.study
     clouds = {(t, beta): _cloud(part.key(t, beta), run) for t in part.techniques for beta in part.betas}
     colours = beta_colours(len(part.betas))
@@ -93,15 +94,10 @@ def _cloud(key: Key, run: RunResults) -> _Cloud:
 
 def beta_colours(n: int) -> list[str]:
     """Return `n` colours from dark to light, in an order that colour-blind readers and paper keep."""
-    from matplotlib import colormaps
-    from matplotlib.colors import to_hex
-
     return [to_hex(colour) for colour in colormaps["viridis"](np.linspace(0, 0.88, n))]
 
 
 def _legend(betas: Sequence[float], colours: Sequence[str], hollow: bool) -> list[tuple[Any, str]]:
-    from matplotlib.lines import Line2D
-
     look: dict[str, Any] = {"ls": "", "marker": "o", "ms": 5}
     legend = [
         (Line2D([], [], color=colour, **look), f"β = {beta:g}")
@@ -125,7 +121,7 @@ def _limits(dots: Floats) -> tuple[float, float, float, float]:
     return float(x0), float(x1), float(y0), float(y1)
 
 
-def _note(ax: "Axes", lines: list[str], dots: Floats) -> None:
+def _note(ax: Axes, lines: list[str], dots: Floats) -> None:
     """Write what is missing into the corner with the fewest dots."""
     if not lines:
         return

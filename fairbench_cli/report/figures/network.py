@@ -6,7 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
+from matplotlib.path import Path as Curve
 
 from fairbench_cli.data.card import shipped_cards
 from fairbench_cli.errors import UserError, user_error
@@ -17,18 +23,13 @@ from fairbench_cli.report.figures.layers import Layout, lay_out
 from fairbench_cli.report.figures.parts import slugs
 from fairbench_cli.report.results import RunResults
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-    from matplotlib.patches import FancyBboxPatch
-
 HEIGHT, BETWEEN, GAP, PADDING = 0.4, 0.52, 0.24, 0.2
 """Inches: a box's height, the room between two layers and between two boxes, a box's text and its edge."""
 
 EDITED_ARC = "#B3261E"
 
 
-def draw(run: RunResults) -> "dict[str, Figure]":
+def draw(run: RunResults) -> dict[str, Figure]:
     """Draw one figure per data set and protected attribute of which there are results.
 
     Raises
@@ -42,7 +43,7 @@ def draw(run: RunResults) -> "dict[str, Figure]":
     return {name: _figure(run.folder, source) for name, source in zip(names, sources, strict=True)}
 
 
-def _figure(folder: Path, source: dict[str, Any]) -> "Figure":
+def _figure(folder: Path, source: dict[str, Any]) -> Figure:
     net = _network(folder, source)
     how = "shipped with fairbench" if "network" in source else "learned from the data"
     about = f"{len(net.columns)} nodes, {len(net.arcs)} arcs, {how} (BIC {source['bic']:,.0f})."
@@ -128,7 +129,7 @@ def has_edited_arc(net: BayesNet, marks: Marks) -> bool:
     return (marks.edited, marks.outcome) in net.arcs
 
 
-def draw_network(net: BayesNet, marks: Marks, title: str, about: str) -> "Figure":
+def draw_network(net: BayesNet, marks: Marks, title: str, about: str) -> Figure:
     """Draw a network with the outcome, the protected attribute and what β edits marked.
 
     Parameters
@@ -202,38 +203,31 @@ def arc_lines(
     return lines
 
 
-def _arc(ax: "Axes", line: Any, edited: bool, gid: str) -> None:
-    from matplotlib.patches import FancyArrowPatch
-    from matplotlib.path import Path
-
-    points, codes = [line[0][0]], [Path.MOVETO]
+def _arc(ax: Axes, line: Any, edited: bool, gid: str) -> None:
+    points, codes = [line[0][0]], [Curve.MOVETO]
     for (x0, y0), (x1, y1) in line:
         if points[-1] != (x0, y0):
             points.append((x0, y0))
-            codes.append(Path.LINETO)
+            codes.append(Curve.LINETO)
         points += [(x0, (y0 + y1) / 2), (x1, (y0 + y1) / 2), (x1, y1)]
-        codes += [Path.CURVE4] * 3
+        codes += [Curve.CURVE4] * 3
     colour, width = (EDITED_ARC, 1.9) if edited else (GREY, 0.9)
     style = "-|>,head_length=4.2,head_width=1.9"
     # The line ends where the arrow's head begins to be wide, not at its tip.
     arrow = FancyArrowPatch(
-        path=Path(points, codes), arrowstyle=style, color=colour, lw=width, zorder=3 if edited else 2,
+        path=Curve(points, codes), arrowstyle=style, color=colour, lw=width, zorder=3 if edited else 2,
         shrinkA=0, shrinkB=0, mutation_scale=1.0, gid=gid, capstyle="butt", joinstyle="miter",
     )  # fmt: skip
     ax.add_patch(arrow)
 
 
-def _box(
-    corner: tuple[float, float], width: float, height: float, kind: Kind, **more: Any
-) -> "FancyBboxPatch":
-    from matplotlib.patches import FancyBboxPatch
-
+def _box(corner: tuple[float, float], width: float, height: float, kind: Kind, **more: Any) -> FancyBboxPatch:
     return FancyBboxPatch(
         corner, width, height, boxstyle=kind.shape, fc=kind.face, ec=kind.edge, lw=kind.width, **more
     )
 
 
-def _node(ax: "Axes", middle: tuple[float, float], width: float, name: str, kind: Kind, role: str) -> None:
+def _node(ax: Axes, middle: tuple[float, float], width: float, name: str, kind: Kind, role: str) -> None:
     corner = (middle[0] - width / 2, middle[1] - HEIGHT / 2)
     ax.add_patch(_box(corner, width, HEIGHT, kind, zorder=4, gid=f"node-{name}"))
     lift = 0.075 if role else 0.0
@@ -245,8 +239,6 @@ def _node(ax: "Axes", middle: tuple[float, float], width: float, name: str, kind
 
 
 def _legend(kinds: Sequence[Kind], has_edited_arc: bool) -> list[tuple[Any, str]]:
-    from matplotlib.lines import Line2D
-
     legend: list[tuple[Any, str]] = [(_box((0, 0), 1, 1, kind), kind.name) for kind in kinds]
     if has_edited_arc:
         legend.append((Line2D([], [], color=EDITED_ARC, lw=1.9), "arc whose probabilities β edits"))

@@ -2,9 +2,12 @@
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from fairbench_cli.experiment.study import Study
 from fairbench_cli.measures.counts import Counts
@@ -22,10 +25,6 @@ from fairbench_cli.report.figures.parts import COLOURS, slugs
 from fairbench_cli.report.repeats import CELL_COLUMNS
 from fairbench_cli.report.results import RunResults, mean_and_interval
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 STRATEGIES = {
     "increase-deprived": (COLOURS[3], "^"),
     "both": (COLOURS[0], "o"),
@@ -38,7 +37,7 @@ BOUND: dict[str, Any] = {"color": "#bdbdbd", "lw": 3.6, "solid_capstyle": "butt"
 STEPS = np.linspace(0, 1, 101)
 
 
-def draw(run: RunResults) -> "dict[str, Figure]":
+def draw(run: RunResults) -> dict[str, Figure]:
     """Draw one figure per data set and protected attribute on which the oracle ran.
 
     It has one classifier and β (test rows and the oracle depend on neither), the first that have counts.
@@ -55,7 +54,7 @@ def draw(run: RunResults) -> "dict[str, Figure]":
     return dict(zip(slugs(sets), figures, strict=True))
 
 
-def _figure(study: Study, name: tuple[str, str], points: Mapping[tuple[str, float], Counts]) -> "Figure":
+def _figure(study: Study, name: tuple[str, str], points: Mapping[tuple[str, float], Counts]) -> Figure:
     labels = labels_of(next(iter(points.values())))
     repeats = {len(counts.n) for counts in points.values()}
     shown = f"{min(repeats)}" if len(repeats) == 1 else f"{min(repeats)} to {max(repeats)}"
@@ -82,8 +81,6 @@ def _figure(study: Study, name: tuple[str, str], points: Mapping[tuple[str, floa
 
 
 def _legend(points: Mapping[tuple[str, float], Counts], labels: Labels) -> list[tuple[Any, str]]:
-    from matplotlib.lines import Line2D
-
     formula = {"increase-deprived": "1 − α", "both": "2α(1 − α)", "decrease-favoured": "α"}
     keys: list[tuple[Any, str]] = [
         (
@@ -100,7 +97,7 @@ def _legend(points: Mapping[tuple[str, float], Counts], labels: Labels) -> list[
     return [*keys, (Line2D([], [], **BOUND), bound)]
 
 
-def _lines(ax: "Axes", points: Mapping[tuple[str, float], Counts], labels: Labels, x: str) -> None:
+def _lines(ax: Axes, points: Mapping[tuple[str, float], Counts], labels: Labels, x: str) -> None:
     """Draw the closed forms from the labels to d = 0."""
     if not labels.d > 0:  # the oracle leaves such labels as they are
         return
@@ -120,7 +117,7 @@ def _lines(ax: "Axes", points: Mapping[tuple[str, float], Counts], labels: Label
 
 
 def _points(
-    ax: "Axes", points: Mapping[tuple[str, float], Counts], strategy: str, axes: tuple[str, str]
+    ax: Axes, points: Mapping[tuple[str, float], Counts], strategy: str, axes: tuple[str, str]
 ) -> None:
     """Draw what the run found of a strategy, in order of what is removed."""
     colour, marker = STRATEGIES[strategy]

@@ -2,9 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike
 
 from fairbench_cli.measures.counts import Floats
@@ -21,10 +24,6 @@ from fairbench_cli.report.pareto import SHOWN, pareto_frame
 from fairbench_cli.report.repeats import CELL_COLUMNS
 from fairbench_cli.report.results import Key, Mean, RunResults, mean_and_interval
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 FADED = 0.45
 FAR = 12.0
 """Points between a marker and its label from which on a line joins them."""
@@ -34,7 +33,7 @@ ROUNDS = 6
 """Where labels may stand: distances from the point, directions, and how often all labels choose again."""
 
 
-def draw(run: RunResults) -> "dict[str, Figure]":
+def draw(run: RunResults) -> dict[str, Figure]:
     """Draw one figure per data set, protected attribute and classifier: a panel per β.
 
     Who is on the front is what `pareto_frame` says: means over repeats of |discrimination|, not absolute
@@ -69,9 +68,7 @@ def points_of(run: RunResults) -> dict[Key, Point]:
     return points
 
 
-def _figure(part: Part, run: RunResults, points: dict[Key, Point]) -> "Figure":
-    from matplotlib.lines import Line2D
-
+def _figure(part: Part, run: RunResults, points: dict[Key, Point]) -> Figure:
     n = len(part.betas)
     legend: list[tuple[Any, str]] = [(Line2D([], [], **_look(t), ls=""), t.label) for t in part.techniques]
     size = (1, 6.4, 4.2) if n == 1 else (2, 3.7, 2.6)
@@ -122,7 +119,7 @@ def _limits(points: list[Point]) -> tuple[float, float, float, float]:
     )
 
 
-def _points(ax: "Axes", cloud: dict[Technique, Point]) -> None:
+def _points(ax: Axes, cloud: dict[Technique, Point]) -> None:
     for t, point in cloud.items():
         x, y = point.x, point.y
         own: dict[str, Any] = {"alpha": 1.0 if point.free else FADED, "zorder": 4 if point.free else 3}
@@ -132,7 +129,7 @@ def _points(ax: "Axes", cloud: dict[Technique, Point]) -> None:
         ax.plot([x.mean], [y.mean], **_look(t), **own, ls="", gid=gid)
 
 
-def _labels(figure: "Figure", ax: "Axes", cloud: dict[Technique, Point], stairs: Floats) -> None:
+def _labels(figure: Figure, ax: Axes, cloud: dict[Technique, Point], stairs: Floats) -> None:
     """Name the points of the front beside them; a thin line leads to a label that had to move away."""
     named = [(t.label, point.x.mean, point.y.mean) for t, point in cloud.items() if point.free]
     if not named:

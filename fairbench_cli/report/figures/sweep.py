@@ -2,9 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.experiment.study import Study
@@ -16,10 +19,6 @@ from fairbench_cli.report.figures.closed_forms import MOST, labels_of, random_co
 from fairbench_cli.report.figures.parts import Part, Technique, parts_of, shortfall, slugs
 from fairbench_cli.report.results import RunResults, mean_and_interval
 from fairbench_cli.report.tables import named
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 SHOWN = ("accuracy", "discrimination", "kappa", "normalised-discrimination")
 """Shown where the config lists some of them; otherwise all metrics of counts."""
@@ -33,7 +32,7 @@ BASE: dict[str, Any] = {"color": "#c4c4c4", "lw": 0.8, "zorder": 1.5}
 LABELS: dict[str, Any] = {"marker": "*", "ms": 8, "mfc": GREY, "mec": "white", "mew": 0.5}
 
 
-def draw(run: RunResults) -> "dict[str, Figure]":
+def draw(run: RunResults) -> dict[str, Figure]:
     """Draw one figure per data set, protected attribute and β: rows are metrics, columns classifiers.
 
     Lines are means of sweep.csv, dots where the classifiers themselves decide. A data set on which only the
@@ -59,7 +58,7 @@ def draw(run: RunResults) -> "dict[str, Figure]":
     }
 
 
-def _figure(run: RunResults, parts: Sequence[Part], beta: float, *, several: bool) -> "Figure":
+def _figure(run: RunResults, parts: Sequence[Part], beta: float, *, several: bool) -> Figure:
     of_counts = [name for name in run.study.metrics if name in MEASURES]
     metrics = [name for name in SHOWN if name in of_counts] or of_counts
     columns, rows = len(parts), len(metrics)
@@ -100,8 +99,6 @@ def _about(study: Study) -> str:
 
 
 def _legend(techniques: Sequence[Technique], metrics: Sequence[str]) -> list[tuple[Any, str]]:
-    from matplotlib.lines import Line2D
-
     keys: list[tuple[Any, str]] = [
         (Line2D([], [], color=t.colour, ls=t.dash, lw=1.4, ms=5.5, **_dot(t)), t.label) for t in techniques
     ]
@@ -115,7 +112,7 @@ def _dot(technique: Technique) -> dict[str, Any]:
     return {"marker": technique.marker, "mec": "white", "mew": 0.6}
 
 
-def _panel(ax: "Axes", part: Part, beta: float, run: RunResults, metric: str) -> None:
+def _panel(ax: Axes, part: Part, beta: float, run: RunResults, metric: str) -> None:
     """Draw a metric of a classifier."""
     ax.set_xlim(0, 1)
     ax.set_xticks([0, 0.2, 0.4, 0.6, 0.8, 1], ["0", "0.2", "0.4", "0.6", "0.8", "1"])
@@ -141,7 +138,7 @@ def _panel(ax: "Axes", part: Part, beta: float, run: RunResults, metric: str) ->
     _references(ax, most if most is not None and len(most.n) else None, metric)
 
 
-def _references(ax: "Axes", counts: Counts | None, metric: str) -> None:
+def _references(ax: Axes, counts: Counts | None, metric: str) -> None:
     """Draw the random classifier, what no classifier can exceed, and where π = π₀."""
     if counts is None:
         return
@@ -157,7 +154,7 @@ def _references(ax: "Axes", counts: Counts | None, metric: str) -> None:
         ax.plot(rates, MOST[metric](rates, labels), gid="most", **BOUND, scaley=False)
 
 
-def _share_limits(panels: Sequence["Axes"]) -> None:
+def _share_limits(panels: Sequence[Axes]) -> None:
     """Give a row of panels the same limits, around everything but the bounds; d = 0 stays in view."""
     heights = [
         np.asarray(line.get_ydata(), dtype=float)
