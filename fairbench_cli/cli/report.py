@@ -8,11 +8,20 @@ import typer
 
 def report(
     results: Annotated[Path, typer.Argument(help="A folder that `fairbench run` wrote.", show_default=False)],
+    attribute: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--attribute",
+            "-a",
+            help="Speak of this protected attribute or intersection, such as sex×race; may be repeated.",
+            show_default="the config's",
+        ),
+    ] = None,
 ) -> None:
     """Write every CSV, table and figure of a run again from its journal. No training."""
     from fairbench_cli.cli.console import print_paper_tables, talk_of_damage
     from fairbench_cli.report.write import redo_report
 
-    tables, damaged = redo_report(results)
+    tables, damaged = redo_report(results, attributes=tuple(attribute or ()))
     talk_of_damage(damaged)
     print_paper_tables(tables)

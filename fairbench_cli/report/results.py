@@ -8,11 +8,10 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from fairbench_cli.experiment.cell import GROUPS
 from fairbench_cli.experiment.journal import Records
-from fairbench_cli.experiment.row_measures import row_wishes
-from fairbench_cli.experiment.study import Study
+from fairbench_cli.experiment.plan import RunPlan as Study
 from fairbench_cli.measures.counts import Counts, Floats
+from fairbench_cli.measures.groups import PAIR as GROUPS
 from fairbench_cli.measures.registry import measure
 
 CELL_COLUMNS = [
@@ -35,17 +34,19 @@ def groups_frame(study: Study, records: Records) -> pd.DataFrame:
     """
     rows: list[dict[str, Any]] = []
     for cell in study.cells:
+        protected = study.protected(cell["dataset"], cell["attribute"])
         for repeat in range(study.repeats):
             record = records.get((cell["key"], repeat))
             if record is None:
                 continue
+            n = None if record.counts is None else protected.pair(record.counts, (cell["attribute"],)).n
             shared = {name: cell[name] for name in CELL_COLUMNS} | {
                 "repeat": repeat,
                 "status": record.status,
                 "reason": record.reason,
             }
             for g, group in enumerate(GROUPS):
-                counts = [np.nan] * 4 if record.counts is None else record.counts.n[g].ravel().tolist()
+                counts = [np.nan] * 4 if n is None else n[g].ravel().tolist()
                 rows.append(shared | {"group": group} | dict(zip(COUNT_COLUMNS, counts, strict=True)))
     columns = [*CELL_COLUMNS, "repeat", "status", "reason", "group", *COUNT_COLUMNS]
     frame = pd.DataFrame(rows, columns=columns)
@@ -55,7 +56,7 @@ def groups_frame(study: Study, records: Records) -> pd.DataFrame:
 
 def row_values(study: Study, records: Records) -> dict[str, Floats]:
     """Return the study's measures of rows: by name, one value per cell and repeat, as in `groups_frame`."""
-    wishes = row_wishes(study.metrics, study.explain)
+    wishes = study.config.row_metrics
     found = [
         record.values
         for cell in study.cells

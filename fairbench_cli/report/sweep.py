@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fairbench_cli.experiment.cell import GROUPS
 from fairbench_cli.experiment.journal import Records
-from fairbench_cli.experiment.study import Study
+from fairbench_cli.experiment.plan import RunPlan as Study
 from fairbench_cli.measures.counts import Counts, Floats
+from fairbench_cli.measures.groups import PAIR as GROUPS
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.measures.sweep import RATES
 from fairbench_cli.report.results import CELL_COLUMNS, mean_and_interval
@@ -23,7 +23,7 @@ def sweep_frame(study: Study, records: Records, metrics: tuple[str, ...]) -> pd.
     """
     parts = []
     for cell in study.cells:
-        swept = _swept(study, records, cell["key"])
+        swept = _swept(study, records, cell)
         if not len(swept):
             continue
         counts = Counts(GROUPS, swept)  # (repeats, rates, groups, 2, 2)
@@ -35,7 +35,9 @@ def sweep_frame(study: Study, records: Records, metrics: tuple[str, ...]) -> pd.
     return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
 
 
-def _swept(study: Study, records: Records, key: Any) -> Floats:
+def _swept(study: Study, records: Records, cell: dict[str, Any]) -> Floats:
     """Return the counts of a cell's repeats, shape (repeats, rates, groups, 2, 2)."""
-    found = [records.get((key, repeat)) for repeat in range(study.repeats)]
-    return np.array([r.swept.n for r in found if r is not None and r.swept is not None and len(r.swept.n)])
+    found = [records.get((cell["key"], repeat)) for repeat in range(study.repeats)]
+    protected = study.protected(cell["dataset"], cell["attribute"])
+    swept = [r.swept for r in found if r is not None and r.swept is not None and len(r.swept.n)]
+    return np.array([protected.pair(one, (cell["attribute"],)).n for one in swept])

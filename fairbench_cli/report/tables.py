@@ -9,7 +9,7 @@ import pandas as pd
 
 from fairbench_cli.classifiers.registry import CLASSIFIERS, Entry
 from fairbench_cli.experiment.journal import RETRIED
-from fairbench_cli.experiment.study import Study
+from fairbench_cli.experiment.plan import RunPlan as Study
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.report.results import CELL_COLUMNS
 

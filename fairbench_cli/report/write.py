@@ -5,7 +5,8 @@ from pathlib import Path
 import pandas as pd
 
 from fairbench_cli.experiment.journal import Records, read_journals
-from fairbench_cli.experiment.study import Study, read_study
+from fairbench_cli.experiment.plan import RunPlan as Study
+from fairbench_cli.experiment.plan import read_plan as read_study
 from fairbench_cli.files import make_folder, write_text
 from fairbench_cli.measures.registry import MEASURES
 from fairbench_cli.report.figures import NEEDED, draw_figures
@@ -50,7 +51,7 @@ def write_report(folder: Path, study: Study, records: Records) -> list[PaperTabl
     return tables
 
 
-def redo_report(folder: Path) -> tuple[list[PaperTable], int]:
+def redo_report(folder: Path, attributes: tuple[str, ...] = ()) -> tuple[list[PaperTable], int]:
     """Write the report of a results folder again; return its tables and how many records cannot be read.
 
     Raises
@@ -59,6 +60,7 @@ def redo_report(folder: Path) -> tuple[list[PaperTable], int]:
         When the folder holds no results of a run, or a file cannot be read or written.
     """
     study, reading = read_study(folder), read_journals(folder / "journal")
+    study = study.speaking_of(attributes) if attributes else study
     return write_report(folder, study, reading.records), reading.damaged
 
 

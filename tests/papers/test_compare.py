@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 import yaml
 from conftest import HEAVY, Finished, fairbench, modules_after, plain, two_lines, write_config
+from fairbench_cli.experiment.study import Study
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,7 +22,6 @@ from fairbench_cli.cli.app import app
 from fairbench_cli.data.card import find_card, read_card
 from fairbench_cli.errors import UserError
 from fairbench_cli.experiment.cell import GROUPS, Repeat
-from fairbench_cli.experiment.study import Study
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.registry import MEASURES
 from fairbench_cli.papers.choose import choose

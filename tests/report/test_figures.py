@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import Finished
+from fairbench_cli.experiment.study import Study, read_study
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,7 +20,6 @@ from fairbench_cli.data.table import Column
 from fairbench_cli.errors import UserError
 from fairbench_cli.experiment.cell import GROUPS, Repeat
 from fairbench_cli.experiment.journal import read_journals
-from fairbench_cli.experiment.study import Study, read_study
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.network.files import load, save
 from fairbench_cli.network.model import BayesNet

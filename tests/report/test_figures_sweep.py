@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 import yaml
 from conftest import fairbench, write_config
+from fairbench_cli.experiment.study import read_study
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,7 +19,6 @@ from fairbench_cli.data.table import Column, Sample, Table
 from fairbench_cli.errors import UserError
 from fairbench_cli.experiment.cell import GROUPS
 from fairbench_cli.experiment.config import read_experiment
-from fairbench_cli.experiment.study import read_study
 from fairbench_cli.interventions.oracle import OracleModel
 from fairbench_cli.measures.counts import Counts, count
 from fairbench_cli.measures.registry import measure

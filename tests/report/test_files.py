@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import Finished, derived
+from fairbench_cli.experiment.study import Study
 from scipy import stats
 
 from fairbench_cli.experiment.cell import GROUPS, Repeat
-from fairbench_cli.experiment.study import Study
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.report.formats import comma_separated, latex, markdown
 from fairbench_cli.report.results import CELL_COLUMNS, groups_frame, results_frame, summary_frame

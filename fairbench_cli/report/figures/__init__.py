@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from fairbench_cli.experiment.study import Study
+from fairbench_cli.experiment.plan import RunPlan as Study
 from fairbench_cli.files import make_folder, write_bytes
 from fairbench_cli.report.figures.canvas import figure_bytes, house_style
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from fairbench_cli.experiment.cell import GROUPS
 from fairbench_cli.measures.counts import Counts
+from fairbench_cli.measures.groups import PAIR as GROUPS
 from fairbench_cli.report.results import CELL_COLUMNS, COUNT_COLUMNS
 from fairbench_cli.report.sweep import RATE
 from fairbench_cli.report.tables import Key

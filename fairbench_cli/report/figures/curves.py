@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from fairbench_cli.experiment.study import Study
+from fairbench_cli.experiment.plan import RunPlan as Study
 from fairbench_cli.measures.registry import MEASURES as KNOWN
 from fairbench_cli.report.figures.canvas import GREY
 from fairbench_cli.report.figures.parts import (

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fairbench_cli.experiment.study import Study
+from fairbench_cli.experiment.plan import RunPlan as Study
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.report.figures.canvas import GREY, NORMAL, SMALL, wrapped
 from fairbench_cli.report.figures.parts import (

@@ -8,7 +8,7 @@ import pandas as pd
 
 from fairbench_cli.data.card import find_card, known_cards, read_card, shipped_cards
 from fairbench_cli.errors import UserError, user_error
-from fairbench_cli.experiment.study import Study
+from fairbench_cli.experiment.plan import RunPlan as Study
 from fairbench_cli.network.files import load
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.report.figures.network_drawing import Marks, draw_network

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from fairbench_cli.experiment.study import Study
+from fairbench_cli.experiment.plan import RunPlan as Study
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.report.figures.canvas import GREY, NORMAL

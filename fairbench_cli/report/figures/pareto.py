@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from fairbench_cli.experiment.study import Study
+from fairbench_cli.experiment.plan import RunPlan as Study
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.report.figures.canvas import GREY, INK, NORMAL, SMALL, text_width
 from fairbench_cli.report.figures.front import staircase

@@ -8,7 +8,7 @@ import pandas as pd
 
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.experiment.journal import RETRIED
-from fairbench_cli.experiment.study import Study
+from fairbench_cli.experiment.plan import RunPlan as Study
 from fairbench_cli.report.results import CELL_COLUMNS
 from fairbench_cli.report.tables import Key, named, technique_label
 

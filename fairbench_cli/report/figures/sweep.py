@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from fairbench_cli.classifiers.registry import CLASSIFIERS
-from fairbench_cli.experiment.study import Study
+from fairbench_cli.experiment.plan import RunPlan as Study
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.registry import MEASURES as OF_COUNTS
 from fairbench_cli.measures.registry import measure
