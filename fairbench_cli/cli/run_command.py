@@ -33,9 +33,9 @@ def run(
     """Run an experiment; finished repeats are kept, so the same command goes on where it stopped."""
     from fairbench_cli.cli.console import print_paper_tables, talk, talk_of_damage
     from fairbench_cli.cli.progress import in_words
-    from fairbench_cli.experiment.manifest import write_manifest
-    from fairbench_cli.experiment.run import open_folder, prepare, write_head
+    from fairbench_cli.experiment.run import prepare, write_head, write_manifest
     from fairbench_cli.experiment.runner import default_jobs
+    from fairbench_cli.files import open_folder
     from fairbench_cli.report.write import write_report
 
     start = time.monotonic()

@@ -1,6 +1,7 @@
 """What a config's keys say about each other, beyond each being right on its own."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 
 from fairbench_cli.data.card import Card
 from fairbench_cli.errors import Problem, suggest
@@ -13,48 +14,53 @@ from fairbench_cli.strict_yaml import Document, Place
 Finding = tuple[Place, str, str]  # where, what is wrong, what to do
 
 
-def cross_checks(
-    config: ExperimentConfig, document: Document, wrong: Collection[str], cards: Sequence[Card]
-) -> list[Problem]:
-    """Check the keys that are right against each other.
+@dataclass(frozen=True)
+class Given:
+    """What there is to check.
 
     Parameters
     ----------
     config : ExperimentConfig
         As written: nothing has been filled in.
     document : Document
-        Its file, for the positions.
-    wrong : collection of str
-        Keys with mistakes of their own, which nothing is checked against.
+        Its file.
     cards : sequence of Card
-        Of the data sets, in their order, if these are right.
+        Of the data sets, in their order; fewer where some cannot be read.
     """
+
+    config: ExperimentConfig
+    document: Document
+    cards: Sequence[Card]
+
+    @property
+    def datasets(self) -> Iterator[tuple[Place, DatasetSpec, Card]]:
+        """The data sets, each with its place in the file and its card."""
+        for i, (spec, card) in enumerate(zip(self.config.datasets, self.cards, strict=True)):
+            yield ("datasets", i, spec.card), spec, card
+
+
+def cross_checks(given: Given, wrong: Collection[str]) -> list[Problem]:
+    """Check the keys against each other, but for those that are `wrong` by themselves."""
     findings: list[Finding] = []
     for keys, check in _CHECKS.items():
         if not set(keys) & set(wrong):
-            findings += check(config)
-    if not {"datasets", "interventions", "classifiers"} & set(wrong):
-        findings += _left_out(config, document)
-    if "datasets" not in wrong:
-        findings += _listed_twice(config, cards)
-        if "attributes" not in wrong:
-            findings += _attributes(config, cards)
-        if "sample" not in wrong:
-            findings += _nobody_favoured(config, cards)
-    return [Problem(what, fix, document.where(place)) for place, what, fix in findings]
+            findings += check(given)
+    return [Problem(what, fix, given.document.where(place)) for place, what, fix in findings]
 
 
-def _without_effect(config: ExperimentConfig) -> Iterator[Finding]:
+def _without_effect(given: Given) -> Iterator[Finding]:
     """Find settings that mean nothing for the kind of source that the config names."""
+    config = given.config
     settings, where_not, fix = WITHOUT_EFFECT[config.sample.source]
-    parts = [(("sample",), config.sample), *_places(config)]
-    for place, part in parts:
+    own = [(place, spec) for place, spec, _ in given.datasets]
+    for place, part in [(("sample",), config.sample), *own]:
         for key in sorted(settings & part.model_fields_set):
             yield (*place, key), f"{key} has no effect {where_not}", f"remove it, or {fix}"
 
 
-def _test_rows(config: ExperimentConfig) -> Iterator[Finding]:
+def _test_rows(given: Given) -> Iterator[Finding]:
     """Find test rows that do not go with where the training rows come from."""
+    config = given.config
     real = config.sample.source == "data"
     if real and config.test in ("original", "network"):
         what = f"test: {config.test} does not go with `from: data`, which trains on real rows"
@@ -64,8 +70,9 @@ def _test_rows(config: ExperimentConfig) -> Iterator[Finding]:
         yield ("test",), "test: holdout needs rows that are not trained on", fix
 
 
-def _strata(config: ExperimentConfig) -> Iterator[Finding]:
+def _strata(given: Given) -> Iterator[Finding]:
     """Find measures within strata where the config names none, and strata that nothing is measured in."""
+    config = given.config
     needing = [i for i, name in enumerate(config.metrics) if over_strata(name)]
     if needing and not config.strata:
         what = f"{config.metrics[needing[0]]} compares groups within strata"
@@ -75,15 +82,17 @@ def _strata(config: ExperimentConfig) -> Iterator[Finding]:
         yield ("strata",), "strata has no effect on these metrics", fix
 
 
-def _sweep(config: ExperimentConfig) -> Iterator[Finding]:
+def _sweep(given: Given) -> Iterator[Finding]:
     """Find a sweep whose measures all need rows: it has counts alone."""
+    config = given.config
     if config.sweep and all(name in ROW_MEASURES for name in config.metrics):
         what = f"a sweep has counts alone, and {config.metrics[0]} needs rows"
         yield ("sweep",), what, "add a metric such as accuracy"
 
 
-def _figures(config: ExperimentConfig) -> Iterator[Finding]:
+def _figures(given: Given) -> Iterator[Finding]:
     """Find figures of what the config does not ask for."""
+    config = given.config
     for i, figure in enumerate(config.figures):
         if figure == "sweep" and config.sweep is None:
             yield ("figures", i), "the figure sweep needs a sweep", "write `sweep: acceptance-rate`"
@@ -93,23 +102,15 @@ def _figures(config: ExperimentConfig) -> Iterator[Finding]:
             yield ("figures", i), "the figure oracle needs the oracle", "add oracle to `interventions`"
 
 
-_CHECKS: dict[tuple[str, ...], Callable[[ExperimentConfig], Iterator[Finding]]] = {
-    ("sample", "datasets"): _without_effect,
-    ("sample", "test"): _test_rows,
-    ("metrics", "strata"): _strata,
-    ("metrics", "sweep"): _sweep,
-    ("figures", "sweep", "sample", "interventions"): _figures,
-}
-
-
-def _left_out(config: ExperimentConfig, document: Document) -> Iterator[Finding]:
+def _left_out(given: Given) -> Iterator[Finding]:
     """Find what every data set leaves out."""
+    config = given.config
     chosen = {
         "interventions": [technique.spec.name for technique in config.interventions],
         "classifiers": [spec.name for spec in config.classifiers],
     }
     for axis, names in chosen.items():
-        places = [named(item)[0] for item in document.data.get(axis, [])]
+        places = [named(item)[0] for item in given.document.data.get(axis, [])]
         limits = [getattr(spec, axis) for spec in config.datasets]
         for name in dict.fromkeys(names):
             if all(limit is not None and name not in limit for limit in limits):
@@ -118,9 +119,10 @@ def _left_out(config: ExperimentConfig, document: Document) -> Iterator[Finding]
                 yield place, f"no data set takes {name}", fix
 
 
-def _listed_twice(config: ExperimentConfig, cards: Sequence[Card]) -> Iterator[Finding]:
+def _listed_twice(given: Given) -> Iterator[Finding]:
+    """Find data sets whose results would have the same name."""
     seen = set()
-    for (place, spec), card in zip(_places(config), cards, strict=True):
+    for place, spec, card in given.datasets:
         name, attribute = spec.name or card.name, card.attribute(spec.attribute or None)
         if (name, attribute) in seen:
             fix = f"keep one, or give one another name with `as: {name}-2`"
@@ -128,51 +130,59 @@ def _listed_twice(config: ExperimentConfig, cards: Sequence[Card]) -> Iterator[F
         seen.add((name, attribute))
 
 
-def _nobody_favoured(config: ExperimentConfig, cards: Sequence[Card]) -> Iterator[Finding]:
+def _nobody_favoured(given: Given) -> Iterator[Finding]:
     """Find a bias in both directions where the card does not say whom it favours."""
-    for (place, spec), card in zip(_places(config), cards, strict=True):
-        own = "bias_direction" in spec.model_fields_set
+    for place, spec, card in given.datasets:
+        part = spec if "bias_direction" in spec.model_fields_set else given.config.sample
         attribute = card.attribute(spec.attribute or None)
         target = card.protected[attribute].bias
-        if (spec if own else config.sample).bias_direction == "both" and target and not target.favoured:
+        if part.bias_direction == "both" and target and not target.favoured:
             what = f"bias_direction: both needs to know whom β favours, and {card.name} does not say"
             fix = f"add `favoured` to the bias of {attribute} in the card, or write bias_direction: deprived"
             yield (*place, "bias_direction"), what, fix
 
 
-def _attributes(config: ExperimentConfig, cards: Sequence[Card]) -> Iterator[Finding]:
-    known = {card.name: tuple(card.protected) for card in cards}
-    for i, what, fix in unknown_attributes(config.attributes, known):
-        yield ("attributes", i), what, fix
-
-
-def unknown_attributes(
-    attributes: Sequence[str], known: Mapping[str, Collection[str]]
-) -> Iterator[tuple[int, str, str]]:
-    """Find attributes and intersections that a data set does not have, or that are listed twice.
-
-    Parameters
-    ----------
-    attributes : sequence of str
-        In their canonical spelling, such as ``sex×race``.
-    known : mapping
-        The protected attributes of each data set, by its name.
-
-    Yields
-    ------
-    index, what is wrong, what to do
-    """
+def _attributes(given: Given) -> Iterator[Finding]:
+    """Find attributes and intersections that no data set has, or that are listed twice."""
+    attributes = given.config.attributes
     for i, text in enumerate(attributes):
         names = attribute_names(text)
         if len(set(names)) < len(names):
-            yield i, f'"{text}" names an attribute twice', "keep one"
+            yield ("attributes", i), f'"{text}" names an attribute twice', "keep one"
         if set(names) in [set(attribute_names(other)) for other in attributes[:i]]:
-            yield i, f'attribute "{text}" is listed twice', "keep one"
-        for name in dict.fromkeys(names):
-            for dataset, own in known.items():
-                if name not in own:
-                    yield i, f'data set "{dataset}" has no protected attribute "{name}"', suggest(name, own)
+            yield ("attributes", i), f'attribute "{text}" is listed twice', "keep one"
+        problem = unknown_attribute(text, [card.protected for card in given.cards])
+        if problem is not None:
+            yield ("attributes", i), *problem
 
 
-def _places(config: ExperimentConfig) -> list[tuple[Place, DatasetSpec]]:
-    return [(("datasets", i, spec.card), spec) for i, spec in enumerate(config.datasets)]
+def unknown_attribute(text: str, known: Sequence[Collection[str]]) -> tuple[str, str] | None:
+    """Say what is wrong, and what to do, where no data set has an attribute or an intersection.
+
+    Parameters
+    ----------
+    text : str
+        Such as ``sex×race``.
+    known : sequence of collections of str
+        The protected attributes of each data set.
+    """
+    every = {name for own in known for name in own}
+    for name in attribute_names(text):
+        if name not in every:
+            return f'no data set has the protected attribute "{name}"', suggest(name, every)
+    if not any(set(attribute_names(text)) <= set(own) for own in known):
+        return f"no data set has all attributes of {text}", "name attributes of one card"
+    return None
+
+
+_CHECKS: dict[tuple[str, ...], Callable[[Given], Iterator[Finding]]] = {
+    ("datasets", "sample"): _without_effect,
+    ("sample", "test"): _test_rows,
+    ("metrics", "strata"): _strata,
+    ("metrics", "sweep"): _sweep,
+    ("figures", "sweep", "sample", "interventions"): _figures,
+    ("datasets", "interventions", "classifiers"): _left_out,
+    ("datasets",): _listed_twice,
+    ("datasets", "sample", "bias_direction"): _nobody_favoured,
+    ("datasets", "attributes"): _attributes,
+}

@@ -3,20 +3,14 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields
 from itertools import product
-from typing import Any, Protocol, get_type_hints
+from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
+from fairbench_cli.classifiers.registry import Entry
 from fairbench_cli.errors import Problem, shown, suggest
 from fairbench_cli.strict_yaml import Document, Place
 from fairbench_cli.validation import wording
-
-
-class Entry(Protocol):
-    """What a registry holds for a name."""
-
-    def load(self) -> Any:
-        """Return the dataclass of the parameters."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +20,7 @@ class ComponentSpec:
     name: str
     parameters: tuple[tuple[str, Any], ...] = ()
 
-    def build(self, registry: Mapping[str, Any]) -> Any:
+    def build(self, registry: Mapping[str, Entry]) -> Any:
         """Return the component itself."""
         return registry[self.name].load()(**dict(self.parameters))
 

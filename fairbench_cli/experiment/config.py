@@ -4,6 +4,7 @@ The key tables of ``docs/config.md`` and ``configs/schema.json`` are made from t
 """
 
 import re
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
@@ -183,7 +184,7 @@ class ExperimentConfig(_Part):
         "`oracle` with the oracle; as SVG and PNG.",
     )
 
-    @property
+    @cached_property
     def row_metrics(self) -> RequestedRowMetrics:
         """Return the metrics that need the test rows themselves, with their strata."""
         return RequestedRowMetrics(tuple(name for name in self.metrics if name in ROW_MEASURES), self.strata)

@@ -9,7 +9,7 @@ from fairbench_cli.data.load import Dataset, load
 from fairbench_cli.data.locate import folders, locate
 from fairbench_cli.data.table import Column, Roles, Sample, to_sample
 from fairbench_cli.errors import Problem, UserError, suggest, user_error
-from fairbench_cli.experiment.checks import unknown_attributes
+from fairbench_cli.experiment.checks import unknown_attribute
 from fairbench_cli.experiment.config import DatasetSpec, ExperimentConfig, SampleConfig
 from fairbench_cli.experiment.row_metrics import RequestedRowMetrics
 from fairbench_cli.experiment.seeds import digest
@@ -123,6 +123,11 @@ def prepare_datasets(config: ExperimentConfig, data_dir: Path | None) -> list[Pr
             prepared.append(_prepare(spec, config, data_dir))
         except UserError as error:
             problems.extend(error.problems)
+    for attribute in () if problems else config.attributes:
+        problem = unknown_attribute(attribute, [dataset.protected.names for dataset in prepared])
+        if problem is not None:
+            what, fix = f"attributes: {problem[0]} with groups that fit the data", "correct its card"
+            problems.append(Problem(what, fix))
     if problems:
         raise UserError(*dict.fromkeys(problems))
     return prepared
@@ -140,32 +145,23 @@ def _prepare(spec: DatasetSpec, config: ExperimentConfig, data_dir: Path | None)
         prepared = _learned(spec, card, config.sample, dataset)
     else:
         prepared = _real(spec, card, config.sample, dataset)
-    _check_attributes(prepared, config)
+    _check_strata(prepared, config.strata)
     if spec.missing_arc == "error" and any(beta > 0 for beta in config.sample.beta) and not prepared.has_arc:
         raise _no_arc(prepared, path)
     return prepared
 
 
-def _check_attributes(prepared: PreparedDataset, config: ExperimentConfig) -> None:
-    """Check that strata are columns, and that the attributes to speak of have groups in these data."""
+def _check_strata(prepared: PreparedDataset, strata: tuple[str, ...]) -> None:
+    """Check that strata are columns, and neither the outcome nor the protected attribute."""
     name, roles = prepared.card.name, prepared.roles
     columns = [column.name for column in prepared.columns]
     usable = [column for column in columns if column not in (roles.label, roles.attribute)]
-    problems = []
-    for column in config.strata:
+    for column in strata:
         if column not in columns:
-            what = f'strata: {name} has no column "{column}"'
-            problems.append(Problem(what, suggest(column, usable)))
-        elif column not in usable:
+            raise user_error(f'strata: {name} has no column "{column}"', suggest(column, usable))
+        if column not in usable:
             what = f'strata: "{column}" is the outcome or the protected attribute of {name}'
-            problems.append(Problem(what, f"use any of: {', '.join(usable)}"))
-    for _, attribute, _ in unknown_attributes(config.attributes, {name: prepared.protected.names}):
-        fix = (
-            "let `deprived` and `favoured` share out its levels in the card, or leave it out of `attributes`"
-        )
-        problems.append(Problem(f"attributes: {attribute} whose groups fit the data", fix))
-    if problems:
-        raise UserError(*problems)
+            raise user_error(what, f"use any of: {', '.join(usable)}")
 
 
 def _real(spec: DatasetSpec, card: Card, sample: SampleConfig, dataset: Dataset) -> PreparedDataset:

@@ -1,18 +1,16 @@
 """From a config to its cells, their keys and seeds; and the plan that is kept next to the results."""
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, Field, Json, ValidationError
+from pydantic import BaseModel, Field, Json, TypeAdapter, ValidationError
 
 from fairbench_cli.errors import Problem, UserError, user_error
-from fairbench_cli.experiment.checks import unknown_attributes
 from fairbench_cli.experiment.components import ComponentSpec, Technique
-from fairbench_cli.experiment.config import ExperimentConfig, canonical_attribute
+from fairbench_cli.experiment.config import ExperimentConfig
 from fairbench_cli.experiment.datasets import PreparedDataset
 from fairbench_cli.experiment.read import parse
 from fairbench_cli.experiment.seeds import canonical, digest, seed_of
@@ -82,24 +80,8 @@ class Cell:
 
 
 def make_cells(config: ExperimentConfig, datasets: list[PreparedDataset]) -> list[Cell]:
-    """Return every combination of data set, classifier, technique and β, in the order of the config.
-
-    Raises
-    ------
-    UserError
-        When two cells are the same: a β or a technique is listed twice.
-    """
-    cells = list(_cells(config, datasets))
-    seen: set[str] = set()
-    for cell in cells:
-        if cell.key in seen:
-            what = f"listed twice: {cell.technique.spec} with {cell.classifier} at β = {cell.beta:g}"
-            raise user_error(what, "keep one of the two", config.name)
-        seen.add(cell.key)
-    return cells
-
-
-def _cells(config: ExperimentConfig, datasets: list[PreparedDataset]) -> Iterator[Cell]:
+    """Return every combination of data set, classifier, technique and β, in the order of the config."""
+    cells = []
     axes = product(datasets, config.classifiers, config.interventions, config.sample.beta)
     for dataset, classifier, technique, given in axes:
         name, attribute = dataset.name
@@ -120,7 +102,8 @@ def _cells(config: ExperimentConfig, datasets: list[PreparedDataset]) -> Iterato
             "classifier": [classifier.name, dict(classifier.parameters)],
             "seed": config.seed,
         }
-        yield Cell(name, attribute, beta, technique, classifier, config.seed, digest(decisive))
+        cells.append(Cell(name, attribute, beta, technique, classifier, config.seed, digest(decisive)))
+    return cells
 
 
 @dataclass(frozen=True)
@@ -144,10 +127,7 @@ class RunPlan:
     def protected(self, dataset: str, attribute: str) -> ProtectedAttributes:
         """Return the attributes by whose joint levels the repeats of a data set are counted."""
         (own,) = (d for d in self.datasets if (d["dataset"], d["attribute"]) == (dataset, attribute))
-        groups = ("levels", "deprived", "favoured")
-        return ProtectedAttributes(
-            tuple(ProtectedAttribute(a["name"], *(tuple(a[key]) for key in groups)) for a in own["protected"])
-        )
+        return TypeAdapter(ProtectedAttributes).validate_python({"attributes": own["protected"]})
 
     # The names by which reports ask today.
     name = property(lambda self: self.config.name)
@@ -159,21 +139,6 @@ class RunPlan:
     sample = property(lambda self: self.config.sample.source)
     sweep = property(lambda self: self.config.sweep is not None)
     sources = property(lambda self: self.datasets)
-
-    def speaking_of(self, attributes: tuple[str, ...]) -> "RunPlan":
-        """Return the plan with other `attributes` for its results to speak of.
-
-        Raises
-        ------
-        UserError
-            When a data set of the run is not counted by one of them, or one is given twice.
-        """
-        attributes = tuple(map(canonical_attribute, attributes))
-        known = {own["dataset"]: [a["name"] for a in own["protected"]] for own in self.datasets}
-        problems = [Problem(what, fix, "-a") for _, what, fix in unknown_attributes(attributes, known)]
-        if problems:
-            raise UserError(*problems)
-        return replace(self, config=self.config.model_copy(update={"attributes": attributes}))
 
 
 def make_plan(config: ExperimentConfig, datasets: list[PreparedDataset], cells: list[Cell]) -> RunPlan:
@@ -200,19 +165,12 @@ class _Cell(BaseModel):
     classifier_parameters: Json[dict[str, Any]]
 
 
-class _Protected(BaseModel):
-    name: str
-    levels: list[str]
-    deprived: list[str]
-    favoured: list[str]
-
-
 class _Dataset(BaseModel):
     dataset: str
     attribute: str
     edited_column: str
     arc_to_outcome: bool
-    protected: list[_Protected]
+    protected: list[ProtectedAttribute]
 
 
 class _File(BaseModel):
@@ -232,20 +190,18 @@ def read_plan(folder: Path) -> RunPlan:
     path = folder / FILE
     again = "run the experiment again; finished repeats are kept"
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-        _File.model_validate(data, strict=True)
+        text = path.read_bytes()
+        _File.model_validate_json(text, strict=True)
     except (FileNotFoundError, NotADirectoryError):
-        raise user_error(
-            f"{folder} holds no results ({FILE} is missing)", "give the folder that `fairbench run` wrote"
-        ) from None
+        what = f"{folder} holds no results ({FILE} is missing)"
+        raise user_error(what, "give the folder that `fairbench run` wrote") from None
     except OSError as error:
         raise user_error(f"cannot read {path}: {error.strerror}", "check its permissions") from None
     except ValidationError as error:
         first = error.errors()[0]
-        raise user_error(f"{'.'.join(map(str, first['loc']))}: {first['msg']}", again, str(path)) from None
-    except (ValueError, TypeError, RecursionError) as error:
-        what = f"not the plan of a run ({' '.join(str(error).split())})"
+        what = f"not the plan of a run: {'.'.join(map(str, first['loc']))} {first['msg']}"
         raise user_error(what, again, str(path)) from None
+    data = json.loads(text)
     config, _, problems = parse(Document(data["config"], {}, str(path)))
     if problems:
         raise UserError(*(Problem(problem.what, again, str(path)) for problem in problems))

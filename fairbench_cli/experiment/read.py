@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.card import Card, find_card, known_cards, read_card, shipped_cards
 from fairbench_cli.errors import Problem, UserError, shown, user_error
-from fairbench_cli.experiment.checks import cross_checks
+from fairbench_cli.experiment.checks import Given, cross_checks
 from fairbench_cli.experiment.components import ComponentSpec, ParameterGrid, Technique, named
 from fairbench_cli.experiment.config import (
     FIGURES,
@@ -59,7 +59,8 @@ def read_config(path: Path, overrides: tuple[str, ...] = ()) -> ExperimentConfig
     config, wrong, more = parse(document)
     cards, missing = _find_cards(document, path.parent)
     wrong |= {"datasets"} if missing else set()
-    problems += [*more, *missing, *cross_checks(config, document, wrong, [card for _, card in cards])]
+    given = Given(config, document, [card for _, card in cards])
+    problems += [*more, *missing, *cross_checks(given, wrong)]
     if problems:
         raise UserError(*in_file_order(problems, document.name))
     return _resolved(config, cards)

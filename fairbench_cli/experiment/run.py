@@ -1,14 +1,13 @@
 """A whole run: plan, resume, compute, and leave the folder of results in order."""
 
-import os
+import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
-from functools import cached_property
+from datetime import UTC, datetime
 from itertools import compress
 from pathlib import Path
 
-from fairbench_cli.errors import user_error
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.config import ExperimentConfig
 from fairbench_cli.experiment.datasets import PreparedDataset, populate, prepare_datasets
@@ -16,7 +15,8 @@ from fairbench_cli.experiment.journal import RETRIED, Journal, Records, read_jou
 from fairbench_cli.experiment.plan import CELL_COLUMNS, Cell, RunPlan, make_cells, make_plan, write_plan
 from fairbench_cli.experiment.read import read_config
 from fairbench_cli.experiment.select import select
-from fairbench_cli.files import write_text
+from fairbench_cli.files import write_json, write_text
+from fairbench_cli.provenance import provenance
 
 Todo = list[tuple[Cell, int]]
 
@@ -58,11 +58,7 @@ class Prepared:
         if record is None or record.status in RETRIED:
             return False
         swept = not self.config.sweep or record.swept is not None
-        return record.counts is None or (swept and self._row_metrics <= record.values.keys())
-
-    @cached_property
-    def _row_metrics(self) -> frozenset[str]:
-        return self.config.row_metrics.records
+        return record.counts is None or (swept and self.config.row_metrics.records <= record.values.keys())
 
 
 def prepare(
@@ -90,25 +86,6 @@ def prepare(
     reading = read_journals(target / "journal")
     plan = make_plan(given, datasets, cells)
     return Prepared(given, datasets, plan, selected, reading.records, reading.damaged, target)
-
-
-def open_folder(folder: Path) -> None:
-    """Make the folder of results and check that it can be written, before any work.
-
-    Raises
-    ------
-    UserError
-        When it cannot be written.
-    """
-    probe = folder / f".probe-{os.getpid()}"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        probe.touch()
-        probe.unlink()
-    except OSError as error:
-        raise user_error(
-            f"cannot write to {folder}: {error.strerror}", "name another folder with -o", "-o"
-        ) from None
 
 
 def compute(prepared: Prepared, jobs: int, listen: Callable[[Repeat], None]) -> None:
@@ -144,3 +121,26 @@ def write_head(prepared: Prepared) -> None:
     """Write the resolved config and the plan."""
     write_text(prepared.folder / "config.yaml", prepared.config.as_yaml())
     write_plan(prepared.folder, prepared.plan)
+
+
+def write_manifest(prepared: Prepared, *, jobs: int, computed: int, start: float) -> None:
+    """Write where these results come from; `start` is the monotonic clock at the start.
+
+    A run that computed nothing leaves the manifest of the one that did.
+    """
+    path = prepared.folder / "manifest.json"
+    if not computed and path.exists():
+        return
+    write_json(
+        path,
+        {
+            **provenance(),
+            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+            "wall_seconds": round(time.monotonic() - start, 2),
+            "cpu_seconds": round(sum(record.seconds for record in prepared.records.values()), 2),
+            "jobs": jobs,
+            "repeats_computed": computed,
+            "data": {dataset.spec.name: dataset.facts["sha256"] for dataset in prepared.datasets},
+            "datasets": prepared.plan.datasets,
+        },
+    )

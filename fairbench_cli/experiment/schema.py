@@ -13,10 +13,10 @@ from typing import Any, get_type_hints
 
 from pydantic import BaseModel, TypeAdapter
 
-from fairbench_cli.classifiers.registry import CLASSIFIERS
+from fairbench_cli.classifiers.registry import CLASSIFIERS, Entry
 from fairbench_cli.data.card import known_cards
 from fairbench_cli.errors import shown
-from fairbench_cli.experiment.components import ComponentSpec, Entry
+from fairbench_cli.experiment.components import ComponentSpec
 from fairbench_cli.experiment.config import (
     FIGURES,
     METRICS,

@@ -60,7 +60,6 @@ def redo_report(folder: Path, attributes: tuple[str, ...] = ()) -> tuple[list[Pa
         When the folder holds no results of a run, or a file cannot be read or written.
     """
     study, reading = read_study(folder), read_journals(folder / "journal")
-    study = study.speaking_of(attributes) if attributes else study
     return write_report(folder, study, reading.records), reading.damaged
 
 

@@ -204,11 +204,11 @@ WRONG = [
     ("metrics", "[accuracy, belift-of-labels]", "belift-of-labels compares"),
     ("strata", "[education]", "strata has no effect on these metrics"),
     ("strata", "education", "strata must be a list"),
-    ("attributes", "[sex, colour]", 'data set "adult" has no protected attribute "colour"'),
+    ("attributes", "[sex, colour]", 'no data set has the protected attribute "colour"'),
     (
         "attributes",
         "[sex x rase]",
-        'data set "adult" has no protected attribute "rase"\n  fix: did you mean "race"',
+        'no data set has the protected attribute "rase"\n  fix: did you mean "race"',
     ),
     ("attributes", "[sex×race, race * sex]", 'attribute "race×sex" is listed twice'),
     ("attributes", "[sex×sex]", '"sex×sex" names an attribute twice'),

@@ -5,14 +5,9 @@ import platform
 import shlex
 import subprocess
 import sys
-import time
-from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
-
-from fairbench_cli.experiment.run import Prepared
-from fairbench_cli.files import write_json
 
 PACKAGES = (
     "fairbench-cli",
@@ -24,29 +19,6 @@ PACKAGES = (
     "scipy",
     "torch",
 )
-
-
-def write_manifest(prepared: Prepared, *, jobs: int, computed: int, start: float) -> None:
-    """Write where these results come from; `start` is the monotonic clock at the start.
-
-    A run that computed nothing leaves the manifest of the one that did.
-    """
-    path = prepared.folder / "manifest.json"
-    if not computed and path.exists():
-        return
-    write_json(
-        path,
-        {
-            **provenance(),
-            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-            "wall_seconds": round(time.monotonic() - start, 2),
-            "cpu_seconds": round(sum(record.seconds for record in prepared.records.values()), 2),
-            "jobs": jobs,
-            "repeats_computed": computed,
-            "data": {dataset.spec.name: dataset.facts["sha256"] for dataset in prepared.datasets},
-            "datasets": prepared.plan.datasets,
-        },
-    )
 
 
 def provenance() -> dict[str, Any]:
