@@ -10,7 +10,7 @@ from fairbench_cli.cli.options import Attribute, Net, NetCard
 if TYPE_CHECKING:  # light when asked for --help
     from fairbench_cli.network.files import Meta
     from fairbench_cli.network.model import BayesNet
-    from fairbench_cli.report.figures.network_drawing import Marks
+    from fairbench_cli.report.figures.network import Marks
 
 
 def draw(
@@ -27,7 +27,7 @@ def draw(
     from fairbench_cli.errors import user_error
     from fairbench_cli.files import make_folder, write_bytes
     from fairbench_cli.report.figures.canvas import figure_bytes, house_style
-    from fairbench_cli.report.figures.network_drawing import draw_network
+    from fairbench_cli.report.figures.network import draw_network
 
     ending = output.suffix.lower().removeprefix(".")
     if ending not in ("svg", "png"):
@@ -49,7 +49,7 @@ def _marks(network: "BayesNet", meta: "Meta", card: str | None, attribute: str |
     """Return what the card given, or that of the network's data, says; nothing is marked without one."""
     from fairbench_cli.data.card import find_card, known_cards, read_card
     from fairbench_cli.errors import user_error
-    from fairbench_cli.report.figures.network_drawing import Marks
+    from fairbench_cli.report.figures.network import Marks
 
     name = card or str(meta.source.get("dataset", ""))
     if not card and name not in known_cards():

@@ -7,6 +7,7 @@ from fairbench_cli.data.card import Card
 from fairbench_cli.errors import Problem, suggest
 from fairbench_cli.experiment.components import named
 from fairbench_cli.experiment.config import WITHOUT_EFFECT, DatasetSpec, ExperimentConfig, attribute_names
+from fairbench_cli.experiment.outputs import FIGURES, NEEDS
 from fairbench_cli.experiment.row_metrics import over_strata
 from fairbench_cli.measures.registry import ROW_MEASURES
 from fairbench_cli.strict_yaml import Document, Place
@@ -93,13 +94,16 @@ def _sweep(given: Given) -> Iterator[Finding]:
 def _figures(given: Given) -> Iterator[Finding]:
     """Find figures of what the config does not ask for."""
     config = given.config
+    missing = {
+        "sweep": config.sweep is None,
+        "network": config.sample.source == "data",
+        "oracle": all(technique.spec.name != "oracle" for technique in config.interventions),
+    }
     for i, figure in enumerate(config.figures):
-        if figure == "sweep" and config.sweep is None:
-            yield ("figures", i), "the figure sweep needs a sweep", "write `sweep: acceptance-rate`"
-        if figure == "network" and config.sample.source == "data":
-            yield ("figures", i), "the figure network has none to draw with `from: data`", "remove it"
-        if figure == "oracle" and "oracle" not in [t.spec.name for t in config.interventions]:
-            yield ("figures", i), "the figure oracle needs the oracle", "add oracle to `interventions`"
+        needs = FIGURES[figure].needs
+        if needs and missing[needs]:
+            what, fix = NEEDS[needs]
+            yield ("figures", i), f"the figure {figure} {what}", fix
 
 
 def _left_out(given: Given) -> Iterator[Finding]:

@@ -10,14 +10,13 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from fairbench_cli.experiment.components import ComponentSpec, Technique
+from fairbench_cli.experiment.outputs import DEFAULT_TABLES, TABLES
 from fairbench_cli.experiment.row_metrics import RequestedRowMetrics
 from fairbench_cli.measures.registry import DEFAULT_METRICS, MEASURES, ROW_MEASURES
 from fairbench_cli.strict_yaml import dump_yaml
 from fairbench_cli.validation import NAME
 
 METRICS = (*MEASURES, *ROW_MEASURES)
-TABLES = ("discrimination-accuracy", "over-underestimation")
-FIGURES = ("discrimination-accuracy", "network", "curves", "pareto", "sweep", "oracle")
 
 TestRows = Literal["original", "network", "holdout"]
 
@@ -177,7 +176,10 @@ class ExperimentConfig(_Part):
         description="`acceptance-rate`: also count at every acceptance rate from 0 to 1, by the models' "
         "scores, for sweep.csv.",
     )
-    tables: Names = Field(default=TABLES, description="`discrimination-accuracy`, `over-underestimation`.")
+    tables: Names = Field(
+        default=DEFAULT_TABLES,
+        description=", ".join(f"`{name}`" for name in TABLES if not TABLES[name].always) + ".",
+    )
     figures: Names = Field(
         default=(),
         description="`discrimination-accuracy`, `curves`, `pareto`, `network`; `sweep` with a sweep; "

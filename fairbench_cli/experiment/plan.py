@@ -6,7 +6,7 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, Field, Json, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, Json, TypeAdapter, ValidationError
 
 from fairbench_cli.errors import Problem, UserError, user_error
 from fairbench_cli.experiment.components import ComponentSpec, Technique
@@ -138,6 +138,7 @@ class RunPlan:
     test = property(lambda self: self.config.test)
     sample = property(lambda self: self.config.sample.source)
     sweep = property(lambda self: self.config.sweep is not None)
+    attributes = property(lambda self: self.config.attributes)
     sources = property(lambda self: self.datasets)
 
 
@@ -174,6 +175,8 @@ class _Dataset(BaseModel):
 
 
 class _File(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
     config: dict[str, Any]
     datasets: list[_Dataset]
     cells: Annotated[list[_Cell], Field(min_length=1)]

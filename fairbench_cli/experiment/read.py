@@ -11,14 +11,13 @@ from fairbench_cli.errors import Problem, UserError, shown, user_error
 from fairbench_cli.experiment.checks import Given, cross_checks
 from fairbench_cli.experiment.components import ComponentSpec, ParameterGrid, Technique, named
 from fairbench_cli.experiment.config import (
-    FIGURES,
     METRICS,
-    TABLES,
     BiasConfig,
     DatasetOptions,
     DatasetSpec,
     ExperimentConfig,
 )
+from fairbench_cli.experiment.outputs import FIGURES, TABLES
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.strict_yaml import Document, Place, laid_over, read_yaml
 from fairbench_cli.validation import in_file_order, in_list, problems_of
@@ -26,8 +25,8 @@ from fairbench_cli.validation import in_file_order, in_list, problems_of
 # Lists whose values must differ and, where they are names, be known.
 _LISTS: tuple[tuple[Place, str, tuple[str, ...]], ...] = (
     (("metrics",), "metric", METRICS),
-    (("tables",), "table", TABLES),
-    (("figures",), "figure", FIGURES),
+    (("tables",), "table", tuple(TABLES)),
+    (("figures",), "figure", tuple(FIGURES)),
     (("strata",), "attribute", ()),
     (("sample", "beta"), "β", ()),
 )

@@ -18,14 +18,13 @@ from fairbench_cli.data.card import known_cards
 from fairbench_cli.errors import shown
 from fairbench_cli.experiment.components import ComponentSpec
 from fairbench_cli.experiment.config import (
-    FIGURES,
     METRICS,
-    TABLES,
     BiasConfig,
     DatasetOptions,
     ExperimentConfig,
     SampleConfig,
 )
+from fairbench_cli.experiment.outputs import FIGURES, TABLES
 from fairbench_cli.interventions.registry import INTERVENTIONS
 
 MOST_SHOWN = 5  # values of a default

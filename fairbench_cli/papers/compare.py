@@ -19,8 +19,9 @@ from fairbench_cli.papers.match import match
 from fairbench_cli.papers.published import read_published
 from fairbench_cli.papers.registry import Paper
 from fairbench_cli.papers.verdicts import BOTH, INSIDE, NOT_RUN, OFF, is_within, judge
-from fairbench_cli.report.results import CELL_COLUMNS, groups_frame, results_frame, summary_frame
-from fairbench_cli.report.tables import named, show_cell, technique_label
+from fairbench_cli.report.repeats import CELL_COLUMNS
+from fairbench_cli.report.results import Mean, run_results
+from fairbench_cli.report.tables import named, shown, technique_label
 
 OURS = ["ours", "low", "high", "n_ok", "n", "shown", "cell"]
 
@@ -144,23 +145,14 @@ _NOTHING = (np.nan, np.nan, np.nan, 0, 0, "…", "")
 
 def _ours(study: Study, records: Records, metrics: tuple[str, ...]) -> dict[tuple[int, str], tuple[Any, ...]]:
     """Return `OURS` by place of the cell in the study and metric."""
-    results = results_frame(groups_frame(study, records), metrics)
-    summary = summary_frame(results, study.repeats)
-    numbers = {
-        tuple(row[:-5]): row[-5:]
-        for row in summary[
-            [*CELL_COLUMNS, "metric", "mean", "low", "high", "n_ok", "n"]
-        ].itertuples(index=False, name=None)
-    }  # fmt: skip
+    run = run_results(Path(), study, records, metrics)
     found: dict[tuple[int, str], tuple[Any, ...]] = {}
     for i, cell in enumerate(study.cells):
-        of_cell = (records.get((cell["key"], repeat)) for repeat in range(study.repeats))
-        statuses = [record.status for record in of_cell if record is not None]
         key = tuple(cell[name] for name in CELL_COLUMNS)
         for metric in metrics:
-            mean, low, high, n_ok, n = numbers.get((*key, metric), (np.nan, np.nan, np.nan, 0, study.repeats))
-            shown = show_cell((mean, n_ok), n, list(statuses))
-            found[i, metric] = (mean, low, high, n_ok, n, shown, _say_cell(cell))
+            mean = run.found[*key, metric].mean if key in run.cells else Mean(np.nan, np.nan, np.nan, 0)
+            numbers = (mean.mean, mean.low, mean.high, mean.n, study.repeats)
+            found[i, metric] = (*numbers, shown(run, cell, metric), _say_cell(cell))
     return found
 
 

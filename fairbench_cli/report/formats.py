@@ -11,13 +11,14 @@ from fairbench_cli.report.tables import Block, PaperTable
 def markdown(table: PaperTable) -> str:
     """Return the table as Markdown, its columns aligned in the source too."""
     parts = [f"# {table.name}", " ".join(table.caption)]
-    parts += [f"## {block.title}\n\n{_grid(block)}" for block in table.blocks]
+    for block in table.blocks:
+        heads = [*table.columns, *(f"β = {beta:g}" for beta in block.betas)]
+        parts += [f"## {block.title}", grid(heads, _flat(block), len(table.columns))]
     return "\n\n".join(parts) + "\n"
 
 
-def _grid(block: Block) -> str:
-    heads = ["technique", "measure", *(f"β = {beta:g}" for beta in block.betas)]
-    return grid(heads, [[label, metric, *cells] for label, metric, cells in block.rows], 2)
+def _flat(block: Block) -> list[list[str]]:
+    return [[*labels, *cells] for *labels, cells in block.rows]
 
 
 def grid(heads: list[str], rows: list[list[str]], left: int) -> str:
@@ -52,35 +53,20 @@ def latex(table: PaperTable) -> str:
     """Return the table as LaTeX (needs the package booktabs)."""
     parts = []
     for block in table.blocks:
-        heads = ["technique", "measure", *(rf"$\beta={beta:g}$" for beta in block.betas)]
-        rows = [[_tex(label), _tex(metric), *map(_tex, cells)] for label, metric, cells in block.rows]
-        body = "\n".join(" & ".join(row) + r" \\" for row in rows)
+        heads = [*table.columns, *(rf"$\beta={beta:g}$" for beta in block.betas)]
+        body = "\n".join(" & ".join(map(_tex, row)) + r" \\" for row in _flat(block))
         parts.append(
             "\\begin{table}\n\\centering\n"
             f"\\caption{{{_tex(block.title)}. {_tex(' '.join(table.caption))}}}\n"
-            f"\\begin{{tabular}}{{ll{'r' * len(block.betas)}}}\n\\toprule\n"
+            f"\\begin{{tabular}}{{{'l' * len(table.columns)}{'r' * len(block.betas)}}}\n\\toprule\n"
             f"{' & '.join(heads)} \\\\\n\\midrule\n{body}\n\\bottomrule\n\\end{{tabular}}\n\\end{{table}}\n"
         )
     return "\n".join(parts)
 
 
-_TEX = {
-    "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "$": r"\$",
-    "&": r"\&",
-    "%": r"\%",
-    "#": r"\#",
-    "_": r"\_",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": "$<$",
-    ">": "$>$",
-    "|": "$|$",
-    "β": r"$\beta$",
-    "…": r"\ldots{}",
-}
+_TEX = {letter: f"\\{letter}" for letter in "{}$&%#_"} | {letter: f"${letter}$" for letter in "<>|"}
+_TEX |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+_TEX |= {"β": r"$\beta$", "…": r"\ldots{}", "×": r"$\times$"}
 
 
 def _tex(text: str) -> str:
@@ -93,11 +79,11 @@ def _tex(text: str) -> str:
 
 
 def comma_separated(table: PaperTable) -> str:
-    """Return the table as CSV, one row per technique and measure; `block` names data set and classifier."""
+    """Return the table as CSV, one row per row of a block; `block` names data set and classifier."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     betas = table.blocks[0].betas
-    writer.writerow(["block", "technique", "measure", *(f"beta={beta:g}" for beta in betas)])
+    writer.writerow(["block", *table.columns, *(f"beta={beta:g}" for beta in betas)])
     for block in table.blocks:
-        writer.writerows([block.title, label, metric, *cells] for label, metric, cells in block.rows)
+        writer.writerows([block.title, *row] for row in _flat(block))
     return stream.getvalue()

@@ -7,38 +7,18 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
-from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.table import Rows
+from fairbench_cli.experiment.outputs import TABLES
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.intervals import holm
 from fairbench_cli.measures.registry import find
-from fairbench_cli.report.results import CELL_COLUMNS
-from fairbench_cli.report.tables import Block, PaperTable, named, technique_label
+from fairbench_cli.report.repeats import SITUATION, TECHNIQUE
+from fairbench_cli.report.results import ROW_COLUMNS, Results, RunResults
+from fairbench_cli.report.tables import BLOCK, Cells, PaperTable, blocks_of, technique_label
 
 BASELINE = "none"
 LEVEL = 0.05
 EQUAL = 1e-12  # differences below this are rounding
-
-SITUATION = ["dataset", "attribute", "beta", "classifier", "classifier_parameters"]
-TECHNIQUE = ["intervention", "parameters", "include_protected"]
-TABLE = ["dataset", "attribute", "classifier", "classifier_parameters"]
-KEYS = [*CELL_COLUMNS, "metric"]
-
-PAIRED_COLUMNS = [
-    *KEYS,
-    "baseline_include_protected",
-    "n",
-    "difference",
-    "low",
-    "high",
-    "distance_difference",
-    "distance_low",
-    "distance_high",
-    "p",
-    "p_holm",
-    "tests",
-    "verdict",
-]
 
 
 @dataclass(frozen=True)
@@ -81,51 +61,37 @@ def paired_test(differences: Floats) -> PairedTest:
     return PairedTest(n, mean, mean - half, mean + half, np.where(enough, p, np.nan))
 
 
-def repeats_wide(results: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per cell and metric, one column per repeat, in the order of the results."""
-    wide = results.set_index([*KEYS, "repeat"])["value"].unstack("repeat")
-    order = pd.MultiIndex.from_frame(results[KEYS].drop_duplicates())
-    return wide.reindex(order).astype(float)
-
-
 def distance(metric: str, values: Floats) -> Floats:
-    """Return how far values are from the measure's ideal; NaN for a measure without one."""
+    """Return how far values are from the metric's ideal; NaN for a metric without one."""
     ideal = find(metric).ideal
     return np.full_like(values, np.nan) if ideal is None else np.abs(values - ideal)
 
 
-def paired_frame(results: pd.DataFrame) -> pd.DataFrame:
+def paired_frame(results: Results) -> pd.DataFrame:
     """Compare every technique with ``none``, over the repeats where both have a value.
 
-    One row per cell that is not ``none``, and metric. ``none`` is that of the same data set, attribute, β
-    and classifier, and with the same ``include_protected`` if the run has it, else with the other one
-    (``baseline_include_protected``). Cells without any ``none`` have no row; those without a value, such as
+    One row per cell that is not ``none``, groups compared and metric. ``none`` is that of the same data set,
+    attribute, β and classifier, and with the same ``include_protected`` if the run has it, else with the other
+    one (``baseline_include_protected``). Cells without any ``none`` have no row; those without a value, such as
     infeasible ones, have n = 0 and empty numbers.
 
     ``difference`` is technique − none, with the t-interval of its mean in ``low`` and ``high`` (95 %, for
     each row by itself). ``distance_difference`` is the same for ``|value − ideal|``: negative is nearer to
     the ideal. The test is on distances, so that a discrimination of −.10 is no better than one of .10; for
-    measures whose ideal is an end of their range, such as accuracy, that is the test on values. Measures
+    metrics whose ideal is an end of their range, such as accuracy, that is the test on values. Metrics
     without an ideal are tested on values.
 
-    ``p_holm`` is Holm's adjustment over the family that one reads together: one measure in one table, which
-    is all techniques and all β of a data set, attribute and classifier; ``tests`` is its size. ``verdict``:
-    better, worse or no difference at 5 % after Holm (higher or lower for a measure without an ideal), empty
-    without a test.
+    ``p_holm`` is Holm's adjustment over the family that one reads together: one metric in one table, which
+    is all techniques and all β of a data set, attribute, groups compared and classifier; ``tests`` is its size.
+    ``verdict``: better, worse or no difference at 5 % after Holm (higher or lower for a metric without an
+    ideal), empty without a test.
 
     What repeats share and do not share decides what p is about: training sets vary, the network that they
     are sampled from does not. A small p says that a difference does not come from the draw of training
     sets; it says nothing of other populations. Where repeats are random splits of the same rows, training
     sets overlap, and p is too small (Nadeau and Bengio 2003).
-
-    Parameters
-    ----------
-    results : DataFrame
-        As `results_frame` makes it.
     """
-    wide = repeats_wide(results)
-    cells = wide.index.to_frame(index=False)
-    values = wide.to_numpy()
+    cells, values = results.rows.reset_index(drop=True), results.values
     ours, theirs, seen = _pairs(cells)
     rows = cells.iloc[ours].reset_index(drop=True)
     far = np.full_like(values, np.nan)
@@ -135,7 +101,10 @@ def paired_frame(results: pd.DataFrame) -> pd.DataFrame:
         of_values = paired_test(values[ours] - values[theirs])
         of_distances = paired_test(far[ours] - far[theirs])
     has_ideal = np.array([find(metric).ideal is not None for metric in rows["metric"]], dtype=bool)
-    frame = rows.assign(
+    p = np.where(has_ideal, of_distances.p, of_values.p)
+    family = rows.assign(p=p).groupby([*BLOCK, "metric"], sort=False)["p"]
+    p_holm = family.transform(lambda own: holm(own.to_numpy())).to_numpy(dtype=float)
+    return rows[ROW_COLUMNS].assign(
         baseline_include_protected=seen,
         n=of_values.n.astype(int),
         difference=of_values.mean,
@@ -144,53 +113,38 @@ def paired_frame(results: pd.DataFrame) -> pd.DataFrame:
         distance_difference=of_distances.mean,
         distance_low=of_distances.low,
         distance_high=of_distances.high,
-        p=np.where(has_ideal, of_distances.p, of_values.p),
+        p=p,
+        p_holm=p_holm,
+        tests=family.transform("count").astype(int),
+        verdict=_verdicts(np.where(has_ideal, of_distances.mean, of_values.mean), p_holm, has_ideal),
     )
-    family = frame.groupby([*TABLE, "metric"], sort=False)["p"]
-    frame["p_holm"] = family.transform(lambda p: holm(p.to_numpy()))
-    frame["tests"] = family.transform("count").astype(int)
-    frame["verdict"] = _verdicts(frame, has_ideal)
-    return frame[PAIRED_COLUMNS]
 
 
-def paired_table(paired: pd.DataFrame, metrics: tuple[str, ...], *, splits: bool = False) -> PaperTable:
-    """Lay out the differences to ``none`` as the papers do: β across, measures below each other.
+def paired_table(name: str, run: RunResults) -> PaperTable:
+    """Lay out the differences to ``none`` of the metrics that the run's other tables show.
 
-    Parameters
-    ----------
-    paired : DataFrame
-        As `paired_frame` makes it.
-    splits : bool
-        Whether the repeats are random splits of the same rows; the caption then says what that does.
+    Where the repeats are random splits of the same rows, the caption says what that does to the tests.
     """
-    shown = paired[paired["metric"].isin(metrics)]
-    blocks = []
-    for (dataset, attribute, classifier, parameters), part in shown.groupby(TABLE, sort=False):
-        betas = tuple(sorted(part["beta"].unique().tolist()))
-        texts = {
-            tuple(key): _shown(difference, verdict)
-            for *key, difference, verdict in part[
-                [*TECHNIQUE, "metric", "beta", "difference", "verdict"]
-            ].itertuples(index=False, name=None)
-        }
-        rows = tuple(
-            (technique_label(*own), metric, tuple(texts.get((*own, metric, beta), "") for beta in betas))
-            for own in part[TECHNIQUE].drop_duplicates().itertuples(index=False, name=None)
-            for metric in metrics
-        )
-        title = f"{dataset}, {attribute}, {named(str(classifier), str(parameters), CLASSIFIERS)}"
-        blocks.append(Block(title, betas, rows))
+    shown = [metric for table in run.study.tables for metric in TABLES[table].metrics]
+    metrics = tuple(dict.fromkeys(shown)) or TABLES[name].metrics
+    frame = paired_frame(run.asked(metrics))
+    frame = frame.sort_values("metric", key=lambda names: names.map(metrics.index), kind="stable")
+    columns = [*BLOCK, *TECHNIQUE, "metric", "beta", "difference", "verdict"]
+    texts: Cells = {
+        (tuple(place[:5]), (technique_label(*place[5:8]), place[-1]), beta): _shown(difference, verdict)
+        for *place, beta, difference, verdict in frame[columns].itertuples(index=False, name=None)
+    }
     caption: tuple[str, ...] = (
         "Mean differences to none over paired repeats; a minus sign is a lower value.",
         "better, worse: nearer to the measure's ideal or farther from it, by a paired t-test at 5 % after "
         "Holm's adjustment over all techniques and β of the table. A number alone: no difference shown.",
     )
-    if splits:
+    if run.study.sample == "data":
         caption += (
             "The repeats are random splits of the same rows, which overlap: the tests are too ready to see a "
             "difference (Nadeau and Bengio 2003).",
         )
-    return PaperTable("difference-to-none", caption, tuple(blocks))
+    return PaperTable(name, caption, blocks_of(run, texts, ""))
 
 
 def _shown(difference: float, verdict: str) -> str:
@@ -200,31 +154,24 @@ def _shown(difference: float, verdict: str) -> str:
     return text if verdict in ("", "no difference") else f"{text} {verdict}"
 
 
-def _pairs(
-    cells: pd.DataFrame,
-) -> tuple[Rows, Rows, list[bool]]:
+def _pairs(cells: pd.DataFrame) -> tuple[Rows, Rows, list[bool]]:
     """Return the rows of the techniques, those of their baselines, and whether each baseline sees s."""
-    situations = list(cells[[*SITUATION, "metric"]].itertuples(index=False, name=None))
+    situations = list(cells[[*SITUATION, "compared", "metric"]].itertuples(index=False, name=None))
     seen = cells["include_protected"].tolist()
     is_baseline = (cells["intervention"] == BASELINE).tolist()
     baselines = {(situations[i], seen[i]): i for i in range(len(cells)) if is_baseline[i]}
-    ours, theirs, sees = [], [], []
-    for i, situation in enumerate(situations):
-        if is_baseline[i]:
-            continue
-        for s in (seen[i], not seen[i]):
-            if (situation, s) in baselines:
-                ours.append(i)
-                theirs.append(baselines[situation, s])
-                sees.append(s)
-                break
-    return np.array(ours, dtype=np.intp), np.array(theirs, dtype=np.intp), sees
+    found = [
+        (i, baselines[situation, s], s)
+        for i, situation in enumerate(situations)
+        if not is_baseline[i]
+        for s in (seen[i], not seen[i])
+        if (situation, s) in baselines and (s == seen[i] or (situation, seen[i]) not in baselines)
+    ]
+    ours, theirs, sees = zip(*found, strict=True) if found else ((), (), ())
+    return np.array(ours, dtype=np.intp), np.array(theirs, dtype=np.intp), list(sees)
 
 
-def _verdicts(frame: pd.DataFrame, has_ideal: NDArray[np.bool_]) -> list[str]:
-    change = np.where(has_ideal, frame["distance_difference"], frame["difference"])
-    up = np.where(has_ideal, "worse", "higher")
-    down = np.where(has_ideal, "better", "lower")
-    p = frame["p_holm"].to_numpy()
+def _verdicts(change: Floats, p: Floats, has_ideal: NDArray[np.bool_]) -> list[str]:
+    up, down = np.where(has_ideal, "worse", "higher"), np.where(has_ideal, "better", "lower")
     words = np.where(p < LEVEL, np.where(change > 0, up, down), "no difference")
     return [str(word) for word in np.where(np.isnan(p), "", words)]

@@ -1,6 +1,9 @@
-"""The tidy files: groups.csv (counts), results.csv (measures), summary.csv (means and intervals)."""
+"""Every metric of every repeat as arrays, their means and intervals, and what a report is written from."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,105 +14,213 @@ from scipy.special import stdtrit
 from fairbench_cli.experiment.journal import Records
 from fairbench_cli.experiment.plan import RunPlan as Study
 from fairbench_cli.measures.counts import Counts, Floats
-from fairbench_cli.measures.groups import PAIR as GROUPS
 from fairbench_cli.measures.registry import measure
+from fairbench_cli.report.repeats import (
+    CELL_COLUMNS,
+    DatasetRepeats,
+    Texts,
+    check_attributes,
+    collect,
+)
 
-CELL_COLUMNS = [
-    "dataset",
-    "attribute",
-    "beta",
-    "intervention",
-    "parameters",
-    "include_protected",
-    "classifier",
-    "classifier_parameters",
-]
-COUNT_COLUMNS = ["tn", "fp", "fn", "tp"]  # label and prediction: --, -+, +-, ++
+COMPARED = [*CELL_COLUMNS[:2], "compared", *CELL_COLUMNS[2:]]
+ROW_COLUMNS = [*COMPARED, "metric"]
 
-
-def groups_frame(study: Study, records: Records) -> pd.DataFrame:
-    """Return the counts: one row per cell, repeat and group; empty counts where there is no result.
-
-    ``tn fp fn tp`` take the favourable outcome as positive.
-    """
-    rows: list[dict[str, Any]] = []
-    for cell in study.cells:
-        protected = study.protected(cell["dataset"], cell["attribute"])
-        for repeat in range(study.repeats):
-            record = records.get((cell["key"], repeat))
-            if record is None:
-                continue
-            n = None if record.counts is None else protected.pair(record.counts, (cell["attribute"],)).n
-            shared = {name: cell[name] for name in CELL_COLUMNS} | {
-                "repeat": repeat,
-                "status": record.status,
-                "reason": record.reason,
-            }
-            for g, group in enumerate(GROUPS):
-                counts = [np.nan] * 4 if n is None else n[g].ravel().tolist()
-                rows.append(shared | {"group": group} | dict(zip(COUNT_COLUMNS, counts, strict=True)))
-    columns = [*CELL_COLUMNS, "repeat", "status", "reason", "group", *COUNT_COLUMNS]
-    frame = pd.DataFrame(rows, columns=columns)
-    whole = (frame[COUNT_COLUMNS].dropna() % 1 == 0).all(axis=None)
-    return frame.astype(dict.fromkeys(COUNT_COLUMNS, "Int64")) if whole else frame
+Key = tuple[Any, ...]
 
 
-def row_values(study: Study, records: Records) -> dict[str, Floats]:
-    """Return the study's measures of rows: by name, one value per cell and repeat, as in `groups_frame`."""
-    wishes = study.config.row_metrics
-    found = [
-        record.values
-        for cell in study.cells
-        for repeat in range(study.repeats)
-        if (record := records.get((cell["key"], repeat))) is not None
-    ]
-    return {
-        name: np.array([values.get(wishes.record(name), np.nan) for values in found], dtype=float)
-        for name in wishes.names
-    }
-
-
-def results_frame(
-    groups: pd.DataFrame, metrics: tuple[str, ...], of_rows: Mapping[str, Floats] | None = None
-) -> pd.DataFrame:
-    """Return every measure of every repeat: one row per cell, repeat and metric.
+@dataclass(frozen=True)
+class Results:
+    """The values of metrics, repeat by repeat.
 
     Parameters
     ----------
-    groups : DataFrame
-        As `groups_frame` makes it.
-    metrics : tuple of str
-        Measures of counts, and of rows those that `of_rows` has.
-    of_rows : mapping, optional
-        As `row_values` makes it.
+    rows : DataFrame
+        The columns of `ROW_COLUMNS`: one row per cell, groups compared and metric.
+    values : array, shape (rows, repeats)
+        NaN where a repeat has no value.
+    status : array of str, shape (rows, repeats)
+        Empty where a repeat has not been run.
     """
-    of_rows = of_rows or {}
-    head = groups.iloc[:: len(GROUPS)].drop(columns=["group", "reason", *COUNT_COLUMNS])
-    shape = (len(head), len(GROUPS), 2, 2)
-    counts = Counts(GROUPS, groups[COUNT_COLUMNS].to_numpy(dtype=float, na_value=np.nan).reshape(shape))
-    done = ~np.isnan(counts.n).any(axis=(1, 2, 3))
-    found = np.full((len(head), len(metrics)), np.nan)
-    known = Counts(GROUPS, counts.n[done])
-    for j, name in enumerate(metrics):
-        if name in of_rows:
-            found[:, j] = of_rows[name]
-        else:
-            found[done, j] = measure(name, known)
-    tidy = head.loc[head.index.repeat(len(metrics))].reset_index(drop=True)
-    return tidy.assign(metric=np.tile(np.array(metrics, dtype=object), len(head)), value=found.ravel())
+
+    rows: pd.DataFrame
+    values: Floats
+    status: Texts
+
+    def take(self, at: NDArray[Any]) -> "Results":
+        """Return some of the rows, by a mask or by their places."""
+        return Results(
+            self.rows[at] if at.dtype == bool else self.rows.iloc[at], self.values[at], self.status[at]
+        )
+
+    def of(self, metrics: Sequence[str], attributes: Mapping[tuple[str, str], Sequence[str]]) -> "Results":
+        """Return the rows of some metrics and, by data set and attribute, of some groups compared."""
+        columns = self.rows[["dataset", "attribute", "compared", "metric"]].itertuples(index=False, name=None)
+        return self.take(
+            np.array([m in metrics and c in attributes[d, a] for d, a, c, m in columns], dtype=bool)
+        )
 
 
-def summary_frame(results: pd.DataFrame, repeats: int) -> pd.DataFrame:
-    """Return mean, sd and 95 % t-interval over the repeats of every cell and metric.
+def results_of(
+    datasets: Sequence[DatasetRepeats], metrics: Sequence[str], attributes: Sequence[str] = ()
+) -> Results:
+    """Compute metrics of every repeat, of the cells' own attributes and of others that are asked for.
+
+    Metrics of rows compare the groups of a cell's own attribute alone.
+    """
+    rows, values, status = [], [], []
+    for data in datasets:
+        names: list[tuple[str, str]] = []
+        columns: list[Floats] = []
+        for compared in dict.fromkeys((data.attribute, *data.asked(attributes))):
+            done, found = data.done, {}
+            pair = data.pair(Counts(data.counts.groups, data.counts.n[done]), compared)
+            for name in metrics:
+                if name not in data.row_values:
+                    found[name] = np.full(done.shape, np.nan)
+                    found[name][done] = measure(name, pair)
+                elif compared == data.attribute:
+                    found[name] = data.row_values[name]
+            names += [(compared, name) for name in found]
+            columns += found.values()
+        frame = data.frame.loc[np.repeat(np.arange(len(data.cells)), len(names))]
+        frame[["compared", "metric"]] = names * len(data.cells)
+        rows.append(frame[ROW_COLUMNS])
+        values.append(np.stack(columns, axis=1).reshape(-1, data.status.shape[1]))
+        status.append(np.repeat(data.status, len(names), axis=0))
+    if not rows:
+        return Results(pd.DataFrame(columns=ROW_COLUMNS), np.zeros((0, 0)), np.zeros((0, 0), dtype=object))
+    return Results(pd.concat(rows, ignore_index=True), np.concatenate(values), np.concatenate(status))
+
+
+def results_frame(results: Results) -> pd.DataFrame:
+    """Return results.csv: one row per cell, groups compared, repeat and metric."""
+    keys = results.rows[COMPARED]
+    cell = keys.ne(keys.shift()).any(axis=1).cumsum().to_numpy()
+    at, repeat = np.nonzero(results.status != "")
+    order = np.lexsort((repeat, cell[at]))  # stable: metrics stay in their order
+    at, repeat = at[order], repeat[order]
+    frame = results.rows.iloc[at].assign(repeat=repeat, status=results.status[at, repeat])
+    return frame[[*COMPARED, "repeat", "status", "metric"]].assign(value=results.values[at, repeat])
+
+
+def summary_frame(results: Results, repeats: int) -> pd.DataFrame:
+    """Return summary.csv: mean, sd and 95 % t-interval over the repeats of every row of the results.
 
     ``n_ok`` counts the repeats that gave a value, ``n`` those that were asked for. The sd needs two values
     and so does the interval; both are empty with fewer.
     """
-    grouped = results.groupby([*CELL_COLUMNS, "metric"], sort=False, dropna=False)["value"]
-    summary = grouped.agg(mean="mean", sd="std", n_ok="count").reset_index()
-    low, high = t_interval(summary["mean"].to_numpy(), summary["sd"].to_numpy(), summary["n_ok"].to_numpy())
-    summary = summary.assign(low=low, high=high, n=repeats)
-    return summary[[*CELL_COLUMNS, "metric", "mean", "sd", "low", "high", "n_ok", "n"]]
+    row = np.tile(np.arange(len(results.rows)), results.values.shape[1])
+    numbers = pd.Series(results.values.T.ravel()).groupby(row).agg(mean="mean", sd="std", n_ok="count")
+    low, high = t_interval(*(numbers[name].to_numpy() for name in ("mean", "sd", "n_ok")))
+    numbers = numbers.assign(low=low, high=high, n=repeats)
+    return results.rows.reset_index(drop=True).join(numbers[["mean", "sd", "low", "high", "n_ok", "n"]])
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A mean over the repeats with its 95 % interval; the ends are NaN with fewer than two values."""
+
+    mean: float
+    low: float
+    high: float
+    n: int
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a run found of a metric in a cell: values and statuses, repeat by repeat, and the mean."""
+
+    values: Floats
+    status: Texts
+    mean: Mean
+
+
+@dataclass(frozen=True)
+class FoundCell:
+    """What a run found in a cell: the status of each repeat that was run, and counts of those that have them.
+
+    The counts are of the deprived and the favoured group, shape (repeats, 2, 2, 2); at every acceptance rate
+    (repeats, rates, 2, 2, 2).
+    """
+
+    statuses: list[str]
+    counts: Counts
+    swept: Counts
+
+
+@dataclass(frozen=True)
+class RunResults:
+    """What the files of a report are written from.
+
+    Parameters
+    ----------
+    folder : Path
+        The results of the run.
+    study : Study
+        What was asked for.
+    datasets : list of DatasetRepeats
+        What its journal holds.
+    results : Results
+        With the metrics of the config and of all tables and figures.
+    attributes : tuple of str
+        The attributes and intersections whose groups are compared; empty: those that the cells work on.
+    """
+
+    folder: Path
+    study: Study
+    datasets: list[DatasetRepeats]
+    results: Results
+    attributes: tuple[str, ...] = ()
+
+    def asked(self, metrics: Sequence[str]) -> Results:
+        """Return the results of some metrics and of the groups that are to be compared."""
+        groups = {(data.dataset, data.attribute): data.asked(self.attributes) for data in self.datasets}
+        return self.results.of(metrics, groups)
+
+    @cached_property
+    def own(self) -> Results:
+        """The results of the groups of each cell's own attribute."""
+        return self.results.take((self.results.rows["compared"] == self.results.rows["attribute"]).to_numpy())
+
+    @cached_property
+    def found(self) -> dict[Key, Found]:
+        """What was found of the groups of each cell's own attribute, by ``(*CELL_COLUMNS, metric)``."""
+        numbers = summary_frame(self.own, self.study.repeats)[["mean", "low", "high", "n_ok"]]
+        keys = self.own.rows[[*CELL_COLUMNS, "metric"]].itertuples(index=False, name=None)
+        means = (Mean(*row) for row in numbers.itertuples(index=False, name=None))
+        parts = zip(keys, self.own.values, self.own.status, means, strict=True)
+        return {key: Found(values, status, mean) for key, values, status, mean in parts}
+
+    @cached_property
+    def cells(self) -> dict[Key, FoundCell]:
+        """What was counted of the groups of each cell's own attribute, by `CELL_COLUMNS`."""
+        return {
+            tuple(cell[name] for name in CELL_COLUMNS): FoundCell(
+                [text for text in status if text],
+                data.pair(Counts(data.counts.groups, n[done]), data.attribute),
+                data.pair(swept, data.attribute),
+            )
+            for data in self.datasets
+            for cell, status, n, done, swept in zip(
+                data.cells, data.status, data.counts.n, data.done, data.swept, strict=True
+            )
+        }
+
+
+def run_results(
+    folder: Path, study: Study, records: Records, metrics: Sequence[str], attributes: Sequence[str] = ()
+) -> RunResults:
+    """Collect the repeats of a run and compute metrics of them.
+
+    Raises
+    ------
+    UserError
+        When no data set of the run has one of the attributes.
+    """
+    datasets = collect(study, records)
+    check_attributes(attributes, datasets)
+    return RunResults(folder, study, datasets, results_of(datasets, metrics, attributes), tuple(attributes))
 
 
 def t_interval(mean: Floats, sd: Floats, n: NDArray[np.int64]) -> tuple[Floats, Floats]:

@@ -1,42 +1,38 @@
-"""The papers' tables: two measures per technique, one column per β."""
+"""The papers' tables, two metrics per technique and one column per β, and what all tables share."""
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import pandas as pd
-
 from fairbench_cli.classifiers.registry import CLASSIFIERS, Entry
 from fairbench_cli.experiment.journal import RETRIED
+from fairbench_cli.experiment.outputs import TABLES
 from fairbench_cli.experiment.plan import RunPlan as Study
 from fairbench_cli.interventions.registry import INTERVENTIONS
-from fairbench_cli.report.results import CELL_COLUMNS
+from fairbench_cli.report.repeats import CELL_COLUMNS, TECHNIQUE
+from fairbench_cli.report.results import Key, RunResults
 
-Key = tuple[Any, ...]
+BLOCK = ["dataset", "attribute", "compared", "classifier", "classifier_parameters"]
+DEGRADED, NOT_RUN = "*", "…"
 
-LAYOUTS: dict[str, tuple[str, str]] = {
-    "discrimination-accuracy": ("discrimination", "accuracy"),
-    "over-underestimation": ("overestimation", "underestimation"),
-}
-
-DEGRADED = "*"
+Cells = dict[tuple[Key, tuple[str, ...], float], str]
 
 MARKS = {
     "-": "no repeat was feasible",
     "n/a": "the measure is undefined (0/0) in every repeat",
     "failed": "no repeat gave a result and some failed: see groups.csv",
-    "…": "not run yet",
+    NOT_RUN: "not run yet",
 }
 
 
 @dataclass(frozen=True)
 class Block:
-    """A table of one data set and classifier: rows of (technique, metric, one cell per β)."""
+    """A table of one data set and classifier: rows of (technique, metric, one cell per β), say."""
 
     title: str
     betas: tuple[float, ...]
-    rows: tuple[tuple[str, str, tuple[str, ...]], ...]
+    rows: tuple[tuple[Any, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -46,45 +42,62 @@ class PaperTable:
     name: str
     caption: tuple[str, ...]
     blocks: tuple[Block, ...]
+    columns: tuple[str, ...] = ("technique", "measure")
 
 
-def paper_table(name: str, study: Study, results: pd.DataFrame, summary: pd.DataFrame) -> PaperTable:
-    """Lay out one of `LAYOUTS`.
-
-    A cell is the mean to three decimals, with "(28/30)" behind it where fewer repeats gave a value than were
-    asked for, or one of `MARKS`.
+def blocks_of(run: RunResults, cells: Cells, missing: str) -> tuple[Block, ...]:
+    """Lay cells out in blocks, in the order in which they first occur; a technique's rows stand together.
 
     Parameters
     ----------
-    results, summary : DataFrame
-        As `results_frame` and `summary_frame` make them; both have the measures of the layout.
+    cells : mapping
+        Texts by the values of `BLOCK`, those of the table's own columns (the technique first), and β.
+    missing : str
+        What stands where there is no cell.
     """
+    betas = tuple(sorted({cell["beta"] for cell in run.study.cells}))
+    rows: dict[Key, dict[str, dict[tuple[str, ...], None]]] = {}
+    for block, labels, _ in cells:
+        rows.setdefault(block, {}).setdefault(labels[0], {})[labels] = None
     blocks = []
-    keys = [*CELL_COLUMNS, "metric"]
-    means: dict[Key, tuple[float, int]] = {
-        row[:-2]: row[-2:] for row in summary[[*keys, "mean", "n_ok"]].itertuples(index=False, name=None)
-    }
-    statuses: dict[Key, list[str]] = {}
-    for *key, status in results[[*keys, "status"]].itertuples(index=False, name=None):
-        statuses.setdefault(tuple(key), []).append(status)
-    frame = pd.DataFrame(study.cells)
-    betas = tuple(sorted(frame["beta"].unique().tolist()))
-    block_columns = ["dataset", "attribute", "classifier", "classifier_parameters"]
-    for (dataset, attribute, classifier, parameters), part in frame.groupby(block_columns, sort=False):
-        rows = []
-        kinds = part[["intervention", "parameters", "include_protected"]].drop_duplicates()
-        for own in kinds.itertuples(index=False, name=None):
-            for metric in LAYOUTS[name]:
-                at = [(dataset, attribute, beta, *own, classifier, parameters, metric) for beta in betas]
-                cells = [show_cell(means.get(key), study.repeats, statuses.get(key, [])) for key in at]
-                rows.append((technique_label(*own), metric, tuple(cells)))
-        title = f"{dataset}, {attribute}, {named(str(classifier), str(parameters), CLASSIFIERS)}"
-        blocks.append(Block(title, betas, tuple(rows)))
-    used = {cell for block in blocks for _, _, cells in block.rows for cell in cells}
-    return PaperTable(name, caption(study, used), tuple(blocks))
+    for block, techniques in rows.items():
+        dataset, attribute, compared, name, parameters = block
+        title = f"{dataset}, {attribute}, {named(name, parameters, CLASSIFIERS)}"
+        title += "" if compared == attribute else f": groups of {compared}"
+        texts = tuple(
+            (*labels, tuple(cells.get((block, labels, beta), missing) for beta in betas))
+            for own in techniques.values()
+            for labels in own
+        )
+        blocks.append(Block(title, betas, texts))
+    return tuple(blocks)
 
 
-def show_cell(found: tuple[float, int] | None, n: int, statuses: list[str]) -> str:
+def paper_table(name: str, run: RunResults) -> PaperTable:
+    """Lay out two metrics per technique, for the groups of the attribute that each cell works on.
+
+    A cell is the mean to three decimals, with "(28/30)" behind it where fewer repeats gave a value than were
+    asked for, or one of `MARKS`.
+    """
+    texts: Cells = {}
+    for cell in run.study.cells:
+        block = tuple(cell["attribute" if column == "compared" else column] for column in BLOCK)
+        technique = technique_label(*(cell[column] for column in TECHNIQUE))
+        for metric in TABLES[name].metrics:
+            texts[block, (technique, metric), cell["beta"]] = shown(run, cell, metric)
+    return PaperTable(name, caption(run.study, set(texts.values())), blocks_of(run, texts, NOT_RUN))
+
+
+def shown(run: RunResults, cell: Mapping[str, Any], metric: str) -> str:
+    """Write what a run found of a metric in a cell of its plan, as `show_cell` does."""
+    key = tuple(cell[column] for column in CELL_COLUMNS)
+    if key not in run.cells:
+        return NOT_RUN
+    mean = run.found[*key, metric].mean
+    return show_cell((mean.mean, mean.n), run.study.repeats, run.cells[key].statuses)
+
+
+def show_cell(found: tuple[float, int] | None, n: int, statuses: list[str], form: str = ".3f") -> str:
     """Write a mean and how many of the `n` repeats that were asked for gave a value, or why none did.
 
     >>> show_cell((0.25, 30), 30, ["ok"] * 30), show_cell((-0.25, 28), 30, ["ok"] * 28 + ["infeasible"] * 2)
@@ -96,7 +109,7 @@ def show_cell(found: tuple[float, int] | None, n: int, statuses: list[str]) -> s
     """
     mean, n_ok = found or (0.0, 0)
     if n_ok:
-        shown = f"{mean:.3f}"
+        shown = f"{mean:{form}}"
         shown = "0.000" if shown == "-0.000" else shown
         shown += DEGRADED if "degraded" in statuses else ""
         return shown if n_ok == n else f"{shown} ({n_ok}/{n})"
@@ -104,7 +117,7 @@ def show_cell(found: tuple[float, int] | None, n: int, statuses: list[str]) -> s
         return "failed"
     if set(statuses) == {"infeasible"}:
         return "-"
-    return "…" if len(statuses) < n else "n/a"
+    return NOT_RUN if len(statuses) < n else "n/a"
 
 
 def caption(study: Study, used: set[str]) -> tuple[str, ...]:

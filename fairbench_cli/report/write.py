@@ -1,105 +1,95 @@
 """Derive every result file from the journal; each is replaced in one step."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
 
+from fairbench_cli.classifiers.registry import Entry
 from fairbench_cli.experiment.journal import Records, read_journals
+from fairbench_cli.experiment.outputs import FIGURES, FORMATS, TABLES
 from fairbench_cli.experiment.plan import RunPlan as Study
 from fairbench_cli.experiment.plan import read_plan as read_study
 from fairbench_cli.files import make_folder, write_text
-from fairbench_cli.measures.registry import MEASURES
-from fairbench_cli.report.figures import NEEDED, draw_figures
-from fairbench_cli.report.formats import comma_separated, latex, markdown
-from fairbench_cli.report.paired import paired_frame, paired_table
-from fairbench_cli.report.pareto import pareto_frame, pareto_table
-from fairbench_cli.report.results import groups_frame, results_frame, row_values, summary_frame
+from fairbench_cli.report.figures import draw_figures
+from fairbench_cli.report.paired import paired_frame
+from fairbench_cli.report.pareto import SHOWN, pareto_frame
+from fairbench_cli.report.repeats import groups_frame
+from fairbench_cli.report.results import results_frame, run_results, summary_frame
 from fairbench_cli.report.sweep import sweep_frame
-from fairbench_cli.report.tables import LAYOUTS, PaperTable, paper_table
+from fairbench_cli.report.tables import PaperTable
 
 
-def write_report(folder: Path, study: Study, records: Records) -> list[PaperTable]:
-    """Write groups.csv, results.csv, summary.csv, paired.csv, pareto.csv, tables/ and figures/.
+def write_report(
+    folder: Path, study: Study, records: Records, attributes: Sequence[str] = ()
+) -> list[PaperTable]:
+    """Write groups.csv, results.csv, summary.csv, paired.csv, pareto.csv, sweep.csv, tables/ and figures/.
+
+    Parameters
+    ----------
+    attributes : sequence of str
+        Attributes and intersections whose groups are compared, instead of those of the plan.
 
     Returns
     -------
     list of PaperTable
-        The tables that the config asks for.
+        The tables that the config asks for and, where attributes are asked for, the rates of their groups.
 
     Raises
     ------
     UserError
-        When a file cannot be written.
+        When a file cannot be written, or no data set has one of the attributes.
     """
-    groups = groups_frame(study, records)
-    results = results_frame(groups, _needed(study), row_values(study, records))
-    summary = summary_frame(results, study.repeats)
-    paired, pareto = paired_frame(results), pareto_frame(results)
-    _write_csv(folder / "groups.csv", groups)
-    _write_csv(folder / "results.csv", _asked_for(results, study))
-    _write_csv(folder / "summary.csv", _asked_for(summary, study))
-    _write_csv(folder / "paired.csv", _asked_for(paired, study))
-    _write_csv(folder / "pareto.csv", pareto)
-    _write_sweep(folder / "sweep.csv", study, records)
-    tables = [paper_table(name, study, results, summary) for name in study.tables]
-    statistics = [
-        paired_table(paired, _paired_metrics(study), splits=study.sample == "data"),
-        pareto_table(pareto),
-    ]
-    _write_tables(folder / "tables", [*tables, *(table for table in statistics if table.blocks)])
-    draw_figures(folder, study, results, summary, study.figures)
-    return tables
+    attributes = tuple(attributes) or getattr(study, "attributes", ())
+    asked = dict.fromkeys([*study.tables, *["group-rates"] * bool(attributes)])
+    always = [name for name, table in TABLES.items() if table.always and name not in asked]
+    shown = [TABLES[name] for name in (*asked, *always)] + [FIGURES[name] for name in study.figures]
+    metrics = dict.fromkeys([*study.metrics, *(metric for output in shown for metric in output.metrics)])
+    run = run_results(folder, study, records, tuple(metrics), attributes)
+    results = run.asked(study.metrics)
+    frames = {
+        "groups": groups_frame(run.datasets),
+        "results": results_frame(results),
+        "summary": summary_frame(results, study.repeats),
+        "paired": paired_frame(results),
+        "pareto": pareto_frame(run.asked(SHOWN)),
+        "sweep": sweep_frame(run) if study.sweep else None,
+    }
+    for name, frame in frames.items():
+        _write_csv(folder / f"{name}.csv", frame)
+    tables = [TABLES[name].load()(name, run) for name in (*asked, *always)]
+    _write_tables(folder / "tables", [table for table in tables if table.blocks])
+    draw_figures(run, study.figures)
+    return tables[: len(asked)]
 
 
-def redo_report(folder: Path, attributes: tuple[str, ...] = ()) -> tuple[list[PaperTable], int]:
+def redo_report(folder: Path, attributes: Sequence[str] = ()) -> tuple[list[PaperTable], int]:
     """Write the report of a results folder again; return its tables and how many records cannot be read.
 
     Raises
     ------
     UserError
-        When the folder holds no results of a run, or a file cannot be read or written.
+        When the folder holds no results of a run, a file cannot be read or written, or no data set has one
+        of the attributes.
     """
     study, reading = read_study(folder), read_journals(folder / "journal")
-    return write_report(folder, study, reading.records), reading.damaged
-
-
-def _needed(study: Study) -> tuple[str, ...]:
-    """Return the measures to compute: tables, statistics and figures have theirs besides the config's."""
-    in_tables = [metric for name in study.tables for metric in LAYOUTS[name]]
-    return tuple(dict.fromkeys((*study.metrics, *in_tables, *NEEDED)))
-
-
-def _paired_metrics(study: Study) -> tuple[str, ...]:
-    """Return the measures of the tables, in their order."""
-    return tuple(dict.fromkeys(metric for name in study.tables for metric in LAYOUTS[name])) or NEEDED
-
-
-def _asked_for(frame: pd.DataFrame, study: Study) -> pd.DataFrame:
-    return frame[frame["metric"].isin(study.metrics)]
-
-
-def _write_sweep(path: Path, study: Study, records: Records) -> None:
-    if study.sweep:
-        _write_csv(
-            path, sweep_frame(study, records, tuple(name for name in study.metrics if name in MEASURES))
-        )
-    else:
-        path.unlink(missing_ok=True)
+    return write_report(folder, study, reading.records, attributes), reading.damaged
 
 
 def _write_tables(folder: Path, tables: list[PaperTable]) -> None:
-    """Write every table in three formats; those of an earlier report that are not written now go away."""
+    """Write every table in all formats; those of an earlier report that are not written now go away."""
     make_folder(folder)
     for old in folder.glob("*.*"):
-        if old.stem in {*LAYOUTS, "difference-to-none", "pareto"} - {table.name for table in tables}:
+        if old.stem in TABLES.keys() - {table.name for table in tables}:
             old.unlink()
     for table in tables:
-        base = folder / table.name
-        write_text(base.with_suffix(".md"), markdown(table))
-        write_text(base.with_suffix(".tex"), latex(table))
-        write_text(base.with_suffix(".csv"), comma_separated(table))
+        for ending, target in FORMATS.items():
+            write_text(folder / f"{table.name}.{ending}", Entry(target).load()(table))
 
 
-def _write_csv(path: Path, frame: pd.DataFrame) -> None:
+def _write_csv(path: Path, frame: pd.DataFrame | None) -> None:
+    if frame is None:
+        path.unlink(missing_ok=True)
+        return
     text: str = frame.to_csv(index=False, lineterminator="\n")
     write_text(path, text)

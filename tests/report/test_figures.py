@@ -4,62 +4,51 @@ import itertools
 import json
 import re
 from dataclasses import replace
-from importlib import import_module
+from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
-import pandas as pd
 import pytest
-from conftest import Finished
-from fairbench_cli.experiment.study import Study, read_study
+from conftest import Finished, run_plan
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairbench_cli.data.card import find_card, read_card, shipped_cards
 from fairbench_cli.data.table import Column
 from fairbench_cli.errors import UserError
-from fairbench_cli.experiment.cell import GROUPS, Repeat
+from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.journal import read_journals
+from fairbench_cli.experiment.outputs import FIGURES
+from fairbench_cli.experiment.plan import read_plan as read_study
 from fairbench_cli.measures.counts import Counts
+from fairbench_cli.measures.groups import PAIR as GROUPS
 from fairbench_cli.network.files import load, save
 from fairbench_cli.network.model import BayesNet
-from fairbench_cli.report.figures import FIGURES, NEEDED, draw_figures
+from fairbench_cli.report.figures import draw_figures
 from fairbench_cli.report.figures.canvas import house_style, text_width, wrapped
-from fairbench_cli.report.figures.front import staircase
-from fairbench_cli.report.figures.labels import place_labels
+from fairbench_cli.report.figures.curves import SHOWN
 from fairbench_cli.report.figures.layers import crossings, lay_out, levels
-from fairbench_cli.report.figures.network_drawing import (
-    HEIGHT,
-    Marks,
-    arc_lines,
-    box_top,
-    draw_network,
-)
+from fairbench_cli.report.figures.network import HEIGHT, Marks, arc_lines, box_top, draw_network
+from fairbench_cli.report.figures.pareto import place_labels, staircase
 from fairbench_cli.report.figures.parts import parts_of, slugs
-from fairbench_cli.report.results import groups_frame, results_frame, summary_frame
+from fairbench_cli.report.results import RunResults, results_frame, run_results, summary_frame
 
 SHIPPED = ["adult", "compas", "dutch"]
 
 
-def frames(study: Study, records: dict) -> tuple[pd.DataFrame, pd.DataFrame]:
-    results = results_frame(groups_frame(study, records), NEEDED)
-    return results, summary_frame(results, study.repeats)
-
-
 @pytest.fixture(scope="module")
-def run(finished: Finished):
-    study = read_study(finished.folder)
-    return (finished.folder, study, *frames(study, read_journals(finished.folder / "journal").records))
+def run(finished: Finished) -> RunResults:
+    records = read_journals(finished.folder / "journal").records
+    return run_results(finished.folder, read_study(finished.folder), records, SHOWN)
 
 
-def drawn(name: str, run: tuple) -> dict:
-    module, _, function = FIGURES[name].partition(":")
+def drawn(name: str, run: RunResults) -> dict:
     with house_style():
-        return getattr(import_module(module), function)(*run)
+        return FIGURES[name].load()(run)
 
 
-def made_up(techniques: int, betas: tuple[float, ...], repeats: int, seed: int = 0):
-    """A study on random counts, with some repeats of technique 1 infeasible, all of it at the last β."""
+def made_up(techniques: int, betas: tuple[float, ...], repeats: int, seed: int = 0) -> RunResults:
+    """A run on random counts, with some repeats of technique 1 infeasible, all of it at the last β."""
     rng = np.random.default_rng(seed)
     cells, records = [], {}
     for beta, i in itertools.product(betas, range(techniques)):
@@ -80,13 +69,8 @@ def made_up(techniques: int, betas: tuple[float, ...], repeats: int, seed: int =
         "dataset": "adult", "attribute": "sex", "edited_column": "relationship", "arc_to_outcome": True,
         "network": "adult.network.json", "bic": -1.0,
     }  # fmt: skip
-    given = {
-        "name": "x", "repeats": repeats, "metrics": ("accuracy",), "tables": (), "test": "original",
-        "sample": "shipped", "sources": [source], "cells": cells,
-    }  # fmt: skip
-    others = dict.fromkeys(Study.__dataclass_fields__.keys() - given.keys(), ())
-    study = Study(**given, **others)
-    return study, *frames(study, records)
+    plan = run_plan(cells, [source], "shipped", repeats=repeats, metrics=("accuracy",), tables=())
+    return run_results(Path(), plan, records, SHOWN)
 
 
 def texts(figure) -> str:
@@ -98,7 +82,7 @@ def texts(figure) -> str:
 
 
 def test_every_figure_is_written_as_svg_and_png_and_the_same_bytes_come_again(run, tmp_path):
-    one, two = (draw_figures(tmp_path / name, *run[1:], list(FIGURES)) for name in ("a", "b"))
+    one, two = (draw_figures(replace(run, folder=tmp_path / name), list(FIGURES)) for name in ("a", "b"))
     names = [path.name for path in one]
     assert names == [path.name for path in two]
     assert names == [
@@ -118,31 +102,34 @@ def test_every_figure_is_written_as_svg_and_png_and_the_same_bytes_come_again(ru
 
 
 def test_a_users_settings_change_neither_figure_nor_are_changed(run, tmp_path):
-    (plain,) = (path for path in draw_figures(tmp_path / "a", *run[1:], ["pareto"]) if path.suffix == ".svg")
+    def svg(name: str) -> bytes:
+        paths = draw_figures(replace(run, folder=tmp_path / name), ["pareto"])
+        return next(path.read_bytes() for path in paths if path.suffix == ".svg")
+
+    plain = svg("a")
     with mpl.rc_context({"font.size": 23, "axes.facecolor": "red"}):
         before = dict(mpl.rcParams)
-        (odd,) = (
-            path for path in draw_figures(tmp_path / "b", *run[1:], ["pareto"]) if path.suffix == ".svg"
-        )
+        odd = svg("b")
         assert dict(mpl.rcParams) == before
-    assert plain.read_bytes() == odd.read_bytes()
+    assert plain == odd
 
 
 def test_figures_of_an_earlier_report_go_and_other_files_stay(run, tmp_path):
-    draw_figures(tmp_path, *run[1:], ["curves", "pareto"])
+    run = replace(run, folder=tmp_path)
+    draw_figures(run, ["curves", "pareto"])
     (tmp_path / "figures" / "pareto-gone-sex-c45.svg").write_text("old")
     (tmp_path / "figures" / "mine.svg").write_text("kept")
-    written = draw_figures(tmp_path, *run[1:], ["pareto"])
+    written = draw_figures(run, ["pareto"])
     assert {path.name for path in (tmp_path / "figures").iterdir()} == {
         *(p.name for p in written),
         "mine.svg",
     }
-    assert draw_figures(tmp_path, *run[1:], []) == []
+    assert draw_figures(run, []) == []
     assert [path.name for path in (tmp_path / "figures").iterdir()] == ["mine.svg"]
 
 
 def test_no_figures_asked_for_make_no_folder(run, tmp_path):
-    assert draw_figures(tmp_path, *run[1:], []) == []
+    assert draw_figures(replace(run, folder=tmp_path), []) == []
     assert not (tmp_path / "figures").exists()
 
 
@@ -167,8 +154,8 @@ def dots(figure) -> dict[str, np.ndarray]:
 
 def test_one_dot_per_feasible_repeat_of_every_technique_and_beta(run):
     (figure,) = drawn("discrimination-accuracy", run).values()
-    _, study, results, _ = run
-    (part,) = parts_of(study)
+    results = results_frame(run.results)
+    (part,) = parts_of(run.study)
     found = dots(figure)
     assert len(figure.axes) == len(part.techniques) == 3
     assert len(found) == 3 * 2
@@ -179,8 +166,8 @@ def test_one_dot_per_feasible_repeat_of_every_technique_and_beta(run):
         assert np.allclose(found[f"dots-{k}-{b}"], expected, atol=0, rtol=0)
 
 
-def test_infeasible_repeats_are_left_out_and_named(tmp_path):
-    run = (tmp_path, *made_up(3, (0.0, 0.5, 1.0), 4))
+def test_infeasible_repeats_are_left_out_and_named():
+    run = made_up(3, (0.0, 0.5, 1.0), 4)
     (figure,) = drawn("discrimination-accuracy", run).values()
     counts = {name: len(found) for name, found in dots(figure).items()}
     assert counts == {
@@ -194,8 +181,8 @@ def test_infeasible_repeats_are_left_out_and_named(tmp_path):
         assert "t1: infeasible at β = 1" in texts(figure)
 
 
-def test_panels_share_axes_that_hold_every_dot_and_d_0(tmp_path):
-    (figure,) = drawn("discrimination-accuracy", (tmp_path, *made_up(15, (0.0, 1.0), 3))).values()
+def test_panels_share_axes_that_hold_every_dot_and_d_0():
+    (figure,) = drawn("discrimination-accuracy", made_up(15, (0.0, 1.0), 3)).values()
     assert len(figure.axes) == 15
     assert len({(ax.get_xlim(), ax.get_ylim()) for ax in figure.axes}) == 1
     (x0, x1), (y0, y1) = figure.axes[0].get_xlim(), figure.axes[0].get_ylim()
@@ -207,8 +194,8 @@ def test_panels_share_axes_that_hold_every_dot_and_d_0(tmp_path):
 @pytest.mark.parametrize(
     ("techniques", "betas"), [(1, (0.5,)), (2, (0.0, 1.0)), (7, tuple(np.linspace(0, 1, 9).tolist()))]
 )
-def test_nothing_is_cut_off_at_the_edges(techniques, betas, tmp_path):
-    run = (tmp_path, *made_up(techniques, betas, 2))
+def test_nothing_is_cut_off_at_the_edges(techniques, betas):
+    run = made_up(techniques, betas, 2)
     for name in FIGURES:
         for figure in drawn(name, run).values():
             with house_style():
@@ -218,7 +205,7 @@ def test_nothing_is_cut_off_at_the_edges(techniques, betas, tmp_path):
 
 
 def test_techniques_can_be_told_apart():
-    study, *_ = made_up(15, (0.0,), 1)
+    study = made_up(15, (0.0,), 1).study
     for cells in (study.cells, [cell | {"intervention": "t0", "parameters": f'{{"a":{i}}}'}
                                 for i, cell in enumerate(study.cells)]):  # fmt: skip
         (part,) = parts_of(replace(study, cells=cells))
@@ -230,9 +217,9 @@ def test_techniques_can_be_told_apart():
 
 def test_curves_are_the_summarys_means_in_order_of_beta(run):
     (figure,) = drawn("curves", run).values()
-    _, study, _, summary = run
-    (part,) = parts_of(study)
-    assert [ax.get_ylabel() for ax in figure.axes] == list(NEEDED)
+    summary = summary_frame(run.results, run.study.repeats)
+    (part,) = parts_of(run.study)
+    assert tuple(ax.get_ylabel() for ax in figure.axes) == SHOWN
     for ax in figure.axes:
         lines = {line.get_gid(): line for line in ax.lines if line.get_gid()}
         for i, t in enumerate(part.techniques):
@@ -244,11 +231,13 @@ def test_curves_are_the_summarys_means_in_order_of_beta(run):
 @given(st.integers(0, 10_000), st.integers(1, 9))
 @settings(max_examples=8, deadline=None)
 def test_the_drawn_front_equals_brute_force(seed, techniques):
-    study, results, summary = made_up(techniques, (0.0, 1.0), 3, seed)
-    (figure,) = drawn("pareto", (None, study, results, summary)).values()
-    wide = results.pivot_table(
-        index=["beta", "intervention", "repeat"], columns="metric", values="value"
-    ).dropna()
+    run = made_up(techniques, (0.0, 1.0), 3, seed)
+    (figure,) = drawn("pareto", run).values()
+    wide = (
+        results_frame(run.results)
+        .pivot_table(index=["beta", "intervention", "repeat"], columns="metric", values="value")
+        .dropna()
+    )
     wide["away"] = wide["discrimination"].abs()
     means = wide.groupby(["beta", "intervention"])[["away", "accuracy"]].mean()
     for ax, beta in zip(figure.axes, (0.0, 1.0), strict=True):
@@ -408,21 +397,24 @@ def test_a_network_without_the_arc_says_that_beta_has_nothing_to_edit():
 
 
 def test_the_network_of_the_run_is_drawn_and_not_that_of_an_earlier_one(tmp_path):
-    study, results, summary = made_up(1, (0.0,), 1)
+    run = made_up(1, (0.0,), 1)
     net, meta = load(shipped_cards() / "dutch.network.json")
-    source = study.sources[0] | meta.source | {"dataset": "dutch", "edited_column": "sex"}
+    source = run.study.sources[0] | meta.source | {"dataset": "dutch", "edited_column": "sex"}
     del source["network"]
-    study = replace(study, sources=[source])
+    cells = [cell | {"dataset": "dutch"} for data in run.datasets for cell in data.cells]
+    without = replace(run, folder=tmp_path, study=replace(run.study, sources=[source]))
+    assert drawn("network", without) == {}  # only data sets with results have a figure
+    run = replace(without, datasets=[replace(data, cells=cells) for data in run.datasets])
     with pytest.raises(UserError, match="is not in"):
-        drawn("network", (tmp_path, study, results, summary))
+        drawn("network", run)
     (tmp_path / "networks").mkdir()
     other, other_meta = load(shipped_cards() / "adult.network.json")
     save(other, tmp_path / "networks" / "dutch-sex-0.json", other_meta)
     with pytest.raises(UserError, match="is not in"):
-        drawn("network", (tmp_path, study, results, summary))
+        drawn("network", run)
     (tmp_path / "networks" / "dutch-sex-1.json").write_text('{"format": "fairbench-network/1"}')
     save(net, tmp_path / "networks" / "dutch-sex-2.json", meta)
-    (figure,) = drawn("network", (tmp_path, study, results, summary)).values()
+    (figure,) = drawn("network", run).values()
     assert "household_position" in texts(figure)
 
 

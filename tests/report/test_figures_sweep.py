@@ -2,7 +2,7 @@
 
 import itertools
 import json
-from importlib import import_module
+from dataclasses import replace
 from pathlib import Path
 
 import matplotlib as mpl
@@ -11,19 +11,21 @@ import pandas as pd
 import pytest
 import yaml
 from conftest import fairbench, write_config
-from fairbench_cli.experiment.study import read_study
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairbench_cli.data.table import Column, Sample, Table
 from fairbench_cli.errors import UserError
-from fairbench_cli.experiment.cell import GROUPS
-from fairbench_cli.experiment.config import read_experiment
+from fairbench_cli.experiment.journal import read_journals
+from fairbench_cli.experiment.outputs import FIGURES
+from fairbench_cli.experiment.plan import read_plan as read_study
+from fairbench_cli.experiment.read import read_config as read_experiment
 from fairbench_cli.interventions.oracle import OracleModel
 from fairbench_cli.measures.counts import Counts, count
+from fairbench_cli.measures.groups import PAIR as GROUPS
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.measures.sweep import RATES, swept_counts
-from fairbench_cli.report.figures import FIGURES, draw_figures
+from fairbench_cli.report.figures import draw_figures
 from fairbench_cli.report.figures.canvas import house_style
 from fairbench_cli.report.figures.closed_forms import (
     MOST,
@@ -35,6 +37,7 @@ from fairbench_cli.report.figures.closed_forms import (
     oracle_path,
     random_counts,
 )
+from fairbench_cli.report.results import RunResults, run_results
 
 ROOT = Path(__file__).parents[2]
 METRICS = ["accuracy", "discrimination", "kappa", "normalised-discrimination"]
@@ -63,10 +66,17 @@ def folder(tmp_path_factory) -> Path:
 
 
 def drawn(name: str, folder: Path) -> dict:
-    module, _, function = FIGURES[name].partition(":")
-    frames = [pd.read_csv(folder / file) for file in ("results.csv", "summary.csv")]
+    return drawn_of(name, run_of(folder))
+
+
+def drawn_of(name: str, run: RunResults) -> dict:
     with house_style():
-        return getattr(import_module(module), function)(folder, read_study(folder), *frames)
+        return FIGURES[name].load()(run)
+
+
+def run_of(folder: Path) -> RunResults:
+    study, records = read_study(folder), read_journals(folder / "journal").records
+    return run_results(folder, study, records, study.metrics)
 
 
 def lines(ax) -> dict:
@@ -114,25 +124,33 @@ def test_lines_are_the_sweeps_means_and_dots_the_summarys(folder):
                 assert x == pytest.approx(((repeats["fp"] + repeats["tp"]) / repeats.sum(axis=1)).mean())
 
 
-def without_scores(folder: Path, target: Path, which: str) -> list:
-    """Figures of the run as if some models had no scores: they have no rows in sweep.csv."""
-    for name in ("plan.json", "groups.csv", "results.csv", "summary.csv"):
-        (target / name).write_bytes((folder / name).read_bytes())
-    pd.read_csv(folder / "sweep.csv").query(f"not ({which})").to_csv(target / "sweep.csv", index=False)
-    return list(drawn("sweep", target).values())
+def without_scores(folder: Path, **which: str) -> list:
+    """Figures of the run as if some models had no scores."""
+    run = run_of(folder)
+    datasets = [
+        replace(
+            data,
+            swept=[
+                Counts(swept.groups, swept.n[:0]) if which.items() <= cell.items() else swept
+                for cell, swept in zip(data.cells, data.swept, strict=True)
+            ],
+        )
+        for data in run.datasets
+    ]
+    return list(drawn_of("sweep", replace(run, datasets=datasets)).values())
 
 
-def test_a_technique_without_scores_is_named_and_keeps_its_dot(folder, tmp_path):
+def test_a_technique_without_scores_is_named_and_keeps_its_dot(folder):
     assert "no scores" not in texts(drawn("sweep", folder)["compas-race-beta-0"])
-    for figure in without_scores(folder, tmp_path, "intervention == 'reweighing'"):
+    for figure in without_scores(folder, intervention="reweighing"):
         assert "reweighing with tree, naive-bayes: the model has no scores" in texts(figure)
         for ax in figure.axes:
             assert {"sweep-0", "sweep-1", "dot-2"} <= lines(ax).keys()
             assert "sweep-2" not in lines(ax)
 
 
-def test_panels_without_any_scores_say_so(folder, tmp_path):
-    for figure in without_scores(folder, tmp_path, "classifier == 'tree'"):
+def test_panels_without_any_scores_say_so(folder):
+    for figure in without_scores(folder, classifier="tree"):
         silent = [any(t.get_gid() == "no-scores" for t in ax.texts) for ax in figure.axes]
         assert silent == [True, False] * len(METRICS)
         assert "none, massaging, reweighing with tree: the model has no scores" in texts(figure)
@@ -260,9 +278,8 @@ def labels_of_the_rows(folder: Path) -> Labels:
 
 
 def test_figures_come_out_byte_for_byte_and_nothing_is_cut_off(folder, tmp_path):
-    frames = [pd.read_csv(folder / file) for file in ("results.csv", "summary.csv")]
     before = {path.name: path.read_bytes() for path in (folder / "figures").iterdir()}
-    again = draw_figures(folder, read_study(folder), *frames, ["sweep", "oracle"])
+    again = draw_figures(run_of(folder), ["sweep", "oracle"])
     assert {path.name: path.read_bytes() for path in again} == before
     for name in ("sweep", "oracle"):
         for figure in drawn(name, folder).values():

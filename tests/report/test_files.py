@@ -6,19 +6,23 @@ import json
 import math
 import re
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import Finished, derived
-from fairbench_cli.experiment.study import Study
+from conftest import Finished, derived, run_plan
 from scipy import stats
 
-from fairbench_cli.experiment.cell import GROUPS, Repeat
+from fairbench_cli.experiment.cell import Repeat
+from fairbench_cli.experiment.outputs import DEFAULT_TABLES
+from fairbench_cli.experiment.plan import RunPlan as Study
 from fairbench_cli.measures.counts import Counts
+from fairbench_cli.measures.groups import PAIR as GROUPS
 from fairbench_cli.report.formats import comma_separated, latex, markdown
-from fairbench_cli.report.results import CELL_COLUMNS, groups_frame, results_frame, summary_frame
-from fairbench_cli.report.tables import LAYOUTS, Block, PaperTable, paper_table, technique_label
+from fairbench_cli.report.repeats import CELL_COLUMNS, groups_frame
+from fairbench_cli.report.results import COMPARED, RunResults, results_frame, run_results, summary_frame
+from fairbench_cli.report.tables import Block, PaperTable, paper_table, technique_label
 
 CELL = {
     "key": "k",
@@ -35,10 +39,9 @@ CELL = {
 
 def study(repeats: int, *cells: dict) -> Study:
     source = {"dataset": "d", "arc_to_outcome": True, "edited_column": "s"}
-    return Study(
-        "name", repeats, ("accuracy",), ("discrimination-accuracy",), "original", "network", [source],
-        [CELL | cell for cell in cells or [{}]],
-    )  # fmt: skip
+    tables = ("discrimination-accuracy",)
+    planned = [CELL | cell for cell in cells or [{}]]
+    return run_plan(planned, [source], repeats=repeats, metrics=("accuracy",), tables=tables)
 
 
 def record(i: int, status: str = "ok", key: str = "k", n: object = None) -> Repeat:
@@ -47,17 +50,22 @@ def record(i: int, status: str = "ok", key: str = "k", n: object = None) -> Repe
     return Repeat(key, i, status, "", counts)
 
 
-def frames(plan: Study, *found: Repeat, metrics=("discrimination", "accuracy")):
+def run_of(plan: Study, *found: Repeat, metrics=("discrimination", "accuracy"), attributes=()) -> RunResults:
     records = {(one.key, one.repeat): one for one in found}
-    groups = groups_frame(plan, records)
-    results = results_frame(groups, metrics)
-    return groups, results, summary_frame(results, plan.repeats)
+    return run_results(Path(), plan, records, metrics, attributes)
+
+
+def frames(plan: Study, *found: Repeat):
+    run = run_of(plan, *found)
+    summary = summary_frame(run.results, plan.repeats)
+    return groups_frame(run.datasets), results_frame(run.results), summary
 
 
 def test_results_are_tidy_and_follow_from_groups_by_hand(finished: Finished):
     groups = pd.read_csv(finished.folder / "groups.csv", keep_default_na=False)
     results = pd.read_csv(finished.folder / "results.csv", keep_default_na=False)
-    assert list(results.columns) == [*CELL_COLUMNS, "repeat", "status", "metric", "value"]
+    assert list(results.columns) == [*COMPARED, "repeat", "status", "metric", "value"]
+    assert (results["compared"] == results["attribute"]).all()
     assert len(results) == len(groups) // 2 * 4
     keys = [*CELL_COLUMNS, "repeat"]
     assert not results.duplicated([*keys, "metric"]).any()
@@ -116,16 +124,12 @@ def test_whole_counts_are_written_without_a_point():
     groups, _, _ = frames(study(2), record(0), record(1, "failed"))
     text = groups.to_csv(index=False)
     assert not re.search(r"\d\.0(,|\n)", text.replace(",0.0,none", ""))
-    assert text.splitlines()[-1].endswith("failed,,favoured,,,,")
+    assert text.splitlines()[-1].endswith("failed,,s,favoured,,,,")
 
 
 def shown(repeats: int, *found: Repeat) -> list[str]:
-    plan = study(repeats)
-    _, results, summary = frames(plan, *found)
-    return [
-        cells[0]
-        for _, _, cells in paper_table("discrimination-accuracy", plan, results, summary).blocks[0].rows
-    ]
+    table = paper_table("discrimination-accuracy", run_of(study(repeats), *found))
+    return [cells[0] for _, _, cells in table.blocks[0].rows]
 
 
 def test_what_stands_in_a_cell():
@@ -146,9 +150,7 @@ def test_what_stands_in_a_cell():
 
 
 def test_the_caption_explains_the_marks_that_occur():
-    plan = study(2)
-    _, results, summary = frames(plan, record(0))
-    text = " ".join(paper_table("discrimination-accuracy", plan, results, summary).caption)
+    text = " ".join(paper_table("discrimination-accuracy", run_of(study(2), record(0))).caption)
     assert "Means of 2 repeats" in text
     assert "Test set: the original data." in text
     assert "(a/b)" in text
@@ -211,7 +213,7 @@ def test_csv_tables_parse(finished: Finished):
         "-",
     ]
     summary = pd.read_csv(finished.folder / "summary.csv")
-    for path in ((finished.folder / "tables" / f"{name}.csv") for name in LAYOUTS):
+    for path in ((finished.folder / "tables" / f"{name}.csv") for name in DEFAULT_TABLES):
         table = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))))
         assert len(table) == 3 * 2
         for row in table:
@@ -241,9 +243,9 @@ def test_report_redoes_the_same_bytes_without_data(finished: Finished, say, monk
 def spoil(plan: dict, how: str) -> object:
     match how:
         case "metric":
-            return plan | {"metrics": ["acuracy"]}
+            return plan | {"config": plan["config"] | {"metrics": ["acuracy"]}}
         case "table":
-            return plan | {"tables": ["none-such"]}
+            return plan | {"config": plan["config"] | {"tables": ["none-such"]}}
         case "cell":
             return plan | {"cells": [{"key": 1}]}
         case "no cells":
@@ -251,11 +253,11 @@ def spoil(plan: dict, how: str) -> object:
         case "parameters":
             return plan | {"cells": [plan["cells"][0] | {"parameters": "{"}]}
         case "repeats":
-            return plan | {"repeats": "2"}
+            return plan | {"config": plan["config"] | {"repeats": "2"}}
         case "more":
             return plan | {"extra": 1}
         case "less":
-            return {key: value for key, value in plan.items() if key != "sources"}
+            return {key: value for key, value in plan.items() if key != "datasets"}
     return how
 
 
@@ -295,6 +297,6 @@ def test_a_table_that_is_no_longer_asked_for_goes(finished: Finished, say, tmp_p
     copy = tmp_path / "copy"
     shutil.copytree(finished.folder, copy)
     plan = json.loads((copy / "plan.json").read_text())
-    (copy / "plan.json").write_text(json.dumps(plan | {"tables": []}))
+    (copy / "plan.json").write_text(json.dumps(plan | {"config": plan["config"] | {"tables": []}}))
     assert say("report", copy).code == 0
     assert {path.stem for path in (copy / "tables").iterdir()} == {"difference-to-none", "pareto"}

@@ -2,20 +2,24 @@
 
 import itertools
 import math
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import Finished
+from conftest import Finished, run_plan
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from fairbench_cli.experiment.journal import read_journals
+from fairbench_cli.experiment.plan import read_plan as read_study
 from fairbench_cli.measures.registry import MEASURES
 from fairbench_cli.report.formats import markdown
-from fairbench_cli.report.paired import PAIRED_COLUMNS, paired_frame, paired_table, paired_test
-from fairbench_cli.report.pareto import APART, pareto_frame, pareto_table
-from fairbench_cli.report.results import CELL_COLUMNS
+from fairbench_cli.report.paired import paired_frame, paired_table, paired_test
+from fairbench_cli.report.pareto import APART, SHOWN, pareto_frame, pareto_table
+from fairbench_cli.report.repeats import CELL_COLUMNS, DatasetRepeats, protected_attributes
+from fairbench_cli.report.results import ROW_COLUMNS, Results, RunResults, run_results
 
 CELL = {
     "dataset": "d",
@@ -38,6 +42,37 @@ def results(*cells):
         for metric, values in metrics.items()
     ]
     return pd.DataFrame(rows, columns=[*CELL_COLUMNS, "repeat", "status", "metric", "value"])
+
+
+def as_results(frame: pd.DataFrame) -> Results:
+    """Set tidy results of the cells' own attributes out as arrays."""
+    keys = [*CELL_COLUMNS, "metric"]
+    wide = frame.set_index([*keys, "repeat"])["value"].unstack("repeat")
+    rows = frame[keys].drop_duplicates(ignore_index=True)
+    values = wide.reindex(pd.MultiIndex.from_frame(rows)).to_numpy(dtype=float)
+    status = np.where(np.isnan(values), "", "ok").astype(object)
+    return Results(rows.assign(compared=rows["attribute"])[ROW_COLUMNS], values, status)
+
+
+def paired_of(frame):
+    return paired_frame(as_results(frame))
+
+
+def front_of(frame, metrics=SHOWN):
+    return pareto_frame(as_results(frame), metrics)
+
+
+def run_of(frame, **more) -> RunResults:
+    cells = frame[CELL_COLUMNS].drop_duplicates().to_dict("records")
+    study = run_plan(cells, [], repeats=3, metrics=SHOWN, **{"tables": ()} | more)
+    data = DatasetRepeats("s", protected_attributes(study, "d", "s"), [CELL], None, None, None, [], {})
+    return RunResults(Path(), study, [data], as_results(frame))
+
+
+COLUMNS = [
+    *ROW_COLUMNS, "baseline_include_protected", "n", "difference", "low", "high", "distance_difference",
+    "distance_low", "distance_high", "p", "p_holm", "tests", "verdict",
+]  # fmt: skip
 
 
 def one(frame, **where):
@@ -94,8 +129,8 @@ def test_a_row_is_scipys_and_holm_is_statsmodels():
 
     metrics = ("accuracy", "discrimination", "acceptance-rate")
     frame = random_results(1, metrics=metrics)
-    paired = paired_frame(frame)
-    assert list(paired.columns) == PAIRED_COLUMNS
+    paired = paired_of(frame)
+    assert list(paired.columns) == COLUMNS
     assert len(paired) == 3 * 2 * 3
     values = frame.pivot(index=["intervention", "beta", "metric"], columns="repeat", values="value")
     for row in paired.itertuples():
@@ -130,14 +165,14 @@ def test_a_family_is_one_measure_of_one_data_set_attribute_and_classifier():
             )
         )
     ]
-    together = paired_frame(pd.concat(parts, ignore_index=True))
-    apart = pd.concat([paired_frame(part) for part in parts], ignore_index=True)
+    together = paired_of(pd.concat(parts, ignore_index=True))
+    apart = pd.concat([paired_of(part) for part in parts], ignore_index=True)
     pd.testing.assert_frame_equal(together, apart)
 
 
 def test_discrimination_is_judged_by_its_distance_from_zero():
     noise = np.array([0.01, -0.01, 0.02, -0.02, 0.0, 0.01])
-    paired = paired_frame(
+    paired = paired_of(
         results(
             ({}, {"discrimination": 0.1 + noise}),
             (M, {"discrimination": -0.1 - noise}),
@@ -157,7 +192,7 @@ def test_verdicts_follow_the_direction_of_the_measure():
     low, high = np.full(5, 0.2) + np.arange(5) / 100, np.full(5, 0.8) + np.arange(5) ** 2 / 100
     metrics = ("accuracy", "mutual-information", "impact-ratio", "acceptance-rate")
     frame = results(({}, dict.fromkeys(metrics, low)), (M, dict.fromkeys(metrics, high)))
-    verdicts = dict(paired_frame(frame)[["metric", "verdict"]].itertuples(index=False, name=None))
+    verdicts = dict(paired_of(frame)[["metric", "verdict"]].itertuples(index=False, name=None))
     assert verdicts == {
         "accuracy": "better",
         "mutual-information": "worse",
@@ -165,7 +200,7 @@ def test_verdicts_follow_the_direction_of_the_measure():
         "acceptance-rate": "higher",
     }
     swapped = frame.assign(intervention=frame["intervention"].map({"none": "massaging", "massaging": "none"}))
-    assert paired_frame(swapped)["verdict"].tolist() == ["worse", "better", "worse", "lower"]
+    assert paired_of(swapped)["verdict"].tolist() == ["worse", "better", "worse", "lower"]
 
 
 def test_a_small_p_alone_is_no_verdict():
@@ -175,11 +210,11 @@ def test_a_small_p_alone_is_no_verdict():
     wiggle = rng.normal(0, 1, 30)
     wiggle = (wiggle - wiggle.mean()) / wiggle.std(ddof=1) * math.sqrt(30) / 2.3 / 100
     frame = results(({}, {"accuracy": base}), (M, {"accuracy": base + 0.01 + wiggle}))
-    alone = one(paired_frame(frame), **M)
+    alone = one(paired_of(frame), **M)
     assert 0.02 < alone.p == alone.p_holm < 0.05
     assert alone.verdict == "better"
     more = random_results(5, techniques=(R, U), betas=(0.25, 0.5), repeats=30)
-    among = one(paired_frame(pd.concat([frame, more], ignore_index=True)), **M)
+    among = one(paired_of(pd.concat([frame, more], ignore_index=True)), **M)
     assert among.tests == 5
     assert (among.p, among.verdict) == (alone.p, "no difference")
     assert among.p_holm > 0.05
@@ -192,17 +227,17 @@ def test_pairs_are_repeats_where_both_have_a_value():
         (M, {"accuracy": [0.6, nan, 0.9, 0.9, 0.9]}),
         (R, {"accuracy": [nan] * 5}),
     )
-    row = one(paired_frame(frame), **M)
+    row = one(paired_of(frame), **M)
     assert row.n == 3
     assert row.difference == pytest.approx((0.1 + 0.1 + 0.2) / 3)
     assert row.p == pytest.approx(stats.ttest_rel([0.6, 0.9, 0.9], [0.5, 0.8, 0.7]).pvalue)
     assert row.tests == 1
-    absent = one(paired_frame(frame), **R)
+    absent = one(paired_of(frame), **R)
     assert (absent.n, absent.verdict) == (0, "")
     assert np.isnan([absent.difference, absent.low, absent.p, absent.p_holm]).all()
     # A repeat that has not been run yet is no different from one without a value.
     without = frame[~frame["value"].isna()]
-    assert one(paired_frame(without), **M).p == row.p
+    assert one(paired_of(without), **M).p == row.p
 
 
 def test_infinite_ratios_are_no_pairs():
@@ -210,7 +245,7 @@ def test_infinite_ratios_are_no_pairs():
     frame = results(
         ({}, {"impact-ratio": [inf, inf, 0.5, 0.6, 0.7]}), (M, {"impact-ratio": [inf, 0.9, 0.8, 0.9, 0.9]})
     )
-    assert one(paired_frame(frame), **M).n == 3
+    assert one(paired_of(frame), **M).n == 3
 
 
 SEEN = {"include_protected": True}
@@ -230,10 +265,10 @@ def test_the_baseline_sees_what_the_technique_sees_if_there_is_one(nones, techni
     start = {False: 0.1, True: 0.3}
     cells = [({"include_protected": s}, {"accuracy": start[s] + np.arange(4) / 100}) for s in nones]
     cells.append((M | {"include_protected": technique}, {"accuracy": 0.5 + np.arange(4) / 100}))
-    paired = paired_frame(results(*cells))
+    paired = paired_of(results(*cells))
     if chosen is None:
         assert paired.empty
-        assert list(paired.columns) == PAIRED_COLUMNS
+        assert list(paired.columns) == COLUMNS
     else:
         assert paired["baseline_include_protected"].tolist() == [chosen]
         assert paired["difference"].tolist() == pytest.approx([0.5 - start[chosen]])
@@ -241,22 +276,24 @@ def test_the_baseline_sees_what_the_technique_sees_if_there_is_one(nones, techni
 
 def test_techniques_with_parameters_are_compared_each():
     frame = random_results(2, techniques=(M, M | {"parameters": '{"ranker":"naive-bayes"}'}))
-    assert len(paired_frame(frame)) == 4
+    assert len(paired_of(frame)) == 4
 
 
 def test_a_run_gives_both_frames_and_tables(finished: Finished):
+    records = read_journals(finished.folder / "journal").records
+    run = run_results(finished.folder, read_study(finished.folder), records, SHOWN)
+    paired, pareto = paired_frame(run.results), pareto_frame(run.results)
     frame = pd.read_csv(finished.folder / "results.csv")
-    paired, pareto = paired_frame(frame), pareto_frame(frame)
     assert set(paired["intervention"]) == {"massaging", "uniform-sampling"}
     done = frame[frame["metric"] == "accuracy"].dropna(subset="value")
     assert len(pareto) == done.groupby(["beta", "intervention"]).ngroups
     there = done[done["intervention"] != "none"].groupby(["beta", "intervention"]).size()
     found = paired[paired["metric"] == "accuracy"].set_index(["beta", "intervention"])["n"]
     assert found[found > 0].sort_index().to_dict() == there.to_dict()
-    text = markdown(paired_table(paired, ("discrimination", "accuracy")))
+    text = markdown(paired_table("difference-to-none", run))
     assert "massaging" in text
     assert "β = 1" in text
-    assert "front" in markdown(pareto_table(pareto))
+    assert "front" in markdown(pareto_table("pareto", run))
 
 
 def test_cells_of_the_table_say_difference_and_verdict():
@@ -266,7 +303,7 @@ def test_cells_of_the_table_say_difference_and_verdict():
         (M, {"accuracy": low, "discrimination": low}),
         (R, {"accuracy": high, "discrimination": [np.nan] * 5}),
     )
-    (block,) = paired_table(paired_frame(frame), ("discrimination", "accuracy")).blocks
+    (block,) = paired_table("x", run_of(frame, tables=("discrimination-accuracy",))).blocks
     assert block.betas == (0.0,)
     assert block.rows == (
         ("massaging", "discrimination", ("-0.604 better",)),
@@ -285,7 +322,7 @@ def test_the_front_is_that_of_brute_force(data, k, repeats):
     """On a coarse grid, so that ties are common."""
     grid = st.lists(st.sampled_from([-0.5, -0.25, 0.0, 0.25, 0.5]), min_size=repeats, max_size=repeats)
     found = {name: (data.draw(grid), [abs(v) for v in data.draw(grid)]) for name in NAMES[:k]}
-    frame = pareto_frame(
+    frame = front_of(
         results(*(({"intervention": n}, {"discrimination": d, "accuracy": a}) for n, (d, a) in found.items()))
     )
     means = {n: (np.mean(np.abs(d)), 1 - np.mean(a)) for n, (d, a) in found.items()}
@@ -311,7 +348,7 @@ def test_domination_is_clear_when_the_paired_tests_say_so():
     def wiggle():
         return draw + rng.normal(0, 0.001, 30)
 
-    frame = pareto_frame(
+    frame = front_of(
         results(
             ({}, {"discrimination": 0.30 + wiggle(), "accuracy": 0.70 + wiggle()}),
             (M, {"discrimination": 0.29 + wiggle(), "accuracy": 0.71 + wiggle()}),
@@ -329,7 +366,7 @@ def test_clear_takes_both_measures_but_a_measure_that_never_differs():
     accuracy, noise = 0.7 + rng.normal(0, 0.01, 30), rng.normal(0, 0.01, 30)
     noise = (noise - noise.mean()) / 10
     worse = 0.3 + rng.normal(0, 0.01, 30)
-    frame = pareto_frame(
+    frame = front_of(
         results(
             ({}, {"discrimination": worse, "accuracy": accuracy}),
             (M, {"discrimination": worse - 0.1 + noise, "accuracy": accuracy}),
@@ -345,7 +382,7 @@ def test_clearness_is_holm_adjusted_over_all_pairs():
     rng = np.random.default_rng(6)
     values = {name: (rng.uniform(0, 0.1, 8) + 0.02 * i) for i, name in enumerate(NAMES)}
     cells = [({"intervention": n}, {"discrimination": v, "accuracy": 1 - v}) for n, v in values.items()]
-    frame = pareto_frame(results(*cells))
+    frame = front_of(results(*cells))
     pairs = list(itertools.combinations(NAMES, 2))
     from statsmodels.stats.multitest import multipletests
 
@@ -362,7 +399,7 @@ def test_clearness_is_holm_adjusted_over_all_pairs():
 
 def test_infeasible_cells_are_absent_and_dominate_nobody():
     nan = np.nan
-    frame = pareto_frame(
+    frame = front_of(
         results(
             ({}, {"discrimination": [0.3, 0.4], "accuracy": [0.7, 0.8]}),
             (M, {"discrimination": [nan, nan], "accuracy": [nan, nan]}),
@@ -373,7 +410,7 @@ def test_infeasible_cells_are_absent_and_dominate_nobody():
     assert frame["n"].tolist() == [2, 1]
     assert frame["accuracy"].tolist() == pytest.approx([0.75, 0.6])
     assert frame["front"].all()
-    assert pareto_frame(results((M, {"discrimination": [nan], "accuracy": [nan]}))).empty
+    assert front_of(results((M, {"discrimination": [nan], "accuracy": [nan]}))).empty
 
 
 def test_any_two_measures_make_a_front():
@@ -382,7 +419,7 @@ def test_any_two_measures_make_a_front():
         (M, {"impact-ratio": [1.4, 1.4], "kappa": [0.5, 0.5]}),
         (R, {"impact-ratio": [1.5, 1.5], "kappa": [0.4, 0.4]}),
     ]
-    frame = pareto_frame(results(*cells), ("impact-ratio", "kappa"))
+    frame = front_of(results(*cells), ("impact-ratio", "kappa"))
     assert frame["dominated_by"].tolist() == ["massaging", "", "massaging"]
     assert frame["impact-ratio_distance"].tolist() == pytest.approx([0.5, 0.4, 0.5])
 
@@ -393,5 +430,5 @@ def test_each_beta_and_classifier_has_a_front_of_its_own():
         (M, {"discrimination": [0.2], "accuracy": [0.8]}),
     ]
     more = [(c | {"beta": 1.0, "classifier": "c45"}, v) for c, v in part[:1]]
-    frame = pareto_frame(results(*part, *more))
+    frame = front_of(results(*part, *more))
     assert frame[["beta", "front"]].to_numpy().tolist() == [[0.0, False], [0.0, True], [1.0, True]]

@@ -10,8 +10,8 @@ import pandas as pd
 
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.registry import MEASURES
+from fairbench_cli.report.figures.canvas import Grid, panel_page
 from fairbench_cli.report.figures.parts import COLOURS, DASHES
-from fairbench_cli.report.figures.sheet import Grid, sheet
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,7 +47,7 @@ def draw_against_truth(frame: pd.DataFrame, metrics: Sequence[str], subtitle: st
     low, high = _limits(own["mean"].to_numpy(), ratios=ratios)
     target = "no discrimination (1)" if ratios else "the truth"
     keys = [(Line2D([], [], **_look(i)), metric) for i, metric in enumerate(metrics)]
-    figure, panels = sheet(
+    figure, panels = panel_page(
         "Measures against the true degree of discrimination",
         subtitle,
         [*keys, (Line2D([], [], **TARGET), target)],

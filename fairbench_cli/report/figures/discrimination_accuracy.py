@@ -2,52 +2,33 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from fairbench_cli.experiment.plan import RunPlan as Study
+from fairbench_cli.experiment.outputs import FIGURES
 from fairbench_cli.measures.counts import Floats
-from fairbench_cli.report.figures.canvas import GREY, NORMAL, SMALL, wrapped
-from fairbench_cli.report.figures.parts import (
-    Part,
-    by_cell,
-    gather,
-    idle_beta,
-    part_slugs,
-    parts_of,
-    shortfall,
-    tested_on,
-)
-from fairbench_cli.report.figures.sheet import Grid, sheet
-from fairbench_cli.report.tables import Key
+from fairbench_cli.report.figures.canvas import GREY, NORMAL, SMALL, Grid, panel_page, wrapped
+from fairbench_cli.report.figures.parts import TESTED_ON, Part, gather, idle_beta, parts_by_slug, shortfall
+from fairbench_cli.report.results import Key, RunResults
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MEASURES = ("discrimination", "accuracy")
 
-
-def draw(_: Path, study: Study, results: pd.DataFrame, __: pd.DataFrame) -> "dict[str, Figure]":
+def draw(run: RunResults) -> "dict[str, Figure]":
     """Draw one figure per data set, protected attribute and classifier: a panel per technique.
 
     Hollow dots are repeats whose technique could do its work in part only (``degraded``).
     """
-    cells = by_cell(results, MEASURES, ["repeat", "status", "value"])
-    parts = parts_of(study)
-    return {slug: _figure(part, study, cells) for slug, part in zip(part_slugs(parts), parts, strict=True)}
+    return {slug: _figure(part, run) for slug, part in parts_by_slug(run.study).items()}
 
 
-def _figure(part: Part, study: Study, cells: dict[Key, pd.DataFrame]) -> "Figure":
-    clouds = {
-        (t, beta): _cloud(part.key(t, beta), study.repeats, cells)
-        for t in part.techniques
-        for beta in part.betas
-    }
+def _figure(part: Part, run: RunResults) -> "Figure":
+    study = run.study
+    clouds = {(t, beta): _cloud(part.key(t, beta), run) for t in part.techniques for beta in part.betas}
     colours = beta_colours(len(part.betas))
     n = len(part.techniques)
     columns = min(n, 3 if n <= 9 else 4)
@@ -55,9 +36,9 @@ def _figure(part: Part, study: Study, cells: dict[Key, pd.DataFrame]) -> "Figure
     titles = [wrapped(t.label, width, NORMAL, "bold") for t in part.techniques]
     lines = max(map(len, titles))
     grid = Grid(n, columns, width, min(width * 0.8, 3.4), 0.14, 0.22, 0.12 + 0.165 * lines)
-    figure, panels = sheet(
+    figure, panels = panel_page(
         f"Discrimination and accuracy: {part.title}",
-        f"One dot per repeat, {study.repeats} per β. {tested_on(study)} Dashed: no discrimination.",
+        f"One dot per repeat, {study.repeats} per β. {TESTED_ON[study.test]} Dashed: no discrimination.",
         _legend(part.betas, colours, any(cloud.degraded.any() for cloud in clouds.values())),
         idle_beta(study, part),
         grid,
@@ -100,15 +81,14 @@ class _Cloud:
     missing: str
 
 
-def _cloud(key: Key, repeats: int, cells: dict[Key, pd.DataFrame]) -> _Cloud:
-    x, y = (cells.get((*key, name)) for name in MEASURES)
-    if x is None or y is None:
+def _cloud(key: Key, run: RunResults) -> _Cloud:
+    if key not in run.cells:
         return _Cloud(np.empty((0, 2)), np.empty(0, dtype=bool), "not run yet")
-    both = x.merge(y, on=["repeat", "status"]).sort_values("repeat")
-    dots = both[["value_x", "value_y"]].to_numpy(dtype=float)
+    x, y = (run.found[*key, name] for name in FIGURES["discrimination-accuracy"].metrics)
+    dots = np.stack([x.values, y.values], axis=1)
     known = np.isfinite(dots).all(axis=1)
-    missing = shortfall(both["status"].tolist(), int(known.sum()), repeats)
-    return _Cloud(dots[known], (both["status"] == "degraded").to_numpy()[known], missing)
+    missing = shortfall(run.cells[key].statuses, int(known.sum()), run.study.repeats)
+    return _Cloud(dots[known], (x.status == "degraded")[known], missing)
 
 
 def beta_colours(n: int) -> list[str]:

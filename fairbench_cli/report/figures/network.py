@@ -1,50 +1,53 @@
-"""The Bayesian network that a run drew its training sets from: Cardoso et al. (2019), Figure 2."""
+"""Bayesian networks, nodes in layers, and those that a run drew from: Cardoso et al. (2019), Figure 2."""
 
 import json
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
-from fairbench_cli.data.card import find_card, known_cards, read_card, shipped_cards
+from fairbench_cli.data.card import shipped_cards
 from fairbench_cli.errors import UserError, user_error
-from fairbench_cli.experiment.plan import RunPlan as Study
 from fairbench_cli.network.files import load
 from fairbench_cli.network.model import BayesNet
-from fairbench_cli.report.figures.network_drawing import Marks, draw_network
+from fairbench_cli.report.figures.canvas import GREY, INK, NORMAL, SMALL, Grid, panel_page, text_width
+from fairbench_cli.report.figures.layers import Layout, lay_out
 from fairbench_cli.report.figures.parts import slugs
+from fairbench_cli.report.results import RunResults
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.patches import FancyBboxPatch
+
+HEIGHT, BETWEEN, GAP, PADDING = 0.4, 0.52, 0.24, 0.2
+"""Inches: a box's height, the room between two layers and between two boxes, a box's text and its edge."""
+
+EDITED_ARC = "#B3261E"
 
 
-def draw(folder: Path, study: Study, _: pd.DataFrame, __: pd.DataFrame) -> "dict[str, Figure]":
-    """Draw one figure per data set and protected attribute.
+def draw(run: RunResults) -> "dict[str, Figure]":
+    """Draw one figure per data set and protected attribute of which there are results.
 
     Raises
     ------
     UserError
         When a network is not where the run left it.
     """
-    names = slugs((source["dataset"], source["attribute"]) for source in study.sources)
-    return {name: _figure(folder, source) for name, source in zip(names, study.sources, strict=True)}
+    with_results = {(data.dataset, data.attribute) for data in run.datasets}
+    sources = [one for one in run.study.sources if (one["dataset"], one["attribute"]) in with_results]
+    names = slugs((source["dataset"], source["attribute"]) for source in sources)
+    return {name: _figure(run.folder, source) for name, source in zip(names, sources, strict=True)}
 
 
 def _figure(folder: Path, source: dict[str, Any]) -> "Figure":
     net = _network(folder, source)
     how = "shipped with fairbench" if "network" in source else "learned from the data"
     about = f"{len(net.columns)} nodes, {len(net.arcs)} arcs, {how} (BIC {source['bic']:,.0f})."
-    marks = Marks(outcome_of(source), source["attribute"], source["edited_column"])
+    marks = Marks(source.get("label"), source["attribute"], source["edited_column"])
     return draw_network(net, marks, f"Bayesian network: {source['dataset']}, {source['attribute']}", about)
-
-
-def outcome_of(source: dict[str, Any]) -> str | None:
-    """Return the label's column where the plan names it or the data set's card ships with fairbench."""
-    if "label" in source:
-        return str(source["label"])
-    if source["dataset"] in known_cards():
-        return read_card(find_card(source["dataset"])).label.column
-    return None
 
 
 def _network(folder: Path, source: dict[str, Any]) -> BayesNet:
@@ -77,3 +80,174 @@ def _fitting(path: Path, source: dict[str, Any]) -> BayesNet | None:
 
 def _plain(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
+
+
+@dataclass(frozen=True)
+class Marks:
+    """Columns that the drawing points out; None where that is not known."""
+
+    outcome: str | None
+    protected: str | None
+    edited: str | None
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How a role's box looks, in colour and in shape."""
+
+    name: str
+    face: str
+    edge: str
+    shape: str
+    width: float
+
+
+OUTCOME = Kind("outcome", "#FBD9A5", "#8A4B00", "square,pad=0", 2.4)
+PROTECTED = Kind("protected attribute", "#BFDDF2", "#00476E", "roundtooth,pad=0,tooth_size=0.035", 1.4)
+EDITED = Kind("proxy that β edits", "#CDEBDD", "#00614A", "round,pad=0,rounding_size=0.19", 1.4)
+PLAIN = Kind("", "#FFFFFF", GREY, "round,pad=0,rounding_size=0.06", 0.9)
+
+
+def roles(name: str, marks: Marks) -> tuple[Kind, str]:
+    """Return how a column's box looks and what stands under its name.
+
+    >>> roles("sex", Marks("income", "sex", "sex"))[1]
+    'protected · edited by β'
+    """
+    if name == marks.outcome:
+        return OUTCOME, "outcome"
+    if name == marks.protected:
+        return PROTECTED, "protected · edited by β" if name == marks.edited else "protected"
+    if name == marks.edited:
+        return EDITED, "edited by β"
+    return PLAIN, ""
+
+
+def has_edited_arc(net: BayesNet, marks: Marks) -> bool:
+    """Tell whether the network has the arc along which β edits the outcome's probabilities."""
+    return (marks.edited, marks.outcome) in net.arcs
+
+
+def draw_network(net: BayesNet, marks: Marks, title: str, about: str) -> "Figure":
+    """Draw a network with the outcome, the protected attribute and what β edits marked.
+
+    Parameters
+    ----------
+    title, about : str
+        Set above the drawing.
+    """
+    missing = marks.edited if marks.outcome and not has_edited_arc(net, marks) else None
+    if missing:
+        about += f" {missing} is no parent of {marks.outcome}: β has nothing to edit."
+        marks = replace(marks, edited=None)
+    labels = [(name, *roles(name, marks)) for name in net.names]
+    widths = [
+        max(text_width(name, NORMAL, "bold" if kind is not PLAIN else "normal"), text_width(role, SMALL))
+        + PADDING
+        for name, kind, role in labels
+    ]
+    layout = lay_out(net.parents, widths, GAP)
+    wide = max(x + width / 2 for x, width in zip(layout.x, [*widths, *[0.0] * len(layout.x)], strict=False))
+    tall = len(layout.layers) * (HEIGHT + BETWEEN) - BETWEEN
+    edited = (marks.edited, marks.outcome)
+    shown = {kind for _, kind, _ in labels}
+    legend = _legend([k for k in (OUTCOME, PROTECTED, EDITED) if k in shown], has_edited_arc(net, marks))
+    figure, (ax,) = panel_page(
+        title, about, legend, [], Grid(1, 1, wide + 0.1, tall + 0.1, 0, 0, 0.1), handle=0.34
+    )
+    ax.set(xlim=(-0.05, wide + 0.05), ylim=(-tall - 0.05, 0.05))
+    ax.axis("off")
+    for arc, line in arc_lines(layout, widths).items():
+        start, end = (net.names[node] for node in arc)
+        _arc(ax, line, (start, end) == edited, f"arc-{start}-{end}")
+    for node, (name, kind, role) in enumerate(labels):
+        middle = (layout.x[node], box_top(layout.layer[node]) - HEIGHT / 2)
+        _node(ax, middle, widths[node], name, kind, role)
+    return figure
+
+
+def box_top(layer: int) -> float:
+    """Return where the boxes of a layer begin; y rises upwards from the top layer's 0."""
+    return -layer * (HEIGHT + BETWEEN)
+
+
+def arc_lines(
+    layout: Layout, widths: Sequence[float]
+) -> dict[tuple[int, int], list[tuple[tuple[float, float], tuple[float, float]]]]:
+    """Return each arc as a chain of (start, end) between neighbouring layers.
+
+    A chain passes the boxes of the layers on its way upright, between them. The arcs of one box leave and
+    enter it side by side, in the order of where they lead.
+    """
+    layer = layout.layer
+    leaving, entering = defaultdict(list), defaultdict(list)
+    for route in layout.routes.values():
+        leaving[route[0]].append(route)
+        entering[route[-1]].append(route)
+    start: dict[tuple[int, ...], float] = {}
+    end: dict[tuple[int, ...], float] = {}
+    for ports, routes, near in ((start, leaving, 1), (end, entering, -2)):
+        for node, own in routes.items():
+            own.sort(key=lambda route: (layout.x[route[near]], route))
+            step = min(0.16, 0.7 * widths[node] / len(own))
+            for k, route in enumerate(own):
+                ports[route] = layout.x[node] + step * (k - (len(own) - 1) / 2)
+    lines = {}
+    for arc, route in layout.routes.items():
+        x = [start[route], *(layout.x[bend] for bend in route[1:-1]), end[route]]
+        lines[arc] = [
+            ((x[k], box_top(layer[a]) - HEIGHT), (x[k + 1], box_top(layer[b])))
+            for k, (a, b) in enumerate(pairwise(route))
+        ]
+    return lines
+
+
+def _arc(ax: "Axes", line: Any, edited: bool, gid: str) -> None:
+    from matplotlib.patches import FancyArrowPatch
+    from matplotlib.path import Path
+
+    points, codes = [line[0][0]], [Path.MOVETO]
+    for (x0, y0), (x1, y1) in line:
+        if points[-1] != (x0, y0):
+            points.append((x0, y0))
+            codes.append(Path.LINETO)
+        points += [(x0, (y0 + y1) / 2), (x1, (y0 + y1) / 2), (x1, y1)]
+        codes += [Path.CURVE4] * 3
+    colour, width = (EDITED_ARC, 1.9) if edited else (GREY, 0.9)
+    style = "-|>,head_length=4.2,head_width=1.9"
+    # The line ends where the arrow's head begins to be wide, not at its tip.
+    arrow = FancyArrowPatch(
+        path=Path(points, codes), arrowstyle=style, color=colour, lw=width, zorder=3 if edited else 2,
+        shrinkA=0, shrinkB=0, mutation_scale=1.0, gid=gid, capstyle="butt", joinstyle="miter",
+    )  # fmt: skip
+    ax.add_patch(arrow)
+
+
+def _box(
+    corner: tuple[float, float], width: float, height: float, kind: Kind, **more: Any
+) -> "FancyBboxPatch":
+    from matplotlib.patches import FancyBboxPatch
+
+    return FancyBboxPatch(
+        corner, width, height, boxstyle=kind.shape, fc=kind.face, ec=kind.edge, lw=kind.width, **more
+    )
+
+
+def _node(ax: "Axes", middle: tuple[float, float], width: float, name: str, kind: Kind, role: str) -> None:
+    corner = (middle[0] - width / 2, middle[1] - HEIGHT / 2)
+    ax.add_patch(_box(corner, width, HEIGHT, kind, zorder=4, gid=f"node-{name}"))
+    lift = 0.075 if role else 0.0
+    weight = "bold" if role else "normal"
+    text: dict[str, Any] = {"ha": "center", "va": "center_baseline", "zorder": 5}
+    ax.text(middle[0], middle[1] + lift, name, fontsize=NORMAL, weight=weight, color=INK, **text)
+    if role:
+        ax.text(middle[0], middle[1] - 0.085, role, fontsize=SMALL, color=kind.edge, **text)
+
+
+def _legend(kinds: Sequence[Kind], has_edited_arc: bool) -> list[tuple[Any, str]]:
+    from matplotlib.lines import Line2D
+
+    legend: list[tuple[Any, str]] = [(_box((0, 0), 1, 1, kind), kind.name) for kind in kinds]
+    if has_edited_arc:
+        legend.append((Line2D([], [], color=EDITED_ARC, lw=1.9), "arc whose probabilities β edits"))
+    return legend

@@ -2,16 +2,14 @@
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from fairbench_cli.experiment.plan import RunPlan as Study
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.registry import measure
-from fairbench_cli.report.figures.canvas import GREY, NORMAL
+from fairbench_cli.report.figures.canvas import GREY, NORMAL, Grid, panel_page
 from fairbench_cli.report.figures.closed_forms import (
     Labels,
     cost,
@@ -20,11 +18,9 @@ from fairbench_cli.report.figures.closed_forms import (
     labels_of,
     oracle_path,
 )
-from fairbench_cli.report.figures.counted import counts_by_cell
 from fairbench_cli.report.figures.parts import COLOURS, slugs
-from fairbench_cli.report.figures.sheet import Grid, sheet
-from fairbench_cli.report.results import CELL_COLUMNS, mean_and_interval
-from fairbench_cli.report.tables import Key
+from fairbench_cli.report.repeats import CELL_COLUMNS
+from fairbench_cli.report.results import RunResults, mean_and_interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,23 +38,20 @@ BOUND: dict[str, Any] = {"color": "#bdbdbd", "lw": 3.6, "solid_capstyle": "butt"
 STEPS = np.linspace(0, 1, 101)
 
 
-def draw(folder: Path, study: Study, _: pd.DataFrame, __: pd.DataFrame) -> "dict[str, Figure]":
+def draw(run: RunResults) -> "dict[str, Figure]":
     """Draw one figure per data set and protected attribute on which the oracle ran.
 
     It has one classifier and β (test rows and the oracle depend on neither), the first that have counts.
     """
-    if all(cell["intervention"] != "oracle" for cell in study.cells):
-        return {}
-    counts = counts_by_cell(folder)
     sets: dict[tuple[str, str], dict[tuple[str, float], Counts]] = {}
-    for cell in study.cells:
-        key: Key = tuple(cell[name] for name in CELL_COLUMNS)
-        if cell["intervention"] != "oracle" or key not in counts or not len(counts[key].n):
+    for cell in run.study.cells:
+        found = run.cells.get(tuple(cell[name] for name in CELL_COLUMNS))
+        if cell["intervention"] != "oracle" or found is None or not len(found.counts.n):
             continue
         own = {"strategy": "both", "remove": 1.0} | json.loads(cell["parameters"])
         points = sets.setdefault((cell["dataset"], cell["attribute"]), {})
-        points.setdefault((own["strategy"], float(own["remove"])), counts[key])
-    figures = [_figure(study, name, points) for name, points in sets.items()]
+        points.setdefault((own["strategy"], float(own["remove"])), found.counts)
+    figures = [_figure(run.study, name, points) for name, points in sets.items()]
     return dict(zip(slugs(sets), figures, strict=True))
 
 
@@ -66,7 +59,7 @@ def _figure(study: Study, name: tuple[str, str], points: Mapping[tuple[str, floa
     labels = labels_of(next(iter(points.values())))
     repeats = {len(counts.n) for counts in points.values()}
     shown = f"{min(repeats)}" if len(repeats) == 1 else f"{min(repeats)} to {max(repeats)}"
-    figure, panels = sheet(
+    figure, panels = panel_page(
         f"The oracle that removes discrimination: {', '.join(name)}",
         f"Markers: means of {shown} repeats with 95 % intervals, from the labels themselves (top right) to "
         f"none of their discrimination. Thin lines: closed forms, with α = {labels.alpha:.3f} favoured and "
@@ -113,21 +106,16 @@ def _lines(ax: "Axes", points: Mapping[tuple[str, float], Counts], labels: Label
         return
     for strategy in STRATEGIES:
         track = oracle_path(strategy, STEPS, labels)
+        if x == "discrimination":
+            d, y = track.discrimination, track.accuracy
+            bound = 1 - min(labels.alpha, 1 - labels.alpha) * (labels.d - d)
+        else:
+            d, y = track.normalised, track.kappa
+            bound = fixed_rate_kappa(d, labels)
         if strategy == "both":
-            if x == "discrimination":
-                d = track.discrimination
-                bound = 1 - min(labels.alpha, 1 - labels.alpha) * (labels.d - d)
-            else:
-                d = track.normalised
-                bound = fixed_rate_kappa(d, labels)
             ax.plot(d, bound, gid="bound", **BOUND)
         if any(own == strategy for own, _ in points):
-            both = (
-                (track.discrimination, track.accuracy)
-                if x == "discrimination"
-                else (track.normalised, track.kappa)
-            )
-            ax.plot(*both, color=STRATEGIES[strategy][0], lw=0.9, zorder=3, gid=f"form-{strategy}")
+            ax.plot(d, y, color=STRATEGIES[strategy][0], lw=0.9, zorder=3, gid=f"form-{strategy}")
     ax.axvline(0, color=GREY, lw=0.8, ls="--", zorder=1)
 
 
@@ -139,13 +127,8 @@ def _points(
     own = [counts for (name, _), counts in sorted(points.items(), key=lambda at: at[0]) if name == strategy]
     if not own:
         return
-    x, y = (
-        {
-            end: [float(mean_and_interval(measure(axis, counts))[end]) for counts in own]
-            for end in ("mean", "low", "high")
-        }
-        for axis in axes
-    )
+    numbers = [[mean_and_interval(measure(axis, counts)) for counts in own] for axis in axes]
+    x, y = ({end: [one[end] for one in found] for end in ("mean", "low", "high")} for found in numbers)
     ax.hlines(y["mean"], x["low"], x["high"], color=colour, lw=1.0, zorder=4)
     ax.vlines(x["mean"], y["low"], y["high"], color=colour, lw=1.0, zorder=4)
     look: dict[str, Any] = {"color": colour, "marker": marker, "ms": 5, "mec": "white", "mew": 0.4}

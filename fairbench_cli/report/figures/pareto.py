@@ -1,57 +1,47 @@
 """Which techniques no other beats in both |discrimination| and accuracy, at each β."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
 
-from fairbench_cli.experiment.plan import RunPlan as Study
 from fairbench_cli.measures.counts import Floats
-from fairbench_cli.report.figures.canvas import GREY, INK, NORMAL, SMALL, text_width
-from fairbench_cli.report.figures.front import staircase
-from fairbench_cli.report.figures.labels import place_labels
+from fairbench_cli.report.figures.canvas import GREY, INK, NORMAL, SMALL, Grid, panel_page, text_width
 from fairbench_cli.report.figures.parts import (
-    Mean,
     Part,
     Technique,
-    by_cell,
     idle_beta,
     means_text,
     missing_lines,
-    part_slugs,
-    parts_of,
-    statuses_of,
+    parts_by_slug,
 )
-from fairbench_cli.report.figures.sheet import Grid, sheet
-from fairbench_cli.report.pareto import pareto_frame
-from fairbench_cli.report.results import CELL_COLUMNS, mean_and_interval
-from fairbench_cli.report.tables import Key
+from fairbench_cli.report.pareto import SHOWN, pareto_frame
+from fairbench_cli.report.repeats import CELL_COLUMNS
+from fairbench_cli.report.results import Key, Mean, RunResults, mean_and_interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MEASURES = ("discrimination", "accuracy")
 FADED = 0.45
 FAR = 12.0
 """Points between a marker and its label from which on a line joins them."""
+RADII = (8.0, 14.0, 22.0, 32.0, 44.0, 58.0)
+ANGLES = 16
+ROUNDS = 6
+"""Where labels may stand: distances from the point, directions, and how often all labels choose again."""
 
 
-def draw(_: Path, study: Study, results: pd.DataFrame, __: pd.DataFrame) -> "dict[str, Figure]":
+def draw(run: RunResults) -> "dict[str, Figure]":
     """Draw one figure per data set, protected attribute and classifier: a panel per β.
 
     Who is on the front is what `pareto_frame` says: means over repeats of |discrimination|, not absolute
     values of means.
     """
-    points, statuses = points_of(results), statuses_of(results, MEASURES[0])
-    parts = parts_of(study)
-    return {
-        slug: _figure(part, study, points, statuses)
-        for slug, part in zip(part_slugs(parts), parts, strict=True)
-    }
+    points = points_of(run)
+    return {slug: _figure(part, run, points) for slug, part in parts_by_slug(run.study).items()}
 
 
 @dataclass(frozen=True)
@@ -63,36 +53,35 @@ class Point:
     free: bool
 
 
-def points_of(results: pd.DataFrame) -> dict[Key, Point]:
-    """Return the cells that have both measures in some repeat; keys are values of `CELL_COLUMNS`."""
-    frame = pareto_frame(results, MEASURES)
-    free = {key[:-1]: key[-1] for key in frame[[*CELL_COLUMNS, "front"]].itertuples(index=False, name=None)}
-    cells = by_cell(results, MEASURES, ["repeat", "value"])
+def points_of(run: RunResults) -> dict[Key, Point]:
+    """Return the cells that have both metrics in some repeat; keys are values of `CELL_COLUMNS`."""
     points = {}
-    for key, is_free in free.items():
-        both = cells[*key, MEASURES[0]].merge(cells[*key, MEASURES[1]], on="repeat").dropna()
-        found = mean_and_interval(np.stack([both["value_x"].abs(), both["value_y"]]))
-        x, y = (
-            Mean(float(found["mean"][k]), float(found["low"][k]), float(found["high"][k]), len(both))
-            for k in (0, 1)
-        )
-        points[key] = Point(x, y, bool(is_free))
+    frame = pareto_frame(run.own)
+    for *cell, free in frame[[*CELL_COLUMNS, "front"]].itertuples(index=False, name=None):
+        key = tuple(cell)
+        both = np.stack([run.found[*key, name].values for name in SHOWN])
+        both = both[:, ~np.isnan(both).any(axis=0)]
+        both[0] = np.abs(both[0])
+        found = mean_and_interval(both)
+        ends = zip(*(found[end].tolist() for end in ("mean", "low", "high", "n_ok")), strict=True)
+        x, y = (Mean(*one) for one in ends)
+        points[key] = Point(x, y, bool(free))
     return points
 
 
-def _figure(part: Part, study: Study, points: dict[Key, Point], statuses: dict[Key, list[str]]) -> "Figure":
+def _figure(part: Part, run: RunResults, points: dict[Key, Point]) -> "Figure":
     from matplotlib.lines import Line2D
 
     n = len(part.betas)
     legend: list[tuple[Any, str]] = [(Line2D([], [], **_look(t), ls=""), t.label) for t in part.techniques]
     size = (1, 6.4, 4.2) if n == 1 else (2, 3.7, 2.6)
     drawn = {key: point.x.n for key, point in points.items()}
-    figure, panels = sheet(
+    figure, panels = panel_page(
         f"Pareto front of |discrimination| and accuracy: {part.title}",
-        f"{means_text(study)} Upper left is better; no technique dominates those named and in full colour."
+        f"{means_text(run.study)} Upper left is better; no technique dominates those named and in full colour."
         + (" Every panel has its own scale." if n > 1 else ""),
         legend,
-        idle_beta(study, part) + missing_lines(part, study, drawn, statuses),
+        idle_beta(run.study, part) + missing_lines(part, run, drawn),
         Grid(n, *size, left=0.68, below=0.42, above=0.32),
         handle=0.12,
     )
@@ -180,3 +169,88 @@ def _boxes(line: Floats, around: float) -> Floats:
     high = np.maximum(line[:-1], line[1:]) + around
     boxes: Floats = np.concatenate([low, high], axis=1)
     return boxes[np.isfinite(boxes).all(axis=1)]
+
+
+def staircase(
+    x: Sequence[float], y: Sequence[float], right: float, bottom: float
+) -> tuple[list[float], list[float]]:
+    """Return the corners of the line through the points of a front, low x and high y being good.
+
+    It comes up from `bottom` at the point of lowest x and leaves to the `right` at the point of highest y.
+
+    >>> staircase([0.3, 0.1], [0.8, 0.6], right=1.0, bottom=0.0)
+    ([0.1, 0.1, 0.3, 0.3, 1.0], [0.0, 0.6, 0.6, 0.8, 0.8])
+    """
+    xs, ys = [], [bottom]
+    for a, b in sorted(set(zip(x, y, strict=True))):
+        xs += [a, a]
+        ys += [b, b]
+    return [*xs, right], ys
+
+
+def place_labels(
+    points: Floats, sizes: Floats, obstacles: Floats, frame: tuple[float, float, float, float]
+) -> Floats:
+    """Choose for each label the nearest place around its point that is free.
+
+    Labels choose in turn, several times over, so that an early one can make way for a late one.
+
+    Parameters
+    ----------
+    points : (n, 2) float64 array
+        The labelled points.
+    sizes : (n, 2) float64 array
+        Width and height of every label.
+    obstacles : (m, 4) float64 array
+        Boxes (left, bottom, right, top) to keep clear of: markers and intervals.
+    frame : tuple of float
+        Left, bottom, right, top of the room there is.
+
+    Returns
+    -------
+    (n, 4) float64 array
+        The labels' boxes: left, bottom, right, top. All in the unit of the points.
+    """
+    choices = [_around(point, size) for point, size in zip(points, sizes, strict=True)]
+    chosen = [boxes[0] for boxes in choices]
+    own_cost = [
+        6.0 * _overlap(boxes, obstacles).sum(axis=1)
+        + 20.0 * _outside(boxes, frame)
+        + np.repeat(RADII, ANGLES) * sizes[i, 1] / 8
+        for i, boxes in enumerate(choices)
+    ]
+    for _ in range(ROUNDS):
+        before = list(chosen)
+        for i, boxes in enumerate(choices):
+            others = np.array([box for k, box in enumerate(chosen) if k != i]).reshape(-1, 4)
+            cost = own_cost[i] + 10.0 * _overlap(boxes, others).sum(axis=1)
+            chosen[i] = boxes[int(np.argmin(cost))]
+        if all(np.array_equal(a, b) for a, b in zip(before, chosen, strict=True)):
+            break
+    return np.array(chosen).reshape(-1, 4)
+
+
+def _around(point: Floats, size: Floats) -> Floats:
+    """Return boxes around a point, near ones first: beside it, above it, below it, aslant."""
+    turn = 2 * np.pi * np.arange(ANGLES) / ANGLES
+    way = np.stack([np.cos(turn), np.sin(turn)], axis=1)
+    # The box's corner or side that faces the point is a radius away, whatever the direction.
+    centres = [point + way * radius + np.clip(way * 1.5, -1, 1) * size / 2 for radius in RADII]
+    middle = np.concatenate(centres)
+    return np.concatenate([middle - size / 2, middle + size / 2], axis=1)
+
+
+def _overlap(boxes: Floats, others: Floats) -> Floats:
+    """Areas that two lots of boxes share, (k, 4) and (m, 4) to (k, m)."""
+    low = np.maximum(boxes[:, None, :2], others[None, :, :2])
+    high = np.minimum(boxes[:, None, 2:], others[None, :, 2:])
+    area: Floats = np.prod(np.clip(high - low, 0, None), axis=2)
+    return area
+
+
+def _outside(boxes: Floats, frame: tuple[float, float, float, float]) -> Floats:
+    """Areas of the boxes that stick out of the frame."""
+    room = np.array([frame])
+    own: Floats = np.prod(boxes[:, 2:] - boxes[:, :2], axis=1)
+    inside: Floats = _overlap(boxes, room)[:, 0]
+    return own - inside

@@ -1,16 +1,14 @@
-"""What of a study stands in one figure: a data set, a protected attribute, a classifier, their techniques."""
+"""What of a run stands in one figure: a data set, a protected attribute, a classifier, their techniques."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-import pandas as pd
-
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.experiment.journal import RETRIED
 from fairbench_cli.experiment.plan import RunPlan as Study
-from fairbench_cli.report.results import CELL_COLUMNS
-from fairbench_cli.report.tables import Key, named, technique_label
+from fairbench_cli.report.results import Key, RunResults
+from fairbench_cli.report.tables import named, technique_label
 
 
 @dataclass(frozen=True)
@@ -52,44 +50,31 @@ DASHES = ("-", "--", "-.", ":")
 
 def parts_of(study: Study) -> list[Part]:
     """Split a study into parts, in the order of its cells."""
-    frame = pd.DataFrame(study.cells)
-    techniques = {one.own: one for one in _techniques(frame)}
-    parts = []
-    for (dataset, attribute, *classifier), part in frame.groupby(
-        ["dataset", "attribute", "classifier", "classifier_parameters"], sort=False
-    ):
-        own = dict.fromkeys(_owns(part))
-        betas = tuple(sorted(part["beta"].unique().tolist()))
-        name, parameters = map(str, classifier)
-        drawn = tuple(techniques[one] for one in own)
-        parts.append(Part(str(dataset), str(attribute), (name, parameters), drawn, betas))
-    return parts
+    cells = [
+        (cell, (cell["intervention"], cell["parameters"], cell["include_protected"])) for cell in study.cells
+    ]
+    looks = {one.own: one for one in _techniques(list(dict.fromkeys(own for _, own in cells)))}
+    found: dict[tuple[str, str, tuple[str, str]], tuple[dict[Technique, None], set[float]]] = {}
+    for cell, own in cells:
+        classifier = cell["classifier"], cell["classifier_parameters"]
+        techniques, betas = found.setdefault((cell["dataset"], cell["attribute"], classifier), ({}, set()))
+        techniques[looks[own]] = None
+        betas.add(cell["beta"])
+    return [
+        Part(*name, tuple(techniques), tuple(sorted(betas))) for name, (techniques, betas) in found.items()
+    ]
 
 
-def _owns(frame: pd.DataFrame) -> Iterable[tuple[str, str, bool]]:
-    columns = ["intervention", "parameters", "include_protected"]
-    rows: Iterable[tuple[str, str, bool]] = frame[columns].itertuples(index=False, name=None)
-    return rows
-
-
-def _techniques(frame: pd.DataFrame) -> list[Technique]:
+def _techniques(owns: Sequence[tuple[str, str, bool]]) -> list[Technique]:
     """Give variants of one technique one colour, as long as that leaves enough colours in use."""
-    owns = list(dict.fromkeys(_owns(frame)))
     families = list(dict.fromkeys(own[0] for own in owns))
     by_family = len(owns) <= 3 * len(families) and len(families) <= len(COLOURS)
     techniques = []
     for i, own in enumerate(owns):
         tone = families.index(own[0]) if by_family else i
         variant = [other[0] for other in owns[:i]].count(own[0]) if by_family else i // len(COLOURS)
-        techniques.append(
-            Technique(
-                own,
-                technique_label(*own),
-                COLOURS[tone % len(COLOURS)],
-                MARKERS[(tone + 4 * variant) % len(MARKERS)],
-                DASHES[variant % len(DASHES)],
-            )
-        )
+        marker, dash = MARKERS[(tone + 4 * variant) % len(MARKERS)], DASHES[variant % len(DASHES)]
+        techniques.append(Technique(own, technique_label(*own), COLOURS[tone % len(COLOURS)], marker, dash))
     return techniques
 
 
@@ -110,20 +95,11 @@ def slugs(names: Iterable[Sequence[str]]) -> list[str]:
     return found
 
 
-def part_slugs(parts: Sequence[Part]) -> list[str]:
-    """Make file names of the parts."""
-    return slugs((part.dataset, part.attribute, part.classifier[0]) for part in parts)
-
-
-def by_cell(frame: pd.DataFrame, metrics: Sequence[str], values: Sequence[str]) -> dict[Key, pd.DataFrame]:
-    """Return the rows of some metrics per cell and metric: keys are ``(*CELL_COLUMNS, metric)``."""
-    some = frame[frame["metric"].isin(metrics)]
-    return {key: part[list(values)] for key, part in some.groupby([*CELL_COLUMNS, "metric"], sort=False)}
-
-
-def statuses_of(results: pd.DataFrame, metric: str) -> dict[Key, list[str]]:
-    """Return the statuses of the repeats of every cell."""
-    return {key[:-1]: part["status"].tolist() for key, part in by_cell(results, [metric], ["status"]).items()}
+def parts_by_slug(study: Study) -> dict[str, Part]:
+    """Return the parts of a study by file name."""
+    parts = parts_of(study)
+    names = slugs((part.dataset, part.attribute, part.classifier[0]) for part in parts)
+    return dict(zip(names, parts, strict=True))
 
 
 def shortfall(statuses: Sequence[str], drawn: int, repeats: int) -> str:
@@ -143,32 +119,17 @@ def shortfall(statuses: Sequence[str], drawn: int, repeats: int) -> str:
     return "not run yet" if len(statuses) < repeats else "undefined (0/0)"
 
 
-@dataclass(frozen=True)
-class Mean:
-    """A mean over the repeats with its 95 % interval; the ends are NaN with fewer than two values."""
+def missing_lines(part: Part, run: RunResults, drawn: Mapping[Key, int]) -> list[str]:
+    """Say which techniques have no value, or not of every repeat, at which β.
 
-    mean: float
-    low: float
-    high: float
-    n: int
-
-
-def means_of(summary: pd.DataFrame, metrics: Sequence[str]) -> dict[Key, Mean]:
-    """Return what there is of some metrics; keys are ``(*CELL_COLUMNS, metric)``."""
-    some = summary[summary["metric"].isin(metrics) & (summary["n_ok"] > 0)]
-    columns = [*CELL_COLUMNS, "metric", "mean", "low", "high", "n_ok"]
-    return {row[:-4]: Mean(*row[-4:]) for row in some[columns].itertuples(index=False, name=None)}
-
-
-def missing_lines(
-    part: Part, study: Study, drawn: Mapping[Key, int], statuses: Mapping[Key, list[str]]
-) -> list[str]:
-    """Say which techniques have no value, or not of every repeat, at which β."""
+    `drawn` are the numbers of repeats that are drawn, by cell.
+    """
     reasons = {}
     for t in part.techniques:
         for beta in part.betas:
             key = part.key(t, beta)
-            reasons[t.label, beta] = shortfall(statuses.get(key, []), drawn.get(key, 0), study.repeats)
+            statuses = run.cells[key].statuses if key in run.cells else []
+            reasons[t.label, beta] = shortfall(statuses, drawn.get(key, 0), run.study.repeats)
     return [f"{', '.join(who)}: {what}" for what, who in gather(reasons).items()]
 
 
@@ -193,20 +154,18 @@ def gather(reasons: Mapping[tuple[str, float], str]) -> dict[str, list[str]]:
     return names
 
 
-def tested_on(study: Study) -> str:
-    """Say what the classifiers were tested on."""
-    if study.test == "network":
-        return "Test sets: sampled from the network at β = 0."
-    if study.test == "holdout":
-        return "Test sets: the rows that are not trained on."
-    return "Test set: the original data."
+TESTED_ON = {
+    "network": "Test sets: sampled from the network at β = 0.",
+    "holdout": "Test sets: the rows that are not trained on.",
+    "original": "Test set: the original data.",
+}
 
 
 def means_text(study: Study) -> str:
     """Say what is drawn of the repeats, and what the classifiers were tested on."""
     if study.repeats == 1:
-        return f"One repeat, so there are no intervals. {tested_on(study)}"
-    return f"Means of {study.repeats} repeats with 95 % intervals. {tested_on(study)}"
+        return f"One repeat, so there are no intervals. {TESTED_ON[study.test]}"
+    return f"Means of {study.repeats} repeats with 95 % intervals. {TESTED_ON[study.test]}"
 
 
 def idle_beta(study: Study, part: Part) -> list[str]:

@@ -1,32 +1,29 @@
 """Measures at every acceptance rate: Žliobaitė (2015), Figures 1, 2 and 4."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.experiment.plan import RunPlan as Study
 from fairbench_cli.measures.counts import Counts, Floats
-from fairbench_cli.measures.registry import MEASURES as OF_COUNTS
-from fairbench_cli.measures.registry import measure
+from fairbench_cli.measures.registry import MEASURES, measure
 from fairbench_cli.measures.sweep import RATES
-from fairbench_cli.report.figures.canvas import GREY, NORMAL, SMALL, wrapped
+from fairbench_cli.report.figures.canvas import GREY, NORMAL, SMALL, Grid, panel_page, wrapped
 from fairbench_cli.report.figures.closed_forms import MOST, labels_of, random_counts
-from fairbench_cli.report.figures.counted import counts_by_cell, swept_by_cell
-from fairbench_cli.report.figures.parts import Part, Technique, parts_of, shortfall, slugs, statuses_of
-from fairbench_cli.report.figures.sheet import Grid, sheet
-from fairbench_cli.report.results import mean_and_interval
-from fairbench_cli.report.tables import Key, named
+from fairbench_cli.report.figures.parts import Part, Technique, parts_of, shortfall, slugs
+from fairbench_cli.report.results import RunResults, mean_and_interval
+from fairbench_cli.report.tables import named
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MEASURES = ("accuracy", "discrimination", "kappa", "normalised-discrimination")
+SHOWN = ("accuracy", "discrimination", "kappa", "normalised-discrimination")
+"""Shown where the config lists some of them; otherwise all metrics of counts."""
+
 BASELINES = frozenset({"oracle", "random"})
 """Interventions that ignore the classifier: the oracle has no scores, the random classifier its own line."""
 
@@ -36,19 +33,16 @@ BASE: dict[str, Any] = {"color": "#c4c4c4", "lw": 0.8, "zorder": 1.5}
 LABELS: dict[str, Any] = {"marker": "*", "ms": 8, "mfc": GREY, "mec": "white", "mew": 0.5}
 
 
-def draw(folder: Path, study: Study, results: pd.DataFrame, _: pd.DataFrame) -> "dict[str, Figure]":
-    """Draw one figure per data set, protected attribute and β: rows are measures, columns classifiers.
+def draw(run: RunResults) -> "dict[str, Figure]":
+    """Draw one figure per data set, protected attribute and β: rows are metrics, columns classifiers.
 
     Lines are means of sweep.csv, dots where the classifiers themselves decide. A data set on which only the
     oracle or the random classifier ran gets no figure, and neither does a run without a sweep.
     """
-    if not study.sweep:
+    if not run.study.sweep:
         return {}
-    found = _Found(
-        swept_by_cell(folder), counts_by_cell(folder), statuses_of(results, str(results["metric"].iloc[0]))
-    )
     sets: dict[tuple[str, str], list[Part]] = {}
-    for part in parts_of(study):
+    for part in parts_of(run.study):
         own = tuple(t for t in part.techniques if t.own[0] not in BASELINES)
         if own:
             sets.setdefault((part.dataset, part.attribute), []).append(replace(part, techniques=own))
@@ -60,40 +54,31 @@ def draw(folder: Path, study: Study, results: pd.DataFrame, _: pd.DataFrame) -> 
     several = len({beta for _, beta, _ in pages}) > 1
     names = slugs((*name, f"beta-{beta:g}") if several else name for name, beta, _ in pages)
     return {
-        slug: _figure(study, parts, beta, found, several=several)
+        slug: _figure(run, parts, beta, several=several)
         for slug, (_, beta, parts) in zip(names, pages, strict=True)
     }
 
 
-@dataclass(frozen=True)
-class _Found:
-    """What the run found: rows of sweep.csv, counts and statuses of the repeats, by cell."""
-
-    swept: Mapping[Key, pd.DataFrame]
-    counts: Mapping[Key, Counts]
-    statuses: Mapping[Key, list[str]]
-
-
-def _figure(study: Study, parts: Sequence[Part], beta: float, found: _Found, *, several: bool) -> "Figure":
-    of_counts = [name for name in study.metrics if name in OF_COUNTS]
-    metrics = [name for name in MEASURES if name in of_counts] or of_counts
+def _figure(run: RunResults, parts: Sequence[Part], beta: float, *, several: bool) -> "Figure":
+    of_counts = [name for name in run.study.metrics if name in MEASURES]
+    metrics = [name for name in SHOWN if name in of_counts] or of_counts
     columns, rows = len(parts), len(metrics)
     width = {1: 5.4, 2: 3.2, 3: 2.35}.get(columns, 1.9)
     titles = [wrapped(named(*part.classifier, CLASSIFIERS), width, NORMAL, "bold") for part in parts]
     above = 0.08 + 0.165 * max(map(len, titles))
     title = f"At every acceptance rate: {parts[0].dataset}, {parts[0].attribute}"
-    figure, panels = sheet(
+    figure, panels = panel_page(
         f"{title}, β = {beta:g}" if several else title,
-        _about(study),
+        _about(run.study),
         _legend(list(dict.fromkeys(t for part in parts for t in part.techniques)), metrics),
-        _missing(study, parts, beta, found, metrics[0]),
+        _missing(run, parts, beta, metrics[0]),
         Grid(rows * columns, columns, width, 1.5, 0.2, 0.0, above),
         first=0.43,
         last=0.42,
     )
     for k, ax in enumerate(panels):
         i, j = divmod(k, columns)
-        _panel(ax, parts[j], beta, found, metrics[i])
+        _panel(ax, parts[j], beta, run, metrics[i])
         if i == 0:
             ax.set_title("\n".join(titles[j]), loc="left", fontsize=NORMAL, fontweight="bold", pad=4)
         ax.tick_params(length=2, labelleft=j == 0, labelbottom=i == rows - 1)
@@ -130,48 +115,30 @@ def _dot(technique: Technique) -> dict[str, Any]:
     return {"marker": technique.marker, "mec": "white", "mew": 0.6}
 
 
-def _panel(ax: "Axes", part: Part, beta: float, found: _Found, metric: str) -> None:
-    """Draw a measure of a classifier."""
+def _panel(ax: "Axes", part: Part, beta: float, run: RunResults, metric: str) -> None:
+    """Draw a metric of a classifier."""
     ax.set_xlim(0, 1)
     ax.set_xticks([0, 0.2, 0.4, 0.6, 0.8, 1], ["0", "0.2", "0.4", "0.6", "0.8", "1"])
-    drawn = False
-    for i, t in enumerate(part.techniques):
-        key = part.key(t, beta)
-        under = 1 - (i + 1) / len(part.techniques)  # earlier ones are larger, to be seen below later ones
-        line = found.swept.get((*key, metric))
-        if line is not None:
-            x, low, high = (line[name].to_numpy() for name in ("rate", "low", "high"))
-            ax.fill_between(x, low, high, color=t.colour, alpha=0.22, lw=0, zorder=2.5)
-            ax.plot(
-                x,
-                line["mean"].to_numpy(),
-                gid=f"sweep-{i}",
-                zorder=3,
-                color=t.colour,
-                ls=t.dash,
-                lw=1.1 + 1.4 * under,
+    found = [run.cells.get(part.key(t, beta)) for t in part.techniques]
+    for i, (t, own) in enumerate(zip(part.techniques, found, strict=True)):
+        under = 1 - (i + 1) / len(found)  # earlier ones are larger, to be seen below later ones
+        if own is not None and len(own.swept.n):
+            line = mean_and_interval(measure(metric, own.swept).T)
+            ax.fill_between(RATES, line["low"], line["high"], color=t.colour, alpha=0.22, lw=0, zorder=2.5)
+            look: dict[str, Any] = {"color": t.colour, "ls": t.dash, "lw": 1.1 + 1.4 * under}
+            ax.plot(RATES, line["mean"], gid=f"sweep-{i}", zorder=3, **look)
+        if own is not None and len(own.counts.n):
+            x, y = (
+                mean_and_interval(measure(name, own.counts))["mean"] for name in ("acceptance-rate", metric)
             )
-            drawn = True
-        own = found.counts.get(key)
-        if own is not None and len(own.n):
-            x, y = (mean_and_interval(measure(name, own))["mean"] for name in ("acceptance-rate", metric))
-            dot = ax.plot(
-                [x], [y], gid=f"dot-{i}", zorder=4, ls="", ms=5 + 3 * under, color=t.colour, **_dot(t)
-            )
-            dot[0].set_clip_on(False)
-    if not drawn:
-        ax.text(
-            0.5, 0.5, "no scores", transform=ax.transAxes, ha="center", fontsize=SMALL, style="italic",
-            color=GREY, gid="no-scores",
-        )  # fmt: skip
-    _references(ax, _some_counts(part, beta, found), metric)
-
-
-def _some_counts(part: Part, beta: float, found: _Found) -> Counts | None:
-    """Return the counts of the technique with the most repeats: labels and groups are the same for all."""
-    own = [found.counts[key] for t in part.techniques if (key := part.key(t, beta)) in found.counts]
-    most = max(own, key=lambda counts: len(counts.n), default=None)
-    return most if most is not None and len(most.n) else None
+            look = {"ls": "", "ms": 5 + 3 * under, "color": t.colour, **_dot(t)}
+            ax.plot([x], [y], gid=f"dot-{i}", zorder=4, clip_on=False, **look)
+    if not any(own is not None and len(own.swept.n) for own in found):
+        look = {"ha": "center", "fontsize": SMALL, "style": "italic", "color": GREY, "gid": "no-scores"}
+        ax.text(0.5, 0.5, "no scores", transform=ax.transAxes, **look)
+    # Labels and groups are the same for all techniques: those of the one with the most repeats.
+    most = max((own.counts for own in found if own is not None), key=lambda own: len(own.n), default=None)
+    _references(ax, most if most is not None and len(most.n) else None, metric)
 
 
 def _references(ax: "Axes", counts: Counts | None, metric: str) -> None:
@@ -207,18 +174,18 @@ def _share_limits(panels: Sequence["Axes"]) -> None:
         ax.locator_params(axis="y", nbins=5)
 
 
-def _missing(study: Study, parts: Sequence[Part], beta: float, found: _Found, metric: str) -> list[str]:
+def _missing(run: RunResults, parts: Sequence[Part], beta: float, metric: str) -> list[str]:
     """Say which techniques have no line, or not of every repeat, with which classifier, and why."""
     why: dict[tuple[str, str], list[str]] = {}
     for part in parts:
         for t in part.techniques:
-            key = part.key(t, beta)
-            line = found.swept.get((*key, metric))
-            swept = 0 if line is None else int(line["n_ok"].max())
-            if line is None and key in found.counts and len(found.counts[key].n):
+            own = run.cells.get(part.key(t, beta))
+            if own is not None and len(own.counts.n) and not len(own.swept.n):
                 reason = "the model has no scores, so there is its dot alone"
             else:
-                reason = shortfall(found.statuses.get(key, []), swept, study.repeats)
+                known = 0 if own is None or not len(own.swept.n) else ~np.isnan(measure(metric, own.swept))
+                drawn = int(np.max(np.sum(known, axis=0)))
+                reason = shortfall([] if own is None else own.statuses, drawn, run.study.repeats)
             if reason:
                 why.setdefault((named(*part.classifier, CLASSIFIERS), reason), []).append(t.label)
     where: dict[tuple[str, str], list[str]] = {}

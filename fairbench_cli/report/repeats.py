@@ -1,0 +1,188 @@
+"""The repeats in a journal as arrays: one `DatasetRepeats` per data set and protected attribute of a run."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from fairbench_cli.errors import suggest, user_error
+from fairbench_cli.experiment.journal import Records
+from fairbench_cli.experiment.plan import RunPlan as Study
+from fairbench_cli.measures.counts import Counts, Floats
+from fairbench_cli.measures.groups import CROSS, PAIR, ProtectedAttribute, ProtectedAttributes
+
+SITUATION = ["dataset", "attribute", "beta", "classifier", "classifier_parameters"]
+TECHNIQUE = ["intervention", "parameters", "include_protected"]
+CELL_COLUMNS = [*SITUATION[:3], *TECHNIQUE, *SITUATION[3:]]
+COUNT_COLUMNS = ["tn", "fp", "fn", "tp"]  # label and prediction: --, -+, +-, ++
+
+Texts = NDArray[np.object_]
+
+
+@dataclass(frozen=True)
+class DatasetRepeats:
+    """What a journal holds of the cells of one data set and protected attribute.
+
+    Parameters
+    ----------
+    attribute : str
+        The protected attribute that the cells work on.
+    protected : ProtectedAttributes
+        All protected attributes of the data set.
+    cells : list of dict
+        The cells of which there is some repeat, as the plan describes them.
+    status, reason : arrays of str, shape (cells, repeats)
+        Empty where a repeat has not been run.
+    counts : Counts
+        Of the joint levels of all protected attributes, shape (cells, repeats, groups, 2, 2); NaN where a
+        repeat has none.
+    swept : list of Counts
+        For each cell the counts at every acceptance rate, shape (repeats that have them, rates, groups, 2, 2).
+    row_values : dict
+        The metrics of rows by name, each of shape (cells, repeats).
+    """
+
+    attribute: str
+    protected: ProtectedAttributes
+    cells: list[dict[str, Any]]
+    status: Texts
+    reason: Texts
+    counts: Counts
+    swept: list[Counts]
+    row_values: dict[str, Floats]
+
+    @property
+    def dataset(self) -> str:
+        """What the results call the data set."""
+        return str(self.cells[0]["dataset"])
+
+    @property
+    def done(self) -> NDArray[np.bool_]:
+        """Whether a repeat has counts, shape (cells, repeats)."""
+        done: NDArray[np.bool_] = ~np.isnan(self.counts.n[..., 0, 0, 0])
+        return done
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The columns of the cells, one row each."""
+        return pd.DataFrame(
+            [[cell[name] for name in CELL_COLUMNS] for cell in self.cells], columns=CELL_COLUMNS
+        )
+
+    def asked(self, attributes: Sequence[str]) -> tuple[str, ...]:
+        """Return those of some attributes and intersections that the data set has; its own if it has none."""
+        has = [name for name in attributes if set(parts_of(name)) <= set(self.protected.names)]
+        return tuple(dict.fromkeys(CROSS.join(parts_of(name)) for name in has)) or (self.attribute,)
+
+    def levels(self, counts: Counts, compared: str) -> Counts:
+        """Return counts of the levels of an attribute or an intersection."""
+        return self.protected.levels(counts, parts_of(compared))
+
+    def pair(self, counts: Counts, compared: str) -> Counts:
+        """Return counts of the deprived and the favoured group of an attribute or an intersection."""
+        return self.protected.pair(counts, parts_of(compared))
+
+
+def parts_of(compared: str) -> tuple[str, ...]:
+    """Return the attributes of an intersection.
+
+    >>> parts_of("sex×race"), parts_of("sex × race"), parts_of("age")
+    (('sex', 'race'), ('sex', 'race'), ('age',))
+    """
+    return tuple(part.strip() for part in compared.split(CROSS.strip()))
+
+
+def collect(study: Study, records: Records) -> list[DatasetRepeats]:
+    """Return the repeats of a run, data set by data set in the order of the plan; those without any are left out."""
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for cell in study.cells:
+        if any((cell["key"], repeat) in records for repeat in range(study.repeats)):
+            found.setdefault((cell["dataset"], cell["attribute"]), []).append(cell)
+    return [_collect(study, records, cells) for cells in found.values()]
+
+
+def check_attributes(attributes: Sequence[str], datasets: Sequence[DatasetRepeats]) -> None:
+    """Refuse attributes that no data set has.
+
+    Raises
+    ------
+    UserError
+        When there is one.
+    """
+    known = sorted({name for data in datasets for name in data.protected.names})
+    for name in (part for attribute in attributes for part in parts_of(attribute)):
+        if datasets and name not in known:
+            raise user_error(
+                f'no protected attribute "{name}" in this run', suggest(name, known), "--attribute"
+            )
+
+
+def protected_attributes(study: Study, dataset: str, attribute: str) -> ProtectedAttributes:
+    """Return the protected attributes of a data set: the two groups alone where the plan lists none."""
+    for source in study.sources:
+        if (source["dataset"], source.get("attribute")) == (dataset, attribute) and "protected" in source:
+            return ProtectedAttributes(
+                tuple(
+                    ProtectedAttribute(
+                        one["name"], tuple(one["levels"]), tuple(one["deprived"]), tuple(one["favoured"])
+                    )
+                    for one in source["protected"]
+                )
+            )
+    return ProtectedAttributes((ProtectedAttribute(attribute, PAIR, PAIR[:1], PAIR[1:]),))
+
+
+def groups_frame(datasets: Sequence[DatasetRepeats]) -> pd.DataFrame:
+    """Return groups.csv: one row per cell, repeat and joint level; empty counts where there is no result.
+
+    ``tn fp fn tp`` take the favourable outcome as positive.
+    """
+    columns = [*CELL_COLUMNS, "repeat", "status", "reason", "protected", "group", *COUNT_COLUMNS]
+    parts = [pd.DataFrame(columns=columns)] * (not datasets)
+    for data in datasets:
+        groups, repeats = data.protected.groups, data.status.shape[1]
+        frame = data.frame.loc[np.repeat(np.arange(len(data.cells)), repeats * len(groups))]
+        each = {
+            "repeat": np.tile(np.arange(repeats), len(data.cells)),
+            "status": data.status,
+            "reason": data.reason,
+        }
+        frame = frame.assign(
+            **{name: np.repeat(np.ravel(values), len(groups)) for name, values in each.items()},
+            protected=CROSS.join(data.protected.names),
+            group=groups * data.status.size,
+            **dict(zip(COUNT_COLUMNS, data.counts.n.reshape(-1, 4).T, strict=True)),
+        )
+        parts.append(frame[frame["status"] != ""])
+    frame = pd.concat(parts, ignore_index=True)
+    whole = (frame[COUNT_COLUMNS].dropna() % 1 == 0).all(axis=None)
+    return frame.astype(dict.fromkeys(COUNT_COLUMNS, "Int64")) if whole else frame
+
+
+def _collect(study: Study, records: Records, cells: list[dict[str, Any]]) -> DatasetRepeats:
+    dataset, attribute = cells[0]["dataset"], cells[0]["attribute"]
+    protected = protected_attributes(study, dataset, attribute)
+    groups, shape = protected.groups, (len(cells), study.repeats)
+    wishes = study.config.row_metrics
+    status, reason = np.full(shape, "", dtype=object), np.full(shape, "", dtype=object)
+    n = np.full((*shape, len(groups), 2, 2), np.nan)
+    row_values = {name: np.full(shape, np.nan) for name in wishes.names}
+    swept = []
+    for i, cell in enumerate(cells):
+        curves = []
+        for repeat in range(study.repeats):
+            record = records.get((cell["key"], repeat))
+            if record is None:
+                continue
+            status[i, repeat], reason[i, repeat] = record.status, record.reason
+            if record.counts is not None:
+                n[i, repeat] = record.counts.n
+            for name in wishes.names:
+                row_values[name][i, repeat] = record.values.get(wishes.record(name), np.nan)
+            if record.swept is not None and len(record.swept.n):
+                curves.append(record.swept.n)
+        swept.append(Counts(groups, np.array(curves) if curves else np.zeros((0, 0, len(groups), 2, 2))))
+    return DatasetRepeats(attribute, protected, cells, status, reason, Counts(groups, n), swept, row_values)
