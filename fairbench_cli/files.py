@@ -55,3 +55,22 @@ def write_bytes(path: Path, content: bytes) -> None:
 def write_json(path: Path, value: Any) -> None:
     """Replace a file by a value's JSON; raises as `write_text`."""
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def open_folder(folder: Path) -> None:
+    """Make the folder of results and check that it can be written, before any work.
+
+    Raises
+    ------
+    UserError
+        When it cannot be written.
+    """
+    probe = folder / f".probe-{os.getpid()}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise user_error(
+            f"cannot write to {folder}: {error.strerror}", "name another folder with -o", "-o"
+        ) from None

@@ -108,6 +108,32 @@ def in_file_order(problems: Iterable[Problem], name: str) -> list[Problem]:
     return sorted(dict.fromkeys(problems), key=line)
 
 
+def in_list(
+    document: Document, place: Place, kind: str, known: tuple[str, ...] | None = None, of: str = ""
+) -> Iterator[Problem]:
+    """Find what a list has twice and, where it holds names, those that are not `known`.
+
+    `of` says whose names the known ones are, where they are not all that there are.
+    """
+    value = document.data
+    for key in place:
+        if isinstance(value, list) and isinstance(key, int):
+            value = value[key]
+        else:
+            value = value.get(key) if isinstance(value, dict) else None
+    seen: list[Any] = []
+    for i, one in enumerate(value if isinstance(value, list) else []):
+        where = document.where((*place, i))
+        if isinstance(one, bool) or not isinstance(one, str | int | float):
+            continue
+        if known and isinstance(one, str) and one not in known:
+            what = f'"{one}" is not among {of}' if of else f'unknown {kind} "{one}"'
+            yield Problem(what, suggest(one, known), where)
+        elif one in seen:
+            yield Problem(f"{kind} {shown(one)} is listed twice", "keep one", where)
+        seen.append(one)
+
+
 def _problem(finding: Any, model: type[BaseModel], place: Place, prefix: Place, where: str) -> Problem:
     name = ".".join(part for part in place if isinstance(part, str))
     kind = finding["type"]

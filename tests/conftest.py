@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -16,6 +17,9 @@ from threadpoolctl import threadpool_limits
 
 from fairbench_cli.cli.app import run as run_here
 from fairbench_cli.data.card import shipped_cards
+
+if TYPE_CHECKING:
+    from fairbench_cli.experiment.plan import RunPlan
 
 collect_ignore = ["plugin"]  # the misbehaving techniques belong into processes of their own
 
@@ -114,6 +118,24 @@ class Finished:
     config: Path
     folder: Path
     process: subprocess.CompletedProcess[str]
+
+
+def run_plan(
+    cells: list[dict[str, Any]], datasets: list[dict[str, Any]], source: str = "network", **keys: Any
+) -> "RunPlan":
+    """Return the plan of a run that never was: `keys` are those of the config that matter to its report."""
+    from fairbench_cli.experiment.components import ComponentSpec, Technique
+    from fairbench_cli.experiment.config import DatasetSpec, ExperimentConfig, SampleConfig
+    from fairbench_cli.experiment.plan import RunPlan
+
+    given = {
+        "name": "x",
+        "datasets": (DatasetSpec(card="x"),),
+        "interventions": (Technique(ComponentSpec("none"), include_protected=False),),
+        "sample": SampleConfig.model_validate({"from": source}),
+        "test": "original",
+    }
+    return RunPlan(ExperimentConfig.model_validate(given | keys), datasets, cells)
 
 
 @pytest.fixture(scope="session")

@@ -9,8 +9,8 @@ import pytest
 import yaml
 from conftest import fairbench
 
-from fairbench_cli.experiment.config import read_experiment
-from fairbench_cli.experiment.schema import config_schema
+from fairbench_cli.experiment.read import read_config
+from fairbench_cli.experiment.schema import config_schema, with_key_tables
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -62,9 +62,9 @@ def test_the_config_and_card_of_the_readme_are_right(tmp_path):
     (tmp_path / "loans").mkdir()
     (tmp_path / "loans/loans.yaml").write_text(card)
     (tmp_path / "mine.yaml").write_text(config)
-    experiment = read_experiment(tmp_path / "mine.yaml")
-    assert [choice.card.name for choice in experiment.datasets] == ["adult", "loans"]
-    assert len(experiment.techniques) == 5
+    experiment = read_config(tmp_path / "mine.yaml")
+    assert [spec.name for spec in experiment.datasets] == ["adult", "loans"]
+    assert len(experiment.interventions) == 5
 
 
 CONFIGS = sorted((ROOT / "configs").glob("*.yaml"))
@@ -92,3 +92,9 @@ def test_the_shipped_schema_is_the_codes():
     import json
 
     assert json.loads((ROOT / "configs/schema.json").read_text()) == config_schema()
+
+
+def test_the_key_tables_of_the_page_are_the_codes():
+    page = (ROOT / "docs/config.md").read_text(encoding="utf-8")
+    assert page.count("<!-- keys: ") == 3
+    assert with_key_tables(page) == page

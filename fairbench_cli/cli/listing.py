@@ -69,6 +69,6 @@ def _rows(kind: Kind) -> tuple[list[str], list[list[str]]]:
 def _parameters(thing: type) -> str:
     from dataclasses import fields
 
-    from fairbench_cli.experiment.choices import word
+    from fairbench_cli.experiment.components import word
 
     return ", ".join(f"{field.name}={word(field.default)}" for field in fields(thing))

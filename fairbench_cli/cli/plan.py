@@ -11,15 +11,14 @@ def plan(
 
     from fairbench_cli.classifiers.registry import CLASSIFIERS
     from fairbench_cli.cli.console import print_rows, say
-    from fairbench_cli.cli.progress import in_words
-    from fairbench_cli.experiment.eta import Clock, kind_of
+    from fairbench_cli.cli.progress import Clock, in_words, kind_of
     from fairbench_cli.experiment.run import prepare
     from fairbench_cli.report.tables import named, technique_label
 
     prepared = prepare(
         config, folder=output, data_dir=data_dir, overrides=tuple(set_ or ()), filters=tuple(only or ())
     )
-    repeats = prepared.experiment.repeats
+    repeats = prepared.config.repeats
     groups: dict[tuple[str, ...], list[int]] = {}
     for cell in prepared.selected:
         shown = cell.describe()
@@ -35,16 +34,16 @@ def plan(
     todo, total = prepared.todo, prepared.size
     cells = len(prepared.selected)
     say(f"{cells} cells × {repeats} repeats = {total}: {total - len(todo)} done, {len(todo)} to do")
-    for source in prepared.study.sources:
-        if prepared.study.sample == "data":
-            rows_used = f"{source['sample_size']} of {source['rows']} rows a training set"
-            say(f"{source['dataset']}: {rows_used}, the rest a test set")
+    for dataset in prepared.plan.datasets:
+        if prepared.config.sample.source == "data":
+            rows_used = f"{dataset['sample_size']} of {dataset['rows']} rows a training set"
+            say(f"{dataset['dataset']}: {rows_used}, the rest a test set")
             continue
-        arc = "is" if source["arc_to_outcome"] else "is not"
+        arc = "is" if dataset["arc_to_outcome"] else "is not"
         say(
-            f"{source['dataset']}: network BIC {source['bic']:.3f}, "
-            f"{source['edited_column']} {arc} a parent of the outcome, "
-            f"{source['sample_size']} rows a training set"
+            f"{dataset['dataset']}: network BIC {dataset['bic']:.3f}, "
+            f"{dataset['edited_column']} {arc} a parent of the outcome, "
+            f"{dataset['sample_size']} rows a training set"
         )
     clock = Clock(prepared.records.values(), {cell.key: kind_of(cell) for cell in prepared.selected})
     seconds = clock.left(dict(Counter(kind_of(cell) for cell, _ in todo)), 1)

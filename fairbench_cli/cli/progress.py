@@ -2,6 +2,8 @@
 
 import time
 from collections import Counter
+from collections.abc import Iterable
+from statistics import median
 from types import TracebackType
 from typing import Self
 
@@ -9,11 +11,43 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from fairbench_cli.experiment.cell import Repeat
-from fairbench_cli.experiment.eta import Clock, kind_of
 from fairbench_cli.experiment.journal import RETRIED
+from fairbench_cli.experiment.plan import Cell
 from fairbench_cli.experiment.run import Prepared
 
 SECONDS_BETWEEN_LINES = 10.0
+
+
+class Clock:
+    """Estimates the time left from the median seconds of like cells.
+
+    The median, because the first repeat of every worker pays for loading libraries.
+    """
+
+    def __init__(self, records: Iterable[Repeat], kinds: dict[str, tuple[str, ...]]) -> None:
+        self._kinds = kinds
+        self._seconds: dict[tuple[str, ...], list[float]] = {}
+        for record in records:
+            self.note(record)
+
+    def note(self, record: Repeat) -> None:
+        """Take in a finished repeat."""
+        kind = self._kinds.get(record.key)
+        if kind is not None:
+            self._seconds.setdefault(kind, []).append(record.seconds)
+
+    def left(self, todo: dict[tuple[str, ...], int], jobs: int) -> float | None:
+        """Return the seconds left for `todo` repeats per kind of cell; None while nothing is known."""
+        medians = {kind: median(seconds) for kind, seconds in self._seconds.items()}
+        if not medians:
+            return None
+        typical = median(medians.values())
+        return sum(n * medians.get(kind, typical) for kind, n in todo.items()) / max(jobs, 1)
+
+
+def kind_of(cell: Cell) -> tuple[str, ...]:
+    """Return what cells of about the same cost share."""
+    return cell.dataset, cell.technique.spec.name, str(cell.classifier)
 
 
 class RunProgress:
@@ -88,7 +122,7 @@ class RunProgress:
 
 
 def in_words(seconds: float) -> str:
-    """Say how long.
+    """Return a duration in words.
 
     >>> in_words(42.4), in_words(100), in_words(7300)
     ('42 s', '1 min 40 s', '2 h 2 min')

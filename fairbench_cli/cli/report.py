@@ -14,14 +14,16 @@ def report(
             "--attribute",
             "-a",
             help="Compare the groups of this protected attribute or intersection: -a sex -a sex×race",
-            show_default="those that the run works on",
+            show_default="the config's",
         ),
     ] = None,
 ) -> None:
     """Write every CSV, table and figure of a run again from its journal. No training."""
     from fairbench_cli.cli.console import print_paper_tables, talk_of_damage
+    from fairbench_cli.experiment.config import canonical_attribute
     from fairbench_cli.report.write import redo_report
 
-    tables, damaged = redo_report(results, attribute or ())
+    attributes = tuple(dict.fromkeys(map(canonical_attribute, attribute or ())))
+    tables, damaged = redo_report(results, attributes=attributes)
     talk_of_damage(damaged)
     print_paper_tables(tables)

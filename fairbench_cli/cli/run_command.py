@@ -33,9 +33,9 @@ def run(
     """Run an experiment; finished repeats are kept, so the same command goes on where it stopped."""
     from fairbench_cli.cli.console import print_paper_tables, talk, talk_of_damage
     from fairbench_cli.cli.progress import in_words
-    from fairbench_cli.experiment.manifest import provenance
-    from fairbench_cli.experiment.run import open_folder, prepare, write_head, write_manifest
+    from fairbench_cli.experiment.run import prepare, write_head, write_manifest
     from fairbench_cli.experiment.runner import default_jobs
+    from fairbench_cli.files import open_folder
     from fairbench_cli.report.write import write_report
 
     start = time.monotonic()
@@ -50,9 +50,9 @@ def run(
         talk(f"{prepared.size} repeats: {prepared.size - todo} done, {todo} to do, {workers} worker(s)")
     with _one_interrupt():
         finished = _compute(prepared, workers, quiet)
-        tables = write_report(prepared.folder, prepared.study, prepared.records)
+        tables = write_report(prepared.folder, prepared.plan, prepared.records)
         left = len(prepared.todo)
-        write_manifest(prepared, provenance=provenance(), jobs=workers, computed=todo - left, start=start)
+        write_manifest(prepared, jobs=workers, computed=todo - left, start=start)
         if not finished:
             again = shlex.join(["fairbench", *sys.argv[1:]])
             talk(f"interrupted; {left} repeats left. Go on with:\n  {again}")
@@ -65,7 +65,7 @@ def run(
 
 
 def _compute(prepared: "Prepared", workers: int, quiet: bool) -> bool:
-    """Run what is to do; tell whether it came to its end (Ctrl-C: no)."""
+    """Run what is to do; return whether it came to its end (Ctrl-C: no)."""
     from fairbench_cli.cli.progress import RunProgress
     from fairbench_cli.experiment.run import compute
 
@@ -96,7 +96,7 @@ def _one_interrupt() -> Iterator[None]:
 
 
 def _say_failures(prepared: "Prepared") -> bool:
-    """Print the reasons of failures, most frequent first; tell whether there were any."""
+    """Print the reasons of failures, most frequent first; return whether there were any."""
     from fairbench_cli.cli.console import talk
 
     reasons = Counter((record.status, record.reason) for record in prepared.failures.values())

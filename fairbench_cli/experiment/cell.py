@@ -8,10 +8,9 @@ import numpy as np
 
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.classifiers.registry import CLASSIFIERS
-from fairbench_cli.data.table import Floats, Sample, to_sample
+from fairbench_cli.data.table import Sample, to_sample
+from fairbench_cli.experiment.datasets import Population
 from fairbench_cli.experiment.plan import Cell
-from fairbench_cli.experiment.population import Population
-from fairbench_cli.experiment.row_measures import measure_test
 from fairbench_cli.interventions.fitted import Infeasible, defined
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.counts import Counts, count
@@ -20,17 +19,23 @@ from fairbench_cli.network.bias import shift
 from fairbench_cli.network.draw import sample
 from fairbench_cli.network.model import BayesNet
 
-GROUPS = ("deprived", "favoured")
-
 Status = Literal["ok", "noop", "degraded", "infeasible", "failed", "killed"]
 
 
 @dataclass(frozen=True)
 class Repeat:
-    """What came out of one repeat: counts[group][label][prediction] and how it went.
+    """What came out of one repeat: its counts and how it went.
 
-    `values` are the measures that need more than counts, by name. `swept` are the counts at every acceptance
-    rate, none at all where the model has no scores; None where nobody asked for them.
+    Parameters
+    ----------
+    counts : Counts or None
+        Test rows by joint level of all protected attributes, label and prediction, shape (groups, 2, 2); None
+        without a result.
+    values : dict
+        Metrics that need more than counts, by the name under which they are kept.
+    swept : Counts or None
+        The counts at every acceptance rate, shape (rates, groups, 2, 2): no rates where the model has no
+        scores, None where nobody asked for them.
     """
 
     key: str
@@ -51,8 +56,12 @@ class Repeat:
 def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
     """Draw a biased training set, apply the technique, test it and count."""
     start = time.process_time()
+
+    # 1. The rows: a training set with bias β against the deprived group, and test rows.
     train, test = draw(cell, population, repeat)
-    technique = cell.technique.choice.build(INTERVENTIONS)
+
+    # 2. The technique trains the classifier in its own way, or says that it cannot on such rows.
+    technique = cell.technique.spec.build(INTERVENTIONS)
     classifier = Classifier(
         cell.classifier.build(CLASSIFIERS), cell.technique.include_protected, cell.classifier_seed(repeat)
     )
@@ -62,21 +71,24 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
     except Infeasible as reason:
         seconds = time.process_time() - start
         return Repeat(cell.key, repeat, "infeasible", str(reason), None, seconds=seconds)
+
+    # 3. The model decides on the test rows, which are counted by the levels of all protected attributes.
     predicted = model.predict(test)
-    counts = count(test.s, test.y, predicted, GROUPS)
-    scores = model.scores(test) if population.sweep or population.wishes.names else None
-    values = measure_test(population.wishes, test, predicted, scores)
-    swept = sweep(test, scores) if population.sweep else None
+    protected = population.protected
+    group = protected.codes([test.features[name] for name in protected.names])
+    counts = count(group, test.y, predicted, protected.groups)
+
+    # 4. What counts of decisions do not suffice for, if asked for: metrics of rows, every acceptance rate.
+    scores = model.scores(test) if population.sweep or population.row_metrics.names else None
+    values = population.row_metrics.measure(test, predicted, scores)
+    swept = None
+    if population.sweep:
+        none = Counts(counts.groups, np.zeros((0, *counts.n.shape)))
+        swept = none if scores is None else swept_counts(group, test.y, scores, counts.groups)
+
     seconds = time.process_time() - start
     facts = defined(model.facts)
     return Repeat(cell.key, repeat, model.status, model.reason, counts, facts, seconds, values, swept)
-
-
-def sweep(test: Sample, scores: Floats | None) -> Counts:
-    """Count at every acceptance rate; no counts at all where the model has no scores."""
-    if scores is None:
-        return Counts(GROUPS, np.zeros((0, len(GROUPS), 2, 2)))
-    return swept_counts(test.s, test.y, scores, GROUPS)
 
 
 def draw(cell: Cell, population: Population, repeat: int) -> tuple[Sample, Sample]:
@@ -84,7 +96,7 @@ def draw(cell: Cell, population: Population, repeat: int) -> tuple[Sample, Sampl
 
     Training rows are sampled from the network, its bias against the deprived group raised by β, and test rows
     are the original ones, or sampled from the network as it is (β = 0). Without a network the original rows
-    are dealt out at random: `size` of them to train on, the rest to test.
+    are divided at random: `size` of them to train on, the rest to test.
     """
     network, rows, roles = population.network, population.rows, population.roles
     if network is None:
@@ -99,7 +111,7 @@ def draw(cell: Cell, population: Population, repeat: int) -> tuple[Sample, Sampl
 
 
 def biased(network: BayesNet, population: Population, beta: float) -> BayesNet:
-    """Raise the network's bias by β, where it has a table to edit."""
+    """Return the network with its bias raised by β, or as it is where it has no table to edit."""
     roles, target = population.roles, population.target
     if not population.biased:
         return network

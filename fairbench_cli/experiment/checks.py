@@ -1,123 +1,192 @@
 """What a config's keys say about each other, beyond each being right on its own."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 
-from fairbench_cli.errors import Problem, shown, suggest
-from fairbench_cli.experiment.choices import named
-from fairbench_cli.experiment.row_measures import over_strata
+from fairbench_cli.data.card import Card
+from fairbench_cli.errors import Problem, suggest
+from fairbench_cli.experiment.components import named
+from fairbench_cli.experiment.config import WITHOUT_EFFECT, DatasetSpec, ExperimentConfig, attribute_names
+from fairbench_cli.experiment.outputs import FIGURES, NEEDS
+from fairbench_cli.experiment.row_metrics import over_strata
 from fairbench_cli.measures.registry import ROW_MEASURES
 from fairbench_cli.strict_yaml import Document, Place
 
-_LEARNED = frozenset({"learner", "score", "max_parents", "require_arc", "outcome_sink"})
-_DRAWN = frozenset({"beta", "shift", "missing_arc", "size"})
-
-# The settings that say nothing where training rows come from such a source, and why.
-POINTLESS = {
-    "network": (frozenset({"share"}), "without real rows to share out", "write `from: data`"),
-    "shipped": (
-        _LEARNED | {"share"},
-        "on a shipped network, which is learned already",
-        "write `from: network` to learn one",
-    ),
-    "data": (_LEARNED | _DRAWN, "on real rows, which come from no network", "write `from: network`"),
-}
+Finding = tuple[Place, str, str]  # where, what is wrong, what to do
 
 
-def in_list(
-    document: Document, place: Place, kind: str, known: tuple[str, ...] | None = None, of: str = ""
-) -> Iterator[Problem]:
-    """Find what a list has twice and, where it holds names, those that are not `known`.
+@dataclass(frozen=True)
+class Given:
+    """What there is to check.
 
-    `of` says whose names the known ones are, where they are not all that there are.
+    Parameters
+    ----------
+    config : ExperimentConfig
+        As written: nothing has been filled in.
+    document : Document
+        Its file.
+    cards : sequence of Card
+        Of the data sets, in their order; fewer where some cannot be read.
     """
-    value = document.data
-    for key in place:
-        if isinstance(value, list) and isinstance(key, int):
-            value = value[key]
-        else:
-            value = value.get(key) if isinstance(value, dict) else None
-    seen: list[Any] = []
-    for i, one in enumerate(value if isinstance(value, list) else []):
-        where = document.where((*place, i))
-        if isinstance(one, bool) or not isinstance(one, str | int | float):
-            continue
-        if known and isinstance(one, str) and one not in known:
-            what = f'"{one}" is not among {of}' if of else f'unknown {kind} "{one}"'
-            yield Problem(what, suggest(one, known), where)
-        elif one in seen:
-            yield Problem(f"{kind} {shown(one)} is listed twice", "keep one", where)
-        seen.append(one)
+
+    config: ExperimentConfig
+    document: Document
+    cards: Sequence[Card]
+
+    @property
+    def datasets(self) -> Iterator[tuple[Place, DatasetSpec, Card]]:
+        """The data sets, each with its place in the file and its card."""
+        for i, (spec, card) in enumerate(zip(self.config.datasets, self.cards, strict=True)):
+            yield ("datasets", i, spec.card), spec, card
 
 
-def without_effect(document: Document) -> Iterator[Problem]:
+def cross_checks(given: Given, wrong: Collection[str]) -> list[Problem]:
+    """Check the keys against each other, but for those that are `wrong` by themselves."""
+    findings: list[Finding] = []
+    for keys, check in _CHECKS.items():
+        if not set(keys) & set(wrong):
+            findings += check(given)
+    return [Problem(what, fix, given.document.where(place)) for place, what, fix in findings]
+
+
+def _without_effect(given: Given) -> Iterator[Finding]:
     """Find settings that mean nothing for the kind of source that the config names."""
-    sample, datasets = document.data.get("sample", {}), document.data.get("datasets")
-    source = sample.get("from", "network") if isinstance(sample, dict) else None
-    if source not in POINTLESS:
-        return
-    settings, where_not, fix = POINTLESS[source]
-    places: list[tuple[Place, Any]] = [(("sample",), sample)]
-    for i, item in enumerate(datasets if isinstance(datasets, list) else []):
-        name, options = named(item)
-        if name is not None:
-            places.append((("datasets", i, name), options))
-    for place, options in places:
-        for key in sorted(settings & set(options if isinstance(options, dict) else ())):
-            what = f"{key} has no effect {where_not}"
-            yield Problem(what, f"remove it, or {fix}", document.where((*place, key)))
+    config = given.config
+    settings, where_not, fix = WITHOUT_EFFECT[config.sample.source]
+    own = [(place, spec) for place, spec, _ in given.datasets]
+    for place, part in [(("sample",), config.sample), *own]:
+        for key in sorted(settings & part.model_fields_set):
+            yield (*place, key), f"{key} has no effect {where_not}", f"remove it, or {fix}"
 
 
-def badly_tested(document: Document) -> Iterator[Problem]:
+def _test_rows(given: Given) -> Iterator[Finding]:
     """Find test rows that do not go with where the training rows come from."""
-    sample, test = document.data.get("sample", {}), document.data.get("test")
-    real = isinstance(sample, dict) and sample.get("from") == "data"
-    if real and test in ("original", "network"):
-        yield Problem(
-            f"test: {test} does not go with `from: data`, which trains on real rows",
-            "write test: holdout, or leave it out",
-            document.where(("test",)),
-        )
-    if not real and test == "holdout":
-        yield Problem(
-            "test: holdout needs rows that are not trained on",
-            "write `sample: {from: data}`, or test: original",
-            document.where(("test",)),
-        )
+    config = given.config
+    real = config.sample.source == "data"
+    if real and config.test in ("original", "network"):
+        what = f"test: {config.test} does not go with `from: data`, which trains on real rows"
+        yield ("test",), what, "write test: holdout, or leave it out"
+    if not real and config.test == "holdout":
+        fix = "write `sample: {from: data}`, or test: original"
+        yield ("test",), "test: holdout needs rows that are not trained on", fix
 
 
-def without_strata(document: Document) -> Iterator[Problem]:
+def _strata(given: Given) -> Iterator[Finding]:
     """Find measures within strata where the config names none, and strata that nothing is measured in."""
-    metrics, explain = document.data.get("metrics"), document.data.get("explain")
-    listed = [name for name in metrics if isinstance(name, str)] if isinstance(metrics, list) else []
-    wanting = [name for name in listed if over_strata(name)]
-    if wanting and not explain:
-        where = document.where(("metrics", listed.index(wanting[0])))
-        yield Problem(f"{wanting[0]} compares groups within strata", "write `explain: [ATTRIBUTE]`", where)
-    if isinstance(explain, list) and explain and not wanting:
+    config = given.config
+    needing = [i for i, name in enumerate(config.metrics) if over_strata(name)]
+    if needing and not config.strata:
+        what = f"{config.metrics[needing[0]]} compares groups within strata"
+        yield ("metrics", needing[0]), what, "write `strata: [ATTRIBUTE]`"
+    if config.strata and not needing:
         fix = "add a metric such as unexplained-difference, or remove it"
-        yield Problem("explain has no effect on these metrics", fix, document.where(("explain",)))
+        yield ("strata",), "strata has no effect on these metrics", fix
 
 
-def unswept(document: Document) -> Iterator[Problem]:
+def _sweep(given: Given) -> Iterator[Finding]:
     """Find a sweep whose measures all need rows: it has counts alone."""
-    metrics = document.data.get("metrics")
-    listed = [name for name in metrics if isinstance(name, str)] if isinstance(metrics, list) else []
-    if document.data.get("sweep") and listed and all(name in ROW_MEASURES for name in listed):
-        what = f"a sweep has counts alone, and {listed[0]} needs rows"
-        yield Problem(what, "add a metric such as accuracy", document.where(("sweep",)))
+    config = given.config
+    if config.sweep and all(name in ROW_MEASURES for name in config.metrics):
+        what = f"a sweep has counts alone, and {config.metrics[0]} needs rows"
+        yield ("sweep",), what, "add a metric such as accuracy"
 
 
-def undrawable(document: Document) -> Iterator[Problem]:
+def _figures(given: Given) -> Iterator[Finding]:
     """Find figures of what the config does not ask for."""
-    figures, interventions = document.data.get("figures"), document.data.get("interventions")
-    for i, figure in enumerate(figures if isinstance(figures, list) else []):
-        where = document.where(("figures", i))
-        if figure == "sweep" and document.data.get("sweep") is None:
-            yield Problem("the figure sweep needs a sweep", "write `sweep: acceptance-rate`", where)
-        listed = interventions if isinstance(interventions, list) else []
-        sample = document.data.get("sample")
-        if figure == "network" and isinstance(sample, dict) and sample.get("from") == "data":
-            yield Problem("the figure network has none to draw with `from: data`", "remove it", where)
-        if figure == "oracle" and "oracle" not in [named(item)[0] for item in listed]:
-            yield Problem("the figure oracle needs the oracle", "add oracle to `interventions`", where)
+    config = given.config
+    missing = {
+        "sweep": config.sweep is None,
+        "network": config.sample.source == "data",
+        "oracle": all(technique.spec.name != "oracle" for technique in config.interventions),
+    }
+    for i, figure in enumerate(config.figures):
+        needs = FIGURES[figure].needs
+        if needs and missing[needs]:
+            what, fix = NEEDS[needs]
+            yield ("figures", i), f"the figure {figure} {what}", fix
+
+
+def _left_out(given: Given) -> Iterator[Finding]:
+    """Find what every data set leaves out."""
+    config = given.config
+    chosen = {
+        "interventions": [technique.spec.name for technique in config.interventions],
+        "classifiers": [spec.name for spec in config.classifiers],
+    }
+    for axis, names in chosen.items():
+        places = [named(item)[0] for item in given.document.data.get(axis, [])]
+        limits = [getattr(spec, axis) for spec in config.datasets]
+        for name in dict.fromkeys(names):
+            if all(limit is not None and name not in limit for limit in limits):
+                place: Place = (axis, places.index(name)) if name in places else ()
+                fix = f"remove it, or name it under a data set's {axis}"
+                yield place, f"no data set takes {name}", fix
+
+
+def _listed_twice(given: Given) -> Iterator[Finding]:
+    """Find data sets whose results would have the same name."""
+    seen = set()
+    for place, spec, card in given.datasets:
+        name, attribute = spec.name or card.name, card.attribute(spec.attribute or None)
+        if (name, attribute) in seen:
+            fix = f"keep one, or give one another name with `as: {name}-2`"
+            yield place, f"{name} with {attribute} is listed twice", fix
+        seen.add((name, attribute))
+
+
+def _nobody_favoured(given: Given) -> Iterator[Finding]:
+    """Find a bias in both directions where the card does not say whom it favours."""
+    for place, spec, card in given.datasets:
+        part = spec if "bias_direction" in spec.model_fields_set else given.config.sample
+        attribute = card.attribute(spec.attribute or None)
+        target = card.protected[attribute].bias
+        if part.bias_direction == "both" and target and not target.favoured:
+            what = f"bias_direction: both needs to know whom β favours, and {card.name} does not say"
+            fix = f"add `favoured` to the bias of {attribute} in the card, or write bias_direction: deprived"
+            yield (*place, "bias_direction"), what, fix
+
+
+def _attributes(given: Given) -> Iterator[Finding]:
+    """Find attributes and intersections that no data set has, or that are listed twice."""
+    attributes = given.config.attributes
+    for i, text in enumerate(attributes):
+        names = attribute_names(text)
+        if len(set(names)) < len(names):
+            yield ("attributes", i), f'"{text}" names an attribute twice', "keep one"
+        if set(names) in [set(attribute_names(other)) for other in attributes[:i]]:
+            yield ("attributes", i), f'attribute "{text}" is listed twice', "keep one"
+        problem = unknown_attribute(text, [card.protected for card in given.cards])
+        if problem is not None:
+            yield ("attributes", i), *problem
+
+
+def unknown_attribute(text: str, known: Sequence[Collection[str]]) -> tuple[str, str] | None:
+    """Say what is wrong, and what to do, where no data set has an attribute or an intersection.
+
+    Parameters
+    ----------
+    text : str
+        Such as ``sex×race``.
+    known : sequence of collections of str
+        The protected attributes of each data set.
+    """
+    every = {name for own in known for name in own}
+    for name in attribute_names(text):
+        if name not in every:
+            return f'no data set has the protected attribute "{name}"', suggest(name, every)
+    if not any(set(attribute_names(text)) <= set(own) for own in known):
+        return f"no data set has all attributes of {text}", "name attributes of one card"
+    return None
+
+
+_CHECKS: dict[tuple[str, ...], Callable[[Given], Iterator[Finding]]] = {
+    ("datasets", "sample"): _without_effect,
+    ("sample", "test"): _test_rows,
+    ("metrics", "strata"): _strata,
+    ("metrics", "sweep"): _sweep,
+    ("figures", "sweep", "sample", "interventions"): _figures,
+    ("datasets", "interventions", "classifiers"): _left_out,
+    ("datasets",): _listed_twice,
+    ("datasets", "sample", "bias_direction"): _nobody_favoured,
+    ("datasets", "attributes"): _attributes,
+}

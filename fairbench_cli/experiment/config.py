@@ -1,134 +1,221 @@
-"""From a YAML file to an `Experiment`; every mistake in it is reported at once, with its line."""
+"""The config of an experiment: every key, its default and its meaning.
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
+The key tables of ``docs/config.md`` and ``configs/schema.json`` are made from these classes by `schema`.
+"""
 
-from pydantic import ValidationError
+import re
+from functools import cached_property
+from typing import Annotated, Any, Literal
 
-from fairbench_cli.classifiers.registry import CLASSIFIERS
-from fairbench_cli.errors import Problem, UserError
-from fairbench_cli.experiment.checks import (
-    badly_tested,
-    in_list,
-    undrawable,
-    unswept,
-    without_effect,
-    without_strata,
-)
-from fairbench_cli.experiment.choices import Axis, Choice, named, read_choices
-from fairbench_cli.experiment.datasets import DatasetChoice, read_datasets
-from fairbench_cli.experiment.keys import ExperimentFile, SampleConfig, TestRows
-from fairbench_cli.experiment.outputs import FIGURES, TABLES
-from fairbench_cli.experiment.overrides import laid_over
-from fairbench_cli.interventions.registry import INTERVENTIONS
-from fairbench_cli.measures.registry import MEASURES, ROW_MEASURES
-from fairbench_cli.strict_yaml import Document, read_yaml
-from fairbench_cli.validation import in_file_order, problems_of
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from fairbench_cli.experiment.components import ComponentSpec, Technique
+from fairbench_cli.experiment.outputs import DEFAULT_TABLES, TABLES
+from fairbench_cli.experiment.row_metrics import RequestedRowMetrics
+from fairbench_cli.measures.registry import DEFAULT_METRICS, MEASURES, ROW_MEASURES
+from fairbench_cli.strict_yaml import dump_yaml
+from fairbench_cli.validation import NAME
+
+METRICS = (*MEASURES, *ROW_MEASURES)
+
+TestRows = Literal["original", "network", "holdout"]
 
 
-@dataclass(frozen=True)
-class Technique:
-    """An intervention, and whether its classifier sees the protected attribute."""
+def attribute_names(text: str) -> tuple[str, ...]:
+    """Return the names of the attributes of an intersection, or the one name.
 
-    choice: Choice
-    include_protected: bool
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """A config with everything spelled out."""
-
-    name: str
-    seed: int
-    repeats: int
-    datasets: tuple[DatasetChoice, ...]
-    sample: SampleConfig
-    test: TestRows
-    techniques: tuple[Technique, ...]
-    classifiers: tuple[Choice, ...]
-    metrics: tuple[str, ...]
-    explain: tuple[str, ...]
-    sweep: bool
-    tables: tuple[str, ...]
-    figures: tuple[str, ...]
-
-
-def read_experiment(path: Path, overrides: tuple[str, ...] = ()) -> Experiment:
-    """Read a config file, with ``key=value`` or ``key.key=value`` overrides laid over it.
-
-    Raises
-    ------
-    UserError
-        Listing every mistake, in the order of the file.
+    >>> attribute_names("sex"), attribute_names("sex × race"), attribute_names("sex x race*age")
+    (('sex',), ('sex', 'race'), ('sex', 'race', 'age'))
     """
-    document = read_yaml(path)
-    if not isinstance(document.data, dict):
-        where = document.where(())
-        raise UserError(
-            Problem("a config is a mapping of keys to values", "see configs/quickstart.yaml", where)
+    return tuple(re.split(r"\s*[×*]\s*|\s+x\s+", text.strip()))
+
+
+def canonical_attribute(text: str) -> str:
+    """Return an attribute or an intersection in its one spelling, such as ``sex×race``."""
+    return "×".join(attribute_names(text))
+
+
+def _one_or_more(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else (value,)
+
+
+Beta = Annotated[float, Field(ge=0, le=1)]
+Names = Annotated[tuple[str, ...], Field(strict=False)]
+Attribute = Annotated[str, AfterValidator(canonical_attribute)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class BiasConfig(_Part):
+    """How the outcome's CPT is edited; may be given per data set."""
+
+    bias_direction: Literal["deprived", "both"] = Field(
+        default="deprived",
+        description="`deprived`: eq. (4) of cardoso2019, P'(+) = P(+)(1−β) in the deprived rows of the "
+        "outcome's CPT. `both`: also P'(−) = P(−)(1−β) in the favoured rows.",
+    )
+    require_arc: bool = Field(
+        default=False, description="Require the arc from the edited column to the outcome in the network."
+    )
+    outcome_sink: bool = Field(
+        default=False, description="Let the outcome have no children, so that arcs point at it."
+    )
+    missing_arc: Literal["error", "leave"] = Field(
+        default="error", description="`leave`: where there is no arc, run without bias; the tables say so."
+    )
+    size: int | None = Field(
+        default=None, ge=1, description="Rows of a training set; by default as many as the data have."
+    )
+
+
+class SampleConfig(BiasConfig):
+    """Where training sets come from and how biased they are."""
+
+    source: Literal["network", "shipped", "data"] = Field(
+        default="network",
+        alias="from",
+        description="`network`: learn it from the data file. `shipped`: the fitted network next to the card. "
+        "`data`: no network; the real rows, a random part of them to train on and the rest to test.",
+    )
+    train_fraction: float = Field(
+        default=0.5, gt=0, lt=1, description="With `from: data`: fraction of the rows to train on."
+    )
+    learner: Literal["hill-climbing", "tabu"] = Field(
+        default="hill-climbing", description="Search for the network's structure: `hill-climbing` or `tabu`."
+    )
+    score: Literal["bic", "aic", "bde", "k2"] = Field(
+        default="bic", description="What the search maximises: `bic`, `aic`, `bde` or `k2`."
+    )
+    max_parents: int | None = Field(default=None, ge=1, description="Most parents a column may have.")
+    beta: Annotated[tuple[Beta, ...], BeforeValidator(_one_or_more), Field(min_length=1)] = Field(
+        default=(0.0, 0.25, 0.5, 0.75, 1.0), description="Bias levels β, each in [0, 1]."
+    )
+
+
+class DatasetOptions(BiasConfig):
+    """What a data set's entry may say after its name."""
+
+    attribute: str = Field(default="", description="The protected attribute; by default the card's first.")
+    name: str = Field(
+        default="",
+        alias="as",
+        pattern=NAME,
+        description="Its name in the results, so that one data set may be listed with several settings; by "
+        "default the card's.",
+    )
+    interventions: Annotated[tuple[str, ...], Field(min_length=1)] | None = Field(
+        default=None, strict=False, description="Run only these of the interventions on it."
+    )
+    classifiers: Annotated[tuple[str, ...], Field(min_length=1)] | None = Field(
+        default=None, strict=False, description="Run only these of the classifiers on it."
+    )
+
+
+class DatasetSpec(DatasetOptions):
+    """A data set of the experiment: its card, a shipped one's name or a path, and the options."""
+
+    card: str
+
+    def takes(self, intervention: str, classifier: str) -> bool:
+        """Return whether the two are to run on it."""
+        return intervention in (self.interventions or (intervention,)) and classifier in (
+            self.classifiers or (classifier,)
         )
-    if "truth" in document.data and "datasets" not in document.data:
-        what = "this is a simulation, which has no data sets to run on"
-        raise UserError(Problem(what, f"run `fairbench simulate {path}`", document.where(("truth",))))
-    document, problems = laid_over(document, overrides)
-    parsed: ExperimentFile | None = None
-    try:
-        parsed = ExperimentFile.model_validate(document.data)
-    except ValidationError as error:
-        problems += problems_of(error, ExperimentFile, document)
-    data = document.data
-    seen = {"include_protected": (bool, data.get("include_protected") is True)}
-    defaults = ExperimentFile.model_fields["classifiers"].default
-    techniques = read_choices(
-        Axis(document, "interventions", INTERVENTIONS, seen), data.get("interventions"), problems
+
+    def plain(self, hidden: frozenset[str]) -> dict[str, Any]:
+        """Return it as it is written in a config, without the `hidden` settings."""
+        unlimited = {key for key in ("interventions", "classifiers") if getattr(self, key) is None}
+        return {self.card: self.model_dump(mode="json", by_alias=True, exclude={"card", *hidden, *unlimited})}
+
+
+class ExperimentConfig(_Part):
+    """The config of an experiment."""
+
+    name: str = Field(pattern=NAME, description="Results land in `results/NAME`.")
+    seed: int = Field(default=0, ge=0, description="Base of every other seed.")
+    repeats: int = Field(default=30, ge=1, le=100_000, description="Repeats of every cell.")
+    datasets: tuple[DatasetSpec, ...] = Field(
+        min_length=1, description="Names of cards, or paths of your own; with options below."
     )
-    classifiers = read_choices(
-        Axis(document, "classifiers", CLASSIFIERS, {}), data.get("classifiers", defaults), problems
+    sample: SampleConfig = Field(default=SampleConfig(), description="Where training sets come from.")
+    test: TestRows | None = Field(
+        default=None,
+        description="`original`: the real rows, the default. `network`: rows sampled at β = 0, as many as a "
+        "training set has. `holdout`, the default with `from: data`: the rows that are not trained on.",
     )
-    datasets = read_datasets(document, parsed.sample if parsed else SampleConfig(), path.parent, problems)
-    problems += in_list(document, ("metrics",), "metric", (*MEASURES, *ROW_MEASURES))
-    problems += in_list(document, ("tables",), "table", tuple(TABLES))
-    problems += in_list(document, ("figures",), "figure", tuple(FIGURES))
-    problems += in_list(document, ("sample", "beta"), "β")
-    problems += [*without_effect(document), *badly_tested(document), *undrawable(document)]
-    problems += [*in_list(document, ("explain",), "attribute"), *without_strata(document), *unswept(document)]
-    if not problems:
-        for axis, chosen in (("interventions", techniques), ("classifiers", classifiers)):
-            problems += _taken_by_none(document, datasets, axis, [choice.name for choice, _ in chosen])
-    if problems or parsed is None:
-        raise UserError(*in_file_order(problems, document.name))
-    return Experiment(
-        name=parsed.name,
-        seed=parsed.seed,
-        repeats=parsed.repeats,
-        datasets=datasets,
-        sample=_without_bias(parsed.sample),
-        test=parsed.test or ("holdout" if parsed.sample.source == "data" else "original"),
-        techniques=tuple(Technique(choice, extra["include_protected"]) for choice, extra in techniques),
-        classifiers=tuple(choice for choice, _ in classifiers),
-        metrics=tuple(parsed.metrics),
-        explain=tuple(parsed.explain),
-        sweep=parsed.sweep is not None,
-        tables=tuple(parsed.tables),
-        figures=tuple(parsed.figures),
+    include_protected: bool = Field(
+        default=False,
+        description="Whether classifiers see the protected attribute; a technique may say otherwise.",
+    )
+    interventions: tuple[Technique, ...] = Field(
+        min_length=1, description="Techniques; `fairbench list interventions`."
+    )
+    classifiers: tuple[ComponentSpec, ...] = Field(
+        default=(ComponentSpec("c45", ()),), min_length=1, description="`fairbench list classifiers`."
+    )
+    metrics: Names = Field(
+        default=tuple(DEFAULT_METRICS),
+        min_length=1,
+        description="What results.csv and summary.csv hold; `fairbench list metrics` has them all.",
+    )
+    attributes: tuple[Attribute, ...] = Field(
+        default=(),
+        strict=False,
+        description="Protected attributes and intersections, such as `sex×race`, that results and tables are "
+        "about; by default the attribute that the run works on. Another list computes nothing again.",
+    )
+    strata: Names = Field(
+        default=(),
+        description="Attributes whose levels, crossed, are the strata of conditional measures such as "
+        "`unexplained-difference`.",
+    )
+    sweep: Literal["acceptance-rate"] | None = Field(
+        default=None,
+        description="`acceptance-rate`: also count at every acceptance rate from 0 to 1, by the models' "
+        "scores, for sweep.csv.",
+    )
+    tables: Names = Field(
+        default=DEFAULT_TABLES,
+        description=", ".join(f"`{name}`" for name in TABLES if not TABLES[name].always) + ".",
+    )
+    figures: Names = Field(
+        default=(),
+        description="`discrimination-accuracy`, `curves`, `pareto`, `network`; `sweep` with a sweep; "
+        "`oracle` with the oracle; as SVG and PNG.",
     )
 
+    @cached_property
+    def row_metrics(self) -> RequestedRowMetrics:
+        """Return the metrics that need the test rows themselves, with their strata."""
+        return RequestedRowMetrics(tuple(name for name in self.metrics if name in ROW_MEASURES), self.strata)
 
-def _without_bias(sample: SampleConfig) -> SampleConfig:
-    """Real rows are as biased as they are: β is 0."""
-    return sample.model_copy(update={"beta": (0.0,)}) if sample.source == "data" else sample
+    def plain(self) -> dict[str, Any]:
+        """Return the config as plain data, with every default spelled out; it runs as it is."""
+        hidden = WITHOUT_EFFECT[self.sample.source][0]
+        return self.model_dump(mode="json", by_alias=True, exclude={"sample": set(hidden)}) | {
+            "datasets": [spec.plain(hidden) for spec in self.datasets],
+            "interventions": [technique.plain() for technique in self.interventions],
+            "classifiers": [spec.plain() for spec in self.classifiers],
+        }
+
+    def as_yaml(self) -> str:
+        """Return the config as YAML text."""
+        head = "# The config of these results with every default spelled out. It runs as it is.\n"
+        return head + dump_yaml(self.plain())
 
 
-def _taken_by_none(
-    document: Document, datasets: tuple[DatasetChoice, ...], axis: str, names: list[str]
-) -> Iterator[Problem]:
-    """Find what every data set leaves out."""
-    places = [named(item)[0] for item in document.data.get(axis, [])]
-    for name in dict.fromkeys(names):
-        limits = [getattr(choice, axis) for choice in datasets]
-        if all(limit is not None and name not in limit for limit in limits):
-            where = document.where((axis, places.index(name)) if name in places else ())
-            yield Problem(
-                f"no data set takes {name}", f"remove it, or name it under a data set's {axis}", where
-            )
+_LEARNED = frozenset({"learner", "score", "max_parents", "require_arc", "outcome_sink"})
+_DRAWN = frozenset({"beta", "bias_direction", "missing_arc", "size"})
+
+# The settings that say nothing where training rows come from such a source, and why.
+WITHOUT_EFFECT = {
+    "network": (frozenset({"train_fraction"}), "without real rows to train on", "write `from: data`"),
+    "shipped": (
+        _LEARNED | {"train_fraction"},
+        "on a shipped network, which is learned already",
+        "write `from: network` to learn one",
+    ),
+    "data": (_LEARNED | _DRAWN, "on real rows, which come from no network", "write `from: network`"),
+}

@@ -1,101 +1,342 @@
-"""The data sets of a config: each with its card, its protected attribute and its bias settings."""
+"""The data sets of an experiment: found, checked, their networks learned; and what is drawn from."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from fairbench_cli.data.card import BiasTarget, Card, find_card, read_card
+from fairbench_cli.data.load import Dataset, load
+from fairbench_cli.data.locate import folders, locate
+from fairbench_cli.data.table import Column, Roles, Sample, to_sample
+from fairbench_cli.errors import Problem, UserError, suggest, user_error
+from fairbench_cli.experiment.checks import unknown_attribute
+from fairbench_cli.experiment.config import DatasetSpec, ExperimentConfig, SampleConfig
+from fairbench_cli.experiment.row_metrics import RequestedRowMetrics
+from fairbench_cli.experiment.seeds import digest
+from fairbench_cli.files import make_folder
+from fairbench_cli.measures.groups import ProtectedAttribute, ProtectedAttributes
+from fairbench_cli.network.files import FORMAT, Meta
+from fairbench_cli.network.files import load as load_network
+from fairbench_cli.network.files import save as save_network
+from fairbench_cli.network.learn import LearnSettings, source_facts
+from fairbench_cli.network.model import BayesNet
+from fairbench_cli.network.structure import Structure, learn_structure
 
-from fairbench_cli.data.card import Card, find_card, known_cards, read_card
-from fairbench_cli.errors import Problem, UserError, shown
-from fairbench_cli.experiment.checks import in_list
-from fairbench_cli.experiment.choices import named
-from fairbench_cli.experiment.keys import Bias, DatasetOptions, SampleConfig
-from fairbench_cli.strict_yaml import Document, Place
-from fairbench_cli.validation import problems_of
 
+@dataclass(frozen=True, eq=False)
+class PreparedDataset:
+    """A data set of an experiment, found, loaded and checked; its CPTs are not yet fitted.
 
-@dataclass(frozen=True)
-class DatasetChoice:
-    """A data set of the experiment with its own bias settings.
-
-    `name` is what the results call it; `interventions` and `classifiers` are the only ones to run on it, None
-    means all.
+    Parameters
+    ----------
+    decisive : dict
+        What of it decides numbers: the data's checksums, the card, the network's settings.
+    facts : dict
+        What the plan says about its data and network.
+    columns : tuple of Column
+        Of its rows.
+    size : int
+        Rows of a training set.
+    dataset : Dataset or None
+        None where neither the network nor the test rows need the data.
+    network : Structure, BayesNet or None
+        The structure that was learned from the data, or the network that came with the card; None where real
+        rows are trained on.
     """
 
+    spec: DatasetSpec
     card: Card
-    card_path: Path
-    attribute: str
-    bias: Bias
-    name: str
-    interventions: tuple[str, ...] | None = None
-    classifiers: tuple[str, ...] | None = None
+    roles: Roles
+    decisive: dict[str, Any]
+    facts: dict[str, Any]
+    columns: tuple[Column, ...]
+    size: int
+    dataset: Dataset | None
+    network: Structure | BayesNet | None
 
-    def takes(self, intervention: str, classifier: str) -> bool:
-        """Tell whether the two are to run on it."""
-        return intervention in (self.interventions or (intervention,)) and classifier in (
-            self.classifiers or (classifier,)
-        )
+    @property
+    def name(self) -> tuple[str, str]:
+        """Return the data set's name in the results and the protected attribute."""
+        return self.spec.name, self.roles.attribute
+
+    @property
+    def target(self) -> BiasTarget:
+        """Return the column and the values that β acts on."""
+        return self.card.bias_target(self.roles)
+
+    @property
+    def has_arc(self) -> bool:
+        """Return whether β has a CPT axis to edit: the edited column is a parent of the outcome."""
+        if isinstance(self.network, BayesNet):
+            return self.target.column in self.network.parents_of(self.roles.label)
+        if self.network is None:
+            return False
+        names = [column.name for column in self.columns]
+        return names.index(self.target.column) in self.network.parents[names.index(self.roles.label)]
+
+    @property
+    def protected(self) -> ProtectedAttributes:
+        """Return the card's protected attributes whose groups fit the data, in the card's order.
+
+        The one that the run works on always fits: it has been checked. Of the others, one that is no column
+        of the data or has a level in neither group is left out: nothing is counted by it.
+        """
+        levels = {column.name: column.levels for column in self.columns}
+        found = []
+        for name in (name for name in self.card.protected if name in levels):
+            roles = self.card.roles(name, levels[name])
+            deprived = tuple(level for level in levels[name] if level in roles.deprived)
+            favoured = tuple(level for level in levels[name] if level in roles.favoured)
+            if deprived and favoured and len(deprived) + len(favoured) == len(levels[name]):
+                found.append(ProtectedAttribute(name, levels[name], deprived, favoured))
+        return ProtectedAttributes(tuple(found))
+
+    def describe(self) -> dict[str, Any]:
+        """Return what the plan says about it."""
+        return {
+            **self.facts,
+            "dataset": self.spec.name,
+            "label": self.roles.label,
+            "attribute": self.roles.attribute,
+            "deprived": list(self.roles.deprived),
+            "favoured": list(self.roles.favoured),
+            "protected": [asdict(attribute) for attribute in self.protected.attributes],
+            "bias_direction": self.spec.bias_direction,
+            "edited_column": self.target.column,
+            "arc_to_outcome": self.has_arc,
+            "sample_size": self.size,
+        }
 
 
-def read_datasets(
-    document: Document, sample: SampleConfig, base: Path, problems: list[Problem]
-) -> tuple[DatasetChoice, ...]:
-    """Read the list of data sets; what is wrong with it is added to `problems`."""
-    found: list[DatasetChoice] = []
-    value = document.data.get("datasets")
-    for i, item in enumerate(value if isinstance(value, list) else []):
-        place: Place = ("datasets", i)
-        name, options = named(item)
-        if name is None:
-            what = f"a dataset must be a name or `name: {{option: value}}`, not {shown(item)}"
-            fix = f"use any of: {', '.join(known_cards())}"
-            problems.append(Problem(what, fix, document.where(place)))
-            continue
-        try:
-            choice = _dataset(document, (*place, name), options, sample, base)
-        except UserError as error:
-            problems += error.problems
-            continue
-        if any((other.name, other.attribute) == (choice.name, choice.attribute) for other in found):
-            what = f"{choice.name} with {choice.attribute} is listed twice"
-            fix = f"keep one, or give one another name with `as: {choice.name}-2`"
-            problems.append(Problem(what, fix, document.where(place)))
-        found.append(choice)
-    return tuple(found)
+def prepare_datasets(config: ExperimentConfig, data_dir: Path | None) -> list[PreparedDataset]:
+    """Find, load and check every data set of an experiment and learn its structure. Writes nothing.
 
-
-def _dataset(
-    document: Document, place: Place, options: Any, sample: SampleConfig, base: Path
-) -> DatasetChoice:
-    """Read one data set; `place` ends with its name."""
+    Raises
+    ------
+    UserError
+        Listing the mistakes of all data sets.
+    """
+    prepared: list[PreparedDataset] = []
     problems: list[Problem] = []
-    given, card, attribute = DatasetOptions(), None, ""
-    try:
-        given = DatasetOptions.model_validate(options)
-    except ValidationError as error:
-        problems += problems_of(error, DatasetOptions, document, place)
-    try:
-        path = find_card(str(place[-1]), base)
-        card = read_card(path)
-        asked = options.get("attribute") if isinstance(options, dict) else None
-        attribute = card.attribute(asked if isinstance(asked, str) else None)
-    except UserError as error:
-        where = document.where((*place, "attribute") if card else place)
-        problems += [Problem(p.what, p.fix, p.where or where) for p in error.problems]
-    for axis in ("interventions", "classifiers"):
-        listed = document.data.get(axis, ["c45"] if axis == "classifiers" else [])
-        asked_for = tuple(str(named(item)[0]) for item in listed) if isinstance(listed, list) else ()
-        problems += in_list(document, (*place, axis), axis[:-1], asked_for, f"the config's {axis}")
-    own = {key: getattr(given, key) for key in given.model_fields_set & set(Bias.model_fields)}
-    bias = Bias.model_validate({key: getattr(sample, key) for key in Bias.model_fields} | own)
-    if card and attribute and bias.shift == "both":
-        target = card.protected[attribute].bias
-        if target and not target.favoured:
-            what = f"shift: both needs to know whom β favours, and {card.name} does not say"
-            fix = f"add `favoured` to the bias of {attribute} in the card, or write shift: deprived"
-            problems.append(Problem(what, fix, document.where((*place, "shift"))))
-    if problems or card is None:
-        raise UserError(*problems)
-    name = given.alias or card.name
-    return DatasetChoice(card, path.resolve(), attribute, bias, name, given.interventions, given.classifiers)
+    for spec in config.datasets:
+        try:
+            prepared.append(_prepare(spec, config, data_dir))
+        except UserError as error:
+            problems.extend(error.problems)
+    for attribute in () if problems else config.attributes:
+        problem = unknown_attribute(attribute, [dataset.protected.names for dataset in prepared])
+        if problem is not None:
+            what, fix = f"attributes: {problem[0]} with groups that fit the data", "correct its card"
+            problems.append(Problem(what, fix))
+    if problems:
+        raise UserError(*dict.fromkeys(problems))
+    return prepared
+
+
+def _prepare(spec: DatasetSpec, config: ExperimentConfig, data_dir: Path | None) -> PreparedDataset:
+    path = find_card(spec.card)
+    card = read_card(path)
+    dataset: Dataset | None = None
+    if config.sample.source != "shipped" or config.test == "original":
+        dataset = load(card, locate(card, folders(data_dir, path)))
+    if dataset is None or config.sample.source == "shipped":
+        prepared = _shipped(spec, card, path, dataset)
+    elif config.sample.source == "network":
+        prepared = _learned(spec, card, config.sample, dataset)
+    else:
+        prepared = _real(spec, card, config.sample, dataset)
+    _check_strata(prepared, config.strata)
+    if spec.missing_arc == "error" and any(beta > 0 for beta in config.sample.beta) and not prepared.has_arc:
+        raise _no_arc(prepared, path)
+    return prepared
+
+
+def _check_strata(prepared: PreparedDataset, strata: tuple[str, ...]) -> None:
+    """Check that strata are columns, and neither the outcome nor the protected attribute."""
+    name, roles = prepared.card.name, prepared.roles
+    columns = [column.name for column in prepared.columns]
+    usable = [column for column in columns if column not in (roles.label, roles.attribute)]
+    for column in strata:
+        if column not in columns:
+            raise user_error(f'strata: {name} has no column "{column}"', suggest(column, usable))
+        if column not in usable:
+            what = f'strata: "{column}" is the outcome or the protected attribute of {name}'
+            raise user_error(what, f"use any of: {', '.join(usable)}")
+
+
+def _real(spec: DatasetSpec, card: Card, sample: SampleConfig, dataset: Dataset) -> PreparedDataset:
+    rows = len(dataset.table)
+    size = round(sample.train_fraction * rows)
+    if not 0 < size < rows:
+        what = f"a train_fraction of {sample.train_fraction:g} of {rows} rows leaves nothing"
+        raise user_error(what, "change `train_fraction`", card.where())
+    facts = {"dataset": card.name, "sha256": dict(dataset.sha256), "rows": rows}
+    roles = dataset.roles(spec.attribute)
+    return PreparedDataset(
+        spec, card, roles, _decisive(card, dataset), facts, dataset.table.columns, size, dataset, None
+    )
+
+
+def _learned(spec: DatasetSpec, card: Card, sample: SampleConfig, dataset: Dataset) -> PreparedDataset:
+    roles = dataset.roles(spec.attribute)
+    settings = LearnSettings(
+        learner=sample.learner,
+        score=sample.score,
+        max_parents=sample.max_parents,
+        whitelist=((card.bias_target(roles).column, roles.label),) if spec.require_arc else (),
+        outcome_sink=roles.label if spec.outcome_sink else None,
+    )
+    structure = learn_structure(dataset.table, **asdict(settings))
+    facts = source_facts(card.name, dataset.sha256, len(dataset.table), settings)
+    facts |= {"score": structure.score, "bic": structure.bic}
+    if spec.require_arc or spec.outcome_sink:
+        free = learn_structure(dataset.table, **asdict(replace(settings, whitelist=(), outcome_sink=None)))
+        facts["bic_unconstrained"] = free.bic
+    decisive = {**_decisive(card, dataset), "network": asdict(settings)}
+    size = spec.size or len(dataset.table)
+    return PreparedDataset(
+        spec, card, roles, decisive, facts, dataset.table.columns, size, dataset, structure
+    )
+
+
+def _shipped(spec: DatasetSpec, card: Card, card_path: Path, dataset: Dataset | None) -> PreparedDataset:
+    path = network_beside(card_path)
+    learn = "write `sample: {from: network}` to learn it from the data"
+    if not path.is_file():
+        what = f"no fitted network ships with {card.name} ({path.name} is missing)"
+        raise user_error(what, learn, str(card_path))
+    network, meta = load_network(path)
+    if dataset is not None and dataset.table.columns != network.columns:
+        what = f"the columns or levels of {card.name} are not those of its fitted network"
+        raise user_error(what, learn, str(path))
+    roles = _roles_in(network, card, spec.attribute)
+    size = spec.size or meta.source.get("rows")
+    if not isinstance(size, int) or size < 1:
+        raise user_error(
+            "the network does not say how many rows it comes from",
+            "give `size` under `sample`, or learn it again with `fairbench network learn`",
+            str(path),
+        )
+    sha256 = dataset.sha256 if dataset is not None else meta.source.get("sha256")
+    facts = {**meta.source, "sha256": sha256, "network": path.name, "score": meta.score, "bic": meta.bic}
+    decisive = {**_decisive(card, dataset), "shipped": digest(path.read_text(encoding="utf-8"))}
+    return PreparedDataset(spec, card, roles, decisive, facts, network.columns, size, dataset, network)
+
+
+def network_beside(card_path: Path) -> Path:
+    """Return where the fitted network of a card is kept."""
+    return card_path.with_name(f"{card_path.stem}.network.json")
+
+
+def _roles_in(network: BayesNet, card: Card, attribute: str) -> Roles:
+    """Return label and groups; check that the network knows every column and level that the card names."""
+    levels = {column.name: column.levels for column in network.columns}
+    roles = card.roles(attribute, levels.get(attribute, ()))
+    target = card.bias_target(roles)
+    where = f"card {card.name}"
+    for column, values in (
+        (roles.label, (roles.favourable,)),
+        (roles.attribute, (*roles.deprived, *roles.favoured)),
+        (target.column, (*target.deprived, *target.favoured)),
+    ):
+        if column not in levels:
+            raise user_error(f'the network has no column "{column}"', suggest(column, levels), where)
+        for value in values:
+            if value not in levels[column]:
+                what = f'value "{value}" of column "{column}" is not in the network'
+                raise user_error(what, suggest(value, levels[column]), where)
+    groups = (*roles.deprived, *roles.favoured)
+    for level in levels[roles.attribute]:
+        if groups.count(level) != 1:
+            which = "both groups" if level in groups else "neither group"
+            fix = "let `deprived` and `favoured` share out the levels"
+            raise user_error(f'"{level}" of {roles.attribute} is in {which}', fix, where)
+    return roles
+
+
+def _decisive(card: Card, dataset: Dataset | None) -> dict[str, Any]:
+    """Return the card's part of the key and, where the data are used, their checksums and column order."""
+    own: dict[str, Any] = {"card": card.decisive()}
+    if dataset is not None:
+        own |= {"sha256": dataset.sha256, "columns": list(dataset.table.names)}
+    return own
+
+
+def _no_arc(prepared: PreparedDataset, card_path: Path) -> UserError:
+    name, column, label = prepared.card.name, prepared.target.column, prepared.roles.label
+    what = f"{name}: {column} is no parent of the outcome {label} in the network, so β has nothing to edit"
+    if isinstance(prepared.network, BayesNet):
+        fix = f"write `sample: {{from: network}}` and `{name}: {{require_arc: true}}` to learn one with it; "
+    else:
+        fix = (
+            f"write `{name}: {{require_arc: true}}` (the arc {column} → {label} is required) or "
+            "`{outcome_sink: true}` (no arcs leave the outcome, so they may point at it); "
+        )
+    return user_error(what, fix + "`{missing_arc: leave}` runs without bias", str(card_path))
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """What a worker needs to draw, train, test and count one repeat; plain arrays.
+
+    Parameters
+    ----------
+    network : BayesNet or None
+        None where real rows are trained on.
+    biased : bool
+        False where the edited column is no parent of the outcome and the config says ``leave``.
+    size : int
+        Rows of a training set.
+    rows : Sample or None
+        The real rows; None where test rows are drawn from the network.
+    sweep : bool
+        Whether to count at every acceptance rate.
+    row_metrics : RequestedRowMetrics
+        Metrics that need the test rows.
+    """
+
+    network: BayesNet | None
+    roles: Roles
+    protected: ProtectedAttributes
+    target: BiasTarget
+    both: bool
+    biased: bool
+    size: int
+    rows: Sample | None
+    sweep: bool
+    row_metrics: RequestedRowMetrics
+
+
+def populate(prepared: PreparedDataset, config: ExperimentConfig, networks: Path) -> Population:
+    """Fit the CPTs of a data set, or read them from the folder of networks, and set out its test rows."""
+    network, dataset = prepared.network, prepared.dataset
+    if isinstance(network, Structure) and dataset is not None:
+        network = _fitted(prepared, network, dataset, networks)
+    assert not isinstance(network, Structure)  # noqa: S101 - learned from the data, which are there
+    real = dataset if config.test != "network" else None
+    return Population(
+        network=network,
+        roles=prepared.roles,
+        protected=prepared.protected,
+        target=prepared.target,
+        both=prepared.spec.bias_direction == "both",
+        biased=prepared.has_arc,
+        size=prepared.size,
+        rows=to_sample(real.table, prepared.roles) if real else None,
+        sweep=config.sweep is not None,
+        row_metrics=config.row_metrics,
+    )
+
+
+def _fitted(prepared: PreparedDataset, structure: Structure, dataset: Dataset, networks: Path) -> BayesNet:
+    from fairbench_cli.network.fit import fit
+
+    path = networks / f"{'-'.join(prepared.name)}-{digest([FORMAT, prepared.decisive])[:16]}.json"
+    if path.is_file():
+        return load_network(path)[0]
+    network = fit(dataset.table, structure.parents)
+    settings = prepared.decisive["network"]
+    make_folder(networks)
+    meta = Meta(settings["learner"], settings["score"], structure.score, structure.bic, prepared.facts)
+    save_network(network, path, meta)
+    return network

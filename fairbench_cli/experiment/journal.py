@@ -14,10 +14,10 @@ from types import TracebackType
 from typing import IO, Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError, model_validator
 
 from fairbench_cli.errors import user_error
-from fairbench_cli.experiment.cell import GROUPS, Repeat, Status
+from fairbench_cli.experiment.cell import Repeat, Status
 from fairbench_cli.measures.counts import Counts
 
 Records = dict[tuple[str, int], Repeat]
@@ -159,9 +159,7 @@ def _plain(value: Any) -> Any:
 Weight = Annotated[FiniteFloat, Field(ge=0)]
 Pair = Annotated[list[Weight], Field(min_length=2, max_length=2)]
 Table = Annotated[list[Pair], Field(min_length=2, max_length=2)]
-
-
-ByGroup = Annotated[list[Table], Field(min_length=len(GROUPS), max_length=len(GROUPS))]
+ByGroup = Annotated[list[Table], Field(min_length=2)]
 
 
 class _Line(BaseModel):
@@ -179,12 +177,20 @@ class _Line(BaseModel):
     values: dict[str, FiniteFloat | Literal["inf", "-inf"] | None] = {}
     swept: list[ByGroup] | None = None
 
+    @model_validator(mode="after")
+    def _same_groups(self) -> Self:
+        if any(len(point) != len(self.counts or ()) for point in self.swept or ()):
+            raise ValueError("counts of other groups")
+        return self
+
 
 def _parse(line: bytes) -> Repeat:
+    """Read a line; the groups are numbered, their names are the plan's (`RunPlan.protected`)."""
     row = _Line.model_validate_json(line)
-    counts = None if row.counts is None else Counts(GROUPS, np.array(row.counts, dtype=float))
+    groups = tuple(map(str, range(len(row.counts or ()))))
+    counts = None if row.counts is None else Counts(groups, np.array(row.counts, dtype=float))
     swept = None
     if row.swept is not None:
-        swept = Counts(GROUPS, np.array(row.swept, dtype=float).reshape(-1, len(GROUPS), 2, 2))
+        swept = Counts(groups, np.array(row.swept, dtype=float).reshape(-1, len(groups), 2, 2))
     values = {name: math.nan if value is None else float(value) for name, value in row.values.items()}
     return Repeat(row.key, row.repeat, row.status, row.reason, counts, row.facts, row.seconds, values, swept)

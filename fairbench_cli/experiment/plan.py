@@ -1,17 +1,29 @@
-"""From an experiment to its cells, their keys and seeds. Pure: nothing is read or written."""
+"""From a config to its cells, their keys and seeds; and the plan that is kept next to the results."""
 
-from collections.abc import Iterator
+import json
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
-from fairbench_cli.errors import suggest, user_error
-from fairbench_cli.experiment.choices import Choice
-from fairbench_cli.experiment.config import Experiment, Technique
+from pydantic import BaseModel, ConfigDict, Field, Json, TypeAdapter, ValidationError
+
+from fairbench_cli.errors import Problem, UserError, user_error
+from fairbench_cli.experiment.components import ComponentSpec, Technique
+from fairbench_cli.experiment.config import ExperimentConfig
+from fairbench_cli.experiment.datasets import PreparedDataset
+from fairbench_cli.experiment.read import parse
 from fairbench_cli.experiment.seeds import canonical, digest, seed_of
-from fairbench_cli.experiment.source import Source
+from fairbench_cli.files import write_json
+from fairbench_cli.measures.groups import ProtectedAttribute, ProtectedAttributes
+from fairbench_cli.strict_yaml import Document
 
-CELL_VERSION = 2  # raise it whenever the same key would give other numbers
+CELL_VERSION = 3  # raise it whenever the same key would give other numbers
+
+CELL_COLUMNS = ("dataset", "attribute", "beta", "intervention", "include_protected", "classifier")
+"""What names a cell on a command line."""
+
+FILE = "plan.json"
 
 
 @dataclass(frozen=True)
@@ -22,7 +34,7 @@ class Cell:
     attribute: str
     beta: float
     technique: Technique
-    classifier: Choice
+    classifier: ComponentSpec
     seed: int
     key: str
 
@@ -37,8 +49,8 @@ class Cell:
             "dataset": self.dataset,
             "attribute": self.attribute,
             "beta": self.beta,
-            "intervention": self.technique.choice.name,
-            "parameters": canonical(dict(self.technique.choice.parameters)),
+            "intervention": self.technique.spec.name,
+            "parameters": canonical(dict(self.technique.spec.parameters)),
             "include_protected": self.technique.include_protected,
             "classifier": self.classifier.name,
             "classifier_parameters": canonical(dict(self.classifier.parameters)),
@@ -57,97 +69,145 @@ class Cell:
 
     def technique_seed(self, repeat: int) -> int:
         """Seed of the intervention's own random choices: the same at every β, as the training set's."""
-        choice = self.technique.choice
-        return seed_of(self.sample_seed(repeat), choice.name, list(choice.parameters))
+        return self._component_seed(self.technique.spec, repeat)
 
     def classifier_seed(self, repeat: int) -> int:
         """Seed of the classifier's own random choices, in 32 bits; the same for every technique."""
-        choice = self.classifier
-        return seed_of(self.sample_seed(repeat), choice.name, list(choice.parameters)) % 2**32
+        return self._component_seed(self.classifier, repeat) % 2**32
+
+    def _component_seed(self, spec: ComponentSpec, repeat: int) -> int:
+        return seed_of(self.sample_seed(repeat), spec.name, list(spec.parameters))
 
 
-def make_cells(experiment: Experiment, sources: list[Source]) -> list[Cell]:
-    """Multiply the axes out, in the order of the config.
-
-    Raises
-    ------
-    UserError
-        When two cells are the same: a β or a technique is listed twice.
-    """
-    cells = list(_cells(experiment, sources))
-    seen: set[str] = set()
-    for cell in cells:
-        if cell.key in seen:
-            raise user_error(
-                f"listed twice: {cell.technique.choice} with {cell.classifier} at β = {cell.beta:g}",
-                "keep one of the two",
-                experiment.name,
-            )
-        seen.add(cell.key)
-    return cells
-
-
-def _cells(experiment: Experiment, sources: list[Source]) -> Iterator[Cell]:
-    axes = product(sources, experiment.classifiers, experiment.techniques, experiment.sample.beta)
-    for source, classifier, technique, given in axes:
-        name, attribute = source.name
-        if not source.choice.takes(technique.choice.name, classifier.name):
+def make_cells(config: ExperimentConfig, datasets: list[PreparedDataset]) -> list[Cell]:
+    """Return every combination of data set, classifier, technique and β, in the order of the config."""
+    cells = []
+    axes = product(datasets, config.classifiers, config.interventions, config.sample.beta)
+    for dataset, classifier, technique, given in axes:
+        name, attribute = dataset.name
+        if not dataset.spec.takes(technique.spec.name, classifier.name):
             continue
         beta = float(given) + 0.0  # -0.0 is 0.0
         decisive = {
             "cell_version": CELL_VERSION,
             "dataset": name,
-            "source": source.decisive,
-            "roles": [source.roles.label, attribute],
-            "size": source.size,
-            "shift": source.choice.bias.shift,
+            "source": dataset.decisive,
+            "roles": [dataset.roles.label, attribute],
+            "size": dataset.size,
+            "bias_direction": dataset.spec.bias_direction,
             "beta": beta,
-            "test": experiment.test,
-            "intervention": [technique.choice.name, dict(technique.choice.parameters)],
+            "test": config.test,
+            "intervention": [technique.spec.name, dict(technique.spec.parameters)],
             "include_protected": technique.include_protected,
             "classifier": [classifier.name, dict(classifier.parameters)],
-            "seed": experiment.seed,
+            "seed": config.seed,
         }
-        yield Cell(name, attribute, beta, technique, classifier, experiment.seed, digest(decisive))
+        cells.append(Cell(name, attribute, beta, technique, classifier, config.seed, digest(decisive)))
+    return cells
 
 
-ONLY_KEYS = ("dataset", "attribute", "beta", "intervention", "include_protected", "classifier")
+@dataclass(frozen=True)
+class RunPlan:
+    """What was asked for: enough to derive every file of results from the journal alone.
+
+    Parameters
+    ----------
+    config : ExperimentConfig
+        With every default spelled out.
+    datasets : list of dict
+        Per prepared data set: its name, protected attributes, network, BIC, whether β had something to edit.
+    cells : list of dict
+        ``key`` and the columns of `Cell.describe`, in the order of the config.
+    """
+
+    config: ExperimentConfig
+    datasets: list[dict[str, Any]]
+    cells: list[dict[str, Any]]
+
+    def protected(self, dataset: str, attribute: str) -> ProtectedAttributes:
+        """Return the attributes by whose joint levels the repeats of a data set are counted."""
+        (own,) = (d for d in self.datasets if (d["dataset"], d["attribute"]) == (dataset, attribute))
+        return TypeAdapter(ProtectedAttributes).validate_python({"attributes": own["protected"]})
+
+    # The names by which reports ask today.
+    name = property(lambda self: self.config.name)
+    repeats = property(lambda self: self.config.repeats)
+    metrics = property(lambda self: self.config.metrics)
+    tables = property(lambda self: self.config.tables)
+    figures = property(lambda self: self.config.figures)
+    test = property(lambda self: self.config.test)
+    sample = property(lambda self: self.config.sample.source)
+    sweep = property(lambda self: self.config.sweep is not None)
+    attributes = property(lambda self: self.config.attributes)
+    sources = property(lambda self: self.datasets)
 
 
-def only(cells: list[Cell], filters: tuple[str, ...]) -> list[Cell]:
-    """Keep the cells that match every filter ``key=value``; a key given twice means either value.
+def make_plan(config: ExperimentConfig, datasets: list[PreparedDataset], cells: list[Cell]) -> RunPlan:
+    """Return the plan of an experiment."""
+    described = [{"key": cell.key, **cell.describe()} for cell in cells]
+    return RunPlan(config, [dataset.describe() for dataset in datasets], described)
+
+
+def write_plan(folder: Path, plan: RunPlan) -> None:
+    """Write the plan next to the results."""
+    data = {"config": plan.config.plain(), "datasets": plan.datasets, "cells": plan.cells}
+    write_json(folder / FILE, data)
+
+
+class _Cell(BaseModel):
+    key: str
+    dataset: str
+    attribute: str
+    beta: float
+    intervention: str
+    parameters: Json[dict[str, Any]]
+    include_protected: bool
+    classifier: str
+    classifier_parameters: Json[dict[str, Any]]
+
+
+class _Dataset(BaseModel):
+    dataset: str
+    attribute: str
+    edited_column: str
+    arc_to_outcome: bool
+    protected: list[ProtectedAttribute]
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    config: dict[str, Any]
+    datasets: list[_Dataset]
+    cells: Annotated[list[_Cell], Field(min_length=1)]
+
+
+def read_plan(folder: Path) -> RunPlan:
+    """Read the plan next to some results.
 
     Raises
     ------
     UserError
-        For an unknown key, a filter without "=", or a value that no cell has.
+        When the folder holds no results of a run.
     """
-    wanted: dict[str, set[str]] = {}
-    for item in (part for text in filters for part in text.split(",")):
-        key, equals, value = item.partition("=")
-        if not equals:
-            fix = "write KEY=VALUE, such as dataset=adult"
-            raise user_error(f'cannot read the filter "{item}"', fix, "--only")
-        if key not in ONLY_KEYS:
-            raise user_error(f'unknown key "{key}"', suggest(key, ONLY_KEYS), "--only")
-        known = {_shown(cell, key) for cell in cells}
-        value = _number(value) if key == "beta" else value
-        if value not in known:
-            raise user_error(f'no cell has {key} "{value}"', suggest(value, known), "--only")
-        wanted.setdefault(key, set()).add(value)
-    kept = [cell for cell in cells if all(_shown(cell, key) in values for key, values in wanted.items())]
-    if not kept:
-        raise user_error("no cell matches all filters", "drop one of them", "--only")
-    return kept
-
-
-def _shown(cell: Cell, key: str) -> str:
-    value = cell.describe()[key]
-    return f"{value:.12g}" if key == "beta" else str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _number(text: str) -> str:
+    path = folder / FILE
+    again = "run the experiment again; finished repeats are kept"
     try:
-        return f"{float(text):.12g}"
-    except ValueError:
-        return text
+        text = path.read_bytes()
+        _File.model_validate_json(text, strict=True)
+    except (FileNotFoundError, NotADirectoryError):
+        what = f"{folder} holds no results ({FILE} is missing)"
+        raise user_error(what, "give the folder that `fairbench run` wrote") from None
+    except OSError as error:
+        raise user_error(f"cannot read {path}: {error.strerror}", "check its permissions") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        what = f"not the plan of a run: {'.'.join(map(str, first['loc']))} {first['msg']}"
+        raise user_error(what, again, str(path)) from None
+    data = json.loads(text)
+    config, _, problems = parse(Document(data["config"], {}, str(path)))
+    if problems:
+        raise UserError(*(Problem(problem.what, again, str(path)) for problem in problems))
+    if len({cell["key"] for cell in data["cells"]}) < len(data["cells"]):
+        raise user_error("not the plan of a run (a cell stands there twice)", again, str(path))
+    return RunPlan(config, data["datasets"], data["cells"])

@@ -17,8 +17,8 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 from threadpoolctl import threadpool_limits
 
 from fairbench_cli.experiment.cell import Repeat, run_repeat
+from fairbench_cli.experiment.datasets import Population
 from fairbench_cli.experiment.plan import Cell
-from fairbench_cli.experiment.population import Population
 
 DIED = "its worker process died: killed, out of memory, or a crash in compiled code"
 LONGEST_REASON = 500

@@ -1,65 +1,70 @@
-"""The JSON Schema of a config, made from the code, so that editors complete and check it.
+"""What is made from the config's classes: its JSON Schema, and the key tables of its page.
 
-``python -m fairbench_cli.experiment.schema`` prints it; ``configs/schema.json`` is its output.
+``python -m fairbench_cli.experiment.schema`` writes ``configs/schema.json``, by which editors complete and
+check a config, and the tables of ``docs/config.md``.
 """
 
 import json
-import sys
+import re
 from collections.abc import Mapping
 from dataclasses import fields
+from pathlib import Path
 from typing import Any, get_type_hints
 
-from pydantic import TypeAdapter
+from pydantic import BaseModel, TypeAdapter
 
-from fairbench_cli.classifiers.registry import CLASSIFIERS
+from fairbench_cli.classifiers.registry import CLASSIFIERS, Entry
 from fairbench_cli.data.card import known_cards
-from fairbench_cli.experiment.choices import Entry
-from fairbench_cli.experiment.keys import DatasetOptions, ExperimentFile
+from fairbench_cli.errors import shown
+from fairbench_cli.experiment.components import ComponentSpec
+from fairbench_cli.experiment.config import (
+    METRICS,
+    BiasConfig,
+    DatasetOptions,
+    ExperimentConfig,
+    SampleConfig,
+)
 from fairbench_cli.experiment.outputs import FIGURES, TABLES
 from fairbench_cli.interventions.registry import INTERVENTIONS
-from fairbench_cli.measures.registry import MEASURES, ROW_MEASURES
+
+MOST_SHOWN = 5  # values of a default
 
 
 def config_schema() -> dict[str, Any]:
-    """Return the schema of a config file (draft 2020-12)."""
-    schema = ExperimentFile.model_json_schema(by_alias=True)
-    schema |= {
+    """Return the JSON Schema of a config file (draft 2020-12)."""
+    sample = SampleConfig.model_json_schema(by_alias=True)
+    beta = sample["properties"]["beta"]
+    number = {"type": "number", "minimum": 0, "maximum": 1}
+    shared = {"default": beta.pop("default"), "description": beta.pop("description")}
+    sample["properties"]["beta"] = {"anyOf": [number, beta | {"items": number}], **shared}
+    exact = {
+        "datasets": _datasets(),
+        "sample": sample,
+        "interventions": _components(INTERVENTIONS, {"include_protected": {"type": "boolean"}}),
+        "classifiers": _components(CLASSIFIERS, {}) | {"default": ["c45"]},
+        "metrics": {"items": {"enum": list(METRICS)}},
+        "tables": {"items": {"enum": list(TABLES)}},
+        "figures": {"items": {"enum": list(FIGURES)}},
+    }
+    schema = ExperimentConfig.model_json_schema(by_alias=True)
+    del schema["$defs"]  # of what `exact` says better
+    for key, value in exact.items():
+        schema["properties"][key].pop("$ref", None)
+        schema["properties"][key] |= value
+    return schema | {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "fairbench experiment",
         "description": "A fairbench experiment: data sets × β × interventions × classifiers × repeats.",
     }
-    keys = schema["properties"]
-    keys["datasets"]["items"] = _datasets()
-    keys["interventions"] |= _axis(INTERVENTIONS, {"include_protected": {"type": "boolean"}})
-    keys["classifiers"] |= _axis(CLASSIFIERS, {})
-    keys["metrics"]["items"] = {"enum": [*MEASURES, *ROW_MEASURES]}
-    keys["tables"]["items"] = {"enum": list(TABLES)}
-    keys["figures"]["items"] = {"enum": list(FIGURES)}
-    beta = schema["$defs"]["SampleConfig"]["properties"]["beta"]
-    number = {"type": "number", "minimum": 0, "maximum": 1}
-    schema["$defs"]["SampleConfig"]["properties"]["beta"] = {
-        "anyOf": [number, beta | {"items": number}],
-        "default": beta["default"],
-    }
-    return schema
 
 
 def _datasets() -> dict[str, Any]:
-    options = DatasetOptions.model_json_schema()
-    return {
-        "anyOf": [
-            {"type": "string", "examples": known_cards()},
-            {
-                "type": "object",
-                "minProperties": 1,
-                "maxProperties": 1,
-                "additionalProperties": {"anyOf": [options, {"type": "null"}]},
-            },
-        ]
-    }
+    options = {"anyOf": [DatasetOptions.model_json_schema(by_alias=True), {"type": "null"}]}
+    one = {"type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": options}
+    return {"items": {"anyOf": [{"type": "string", "examples": known_cards()}, one]}}
 
 
-def _axis(registry: Mapping[str, Entry], extra: dict[str, Any]) -> dict[str, Any]:
+def _components(registry: Mapping[str, Entry], extra: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of a list of names, or ``{name: {parameter: value or list}}``."""
     entries = {}
     for name, entry in registry.items():
@@ -74,11 +79,56 @@ def _axis(registry: Mapping[str, Entry], extra: dict[str, Any]) -> dict[str, Any
         described = {"type": ["object", "null"], "additionalProperties": False, "properties": either}
         entries[name] = described | {"description": str(thing.__doc__).splitlines()[0]}
     one = {"type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": False}
-    return {
-        "minItems": 1,
-        "items": {"anyOf": [{"enum": list(registry)}, one | {"properties": entries}]},
-    }
+    return {"items": {"anyOf": [{"enum": list(registry)}, one | {"properties": entries}]}}
+
+
+def key_table(model: type[BaseModel], without: type[BaseModel] | None = None) -> str:
+    """Return a Markdown table of the keys of a model, their defaults and meanings.
+
+    >>> print(key_table(BiasConfig).splitlines()[3])
+    | `require_arc` | false | Require the arc from the edited column to the outcome in the network. |
+    """
+    rows = ["| key | default | what |", "|---|---|---|"]
+    for name, field in model.model_fields.items():
+        if without is None or name not in without.model_fields:
+            default = "required" if field.is_required() else _default(field.default)
+            rows.append(f"| `{field.alias or name}` | {default} | {field.description} |")
+    return "\n".join(rows) + "\n"
+
+
+def _default(value: Any) -> str:
+    if isinstance(value, BaseModel):
+        return "as below"
+    if isinstance(value, tuple):
+        names = [one.name if isinstance(one, ComponentSpec) else one for one in value]
+        if len(names) > MOST_SHOWN:
+            return f"the usual {len(names)}"
+        text = ", ".join(f"{one:g}" if isinstance(one, float) else one for one in names)
+        return f"`[{text}]`" if names else "none"
+    if value is None or value == "":
+        return "none"
+    return f"`{value}`" if isinstance(value, str) else shown(value)
+
+
+TABLES_OF_KEYS = {
+    "config": key_table(ExperimentConfig),
+    "sample": key_table(SampleConfig),
+    "dataset": key_table(DatasetOptions, without=BiasConfig),
+}
+
+
+def with_key_tables(page: str) -> str:
+    """Return the text of ``docs/config.md`` with its tables of keys made anew.
+
+    A table stands between ``<!-- keys: NAME -->`` and ``<!-- end of keys -->``.
+    """
+    start, end = r"(<!-- keys: (\w+) -->\n)", "(<!-- end of keys -->)"
+    return re.sub(f"{start}.*?{end}", lambda m: m[1] + TABLES_OF_KEYS[m[2]] + m[3], page, flags=re.DOTALL)
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(config_schema(), indent=2, ensure_ascii=False) + "\n")
+    root = Path(__file__).parents[2]
+    text = json.dumps(config_schema(), indent=2, ensure_ascii=False) + "\n"
+    (root / "configs/schema.json").write_text(text, encoding="utf-8")
+    docs = root / "docs/config.md"
+    docs.write_text(with_key_tables(docs.read_text(encoding="utf-8")), encoding="utf-8")

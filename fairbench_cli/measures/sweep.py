@@ -52,7 +52,8 @@ def swept_counts(
     score = np.asarray(score, dtype=np.float64)
     if np.isnan(score).any():
         raise ValueError("a score is not a number")
-    # Rounded, so that accepted and refused add up to the labels and records stay short.
+    # Rounded, so that accepted and refused add up to the labels and records stay short; late enough for
+    # sums over many groups.
     everybody = count(s, y, np.ones(len(score), dtype=np.int8), groups).labelled
     cell = np.asarray(s, dtype=np.intp) * 2 + np.asarray(y, dtype=np.intp)
     order = np.argsort(-score, kind="stable")
@@ -61,5 +62,5 @@ def swept_counts(
     for k in range(accepted.shape[1]):
         upto = np.concatenate([[0], np.cumsum(cell[order] == k)])
         accepted[:, k] = np.interp(rates * len(score), [0, *ends], upto[[0, *ends]])
-    by_group = accepted.round(6).reshape(len(rates), len(groups), 2)
+    by_group = accepted.round(9).reshape(len(rates), len(groups), 2)
     return Counts(groups, np.stack([everybody - by_group, by_group], axis=-1))

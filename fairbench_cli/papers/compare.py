@@ -12,9 +12,10 @@ import pandas as pd
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.errors import user_error
 from fairbench_cli.experiment.journal import Records, read_journals
-from fairbench_cli.experiment.study import Study, read_study
-from fairbench_cli.papers.choose import choose, facts_of
-from fairbench_cli.papers.match import match
+from fairbench_cli.experiment.plan import RunPlan as Study
+from fairbench_cli.experiment.plan import read_plan as read_study
+from fairbench_cli.experiment.select import select
+from fairbench_cli.papers.match import facts_of, match
 from fairbench_cli.papers.registry import Paper, read_published
 from fairbench_cli.report.repeats import CELL_COLUMNS
 from fairbench_cli.report.results import Mean, run_results
@@ -76,7 +77,7 @@ def compare_folder(
     tables : tuple of str
         Tables of the paper that are wanted; all by default.
     filters : tuple of str
-        Cells of the run that are wanted, as `choose` takes them.
+        Cells of the run that are wanted, as `select` takes them.
 
     Raises
     ------
@@ -114,7 +115,7 @@ def compare(
         When several cells fit one value, or a filter is wrong.
     """
     facts = [facts_of(cell) | {"sample": study.sample, "test": study.test} for cell in study.cells]
-    kept = [i for i, keep in enumerate(choose(facts, filters)) if keep]
+    kept = [i for i, keep in enumerate(select(facts, filters)) if keep]
     fits = [
         None if fit is None else kept[fit] for fit in match(paper, published, [facts[i] for i in kept], run)
     ]

@@ -1,14 +1,30 @@
 """Find the cell of a run that a published value is to be compared with."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
-from fairbench_cli.papers.choose import Facts, ambiguous
+from fairbench_cli.errors import UserError, user_error
+from fairbench_cli.experiment.plan import CELL_COLUMNS
+from fairbench_cli.experiment.select import text_of
 from fairbench_cli.papers.registry import Paper, Where
 
+Facts = dict[str, Any]
+
 NO_AXES = ("table", "metric", "value")
+
+
+def facts_of(cell: Mapping[str, Any]) -> Facts:
+    """Return what tells a cell from others by name.
+
+    These are its columns, the parameters of its intervention, and those of its classifier as
+    ``classifier.NAME``.
+    """
+    columns = {key: cell[key] for key in CELL_COLUMNS}
+    of_classifier = {f"classifier.{key}": v for key, v in json.loads(cell["classifier_parameters"]).items()}
+    return columns | {**of_classifier, **json.loads(cell["parameters"])} | columns
 
 
 def match(paper: Paper, published: pd.DataFrame, cells: Sequence[Facts], run: str) -> list[int | None]:
@@ -38,7 +54,7 @@ def match(paper: Paper, published: pd.DataFrame, cells: Sequence[Facts], run: st
         fit = sorted(everywhere.intersection(*sets))
         if len(fit) > 1:
             what = ", ".join(say_label(axis, label) for axis, label in zip(axes, labels, strict=True))
-            raise ambiguous(what, [cells[i] for i in fit], run)
+            raise _ambiguous(what, [cells[i] for i in fit], run)
         found.append(fit[0] if fit else None)
     return found
 
@@ -75,5 +91,23 @@ def _fits(facts: Mapping[str, Any], where: Where) -> bool:
 
 
 def _named(dataset: Any, name: str) -> bool:
-    """Tell whether a data set is the one of that name or a variant, such as adult-train of adult."""
+    """Return whether a data set is the one of that name or a variant, such as adult-train of adult."""
     return bool(dataset == name or str(dataset).startswith(f"{name}-"))
+
+
+def _ambiguous(what: str, cells: Sequence[Facts], run: str) -> UserError:
+    """Return the error that says in what the cells that fit one value differ, and how to choose."""
+    parts, filters = [], []
+    for key in dict.fromkeys(key for facts in cells for key in facts):
+        found = list(dict.fromkeys(text_of(facts[key]) for facts in cells if key in facts))
+        if len(found) < 2:
+            continue
+        parts.append(f"{key} ({', '.join(found)})")
+        # Naming the one data set or intervention to keep would leave out those of all other values.
+        keeps = key not in ("dataset", "intervention")
+        filters += [f"{key}={found[0]}"] if keeps else [f"{key}!={one}" for one in found[1:]]
+    return user_error(
+        f"{len(cells)} cells of the run fit {what}; they differ in {' and '.join(parts)}",
+        f"choose, such as --only {','.join(filters)}",
+        run,
+    )

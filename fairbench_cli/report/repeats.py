@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from fairbench_cli.errors import suggest, user_error
 from fairbench_cli.experiment.journal import Records
-from fairbench_cli.experiment.row_measures import row_wishes
-from fairbench_cli.experiment.study import Study
+from fairbench_cli.experiment.plan import RunPlan as Study
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.groups import CROSS, PAIR, ProtectedAttribute, ProtectedAttributes
 
@@ -168,7 +167,7 @@ def _collect(study: Study, records: Records, cells: list[dict[str, Any]]) -> Dat
     dataset, attribute = cells[0]["dataset"], cells[0]["attribute"]
     protected = protected_attributes(study, dataset, attribute)
     groups, shape = protected.groups, (len(cells), study.repeats)
-    wishes = row_wishes(study.metrics, study.explain)
+    wishes = study.config.row_metrics
     status, reason = np.full(shape, "", dtype=object), np.full(shape, "", dtype=object)
     n = np.full((*shape, len(groups), 2, 2), np.nan)
     row_values = {name: np.full(shape, np.nan) for name in wishes.names}

@@ -8,7 +8,7 @@ from typing import Any
 from fairbench_cli.classifiers.registry import CLASSIFIERS, Entry
 from fairbench_cli.experiment.journal import RETRIED
 from fairbench_cli.experiment.outputs import TABLES
-from fairbench_cli.experiment.study import Study
+from fairbench_cli.experiment.plan import RunPlan as Study
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.report.repeats import CELL_COLUMNS, TECHNIQUE
 from fairbench_cli.report.results import Key, RunResults

@@ -8,7 +8,8 @@ import pandas as pd
 from fairbench_cli.classifiers.registry import Entry
 from fairbench_cli.experiment.journal import Records, read_journals
 from fairbench_cli.experiment.outputs import FIGURES, FORMATS, TABLES
-from fairbench_cli.experiment.study import Study, read_study
+from fairbench_cli.experiment.plan import RunPlan as Study
+from fairbench_cli.experiment.plan import read_plan as read_study
 from fairbench_cli.files import make_folder, write_text
 from fairbench_cli.report.figures import draw_figures
 from fairbench_cli.report.paired import paired_frame

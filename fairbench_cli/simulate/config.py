@@ -12,11 +12,9 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from fairbench_cli.errors import Problem, UserError, user_error
-from fairbench_cli.experiment.checks import in_list
-from fairbench_cli.experiment.overrides import laid_over
 from fairbench_cli.measures.registry import MEASURES
-from fairbench_cli.strict_yaml import Document, Place, dump_yaml, read_yaml
-from fairbench_cli.validation import NAME, in_file_order, mistake, problems_of
+from fairbench_cli.strict_yaml import Document, Place, dump_yaml, laid_over, read_yaml
+from fairbench_cli.validation import NAME, in_file_order, in_list, mistake, problems_of
 
 EXAMPLE = "see configs/zliobaite2017.yaml"
 MOST_LINES = 8  # of a figure: more cannot be told apart

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from fairbench_cli.data.card import known_cards, shipped_cards
+from fairbench_cli.data.card import known_cards
 from fairbench_cli.errors import UserError
-from fairbench_cli.experiment.choices import Choice
-from fairbench_cli.experiment.config import TABLES, read_experiment
-from fairbench_cli.experiment.keys import Bias
+from fairbench_cli.experiment.components import ComponentSpec
+from fairbench_cli.experiment.config import TABLES
+from fairbench_cli.experiment.read import read_config
 from fairbench_cli.measures.registry import DEFAULT_METRICS
 
 GOOD = {"name": "x", "datasets": "[adult]", "interventions": "[none]"}
@@ -25,7 +25,7 @@ protected:
 def read(tmp_path, text, *overrides):
     path = tmp_path / "f.yaml"
     path.write_text(text, encoding="utf-8")
-    return read_experiment(path, overrides)
+    return read_config(path, overrides)
 
 
 def given(tmp_path, *overrides, **keys):
@@ -46,11 +46,11 @@ def test_the_shortest_config_has_every_default(tmp_path):
     assert experiment.sample.beta == (0.0, 0.25, 0.5, 0.75, 1.0)
     assert experiment.sample.source == "network"
     (dataset,) = experiment.datasets
-    assert (dataset.card.name, dataset.attribute, dataset.bias) == ("adult", "sex", Bias())
-    assert dataset.card_path == (shipped_cards() / "adult.yaml").resolve()
-    (technique,) = experiment.techniques
-    assert (technique.choice, technique.include_protected) == (Choice("none"), False)
-    assert [choice.name for choice in experiment.classifiers] == ["c45"]
+    assert (dataset.card, dataset.name, dataset.attribute) == ("adult", "adult", "sex")
+    assert (dataset.bias_direction, dataset.size, dataset.missing_arc) == ("deprived", None, "error")
+    (technique,) = experiment.interventions
+    assert (technique.spec, technique.include_protected) == (ComponentSpec("none"), False)
+    assert [spec.name for spec in experiment.classifiers] == ["c45"]
     assert experiment.metrics == tuple(DEFAULT_METRICS)
     assert experiment.tables == TABLES
 
@@ -60,19 +60,21 @@ def test_a_single_beta_needs_no_brackets(tmp_path):
 
 
 def test_a_data_set_overrides_the_general_settings_key_by_key(tmp_path):
-    text = "[adult: {shift: both, size: 9}, compas: {attribute: sex}, compas:]"
-    sample = "{shift: deprived, require_arc: true, size: 100}"
-    first, second, third = given(tmp_path, datasets=text, sample=sample).datasets
-    assert first.bias == Bias(shift="both", require_arc=True, size=9)
-    assert (second.attribute, second.bias) == ("sex", Bias(require_arc=True, size=100))
-    assert (third.attribute, third.bias) == ("race", Bias(require_arc=True, size=100))
+    text = "[adult: {bias_direction: both, size: 9}, compas: {attribute: sex}, compas:]"
+    sample = "{bias_direction: deprived, require_arc: true, size: 100}"
+    datasets = given(tmp_path, datasets=text, sample=sample).datasets
+    assert [(d.attribute, d.bias_direction, d.require_arc, d.size) for d in datasets] == [
+        ("sex", "both", True, 9),
+        ("sex", "deprived", True, 100),
+        ("race", "deprived", True, 100),
+    ]
 
 
 def test_a_data_set_may_be_listed_twice_under_two_names(tmp_path):
-    text = "[adult, adult: {as: adult-both, shift: both, interventions: [massaging]}]"
+    text = "[adult, adult: {as: adult-both, bias_direction: both, interventions: [massaging]}]"
     first, second = given(tmp_path, datasets=text, interventions="[none, massaging]").datasets
     assert (first.name, first.interventions) == ("adult", None)
-    assert (second.name, second.interventions, second.card.name) == ("adult-both", ("massaging",), "adult")
+    assert (second.name, second.interventions, second.card) == ("adult-both", ("massaging",), "adult")
 
 
 def test_what_no_data_set_takes(tmp_path):
@@ -90,14 +92,18 @@ def test_a_sweep_and_a_network_must_have_something_to_show(tmp_path):
 
 
 def test_real_rows_are_split_and_not_biased(tmp_path):
-    experiment = given(tmp_path, sample="{from: data, share: 0.7}")
-    assert (experiment.test, experiment.sample.beta, experiment.sample.share) == ("holdout", (0.0,), 0.7)
+    experiment = given(tmp_path, sample="{from: data, train_fraction: 0.7}")
+    assert (experiment.test, experiment.sample.beta, experiment.sample.train_fraction) == (
+        "holdout",
+        (0.0,),
+        0.7,
+    )
 
 
 def test_include_protected_in_general_and_by_intervention(tmp_path):
     text = "[none, massaging: {include_protected: false}, reweighing: {include_protected: [false, true]}]"
     for general in ("true", "false"):
-        found = given(tmp_path, include_protected=general, interventions=text).techniques
+        found = given(tmp_path, include_protected=general, interventions=text).interventions
         assert [t.include_protected for t in found] == [general == "true", False, False, True]
 
 
@@ -106,7 +112,7 @@ def test_parameters_multiply_into_the_matrix(tmp_path):
     experiment = given(
         tmp_path, interventions=interventions, classifiers="[tree: {min_leaf: [1, 5], max_depth: [null, 3]}]"
     )
-    assert len(set(experiment.techniques)) == 4
+    assert len(set(experiment.interventions)) == 4
     assert len(set(experiment.classifiers)) == 4
 
 
@@ -117,9 +123,9 @@ def test_a_card_by_path_is_found_beside_the_config_first(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (Path("mine.yaml")).write_text(CARD.replace("name: mine", "name: other"))
     (dataset,) = given(folder, datasets="[mine.yaml]").datasets
-    assert (dataset.card.name, dataset.card_path) == ("mine", (folder / "mine.yaml").resolve())
+    assert (dataset.name, dataset.card) == ("mine", str((folder / "mine.yaml").resolve()))
     (folder / "mine.yaml").unlink()
-    assert given(folder, datasets="[mine.yaml]").datasets[0].card.name == "other"
+    assert given(folder, datasets="[mine.yaml]").datasets[0].name == "other"
 
 
 WRONG = [
@@ -155,7 +161,7 @@ WRONG = [
     ("datasets", "[adult: {attribute: age}]", 'data set "adult" has no protected attribute "age"'),
     ("datasets", "[adult: {attribute: [sex, race]}]", "datasets.adult.attribute must be text"),
     ("datasets", "[adult: {size: 0}]", "datasets.adult.size must be at least 1"),
-    ("datasets", "[adult: {shift: x}]", 'datasets.adult.shift has the unknown value "x"'),
+    ("datasets", "[adult: {bias_direction: x}]", 'datasets.adult.bias_direction has the unknown value "x"'),
     ("datasets", "[adult, adult]", "adult with sex is listed twice"),
     ("datasets", "[adult, adult: {attribute: sex, size: 5}]", "adult with sex is listed twice"),
     ("sample", "network", 'sample must be a mapping, not "network"'),
@@ -170,7 +176,7 @@ WRONG = [
     ("sample", "{max_parents: 0}", "sample.max_parents must be at least 1"),
     ("sample", "{size: 0}", "sample.size must be at least 1"),
     ("sample", "{size: all}", "sample.size must be a whole number"),
-    ("sample", "{shift: favoured}", "sample.shift has the unknown value"),
+    ("sample", "{bias_direction: favoured}", "sample.bias_direction has the unknown value"),
     ("sample", "{require_arc: yes}", "sample.require_arc must be true or false"),
     ("sample", "{outcome_sink: 1}", "sample.outcome_sink must be true or false"),
     ("sample", "{missing_arc: ignore}", "sample.missing_arc has the unknown value"),
@@ -189,15 +195,24 @@ WRONG = [
     ("sample", "{beta: [-0.0, 0]}", "β 0 is listed twice"),
     ("test", "hold-out", 'test has the unknown value "hold-out"\n  fix: did you mean "holdout"?'),
     ("test", "holdout", "test: holdout needs rows that are not trained on"),
-    ("sample", "{share: 0.5}", "share has no effect without real rows"),
-    ("sample", "{from: data, share: 0}", "sample.share must be above 0"),
-    ("sample", "{from: data, share: 1}", "sample.share must be below 1"),
+    ("sample", "{train_fraction: 0.5}", "train_fraction has no effect without real rows"),
+    ("sample", "{from: data, train_fraction: 0}", "sample.train_fraction must be above 0"),
+    ("sample", "{from: data, train_fraction: 1}", "sample.train_fraction must be below 1"),
     ("sample", "{from: data, beta: 0}", "beta has no effect on real rows"),
     ("sample", "{from: data, learner: tabu}", "learner has no effect on real rows"),
     ("metrics", "[unexplained-difference]", "unexplained-difference compares groups within strata"),
     ("metrics", "[accuracy, belift-of-labels]", "belift-of-labels compares"),
-    ("explain", "[education]", "explain has no effect on these metrics"),
-    ("explain", "education", "explain must be a list"),
+    ("strata", "[education]", "strata has no effect on these metrics"),
+    ("strata", "education", "strata must be a list"),
+    ("attributes", "[sex, colour]", 'no data set has the protected attribute "colour"'),
+    (
+        "attributes",
+        "[sex x rase]",
+        'no data set has the protected attribute "rase"\n  fix: did you mean "race"',
+    ),
+    ("attributes", "[sex×race, race * sex]", 'attribute "race×sex" is listed twice'),
+    ("attributes", "[sex×sex]", '"sex×sex" names an attribute twice'),
+    ("attributes", "sex", "attributes must be a list"),
     ("figures", "[sweep]", "the figure sweep needs a sweep"),
     ("figures", "[curve]", 'unknown figure "curve"'),
     ("datasets", "[adult: {as: a b}]", "datasets.adult.as must be letters"),
@@ -276,7 +291,7 @@ repeats: many
 datasets:
   - adult: {atribute: sex}
   - adlt
-  - dutch: {attribute: race, shift: x}
+  - dutch: {attribute: race, bias_direction: x}
 sample:
   beta:
     - 0
@@ -319,11 +334,11 @@ def test_two_cards_of_one_name_would_share_their_results(tmp_path):
 def test_shift_both_needs_somebody_to_favour(tmp_path):
     (tmp_path / "mine.yaml").write_text(CARD)
     head = "name: x\ninterventions: [none]\n"
-    (error,) = errors(tmp_path, head + "sample: {shift: both}\ndatasets:\n- mine.yaml\n")
-    assert error.startswith("f.yaml:5: error: shift: both needs to know whom β favours")
-    (error,) = errors(tmp_path, head + "datasets:\n- mine.yaml:\n    shift: both\n")
-    assert error.startswith("f.yaml:5: error: shift: both needs to know")
-    assert read(tmp_path, head + "datasets: [mine.yaml: {shift: both, attribute: race}]\n")
+    (error,) = errors(tmp_path, head + "sample: {bias_direction: both}\ndatasets:\n- mine.yaml\n")
+    assert error.startswith("f.yaml:5: error: bias_direction: both needs to know whom β favours")
+    (error,) = errors(tmp_path, head + "datasets:\n- mine.yaml:\n    bias_direction: both\n")
+    assert error.startswith("f.yaml:5: error: bias_direction: both needs to know")
+    assert read(tmp_path, head + "datasets: [mine.yaml: {bias_direction: both, attribute: race}]\n")
 
 
 @pytest.mark.parametrize("value", ["learner: tabu", "score: bic", "max_parents: 2", "max_parents: null"])
@@ -344,13 +359,15 @@ def test_nor_do_its_data_sets(tmp_path, value):
 
 
 def test_what_a_shipped_network_does_take(tmp_path):
-    options = "{shift: both, size: 10, missing_arc: leave}"
-    assert given(tmp_path, sample="{from: shipped, shift: both, size: 5}", datasets=f"[adult: {options}]")
+    options = "{bias_direction: both, size: 10, missing_arc: leave}"
+    assert given(
+        tmp_path, sample="{from: shipped, bias_direction: both, size: 5}", datasets=f"[adult: {options}]"
+    )
 
 
 def test_every_shipped_card_can_be_named(tmp_path):
     names = known_cards()
-    assert [dataset.card.name for dataset in given(tmp_path, datasets=str(names)).datasets] == names
+    assert [dataset.name for dataset in given(tmp_path, datasets=str(names)).datasets] == names
 
 
 def test_settings_beat_the_file(tmp_path):
@@ -358,7 +375,7 @@ def test_settings_beat_the_file(tmp_path):
         tmp_path,
         "repeats=5",
         "sample.beta=[0,1]",
-        "sample.shift=both",
+        "sample.bias_direction=both",
         "datasets=[dutch]",
         "interventions=[massaging: {ranker: [logistic, naive-bayes]}]",
         "repeats=6",
@@ -368,13 +385,13 @@ def test_settings_beat_the_file(tmp_path):
         sample="{size: 5}",
     )
     assert (experiment.repeats, experiment.name, experiment.sample.size) == (6, "yz", None)
-    assert (experiment.sample.beta, experiment.sample.shift) == ((0.0, 1.0), "both")
-    assert [dataset.card.name for dataset in experiment.datasets] == ["dutch"]
-    assert len(experiment.techniques) == 2
+    assert (experiment.sample.beta, experiment.sample.bias_direction) == ((0.0, 1.0), "both")
+    assert [dataset.name for dataset in experiment.datasets] == ["dutch"]
+    assert len(experiment.interventions) == 2
 
 
 def test_a_setting_may_be_all_that_makes_a_file_whole(tmp_path):
-    assert given(tmp_path, "interventions=[none]", interventions=None).techniques
+    assert given(tmp_path, "interventions=[none]", interventions=None).interventions
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """Laws of configs: written out and read again they are the same, and junk is refused in good order."""
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,9 +8,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fairbench_cli.errors import UserError
-from fairbench_cli.experiment.config import Experiment, ExperimentFile, read_experiment
+from fairbench_cli.experiment.config import ExperimentConfig
+from fairbench_cli.experiment.datasets import prepare_datasets
 from fairbench_cli.experiment.plan import make_cells
-from fairbench_cli.experiment.resolve import resolved, resolved_yaml
+from fairbench_cli.experiment.read import read_config
 from fairbench_cli.strict_yaml import dump_yaml, parse_yaml
 
 # A file with `truth` is a simulation.
@@ -32,8 +32,8 @@ protected:
 
 def again(experiment, folder):
     path = folder / "resolved.yaml"
-    path.write_text(resolved_yaml(experiment), encoding="utf-8")
-    return read_experiment(path)
+    path.write_text(experiment.as_yaml(), encoding="utf-8")
+    return read_config(path)
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
@@ -41,15 +41,15 @@ def again(experiment, folder):
     "setting", [(), ("sample={from: shipped}", "test=network", "datasets=[adult, compas]"), ("name=1.e3",)]
 )
 def test_a_resolved_config_is_the_same_experiment(path, setting, tmp_path):
-    experiment = read_experiment(path, setting if setting != ("name=1.e3",) else ("name='1e3'",))
+    experiment = read_config(path, setting if setting != ("name=1.e3",) else ("name='1e3'",))
     assert again(experiment, tmp_path) == experiment
-    assert resolved_yaml(again(experiment, tmp_path)) == resolved_yaml(experiment)
+    assert again(experiment, tmp_path).as_yaml() == experiment.as_yaml()
 
 
 def test_a_resolved_config_leaves_nothing_to_defaults(tmp_path):
     for path in CONFIGS:
-        spelled = resolved(read_experiment(path))
-        assert set(spelled) == set(ExperimentFile.model_fields) - {"include_protected"}
+        spelled = read_config(path).plain()
+        assert set(spelled) == set(ExperimentConfig.model_fields)
 
 
 def test_a_card_by_path_and_every_option(tmp_path, monkeypatch):
@@ -58,7 +58,7 @@ def test_a_card_by_path_and_every_option(tmp_path, monkeypatch):
     config = tmp_path / "x.yaml"
     config.write_text(
         "name: '007'\nseed: 3\nrepeats: 2\ntest: network\ninclude_protected: true\n"
-        "datasets: [cards/mine.yaml: {attribute: race, size: 7, shift: both}, adult, "
+        "datasets: [cards/mine.yaml: {attribute: race, size: 7, bias_direction: both}, adult, "
         "adult-train: {require_arc: true, outcome_sink: true, missing_arc: leave, attribute: race}]\n"
         "sample: {learner: tabu, score: k2, max_parents: 3, beta: [1e-7, 0.1, 1], size: 50}\n"
         "interventions: [none, "
@@ -67,12 +67,12 @@ def test_a_card_by_path_and_every_option(tmp_path, monkeypatch):
         "metrics: [accuracy]\ntables: []\n"
     )
     monkeypatch.chdir(tmp_path)
-    experiment = read_experiment(Path("x.yaml"))
+    experiment = read_config(Path("x.yaml"))
     elsewhere = tmp_path / "results"
     elsewhere.mkdir()
     monkeypatch.chdir("/")
     assert again(experiment, elsewhere) == experiment
-    other = replace(experiment, seed=4)
+    other = experiment.model_copy(update={"seed": 4})
     assert again(other, elsewhere) != experiment
 
 
@@ -80,9 +80,7 @@ def test_keys_of_a_resolved_config_are_the_same(tmp_path):
     data = os.environ.get("FAIRBENCH_DATA")
     if not data:
         pytest.skip("needs the real data: set FAIRBENCH_DATA to the folder of compas-scores-two-years.csv")
-    from fairbench_cli.experiment import source as sources
-
-    experiment = read_experiment(
+    experiment = read_config(
         CONFIGS[0].parent / "quickstart.yaml",
         (
             "datasets=[compas: {require_arc: true, size: 100}]",
@@ -91,17 +89,17 @@ def test_keys_of_a_resolved_config_are_the_same(tmp_path):
         ),
     )
     keys = [
-        [cell.key for cell in make_cells(one, sources.inspect(one, None))]
+        [cell.key for cell in make_cells(one, prepare_datasets(one, None))]
         for one in (experiment, again(experiment, tmp_path))
     ]
     assert keys[0] == keys[1]
-    assert len(set(keys[0])) == len(keys[0]) == 2 * len(experiment.techniques)
+    assert len(set(keys[0])) == len(keys[0]) == 2 * len(experiment.interventions)
 
 
 WORDS = (
     "adult dutch compas none massaging tree naive-bayes accuracy x network shipped original both ranker "
-    "logistic include_protected min_leaf shift require_arc beta from attribute sex learner tabu size "
-    "x.yaml ../.. 1e3 <<"
+    "logistic include_protected min_leaf bias_direction require_arc beta from attribute sex learner tabu "
+    "size x.yaml ../.. 1e3 <<"
 )
 word = st.sampled_from([*WORDS.split(), "", "a\nb"])
 leaf = (
@@ -163,11 +161,11 @@ def test_anything_is_an_experiment_or_a_user_error(tmp_path, data, overrides):
     path = tmp_path / "f.yaml"
     path.write_text(dump_yaml(data), encoding="utf-8", errors="replace")
     try:
-        experiment = read_experiment(path, tuple(overrides))
+        experiment = read_config(path, tuple(overrides))
     except UserError as error:
         check_form(error, path)
     else:
-        assert isinstance(experiment, Experiment)
+        assert isinstance(experiment, ExperimentConfig)
         assert again(experiment, tmp_path) == experiment
 
 

@@ -6,9 +6,11 @@ import shutil
 import numpy as np
 import pytest
 
-from fairbench_cli.experiment.cell import GROUPS, Repeat
+from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.journal import Journal, read_journals
 from fairbench_cli.measures.counts import Counts
+
+GROUPS = ("0", "1")
 
 
 def repeat(number: int = 0, status="ok", key="k", **more) -> Repeat:

@@ -13,18 +13,18 @@ from conftest import LEARNED, SMALL, bare_data, own_card, write_config
 from fairbench_cli.data.card import shipped_cards
 from fairbench_cli.errors import UserError
 from fairbench_cli.experiment.cell import draw
-from fairbench_cli.experiment.config import read_experiment
-from fairbench_cli.experiment.plan import Cell, make_cells, only
-from fairbench_cli.experiment.population import populate
+from fairbench_cli.experiment.datasets import populate, prepare_datasets
+from fairbench_cli.experiment.plan import Cell, make_cells
+from fairbench_cli.experiment.read import read_config
+from fairbench_cli.experiment.run import prepare
 from fairbench_cli.experiment.seeds import canonical, digest, seed_of
-from fairbench_cli.experiment.source import inspect
 
 ONE = {"interventions": ["massaging"], "classifiers": ["tree"], "sample": SMALL["sample"] | {"beta": [0.5]}}
 
 
 def cells_of(path: Path) -> list[Cell]:
-    experiment = read_experiment(path)
-    return make_cells(experiment, inspect(experiment, None))
+    config = read_config(path)
+    return make_cells(config, prepare_datasets(config, None))
 
 
 def keys(path: Path) -> set[str]:
@@ -50,7 +50,7 @@ DECIDING = {
     "a classifier's parameter": {"classifiers": [{"tree": {"max_depth": 3}}]},
     "seed": {"seed": 8},
     "size": sample(size=501),
-    "shift": sample(shift="both"),
+    "direction of the bias": sample(bias_direction="both"),
     "data set": {"datasets": ["dutch"]},
     "attribute": {"datasets": [{"compas": {"attribute": "sex", "missing_arc": "leave"}}]},
 }
@@ -59,6 +59,7 @@ NOT_DECIDING = {
     "repeats": {"repeats": 31},
     "metrics": {"metrics": ["accuracy"]},
     "tables": {"tables": ["discrimination-accuracy"]},
+    "attributes": {"attributes": ["sex", "race×age_cat"]},
     "name": {"name": "another"},
     "a default spelled out": {"interventions": [{"massaging": {"ranker": "naive-bayes"}}]},
     "what to do without an arc, where there is one": sample(missing_arc="leave"),
@@ -155,10 +156,10 @@ def test_training_rows_depend_on_neither_technique_nor_classifier(tmp_path):
         interventions=["none", "massaging", {"none": {"include_protected": True}}],
         classifiers=["tree", "naive-bayes"],
     )
-    experiment = read_experiment(config)
-    (source,) = inspect(experiment, None)
-    population = populate(source, experiment, tmp_path)
-    cells = make_cells(experiment, [source])
+    given = read_config(config)
+    (dataset,) = prepare_datasets(given, None)
+    population = populate(dataset, given, tmp_path)
+    cells = make_cells(given, [dataset])
     for beta, repeat in itertools.product((0.0, 1.0), range(2)):
         same = [cell for cell in cells if cell.beta == beta]
         assert len(same) == 6
@@ -187,11 +188,13 @@ def test_real_rows_are_dealt_out_anew_in_every_repeat(tmp_path):
     rows = "".join(f"{i},{'fm'[i % 2]},{i // 3 % 2}\n" for i in range(30))
     (tmp_path / "mine.csv").write_text("x,sex,y\n" + rows)
     config = tmp_path / "a.yaml"
-    write_config(config, datasets=["mine.yaml"], sample={"from": "data", "share": 0.7}, test="holdout")
-    experiment = read_experiment(config)
-    (source,) = inspect(experiment, tmp_path)
-    population = populate(source, experiment, tmp_path)
-    cells = make_cells(experiment, [source])
+    write_config(
+        config, datasets=["mine.yaml"], sample={"from": "data", "train_fraction": 0.7}, test="holdout"
+    )
+    given = read_config(config)
+    (dataset,) = prepare_datasets(given, tmp_path)
+    population = populate(dataset, given, tmp_path)
+    cells = make_cells(given, [dataset])
     seen = set()
     for repeat in range(3):
         deals = [draw(cell, population, repeat) for cell in cells]
@@ -205,7 +208,7 @@ def test_real_rows_are_dealt_out_anew_in_every_repeat(tmp_path):
 def test_a_data_set_takes_only_the_interventions_it_asks_for(tmp_path):
     twice = ["compas", {"compas": {"as": "again", "interventions": ["massaging"], "size": 10}}]
     cells = cells_of(write_config(tmp_path / "a.yaml", datasets=twice, interventions=["none", "massaging"]))
-    assert {(c.dataset, c.technique.choice.name) for c in cells} == {
+    assert {(c.dataset, c.technique.spec.name) for c in cells} == {
         ("compas", "none"),
         ("compas", "massaging"),
         ("again", "massaging"),
@@ -218,14 +221,12 @@ def test_a_data_set_takes_only_the_interventions_it_asks_for(tmp_path):
 
 
 def test_across_beta_only_the_outcome_and_its_descendants_change(tmp_path):
-    experiment = read_experiment(
-        write_config(tmp_path / "a.yaml", datasets=["dutch"], interventions=["none"])
-    )
-    (source,) = inspect(experiment, None)
-    population = populate(source, experiment, tmp_path)
-    none, most = (draw(cell, population, 0)[0] for cell in make_cells(experiment, [source]))
+    given = read_config(write_config(tmp_path / "a.yaml", datasets=["dutch"], interventions=["none"]))
+    (dataset,) = prepare_datasets(given, None)
+    population = populate(dataset, given, tmp_path)
+    none, most = (draw(cell, population, 0)[0] for cell in make_cells(given, [dataset]))
     network = population.network
-    below = {source.roles.label}
+    below = {dataset.roles.label}
     for j in network.order:
         if below & set(network.parents_of(network.names[j])):
             below.add(network.names[j])
@@ -258,14 +259,21 @@ def test_canonical_text_is_one_text_and_strict():
 
 
 def test_only_keeps_the_cells_that_match(tmp_path):
-    cells = cells_of(write_config(tmp_path / "a.yaml", datasets=["compas", "dutch"]))
-    assert {cell.dataset for cell in only(cells, ("dataset=dutch",))} == {"dutch"}
-    assert {cell.beta for cell in only(cells, ("beta=1.0", "intervention=none"))} == {1.0}
-    assert {cell.beta for cell in only(cells, ("beta=1,beta=0",))} == {0.0, 1.0}
-    assert only(cells, ("include_protected=false",)) == cells
+    config = write_config(tmp_path / "a.yaml", datasets=["compas", "dutch"])
+
+    def only(*filters: str) -> list[Cell]:
+        return prepare(config, folder=tmp_path, filters=filters).selected
+
+    assert {cell.dataset for cell in only("dataset=dutch")} == {"dutch"}
+    assert {cell.beta for cell in only("beta=1.0", "intervention=none")} == {1.0}
+    assert {cell.beta for cell in only("beta=1,beta=0")} == {0.0, 1.0}
+    assert {cell.technique.spec.name for cell in only("intervention!=none,intervention!=massaging")} == {
+        "uniform-sampling"
+    }
+    assert len(only("include_protected=false")) == len(cells_of(config))
     for bad in ("dataset", "colour=red", "beta=0.3", "intervention=masaging", "dataset=dutch,", ""):
         with pytest.raises(UserError) as caught:
-            only(cells, (bad,))
+            only(bad)
         assert str(caught.value).startswith("--only: error: ")
     with pytest.raises(UserError, match='did you mean "massaging"'):
-        only(cells, ("intervention=masaging",))
+        only("intervention=masaging")

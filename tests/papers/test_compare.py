@@ -13,18 +13,18 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from conftest import HEAVY, Finished, fairbench, modules_after, plain, two_lines, write_config
+from conftest import HEAVY, Finished, fairbench, modules_after, plain, run_plan, two_lines, write_config
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fairbench_cli.cli.app import app
 from fairbench_cli.data.card import find_card, read_card
 from fairbench_cli.errors import UserError
-from fairbench_cli.experiment.cell import GROUPS, Repeat
-from fairbench_cli.experiment.study import Study
+from fairbench_cli.experiment.cell import Repeat
+from fairbench_cli.experiment.select import select
 from fairbench_cli.measures.counts import Counts
+from fairbench_cli.measures.groups import PAIR as GROUPS
 from fairbench_cli.measures.registry import MEASURES
-from fairbench_cli.papers.choose import choose
 from fairbench_cli.papers.compare import Comparison, agreement, compare, judge, worst
 from fairbench_cli.papers.formats import comma_separated, markdown
 from fairbench_cli.papers.registry import PAPERS, read_published
@@ -147,10 +147,8 @@ CELL = {
 def compared(*cells: dict, statuses=(), filters=(), tables=(), paper=CARDOSO) -> Comparison:
     """Compare a run of one repeat per cell, all with the same counts."""
     listed = [CELL | cell | {"key": str(i)} for i, cell in enumerate(cells)]
-    study = Study(
-        name="small", repeats=1, metrics=("accuracy",), tables=(), figures=(), test="original",
-        sample="data" if paper.name == "zliobaite2015" else "network", sources=[], cells=listed,
-    )  # fmt: skip
+    source = "data" if paper.name == "zliobaite2015" else "network"
+    study = run_plan(listed, [], source, repeats=1, metrics=("accuracy",), tables=(), figures=())
     n = Counts(GROUPS, np.array([[[50.0, 10], [20, 20]], [[30, 20], [10, 40]]]))
     records = {}
     for i, cell in enumerate(listed):
@@ -249,13 +247,13 @@ def test_with_and_without_the_protected_attribute_is_a_choice():
 
 def test_filters_on_numbers_and_on_both_ways():
     cells = [{"beta": beta, "classifier.min_leaf": leaf} for beta in (0.0, 0.5) for leaf in (2, 5.0)]
-    assert choose(cells, ("beta=0.50", "classifier.min_leaf=5")) == [False, False, False, True]
-    assert choose(cells, ("beta=0,beta=.5",)) == [True] * 4
-    assert choose(cells, ("beta!=0,classifier.min_leaf!=2",)) == [False, False, False, True]
-    assert choose(cells, ()) == [True] * 4
+    assert select(cells, ("beta=0.50", "classifier.min_leaf=5")) == [False, False, False, True]
+    assert select(cells, ("beta=0,beta=.5",)) == [True] * 4
+    assert select(cells, ("beta!=0,classifier.min_leaf!=2",)) == [False, False, False, True]
+    assert select(cells, ()) == [True] * 4
     for wrong in ("beta", "bta=0", "beta=2", "beta=zero", "beta!=0,beta!=0.5"):
         with pytest.raises(UserError, match="--only"):
-            choose(cells, (wrong,))
+            select(cells, (wrong,))
 
 
 def test_zliobaite2015_goes_by_classifier_and_strategy():

@@ -9,18 +9,19 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 import pytest
-from conftest import Finished
+from conftest import Finished, run_plan
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairbench_cli.data.card import find_card, read_card, shipped_cards
 from fairbench_cli.data.table import Column
 from fairbench_cli.errors import UserError
-from fairbench_cli.experiment.cell import GROUPS, Repeat
+from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.journal import read_journals
 from fairbench_cli.experiment.outputs import FIGURES
-from fairbench_cli.experiment.study import Study, read_study
+from fairbench_cli.experiment.plan import read_plan as read_study
 from fairbench_cli.measures.counts import Counts
+from fairbench_cli.measures.groups import PAIR as GROUPS
 from fairbench_cli.network.files import load, save
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.report.figures import draw_figures
@@ -68,12 +69,8 @@ def made_up(techniques: int, betas: tuple[float, ...], repeats: int, seed: int =
         "dataset": "adult", "attribute": "sex", "edited_column": "relationship", "arc_to_outcome": True,
         "network": "adult.network.json", "bic": -1.0,
     }  # fmt: skip
-    given = {
-        "name": "x", "repeats": repeats, "metrics": ("accuracy",), "tables": (), "test": "original",
-        "sample": "shipped", "sources": [source], "cells": cells,
-    }  # fmt: skip
-    others = dict.fromkeys(Study.__dataclass_fields__.keys() - given.keys(), ())
-    return run_results(Path(), Study(**given, **others), records, SHOWN)
+    plan = run_plan(cells, [source], "shipped", repeats=repeats, metrics=("accuracy",), tables=())
+    return run_results(Path(), plan, records, SHOWN)
 
 
 def texts(figure) -> str:

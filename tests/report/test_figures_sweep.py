@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 
 from fairbench_cli.data.table import Column, Sample, Table
 from fairbench_cli.errors import UserError
-from fairbench_cli.experiment.cell import GROUPS
-from fairbench_cli.experiment.config import read_experiment
 from fairbench_cli.experiment.journal import read_journals
 from fairbench_cli.experiment.outputs import FIGURES
-from fairbench_cli.experiment.study import read_study
+from fairbench_cli.experiment.plan import read_plan as read_study
+from fairbench_cli.experiment.read import read_config as read_experiment
 from fairbench_cli.interventions.oracle import OracleModel
 from fairbench_cli.measures.counts import Counts, count
+from fairbench_cli.measures.groups import PAIR as GROUPS
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.measures.sweep import RATES, swept_counts
 from fairbench_cli.report.figures import draw_figures

@@ -11,13 +11,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import Finished, derived
+from conftest import Finished, derived, run_plan
 from scipy import stats
 
-from fairbench_cli.experiment.cell import GROUPS, Repeat
+from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.outputs import DEFAULT_TABLES
-from fairbench_cli.experiment.study import Study
+from fairbench_cli.experiment.plan import RunPlan as Study
 from fairbench_cli.measures.counts import Counts
+from fairbench_cli.measures.groups import PAIR as GROUPS
 from fairbench_cli.report.formats import comma_separated, latex, markdown
 from fairbench_cli.report.repeats import CELL_COLUMNS, groups_frame
 from fairbench_cli.report.results import COMPARED, RunResults, results_frame, run_results, summary_frame
@@ -38,10 +39,9 @@ CELL = {
 
 def study(repeats: int, *cells: dict) -> Study:
     source = {"dataset": "d", "arc_to_outcome": True, "edited_column": "s"}
-    return Study(
-        "name", repeats, ("accuracy",), ("discrimination-accuracy",), "original", "network", [source],
-        [CELL | cell for cell in cells or [{}]],
-    )  # fmt: skip
+    tables = ("discrimination-accuracy",)
+    planned = [CELL | cell for cell in cells or [{}]]
+    return run_plan(planned, [source], repeats=repeats, metrics=("accuracy",), tables=tables)
 
 
 def record(i: int, status: str = "ok", key: str = "k", n: object = None) -> Repeat:
@@ -243,9 +243,9 @@ def test_report_redoes_the_same_bytes_without_data(finished: Finished, say, monk
 def spoil(plan: dict, how: str) -> object:
     match how:
         case "metric":
-            return plan | {"metrics": ["acuracy"]}
+            return plan | {"config": plan["config"] | {"metrics": ["acuracy"]}}
         case "table":
-            return plan | {"tables": ["none-such"]}
+            return plan | {"config": plan["config"] | {"tables": ["none-such"]}}
         case "cell":
             return plan | {"cells": [{"key": 1}]}
         case "no cells":
@@ -253,11 +253,11 @@ def spoil(plan: dict, how: str) -> object:
         case "parameters":
             return plan | {"cells": [plan["cells"][0] | {"parameters": "{"}]}
         case "repeats":
-            return plan | {"repeats": "2"}
+            return plan | {"config": plan["config"] | {"repeats": "2"}}
         case "more":
             return plan | {"extra": 1}
         case "less":
-            return {key: value for key, value in plan.items() if key != "sources"}
+            return {key: value for key, value in plan.items() if key != "datasets"}
     return how
 
 
@@ -297,6 +297,6 @@ def test_a_table_that_is_no_longer_asked_for_goes(finished: Finished, say, tmp_p
     copy = tmp_path / "copy"
     shutil.copytree(finished.folder, copy)
     plan = json.loads((copy / "plan.json").read_text())
-    (copy / "plan.json").write_text(json.dumps(plan | {"tables": []}))
+    (copy / "plan.json").write_text(json.dumps(plan | {"config": plan["config"] | {"tables": []}}))
     assert say("report", copy).code == 0
     assert {path.stem for path in (copy / "tables").iterdir()} == {"difference-to-none", "pareto"}

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import Finished
+from conftest import Finished, run_plan
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
 from fairbench_cli.experiment.journal import read_journals
-from fairbench_cli.experiment.study import Study, read_study
+from fairbench_cli.experiment.plan import read_plan as read_study
 from fairbench_cli.measures.registry import MEASURES
 from fairbench_cli.report.formats import markdown
 from fairbench_cli.report.paired import paired_frame, paired_table, paired_test
@@ -64,15 +64,7 @@ def front_of(frame, metrics=SHOWN):
 
 def run_of(frame, **more) -> RunResults:
     cells = frame[CELL_COLUMNS].drop_duplicates().to_dict("records")
-    given = {
-        "name": "x",
-        "repeats": 3,
-        "metrics": SHOWN,
-        "tables": (),
-        "test": "original",
-        "sample": "network",
-    }
-    study = Study(**given | {"sources": [], "cells": cells} | more)
+    study = run_plan(cells, [], repeats=3, metrics=SHOWN, **{"tables": ()} | more)
     data = DatasetRepeats("s", protected_attributes(study, "d", "s"), [CELL], None, None, None, [], {})
     return RunResults(Path(), study, [data], as_results(frame))
 

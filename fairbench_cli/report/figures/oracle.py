@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from fairbench_cli.experiment.study import Study
+from fairbench_cli.experiment.plan import RunPlan as Study
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.report.figures.canvas import GREY, NORMAL, Grid, panel_page

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.experiment.journal import RETRIED
-from fairbench_cli.experiment.study import Study
+from fairbench_cli.experiment.plan import RunPlan as Study
 from fairbench_cli.report.results import Key, RunResults
 from fairbench_cli.report.tables import named, technique_label
 

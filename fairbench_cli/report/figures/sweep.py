@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from fairbench_cli.classifiers.registry import CLASSIFIERS
-from fairbench_cli.experiment.study import Study
+from fairbench_cli.experiment.plan import RunPlan as Study
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.registry import MEASURES, measure
 from fairbench_cli.measures.sweep import RATES

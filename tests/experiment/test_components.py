@@ -7,7 +7,7 @@ import pytest
 from pydantic import Field
 
 from fairbench_cli.classifiers.registry import CLASSIFIERS
-from fairbench_cli.experiment.choices import Axis, Choice, read_choices
+from fairbench_cli.experiment.components import ComponentSpec, ParameterGrid
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.strict_yaml import parse_yaml
 
@@ -39,16 +39,16 @@ THINGS = {"thing": Entry(Thing), "needy": Entry(Needy)}
 def read(text, extra=None):
     document = parse_yaml(f"things:\n{text}", "f.yaml")
     problems = []
-    found = read_choices(Axis(document, "things", THINGS, extra or {}), document.data["things"], problems)
+    found = ParameterGrid(document, "things", THINGS, extra or {}).read(document.data["things"], problems)
     return found, [str(problem) for problem in problems]
 
 
 def test_a_name_alone_has_every_default_sorted_by_name():
-    ((choice, extra),), problems = read("- thing")
-    assert choice == Choice("thing", (("count", 3), ("kind", "a"), ("level", 0.5), ("most", None)))
+    ((spec, extra),), problems = read("- thing")
+    assert spec == ComponentSpec("thing", (("count", 3), ("kind", "a"), ("level", 0.5), ("most", None)))
     assert (extra, problems) == ({}, [])
-    assert choice.build(THINGS) == Thing()
-    assert str(choice) == "thing(count=3, kind=a, level=0.5, most=null)"
+    assert spec.build(THINGS) == Thing()
+    assert str(spec) == "thing(count=3, kind=a, level=0.5, most=null)"
 
 
 @pytest.mark.parametrize("text", ["- thing:", "- thing: {}", "- thing: null", "- {thing: {level: 0.5}}"])
@@ -59,14 +59,14 @@ def test_ways_to_say_the_same(text):
 def test_lists_multiply_out_in_order():
     found, problems = read("- thing: {level: [0, 0.5, 1], kind: [b, a], most: [null, 4]}")
     assert problems == []
-    assert len({choice for choice, _ in found}) == 12
+    assert len({spec for spec, _ in found}) == 12
     first, last = found[0][0].build(THINGS), found[-1][0].build(THINGS)
     assert (first, last) == (Thing(0.0, 3, "b", None), Thing(1.0, 3, "a", 4))
 
 
 def test_a_whole_number_for_a_number_is_one():
-    ((choice, _),), _ = read("- thing: {level: 1}")
-    level = dict(choice.parameters)["level"]
+    ((spec, _),), _ = read("- thing: {level: 1}")
+    level = dict(spec.parameters)["level"]
     assert (level, type(level)) == (1.0, float)
 
 
@@ -140,16 +140,12 @@ def test_each_wrong_value_has_its_own_line():
     assert [problem.split(" ")[0] for problem in problems] == [f"f.yaml:{n}:" for n in (5, 6, 7, 8, 9)]
 
 
-def test_no_list_gives_nothing():
-    assert read_choices(Axis(parse_yaml("a: 1", "f"), "things", THINGS, {}), "thing", []) == []
-
-
 @pytest.mark.parametrize("registry", [INTERVENTIONS, CLASSIFIERS], ids=["interventions", "classifiers"])
 def test_every_shipped_name_is_read_and_built(registry):
     document = parse_yaml("things: " + str(list(registry)), "f.yaml")
     problems = []
-    found = read_choices(Axis(document, "things", registry, {}), document.data["things"], problems)
+    found = ParameterGrid(document, "things", registry, {}).read(document.data["things"], problems)
     assert problems == []
-    assert [choice.name for choice, _ in found] == list(registry)
-    for choice, _ in found:
-        assert isinstance(choice.build(registry), registry[choice.name].load())
+    assert [spec.name for spec, _ in found] == list(registry)
+    for spec, _ in found:
+        assert isinstance(spec.build(registry), registry[spec.name].load())

@@ -6,7 +6,7 @@ import pytest
 from conftest import fairbench, write_config
 
 from fairbench_cli.data.table import Column, Sample, Table
-from fairbench_cli.experiment.row_measures import RowWishes, measure_test, rows_of
+from fairbench_cli.experiment.row_metrics import RequestedRowMetrics, rows_of
 from fairbench_cli.measures.registry import ROW_MEASURES
 
 METRICS = ["accuracy", "consistency", "unexplained-difference", "explained-difference", "discrimination"]
@@ -25,7 +25,7 @@ def config(tmp_path, **changes):
 
 
 def test_values_come_with_the_run_and_stay(tmp_path):
-    path = config(tmp_path, metrics=METRICS, explain=["c_charge_degree"])
+    path = config(tmp_path, metrics=METRICS, strata=["c_charge_degree"])
     assert fairbench("run", path, "-o", "a", cwd=tmp_path).returncode == 0
     results = pd.read_csv(tmp_path / "a" / "results.csv")
     wide = results.pivot(index="repeat", columns="metric", values="value")
@@ -41,7 +41,7 @@ def test_values_come_with_the_run_and_stay(tmp_path):
 def test_other_strata_are_measured_anew_and_the_first_are_kept(tmp_path):
     values = {}
     for attribute, todo in (("c_charge_degree", 2), ("age_cat", 2), ("c_charge_degree", 0), ("age_cat", 0)):
-        path = config(tmp_path, metrics=["unexplained-difference"], explain=[attribute])
+        path = config(tmp_path, metrics=["unexplained-difference"], strata=[attribute])
         done = fairbench("run", path, "-o", "a", cwd=tmp_path)
         assert f"{todo} to do" in done.stderr
         results = (tmp_path / "a" / "results.csv").read_bytes()
@@ -54,7 +54,7 @@ def test_other_strata_are_measured_anew_and_the_first_are_kept(tmp_path):
     [("age_catt", "compas has no column"), ("race", "is the outcome or the protected attribute")],
 )
 def test_strata_must_be_columns(tmp_path, column, message):
-    path = config(tmp_path, metrics=["belift"], explain=[column])
+    path = config(tmp_path, metrics=["belift"], strata=[column])
     done = fairbench("run", path, "-o", "a", cwd=tmp_path)
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 2)
     assert message in done.stderr
@@ -84,7 +84,7 @@ def test_every_measure_of_rows_can_be_asked_for():
     y = (codes[:, 0] + codes[:, 1] + rng.integers(0, 2, n) > 2).astype(np.int8)
     table = Table(columns, codes.astype(np.int16))
     sample = Sample(table, "sex", y, codes[:, 1].astype(np.int8))
-    wishes = RowWishes(tuple(ROW_MEASURES), ("job",))
-    values = measure_test(wishes, sample, y, rng.random(n))
-    assert values.keys() == wishes.records
-    assert measure_test(RowWishes(), sample, y, None) == {}
+    requested = RequestedRowMetrics(tuple(ROW_MEASURES), ("job",))
+    values = requested.measure(sample, y, rng.random(n))
+    assert values.keys() == requested.records
+    assert RequestedRowMetrics().measure(sample, y, None) == {}

@@ -1,0 +1,176 @@
+"""From a YAML file to an `ExperimentConfig`; every mistake in it is reported at once, with its line."""
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from fairbench_cli.classifiers.registry import CLASSIFIERS
+from fairbench_cli.data.card import Card, find_card, known_cards, read_card, shipped_cards
+from fairbench_cli.errors import Problem, UserError, shown, user_error
+from fairbench_cli.experiment.checks import Given, cross_checks
+from fairbench_cli.experiment.components import ComponentSpec, ParameterGrid, Technique, named
+from fairbench_cli.experiment.config import (
+    METRICS,
+    BiasConfig,
+    DatasetOptions,
+    DatasetSpec,
+    ExperimentConfig,
+)
+from fairbench_cli.experiment.outputs import FIGURES, TABLES
+from fairbench_cli.interventions.registry import INTERVENTIONS
+from fairbench_cli.strict_yaml import Document, Place, laid_over, read_yaml
+from fairbench_cli.validation import in_file_order, in_list, problems_of
+
+# Lists whose values must differ and, where they are names, be known.
+_LISTS: tuple[tuple[Place, str, tuple[str, ...]], ...] = (
+    (("metrics",), "metric", METRICS),
+    (("tables",), "table", tuple(TABLES)),
+    (("figures",), "figure", tuple(FIGURES)),
+    (("strata",), "attribute", ()),
+    (("sample", "beta"), "β", ()),
+)
+
+# What stands for a required key that is missing or wrong, so that the other keys can still be checked.
+_STAND_INS: dict[str, Any] = {
+    "name": "x",
+    "datasets": (DatasetSpec(card="x"),),
+    "interventions": (Technique(ComponentSpec("none"), include_protected=False),),
+}
+
+
+def read_config(path: Path, overrides: tuple[str, ...] = ()) -> ExperimentConfig:
+    """Read a config file, with ``key=value`` or ``key.key=value`` overrides laid over it.
+
+    Raises
+    ------
+    UserError
+        Listing every mistake, in the order of the file.
+    """
+    document = read_yaml(path)
+    if not isinstance(document.data, dict):
+        where = document.where(())
+        raise user_error("a config is a mapping of keys to values", "see configs/quickstart.yaml", where)
+    if "truth" in document.data and "datasets" not in document.data:
+        what = "this is a simulation, which has no data sets to run on"
+        raise user_error(what, f"run `fairbench simulate {path}`", document.where(("truth",)))
+    document, problems = laid_over(document, overrides)
+    config, wrong, more = parse(document)
+    cards, missing = _find_cards(document, path.parent)
+    wrong |= {"datasets"} if missing else set()
+    given = Given(config, document, [card for _, card in cards])
+    problems += [*more, *missing, *cross_checks(given, wrong)]
+    if problems:
+        raise UserError(*in_file_order(problems, document.name))
+    return _resolved(config, cards)
+
+
+def parse(document: Document) -> tuple[ExperimentConfig, set[str], list[Problem]]:
+    """Check every key by itself.
+
+    Returns
+    -------
+    config : ExperimentConfig
+        With defaults, or stand-ins, for the keys that are wrong.
+    wrong : set of str
+        Those keys.
+    problems : list of Problem
+    """
+    data, problems, wrong = dict(document.data), list[Problem](), set[str]()
+    data.setdefault("classifiers", [s.name for s in ExperimentConfig.model_fields["classifiers"].default])
+    seen = {"include_protected": (bool, data.get("include_protected") is True)}
+    interventions = ParameterGrid(document, "interventions", INTERVENTIONS, seen)
+    classifiers = ParameterGrid(document, "classifiers", CLASSIFIERS, {})
+    for key, read in (
+        ("datasets", lambda *given: _read_datasets(document, *given)),
+        (
+            "interventions",
+            lambda *given: [Technique(spec, **more) for spec, more in interventions.read(*given)],
+        ),
+        ("classifiers", lambda *given: [spec for spec, _ in classifiers.read(*given)]),
+    ):
+        if isinstance(data.get(key), list):
+            found: list[Problem] = []
+            data[key] = tuple(read(data[key], found))
+            if found:
+                problems += found
+                wrong.add(key)
+                data[key] = _STAND_INS.get(key, ExperimentConfig.model_fields[key].default)
+    for place, kind, known in _LISTS:
+        listed = list(in_list(document, place, kind, known))
+        problems += listed
+        wrong |= {str(place[0])} if listed else set()
+    try:
+        return ExperimentConfig.model_validate(data), wrong, problems
+    except ValidationError as error:
+        problems += problems_of(error, ExperimentConfig, document)
+        wrong |= {str(finding["loc"][0]) for finding in error.errors()}
+    right = {key: value for key, value in data.items() if key not in wrong}
+    return ExperimentConfig.model_validate(_STAND_INS | right), wrong, problems
+
+
+def _read_datasets(document: Document, items: list[Any], problems: list[Problem]) -> list[DatasetSpec]:
+    """Read the list of data sets; what is wrong with it is added to `problems`."""
+    specs: list[DatasetSpec] = []
+    for i, item in enumerate(items):
+        name, options = named(item)
+        if name is None:
+            what = f"a dataset must be a name or `name: {{option: value}}`, not {shown(item)}"
+            fix = f"use any of: {', '.join(known_cards())}"
+            problems.append(Problem(what, fix, document.where(("datasets", i))))
+            continue
+        place: Place = ("datasets", i, name)
+        for axis in ("interventions", "classifiers"):
+            listed = document.data.get(axis, ["c45"] if axis == "classifiers" else [])
+            known = tuple(str(named(one)[0]) for one in listed) if isinstance(listed, list) else ()
+            problems += in_list(document, (*place, axis), axis[:-1], known, f"the config's {axis}")
+        try:
+            given = DatasetOptions.model_validate(options)
+        except ValidationError as error:
+            problems += problems_of(error, DatasetOptions, document, place)
+        else:
+            specs.append(DatasetSpec.model_construct(given.model_fields_set, card=name, **dict(given)))
+    return specs
+
+
+def _find_cards(document: Document, base: Path) -> tuple[list[tuple[Path, Card]], list[Problem]]:
+    """Find and read the card of every data set, and check that it has the attribute that is asked for."""
+    cards: list[tuple[Path, Card]] = []
+    problems: list[Problem] = []
+    items = document.data.get("datasets")
+    for i, item in enumerate(items if isinstance(items, list) else []):
+        name, options = named(item)
+        if name is None:
+            continue
+        place: Place = ("datasets", i, name)
+        asked = options.get("attribute") if isinstance(options, dict) else None
+        try:
+            path = find_card(name, base)
+            card = read_card(path)
+            cards.append((path, card))
+            place = (*place, "attribute")
+            card.attribute(asked if isinstance(asked, str) and asked else None)
+        except UserError as error:
+            problems += [Problem(p.what, p.fix, p.where or document.where(place)) for p in error.problems]
+    return cards, problems
+
+
+def _resolved(config: ExperimentConfig, cards: list[tuple[Path, Card]]) -> ExperimentConfig:
+    """Spell out what data sets have from their card and from `sample`, and what follows from the source."""
+    real = config.sample.source == "data"
+    datasets = []
+    for spec, (path, card) in zip(config.datasets, cards, strict=True):
+        shipped = path.resolve().parent == shipped_cards().resolve()
+        shared = set(BiasConfig.model_fields) - spec.model_fields_set
+        own = {key: getattr(config.sample, key) for key in shared}
+        own |= {"card": path.stem if shipped else str(path.resolve())}
+        own |= {"name": spec.name or card.name, "attribute": card.attribute(spec.attribute or None)}
+        datasets.append(spec.model_copy(update=own))
+    return config.model_copy(
+        update={
+            "datasets": tuple(datasets),
+            # Real rows are as biased as they are: β is 0.
+            "sample": config.sample.model_copy(update={"beta": (0.0,)}) if real else config.sample,
+            "test": config.test or ("holdout" if real else "original"),
+        }
+    )

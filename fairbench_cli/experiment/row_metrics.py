@@ -1,0 +1,93 @@
+"""The metrics that need rows: computed where the rows are, inside a repeat, and kept next to the counts."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from fairbench_cli.data.table import Floats, Labels, Sample
+from fairbench_cli.measures.entry import OF_LABELS
+from fairbench_cli.measures.rows import Rows
+
+# These compare the groups within strata, and a config must say which.
+OVER_STRATA = frozenset(
+    {
+        "unexplained-difference",
+        "explained-difference",
+        "belift",
+        "cochran-mantel-haenszel",
+        "cochran-mantel-haenszel-p",
+    }
+)
+
+
+def over_strata(name: str) -> bool:
+    """Return whether a measure compares groups within strata."""
+    return name.removesuffix(OF_LABELS) in OVER_STRATA
+
+
+@dataclass(frozen=True)
+class RequestedRowMetrics:
+    """The metrics asked for that need rows.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Names in `ROW_MEASURES`.
+    strata : tuple of str
+        Attributes whose levels, crossed, are the strata of those that compare groups within strata.
+    """
+
+    names: tuple[str, ...] = ()
+    strata: tuple[str, ...] = ()
+
+    def record(self, name: str) -> str:
+        """Return the name under which a value is kept: with the attributes that it depends on.
+
+        >>> RequestedRowMetrics(strata=("education",)).record("belift")
+        'belift by education'
+        """
+        return f"{name} by {' × '.join(self.strata)}" if over_strata(name) else name
+
+    @cached_property  # asked for once per repeat of a plan
+    def records(self) -> frozenset[str]:
+        """Every name under which a value is kept."""
+        return frozenset(map(self.record, self.names))
+
+    def measure(self, test: Sample, predicted: Labels, scores: Floats | None) -> dict[str, float]:
+        """Measure the test rows of a repeat: values by the name under which they are kept.
+
+        Raises
+        ------
+        ValueError
+            When a measure cannot honour the rows' weights.
+        """
+        if not self.names:
+            return {}
+        from fairbench_cli.measures.table_rows import measure_rows
+
+        values = measure_rows(self.names, rows_of(test, predicted, scores, self.strata))
+        return {self.record(name): value for name, value in values.items()}
+
+
+def rows_of(test: Sample, predicted: Labels, scores: Floats | None, strata: tuple[str, ...]) -> Rows:
+    """Return test rows as measures take them: every column but the protected attribute; crossed strata."""
+    features = test.features.without(test.attribute)
+    columns = [
+        np.asarray(column.values)[features.codes[:, j]] if column.kind == "number" else features.codes[:, j]
+        for j, column in enumerate(features.columns)
+    ]
+    stratum = None
+    if strata:
+        codes = np.stack([test.features[name] for name in strata], axis=1)
+        stratum = np.unique(codes, axis=0, return_inverse=True)[1].reshape(-1)
+    return Rows(
+        test.s,
+        test.y,
+        predicted,
+        score=scores,
+        features=np.column_stack(columns).astype(np.float64) if columns else None,
+        nominal=tuple(column.kind != "number" for column in features.columns),
+        weights=test.weights,
+        strata=stratum,
+    )
