@@ -127,6 +127,7 @@ def run_plan(
     from fairbench_cli.experiment.components import ComponentSpec, Technique
     from fairbench_cli.experiment.config import DatasetSpec, ExperimentConfig, SampleConfig
     from fairbench_cli.experiment.plan import RunPlan
+    from fairbench_cli.measures.groups import PAIR
 
     given = {
         "name": "x",
@@ -135,6 +136,18 @@ def run_plan(
         "sample": SampleConfig.model_validate({"from": source}),
         "test": "original",
     }
+    pairs = dict.fromkeys((cell["dataset"], cell["attribute"]) for cell in cells)
+    for dataset, attribute in pairs:
+        levels = {"levels": PAIR, "deprived": PAIR[:1], "favoured": PAIR[1:]}
+        made_up = {
+            "dataset": dataset,
+            "attribute": attribute,
+            "edited_column": attribute,
+            "arc_to_outcome": True,
+        }
+        known = next((one for one in datasets if one["dataset"] == dataset), {})
+        made_up |= {"arc_to_outcome": True, "protected": [{"name": attribute} | levels]} | known
+        datasets = [made_up, *(one for one in datasets if one is not known)]
     return RunPlan(ExperimentConfig.model_validate(given | keys), datasets, cells)
 
 

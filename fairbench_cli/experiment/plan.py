@@ -129,18 +129,6 @@ class RunPlan:
         (own,) = (d for d in self.datasets if (d["dataset"], d["attribute"]) == (dataset, attribute))
         return TypeAdapter(ProtectedAttributes).validate_python({"attributes": own["protected"]})
 
-    # The names by which reports ask today.
-    name = property(lambda self: self.config.name)
-    repeats = property(lambda self: self.config.repeats)
-    metrics = property(lambda self: self.config.metrics)
-    tables = property(lambda self: self.config.tables)
-    figures = property(lambda self: self.config.figures)
-    test = property(lambda self: self.config.test)
-    sample = property(lambda self: self.config.sample.source)
-    sweep = property(lambda self: self.config.sweep is not None)
-    attributes = property(lambda self: self.config.attributes)
-    sources = property(lambda self: self.datasets)
-
 
 def make_plan(config: ExperimentConfig, datasets: list[PreparedDataset], cells: list[Cell]) -> RunPlan:
     """Return the plan of an experiment."""

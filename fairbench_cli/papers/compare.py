@@ -12,13 +12,12 @@ import pandas as pd
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.errors import user_error
 from fairbench_cli.experiment.journal import Records, read_journals
-from fairbench_cli.experiment.plan import RunPlan as Study
-from fairbench_cli.experiment.plan import read_plan as read_study
+from fairbench_cli.experiment.plan import RunPlan, read_plan
 from fairbench_cli.experiment.select import select
 from fairbench_cli.papers.match import facts_of, match
 from fairbench_cli.papers.registry import Paper, read_published
 from fairbench_cli.report.repeats import CELL_COLUMNS
-from fairbench_cli.report.results import Mean, run_results
+from fairbench_cli.report.results import Mean, RunResults, run_results
 from fairbench_cli.report.tables import named, shown, technique_label
 
 INSIDE = "inside interval"
@@ -84,8 +83,8 @@ def compare_folder(
     UserError
         When the folder holds no results, several cells fit one value, or the run has none of the values.
     """
-    study, reading = read_study(folder), read_journals(folder / "journal")
-    found = compare(paper, read_published(paper, tables), study, reading.records, run=run, filters=filters)
+    plan, reading = read_plan(folder), read_journals(folder / "journal")
+    found = compare(paper, read_published(paper, tables), plan, reading.records, run=run, filters=filters)
     found = replace(found, damaged=reading.damaged)
     if found.covered.empty:
         asked = ", ".join([*(f"table {one}" for one in tables), *filters])
@@ -99,7 +98,7 @@ def compare_folder(
 def compare(
     paper: Paper,
     published: pd.DataFrame,
-    study: Study,
+    plan: RunPlan,
     records: Records,
     *,
     run: str,
@@ -114,19 +113,18 @@ def compare(
     UserError
         When several cells fit one value, or a filter is wrong.
     """
-    facts = [facts_of(cell) | {"sample": study.sample, "test": study.test} for cell in study.cells]
+    config = plan.config
+    facts = [facts_of(cell) | {"sample": config.sample.source, "test": config.test} for cell in plan.cells]
     kept = [i for i, keep in enumerate(select(facts, filters)) if keep]
-    fits = [
-        None if fit is None else kept[fit] for fit in match(paper, published, [facts[i] for i in kept], run)
-    ]
-    used = sorted({fit for fit in fits if fit is not None})
+    fits = match(paper, published, [facts[i] for i in kept], run)
+    cells = [None if fit is None else plan.cells[kept[fit]] for fit in fits]
     metrics = [paper.metrics.get(name, name) for name in published["metric"]]
-    part = replace(study, cells=[study.cells[i] for i in used])
-    ours = _ours(part, records, tuple(dict.fromkeys(metrics)))
-    places = {i: place for place, i in enumerate(used)}
+    used = {cell["key"]: cell for cell in cells if cell is not None}
+    part = replace(plan, cells=list(used.values()))
+    found = run_results(Path(), part, records, tuple(dict.fromkeys(metrics)))
     rows = [
-        _NOTHING if fit is None else ours[places[fit], metric]
-        for fit, metric in zip(fits, metrics, strict=True)
+        _NOTHING if cell is None else _ours(found, cell, metric)
+        for cell, metric in zip(cells, metrics, strict=True)
     ]
     values = published.rename(columns={"value": "theirs"}).join(pd.DataFrame(rows, columns=OURS))
     values.insert(list(values).index("ours") + 1, "difference", values["ours"] - values["theirs"])
@@ -135,7 +133,7 @@ def compare(
         for row in values[["theirs", "ours", "low", "high", "shown"]].itertuples(index=False, name=None)
     ]
     values = values.assign(verdict=[v for v, _ in judged], note=[n for _, n in judged])
-    return Comparison(paper, run, values, f"{TRAINED[study.sample]}; {TESTED[study.test]}")
+    return Comparison(paper, run, values, f"{TRAINED[plan.config.sample.source]}; {TESTED[plan.config.test]}")
 
 
 TRAINED = {
@@ -143,7 +141,7 @@ TRAINED = {
     "shipped": "trained on samples of the networks that ship with fairbench",
     "data": "trained on random shares of the data",
 }
-TESTED = {
+TESTED: dict[str | None, str] = {
     "original": "tested on the original data",
     "network": "tested on samples of the networks, not on data",
     "holdout": "tested on the rest",
@@ -153,23 +151,15 @@ TESTED = {
 _NOTHING = (np.nan, np.nan, np.nan, 0, 0, "…", "")
 
 
-def _ours(study: Study, records: Records, metrics: tuple[str, ...]) -> dict[tuple[int, str], tuple[Any, ...]]:
-    """Return `OURS` by place of the cell in the study and metric."""
-    run = run_results(Path(), study, records, metrics)
-    found: dict[tuple[int, str], tuple[Any, ...]] = {}
-    for i, cell in enumerate(study.cells):
-        key = tuple(cell[name] for name in CELL_COLUMNS)
-        for metric in metrics:
-            mean = run.found[*key, metric].mean if key in run.cells else Mean(np.nan, np.nan, np.nan, 0)
-            numbers = (mean.mean, mean.low, mean.high, mean.n, study.repeats)
-            found[i, metric] = (*numbers, shown(run, cell, metric), _say_cell(cell))
-    return found
-
-
-def _say_cell(cell: dict[str, Any]) -> str:
+def _ours(run: RunResults, cell: dict[str, Any], metric: str) -> tuple[Any, ...]:
+    """Return `OURS` of a cell."""
+    key = tuple(cell[name] for name in CELL_COLUMNS)
+    mean = run.found[*key, metric].mean if key in run.cells else Mean(np.nan, np.nan, np.nan, 0)
     technique = technique_label(cell["intervention"], cell["parameters"], cell["include_protected"])
     classifier = named(cell["classifier"], cell["classifier_parameters"], CLASSIFIERS)
-    return f"{cell['dataset']}, {cell['attribute']}, β = {cell['beta']:g}, {technique}, {classifier}"
+    name = f"{cell['dataset']}, {cell['attribute']}, β = {cell['beta']:g}, {technique}, {classifier}"
+    numbers = (mean.mean, mean.low, mean.high, mean.n, run.plan.config.repeats)
+    return (*numbers, shown(run, cell, metric), name)
 
 
 def judge(theirs: float, ours: float, low: float, high: float, shown: str) -> tuple[str, str]:

@@ -41,10 +41,10 @@ def group_rates_table(name: str, run: RunResults) -> PaperTable:
                     for metric, numbers in found.items():
                         mean = float(numbers["mean"][i, g]), int(numbers["n_ok"][i, g])
                         form = ".6g" if metric == "rows" else ".3f"
-                        text = show_cell(mean, run.study.repeats, statuses, form)
+                        text = show_cell(mean, run.plan.config.repeats, statuses, form)
                         texts[block, (technique, group, metric), cell["beta"]] = text
     columns = ("technique", "group", "measure")
-    return PaperTable(name, caption(run.study, set(texts.values())), blocks_of(run, texts, NOT_RUN), columns)
+    return PaperTable(name, caption(run.plan, set(texts.values())), blocks_of(run, texts, NOT_RUN), columns)
 
 
 def _measured(levels: Counts) -> dict[str, Floats]:

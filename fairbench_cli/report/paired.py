@@ -125,7 +125,7 @@ def paired_table(name: str, run: RunResults) -> PaperTable:
 
     Where the repeats are random splits of the same rows, the caption says what that does to the tests.
     """
-    shown = [metric for table in run.study.tables for metric in TABLES[table].metrics]
+    shown = [metric for table in run.plan.config.tables for metric in TABLES[table].metrics]
     metrics = tuple(dict.fromkeys(shown)) or TABLES[name].metrics
     frame = paired_frame(run.asked(metrics))
     frame = frame.sort_values("metric", key=lambda names: names.map(metrics.index), kind="stable")
@@ -139,7 +139,7 @@ def paired_table(name: str, run: RunResults) -> PaperTable:
         "better, worse: nearer to the measure's ideal or farther from it, by a paired t-test at 5 % after "
         "Holm's adjustment over all techniques and β of the table. A number alone: no difference shown.",
     )
-    if run.study.sample == "data":
+    if run.plan.config.sample.source == "data":
         caption += (
             "The repeats are random splits of the same rows, which overlap: the tests are too ready to see a "
             "difference (Nadeau and Bengio 2003).",

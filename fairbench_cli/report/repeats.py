@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from fairbench_cli.errors import suggest, user_error
 from fairbench_cli.experiment.journal import Records
-from fairbench_cli.experiment.plan import RunPlan as Study
+from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.measures.counts import Counts, Floats
-from fairbench_cli.measures.groups import CROSS, PAIR, ProtectedAttribute, ProtectedAttributes
+from fairbench_cli.measures.groups import CROSS, ProtectedAttributes
 
 SITUATION = ["dataset", "attribute", "beta", "classifier", "classifier_parameters"]
 TECHNIQUE = ["intervention", "parameters", "include_protected"]
@@ -96,13 +96,13 @@ def parts_of(compared: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in compared.split(CROSS.strip()))
 
 
-def collect(study: Study, records: Records) -> list[DatasetRepeats]:
+def collect(plan: RunPlan, records: Records) -> list[DatasetRepeats]:
     """Return the repeats of a run by data set, in the order of the plan; those without any are left out."""
     found: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for cell in study.cells:
-        if any((cell["key"], repeat) in records for repeat in range(study.repeats)):
+    for cell in plan.cells:
+        if any((cell["key"], repeat) in records for repeat in range(plan.config.repeats)):
             found.setdefault((cell["dataset"], cell["attribute"]), []).append(cell)
-    return [_collect(study, records, cells) for cells in found.values()]
+    return [_collect(plan, records, cells) for cells in found.values()]
 
 
 def check_attributes(attributes: Sequence[str], datasets: Sequence[DatasetRepeats]) -> None:
@@ -119,21 +119,6 @@ def check_attributes(attributes: Sequence[str], datasets: Sequence[DatasetRepeat
             raise user_error(
                 f'no protected attribute "{name}" in this run', suggest(name, known), "--attribute"
             )
-
-
-def protected_attributes(study: Study, dataset: str, attribute: str) -> ProtectedAttributes:
-    """Return the protected attributes of a data set: the two groups alone where the plan lists none."""
-    for source in study.sources:
-        if (source["dataset"], source.get("attribute")) == (dataset, attribute) and "protected" in source:
-            return ProtectedAttributes(
-                tuple(
-                    ProtectedAttribute(
-                        one["name"], tuple(one["levels"]), tuple(one["deprived"]), tuple(one["favoured"])
-                    )
-                    for one in source["protected"]
-                )
-            )
-    return ProtectedAttributes((ProtectedAttribute(attribute, PAIR, PAIR[:1], PAIR[1:]),))
 
 
 def groups_frame(datasets: Sequence[DatasetRepeats]) -> pd.DataFrame:
@@ -163,26 +148,26 @@ def groups_frame(datasets: Sequence[DatasetRepeats]) -> pd.DataFrame:
     return frame.astype(dict.fromkeys(COUNT_COLUMNS, "Int64")) if whole else frame
 
 
-def _collect(study: Study, records: Records, cells: list[dict[str, Any]]) -> DatasetRepeats:
+def _collect(plan: RunPlan, records: Records, cells: list[dict[str, Any]]) -> DatasetRepeats:
     dataset, attribute = cells[0]["dataset"], cells[0]["attribute"]
-    protected = protected_attributes(study, dataset, attribute)
-    groups, shape = protected.groups, (len(cells), study.repeats)
-    wishes = study.config.row_metrics
+    protected = plan.protected(dataset, attribute)
+    groups, shape = protected.groups, (len(cells), plan.config.repeats)
+    requested = plan.config.row_metrics
     status, reason = np.full(shape, "", dtype=object), np.full(shape, "", dtype=object)
     n = np.full((*shape, len(groups), 2, 2), np.nan)
-    row_values = {name: np.full(shape, np.nan) for name in wishes.names}
+    row_values = {name: np.full(shape, np.nan) for name in requested.names}
     swept = []
     for i, cell in enumerate(cells):
         curves = []
-        for repeat in range(study.repeats):
+        for repeat in range(plan.config.repeats):
             record = records.get((cell["key"], repeat))
             if record is None:
                 continue
             status[i, repeat], reason[i, repeat] = record.status, record.reason
             if record.counts is not None:
                 n[i, repeat] = record.counts.n
-            for name in wishes.names:
-                row_values[name][i, repeat] = record.values.get(wishes.record(name), np.nan)
+            for name in requested.names:
+                row_values[name][i, repeat] = record.values.get(requested.record(name), np.nan)
             if record.swept is not None and len(record.swept.n):
                 curves.append(record.swept.n)
         swept.append(Counts(groups, np.array(curves) if curves else np.zeros((0, 0, len(groups), 2, 2))))

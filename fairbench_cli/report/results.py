@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from fairbench_cli.experiment.journal import Records
-from fairbench_cli.experiment.plan import RunPlan as Study
+from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.report.repeats import (
@@ -157,7 +157,7 @@ class RunResults:
     ----------
     folder : Path
         The results of the run.
-    study : Study
+    plan : RunPlan
         What was asked for.
     datasets : list of DatasetRepeats
         What its journal holds.
@@ -168,7 +168,7 @@ class RunResults:
     """
 
     folder: Path
-    study: Study
+    plan: RunPlan
     datasets: list[DatasetRepeats]
     results: Results
     attributes: tuple[str, ...] = ()
@@ -186,7 +186,7 @@ class RunResults:
     @cached_property
     def found(self) -> dict[Key, Found]:
         """What was found of the groups of each cell's own attribute, by ``(*CELL_COLUMNS, metric)``."""
-        numbers = summary_frame(self.own, self.study.repeats)[["mean", "low", "high", "n_ok"]]
+        numbers = summary_frame(self.own, self.plan.config.repeats)[["mean", "low", "high", "n_ok"]]
         keys = self.own.rows[[*CELL_COLUMNS, "metric"]].itertuples(index=False, name=None)
         means = (Mean(*row) for row in numbers.itertuples(index=False, name=None))
         parts = zip(keys, self.own.values, self.own.status, means, strict=True)
@@ -209,7 +209,7 @@ class RunResults:
 
 
 def run_results(
-    folder: Path, study: Study, records: Records, metrics: Sequence[str], attributes: Sequence[str] = ()
+    folder: Path, plan: RunPlan, records: Records, metrics: Sequence[str], attributes: Sequence[str] = ()
 ) -> RunResults:
     """Collect the repeats of a run and compute metrics of them.
 
@@ -218,9 +218,9 @@ def run_results(
     UserError
         When no data set of the run has one of the attributes.
     """
-    datasets = collect(study, records)
+    datasets = collect(plan, records)
     check_attributes(attributes, datasets)
-    return RunResults(folder, study, datasets, results_of(datasets, metrics, attributes), tuple(attributes))
+    return RunResults(folder, plan, datasets, results_of(datasets, metrics, attributes), tuple(attributes))
 
 
 def t_interval(mean: Floats, sd: Floats, n: NDArray[np.int64]) -> tuple[Floats, Floats]:

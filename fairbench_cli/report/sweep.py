@@ -21,9 +21,9 @@ def sweep_frame(run: RunResults) -> pd.DataFrame:
             for compared in data.asked(run.attributes) if len(swept.n) else ():
                 pair = data.pair(swept, compared)
                 own = {name: cell[name] for name in CELL_COLUMNS} | {"compared": compared}
-                for name in run.study.metrics:
+                for name in run.plan.config.metrics:
                     if name in MEASURES:
                         numbers = mean_and_interval(measure(name, pair).T)
-                        columns = {"rate": RATES, "metric": name, **numbers, "n": run.study.repeats}
+                        columns = {"rate": RATES, "metric": name, **numbers, "n": run.plan.config.repeats}
                         parts.append(pd.DataFrame(own | columns)[SWEEP_COLUMNS])
     return pd.concat(parts[1:] or parts, ignore_index=True)

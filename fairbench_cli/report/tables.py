@@ -8,7 +8,7 @@ from typing import Any
 from fairbench_cli.classifiers.registry import CLASSIFIERS, Entry
 from fairbench_cli.experiment.journal import RETRIED
 from fairbench_cli.experiment.outputs import TABLES
-from fairbench_cli.experiment.plan import RunPlan as Study
+from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.report.repeats import CELL_COLUMNS, TECHNIQUE
 from fairbench_cli.report.results import Key, RunResults
@@ -55,7 +55,7 @@ def blocks_of(run: RunResults, cells: Cells, missing: str) -> tuple[Block, ...]:
     missing : str
         What stands where there is no cell.
     """
-    betas = tuple(sorted({cell["beta"] for cell in run.study.cells}))
+    betas = tuple(sorted({cell["beta"] for cell in run.plan.cells}))
     rows: dict[Key, dict[str, dict[tuple[str, ...], None]]] = {}
     for block, labels, _ in cells:
         rows.setdefault(block, {}).setdefault(labels[0], {})[labels] = None
@@ -80,12 +80,12 @@ def paper_table(name: str, run: RunResults) -> PaperTable:
     asked for, or one of `MARKS`.
     """
     texts: Cells = {}
-    for cell in run.study.cells:
+    for cell in run.plan.cells:
         block = tuple(cell["attribute" if column == "compared" else column] for column in BLOCK)
         technique = technique_label(*(cell[column] for column in TECHNIQUE))
         for metric in TABLES[name].metrics:
             texts[block, (technique, metric), cell["beta"]] = shown(run, cell, metric)
-    return PaperTable(name, caption(run.study, set(texts.values())), blocks_of(run, texts, NOT_RUN))
+    return PaperTable(name, caption(run.plan, set(texts.values())), blocks_of(run, texts, NOT_RUN))
 
 
 def shown(run: RunResults, cell: Mapping[str, Any], metric: str) -> str:
@@ -94,7 +94,7 @@ def shown(run: RunResults, cell: Mapping[str, Any], metric: str) -> str:
     if key not in run.cells:
         return NOT_RUN
     mean = run.found[*key, metric].mean
-    return show_cell((mean.mean, mean.n), run.study.repeats, run.cells[key].statuses)
+    return show_cell((mean.mean, mean.n), run.plan.config.repeats, run.cells[key].statuses)
 
 
 def show_cell(found: tuple[float, int] | None, n: int, statuses: list[str], form: str = ".3f") -> str:
@@ -120,27 +120,28 @@ def show_cell(found: tuple[float, int] | None, n: int, statuses: list[str], form
     return NOT_RUN if len(statuses) < n else "n/a"
 
 
-def caption(study: Study, used: set[str]) -> tuple[str, ...]:
+def caption(plan: RunPlan, used: set[str]) -> tuple[str, ...]:
     """Say what the numbers are: repeats, where training and test rows come from, what β edits.
 
     `used` are the cells of the table; those of `MARKS` among them are explained.
     """
-    if study.sample == "data":
-        return (f"Means of {study.repeats} random splits into training and test rows.", *_legend(used))
-    networks = ", ".join(dict.fromkeys(source["dataset"] for source in study.sources))
-    made = "shipped with fairbench" if study.sample == "shipped" else "learned from the data"
+    n, source = plan.config.repeats, plan.config.sample.source
+    if source == "data":
+        return (f"Means of {n} random splits into training and test rows.", *_legend(used))
+    networks = ", ".join(dict.fromkeys(one["dataset"] for one in plan.datasets))
+    made = "shipped with fairbench" if source == "shipped" else "learned from the data"
     lines = [
-        f"Means of {study.repeats} repeats. Training sets: sampled from the Bayesian network of {networks}, "
+        f"Means of {n} repeats. Training sets: sampled from the Bayesian network of {networks}, "
         f"{made}, at each β.",
     ]
-    if study.test == "network":
+    if plan.config.test == "network":
         lines.append("Test sets: sampled from the same network at β = 0, not the original data.")
     else:
         lines.append("Test set: the original data.")
-    for source in study.sources:
-        if not source["arc_to_outcome"]:
-            column = source["edited_column"]
-            lines.append(f"{source['dataset']}: {column} is no parent of the outcome, so β changes nothing.")
+    for one in plan.datasets:
+        if not one["arc_to_outcome"]:
+            column = one["edited_column"]
+            lines.append(f"{one['dataset']}: {column} is no parent of the outcome, so β changes nothing.")
     return (*lines, *_legend(used))
 
 

@@ -8,8 +8,7 @@ import pandas as pd
 from fairbench_cli.classifiers.registry import Entry
 from fairbench_cli.experiment.journal import Records, read_journals
 from fairbench_cli.experiment.outputs import FIGURES, FORMATS, TABLES
-from fairbench_cli.experiment.plan import RunPlan as Study
-from fairbench_cli.experiment.plan import read_plan as read_study
+from fairbench_cli.experiment.plan import RunPlan, read_plan
 from fairbench_cli.files import make_folder, write_text
 from fairbench_cli.report.figures import draw_figures
 from fairbench_cli.report.paired import paired_frame
@@ -21,7 +20,7 @@ from fairbench_cli.report.tables import PaperTable
 
 
 def write_report(
-    folder: Path, study: Study, records: Records, attributes: Sequence[str] = ()
+    folder: Path, plan: RunPlan, records: Records, attributes: Sequence[str] = ()
 ) -> list[PaperTable]:
     """Write groups.csv, results.csv, summary.csv, paired.csv, pareto.csv, sweep.csv, tables/ and figures/.
 
@@ -40,26 +39,27 @@ def write_report(
     UserError
         When a file cannot be written, or no data set has one of the attributes.
     """
-    attributes = tuple(attributes) or getattr(study, "attributes", ())
-    asked = dict.fromkeys([*study.tables, *["group-rates"] * bool(attributes)])
+    config = plan.config
+    attributes = tuple(attributes) or config.attributes
+    asked = dict.fromkeys([*config.tables, *["group-rates"] * bool(attributes)])
     always = [name for name, table in TABLES.items() if table.always and name not in asked]
-    shown = [TABLES[name] for name in (*asked, *always)] + [FIGURES[name] for name in study.figures]
-    metrics = dict.fromkeys([*study.metrics, *(metric for output in shown for metric in output.metrics)])
-    run = run_results(folder, study, records, tuple(metrics), attributes)
-    results = run.asked(study.metrics)
+    shown = [TABLES[name] for name in (*asked, *always)] + [FIGURES[name] for name in config.figures]
+    metrics = dict.fromkeys([*config.metrics, *(metric for output in shown for metric in output.metrics)])
+    run = run_results(folder, plan, records, tuple(metrics), attributes)
+    results = run.asked(config.metrics)
     frames = {
         "groups": groups_frame(run.datasets),
         "results": results_frame(results),
-        "summary": summary_frame(results, study.repeats),
+        "summary": summary_frame(results, config.repeats),
         "paired": paired_frame(results),
         "pareto": pareto_frame(run.asked(SHOWN)),
-        "sweep": sweep_frame(run) if study.sweep else None,
+        "sweep": sweep_frame(run) if config.sweep else None,
     }
     for name, frame in frames.items():
         _write_csv(folder / f"{name}.csv", frame)
     tables = [TABLES[name].load()(name, run) for name in (*asked, *always)]
     _write_tables(folder / "tables", [table for table in tables if table.blocks])
-    draw_figures(run, study.figures)
+    draw_figures(run, config.figures)
     return tables[: len(asked)]
 
 
@@ -72,8 +72,8 @@ def redo_report(folder: Path, attributes: Sequence[str] = ()) -> tuple[list[Pape
         When the folder holds no results of a run, a file cannot be read or written, or no data set has one
         of the attributes.
     """
-    study, reading = read_study(folder), read_journals(folder / "journal")
-    return write_report(folder, study, reading.records, attributes), reading.damaged
+    plan, reading = read_plan(folder), read_journals(folder / "journal")
+    return write_report(folder, plan, reading.records, attributes), reading.damaged
 
 
 def _write_tables(folder: Path, tables: list[PaperTable]) -> None:

@@ -155,7 +155,7 @@ def dots(figure) -> dict[str, np.ndarray]:
 def test_one_dot_per_feasible_repeat_of_every_technique_and_beta(run):
     (figure,) = drawn("discrimination-accuracy", run).values()
     results = results_frame(run.results)
-    (part,) = parts_of(run.study)
+    (part,) = parts_of(run.plan)
     found = dots(figure)
     assert len(figure.axes) == len(part.techniques) == 3
     assert len(found) == 3 * 2
@@ -205,10 +205,10 @@ def test_nothing_is_cut_off_at_the_edges(techniques, betas):
 
 
 def test_techniques_can_be_told_apart():
-    study = made_up(15, (0.0,), 1).study
-    for cells in (study.cells, [cell | {"intervention": "t0", "parameters": f'{{"a":{i}}}'}
-                                for i, cell in enumerate(study.cells)]):  # fmt: skip
-        (part,) = parts_of(replace(study, cells=cells))
+    plan = made_up(15, (0.0,), 1).plan
+    for cells in (plan.cells, [cell | {"intervention": "t0", "parameters": f'{{"a":{i}}}'}
+                                for i, cell in enumerate(plan.cells)]):  # fmt: skip
+        (part,) = parts_of(replace(plan, cells=cells))
         assert len({(t.colour, t.marker) for t in part.techniques}) == 15
 
 
@@ -217,8 +217,8 @@ def test_techniques_can_be_told_apart():
 
 def test_curves_are_the_summarys_means_in_order_of_beta(run):
     (figure,) = drawn("curves", run).values()
-    summary = summary_frame(run.results, run.study.repeats)
-    (part,) = parts_of(run.study)
+    summary = summary_frame(run.results, run.plan.config.repeats)
+    (part,) = parts_of(run.plan)
     assert tuple(ax.get_ylabel() for ax in figure.axes) == SHOWN
     for ax in figure.axes:
         lines = {line.get_gid(): line for line in ax.lines if line.get_gid()}
@@ -399,10 +399,10 @@ def test_a_network_without_the_arc_says_that_beta_has_nothing_to_edit():
 def test_the_network_of_the_run_is_drawn_and_not_that_of_an_earlier_one(tmp_path):
     run = made_up(1, (0.0,), 1)
     net, meta = load(shipped_cards() / "dutch.network.json")
-    source = run.study.sources[0] | meta.source | {"dataset": "dutch", "edited_column": "sex"}
+    source = run.plan.datasets[0] | meta.source | {"dataset": "dutch", "edited_column": "sex"}
     del source["network"]
     cells = [cell | {"dataset": "dutch"} for data in run.datasets for cell in data.cells]
-    without = replace(run, folder=tmp_path, study=replace(run.study, sources=[source]))
+    without = replace(run, folder=tmp_path, plan=replace(run.plan, datasets=[source]))
     assert drawn("network", without) == {}  # only data sets with results have a figure
     run = replace(without, datasets=[replace(data, cells=cells) for data in run.datasets])
     with pytest.raises(UserError, match="is not in"):

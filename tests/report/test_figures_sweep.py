@@ -18,7 +18,7 @@ from fairbench_cli.data.table import Column, Sample, Table
 from fairbench_cli.errors import UserError
 from fairbench_cli.experiment.journal import read_journals
 from fairbench_cli.experiment.outputs import FIGURES
-from fairbench_cli.experiment.plan import read_plan as read_study
+from fairbench_cli.experiment.plan import read_plan
 from fairbench_cli.experiment.read import read_config as read_experiment
 from fairbench_cli.interventions.oracle import OracleModel
 from fairbench_cli.measures.counts import Counts, count
@@ -75,8 +75,8 @@ def drawn_of(name: str, run: RunResults) -> dict:
 
 
 def run_of(folder: Path) -> RunResults:
-    study, records = read_study(folder), read_journals(folder / "journal").records
-    return run_results(folder, study, records, study.metrics)
+    plan, records = read_plan(folder), read_journals(folder / "journal").records
+    return run_results(folder, plan, records, plan.config.metrics)
 
 
 def lines(ax) -> dict:
@@ -267,11 +267,9 @@ def test_the_oracles_figure_has_every_point_and_the_formulas(folder):
 
 
 def labels_of_the_rows(folder: Path) -> Labels:
-    groups = pd.read_csv(folder / "groups.csv").query(
-        "dataset == 'baselines' and intervention == 'oracle' and beta == 0"
-    )
-    rows = groups.groupby(["repeat", "group"], sort=True)[["tn", "fp", "fn", "tp"]].first()
-    return labels_of(Counts(GROUPS, rows.to_numpy(dtype=float).reshape(-1, 2, 2, 2)))
+    run = run_of(folder)
+    oracle = next(key for key in run.cells if key[0] == "baselines" and key[3] == "oracle")
+    return labels_of(run.cells[oracle].counts)
 
 
 # Both

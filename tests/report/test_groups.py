@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import run_plan
 
 from fairbench_cli.errors import UserError
 from fairbench_cli.experiment.cell import Repeat
-from fairbench_cli.experiment.study import Study
+from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.groups import ProtectedAttribute, ProtectedAttributes
 from fairbench_cli.measures.registry import measure
@@ -39,7 +40,7 @@ METRICS = ("discrimination", "accuracy", "impact-ratio")
 REPEATS = 4
 
 
-def made_up(**more) -> tuple[Study, dict[tuple[str, int], Repeat]]:
+def made_up(**more) -> tuple[RunPlan, dict[tuple[str, int], Repeat]]:
     """A run on Adult, by sex, with a sweep and one repeat of massaging infeasible."""
     rng = np.random.default_rng(0)
     cells, records = [], {}
@@ -65,12 +66,8 @@ def made_up(**more) -> tuple[Study, dict[tuple[str, int], Repeat]]:
         "dataset": "adult", "attribute": "sex", "edited_column": "relationship", "arc_to_outcome": True,
         "protected": PROTECTED,
     }  # fmt: skip
-    given = {
-        "name": "x", "repeats": REPEATS, "metrics": (*METRICS, "consistency"), "test": "original",
-        "tables": ("discrimination-accuracy",), "sample": "shipped", "sources": [source], "cells": cells,
-        "sweep": True,
-    }  # fmt: skip
-    return Study(**given | more), records
+    given = {"repeats": REPEATS, "metrics": (*METRICS, "consistency"), "tables": ("discrimination-accuracy",)}
+    return run_plan(cells, [source], "shipped", **given | {"sweep": "acceptance-rate"} | more), records
 
 
 def frames(folder: Path) -> dict[str, pd.DataFrame]:
@@ -154,8 +151,8 @@ def test_the_papers_tables_keep_the_attribute_that_the_run_works_on(tmp_path):
 
 
 def test_group_rates_are_means_over_the_repeats(tmp_path):
-    study, records = made_up()
-    *_, table = write_report(tmp_path, study, records, attributes=("sex×race", "race"))
+    plan, records = made_up()
+    *_, table = write_report(tmp_path, plan, records, attributes=("sex×race", "race"))
     assert table.columns == ("technique", "group", "measure")
     rows = list(csv.DictReader(io.StringIO((tmp_path / "tables/group-rates.csv").read_text())))
     assert len(rows) == 2 * (6 + 3) * 3

@@ -18,7 +18,7 @@ from fairbench_cli.measures.registry import MEASURES
 from fairbench_cli.report.formats import markdown
 from fairbench_cli.report.paired import paired_frame, paired_table, paired_test
 from fairbench_cli.report.pareto import APART, SHOWN, pareto_frame, pareto_table
-from fairbench_cli.report.repeats import CELL_COLUMNS, DatasetRepeats, protected_attributes
+from fairbench_cli.report.repeats import CELL_COLUMNS, DatasetRepeats
 from fairbench_cli.report.results import ROW_COLUMNS, Results, RunResults, run_results
 
 CELL = {
@@ -64,9 +64,9 @@ def front_of(frame, metrics=SHOWN):
 
 def run_of(frame, **more) -> RunResults:
     cells = frame[CELL_COLUMNS].drop_duplicates().to_dict("records")
-    study = run_plan(cells, [], repeats=3, metrics=SHOWN, **{"tables": ()} | more)
-    data = DatasetRepeats("s", protected_attributes(study, "d", "s"), [CELL], None, None, None, [], {})
-    return RunResults(Path(), study, [data], as_results(frame))
+    plan = run_plan(cells, [], repeats=3, metrics=SHOWN, **{"tables": ()} | more)
+    data = DatasetRepeats("s", plan.protected("d", "s"), [CELL], None, None, None, [], {})
+    return RunResults(Path(), plan, [data], as_results(frame))
 
 
 COLUMNS = [

@@ -28,7 +28,7 @@ SPREAD = 0.36
 
 def draw(run: RunResults) -> dict[str, Figure]:
     """Draw one figure per data set, protected attribute and classifier: a panel per metric."""
-    return {slug: _figure(part, run) for slug, part in parts_by_slug(run.study).items()}
+    return {slug: _figure(part, run) for slug, part in parts_by_slug(run.plan).items()}
 
 
 def _figure(part: Part, run: RunResults) -> Figure:
@@ -36,9 +36,9 @@ def _figure(part: Part, run: RunResults) -> Figure:
     drawn = {key[:-1]: found.mean.n for key, found in run.found.items() if key[-1] == SHOWN[0]}
     figure, panels = panel_page(
         f"Measures over the bias level β: {part.title}",
-        f"{means_text(run.study)} Techniques are set slightly apart at each β.",
+        f"{means_text(run.plan)} Techniques are set slightly apart at each β.",
         legend,
-        idle_beta(run.study, part) + missing_lines(part, run, drawn),
+        idle_beta(run.plan, part) + missing_lines(part, run, drawn),
         Grid(len(SHOWN), 2, 3.7, 2.45, 0.68, 0.42, 0.12),
     )
     for ax, metric in zip(panels, SHOWN, strict=True):

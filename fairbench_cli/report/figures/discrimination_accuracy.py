@@ -24,11 +24,11 @@ def draw(run: RunResults) -> dict[str, Figure]:
 
     Hollow dots are repeats whose technique could do its work in part only (``degraded``).
     """
-    return {slug: _figure(part, run) for slug, part in parts_by_slug(run.study).items()}
+    return {slug: _figure(part, run) for slug, part in parts_by_slug(run.plan).items()}
 
 
 def _figure(part: Part, run: RunResults) -> Figure:
-    study = run.study
+    plan = run.plan
     clouds = {(t, beta): _cloud(part.key(t, beta), run) for t in part.techniques for beta in part.betas}
     colours = beta_colours(len(part.betas))
     n = len(part.techniques)
@@ -39,9 +39,10 @@ def _figure(part: Part, run: RunResults) -> Figure:
     grid = Grid(n, columns, width, min(width * 0.8, 3.4), 0.14, 0.22, 0.12 + 0.165 * lines)
     figure, panels = panel_page(
         f"Discrimination and accuracy: {part.title}",
-        f"One dot per repeat, {study.repeats} per β. {TESTED_ON[study.test]} Dashed: no discrimination.",
+        f"One dot per repeat, {plan.config.repeats} per β. {TESTED_ON[plan.config.test]} Dashed: no "
+        "discrimination.",
         _legend(part.betas, colours, any(cloud.degraded.any() for cloud in clouds.values())),
-        idle_beta(study, part),
+        idle_beta(plan, part),
         grid,
         first=0.48,
         last=0.22,
@@ -88,7 +89,7 @@ def _cloud(key: Key, run: RunResults) -> _Cloud:
     x, y = (run.found[*key, name] for name in FIGURES["discrimination-accuracy"].metrics)
     dots = np.stack([x.values, y.values], axis=1)
     known = np.isfinite(dots).all(axis=1)
-    missing = shortfall(run.cells[key].statuses, int(known.sum()), run.study.repeats)
+    missing = shortfall(run.cells[key].statuses, int(known.sum()), run.plan.config.repeats)
     return _Cloud(dots[known], (x.status == "degraded")[known], missing)
 
 

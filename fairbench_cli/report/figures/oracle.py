@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from fairbench_cli.experiment.plan import RunPlan as Study
+from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.report.figures.canvas import GREY, NORMAL, Grid, panel_page
@@ -43,18 +43,18 @@ def draw(run: RunResults) -> dict[str, Figure]:
     It has one classifier and β (test rows and the oracle depend on neither), the first that have counts.
     """
     sets: dict[tuple[str, str], dict[tuple[str, float], Counts]] = {}
-    for cell in run.study.cells:
+    for cell in run.plan.cells:
         found = run.cells.get(tuple(cell[name] for name in CELL_COLUMNS))
         if cell["intervention"] != "oracle" or found is None or not len(found.counts.n):
             continue
         own = {"strategy": "both", "remove": 1.0} | json.loads(cell["parameters"])
         points = sets.setdefault((cell["dataset"], cell["attribute"]), {})
         points.setdefault((own["strategy"], float(own["remove"])), found.counts)
-    figures = [_figure(run.study, name, points) for name, points in sets.items()]
+    figures = [_figure(run.plan, name, points) for name, points in sets.items()]
     return dict(zip(slugs(sets), figures, strict=True))
 
 
-def _figure(study: Study, name: tuple[str, str], points: Mapping[tuple[str, float], Counts]) -> Figure:
+def _figure(plan: RunPlan, name: tuple[str, str], points: Mapping[tuple[str, float], Counts]) -> Figure:
     labels = labels_of(next(iter(points.values())))
     repeats = {len(counts.n) for counts in points.values()}
     shown = f"{min(repeats)}" if len(repeats) == 1 else f"{min(repeats)} to {max(repeats)}"
@@ -64,7 +64,7 @@ def _figure(study: Study, name: tuple[str, str], points: Mapping[tuple[str, floa
         f"none of their discrimination. Thin lines: closed forms, with α = {labels.alpha:.3f} favoured and "
         f"π₀ = {labels.base:.3f} favourable labels.",
         _legend(points, labels),
-        [] if set(repeats) == {study.repeats} else [f"{study.repeats} repeats were asked for."],
+        [] if set(repeats) == {plan.config.repeats} else [f"{plan.config.repeats} repeats were asked for."],
         Grid(2, 2, 3.15, 2.6, 0.62, 0.42, 0.26),
     )
     for ax, (x, y) in zip(panels, PANELS, strict=True):

@@ -40,7 +40,7 @@ def draw(run: RunResults) -> dict[str, Figure]:
     values of means.
     """
     points = points_of(run)
-    return {slug: _figure(part, run, points) for slug, part in parts_by_slug(run.study).items()}
+    return {slug: _figure(part, run, points) for slug, part in parts_by_slug(run.plan).items()}
 
 
 @dataclass(frozen=True)
@@ -75,10 +75,10 @@ def _figure(part: Part, run: RunResults, points: dict[Key, Point]) -> Figure:
     drawn = {key: point.x.n for key, point in points.items()}
     figure, panels = panel_page(
         f"Pareto front of |discrimination| and accuracy: {part.title}",
-        f"{means_text(run.study)} Upper left is better; no technique dominates those named and in full "
+        f"{means_text(run.plan)} Upper left is better; no technique dominates those named and in full "
         "colour." + (" Every panel has its own scale." if n > 1 else ""),
         legend,
-        idle_beta(run.study, part) + missing_lines(part, run, drawn),
+        idle_beta(run.plan, part) + missing_lines(part, run, drawn),
         Grid(n, *size, left=0.68, below=0.42, above=0.32),
         handle=0.12,
     )

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.experiment.journal import RETRIED
-from fairbench_cli.experiment.plan import RunPlan as Study
+from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.report.results import Key, RunResults
 from fairbench_cli.report.tables import named, technique_label
 
 
 @dataclass(frozen=True)
 class Technique:
-    """A technique as it is drawn: everywhere in a study in the same colour, marker and dash."""
+    """A technique as it is drawn: everywhere in a run in the same colour, marker and dash."""
 
     own: tuple[str, str, bool]
     label: str
@@ -24,7 +24,7 @@ class Technique:
 
 @dataclass(frozen=True)
 class Part:
-    """A data set, a protected attribute and a classifier, with the β and techniques of the study."""
+    """A data set, a protected attribute and a classifier, with the β and techniques of the plan."""
 
     dataset: str
     attribute: str
@@ -48,10 +48,10 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h")
 DASHES = ("-", "--", "-.", ":")
 
 
-def parts_of(study: Study) -> list[Part]:
-    """Split a study into parts, in the order of its cells."""
+def parts_of(plan: RunPlan) -> list[Part]:
+    """Split a plan into parts, in the order of its cells."""
     cells = [
-        (cell, (cell["intervention"], cell["parameters"], cell["include_protected"])) for cell in study.cells
+        (cell, (cell["intervention"], cell["parameters"], cell["include_protected"])) for cell in plan.cells
     ]
     looks = {one.own: one for one in _techniques(list(dict.fromkeys(own for _, own in cells)))}
     found: dict[tuple[str, str, tuple[str, str]], tuple[dict[Technique, None], set[float]]] = {}
@@ -95,9 +95,9 @@ def slugs(names: Iterable[Sequence[str]]) -> list[str]:
     return found
 
 
-def parts_by_slug(study: Study) -> dict[str, Part]:
-    """Return the parts of a study by file name."""
-    parts = parts_of(study)
+def parts_by_slug(plan: RunPlan) -> dict[str, Part]:
+    """Return the parts of a plan by file name."""
+    parts = parts_of(plan)
     names = slugs((part.dataset, part.attribute, part.classifier[0]) for part in parts)
     return dict(zip(names, parts, strict=True))
 
@@ -129,7 +129,7 @@ def missing_lines(part: Part, run: RunResults, drawn: Mapping[Key, int]) -> list
         for beta in part.betas:
             key = part.key(t, beta)
             statuses = run.cells[key].statuses if key in run.cells else []
-            reasons[t.label, beta] = shortfall(statuses, drawn.get(key, 0), run.study.repeats)
+            reasons[t.label, beta] = shortfall(statuses, drawn.get(key, 0), run.plan.config.repeats)
     return [f"{', '.join(who)}: {what}" for what, who in gather(reasons).items()]
 
 
@@ -154,25 +154,27 @@ def gather(reasons: Mapping[tuple[str, float], str]) -> dict[str, list[str]]:
     return names
 
 
-TESTED_ON = {
+TESTED_ON: dict[str | None, str] = {
     "network": "Test sets: sampled from the network at β = 0.",
     "holdout": "Test sets: the rows that are not trained on.",
     "original": "Test set: the original data.",
 }
 
 
-def means_text(study: Study) -> str:
+def means_text(plan: RunPlan) -> str:
     """Say what is drawn of the repeats, and what the classifiers were tested on."""
-    if study.repeats == 1:
-        return f"One repeat, so there are no intervals. {TESTED_ON[study.test]}"
-    return f"Means of {study.repeats} repeats with 95 % intervals. {TESTED_ON[study.test]}"
+    n = plan.config.repeats
+    drawn = (
+        "One repeat, so there are no intervals." if n == 1 else f"Means of {n} repeats with 95 % intervals."
+    )
+    return f"{drawn} {TESTED_ON[plan.config.test]}"
 
 
-def idle_beta(study: Study, part: Part) -> list[str]:
+def idle_beta(plan: RunPlan, part: Part) -> list[str]:
     """Say so where β has nothing to edit; real rows have no β to begin with."""
-    if study.sample == "data":
+    if plan.config.sample.source == "data":
         return []
-    for source in study.sources:
+    for source in plan.datasets:
         own = (source["dataset"], source.get("attribute", part.attribute))
         if own == (part.dataset, part.attribute) and not source["arc_to_outcome"]:
             column = source["edited_column"]

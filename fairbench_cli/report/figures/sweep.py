@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from fairbench_cli.classifiers.registry import CLASSIFIERS
-from fairbench_cli.experiment.plan import RunPlan as Study
+from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.registry import MEASURES, measure
 from fairbench_cli.measures.sweep import RATES
@@ -38,10 +38,10 @@ def draw(run: RunResults) -> dict[str, Figure]:
     Lines are means of sweep.csv, dots where the classifiers themselves decide. A data set on which only the
     oracle or the random classifier ran gets no figure, and neither does a run without a sweep.
     """
-    if not run.study.sweep:
+    if not run.plan.config.sweep:
         return {}
     sets: dict[tuple[str, str], list[Part]] = {}
-    for part in parts_of(run.study):
+    for part in parts_of(run.plan):
         own = tuple(t for t in part.techniques if t.own[0] not in BASELINES)
         if own:
             sets.setdefault((part.dataset, part.attribute), []).append(replace(part, techniques=own))
@@ -59,7 +59,7 @@ def draw(run: RunResults) -> dict[str, Figure]:
 
 
 def _figure(run: RunResults, parts: Sequence[Part], beta: float, *, several: bool) -> Figure:
-    of_counts = [name for name in run.study.metrics if name in MEASURES]
+    of_counts = [name for name in run.plan.config.metrics if name in MEASURES]
     metrics = [name for name in SHOWN if name in of_counts] or of_counts
     columns, rows = len(parts), len(metrics)
     width = {1: 5.4, 2: 3.2, 3: 2.35}.get(columns, 1.9)
@@ -68,7 +68,7 @@ def _figure(run: RunResults, parts: Sequence[Part], beta: float, *, several: boo
     title = f"At every acceptance rate: {parts[0].dataset}, {parts[0].attribute}"
     figure, panels = panel_page(
         f"{title}, β = {beta:g}" if several else title,
-        _about(run.study),
+        _about(run.plan),
         _legend(list(dict.fromkeys(t for part in parts for t in part.techniques)), metrics),
         _missing(run, parts, beta, metrics[0]),
         Grid(rows * columns, columns, width, 1.5, 0.2, 0.0, above),
@@ -88,13 +88,14 @@ def _figure(run: RunResults, parts: Sequence[Part], beta: float, *, several: boo
     return figure
 
 
-def _about(study: Study) -> str:
+def _about(plan: RunPlan) -> str:
     """Say what the lines and dots are."""
-    rows = {"holdout": "rows held out", "network": "rows of the network at β = 0"}
-    lines = "One repeat" if study.repeats == 1 else f"Means of {study.repeats} repeats with 95 % bands"
+    rows: dict[str | None, str] = {"holdout": "rows held out", "network": "rows of the network at β = 0"}
+    n, on = plan.config.repeats, rows.get(plan.config.test, "the original rows")
+    lines = f"Means of {n} repeats with 95 % bands" if n > 1 else "One repeat"
     return (
-        f"{lines}, on {rows.get(study.test, 'the original rows')}. The share π with the highest scores is "
-        "accepted; dots are where the classifiers themselves decide."
+        f"{lines}, on {on}. The share π with the highest scores is accepted; dots are where the classifiers "
+        "themselves decide."
     )
 
 
@@ -182,7 +183,7 @@ def _missing(run: RunResults, parts: Sequence[Part], beta: float, metric: str) -
             else:
                 known = 0 if own is None or not len(own.swept.n) else ~np.isnan(measure(metric, own.swept))
                 drawn = int(np.max(np.sum(known, axis=0)))
-                reason = shortfall([] if own is None else own.statuses, drawn, run.study.repeats)
+                reason = shortfall([] if own is None else own.statuses, drawn, run.plan.config.repeats)
             if reason:
                 why.setdefault((named(*part.classifier, CLASSIFIERS), reason), []).append(t.label)
     where: dict[tuple[str, str], list[str]] = {}
