@@ -1,4 +1,4 @@
-"""``fairbench compare``: a run's results beside a paper's published values."""
+"""``fairbench compare``: a run's results against a paper's published values."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -38,7 +38,7 @@ def compare(
     """Compare runs with a paper's published values, number by number."""
     from fairbench_cli.cli.console import talk_of_damage
     from fairbench_cli.papers.compare import compare_folder
-    from fairbench_cli.papers.published import find_paper
+    from fairbench_cli.papers.registry import find_paper
 
     found = find_paper(paper)
     tables = tuple(one.strip() for text in table or () for one in text.split(","))
@@ -72,12 +72,12 @@ def _names(folders: list[Path], *, alone: bool) -> list[str]:
 
 def _print_one(comparison: "Comparison", tolerance: float) -> None:
     from fairbench_cli.cli.console import print_rows, say
-    from fairbench_cli.papers.formats import coverage, summary_heads, summary_rows, verdict_counts, worst_rows
+    from fairbench_cli.papers.formats import coverage, summary, verdict_counts, worst_rows
 
-    say(f"{comparison.paper.name} beside {comparison.run}", "bold")
+    say(f"{comparison.paper.name} against {comparison.run}", "bold")
     _fold(coverage(comparison))
     _fold(comparison.protocol)
-    heads, rows = summary_heads(comparison, tolerance), summary_rows(comparison, tolerance)
+    heads, rows = summary(comparison, tolerance)
     print_rows(heads, rows, right=len(heads) - len(comparison.paper.blocks))
     heads, rows = worst_rows(comparison)
     print_rows(heads, rows, right=3, title="furthest off")
@@ -97,7 +97,7 @@ def _print_several(comparisons: "list[Comparison]", tolerance: float) -> None:
 
 
 def _print_share(comparison: "Comparison", tolerance: float, fail_under: float | None) -> bool:
-    """Print the share within the tolerance; tell whether it is enough."""
+    """Print the share within the tolerance; return whether it is enough."""
     from fairbench_cli.papers.compare import agreement
     from fairbench_cli.papers.formats import share
 

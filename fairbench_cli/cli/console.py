@@ -71,38 +71,41 @@ def print_paper_tables(tables: "list[PaperTable]") -> None:
     for table in tables:
         say(table.name, "bold")
         for block in table.blocks:
-            _print_block(block)
+            _print_block(block, table.columns)
     for line in dict.fromkeys(line for table in tables for line in table.caption):
         out().print(Text(textwrap.fill(line, out().width), style="dim"))
 
 
-def _print_block(block: "Block") -> None:
+def _print_block(block: "Block", columns: tuple[str, ...]) -> None:
     """Print a block, in several parts where its β do not fit side by side."""
     heads = [f"β={beta:g}" for beta in block.betas]
-    number = max(len(text) for _, _, cells in block.rows for cell in cells for text in cell.split(" "))
+    number = max(len(text) for *_, cells in block.rows for cell in cells for text in cell.split(" "))
     number = max(number, *map(len, heads)) + GAP
-    free = out().width - 1 - GAP - max(len(metric) for _, metric, _ in block.rows)
+    texts = zip(*(row[1:-1] for row in block.rows), strict=True)
+    free = out().width - 1 - sum(GAP + max(map(len, column)) for column in texts)
     fit = max(1, (free - NARROWEST - GAP) // number)
     for start in range(0, len(heads), fit):
         part = slice(start, start + fit)
         width = max(NARROWEST, free - number * len(heads[part]) - GAP)
         rows: list[list[str]] = []
         last = None
-        for label, metric, cells in block.rows:
-            lines = _lines(metric, cells[part])
+        for label, *names, cells in block.rows:
+            lines = _lines(names, cells[part])
             if label == last:
                 rows[-1] = [f"{above}\n{below}" for above, below in zip(rows[-1], ["", *lines], strict=True)]
             else:
                 rows.append(["\n".join(textwrap.wrap(label, width)), *lines])
             last = label
         right = len(heads[part])
-        print_rows(
-            ["technique", "measure", *heads[part]], rows, right=right, whole=right + 1, title=block.title
-        )
+        whole = right + len(columns) - 1
+        print_rows([*columns, *heads[part]], rows, right=right, whole=whole, title=block.title)
 
 
-def _lines(metric: str, cells: tuple[str, ...]) -> list[str]:
+def _lines(names: list[str], cells: tuple[str, ...]) -> list[str]:
     """Put the counts of "0.123 (28/30)" under their means, and nothing under the others."""
     if not any(" " in cell for cell in cells):
-        return [metric, *cells]
-    return [f"{metric}\n", *(cell.replace(" ", "\n") if " " in cell else f"{cell}\n" for cell in cells)]
+        return [*names, *cells]
+    return [
+        *(f"{name}\n" for name in names),
+        *(cell.replace(" ", "\n") if " " in cell else f"{cell}\n" for cell in cells),
+    ]

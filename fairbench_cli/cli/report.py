@@ -13,8 +13,8 @@ def report(
         typer.Option(
             "--attribute",
             "-a",
-            help="Speak of this protected attribute or intersection, such as sex×race; may be repeated.",
-            show_default="the config's",
+            help="Compare the groups of this protected attribute or intersection: -a sex -a sex×race",
+            show_default="those that the run works on",
         ),
     ] = None,
 ) -> None:

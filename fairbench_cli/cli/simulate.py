@@ -27,9 +27,8 @@ def simulate(
     from fairbench_cli.files import open_folder, write_json
     from fairbench_cli.provenance import provenance
     from fairbench_cli.simulate.config import read_simulation
-    from fairbench_cli.simulate.study import simulate as run_all
-    from fairbench_cli.simulate.summary import HEADS, furthest, summary_rows
-    from fairbench_cli.simulate.write import check_folder, write_simulation
+    from fairbench_cli.simulate.draw import simulate as run_all
+    from fairbench_cli.simulate.write import HEADS, check_folder, furthest, summary_rows, write_simulation
 
     start, cpu = time.monotonic(), time.process_time()
     simulation = read_simulation(config, tuple(set_ or ()))

@@ -16,8 +16,8 @@ class Output:
     Parameters
     ----------
     target : str
-        ``module:function``. A table's function takes its name and the `RunResults` and returns a `PaperTable`,
-        a figure's takes the `RunResults` and returns figures by file name.
+        ``module:function``. A table's function takes its name and the `RunResults` and returns a
+        `PaperTable`, a figure's takes the `RunResults` and returns figures by file name.
     metrics : tuple of str
         The metrics that it shows. They are computed whether or not the config lists them.
     needs : {"sweep", "network", "oracle"}, optional

@@ -1,5 +1,6 @@
-"""A run's results beside a paper's published values."""
+"""A run's results against a paper's published values, and how near they are."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,12 +17,22 @@ from fairbench_cli.experiment.plan import read_plan as read_study
 from fairbench_cli.experiment.select import select
 from fairbench_cli.papers.choose import facts_of
 from fairbench_cli.papers.match import match
-from fairbench_cli.papers.published import read_published
-from fairbench_cli.papers.registry import Paper
-from fairbench_cli.papers.verdicts import BOTH, INSIDE, NOT_RUN, OFF, is_within, judge
+from fairbench_cli.papers.registry import Paper, read_published
 from fairbench_cli.report.repeats import CELL_COLUMNS
 from fairbench_cli.report.results import Mean, run_results
 from fairbench_cli.report.tables import named, shown, technique_label
+
+INSIDE = "inside interval"
+NEAR = "within 0.02"
+CLOSE = "within 0.05"
+OFF = "off"
+BOTH = 'both "-"'
+NOT_RUN = "not run"
+
+VERDICTS = (INSIDE, NEAR, CLOSE, BOTH, OFF, NOT_RUN)
+
+ROUNDING = 5e-4  # papers print three decimals
+_SLACK = 1e-9  # of binary fractions: 0.3205 - 0.3 is a little more than 0.0205
 
 OURS = ["ours", "low", "high", "n_ok", "n", "shown", "cell"]
 
@@ -95,7 +106,7 @@ def compare(
     run: str,
     filters: tuple[str, ...] = (),
 ) -> Comparison:
-    """Put every published value beside the mean of the cell that fits it.
+    """Set every published value against the mean of the cell that fits it.
 
     Metrics are computed from the journal's counts, whether or not the run's config lists them.
 
@@ -162,11 +173,58 @@ def _say_cell(cell: dict[str, Any]) -> str:
     return f"{cell['dataset']}, {cell['attribute']}, β = {cell['beta']:g}, {technique}, {classifier}"
 
 
+def judge(theirs: float, ours: float, low: float, high: float, shown: str) -> tuple[str, str]:
+    """Return the verdict on one value and, where one of the two is no number, what stands there.
+
+    A value more than 0.05 away is off even where the interval is so wide (few repeats) that it is inside.
+
+    Parameters
+    ----------
+    theirs, ours : float
+        The published value and the mean of the repeats; NaN where there is none.
+    low, high : float
+        The 95 % interval of our mean; NaN where there is none.
+    shown : str
+        Our cell as `show_cell` writes it: "-" infeasible, "failed", "n/a", "…" not run yet, or a number.
+
+    Examples
+    --------
+    >>> judge(0.3, 0.31, 0.295, 0.325, "0.310")
+    ('inside interval', '')
+    >>> judge(0.3, 0.31, 0.305, 0.315, "0.310")
+    ('within 0.02', '')
+    >>> nan = math.nan
+    >>> judge(nan, nan, nan, nan, "-"), judge(0.3, nan, nan, nan, "-")
+    (('both "-"', ''), ('off', 'ours is "-"'))
+    """
+    if shown == "…":
+        return NOT_RUN, ""
+    if math.isnan(theirs):
+        return (BOTH, "") if shown == "-" else (OFF, 'theirs is "-"')
+    if math.isnan(ours):
+        return OFF, f'ours is "{shown}"'
+    gap = abs(ours - theirs)
+    if not is_within(gap, 0.05):
+        return OFF, ""
+    if low - ROUNDING - _SLACK <= theirs <= high + ROUNDING + _SLACK:
+        return INSIDE, ""
+    return (NEAR if is_within(gap, 0.02) else CLOSE), ""
+
+
+def is_within(gap: float, limit: float) -> bool:
+    """Return whether a distance is at most `limit`, half a unit of the last printed digit allowed.
+
+    >>> is_within(0.3205 - 0.3, 0.02), is_within(0.3206 - 0.3, 0.02), is_within(math.nan, 0.02)
+    (True, False, False)
+    """
+    return gap <= limit + ROUNDING + _SLACK
+
+
 @dataclass(frozen=True)
 class Agreement:
     """How many of `n` covered values agree: inside the interval, within each limit; how many are off.
 
-    A "-" beside a "-" agrees in every way.
+    A "-" against a "-" agrees in every way.
     """
 
     n: int
@@ -189,7 +247,7 @@ def agreement(values: pd.DataFrame, limits: Sequence[float]) -> Agreement:
 
 
 def worst(values: pd.DataFrame, most: int) -> pd.DataFrame:
-    """Return the covered values that are furthest off, a number beside a "-" before all others."""
+    """Return the covered values that are furthest off, a number against a "-" before all others."""
     covered = values[~values["verdict"].isin([NOT_RUN, BOTH])]
     gap = covered["difference"].abs().fillna(np.inf)
     return covered.loc[gap.sort_values(ascending=False, kind="stable").index[:most]]

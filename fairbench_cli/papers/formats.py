@@ -5,9 +5,8 @@ from typing import Any
 
 import pandas as pd
 
-from fairbench_cli.papers.compare import Agreement, Comparison, agreement, worst
+from fairbench_cli.papers.compare import NOT_RUN, OFF, VERDICTS, Comparison, agreement, worst
 from fairbench_cli.papers.match import say_label
-from fairbench_cli.papers.verdicts import NOT_RUN, OFF, VERDICTS
 from fairbench_cli.report.formats import grid
 
 WORST = 10
@@ -29,41 +28,31 @@ def share(part: int, whole: int) -> str:
     return f"{part / whole:.3f}" if whole else "-"
 
 
-def summary_heads(comparison: Comparison, tolerance: float) -> list[str]:
-    """Return the heads of `summary_rows`."""
-    within = [f"within {limit:g}" for limit in limits(tolerance)]
-    return [*comparison.paper.blocks, "n", "inside", *within, "off"]
-
-
-def summary_rows(comparison: Comparison, tolerance: float) -> list[list[str]]:
-    """Return a row per block that the run covers and one for all: n, shares, how many are off."""
-    by = list(comparison.paper.blocks)
+def summary(comparison: Comparison, tolerance: float) -> tuple[list[str], list[list[str]]]:
+    """Return heads and rows, one per block that the run covers and one for all: n, shares, how many are off."""
     rows = []
-    for labels, part in comparison.covered.groupby(by, sort=False):
-        rows.append([*map(str, labels), *_counts(agreement(part, limits(tolerance)))])
-    total = agreement(comparison.values, limits(tolerance))
-    return [*rows, ["all", *[""] * (len(by) - 1), *_counts(total)]]
-
-
-def _counts(found: Agreement) -> list[str]:
-    shares = [share(k, found.n) for k in (found.inside, *found.within)]
-    return [str(found.n), *shares, str(found.off)]
+    for labels, part in _parts(comparison).items():
+        found = agreement(part, limits(tolerance))
+        shares = [share(k, found.n) for k in (found.inside, *found.within)]
+        rows.append([*labels, str(found.n), *shares, str(found.off)])
+    within = [f"within {limit:g}" for limit in limits(tolerance)]
+    return [*comparison.paper.blocks, "n", "inside", *within, "off"], rows
 
 
 def side_by_side(comparisons: Sequence[Comparison], tolerance: float) -> tuple[list[str], list[list[str]]]:
     """Return heads and rows of several runs' shares within the tolerance, "of n" values each."""
-    by = list(comparisons[0].paper.blocks)
-    blocks = list(dict.fromkeys(block for one in comparisons for block in _parts(one)))
-    rows = [
-        [*block, *(_share_of(_parts(one).get(block), tolerance) for one in comparisons)] for block in blocks
-    ]
-    rows.append(["all", *[""] * (len(by) - 1), *(_share_of(one.values, tolerance) for one in comparisons)])
-    return [*by, *(one.run for one in comparisons)], rows
+    parts = [_parts(one) for one in comparisons]
+    total = list(parts[0])[-1]
+    blocks = dict.fromkeys(block for one in parts for block in one if block != total)
+    rows = [[*block, *(_share_of(one.get(block), tolerance) for one in parts)] for block in (*blocks, total)]
+    return [*comparisons[0].paper.blocks, *(one.run for one in comparisons)], rows
 
 
 def _parts(comparison: Comparison) -> dict[tuple[str, ...], pd.DataFrame]:
+    """Return the values that the run covers by block, and all of them."""
     by = list(comparison.paper.blocks)
-    return {tuple(map(str, labels)): part for labels, part in comparison.covered.groupby(by, sort=False)}
+    parts = {tuple(map(str, labels)): part for labels, part in comparison.covered.groupby(by, sort=False)}
+    return parts | {("all", *[""] * (len(by) - 1)): comparison.covered}
 
 
 def _share_of(values: pd.DataFrame | None, tolerance: float) -> str:
@@ -117,22 +106,17 @@ def _printed(value: float) -> str:
 def markdown(comparison: Comparison, tolerance: float) -> str:
     """Return the whole comparison: the summary, the worst values, then every block side by side."""
     total = agreement(comparison.values, (tolerance,))
-    heads, rows = worst_rows(comparison)
     parts = [
-        f"# {comparison.paper.name} beside {comparison.run}",
+        f"# {comparison.paper.name} against {comparison.run}",
         comparison.paper.source,
         f"{coverage(comparison)}; {comparison.protocol}. "
         f"Within {tolerance:g}: {total.within[0]} of {total.n} = "
         f"{share(total.within[0], total.n)}.",
         *legend(),
         "## Summary",
-        grid(
-            summary_heads(comparison, tolerance),
-            summary_rows(comparison, tolerance),
-            len(comparison.paper.blocks),
-        ),
+        grid(*summary(comparison, tolerance), len(comparison.paper.blocks)),
         "## Furthest off",
-        grid(heads, rows, 1),
+        grid(*worst_rows(comparison), 1),
         *_blocks(comparison),
     ]
     return "\n\n".join(parts) + "\n"
@@ -158,7 +142,7 @@ def legend() -> tuple[str, str]:
         "Ours are means over the repeats. Inside: the published value lies in our 95 % interval and within "
         "0.05. Within: shares of the n values; half a unit of the last printed digit is allowed. Off: how "
         "many are more than 0.05 away, or have a number on one side only.",
-        '"-": infeasible; beside a printed "-" it agrees. (a/b): only a of b repeats have a value. *: in '
+        '"-": infeasible; against a printed "-" it agrees. (a/b): only a of b repeats have a value. *: in '
         "some repeats the technique could do its work in part only. "
         f'"…": not run. {OFF_MARK}: off.',
     )

@@ -1,8 +1,14 @@
-"""The papers by name. A new one is a CSV of its values in this folder and an entry here."""
+"""The papers by name and their published values. A new one is a CSV in this folder and an entry here."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairbench_cli.errors import suggest, user_error
+
+if TYPE_CHECKING:  # light when asked for --help
+    import pandas as pd
 
 Where = Mapping[str, tuple[Any, ...]]
 
@@ -11,8 +17,8 @@ Where = Mapping[str, tuple[Any, ...]]
 class Paper:
     """A paper's published values and what they are called in a run.
 
-    The values are in ``NAME.csv`` beside this file: the columns `metric` and `value` (empty: the paper prints
-    "-"), `table` where there are several, and whatever else tells one value from the next.
+    The values are in ``NAME.csv`` next to this file: the columns `metric` and `value` (empty: the paper
+    prints "-"), `table` where there are several, and whatever else tells one value from the next.
 
     Parameters
     ----------
@@ -29,7 +35,7 @@ class Paper:
         results or a parameter of its intervention; a cell must have one of the values. None: no run has it.
         A label that is not listed is the cell's own value in the column of that name.
     everywhere : mapping
-        What every cell must be besides.
+        What every cell must be in addition.
     metrics : mapping
         Our names of the metrics that are called otherwise in the CSV.
     """
@@ -102,3 +108,56 @@ PAPERS: dict[str, Paper] = {
         ),
     )
 }
+
+
+def find_paper(name: str) -> Paper:
+    """Return the paper of that name.
+
+    Raises
+    ------
+    UserError
+        When there is none.
+    """
+    if name not in PAPERS:
+        raise user_error(f'unknown paper "{name}"', suggest(name, PAPERS), "--paper")
+    return PAPERS[name]
+
+
+def read_published(paper: Paper, tables: tuple[str, ...] = ()) -> "pd.DataFrame":
+    """Return a paper's values as printed, one row each, in the order of its CSV.
+
+    Parameters
+    ----------
+    tables : tuple of str
+        Numbers of the tables that are wanted; all by default.
+
+    Returns
+    -------
+    DataFrame
+        `value` is a float, NaN where the paper prints "-"; every other column is text.
+
+    Raises
+    ------
+    UserError
+        For a table that the paper's values do not have.
+
+    Examples
+    --------
+    >>> values = read_published(PAPERS["cardoso2019"], ("2",))
+    >>> len(values), float(values["value"][0])
+    (30, 0.162)
+    """
+    import pandas as pd
+
+    path = Path(__file__).with_name(f"{paper.name}.csv")
+    text = pd.read_csv(path, dtype=str, keep_default_na=False)
+    if "table" not in text:
+        text.insert(0, "table", "1")
+    known = set(text["table"])
+    for table in tables:
+        if table not in known:
+            raise user_error(
+                f'{paper.name} has no values of table "{table}"', suggest(table, known), "--table"
+            )
+    wanted = text[text["table"].isin(tables)] if tables else text
+    return wanted.assign(value=pd.to_numeric(wanted["value"])).reset_index(drop=True)

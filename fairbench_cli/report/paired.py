@@ -70,10 +70,10 @@ def distance(metric: str, values: Floats) -> Floats:
 def paired_frame(results: Results) -> pd.DataFrame:
     """Compare every technique with ``none``, over the repeats where both have a value.
 
-    One row per cell that is not ``none``, groups compared and metric. ``none`` is that of the same data set,
-    attribute, β and classifier, and with the same ``include_protected`` if the run has it, else with the other
-    one (``baseline_include_protected``). Cells without any ``none`` have no row; those without a value, such as
-    infeasible ones, have n = 0 and empty numbers.
+    One row per cell that is not ``none``, groups compared and metric. ``none`` is that of the same data
+    set, attribute, β and classifier, and with the same ``include_protected`` if the run has it, else with
+    the other one (``baseline_include_protected``). Cells without any ``none`` have no row; those without a
+    value, such as infeasible ones, have n = 0 and empty numbers.
 
     ``difference`` is technique − none, with the t-interval of its mean in ``low`` and ``high`` (95 %, for
     each row by itself). ``distance_difference`` is the same for ``|value − ideal|``: negative is nearer to
@@ -82,9 +82,9 @@ def paired_frame(results: Results) -> pd.DataFrame:
     without an ideal are tested on values.
 
     ``p_holm`` is Holm's adjustment over the family that one reads together: one metric in one table, which
-    is all techniques and all β of a data set, attribute, groups compared and classifier; ``tests`` is its size.
-    ``verdict``: better, worse or no difference at 5 % after Holm (higher or lower for a metric without an
-    ideal), empty without a test.
+    is all techniques and all β of a data set, attribute, groups compared and classifier; ``tests`` is its
+    size. ``verdict``: better, worse or no difference at 5 % after Holm (higher or lower for a metric without
+    an ideal), empty without a test.
 
     What repeats share and do not share decides what p is about: training sets vary, the network that they
     are sampled from does not. A small p says that a difference does not come from the draw of training

@@ -40,7 +40,8 @@ class DatasetRepeats:
         Of the joint levels of all protected attributes, shape (cells, repeats, groups, 2, 2); NaN where a
         repeat has none.
     swept : list of Counts
-        For each cell the counts at every acceptance rate, shape (repeats that have them, rates, groups, 2, 2).
+        For each cell the counts at every acceptance rate, shape (repeats, rates, groups, 2, 2), of the
+        repeats that have them.
     row_values : dict
         The metrics of rows by name, each of shape (cells, repeats).
     """
@@ -96,7 +97,7 @@ def parts_of(compared: str) -> tuple[str, ...]:
 
 
 def collect(study: Study, records: Records) -> list[DatasetRepeats]:
-    """Return the repeats of a run, data set by data set in the order of the plan; those without any are left out."""
+    """Return the repeats of a run by data set, in the order of the plan; those without any are left out."""
     found: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for cell in study.cells:
         if any((cell["key"], repeat) in records for repeat in range(study.repeats)):

@@ -1,13 +1,21 @@
-"""Decisions with a known degree of discrimination (Žliobaitė 2017, §4): one run."""
+"""Decisions with a known degree of discrimination (Žliobaitė 2017, §4), and what the metrics make of them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
+from fairbench_cli.experiment.seeds import seed_of
 from fairbench_cli.measures.counts import Counts, Floats
+from fairbench_cli.measures.groups import PAIR
+from fairbench_cli.measures.registry import measure
+from fairbench_cli.report.results import mean_and_interval
+from fairbench_cli.simulate.config import Simulation
 
-GROUPS = ("deprived", "favoured")
+COLUMNS = ["deprived", "accepted", "truth", "metric", "mean", "sd", "low", "high", "n_ok", "n", "pooled"]
 
 
 @dataclass(frozen=True)
@@ -99,4 +107,52 @@ def counts_of(decisions: NDArray[np.int64]) -> Counts:
     n: Floats = np.zeros((*decisions.shape, 2))
     for decision in (0, 1):
         n[..., decision, decision] = decisions[..., decision]
-    return Counts(GROUPS, n)
+    return Counts(PAIR, n)
+
+
+def simulate(simulation: Simulation, listen: Callable[[int, int], None]) -> pd.DataFrame:
+    """Run a simulation.
+
+    Parameters
+    ----------
+    simulation : Simulation
+        What to run.
+    listen : callable
+        Called after every setting of P(s=g) and P(+) with how many are done, and of how many.
+
+    Returns
+    -------
+    DataFrame
+        `COLUMNS`, one row per P(s=g), P(+), truth and metric: mean, sd and 95 % t-interval over the runs, how
+        many runs
+        gave a value and how many there are, and `pooled`, the measure of the rows of all runs together. A
+        mean is infinite as soon as one run is.
+    """
+    settings = list(product(simulation.deprived, simulation.accepted))
+    parts = []
+    for done, (deprived, accepted) in enumerate(settings, start=1):
+        parts.append(_frame(simulation, deprived, accepted))
+        listen(done, len(settings))
+    return pd.concat(parts, ignore_index=True)
+
+
+def decisions_of(simulation: Simulation, setting: Setting) -> NDArray[np.int64]:
+    """Draw all runs of a setting: shape (runs, group, decision).
+
+    The seed of a run is a hash of base seed, setting and run, so that more runs keep the first ones.
+    """
+    head = (simulation.seed, "simulate", setting.rows, setting.deprived, setting.accepted, setting.truth)
+    seeds = (seed_of(*head, run) for run in range(simulation.runs))
+    return np.stack([draw_decisions(setting, np.random.default_rng(seed)) for seed in seeds])
+
+
+def _frame(simulation: Simulation, deprived: float, accepted: float) -> pd.DataFrame:
+    settings = (Setting(simulation.rows, deprived, accepted, truth) for truth in simulation.truths)
+    decisions = np.stack([decisions_of(simulation, setting) for setting in settings])
+    each, together = counts_of(decisions), counts_of(decisions.sum(1))
+    frames = []
+    for metric in simulation.metrics:
+        numbers = mean_and_interval(measure(metric, each)) | {"pooled": measure(metric, together)}
+        frames.append(pd.DataFrame({"truth": simulation.truths, "metric": metric} | numbers))
+    tidy = pd.concat(frames).sort_values("truth", kind="stable")
+    return tidy.assign(deprived=deprived, accepted=accepted, n=simulation.runs)[COLUMNS]

@@ -1,16 +1,117 @@
-"""The files of a simulation; but for the manifest they depend on nothing but its config."""
+"""The files of a simulation: each metric at the ends, and how far it is from the truth.
+
+But for the manifest they depend on nothing but its config.
+"""
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from fairbench_cli.errors import user_error
-from fairbench_cli.files import make_folder, write_bytes, write_text
-from fairbench_cli.report.figures import ENDINGS
+from fairbench_cli.files import write_text
+from fairbench_cli.measures.registry import find
+from fairbench_cli.report.figures import write_figures
 from fairbench_cli.report.figures.against_truth import draw_against_truth
-from fairbench_cli.report.figures.canvas import figure_bytes, house_style
+from fairbench_cli.report.figures.canvas import house_style
+from fairbench_cli.report.formats import grid
 from fairbench_cli.simulate.config import Simulation
-from fairbench_cli.simulate.summary import markdown
+
+ENDS = (-1.0, 0.0, 1.0)
+HEADS = ["metric", *(f"d = {end:g}".replace("-", "−") for end in ENDS)]
+
+_EXPLAINED = (
+    "Ranges are of the means over the settings. A measure is compared with the truth twice: by its mean over "
+    "the runs, and pooled, computed once from the rows of all runs together."
+)
+
+
+def summary_rows(simulation: Simulation, frame: pd.DataFrame) -> list[list[str]]:
+    """Return a row of `HEADS` per metric: the range of its means over the settings at each of `ENDS`."""
+    rows = []
+    for metric in simulation.metrics:
+        own = frame[frame["metric"] == metric]
+        rows.append([metric, *(_range(own.loc[own["truth"] == end, "mean"]) for end in ENDS)])
+    return rows
+
+
+def furthest(simulation: Simulation, frame: pd.DataFrame) -> list[str]:
+    """Say of every measure on the truth's scale how far from the truth it gets, and where."""
+    lines = []
+    for metric in _on_truths_scale(simulation):
+        off = off_truth(frame, metric)
+        places = [f"{off[column].max():.4f} {kind} ({_place(off, column)})" for column, kind in _KINDS]
+        lines.append(f"{metric}: furthest from the truth {', '.join(places)}")
+    return lines
+
+
+def off_truth(frame: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """Return the rows of a measure with ``mean_off`` and ``pooled_off``, the distances from the truth."""
+    own = frame[frame["metric"] == metric].reset_index(drop=True)
+    return own.assign(
+        mean_off=(own["mean"] - own["truth"]).abs(), pooled_off=(own["pooled"] - own["truth"]).abs()
+    )
+
+
+def markdown(simulation: Simulation, frame: pd.DataFrame) -> str:
+    """Return the summary as Markdown, with a table of panels for every measure on the truth's scale."""
+    s = simulation
+    size = f"{len(s.deprived) * len(s.accepted)} settings × {len(s.truths)} degrees of discrimination d × "
+    parts = [
+        f"# {s.name}",
+        f"{size}{s.runs:,} runs of {s.rows:,} rows. {_EXPLAINED}",
+        grid(HEADS, summary_rows(s, frame), 1),
+        *furthest(s, frame),
+    ]
+    for metric in _on_truths_scale(s):
+        parts += [
+            f"## {metric}: furthest from the truth, mean / pooled",
+            _panels(s, off_truth(frame, metric)),
+        ]
+    return "\n\n".join(parts) + "\n"
+
+
+_KINDS = (("mean_off", "by the mean"), ("pooled_off", "pooled"))
+
+
+def _on_truths_scale(simulation: Simulation) -> list[str]:
+    """Return the measures that go from −1 to 1."""
+    return [name for name in simulation.metrics if (find(name).low, find(name).high) == (-1, 1)]
+
+
+def _place(off: pd.DataFrame, column: str) -> str:
+    """Say where a column is largest."""
+    if off[column].isna().all():
+        return "undefined"
+    at = int(np.nanargmax(off[column].to_numpy()))
+    deprived, accepted, truth = (float(off[axis].iloc[at]) for axis in ("deprived", "accepted", "truth"))
+    return f"P(s=g) = {deprived:g}, P(+) = {accepted:g}, d = {truth:g}"
+
+
+def _panels(simulation: Simulation, off: pd.DataFrame) -> str:
+    rows = []
+    for deprived in simulation.deprived:
+        row = off[off["deprived"] == deprived]
+        cells = [row[row["accepted"] == accepted] for accepted in simulation.accepted]
+        shown = [f"{one['mean_off'].max():.3f} / {one['pooled_off'].max():.3f}" for one in cells]
+        rows.append([f"{deprived:g}", *shown])
+    return grid(["P(s=g)", *(f"P(+) = {accepted:g}" for accepted in simulation.accepted)], rows, 1)
+
+
+def _range(means: "pd.Series[float]") -> str:
+    """Return the least and the greatest of some means; one if they look the same."""
+    known = means.dropna()
+    if not len(known):
+        return ""
+    low, high = _number(float(known.min())), _number(float(known.max()))
+    return low if low == high else f"{low} … {high}"
+
+
+def _number(value: float) -> str:
+    if np.isinf(value):
+        return "−∞" if value < 0 else "∞"
+    text = f"{value:.3f}" if abs(value) < 1000 else f"{value:.4g}"
+    return "0.000" if text == "-0.000" else text.replace("-", "−")
 
 
 def check_folder(folder: Path) -> None:
@@ -42,23 +143,13 @@ def write_simulation(folder: Path, simulation: Simulation, frame: pd.DataFrame) 
     text: str = frame.to_csv(index=False, lineterminator="\n")
     write_text(folder / "simulation.csv", text)
     write_text(folder / "summary.md", markdown(simulation, frame))
-    return _draw(folder / "figures", simulation, frame)
-
-
-def _draw(target: Path, simulation: Simulation, frame: pd.DataFrame) -> list[Path]:
     subtitle = (
         f"Means of {simulation.runs:,} runs of {simulation.rows:,} rows. P(s=g) is the share of the deprived "
         "and P(+) that of the accepted."
     )
-    written = []
     with house_style():
-        for name, metrics in simulation.figures:
-            make_folder(target)
-            figure = draw_against_truth(frame, metrics, subtitle)
-            for ending in ENDINGS:
-                path = target / f"simulation-{name}.{ending}"
-                write_bytes(path, figure_bytes(figure, ending))
-                written.append(path)
-    for stale in {path for end in ENDINGS for path in target.glob(f"simulation-*.{end}")}.difference(written):
-        stale.unlink(missing_ok=True)
-    return written
+        figures = {
+            f"simulation-{name}": draw_against_truth(frame, metrics, subtitle)
+            for name, metrics in simulation.figures
+        }
+        return write_figures(folder / "figures", figures, ["simulation"])

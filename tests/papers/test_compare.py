@@ -25,11 +25,9 @@ from fairbench_cli.experiment.select import select
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.groups import PAIR as GROUPS
 from fairbench_cli.measures.registry import MEASURES
-from fairbench_cli.papers.compare import Comparison, agreement, compare, worst
+from fairbench_cli.papers.compare import Comparison, agreement, compare, judge, worst
 from fairbench_cli.papers.formats import comma_separated, markdown
-from fairbench_cli.papers.published import read_published
-from fairbench_cli.papers.registry import PAPERS
-from fairbench_cli.papers.verdicts import judge
+from fairbench_cli.papers.registry import PAPERS, read_published
 
 ROOT = Path(__file__).parents[2]
 CARDOSO = PAPERS["cardoso2019"]
@@ -395,7 +393,7 @@ def test_compare_prints_a_summary_and_writes_both_files(adult, tmp_path):
     near = sum(abs(float(row["difference"])) <= 0.0505 for row in rows if row["difference"])
     assert f"copy, within 0.05: {near} of 24 values = {near / 24:.3f}" in done.stdout
     page = (folder / "compare/cardoso2019.md").read_text(encoding="utf-8")
-    assert page.startswith("# cardoso2019 beside copy\n\nR. L. Cardoso")
+    assert page.startswith("# cardoso2019 against copy\n\nR. L. Cardoso")
     assert {path.name for path in (folder / "compare").iterdir()} == {"cardoso2019.csv", "cardoso2019.md"}
     summary = pd.read_csv(folder / "results.csv")
     assert set(summary["metric"]) == {"tpr"}

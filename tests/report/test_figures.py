@@ -402,7 +402,7 @@ def test_the_network_of_the_run_is_drawn_and_not_that_of_an_earlier_one(tmp_path
     source = run.study.sources[0] | meta.source | {"dataset": "dutch", "edited_column": "sex"}
     del source["network"]
     cells = [cell | {"dataset": "dutch"} for data in run.datasets for cell in data.cells]
-    without = replace(run, folder=tmp_path, study=replace(run.study, sources=[source]))
+    without = replace(run, folder=tmp_path, study=replace(run.study, datasets=[source]))
     assert drawn("network", without) == {}  # only data sets with results have a figure
     run = replace(without, datasets=[replace(data, cells=cells) for data in run.datasets])
     with pytest.raises(UserError, match="is not in"):

@@ -270,7 +270,10 @@ def labels_of_the_rows(folder: Path) -> Labels:
     groups = pd.read_csv(folder / "groups.csv").query(
         "dataset == 'baselines' and intervention == 'oracle' and beta == 0"
     )
-    rows = groups.groupby(["repeat", "group"], sort=True)[["tn", "fp", "fn", "tp"]].first()
+    assert groups["protected"].str.startswith("race × ").all()
+    race = groups["group"].str.split(" × ").str[0]
+    first = groups["parameters"] == groups["parameters"].iloc[0]
+    rows = groups[first].groupby(["repeat", race[first]], sort=True)[["tn", "fp", "fn", "tp"]].sum()
     return labels_of(Counts(GROUPS, rows.to_numpy(dtype=float).reshape(-1, 2, 2, 2)))
 
 

@@ -22,9 +22,8 @@ from fairbench_cli.measures.registry import MEASURES, measure
 from fairbench_cli.report.figures.against_truth import draw_against_truth
 from fairbench_cli.report.figures.canvas import house_style
 from fairbench_cli.simulate.config import METRICS, read_simulation
-from fairbench_cli.simulate.draw import Setting, counts_of, draw_decisions
-from fairbench_cli.simulate.study import decisions_of, simulate
-from fairbench_cli.simulate.summary import off_truth
+from fairbench_cli.simulate.draw import Setting, counts_of, decisions_of, draw_decisions, simulate
+from fairbench_cli.simulate.write import off_truth
 
 CONFIG = Path(__file__).parents[2] / "configs/zliobaite2017.yaml"
 DELTA = "normalised-discrimination"

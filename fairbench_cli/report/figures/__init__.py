@@ -39,7 +39,7 @@ def draw_figures(run: RunResults, names: Sequence[str]) -> list[Path]:
 
 
 def write_figures(folder: Path, figures: "Mapping[str, Figure]", kinds: Iterable[str]) -> list[Path]:
-    """Write figures as ``NAME.svg`` and ``NAME.png``; others of the same kinds, the starts of names, are removed."""
+    """Write figures as ``NAME.svg`` and ``NAME.png``; remove others whose names start with a kind."""
     written: list[Path] = []
     for name, figure in figures.items():
         make_folder(folder)

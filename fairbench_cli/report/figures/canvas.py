@@ -1,4 +1,4 @@
-"""One look for all figures, pages of panels measured in inches, and files that depend on the drawing alone."""
+"""One look for all figures, pages of panels measured in inches, and equal bytes for equal figures."""
 
 import warnings
 from collections.abc import Iterator, Sequence

@@ -78,8 +78,8 @@ def _figure(part: Part, run: RunResults, points: dict[Key, Point]) -> "Figure":
     drawn = {key: point.x.n for key, point in points.items()}
     figure, panels = panel_page(
         f"Pareto front of |discrimination| and accuracy: {part.title}",
-        f"{means_text(run.study)} Upper left is better; no technique dominates those named and in full colour."
-        + (" Every panel has its own scale." if n > 1 else ""),
+        f"{means_text(run.study)} Upper left is better; no technique dominates those named and in full "
+        "colour." + (" Every panel has its own scale." if n > 1 else ""),
         legend,
         idle_beta(run.study, part) + missing_lines(part, run, drawn),
         Grid(n, *size, left=0.68, below=0.42, above=0.32),
