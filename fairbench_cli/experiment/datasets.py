@@ -4,6 +4,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from fairbench_cli.data.card import BiasTarget, Card, find_card, read_card
 from fairbench_cli.data.load import Dataset, load
 from fairbench_cli.data.locate import folders, locate
@@ -100,7 +102,9 @@ class PreparedDataset:
             "attribute": self.roles.attribute,
             "deprived": list(self.roles.deprived),
             "favoured": list(self.roles.favoured),
-            "protected": [asdict(attribute) for attribute in self.protected.attributes],
+            "protected": TypeAdapter(ProtectedAttributes).dump_python(self.protected, mode="json")[
+                "attributes"
+            ],
             "bias_direction": self.spec.bias_direction,
             "edited_column": self.target.column,
             "arc_to_outcome": self.has_arc,
