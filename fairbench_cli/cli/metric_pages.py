@@ -12,7 +12,7 @@ WIDEST = 80  # columns that read well
 
 HEAD = (
     f"A config's `metrics` takes any of these names; without it a run computes the {len(DEFAULT_METRICS)} "
-    "marked *. Those that compare groups within strata need `explain:` beside it, which names attributes. "
+    "marked *. Those that compare groups within strata need `strata:` as well, which names attributes. "
     "`fairbench simulate` takes those that need counts and are defined on predictions and labels, "
     "`fairbench audit --measure` those that need counts. A measure defined on both speaks of predictions "
     f"under its name, and of the labels themselves under its name followed by {OF_LABELS}.",

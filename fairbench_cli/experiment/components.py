@@ -85,7 +85,7 @@ class ParameterGrid:
     registry : mapping
         The entries by name.
     extra : mapping
-        Parameters that every entry takes besides its own: their type and default by name.
+        Parameters that every entry takes in addition to its own: their type and default by name.
     """
 
     document: Document

@@ -4,6 +4,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from fairbench_cli.data.card import BiasTarget, Card, find_card, read_card
 from fairbench_cli.data.load import Dataset, load
 from fairbench_cli.data.locate import folders, locate
@@ -100,7 +102,9 @@ class PreparedDataset:
             "attribute": self.roles.attribute,
             "deprived": list(self.roles.deprived),
             "favoured": list(self.roles.favoured),
-            "protected": [asdict(attribute) for attribute in self.protected.attributes],
+            "protected": TypeAdapter(ProtectedAttributes).dump_python(self.protected, mode="json")[
+                "attributes"
+            ],
             "bias_direction": self.spec.bias_direction,
             "edited_column": self.target.column,
             "arc_to_outcome": self.has_arc,
@@ -200,7 +204,7 @@ def _learned(spec: DatasetSpec, card: Card, sample: SampleConfig, dataset: Datas
 
 
 def _shipped(spec: DatasetSpec, card: Card, card_path: Path, dataset: Dataset | None) -> PreparedDataset:
-    path = network_beside(card_path)
+    path = shipped_network(card_path)
     learn = "write `sample: {from: network}` to learn it from the data"
     if not path.is_file():
         what = f"no fitted network ships with {card.name} ({path.name} is missing)"
@@ -223,7 +227,7 @@ def _shipped(spec: DatasetSpec, card: Card, card_path: Path, dataset: Dataset | 
     return PreparedDataset(spec, card, roles, decisive, facts, network.columns, size, dataset, network)
 
 
-def network_beside(card_path: Path) -> Path:
+def shipped_network(card_path: Path) -> Path:
     """Return where the fitted network of a card is kept."""
     return card_path.with_name(f"{card_path.stem}.network.json")
 
@@ -308,7 +312,7 @@ class Population:
 
 
 def populate(prepared: PreparedDataset, config: ExperimentConfig, networks: Path) -> Population:
-    """Fit the CPTs of a data set, or read them from the folder of networks, and set out its test rows."""
+    """Fit the CPTs of a data set, or read them from the folder of networks; return it with its test rows."""
     network, dataset = prepared.network, prepared.dataset
     if isinstance(network, Structure) and dataset is not None:
         network = _fitted(prepared, network, dataset, networks)

@@ -197,5 +197,5 @@ def read_plan(folder: Path) -> RunPlan:
     if problems:
         raise UserError(*(Problem(problem.what, again, str(path)) for problem in problems))
     if len({cell["key"] for cell in data["cells"]}) < len(data["cells"]):
-        raise user_error("not the plan of a run (a cell stands there twice)", again, str(path))
+        raise user_error("not the plan of a run (a cell is listed twice)", again, str(path))
     return RunPlan(config, data["datasets"], data["cells"])

@@ -31,7 +31,7 @@ _LISTS: tuple[tuple[Place, str, tuple[str, ...]], ...] = (
     (("sample", "beta"), "β", ()),
 )
 
-# What stands for a required key that is missing or wrong, so that the other keys can still be checked.
+# What replaces a required key that is missing or wrong, so that the other keys can still be checked.
 _STAND_INS: dict[str, Any] = {
     "name": "x",
     "datasets": (DatasetSpec(card="x"),),

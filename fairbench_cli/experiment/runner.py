@@ -34,7 +34,7 @@ class Task:
 
     @property
     def mark(self) -> str:
-        """Return the name of the file that stands for this task while it runs."""
+        """Return the name of the file that marks this task as running."""
         return f"{self.cell.key}-{self.repeat}"
 
 
@@ -93,7 +93,7 @@ def _no_interrupts() -> Iterator[None]:
 
 
 def _alone(task: Task, marks: Path) -> Repeat:
-    """Run a task that was under way when a worker died by itself, to tell the culprit from bystanders."""
+    """Run a task that was under way when a worker died alone, so that only the culprit is blamed."""
     try:
         with closing(_parallel([task], 2, marks)) as outcomes:
             (outcome,) = outcomes

@@ -120,7 +120,7 @@ TABLES_OF_KEYS = {
 def with_key_tables(page: str) -> str:
     """Return the text of ``docs/config.md`` with its tables of keys made anew.
 
-    A table stands between ``<!-- keys: NAME -->`` and ``<!-- end of keys -->``.
+    A table is between ``<!-- keys: NAME -->`` and ``<!-- end of keys -->``.
     """
     start, end = r"(<!-- keys: (\w+) -->\n)", "(<!-- end of keys -->)"
     return re.sub(f"{start}.*?{end}", lambda m: m[1] + TABLES_OF_KEYS[m[2]] + m[3], page, flags=re.DOTALL)

@@ -105,7 +105,7 @@ def test_counts_of_few_repeats_fit_too(tmp_path):
     )
     assert fairbench("run", config, "-o", tmp_path / "out", "--jobs", "1", "--quiet").returncode == 0
     plan = json.loads((tmp_path / "out/plan.json").read_text())
-    (tmp_path / "out/plan.json").write_text(json.dumps(plan | {"repeats": 30}))
+    (tmp_path / "out/plan.json").write_text(json.dumps(plan | {"config": plan["config"] | {"repeats": 30}}))
     done = fairbench("report", tmp_path / "out")
     plain(done.stdout)
     assert done.stdout.count("(1/30)") >= 50
