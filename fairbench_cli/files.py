@@ -1,4 +1,4 @@
-"""Write files so that a reader sees the old text or the new one, never half of it."""
+"""Read text files, and write files so that a reader sees the old text or the new one, never half of it."""
 
 import json
 import os
@@ -6,6 +6,27 @@ from pathlib import Path
 from typing import Any
 
 from fairbench_cli.errors import user_error
+
+
+def read_text(path: Path, encoding: str = "utf-8", newline: str | None = None) -> str:
+    """Return the text of a UTF-8 file; `encoding` and `newline` as `open` takes them.
+
+    Raises
+    ------
+    UserError
+        When there is no such file, it cannot be read or is not UTF-8.
+    """
+    try:
+        with path.open(encoding=encoding, newline=newline) as stream:
+            return stream.read()
+    except FileNotFoundError:
+        raise user_error(f"no such file: {path}", "check the path") from None
+    except UnicodeDecodeError as error:
+        fix = "convert it: iconv -f latin1 -t utf-8"
+        raise user_error(f"the file is not UTF-8 text (byte {error.start})", fix, str(path)) from None
+    except OSError as error:
+        fix = "check the path and its permissions"
+        raise user_error(f"cannot read {path}: {error.strerror}", fix) from None
 
 
 def make_folder(path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from fairbench_cli.errors import Problem, UserError, user_error
+from fairbench_cli.files import read_text
 
 Place = tuple[str | int, ...]
 
@@ -63,19 +64,7 @@ def read_yaml(path: Path) -> Document:
     UserError
         Listing everything wrong with its form.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise user_error(f"no such file: {path}", "check the path") from None
-    except IsADirectoryError:
-        raise user_error(f"{path} is a folder", "give a YAML file in it") from None
-    except UnicodeDecodeError as error:
-        raise user_error(
-            f"not UTF-8 text (byte {error.start})", "give a YAML file, saved as UTF-8", str(path)
-        ) from None
-    except OSError as error:
-        raise user_error(f"cannot read {path}: {error.strerror}", "check its path and permissions") from None
-    return parse_yaml(text, str(path))
+    return parse_yaml(read_text(path), str(path))
 
 
 def parse_yaml(text: str, name: str) -> Document:

@@ -15,9 +15,8 @@ from fairbench_cli.experiment.keys import SampleConfig
 from fairbench_cli.experiment.seeds import digest
 from fairbench_cli.network.files import FORMAT
 from fairbench_cli.network.files import load as load_network
-from fairbench_cli.network.learn import LearnSettings, source_facts
 from fairbench_cli.network.model import BayesNet
-from fairbench_cli.network.structure import Structure, learn_structure
+from fairbench_cli.network.structure import LearnSettings, Structure, learn_structure, source_facts
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,11 +143,11 @@ def _learned(choice: DatasetChoice, sample: SampleConfig, dataset: Dataset) -> S
         whitelist=((target.column, roles.label),) if choice.bias.require_arc else (),
         outcome_sink=roles.label if choice.bias.outcome_sink else None,
     )
-    structure = learn_structure(dataset.table, **asdict(settings))
+    structure = learn_structure(dataset.table, settings)
     facts = source_facts(choice.card.name, dataset.sha256, len(dataset.table), settings)
     facts |= {"score": structure.score, "bic": structure.bic}
     if choice.bias.require_arc or choice.bias.outcome_sink:
-        free = learn_structure(dataset.table, **asdict(replace(settings, whitelist=(), outcome_sink=None)))
+        free = learn_structure(dataset.table, replace(settings, whitelist=(), outcome_sink=None))
         facts["bic_unconstrained"] = free.bic
     decisive = {**_decisive(choice.card, dataset), "network": asdict(settings)}
     size = choice.bias.size or len(dataset.table)

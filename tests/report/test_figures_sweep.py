@@ -19,7 +19,7 @@ from fairbench_cli.errors import UserError
 from fairbench_cli.experiment.cell import GROUPS
 from fairbench_cli.experiment.config import read_experiment
 from fairbench_cli.experiment.study import read_study
-from fairbench_cli.interventions.oracle import OracleModel
+from fairbench_cli.interventions.baselines import OracleModel
 from fairbench_cli.measures.counts import Counts, count
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.measures.sweep import RATES, swept_counts

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairbench_cli.data.table import Floats
-from fairbench_cli.interventions.zafar.logistic import Logistic, solver
+from fairbench_cli.interventions.zafar.logistic import Logistic, Solution, solver
 
 TOLERANCE = 1e-9  # of the conditions of optimality, per unit of weight
 ENOUGH = 1e-7
@@ -40,29 +40,6 @@ class Limited:
 
 
 @dataclass(frozen=True, eq=False)
-class Reached:
-    """Where the interior-point method ended.
-
-    Parameters
-    ----------
-    w : float64 array, shape (width,)
-        The coefficients.
-    residual : float
-        The largest breach of the conditions of optimality (gradient of the Lagrangian, limits, equality,
-        duality gap), divided by f(w) where that is above 1.
-    steps : int
-        Newton steps.
-    converged : bool
-        Whether that is small enough.
-    """
-
-    w: Floats
-    residual: float
-    steps: int
-    converged: bool
-
-
-@dataclass(frozen=True, eq=False)
 class _Point:
     """Coefficients, slacks of the limits, multipliers z of those and of the equality; or a step of them."""
 
@@ -82,7 +59,7 @@ class _Point:
 
 @dataclass(frozen=True, eq=False)
 class _Missed:
-    """By how much a point misses the conditions of optimality, besides slack × z = 0."""
+    """By how much a point misses the conditions of optimality other than slack × z = 0."""
 
     gradient: Floats
     limits: Floats
@@ -94,16 +71,19 @@ class _Missed:
         return max(float(np.abs(part).max()) for part in parts)
 
 
-def minimise_limited(limited: Limited, start: Floats) -> Reached:
-    """Minimise from any start.
+def minimise_limited(limited: Limited, start: Solution) -> Solution:
+    """Return the minimum, from any start.
+
+    The residual is the largest breach of the conditions of optimality (gradient of the Lagrangian, limits,
+    equality, duality gap), divided by f(w) where that is above 1.
 
     Mehrotra's predictor-corrector method (Nocedal & Wright, *Numerical Optimization*, 2006, chapters 16 and
     19) with slacks of their own: neither limits nor equality need be met on the way.
     """
     problem, rows = limited.problem, limited.problem.rows
-    d = rows.times(start)
+    d = rows.times(start.w)
     slack = np.maximum(limited.turned * d - limited.limits, LEAST_SLACK)
-    point = _Point(start, slack, problem.value(start, d) / len(d) / slack, 0.0)
+    point = _Point(start.w, slack, problem.value(start.w, d) / len(d) / slack, 0.0)
     best, lowest, steps, since = point, np.inf, 0, 0
     while True:
         missed = _missed(limited, point)
@@ -119,7 +99,8 @@ def minimise_limited(limited: Limited, start: Floats) -> Reached:
             best, lowest = point, residual
         stuck = since >= PATIENCE and lowest <= ENOUGH  # all that rounding allows
         if residual <= TOLERANCE or stuck or steps == MOST_STEPS or not np.isfinite(residual):
-            return Reached(best.w, lowest, steps, converged=lowest <= ENOUGH)
+            trouble = "" if lowest <= ENOUGH else "the optimum was not reached"
+            return Solution(best.w, lowest, start.steps + steps, trouble)
         point = _moved(limited, point, missed, gap)
         steps += 1
 
@@ -136,7 +117,7 @@ def _missed(limited: Limited, point: _Point) -> _Missed:
 
 
 def _moved(limited: Limited, point: _Point, missed: _Missed, gap: float) -> _Point:
-    """Take one step: how far Newton's own step gets tells which slack × z the true one should aim at."""
+    """Return the next point: how far Newton's own step gets decides the slack × z to aim at."""
     problem, rows, a = limited.problem, limited.problem.rows, limited.a
     ratio = np.minimum(point.z / point.slack, 1e30)
     h = rows.gram(problem.curvature(rows.times(point.w)) + ratio) + np.diag(problem.penalty)
@@ -164,7 +145,7 @@ def _moved(limited: Limited, point: _Point, missed: _Missed, gap: float) -> _Poi
 
 
 def _longest(point: _Point, step: _Point) -> float:
-    """How far slack and z can go along a step, at most 1, before an entry is 0."""
+    """Return how far slack and z can go along a step, at most 1, before an entry is 0."""
     longest = 1.0
     for value, change in ((point.slack, step.slack), (point.z, step.z)):
         falling = change < 0

@@ -7,14 +7,16 @@ import numpy as np
 from scipy.optimize import minimize
 
 from fairbench_cli.data.table import Floats, Labels
-from fairbench_cli.interventions.zafar.mistreatment import Problem, side_of, whitener
+from fairbench_cli.interventions.zafar.logistic import Solution
+from fairbench_cli.interventions.zafar.mistreatment import Mistreatment, constant, kkt, side_of, whitener
+from fairbench_cli.interventions.zafar.mistreatment_direct import restored
 
 # The values of the authors' demonstrations, and the stopping rules of the procedure they call.
 TAU, MU, TAU_MAX, ROUNDS = 5.0, 1.2, 1e10, 50
 SLACK, CHANGE = 1e-3, 1e-5
 FTOL, MOST_STEPS = 1e-7, 200  # of a round; a tighter one costs much and moves the end by less than CHANGE
 
-Part = tuple[Floats, Floats]  # slopes above and below d = 0
+Slopes = tuple[Floats, Floats]  # slopes above and below d = 0
 
 
 @dataclass(eq=False)
@@ -24,7 +26,7 @@ class Whitened:
     SLSQP asks for values and gradients at a point one by one; the point it asked for last is kept.
     """
 
-    problem: Problem
+    problem: Mistreatment
     t: Floats
     _last: tuple[bytes, Floats, Floats] = field(default=(b"", np.empty(0), np.empty(0)), init=False)
 
@@ -56,18 +58,18 @@ class Whitened:
         return gradients
 
 
-@dataclass(frozen=True, eq=False)
-class Procedure:
-    """Where the procedure ended: weights, rounds, sum of slacks, and whether its own rule stopped it."""
+def procedure(problem: Mistreatment, start: Floats, threshold: float) -> Solution:
+    """Run the convex-concave procedure from the unconstrained optimum, and mend what its slacks left over."""
+    w, rounds, converged = ccp(problem, start, threshold)
+    near = restored(problem, w, threshold)
+    trouble = "" if converged else "the convex-concave procedure did not converge"
+    if near is None:
+        near, trouble = constant(problem), "the convex-concave procedure kept no constraint: a constant model"
+    return Solution(near, kkt(problem, near, threshold), rounds, trouble)
 
-    w: Floats
-    rounds: int
-    slack: float
-    converged: bool
 
-
-def ccp(problem: Problem, start: Floats, threshold: float) -> Procedure:
-    """Solve by rounds of convex problems; start at the unconstrained optimum.
+def ccp(problem: Mistreatment, start: Floats, threshold: float) -> tuple[Floats, int, bool]:
+    """Solve by rounds of convex problems; return weights, rounds and whether the procedure's rule ended it.
 
     F_j is a convex part plus a concave one. In each round the concave side of F_j ≤ threshold and of
     −F_j ≤ threshold is replaced by its tangent; both sides being of degree 1 in w, that is its slope times w.
@@ -84,18 +86,18 @@ def ccp(problem: Problem, start: Floats, threshold: float) -> Procedure:
         v, slack = _convex(white, v, threshold, tau, tangents, (convex, concave))
         cost = white.loss(v) + tau * slack
         if slack <= SLACK and abs(before - cost) <= CHANGE:
-            return Procedure(white.t @ v, rounds, slack, True)
+            return white.t @ v, rounds, True
         before, tau = cost, min(tau * MU, TAU_MAX)
-    return Procedure(white.t @ v, ROUNDS, slack, False)
+    return white.t @ v, ROUNDS, False
 
 
-def _slopes(part: Part, side: Labels) -> Floats:
+def _slopes(part: Slopes, side: Labels) -> Floats:
     slopes: Floats = np.where(side > 0, part[0], part[1])
     return slopes
 
 
 def _convex(
-    white: Whitened, v: Floats, threshold: float, tau: float, tangents: Floats, parts: tuple[Part, Part]
+    white: Whitened, v: Floats, threshold: float, tau: float, tangents: Floats, parts: tuple[Slopes, Slopes]
 ) -> tuple[Floats, float]:
     """Minimise ℓ + τ Σ slack in one round; return v and the sum of slacks that v needs."""
     convex, concave = parts

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from fairbench_cli.classifiers.design import Design
+from fairbench_cli.classifiers.encode import Design
 from fairbench_cli.data.table import Codes, Floats, Labels, Rows, Sample
 
 
