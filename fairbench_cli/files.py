@@ -40,9 +40,8 @@ def make_folder(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise user_error(
-            f"cannot write to {path}: {error.strerror}", "name another folder, or check its permissions"
-        ) from None
+        fix = "name another folder, or check its permissions"
+        raise user_error(f"cannot write to {path}: {error.strerror}", fix) from None
 
 
 def write_text(path: Path, text: str) -> None:
@@ -68,9 +67,8 @@ def write_bytes(path: Path, content: bytes) -> None:
         finally:
             part.unlink(missing_ok=True)
     except OSError as error:
-        raise user_error(
-            f"cannot write {path}: {error.strerror}", "check the folder, its permissions and the free space"
-        ) from None
+        fix = "check the folder, its permissions and the free space"
+        raise user_error(f"cannot write {path}: {error.strerror}", fix) from None
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from fairbench_cli.data.table import Codes, Column, Floats, Sample, Table
+from fairbench_cli.data.table import Codes, Column, Floats, Labels, Rows, Sample, Table
 
 BinEncoding = Literal["one-hot", "number"]
 
@@ -222,3 +223,29 @@ def one_hot(codes: Codes, level_counts: tuple[int, ...]) -> csr_array[np.float64
     indices = (codes + starts[:-1]).ravel()
     steps = np.arange(0, rows * columns + 1, columns, dtype=np.int32)
     return csr_array((np.ones(rows * columns), indices, steps), shape=(rows, int(starts[-1])))
+
+
+def distinct_rows(codes: NDArray[Any], cell: Labels | None = None) -> tuple[Rows, Rows]:
+    """Return the distinct rows of level codes, or of (cell, codes).
+
+    Returns
+    -------
+    first : int array, shape (distinct,)
+        The first row of each, sorted by cell and then by the codes.
+    group : int array, shape (rows,)
+        Which of them each row is.
+
+    >>> first, group = distinct_rows(np.array([[3], [1], [3]], dtype=np.int16))
+    >>> first.tolist(), group.tolist()
+    ([1, 0], [1, 0, 1])
+    """
+    key = np.zeros(len(codes), dtype=np.int64) if cell is None else cell.astype(np.int64)
+    top = int(key.max(initial=0)) + 1
+    for column in codes.T:
+        levels = int(column.max(initial=0)) + 1
+        if top * levels >= 2**62:
+            ranks = np.unique(key, return_inverse=True)[1]
+            key, top = ranks.astype(np.int64), len(key)
+        key, top = key * levels + column, top * levels
+    _, first, group = np.unique(key, return_index=True, return_inverse=True)
+    return first, group

@@ -160,9 +160,8 @@ def draw(
 
     ending = output.suffix.lower().removeprefix(".")
     if ending not in ("svg", "png"):
-        raise user_error(
-            f'cannot draw a picture of the kind "{output.suffix}"', "name a .svg or .png file", "--output"
-        )
+        what = f'cannot draw a picture of the kind "{output.suffix}"'
+        raise user_error(what, "name a .svg or .png file", "--output")
     network, meta = _load(net)
     name = card or str(meta.source.get("dataset", ""))
     marks = Marks(None, None, None)
@@ -204,10 +203,8 @@ def sample(
     if beta > 0:
         network = _at_beta(network, meta, beta, card, attribute, both=shift is Shift.both)
     elif card or attribute or shift is Shift.both:
-        raise user_error(
-            "--card, --attribute and --shift say what --beta edits, but it is 0",
-            "give --beta, or none of them",
-        )
+        what = "--card, --attribute and --shift say what --beta edits, but it is 0"
+        raise user_error(what, "give --beta, or none of them")
     text = draw(network, n, seed).to_frame().to_csv(index=False, lineterminator="\n")
     if str(output) == "-":
         sys.stdout.write(text)
@@ -232,11 +229,10 @@ def _at_beta(
         raise user_error(what, f"{fix}: --card CARD.yaml", "--beta")
     roles, target = _roles(network, name, attribute)
     if target.column not in network.parents_of(roles.label):
-        arc = f"{target.column}>{roles.label}"
+        what = f"{target.column} is no parent of the outcome {roles.label}, so β has nothing to edit"
+        arc = f'--require-arc "{target.column}>{roles.label}"'
         raise user_error(
-            f"{target.column} is no parent of the outcome {roles.label}, so β has nothing to edit",
-            f'learn one with it: fairbench network learn {name} --require-arc "{arc}" -o NET.json',
-            "--beta",
+            what, f"learn one with it: fairbench network learn {name} {arc} -o NET.json", "--beta"
         )
     groups = target.column, target.deprived, target.favoured
     return shift(network, roles.label, roles.favourable, *groups, beta, both=both)

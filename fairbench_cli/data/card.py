@@ -213,9 +213,8 @@ class Card(_Part):
         if name is None:
             return next(iter(self.protected))
         if name not in self.protected:
-            raise user_error(
-                f'data set "{self.name}" has no protected attribute "{name}"', suggest(name, self.protected)
-            )
+            what = f'data set "{self.name}" has no protected attribute "{name}"'
+            raise user_error(what, suggest(name, self.protected))
         return name
 
     def roles(self, attribute: str, levels: tuple[str, ...]) -> Roles:
@@ -364,11 +363,9 @@ def _contradictions(card: Card) -> Iterator[Problem]:
         for key in sorted({"header", "separator", "comment"} & card.model_fields_set):
             yield Problem(f"{key} has no effect on an ARFF file", "remove it", card.where(key))
     if card.missing_rows == "drop" and not card.missing:
-        yield Problem(
-            "missing_rows: drop needs to know which cells are missing values",
-            'write them under `missing`, for example missing: "?"',
-            card.where("missing_rows"),
-        )
+        what = "missing_rows: drop needs to know which cells are missing values"
+        fix = 'write them under `missing`, for example missing: "?"'
+        yield Problem(what, fix, card.where("missing_rows"))
     if card.format == "csv" and not card.header and not card.columns:
         fix = "name them under `columns`, in file order"
         yield Problem("a file without header needs its columns named", fix, card.where("header"))

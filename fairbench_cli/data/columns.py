@@ -57,19 +57,14 @@ def coded(name: str, cells: "pd.Series[str]", levels: tuple[str, ...] | None = N
     first_seen, distinct = pd.factorize(cells.to_numpy(dtype=object))
     levels = by_byte_value(distinct) if levels is None else levels
     if len(levels) > MOST_LEVELS:
-        raise Misfit(
-            f'column "{name}" has {len(levels)} levels, more than {MOST_LEVELS}',
-            "drop it (an identifier?) or cut its values into bins",
-        )
+        what = f'column "{name}" has {len(levels)} levels, more than {MOST_LEVELS}'
+        raise Misfit(what, "drop it (an identifier?) or cut its values into bins")
     code = {level: k for k, level in enumerate(levels)}
     for value in distinct:
         if value not in code:
             known = ", ".join(levels[:10]) + (", …" if len(levels) > 10 else "")
-            raise Misfit(
-                f'column "{name}" has "{value}", which is not one of its levels',
-                f"add it to `levels`, or `recode` it to one of: {known}",
-                str(value),
-            )
+            what = f'column "{name}" has "{value}", which is not one of its levels'
+            raise Misfit(what, f"add it to `levels`, or `recode` it to one of: {known}", str(value))
     codes: Codes = np.array([code[value] for value in distinct], dtype=np.int16)[first_seen]
     return Column(name, levels), codes
 
@@ -104,11 +99,8 @@ def as_numbers(name: str, cells: "pd.Series[str]", *, whole: bool) -> Floats:
     seen, distinct = pd.factorize(cells.to_numpy(dtype=object))
     for cell in distinct:
         if not pattern.fullmatch(cell) or not math.isfinite(float(cell)):
-            raise Misfit(
-                f'column "{name}" should hold {kind} but has "{cell}"',
-                "`recode` it to a number, or list it under `missing` with `missing_rows: drop`",
-                str(cell),
-            )
+            fix = "`recode` it to a number, or list it under `missing` with `missing_rows: drop`"
+            raise Misfit(f'column "{name}" should hold {kind} but has "{cell}"', fix, str(cell))
     numbers: Floats = np.array([float(cell) for cell in distinct], dtype=np.float64)[seen]
     return numbers
 
@@ -131,16 +123,13 @@ def bin_numbers(name: str, numbers: Floats, bins: BinsCard, *, whole: bool) -> t
     low = float(numbers.min()) if bins.low is None else bins.low
     high = float(numbers.max()) if bins.high is None else bins.high
     if low >= high:
-        raise Misfit(
-            f'column "{name}" cannot be cut into bins: from {low:g} to {high:g} there is no room',
-            "drop it, make it nominal, or correct `low` and `high`",
-        )
+        what = f'column "{name}" cannot be cut into bins: from {low:g} to {high:g} there is no room'
+        raise Misfit(what, "drop it, make it nominal, or correct `low` and `high`")
     edges = np.linspace(low, high, bins.count + 1)
     labels = _whole_labels(edges) if whole else _real_labels(edges)
     if labels is None or len(set(labels)) < len(labels):
-        raise Misfit(
-            f'column "{name}": {bins.count} bins from {low:g} to {high:g} are too narrow', "use fewer bins"
-        )
+        what = f'column "{name}": {bins.count} bins from {low:g} to {high:g} are too narrow'
+        raise Misfit(what, "use fewer bins")
     codes: Codes = np.searchsorted(edges[1:-1], numbers, side="left").astype(np.int16)
     middles = tuple(((edges[:-1] + edges[1:]) / 2).tolist())
     return Column(name, tuple(labels), "bins", middles), codes
@@ -179,10 +168,8 @@ def keep_numbers(name: str, numbers: Floats) -> tuple[Column, Codes]:
     """
     values, codes = np.unique(numbers, return_inverse=True)
     if len(values) > MOST_LEVELS:
-        raise Misfit(
-            f'column "{name}" has {len(values)} different numbers, more than {MOST_LEVELS}',
-            "cut them into bins, or round them",
-        )
+        what = f'column "{name}" has {len(values)} different numbers, more than {MOST_LEVELS}'
+        raise Misfit(what, "cut them into bins, or round them")
     levels = tuple(_written(value) for value in values.tolist())
     return Column(name, levels, "number", tuple(values.tolist())), codes.astype(np.int16)
 

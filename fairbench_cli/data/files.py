@@ -96,11 +96,8 @@ def _filled(rows: Iterable[Row], width: int, path: Path, like: str) -> list[Row]
                 continue
             row = [""]  # in a single column a blank line is an empty cell
         if len(row) != width:
-            raise user_error(
-                f"the row has {len(row)} cells, {like} {width}",
-                'give every row one cell a column; quote cells that contain the separator ("a, b")',
-                f"{path}:{line}",
-            )
+            fix = 'give every row one cell a column; quote cells that contain the separator ("a, b")'
+            raise user_error(f"the row has {len(row)} cells, {like} {width}", fix, f"{path}:{line}")
         kept.append((line, row))
     return kept
 

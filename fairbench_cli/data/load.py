@@ -1,6 +1,6 @@
 """From a card and its files, or a bare CSV, to a coded table."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,11 +48,9 @@ def _named(card: Card, path: Path, cells: TextCells) -> TextCells:
     frame = cells.frame
     if not card.header and card.format == "csv":
         if len(frame.columns) != len(card.columns):
-            raise user_error(
-                f"the file has {len(frame.columns)} columns, but the card names {len(card.columns)}",
-                "without a header, the card must name every column in file order",
-                str(path),
-            )
+            what = f"the file has {len(frame.columns)} columns, but the card names {len(card.columns)}"
+            fix = "without a header, the card must name every column in file order"
+            raise user_error(what, fix, str(path))
         frame = frame.set_axis(list(card.columns), axis=1)
     repeated = frame.columns.duplicated()
     used = {name for name in frame.columns if not card.drops(name)} | set(card.keep)
@@ -85,17 +83,12 @@ def _joined(card: Card, parts: list[FilePart]) -> pd.DataFrame:
     if missing:
         files = " and ".join(path.name for path, _ in parts)
         known = list(frame.columns)
-        one = "check `separator`: every row of the file is a single cell"
-        raise UserError(
-            *(
-                Problem(
-                    f'{files} has no column "{name}"',
-                    suggest(name, known) if len(known) > 1 else one,
-                    card.where(*place),
-                )
-                for name, place in missing.items()
-            )
-        )
+        problems = []
+        for name, place in missing.items():
+            single = "check `separator`: every row of the file is a single cell"
+            fix = suggest(name, known) if len(known) > 1 else single
+            problems.append(Problem(f'{files} has no column "{name}"', fix, card.where(*place)))
+        raise UserError(*problems)
     recoded = {
         name: frame[name].map(lambda cell, table=column.recode: table.get(cell, cell))
         for name, column in card.columns.items()
@@ -104,20 +97,20 @@ def _joined(card: Card, parts: list[FilePart]) -> pd.DataFrame:
     return frame.assign(**recoded)
 
 
+def _absent(
+    card: Card, column: str, values: Iterable[str], present: set[str], place: Place
+) -> Iterator[Problem]:
+    for value in values:
+        if value not in present:
+            what = f'value "{value}" of column "{column}" is not in the data'
+            yield Problem(what, suggest(value, present), card.where(*place))
+
+
 def _kept(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
     """Return the rows that the card keeps."""
-    problems = []
+    problems: list[Problem] = []
     for name, values in card.keep.items():
-        present = set(frame[name].unique())
-        problems += [
-            Problem(
-                f'value "{value}" of column "{name}" is not in the data',
-                suggest(value, present),
-                card.where("keep", name),
-            )
-            for value in values
-            if value not in present
-        ]
+        problems += _absent(card, name, values, set(frame[name].unique()), ("keep", name))
     if problems:
         raise UserError(*problems)
     for name, values in card.keep.items():
@@ -134,36 +127,23 @@ def _warnings(card: Card, frame: pd.DataFrame) -> Iterator[Problem]:
     A column that the card lists as nominal is left alone.
     """
     for name in frame.columns:
-        if name not in card.columns and name != card.label.column:
-            yield from _too_many(card, str(name), frame[name])
+        if name in card.columns or name == card.label.column or (levels := frame[name].nunique()) <= MANY:
+            continue
+        known = pd.Series(frame[name][frame[name] != ""].unique())
+        if pd.to_numeric(known, errors="coerce").notna().all():
+            what = f'column "{name}" has {levels} different numbers, each of which would be a level'
+            fix = f"{name}: {{kind: integer, bins: {{count: 5}}}}, or as nominal or drop"
+            yield Problem(what, f"list it under `columns`: {fix}", card.where("columns"))
+        elif levels > len(frame) / 2:
+            what = f'column "{name}" has {levels} different values in {len(frame)} rows'
+            fix = f"list it under `columns`: {name}: drop, or as nominal if it is meant so"
+            yield Problem(what, fix, card.where("columns"))
     label = frame[card.label.column]
     missing = int(label.isin(["", *card.missing]).sum())
     if missing:
-        yield Problem(
-            f'{missing} rows have no label in column "{card.label.column}"',
-            'leave them out with missing: [""] and missing_rows: drop, or give them a value with recode',
-            card.where("label", "column"),
-        )
-
-
-def _too_many(card: Card, name: str, cells: "pd.Series[str]") -> Iterator[Problem]:
-    levels = cells.nunique()
-    if levels <= MANY:
-        return
-    known = pd.Series(cells[cells != ""].unique())
-    numbers = bool(pd.to_numeric(known, errors="coerce").notna().all())
-    if numbers:
-        yield Problem(
-            f'column "{name}" has {levels} different numbers, each of which would be a level',
-            f"list it under `columns`: {name}: {{kind: integer, bins: {{count: 5}}}}, or as nominal or drop",
-            card.where("columns"),
-        )
-    elif levels > len(cells) / 2:
-        yield Problem(
-            f'column "{name}" has {levels} different values in {len(cells)} rows',
-            f"list it under `columns`: {name}: drop, or as nominal if it is meant so",
-            card.where("columns"),
-        )
+        what = f'{missing} rows have no label in column "{card.label.column}"'
+        fix = 'leave them out with missing: [""] and missing_rows: drop, or give them a value with recode'
+        yield Problem(what, fix, card.where("label", "column"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,7 +174,10 @@ class Dataset:
         if bias:
             named.append((bias.column, bias.deprived, (*target, "deprived")))
             named.append((bias.column, bias.favoured, (*target, "favoured")))
-        problems = [p for column, values, place in named for p in self._absent(column, values, place)]
+        problems: list[Problem] = []
+        for column, values, place in named:
+            present = {self._levels(column)[code] for code in np.unique(self.table[column])}
+            problems += _absent(self.card, column, values, present, place)
         if not problems:  # a misspelt value leaves its level in neither group: that is one mistake
             problems += self._badly_shared(roles)
         if len(self._levels(roles.label)) < 2:
@@ -206,14 +189,6 @@ class Dataset:
 
     def _levels(self, column: str) -> tuple[str, ...]:
         return self.table.columns[self.table.index(column)].levels
-
-    def _absent(self, column: str, values: tuple[str, ...], place: Place) -> Iterator[Problem]:
-        levels = self._levels(column)
-        present = {levels[code] for code in np.unique(self.table[column])}
-        for value in values:
-            if value not in present:
-                what = f'value "{value}" of column "{column}" is not in the data'
-                yield Problem(what, suggest(value, present), self.card.where(*place))
 
     def _badly_shared(self, roles: Roles) -> Iterator[Problem]:
         name, where = roles.attribute, self.card.where("protected", roles.attribute)

@@ -75,19 +75,14 @@ def file_sha256(path: Path) -> str:
 def _missing(card: Card, file: DataFile, places: list[Path]) -> Problem:
     looked = ", ".join(dict.fromkeys(str(folder) for folder in places))
     fetch = f"run `{_fetch(card)}`, or " if file.url else ""
-    return Problem(
-        f"data file {file.name} of {card.name} not found (looked in {looked})",
-        f"{fetch}give its folder with --data-dir or $FAIRBENCH_DATA",
-    )
+    what = f"data file {file.name} of {card.name} not found (looked in {looked})"
+    return Problem(what, f"{fetch}give its folder with --data-dir or $FAIRBENCH_DATA")
 
 
 def _other(card: Card, file: DataFile, path: Path, digest: str) -> Problem:
     fetch = f"delete it and run `{_fetch(card)}`" if file.url else "correct the sha256 on the card"
-    return Problem(
-        f"not the file that card {card.name} describes: sha256 {digest}, expected {file.sha256}",
-        f"{fetch}, or name another --data-dir",
-        str(path),
-    )
+    what = f"not the file that card {card.name} describes: sha256 {digest}, expected {file.sha256}"
+    return Problem(what, f"{fetch}, or name another --data-dir", str(path))
 
 
 def _fetch(card: Card) -> str:

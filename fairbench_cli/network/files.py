@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError
 
 from fairbench_cli.data.table import Column, Floats
-from fairbench_cli.errors import UserError, user_error
+from fairbench_cli.errors import user_error
 from fairbench_cli.files import read_text, write_text
 from fairbench_cli.network.model import BayesNet, named_arcs
 
@@ -168,7 +168,5 @@ def _pretty(value: Any, indent: str) -> str:
 
 
 def _refuse(where: str | Path, what: str) -> NoReturn:
-    error: UserError = user_error(
-        what, "give a file written by fairbench, or learn the network again", str(where)
-    )
-    raise error from None
+    fix = "give a file written by fairbench, or learn the network again"
+    raise user_error(what, fix, str(where)) from None

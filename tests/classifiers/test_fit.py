@@ -272,7 +272,7 @@ def test_numbers_reach_c45_as_numbers(numbered):
     sample, rows = numbered
     frame = pd.DataFrame({"hours": rows[:, 0], "age": rows[:, 1]})
     frame["job"] = pd.Categorical.from_codes(rows[:, 2].astype(int), ["a", "b", "c"])
-    tree = estimator.CLASSIFIERS["c45"].load()().fit(frame, sample.y)
+    tree = estimator.C45().fit(frame, sample.y)
     model = Classifier(CLASSIFIERS["c45"].load()(), include_protected=False, seed=0).fit(sample)
     assert (model.predict(sample) == tree.predict(frame)).all()
     assert " <= " in str(tree.export_text())

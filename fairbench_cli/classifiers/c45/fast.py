@@ -1,4 +1,4 @@
-"""The fast path for complete nominal data: equal rows put together, then compiled loops.
+"""The fast path for complete nominal data: equal rows merged, then compiled loops.
 
 Same rules and same trees as `reference`; only the bookkeeping differs. The rows of a node are a segment of
 `order`, and those of its children are segments of that segment, so sending rows through a split is a counting
@@ -13,8 +13,7 @@ import numpy as np
 from fairbench_cli.classifiers.c45.columns import Floats, Ints, TreeRows
 from fairbench_cli.classifiers.c45.estimates import EPS, Rules
 from fairbench_cli.classifiers.c45.tree import FlatTree
-
-_LARGEST_KEY = 2**62
+from fairbench_cli.classifiers.encode import distinct_rows
 
 
 def build(columns: TreeRows, y: Ints, weight: Floats, classes: int, rules: Rules) -> FlatTree:
@@ -37,24 +36,11 @@ def build(columns: TreeRows, y: Ints, weight: Floats, classes: int, rules: Rules
     return _compact(nodes, counts)
 
 
-def merge_equal_rows(columns: TreeRows, y: Ints, weight: Floats, classes: int) -> tuple[np.ndarray, Floats]:
+def merge_equal_rows(rows: TreeRows, y: Ints, weight: Floats, classes: int) -> tuple[np.ndarray, Floats]:
     """Return the distinct rows and their class weights, shape (distinct rows, classes)."""
-    codes = columns.codes
-    size = 1.0
-    for n in columns.levels:
-        size *= n
-    if size > _LARGEST_KEY:
-        distinct, inverse = np.unique(codes, axis=0, return_inverse=True)
-        inverse = inverse.ravel()
-    else:
-        key = np.zeros(len(codes), dtype=np.int64)
-        for j, n in enumerate(columns.levels):
-            key *= n
-            key += codes[:, j]
-        _, index, inverse = np.unique(key, return_index=True, return_inverse=True)
-        distinct = codes[index]
-    weights = np.bincount(inverse * classes + y, weight, minlength=len(distinct) * classes)
-    return np.ascontiguousarray(distinct), np.asarray(weights, dtype=np.float64).reshape(-1, classes)
+    first, group = distinct_rows(rows.codes)
+    weights = np.bincount(group * classes + y, weight, minlength=len(first) * classes)
+    return np.ascontiguousarray(rows.codes[first]), np.asarray(weights, dtype=np.float64).reshape(-1, classes)
 
 
 def _compact(nodes: np.ndarray, counts: Floats) -> FlatTree:

@@ -80,28 +80,20 @@ def _missing(rows: RawRows, name: str, gap: Mask, roles: Roles, sides: list[Mask
     pooled = float((gap[sides[0]].sum() + gap[sides[1]].sum()) / sum(total))
     error = math.sqrt(pooled * (1 - pooled) * (1 / total[0] + 1 / total[1]))
     if abs(deprived - favoured) >= max(GAP, SURE * error):
-        yield Finding(
-            name,
-            f"is missing in {deprived:.1%} of the deprived and {favoured:.1%} of the favoured "
-            f"({roles.attribute})",
-            "find out why: gaps reveal the group, and dropping their rows takes more of one group",
-            rows.card.where("columns", name),
-        )
+        shares = f"{deprived:.1%} of the deprived and {favoured:.1%} of the favoured"
+        fix = "find out why: gaps reveal the group, and dropping their rows takes more of one group"
+        where = rows.card.where("columns", name)
+        yield Finding(name, f"is missing in {shares} ({roles.attribute})", fix, where)
 
 
 def _small(rows: RawRows, roles: Roles, sides: list[Mask]) -> Iterator[Finding]:
-    favourable = rows.favourable
-    label = roles.label
     for group, side in zip(("deprived", "favoured"), sides, strict=True):
-        for outcome, having in (("favourable", favourable), ("unfavourable", ~favourable)):
+        for outcome, having in (("favourable", rows.favourable), ("unfavourable", ~rows.favourable)):
             count = int((side & having & rows.complete).sum())
             if count < FEW:
-                yield Finding(
-                    roles.attribute,
-                    f"has {count} {group} row{'' if count == 1 else 's'} with {outcome} {label}",
-                    f"below {FEW}, error rates of a group are guesses: merge levels or get more rows",
-                    rows.card.where("protected", roles.attribute),
-                )
+                what = f"has {count} {group} row{'' if count == 1 else 's'} with {outcome} {roles.label}"
+                fix = f"below {FEW}, error rates of a group are guesses: merge levels or get more rows"
+                yield Finding(roles.attribute, what, fix, rows.card.where("protected", roles.attribute))
 
 
 @dataclass(frozen=True)
@@ -156,10 +148,7 @@ def check(card: Card, found: LocatedFiles) -> Checked:
 
 
 def _warning(rows: RawRows, leak: Leak, guessing: float) -> Finding:
-    return Finding(
-        leak.column,
-        f"gives {rows.card.label.column} away ({leak.how}): alone right on {leak.accuracy:.0%} "
-        f"of rows, guessing on {guessing:.0%}",
-        "drop it, unless it is known before the outcome",
-        rows.card.where("columns", leak.column),
-    )
+    right = f"alone right on {leak.accuracy:.0%} of rows, guessing on {guessing:.0%}"
+    what = f"gives {rows.card.label.column} away ({leak.how}): {right}"
+    fix = "drop it, unless it is known before the outcome"
+    return Finding(leak.column, what, fix, rows.card.where("columns", leak.column))

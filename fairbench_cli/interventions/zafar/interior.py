@@ -57,20 +57,6 @@ class _Point:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class _Missed:
-    """By how much a point misses the conditions of optimality other than slack × z = 0."""
-
-    gradient: Floats
-    limits: Floats
-    equality: float
-
-    @property
-    def largest(self) -> float:
-        parts = (self.gradient, self.limits, np.array([self.equality]))
-        return max(float(np.abs(part).max()) for part in parts)
-
-
 def minimise_limited(limited: Limited, start: Solution) -> Solution:
     """Return the minimum, from any start.
 
@@ -88,10 +74,8 @@ def minimise_limited(limited: Limited, start: Solution) -> Solution:
     while True:
         missed = _missed(limited, point)
         gap = float(point.slack @ point.z)
-        size = max(
-            1.0, problem.value(point.w, rows.times(point.w))
-        )  # beyond 1 if far-out rows or weights rule
-        residual = max(missed.largest, gap) / size
+        size = max(1.0, problem.value(point.w, rows.times(point.w)))  # more if far-out rows or weights rule
+        residual = max(*(float(np.abs(part).max()) for part in missed), gap) / size
         since += 1
         if residual < 0.5 * lowest:
             since = 0
@@ -105,20 +89,20 @@ def minimise_limited(limited: Limited, start: Solution) -> Solution:
         steps += 1
 
 
-def _missed(limited: Limited, point: _Point) -> _Missed:
+def _missed(limited: Limited, point: _Point) -> tuple[Floats, Floats, Floats]:
+    """Return by how much gradient, limits and equality are missed; optimal if slack × z = 0 too."""
     problem, rows = limited.problem, limited.problem.rows
     d = rows.times(point.w)
     pull = rows.transposed_times(limited.turned * point.z)
-    return _Missed(
-        problem.gradient(point.w, d) - pull + point.multiplier * limited.a,
-        limited.turned * d - point.slack - limited.limits,
-        float(limited.a @ point.w) - limited.level,
-    )
+    gradient = problem.gradient(point.w, d) - pull + point.multiplier * limited.a
+    equality = np.array([float(limited.a @ point.w) - limited.level])
+    return gradient, limited.turned * d - point.slack - limited.limits, equality
 
 
-def _moved(limited: Limited, point: _Point, missed: _Missed, gap: float) -> _Point:
+def _moved(limited: Limited, point: _Point, missed: tuple[Floats, Floats, Floats], gap: float) -> _Point:
     """Return the next point: how far Newton's own step gets decides the slack × z to aim at."""
     problem, rows, a = limited.problem, limited.problem.rows, limited.a
+    off_gradient, off_limits, off_equality = missed[0], missed[1], float(missed[2][0])
     ratio = np.minimum(point.z / point.slack, 1e30)
     h = rows.gram(problem.curvature(rows.times(point.w)) + ratio) + np.diag(problem.penalty)
     weight = float(h.diagonal().max() / (a @ a))
@@ -127,13 +111,13 @@ def _moved(limited: Limited, point: _Point, missed: _Missed, gap: float) -> _Poi
 
     def newton(product: Floats) -> _Point:
         """Step whose slack × z falls by `product`."""
-        aim = limited.turned * (-product / point.slack - ratio * missed.limits)
-        step = solve(rows.transposed_times(aim) - missed.gradient)
-        multiplier = float((a @ step + missed.equality) / (a @ toward))
+        aim = limited.turned * (-product / point.slack - ratio * off_limits)
+        step = solve(rows.transposed_times(aim) - off_gradient)
+        multiplier = float((a @ step + off_equality) / (a @ toward))
         step = step - multiplier * toward
-        slack = limited.turned * rows.times(step) + missed.limits
+        slack = limited.turned * rows.times(step) + off_limits
         z = (-product - point.z * slack) / point.slack
-        return _Point(step, slack, z, multiplier - weight * missed.equality)
+        return _Point(step, slack, z, multiplier - weight * off_equality)
 
     product = point.slack * point.z
     plain = newton(product)

@@ -5,6 +5,7 @@ from itertools import product
 from typing import Literal
 
 import numpy as np
+import pandas as pd
 from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import linprog
 from scipy.sparse import csr_array, eye_array, hstack, vstack
@@ -127,15 +128,9 @@ def problem(
 
 def _distinct(x: Floats) -> tuple[Floats, Rows]:
     """Return the different rows in order of first appearance, and which of them each row is."""
-    binary = ((x == 0) | (x == 1)).all(axis=0)
-    numbers = np.ascontiguousarray(x[:, ~binary]).view(np.uint8).reshape(len(x), -1)
-    packed = np.ascontiguousarray(np.hstack([np.packbits(x[:, binary] != 0, axis=1), numbers]))
-    keys = packed.view(np.dtype((np.void, packed.shape[1]))).ravel()
-    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    return np.ascontiguousarray(x[first[order]]), rank[inverse.ravel()]
+    pattern, _ = pd.factorize(np.array([row.tobytes() for row in x], dtype=object))
+    first = np.unique(pattern, return_index=True)[1]
+    return np.ascontiguousarray(x[first]), pattern
 
 
 def whitener(problem: Mistreatment, d: Floats) -> Floats:
