@@ -30,7 +30,7 @@ def read_text(path: Path, encoding: str = "utf-8", newline: str | None = None) -
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder and those above it; one that is there stays.
+    """Write a folder and those above it; an existing one stays.
 
     Raises
     ------
@@ -45,12 +45,12 @@ def make_folder(path: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Replace a file's text in one step; raises as `write_bytes`."""
+    """Write a file's text in one step; raises as `write_bytes`."""
     write_bytes(path, text.encode("utf-8"))
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Replace a file in one step.
+    """Write a file in one step.
 
     Raises
     ------
@@ -72,5 +72,5 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Replace a file by a value's JSON; raises as `write_text`."""
+    """Write a value as a JSON file; raises as `write_text`."""
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")

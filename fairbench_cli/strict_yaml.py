@@ -1,4 +1,4 @@
-"""Strict YAML: text stays text, a key given twice is an error, and every value knows where it stands."""
+"""Strict YAML: text stays text, a key given twice is an error, and every value has a line number."""
 
 import math
 import re
@@ -57,7 +57,7 @@ def without(spots: dict[Place, str], place: Place) -> dict[Place, str]:
 
 
 def read_yaml(path: Path) -> Document:
-    """Read a strict YAML file.
+    """Return a strict YAML file, read.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def read_yaml(path: Path) -> Document:
 
 
 def parse_yaml(text: str, name: str) -> Document:
-    r"""Parse strict YAML.
+    r"""Return strict YAML, parsed.
 
     Unquoted ``true false null`` and numbers are what they look like; everything else stays text.
 
@@ -103,7 +103,7 @@ def parse_yaml(text: str, name: str) -> Document:
 
 
 def scalar(text: str) -> Any:
-    """Give the value that an unquoted YAML word stands for.
+    """Return the value that an unquoted YAML word stands for.
 
     >>> [scalar(word) for word in ("5", ".25", "no", "true", "007")]
     [5, 0.25, 'no', True, '007']
@@ -135,7 +135,7 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _quoted_where_needed(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    """Quote the texts that strict YAML would read as something else; PyYAML knows the other cases."""
+    """Return a text quoted if strict YAML would read it as something else; PyYAML knows the other cases."""
     style = None if isinstance(scalar(text), str) and text != "<<" else "'"
     style = '"' if set(text) & set("\x85\u2028\u2029") else style  # line ends that only escapes keep
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)

@@ -10,6 +10,8 @@ from scipy.sparse import csr_array
 from fairbench_cli.data.table import Codes, Column, Floats, Labels, Rows, Sample, Table
 
 BinEncoding = Literal["one-hot", "number"]
+Encoding = Literal["levels", "codes", "one-hot"]
+NUMBER = 0  # in place of a level count
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,11 +136,6 @@ def pick(table: Table, columns: tuple[Column, ...]) -> Table:
         if table.columns[place] != column:
             raise ValueError(f'column "{column.name}" has other levels than in training')
     return Table(columns, table.codes[:, places])
-
-
-Encoding = Literal["levels", "codes", "one-hot"]
-
-NUMBER = 0  # in place of a level count
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ class Entry:
     target: str
 
     def load(self) -> Any:
-        """Import the class; no learner's library is loaded by that."""
+        """Return the class, imported without loading any learner's library."""
         module, _, name = self.target.partition(":")
         return getattr(import_module(module), name)
 

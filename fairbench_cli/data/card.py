@@ -21,6 +21,9 @@ from fairbench_cli.errors import Problem, UserError, suggest, user_error
 from fairbench_cli.strict_yaml import Document, Place, read_yaml, without
 from fairbench_cli.validation import NAME, SHA256, URL, in_file_order, mistake, problems_of
 
+# They are about the extended card's own rows.
+NOT_INHERITED = ("name", "note")
+
 
 def _as_tuple(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
@@ -249,10 +252,6 @@ class Card(_Part):
         """Return whether a column is left out of the table."""
         column = self.columns.get(name)
         return self.other_columns == "drop" if column is None else column.kind == "drop"
-
-
-# They are about the extended card's own rows.
-NOT_INHERITED = ("name", "note")
 
 
 def shipped_cards() -> Path:

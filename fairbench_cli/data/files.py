@@ -114,7 +114,7 @@ def _arff_rows(lines: list[str], start: int, path: Path) -> Iterator[Row]:
 
 
 def _split(text: str, where: str) -> list[str]:
-    """Split a line of ARFF at its commas; a cell may be in either quotes."""
+    """Return the cells of a line of ARFF; a cell may be in either quotes."""
     if "'" not in text and '"' not in text:
         return [cell.strip() for cell in text.split(",")]
     cells, end = [], -1

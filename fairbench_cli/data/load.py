@@ -24,6 +24,7 @@ from fairbench_cli.errors import Problem, UserError, suggest, user_error
 from fairbench_cli.strict_yaml import Place
 
 FilePart = tuple[Path, TextCells]
+MANY = 50  # levels; a column of more, all numbers, is a number
 
 
 def read_parts(card: Card, found: LocatedFiles) -> tuple[list[FilePart], pd.DataFrame]:
@@ -116,9 +117,6 @@ def _kept(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
     for name, values in card.keep.items():
         frame = frame[frame[name].isin(values)]
     return frame
-
-
-MANY = 50  # levels; a column of more that are all numbers was meant as a number
 
 
 def _warnings(card: Card, frame: pd.DataFrame) -> Iterator[Problem]:

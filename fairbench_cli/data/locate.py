@@ -13,6 +13,8 @@ import platformdirs
 from fairbench_cli.data.card import Card, DataFile
 from fairbench_cli.errors import Problem, UserError
 
+TIMEOUT_SECONDS = 60
+
 
 @dataclass(frozen=True)
 class LocatedFiles:
@@ -89,11 +91,8 @@ def _fetch(card: Card) -> str:
     return f"fairbench data fetch {card.reference}"
 
 
-TIMEOUT_SECONDS = 60
-
-
 def fetch(card: Card, say: Callable[[str], None], folder: Path | None = None) -> list[Path]:
-    """Download every file of a card that is not in the cache yet; return their paths.
+    """Return the paths of a card's files in the cache, downloading those that are not there yet.
 
     Raises
     ------

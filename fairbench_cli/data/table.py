@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 
-Kind = Literal["nominal", "bins", "number"]
+ColumnKind = Literal["nominal", "bins", "number"]
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Column:
 
     name: str
     levels: tuple[str, ...]
-    kind: Kind = "nominal"
+    kind: ColumnKind = "nominal"
     values: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
@@ -75,7 +75,7 @@ class Table:
         return tuple(len(column.levels) for column in self.columns)
 
     def index(self, name: str) -> int:
-        """Position of the column called `name`; `KeyError` when there is none."""
+        """Return the position of the column called `name`; `KeyError` when there is none."""
         try:
             return self.names.index(name)
         except ValueError:
@@ -164,7 +164,7 @@ class Sample:
 
 
 def to_sample(table: Table, roles: Roles) -> Sample:
-    """Split a table into features, outcome and group."""
+    """Return a table split into features, outcome and group."""
     y = _is_one_of(table, roles.label, (roles.favourable,))
     s = _is_one_of(table, roles.attribute, roles.favoured)
     outcomes = table.columns[table.index(roles.label)].levels

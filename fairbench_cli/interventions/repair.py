@@ -32,7 +32,7 @@ class Repair:
 
     Feldman et al. (2015). Columns are repaired one by one, numbers by their rank within the group, with ties
     ranked at random (`repair_by_rank`), categories by keeping some and drawing the others anew
-    (`make_plan`). Only marginal distributions become equal: columns together may still tell the group. The
+    (`make_plan`). Only marginal distributions become equal: columns together may still reveal the group. The
     outcome is not repaired, nor is the protected attribute, which the classifier sees as it is or not at all.
 
     Parameters
@@ -125,7 +125,7 @@ def _nothing_to_do(train: Sample, level: float) -> str:
 
 
 def repair_features(sample: Sample, how: Repair, seed: int) -> tuple[Sample, dict[str, ColumnMap]]:
-    """Repair every column but the protected attribute; return the sample and what was learned, by name.
+    """Return the sample with every column but the protected attribute repaired, and what was learned by name.
 
     Both groups must have rows. Each column has a random stream of its own, named after it, so that the order
     of the columns does not matter.

@@ -15,6 +15,9 @@ from fairbench_cli.data.table import Codes, Column, Floats, Labels, Rows
 from fairbench_cli.interventions.fitted import Infeasible
 
 Counts = NDArray[np.int64]
+Method = Literal["combinatorial", "geometric"]
+# A desired count is floored, and one that is whole must not be missed by a rounding error.
+ROUNDING = 1e-9
 
 
 def _cells(codes: Codes | Labels, s: Labels, levels: int) -> NDArray[np.uint16]:
@@ -34,9 +37,6 @@ def _shuffled_order(cells: NDArray[np.uint16], rng: np.random.Generator) -> Rows
     """Return the rows ordered by their cell, those of one cell at random."""
     shuffled = rng.permutation(len(cells))
     return shuffled[np.argsort(cells[shuffled], kind="stable")]
-
-
-Method = Literal["combinatorial", "geometric"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +62,7 @@ class RankMap:
     method: Method
 
     def apply(self, codes: Codes, s: Labels, rng: np.random.Generator) -> Codes:
-        """Repair the same column of other rows, by their rank among the training rows of their group.
+        """Return the same column of other rows, repaired by rank among the training rows of their group.
 
         Of the ranks that share a row's value one is drawn. A value that no training row has counts as the
         next lower one that a row has, or as the lowest.
@@ -86,7 +86,7 @@ class RankMap:
 def repair_by_rank(
     column: Column, codes: Codes, s: Labels, level: float, method: Method, rng: np.random.Generator
 ) -> tuple[RankMap, Codes]:
-    """Repair a numeric column in which both groups have rows; return what was learned, and the codes.
+    """Return what was learned from a numeric column in which both groups have rows, and its repaired codes.
 
     Equal values of a group are ranked at random. A row of rank r = 0, 1, … of its group's n_s stands at
     u = (r + ½) / n_s, and its goal is the lower median over the groups of their quantiles at u; of two
@@ -128,7 +128,7 @@ def nearest(column: Column, numbers: Floats) -> Codes:
 
 
 def _goals(ordered: tuple[Codes, Codes], group: int, twice: NDArray[np.intp]) -> Codes:
-    """Lower median of both groups' quantiles at u = twice / (2 n_s), for rows of one group; exact."""
+    """Return the lower median of both groups' quantiles at u = twice / (2 n_s), for one group; exact."""
     size = len(ordered[group])
     first, second = (some[(twice * len(some) - 1) // (2 * size)] for some in ordered)
     return np.minimum(first, second)
@@ -144,10 +144,6 @@ def _between(column: Column, codes: Codes, goals: Codes, level: float) -> Floats
     values = np.array(column.values)
     # A value that is its own goal must not become another one by a rounding error.
     return np.where(codes == goals, values[codes], (1 - level) * values[codes] + level * values[goals])
-
-
-# A desired count is floored, and one that is whole must not be missed by a rounding error.
-ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +168,7 @@ class CategoryPlan:
     law: Floats
 
     def carry_out(self, codes: Codes | Labels, s: Labels, rng: np.random.Generator) -> NDArray[np.intp]:
-        """Repair the very rows that the plan was made for: exactly `keep` of them, at random, keep theirs."""
+        """Return the rows that the plan was made for, repaired: exactly `keep`, at random, keep theirs."""
         levels = self.counts.shape[1]
         cells = _cells(codes, s, levels)
         order = _shuffled_order(cells, rng)
@@ -183,7 +179,7 @@ class CategoryPlan:
         return self._redrawn(codes, s, moving, rng)
 
     def follow(self, codes: Codes, s: Labels, rng: np.random.Generator) -> NDArray[np.intp]:
-        """Repair other rows: each keeps its category with probability keep / n_cs."""
+        """Return other rows, repaired: each keeps its category with probability keep / n_cs."""
         share = np.full(self.counts.shape, self.unseen)
         np.divide(self.keep, self.counts, out=share, where=self.counts > 0)
         return self._redrawn(codes, s, rng.random(len(codes)) >= share[s, codes], rng)
@@ -238,13 +234,13 @@ class CategoryMap:
     plan: CategoryPlan
 
     def apply(self, codes: Codes, s: Labels, rng: np.random.Generator) -> Codes:
-        """Repair the same column of other rows, by their group."""
+        """Return the same column of other rows, repaired by their group."""
         return self.plan.follow(codes, s, rng).astype(np.int16)
 
 
 def repair_by_category(
     column: Column, codes: Codes, s: Labels, level: float, rng: np.random.Generator
 ) -> tuple[CategoryMap, Codes]:
-    """Repair a column as a category; return what was learned, and the repaired codes."""
+    """Return what was learned from a column taken as a category, and its repaired codes."""
     plan = make_plan(group_counts(codes, s, len(column.levels)), level)
     return CategoryMap(column, column, plan), plan.carry_out(codes, s, rng).astype(np.int16)

@@ -24,7 +24,7 @@ class Reweighing:
         """Weight the rows and fit the classifier; ``degraded`` if a cell is empty. `rng` is not used."""
         before = weight_sums(train)
         w = cell_weights(before)
-        # An empty cell has no weight, and no row that asks for it.
+        # An empty cell has no weight, and no row that needs it.
         old = np.ones(len(train)) if train.weights is None else train.weights
         weighted = replace(train, weights=old * np.nan_to_num(w)[train.s, train.y])
         facts = {

@@ -36,8 +36,8 @@ class ZafarDM:
     of losses and the penalty l2/2 Σ wⱼ² (intercept free) subject to |F| ≤ threshold. With y = ±1, over the
     n rows with the unfavourable outcome (fpr) or the favourable one (fnr), F = (n_g n_ḡ/n²) (mean of min(0,
     y d) in the favoured group − in the deprived group): errors are as grave on average, which draws the
-    rates nearer without making them equal. A row is predicted favourable where d > −1e-9: optima like to
-    put rows on d = 0, and those count as favourable whatever the rounding.
+    rates nearer without making them equal. A row is predicted favourable where d > −1e-9: optima often
+    leave rows on d = 0, and those count as favourable whatever the rounding.
 
     Parameters
     ----------

@@ -8,6 +8,9 @@ import numpy as np
 
 from fairbench_cli.data.table import Column, Floats
 
+SUM_TOLERANCE = 1e-9
+"""How far the sum of a CPT row may be from 1."""
+
 
 def topological_order(parents: Sequence[Collection[int]]) -> tuple[int, ...] | None:
     """Return the nodes ordered so that parents come before children, and else by number.
@@ -67,10 +70,6 @@ def named_arcs(names: Sequence[str], parents: Sequence[Sequence[int]]) -> list[t
     [('sex', 'job'), ('sex', 'pay'), ('job', 'pay')]
     """
     return [(names[i], names[j]) for j in range(len(names)) for i in parents[j]]
-
-
-SUM_TOLERANCE = 1e-9
-"""How far the sum of a CPT row may be from 1."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,6 +19,10 @@ DENSE_CELLS = 2**20
 """A family table of more cells than this (8 MB) is counted by sorting the configurations that occur."""
 
 Keys = NDArray[np.int64]
+ScoreName = Literal["bic", "aic", "bde", "k2"]
+LocalScore = Callable[[int, tuple[int, ...]], float]
+EQUIVALENT: frozenset[ScoreName] = frozenset({"bic", "aic", "bde"})
+"""Scores that are the same for networks with the same independences: an arc and its reverse score alike."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,13 +109,6 @@ def _count_sparse(keys: Keys, r: int) -> FamilyCounts:
     _, configuration = np.unique(occurs // r, return_inverse=True)
     totals: Floats = np.bincount(configuration, weights=cells).astype(np.float64, copy=False)
     return FamilyCounts(np.asarray(cells, dtype=np.float64), totals[configuration], totals)
-
-
-ScoreName = Literal["bic", "aic", "bde", "k2"]
-LocalScore = Callable[[int, tuple[int, ...]], float]
-
-EQUIVALENT: frozenset[ScoreName] = frozenset({"bic", "aic", "bde"})
-"""Scores that are the same for networks with the same independences: an arc and its reverse score alike."""
 
 
 def local_scores(table: Table, score: ScoreName = "bic", iss: float = 1.0) -> LocalScore:

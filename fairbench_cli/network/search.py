@@ -17,6 +17,8 @@ Graph = tuple[frozenset[int], ...]
 
 TOLERANCE = 2.0**-26
 """Score differences up to this (the square root of the double precision, 1.49e-8) are ties."""
+Gains = list[list[float]]
+"""``gains[i][j]``: what j's score gains when i joins (or, if it is one, leaves) the parents of j."""
 
 
 @dataclass(frozen=True)
@@ -48,10 +50,6 @@ class Search:
     local: LocalScore
     equivalent: bool
     allowed: Constraints
-
-
-Gains = list[list[float]]
-"""``gains[i][j]``: what j's score gains when i joins (or, if it is one, leaves) the parents of j."""
 
 
 def hill_climb(search: Search, graph: Graph) -> Graph:

@@ -78,7 +78,7 @@ class Levels:
 
 
 def from_frame(frame: pd.DataFrame, known: Levels | None) -> tuple[TreeRows, Levels]:
-    """Read a data frame: categorical columns are nominal, others must be numbers.
+    """Return a data frame's rows: categorical columns are nominal, others must be numbers.
 
     Raises
     ------
@@ -112,7 +112,7 @@ def from_frame(frame: pd.DataFrame, known: Levels | None) -> tuple[TreeRows, Lev
 
 
 def from_codes(array: NDArray[Any], known: Levels | Sequence[int] | None) -> tuple[TreeRows, Levels]:
-    """Read an array: columns with a level count hold codes from 0 on, others numbers; NaN is missing.
+    """Return an array's rows: columns with a level count hold codes from 0, others numbers; NaN is missing.
 
     Raises
     ------

@@ -70,7 +70,7 @@ def estimated_errors(counts: Floats, confidence: float, z: float) -> Floats:
 class Rules:
     """All settings that decide the tree; see `C45` for the meanings.
 
-    `rows` is the number of training rows as given, before equal rows are put together; `z` the normal
+    `rows` is the number of training rows as given, before equal rows are merged; `z` the normal
     quantile of `confidence`.
     """
 

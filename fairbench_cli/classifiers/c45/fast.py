@@ -15,9 +15,13 @@ from fairbench_cli.classifiers.c45.estimates import EPS, Rules
 from fairbench_cli.classifiers.c45.tree import FlatTree
 from fairbench_cli.classifiers.encode import distinct_rows
 
+NODE = np.dtype(
+    [("feature", np.int64), ("first", np.int64), ("kids", np.int64), ("start", np.int64), ("stop", np.int64)]
+)
+
 
 def build(columns: TreeRows, y: Ints, weight: Floats, classes: int, rules: Rules) -> FlatTree:
-    """Grow, collapse and prune a tree; as `reference.build`, for nominal columns without missing values."""
+    """Return a tree as `reference.build` does, for nominal columns without missing values."""
     codes, weights = merge_equal_rows(columns, y, weight, classes)
     levels = np.array(columns.levels, dtype=np.int64)
     few = levels < 0.3 * rules.rows - EPS
@@ -44,7 +48,7 @@ def merge_equal_rows(rows: TreeRows, y: Ints, weight: Floats, classes: int) -> t
 
 
 def _compact(nodes: np.ndarray, counts: Floats) -> FlatTree:
-    """Keep the nodes that are still reached, numbered breadth-first."""
+    """Return the nodes that are still reached, numbered breadth-first."""
     old, parent, first = [0], [-1], []
     for i, node in enumerate(old):  # grows while it is walked
         start, kids = int(nodes["first"][node]), int(nodes["kids"][node])
@@ -60,11 +64,6 @@ def _compact(nodes: np.ndarray, counts: Floats) -> FlatTree:
         parent=np.array(parent, dtype=np.int64),
         counts=counts[old],
     )
-
-
-NODE = np.dtype(
-    [("feature", np.int64), ("first", np.int64), ("kids", np.int64), ("start", np.int64), ("stop", np.int64)]
-)
 
 
 @numba.njit(cache=True)

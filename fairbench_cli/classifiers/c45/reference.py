@@ -69,7 +69,7 @@ def _split(
 def _numeric(
     columns: TreeRows, feature: int, y: Ints, rows: Ints, weight: Floats, classes: int, rules: Rules
 ) -> Split | None:
-    """Cut at the threshold of the highest gain, less what choosing among so many costs."""
+    """Return the split at the threshold of the highest gain, less the cost of choosing among so many."""
     values = columns.values(feature)[rows]
     known = ~np.isnan(values)
     order = np.argsort(values[known], kind="stable")
@@ -152,7 +152,7 @@ class Node:
 
 
 def build(columns: TreeRows, y: Ints, weight: Floats, classes: int, rules: Rules) -> FlatTree:
-    """Grow, collapse and prune a tree."""
+    """Return a tree that was grown, collapsed and pruned."""
     maker = _Maker(columns, y, classes, rules)
     rows = np.arange(len(columns))
     root = maker.grow(rows, weight)
@@ -183,7 +183,7 @@ class _Maker:
         return node
 
     def parts(self, node: Node, rows: Ints, weight: Floats) -> list[tuple[Ints, Floats]]:
-        """Send rows through a split; a missing value goes down every branch that is not empty."""
+        """Return the rows of each branch of a split; missing values go down every non-empty branch."""
         feature = np.full(len(rows), node.feature)
         branch = self.columns.branch(rows, feature, np.full(len(rows), node.threshold))
         n = self.columns.levels[node.feature] or 2
@@ -269,7 +269,7 @@ def _training_errors(node: Node) -> float:
 
 
 def flatten(root: Node) -> FlatTree:
-    """Put the nodes into arrays, numbered breadth-first."""
+    """Return the nodes as arrays, numbered breadth-first."""
     nodes, parent, first = [root], [-1], []
     for i, node in enumerate(nodes):  # grows while it is walked
         first.append(len(nodes) if node.kids else 0)

@@ -82,7 +82,7 @@ def predict_probabilities(tree: FlatTree, columns: TreeRows, laplace: bool) -> F
 
 
 def _spread(tree: FlatTree, at: Ints, row: Ints, weight: Floats) -> tuple[Ints, Ints, Floats]:
-    """Send rows with a missing value down every non-empty branch by the branches' weights."""
+    """Return rows with a missing value, sent down every non-empty branch by the branches' weights."""
     kids = tree.kids[at]
     parts = np.repeat(np.arange(len(at)), kids)
     offset = np.arange(len(parts)) - np.repeat(np.cumsum(kids) - kids, kids)

@@ -102,7 +102,7 @@ def accuracy_by(codes: Rows, y: Mask) -> float:
 
 
 def _expected(codes: Rows, y: Mask) -> tuple[Floats, ...]:
-    """Per value: rows, favourable rows, and the rates expected for a favourable and for another row."""
+    """Return per value: rows, favourable rows, and the rates expected for favourable and other rows."""
     n: Floats = np.bincount(codes).astype(np.float64)
     k: Floats = np.bincount(codes, weights=y).astype(np.float64)
     rate = float(y.mean())
@@ -120,7 +120,7 @@ def gives_away(gap: Mask, y: Mask) -> bool:
 
 
 def _errors_gone(side: Mask, label: Mask) -> float:
-    """Loevinger's H of "on this side, always this label"; 0 where too few errors are to be expected."""
+    """Return Loevinger's H of "on this side, always this label"; 0 where few errors are expected."""
     expected = side.sum() * (1 - label.mean())
     return 0.0 if side.all() or expected < EXPECTED else 1 - float((side & ~label).sum() / expected)
 

@@ -11,6 +11,8 @@ from fairbench_cli.data.load import load, read_parts
 from fairbench_cli.data.locate import LocatedFiles
 from fairbench_cli.data.table import Roles
 
+Mask = NDArray[np.bool_]
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -57,9 +59,6 @@ class Leak:
     accuracy: float
     explained: float
     used: bool
-
-
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

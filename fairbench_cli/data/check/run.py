@@ -12,6 +12,10 @@ from fairbench_cli.data.check.rows import Finding, Leak, Mask, RawRows, raw_rows
 from fairbench_cli.data.locate import LocatedFiles
 from fairbench_cli.data.table import Roles
 
+GAP = 0.05  # difference of the shares of missing values; the largest in Adult is .032
+SURE = 3.0  # standard errors of that difference
+FEW = 30  # rows; a rate among fewer has a 95 % interval of some ±.18
+
 
 def column_findings(rows: RawRows) -> Iterator[Finding]:
     """Yield the constant, near-unique and duplicate columns among those that the card uses.
@@ -50,11 +54,6 @@ def _plain(cells: list[str]) -> list[str | float]:
         return [float(cell) for cell in cells]
     except ValueError:
         return list(cells)
-
-
-GAP = 0.05  # difference of the shares of missing values; the largest in Adult is .032
-SURE = 3.0  # standard errors of that difference
-FEW = 30  # rows; a rate among fewer has a 95 % interval of some ±.18
 
 
 def group_findings(rows: RawRows) -> Iterator[Finding]:

@@ -12,6 +12,9 @@ from fairbench_cli.interventions.zafar.logistic import Logistic, Solution, minim
 from fairbench_cli.interventions.zafar.rows import TrainingRows
 
 MOST_SOLUTIONS = 60
+MARGIN = 1e-6  # by which w* itself is within every limit
+LEEWAY = 1e-5  # of the covariance, so that there is something left to choose
+MOST_ITERATIONS = 200_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +77,7 @@ def least_loss(trade: Tradeoff, c: float) -> Solution:
 
 
 def least_covariance(trade: Tradeoff, gamma: float, *, relative: bool) -> tuple[Solution, float, float]:
-    """Minimise |a·w| subject to f(w) ≤ (1 + γ) f(w*).
+    """Return the least |a·w| subject to f(w) ≤ (1 + γ) f(w*).
 
     V(c) = min {f(w): |a·w| ≤ c} is convex, falls from f(w₀), w₀ the w of least f with a·w = 0, to f(w*), and
     has V′(c) = −|λ|; what is sought is the c with V(c) = (1 + γ) f(w*). As V is nearly a parabola, Newton's
@@ -123,11 +126,6 @@ def least_covariance(trade: Tradeoff, gamma: float, *, relative: bool) -> tuple[
     return here, c, gamma
 
 
-MARGIN = 1e-6  # by which w* itself is within every limit
-LEEWAY = 1e-5  # of the covariance, so that there is something left to choose
-MOST_ITERATIONS = 200_000
-
-
 def limits(trade: Tradeoff, gamma: float) -> tuple[Floats, Floats]:
     """Return the bounds of decisions that the limits on losses amount to.
 
@@ -151,7 +149,7 @@ def limits(trade: Tradeoff, gamma: float) -> tuple[Floats, Floats]:
 
 
 def separate(trade: Tradeoff, gamma: float) -> tuple[Solution, float]:
-    """Minimise |a·w| within the limits, and among those w the loss; return the solution and the least |a·w|.
+    """Return the least loss among the w of least |a·w| within the limits, and that |a·w|.
 
     The first is a linear programme. Its optimum, 0 for any large γ, belongs to many w; of those within 1e-5
     (or a thousandth) of it, that of least f is taken, by an interior-point method that starts at w*.

@@ -110,7 +110,7 @@ def _moved(limited: Limited, point: _Point, missed: tuple[Floats, Floats, Floats
     toward = solve(a)
 
     def newton(product: Floats) -> _Point:
-        """Step whose slack × z falls by `product`."""
+        """Return the step whose slack × z falls by `product`."""
         aim = limited.turned * (-product / point.slack - ratio * off_limits)
         step = solve(rows.transposed_times(aim) - off_gradient)
         multiplier = float((a @ step + off_equality) / (a @ toward))

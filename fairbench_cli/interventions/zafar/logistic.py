@@ -15,6 +15,8 @@ from fairbench_cli.interventions.zafar.rows import TrainingRows, training_rows
 
 TOLERANCE = 1e-10  # of the residual of the optimality conditions, per unit of weight
 MOST_STEPS = 200
+OPTIMAL = 1e-6  # how far a fit may miss the conditions of optimality, per unit of weight
+FAR_OUT = 50.0  # decisions beyond this have probabilities that are 0 or 1 to 20 decimals
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,17 +47,17 @@ class Logistic:
         return penalty
 
     def value(self, w: Floats, d: Floats) -> float:
-        """f(w)."""
+        """Return f(w)."""
         losses = np.logaddexp(0, -self.signs * d)
         return float(self.rows.share @ losses + 0.5 * self.penalty @ w**2)
 
     def gradient(self, w: Floats, d: Floats) -> Floats:
-        """∇f(w), shape (width,)."""
+        """Return ∇f(w), shape (width,)."""
         slopes = self.rows.share * (expit(d) - self.rows.y)
         return np.asarray(self.rows.transposed_times(slopes) + self.penalty * w)
 
     def curvature(self, d: Floats) -> Floats:
-        """Second derivative of the loss by each row's d, shape (rows,)."""
+        """Return the second derivative of the loss by each row's d, shape (rows,)."""
         return np.asarray(self.rows.share * expit(d) * expit(-d))
 
 
@@ -150,13 +152,13 @@ def minimise(
 
 
 def _hessian(problem: Logistic, d: Floats, a: Floats | None) -> Floats:
-    """H, or H + ρ a aᵀ with its two terms of one size."""
+    """Return H, or H + ρ a aᵀ with its two terms of one size."""
     h = problem.rows.gram(problem.curvature(d)) + np.diag(problem.penalty)
     return h if a is None else h + h.diagonal().max() / (a @ a) * np.outer(a, a)
 
 
 def _onto(problem: Logistic, start: Floats, a: Floats, level: float) -> Floats:
-    """Move the start onto a·w = level: by a Newton step, or by shrinking it, whichever has the lower f."""
+    """Return the start moved onto a·w = level: by Newton or by shrinking, whichever has the lower f."""
     gap = level - float(a @ start)
     if gap == 0:
         return start
@@ -181,10 +183,6 @@ def solver(h: Floats) -> Callable[[Floats], Floats]:
             raised *= 100
         else:
             return lambda v: np.asarray(cho_solve(factor, v))
-
-
-OPTIMAL = 1e-6  # how far a fit may miss the conditions of optimality, per unit of weight
-FAR_OUT = 50.0  # decisions beyond this have probabilities that are 0 or 1 to 20 decimals
 
 
 @dataclass(frozen=True, eq=False)

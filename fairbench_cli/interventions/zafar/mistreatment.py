@@ -15,6 +15,7 @@ from fairbench_cli.data.table import Floats, Labels, Rows
 
 Constraint = Literal["fpr", "fnr", "both"]
 Rates = tuple[Literal["fpr", "fnr"], ...]
+ON_KINK = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,9 +151,6 @@ def constant(problem: Mistreatment) -> Floats:
     w = np.zeros(problem.x.shape[1])
     w[-1] = np.log(max(problem.positives.sum(), 1e-9) / max(problem.negatives.sum(), 1e-9))
     return w
-
-
-ON_KINK = 1e-9
 
 
 def kkt(problem: Mistreatment, w: Floats, threshold: float) -> float:

@@ -23,7 +23,7 @@ Slopes = tuple[Floats, Floats]  # slopes above and below d = 0
 class Whitened:
     """A problem in coordinates v, w = T v, in which the Hessian at the start is the identity.
 
-    SLSQP asks for values and gradients at a point one by one; the point it asked for last is kept.
+    SLSQP requests values and gradients at a point one by one; the last point is kept.
     """
 
     problem: Mistreatment
@@ -59,7 +59,7 @@ class Whitened:
 
 
 def procedure(problem: Mistreatment, start: Floats, threshold: float) -> Solution:
-    """Run the convex-concave procedure from the unconstrained optimum, and mend what its slacks left over."""
+    """Return the end of the convex-concave procedure, moved to the threshold where slacks were left."""
     w, rounds, converged = ccp(problem, start, threshold)
     near = restored(problem, w, threshold)
     trouble = "" if converged else "the convex-concave procedure did not converge"
@@ -69,7 +69,7 @@ def procedure(problem: Mistreatment, start: Floats, threshold: float) -> Solutio
 
 
 def ccp(problem: Mistreatment, start: Floats, threshold: float) -> tuple[Floats, int, bool]:
-    """Solve by rounds of convex problems; return weights, rounds and whether the procedure's rule ended it.
+    """Return weights of a solution by rounds of convex problems, the rounds and whether it converged.
 
     F_j is a convex part plus a concave one. In each round the concave side of F_j ≤ threshold and of
     −F_j ≤ threshold is replaced by its tangent; both sides being of degree 1 in w, that is its slope times w.
@@ -99,7 +99,7 @@ def _slopes(part: Slopes, side: Labels) -> Floats:
 def _convex(
     white: Whitened, v: Floats, threshold: float, tau: float, tangents: Floats, parts: tuple[Slopes, Slopes]
 ) -> tuple[Floats, float]:
-    """Minimise ℓ + τ Σ slack in one round; return v and the sum of slacks that v needs."""
+    """Return the v of least ℓ + τ Σ slack in one round, and the sum of slacks that v needs."""
     convex, concave = parts
     width, count = len(v), len(tangents)
 

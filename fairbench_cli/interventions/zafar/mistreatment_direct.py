@@ -19,6 +19,11 @@ from fairbench_cli.interventions.zafar.mistreatment import Mistreatment, constan
 ROUNDINGS = (0.5, 0.1, 0.02, 0.004, 0.001)
 NEAR = 1e-5
 MOST_STEPS = 12
+EXACT = 1e-12
+STEPS = 150
+PATIENCE = 30  # how often a walk may change sides without moving, where many kinks meet
+FEW = 8  # steps after which rounding once more is the better bet
+FAR = 0.02  # first trust region when the start is not known to be near a minimum
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,9 +106,9 @@ def _step(
     multipliers: Floats,
     threshold: float,
 ) -> tuple[Floats, Floats, Floats]:
-    """Minimise g·p + p·H p/2 subject to |F + rows p| ≤ threshold.
+    """Return the p of least g·p + p·H p/2 with |F + rows p| ≤ threshold.
 
-    Returns p, the matrix that takes what F is off to the step that mends it, and the multipliers.
+    With it the matrix that turns an excess of F into the step that removes it, and the multipliers.
     """
     solve = solver(problem.hessian(d, np.maximum(multipliers @ f.bends, 0.0)))
     toward = solve(np.column_stack([g, rows.T]))
@@ -125,11 +130,6 @@ def _multipliers(s: Floats, f: Floats, threshold: float) -> Floats:
         if (found * sides >= 0).all() and (np.abs(f - s @ found) <= threshold + 1e-12).all():
             return found
     return np.asarray(np.linalg.lstsq(s, f - threshold * np.sign(f), rcond=1e-12)[0])
-
-
-EXACT = 1e-12
-STEPS = 150
-PATIENCE = 30  # how often a walk may change sides without moving, where many kinks meet
 
 
 def restored(problem: Mistreatment, w: Floats, threshold: float) -> Floats | None:
@@ -159,9 +159,9 @@ def restored(problem: Mistreatment, w: Floats, threshold: float) -> Floats | Non
 def polish(
     problem: Mistreatment, w: Floats, threshold: float, radius: float = 1e-3, most: int = STEPS
 ) -> tuple[Floats, int]:
-    """Lower ℓ from weights with |F_j| ≤ threshold to a local minimum, without ever leaving |F_j| ≤ threshold.
+    """Return a local minimum of ℓ, reached from weights with |F_j| ≤ threshold within it, and the steps.
 
-    Returns where the steps came to rest, or at worst the last, and their number. `radius` is the first trust
+    If the steps do not come to rest, the last weights. `radius` is the first trust
     region's, `most` bounds the number.
 
     Near a kink the side of every pattern is followed, so that only ℓ is approximated, by its second-order
@@ -243,7 +243,7 @@ class _Walk:
 
 
 def _walked(walk: _Walk, g: Floats, radius: float, threshold: float) -> tuple[_Walk, bool]:
-    """Minimise g·p + ‖p‖²/2 within |F_j| ≤ threshold and ‖p‖ ≤ radius; return whether it came to rest too."""
+    """Return the least g·p + ‖p‖²/2 within |F_j| ≤ threshold and ‖p‖ ≤ radius, and whether it rests."""
     active = np.abs(walk.f) >= threshold - EXACT
     kinked = (walk.up != 0).any(axis=0) | (walk.down != 0).any(axis=0)
     idle = 0
@@ -322,12 +322,8 @@ def _projected(fixed: Floats, slope: Floats) -> tuple[Floats, Floats]:
     return least, -(slope + least @ fixed)
 
 
-FEW = 8  # steps after which rounding once more is the better bet
-FAR = 0.02  # first trust region when the start is not known to be near a minimum
-
-
 def direct(problem: Mistreatment, start: Floats, threshold: float) -> Solution:
-    """Minimise with rounded kinks from the unconstrained optimum, and go on from there to a local minimum.
+    """Return a local minimum, from the unconstrained optimum by way of rounded kinks.
 
     Where many kinks meet, the last steps can miss it: then kinks are rounded once more, from where they
     ended. The constant model is fair too: where it is better, the steps start again from there.
@@ -350,7 +346,7 @@ def direct(problem: Mistreatment, start: Floats, threshold: float) -> Solution:
 
 
 def _polished(problem: Mistreatment, near: Floats, threshold: float) -> tuple[Floats, int]:
-    """Go on from weights near a local minimum, or from the constant model where F cannot be mended."""
+    """Return a polish of weights near a local minimum, or of the constant model where `restored` fails."""
     w = restored(problem, near, threshold)
     if w is None:
         return polish(problem, constant(problem), threshold, FAR)
