@@ -181,8 +181,7 @@ class MixedNaiveBayes:
 
     def predict(self, X: Floats) -> NDArray[Any]:
         """Return the likelier class of each row."""
-        labels: NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
-        return labels
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
     def predict_proba(self, X: Floats) -> Floats:
         """Return the probability of each class, shape (rows, classes)."""

@@ -64,8 +64,7 @@ class Model:
         features = pick(sample.features, self.columns)
         if self.estimator is None:
             return np.full(len(sample), self.share > 0.5, dtype=np.int8)
-        labels: Labels = self.estimator.predict(self.encoder.transform(features)).astype(np.int8)
-        return labels
+        return np.asarray(self.estimator.predict(self.encoder.transform(features)).astype(np.int8))
 
     def predict_proba(self, sample: Sample) -> Floats:
         """Return each row's probability of the favourable outcome, shape (rows,); raises as `predict`."""

@@ -101,8 +101,7 @@ def as_numbers(name: str, cells: "pd.Series[str]", *, whole: bool) -> Floats:
         if not pattern.fullmatch(cell) or not math.isfinite(float(cell)):
             fix = "`recode` it to a number, or list it under `missing` with `missing_rows: drop`"
             raise Misfit(f'column "{name}" should hold {kind} but has "{cell}"', fix, str(cell))
-    numbers: Floats = np.array([float(cell) for cell in distinct], dtype=np.float64)[seen]
-    return numbers
+    return np.array([float(cell) for cell in distinct], dtype=np.float64)[seen]
 
 
 def bin_numbers(name: str, numbers: Floats, bins: BinsCard, *, whole: bool) -> tuple[Column, Codes]:

@@ -82,8 +82,7 @@ class Table:
             raise KeyError(name) from None
 
     def __getitem__(self, name: str) -> Codes:
-        column: Codes = self.codes[:, self.index(name)]
-        return column
+        return self.codes[:, self.index(name)]
 
     def take(self, rows: Rows | NDArray[np.bool_]) -> "Table":
         """Return the given rows, in the order given; a row may be taken several times."""
@@ -176,5 +175,4 @@ def to_sample(table: Table, roles: Roles) -> Sample:
 def _is_one_of(table: Table, name: str, levels: Sequence[str]) -> Labels:
     known = table.columns[table.index(name)].levels
     member = np.array([level in levels for level in known], dtype=np.int8)
-    marks: Labels = member[table[name]]
-    return marks
+    return member[table[name]]

@@ -136,8 +136,7 @@ def _goals(ordered: tuple[Codes, Codes], group: int, twice: NDArray[np.intp]) ->
 
 def _stepped(codes: Codes, goals: Codes, seen: Codes, level: float) -> Codes:
     here, there = np.searchsorted(seen, codes), np.searchsorted(seen, goals)
-    stepped: Codes = seen[here + np.rint(level * (there - here)).astype(np.intp)]
-    return stepped
+    return np.asarray(seen[here + np.rint(level * (there - here)).astype(np.intp)])
 
 
 def _between(column: Column, codes: Codes, goals: Codes, level: float) -> Floats:

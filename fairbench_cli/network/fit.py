@@ -104,5 +104,4 @@ def _batches(table: Table, family: tuple[int, ...]) -> Iterator[Any]:
 
 def _probabilities(distribution: Any) -> Floats:
     # A root's probs are one tensor of shape (1, r); a conditional node's a list of one tensor.
-    table: Floats = distribution.probs[0].detach().numpy()
-    return table
+    return np.asarray(distribution.probs[0].detach().numpy())

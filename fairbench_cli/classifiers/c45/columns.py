@@ -43,8 +43,7 @@ class TreeRows:
     def values(self, feature: int) -> Floats:
         """Return the numbers of a numeric column."""
         assert self.numbers is not None  # noqa: S101 - a numeric column has numbers
-        column: Floats = self.numbers[:, feature]
-        return column
+        return self.numbers[:, feature]
 
     @property
     def all_nominal_and_known(self) -> bool:

@@ -62,8 +62,7 @@ def estimated_errors(counts: Floats, confidence: float, z: float) -> Floats:
     """Return the estimated errors of leaves with class weights `counts`, shape (..., classes)."""
     weight = counts.sum(axis=-1)
     errors = weight - counts.max(axis=-1)
-    estimated: Floats = errors + added_errors(weight, errors, confidence, z)
-    return estimated
+    return np.asarray(errors + added_errors(weight, errors, confidence, z))
 
 
 @dataclass(frozen=True)

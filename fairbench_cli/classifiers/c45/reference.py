@@ -104,13 +104,11 @@ def _numeric(
 
 def _entropy(weights: Floats, axis: int = -1) -> Floats:
     """Return total times entropy in bits."""
-    bits: Floats = _xlogx(weights.sum(axis=axis)) - _xlogx(weights).sum(axis=axis)
-    return bits
+    return np.asarray(_xlogx(weights.sum(axis=axis)) - _xlogx(weights).sum(axis=axis))
 
 
 def _xlogx(x: Floats) -> Floats:
-    bits: Floats = np.where(x < 1e-6, 0.0, x * np.log2(np.maximum(x, 1e-6)))
-    return bits
+    return np.where(x < 1e-6, 0.0, x * np.log2(np.maximum(x, 1e-6)))
 
 
 def _gain(bags: Floats, total: float) -> float:

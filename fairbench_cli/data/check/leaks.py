@@ -73,8 +73,7 @@ def codes_of(cells: "pd.Series[str]", gaps: tuple[str, ...] = ("",)) -> Rows:
         of_value = np.where(gap, len(edges) + 1, np.searchsorted(edges, numbers))
     else:
         of_value = np.where(gap, len(distinct), np.arange(len(distinct)))
-    values: Rows = np.unique(of_value[codes], return_inverse=True)[1].astype(np.intp)
-    return values
+    return np.unique(of_value[codes], return_inverse=True)[1].astype(np.intp)
 
 
 def explained_by(codes: Rows, y: Mask) -> float:

@@ -96,13 +96,11 @@ class RawRows:
     @property
     def favourable(self) -> Mask:
         """Whether each row's label is the favourable one."""
-        found: Mask = (self.cells[self.card.label.column] == self.card.label.favourable).to_numpy(dtype=bool)
-        return found
+        return (self.cells[self.card.label.column] == self.card.label.favourable).to_numpy(dtype=bool)
 
     def is_gap(self, name: str) -> Mask:
         """Return in which rows a column has no value."""
-        found: Mask = self.cells[name].isin(self.gaps).to_numpy(dtype=bool)
-        return found
+        return self.cells[name].isin(self.gaps).to_numpy(dtype=bool)
 
 
 def raw_rows(card: Card, found: LocatedFiles) -> RawRows:

@@ -47,13 +47,11 @@ class Mistreatment:
 
     def slopes(self, side: Labels) -> Floats:
         """Return the slope of F_j in d of each pattern on the given side of d = 0: 1, −1, or 0 for none."""
-        chosen: Floats = self.up * (side > 0) + self.down * (side < 0)
-        return chosen
+        return self.up * (side > 0) + self.down * (side < 0)
 
     def disparities(self, d: Floats) -> Floats:
         """Return F_j, shape (constraints,)."""
-        values: Floats = self.up @ np.maximum(d, 0.0) + self.down @ np.minimum(d, 0.0)
-        return values
+        return self.up @ np.maximum(d, 0.0) + self.down @ np.minimum(d, 0.0)
 
     def loss(self, w: Floats, d: Floats) -> float:
         """Return ℓ at w, with d = x·w."""

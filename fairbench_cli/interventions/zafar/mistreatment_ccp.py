@@ -40,8 +40,7 @@ class Whitened:
 
     def back(self, w: Floats) -> Floats:
         """Return v at w."""
-        v: Floats = np.linalg.solve(self.t, w).astype(np.float64)
-        return v
+        return np.linalg.solve(self.t, w).astype(np.float64)
 
     def loss(self, v: Floats) -> float:
         """Return ℓ at v."""
@@ -49,13 +48,11 @@ class Whitened:
 
     def gradient(self, v: Floats) -> Floats:
         """Return the gradient of ℓ in v."""
-        g: Floats = self.problem.gradient(*self.at(v)) @ self.t
-        return g
+        return self.problem.gradient(*self.at(v)) @ self.t
 
     def rows(self, slopes: Floats) -> Floats:
         """Return gradients in v, shape (constraints, width), from slopes in each pattern's d."""
-        gradients: Floats = slopes @ self.problem.x @ self.t
-        return gradients
+        return slopes @ self.problem.x @ self.t
 
 
 def procedure(problem: Mistreatment, start: Floats, threshold: float) -> Solution:
@@ -92,8 +89,7 @@ def ccp(problem: Mistreatment, start: Floats, threshold: float) -> tuple[Floats,
 
 
 def _slopes(part: Slopes, side: Labels) -> Floats:
-    slopes: Floats = np.where(side > 0, part[0], part[1])
-    return slopes
+    return np.where(side > 0, part[0], part[1])
 
 
 def _convex(
@@ -109,8 +105,7 @@ def _convex(
         curved = np.concatenate(
             [convex[0] @ above + convex[1] @ below, -concave[0] @ above - concave[1] @ below]
         )
-        over: Floats = curved + tangents @ v - threshold
-        return over
+        return curved + tangents @ v - threshold
 
     def excess_rows(v: Floats) -> Floats:
         side = side_of(white.at(v)[1])
