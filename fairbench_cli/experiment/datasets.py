@@ -20,9 +20,8 @@ from fairbench_cli.measures.groups import ProtectedAttribute, ProtectedAttribute
 from fairbench_cli.network.files import FORMAT, Meta
 from fairbench_cli.network.files import load as load_network
 from fairbench_cli.network.files import save as save_network
-from fairbench_cli.network.learn import LearnSettings, source_facts
 from fairbench_cli.network.model import BayesNet
-from fairbench_cli.network.structure import Structure, learn_structure
+from fairbench_cli.network.structure import LearnSettings, Structure, learn_structure, source_facts
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,11 +187,11 @@ def _learned(spec: DatasetSpec, card: Card, sample: SampleConfig, dataset: Datas
         whitelist=((card.bias_target(roles).column, roles.label),) if spec.require_arc else (),
         outcome_sink=roles.label if spec.outcome_sink else None,
     )
-    structure = learn_structure(dataset.table, **asdict(settings))
+    structure = learn_structure(dataset.table, settings)
     facts = source_facts(card.name, dataset.sha256, len(dataset.table), settings)
     facts |= {"score": structure.score, "bic": structure.bic}
     if spec.require_arc or spec.outcome_sink:
-        free = learn_structure(dataset.table, **asdict(replace(settings, whitelist=(), outcome_sink=None)))
+        free = learn_structure(dataset.table, replace(settings, whitelist=(), outcome_sink=None))
         facts["bic_unconstrained"] = free.bic
     decisive = {**_decisive(card, dataset), "network": asdict(settings)}
     size = spec.size or len(dataset.table)

@@ -246,8 +246,8 @@ WRONG = [
     ("tables", "[discrimination-acuracy]", 'unknown table "discrimination-acuracy"\n  fix: did you mean'),
     ("tables", "discrimination-accuracy", "tables must be a list"),
     ("nam", "x", 'unknown key "nam"\n  fix: did you mean "name"?'),
-    ("beta", "[0, 1]", 'unknown key "beta"\n  fix: put it under `sample`'),
-    ("from", "shipped", 'unknown key "from"\n  fix: put it under `sample`'),
+    ("beta", "[0, 1]", 'unknown key "beta"\n  fix: write it under `sample`'),
+    ("from", "shipped", 'unknown key "from"\n  fix: write it under `sample`'),
     ("intervention", "[none]", 'unknown key "intervention"\n  fix: did you mean "interventions"?'),
 ]
 

@@ -1,4 +1,4 @@
-"""Training rows for linear models: equal ones put together, products by their level codes."""
+"""Training rows for linear models: equal rows are merged, products go by their level codes."""
 
 from dataclasses import dataclass
 
@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from fairbench_cli.classifiers.design import Design
-from fairbench_cli.data.table import Codes, Floats, Labels, Rows, Sample
+from fairbench_cli.classifiers.encode import Design, distinct_rows
+from fairbench_cli.data.table import Floats, Labels, Sample
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,14 +51,14 @@ class TrainingRows:
         return len(self.number_places) + sum(self.sizes)
 
     def times(self, w: Floats) -> Floats:
-        """X w, shape (rows,)."""
+        """Return X w, shape (rows,)."""
         product: Floats = np.einsum("ij,j->i", self.numbers, w[self.number_places])
         for codes, start, size in zip(self.blocks, self.starts, self.sizes, strict=True):
             product += w[start : start + size][codes]
         return product
 
     def transposed_times(self, v: Floats) -> Floats:
-        """Xᵀ v, shape (width,)."""
+        """Return Xᵀ v, shape (width,)."""
         product = np.empty(self.width)
         product[self.number_places] = np.einsum("ij,i->j", self.numbers, v)
         for codes, start, size in zip(self.blocks, self.starts, self.sizes, strict=True):
@@ -66,7 +66,7 @@ class TrainingRows:
         return product
 
     def gram(self, v: Floats) -> Floats:
-        """Xᵀ diag(v) X, shape (width, width)."""
+        """Return Xᵀ diag(v) X, shape (width, width)."""
         product = np.zeros((self.width, self.width))
         scaled = np.ascontiguousarray((self.numbers * v[:, np.newaxis]).T)
         product[np.ix_(self.number_places, self.number_places)] = np.einsum("ji,ik->jk", scaled, self.numbers)
@@ -84,7 +84,7 @@ class TrainingRows:
         return product
 
     def matrix(self) -> csr_array[np.float64]:
-        """X itself, shape (rows, width)."""
+        """Return X itself, shape (rows, width)."""
         each = np.arange(len(self.y))
         i = np.concatenate([np.repeat(each, self.numbers.shape[1]), *(each for _ in self.blocks)])
         starts = zip(self.blocks, self.starts, strict=True)
@@ -94,11 +94,11 @@ class TrainingRows:
 
 
 def training_rows(sample: Sample, design: Design) -> TrainingRows:
-    """Put the equal rows of a sample together; rows without weight are left out."""
+    """Return the rows of a sample, equal ones merged; rows without weight are left out."""
     weights = np.ones(len(sample)) if sample.weights is None else sample.weights
     kept = np.flatnonzero(weights > 0)
     codes = sample.features.codes[:, [sample.features.index(column.name) for column in design.columns]]
-    first, group = distinct(codes[kept], sample.s[kept] * 2 + sample.y[kept])
+    first, group = distinct_rows(codes[kept], sample.s[kept] * 2 + sample.y[kept])
     rows = kept[first]
     numbers, number_places, blocks, starts, sizes = [], [], [], [], []
     start = 0
@@ -126,28 +126,3 @@ def training_rows(sample: Sample, design: Design) -> TrainingRows:
         np.bincount(group, weights[kept]) / total,
         total,
     )
-
-
-def distinct(codes: Codes, cell: Labels) -> tuple[Rows, Rows]:
-    """Find the distinct rows of (cell, codes).
-
-    Returns
-    -------
-    first : int array, shape (distinct,)
-        The first row of each, sorted by cell and then by the codes.
-    group : int array, shape (rows,)
-        Which of them each row is.
-
-    >>> first, group = distinct(np.array([[3], [1], [3]], dtype=np.int16), np.zeros(3, dtype=np.int8))
-    >>> first.tolist(), group.tolist()
-    ([1, 0], [1, 0, 1])
-    """
-    key, top = cell.astype(np.int64), 4
-    for column in codes.T:
-        levels = int(column.max(initial=0)) + 1
-        if top * levels >= 2**62:
-            ranks = np.unique(key, return_inverse=True)[1]
-            key, top = ranks.astype(np.int64), len(key)
-        key, top = key * levels + column, top * levels
-    _, first, group = np.unique(key, return_index=True, return_inverse=True)
-    return first, group
