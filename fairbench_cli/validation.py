@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, get_args, get_origin
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
@@ -49,6 +49,12 @@ _BOUNDS = {
     "less_than_equal": ("at most", "le", "or less"),
     "less_than": ("below", "lt", ""),
 }
+
+
+class StrictModel(BaseModel):
+    """A model of a file's mapping: no unknown keys, no conversions, not to be changed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 def mistake(what: str, fix: str) -> PydanticCustomError:

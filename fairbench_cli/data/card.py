@@ -7,9 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     PrivateAttr,
     ValidationError,
@@ -19,7 +17,7 @@ from pydantic import (
 from fairbench_cli.data.table import Roles
 from fairbench_cli.errors import Problem, UserError, suggest, user_error
 from fairbench_cli.strict_yaml import Document, Place, read_yaml, without
-from fairbench_cli.validation import NAME, SHA256, URL, in_file_order, mistake, problems_of
+from fairbench_cli.validation import NAME, SHA256, URL, StrictModel, in_file_order, mistake, problems_of
 
 # They are about the extended card's own rows.
 NOT_INHERITED = ("name", "note")
@@ -52,11 +50,7 @@ AnyLevels = Annotated[tuple[Text, ...], BeforeValidator(_one_or_more), AfterVali
 Levels = Annotated[AnyLevels, Field(min_length=1)]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-class DataFile(_Part):
+class DataFile(StrictModel):
     """A data file and, for the official ones, its checksum and address."""
 
     name: str = Field(min_length=1)
@@ -72,7 +66,7 @@ class DataFile(_Part):
         return self
 
 
-class BinsCard(_Part):
+class BinsCard(StrictModel):
     """Equal-width bins of a number, closed on the right, as R's ``cut(x, count)`` makes them.
 
     `low` and `high` default to the data's own range; values beyond them fall into the end bins.
@@ -89,7 +83,7 @@ class BinsCard(_Part):
         return self
 
 
-class ColumnCard(_Part):
+class ColumnCard(StrictModel):
     """What a column is and how its values become levels.
 
     A number without bins or cap stays a number, which a network cannot be learned from.
@@ -119,14 +113,14 @@ class ColumnCard(_Part):
         return self
 
 
-class Label(_Part):
+class Label(StrictModel):
     """The outcome's column and its favourable value."""
 
     column: str
     favourable: Text
 
 
-class _Groups(_Part):
+class _Groups(StrictModel):
     deprived: Levels
 
     @model_validator(mode="after")
@@ -167,7 +161,7 @@ class Origin:
     reference: str = field(compare=False)
 
 
-class Card(_Part):
+class Card(StrictModel):
     """A data set's card (``datasets/*.yaml``)."""
 
     name: str = Field(pattern=NAME)
