@@ -100,8 +100,6 @@ class PreparedDataset:
             "dataset": self.spec.name,
             "label": self.roles.label,
             "attribute": self.roles.attribute,
-            "deprived": list(self.roles.deprived),
-            "favoured": list(self.roles.favoured),
             "protected": TypeAdapter(ProtectedAttributes).dump_python(self.protected, mode="json")[
                 "attributes"
             ],
