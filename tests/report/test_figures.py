@@ -19,7 +19,7 @@ from fairbench_cli.errors import UserError
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.journal import read_journals
 from fairbench_cli.experiment.outputs import FIGURES
-from fairbench_cli.experiment.plan import read_plan as read_study
+from fairbench_cli.experiment.plan import read_plan
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.groups import PAIR as GROUPS
 from fairbench_cli.network.files import load, save
@@ -39,7 +39,7 @@ SHIPPED = ["adult", "compas", "dutch"]
 @pytest.fixture(scope="module")
 def run(finished: Finished) -> RunResults:
     records = read_journals(finished.folder / "journal").records
-    return run_results(finished.folder, read_study(finished.folder), records, SHOWN)
+    return run_results(finished.folder, read_plan(finished.folder), records, SHOWN)
 
 
 def drawn(name: str, run: RunResults) -> dict:

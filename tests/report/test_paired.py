@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from fairbench_cli.experiment.journal import read_journals
-from fairbench_cli.experiment.plan import read_plan as read_study
+from fairbench_cli.experiment.plan import read_plan
 from fairbench_cli.measures.registry import MEASURES
 from fairbench_cli.report.formats import markdown
 from fairbench_cli.report.paired import paired_frame, paired_table, paired_test
@@ -281,7 +281,7 @@ def test_techniques_with_parameters_are_compared_each():
 
 def test_a_run_gives_both_frames_and_tables(finished: Finished):
     records = read_journals(finished.folder / "journal").records
-    run = run_results(finished.folder, read_study(finished.folder), records, SHOWN)
+    run = run_results(finished.folder, read_plan(finished.folder), records, SHOWN)
     paired, pareto = paired_frame(run.results), pareto_frame(run.results)
     frame = pd.read_csv(finished.folder / "results.csv")
     assert set(paired["intervention"]) == {"massaging", "uniform-sampling"}
