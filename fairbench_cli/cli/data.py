@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from fairbench_cli.cli.options import DataDir
+from fairbench_cli.errors import Problem, UserError
 
 app = typer.Typer(no_args_is_help=True, help="Look at data sets, check, download and verify their files.")
 
@@ -19,7 +20,6 @@ def list_cards(data_dir: DataDir = None) -> None:
     from fairbench_cli.cli.console import print_rows
     from fairbench_cli.data.card import find_card, known_cards, read_card
     from fairbench_cli.data.locate import folders, locate
-    from fairbench_cli.errors import UserError
 
     rows = []
     for name in known_cards():
@@ -85,7 +85,6 @@ def verify(
     from fairbench_cli.cli.console import say
     from fairbench_cli.data.card import find_card, known_cards, read_card
     from fairbench_cli.data.locate import folders, locate
-    from fairbench_cli.errors import Problem, UserError
 
     problems: list[Problem] = []
     for name in names or known_cards():

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fairbench_cli.cli.options import Attribute, DataDir, Net, NetCard
+from fairbench_cli.errors import suggest, user_error
+from fairbench_cli.files import make_folder, write_bytes, write_text
 
 if TYPE_CHECKING:  # light when asked for --help
     from fairbench_cli.data.card import BiasTarget
@@ -77,7 +79,6 @@ def learn(
     from fairbench_cli.data.card import find_card, read_card
     from fairbench_cli.data.load import load, table_from_csv
     from fairbench_cli.data.locate import file_sha256, folders, locate
-    from fairbench_cli.files import make_folder
     from fairbench_cli.network.files import Meta, save
     from fairbench_cli.network.fit import fit
     from fairbench_cli.network.structure import LearnSettings, learn_structure, source_facts
@@ -120,7 +121,6 @@ def show(
 ) -> None:
     """Show a network: its arcs, or the CPT of a node."""
     from fairbench_cli.cli.console import out, print_rows, say
-    from fairbench_cli.errors import suggest, user_error
 
     network, meta = _load(net)
     for name in node or []:
@@ -153,8 +153,6 @@ def draw(
     """Draw a network, with the outcome, the protected attribute and what β edits marked."""
     from fairbench_cli.cli.console import say
     from fairbench_cli.data.card import known_cards
-    from fairbench_cli.errors import user_error
-    from fairbench_cli.files import make_folder, write_bytes
     from fairbench_cli.report.figures.canvas import figure_bytes, house_style
     from fairbench_cli.report.figures.network import Marks, draw_network
 
@@ -193,8 +191,6 @@ def sample(
     seed: Annotated[int, typer.Option(min=0, help="Seed.")] = 0,
 ) -> None:
     """Sample rows at a bias level β, for use anywhere else."""
-    from fairbench_cli.errors import user_error
-    from fairbench_cli.files import make_folder, write_text
     from fairbench_cli.network.draw import sample as draw
 
     if beta != beta:  # NaN passes every range
@@ -218,7 +214,6 @@ def _at_beta(
 ) -> "BayesNet":
     """Return the network at β, with label and groups from a card: the one named, or its data set's."""
     from fairbench_cli.data.card import known_cards
-    from fairbench_cli.errors import user_error
     from fairbench_cli.network.bias import shift
 
     name = card or str(meta.source.get("dataset", ""))
@@ -231,9 +226,8 @@ def _at_beta(
     if target.column not in network.parents_of(roles.label):
         what = f"{target.column} is no parent of the outcome {roles.label}, so β has nothing to edit"
         arc = f'--require-arc "{target.column}>{roles.label}"'
-        raise user_error(
-            what, f"learn one with it: fairbench network learn {name} {arc} -o NET.json", "--beta"
-        )
+        fix = f"learn one with it: fairbench network learn {name} {arc} -o NET.json"
+        raise user_error(what, fix, "--beta")
     groups = target.column, target.deprived, target.favoured
     return shift(network, roles.label, roles.favourable, *groups, beta, both=both)
 
@@ -241,7 +235,6 @@ def _at_beta(
 def _roles(network: "BayesNet", name: str, attribute: str | None) -> "tuple[Roles, BiasTarget]":
     """Return label and groups of a network, and what β edits, by the card called `name`."""
     from fairbench_cli.data.card import find_card, read_card
-    from fairbench_cli.errors import user_error
 
     card = read_card(find_card(name))
     chosen = card.attribute(attribute)
@@ -254,8 +247,6 @@ def _roles(network: "BayesNet", name: str, attribute: str | None) -> "tuple[Role
 
 def _arcs(given: list[str] | None) -> tuple[tuple[str, str], ...]:
     """Return arcs from FROM>TO; -> and → mean the same."""
-    from fairbench_cli.errors import user_error
-
     arcs = []
     for text in given or []:
         start, arrow, end = text.replace("→", ">").replace("->", ">").partition(">")
@@ -268,7 +259,6 @@ def _arcs(given: list[str] | None) -> tuple[tuple[str, str], ...]:
 def _load(net: str) -> "tuple[BayesNet, Meta]":
     """Return a network file read, or the shipped network of a data set."""
     from fairbench_cli.data.card import known_cards, shipped_cards
-    from fairbench_cli.errors import suggest, user_error
     from fairbench_cli.network.files import load
 
     if net in known_cards():
@@ -295,17 +285,14 @@ def _cpt_rows(net: "BayesNet", node: str, width: int) -> tuple[list[str], list[l
     levels = [net.columns[net.index(parent)].levels for parent in parents]
     table = net.cpt(node).reshape(-1, len(own.levels))
     heads = [*parents, *(f"{node}={level}" for level in own.levels)]
-    configurations = list(product(*levels))
-    rows = [
-        [*configuration, *(f"{p:.6f}" for p in row)]
-        for configuration, row in zip(configurations, table, strict=True)
-    ]
+    pairs = list(zip(product(*levels), table, strict=True))
+    rows = [[*configuration, *(f"{p:.6f}" for p in row)] for configuration, row in pairs]
     widest = (max(map(len, column)) for column in zip(heads, *rows, strict=True))
     if sum(widest) + BETWEEN * (len(heads) + 1) <= width:
         return heads, rows, len(own.levels)
     long = [
         [*configuration, level, f"{p:.6f}"]
-        for configuration, row in zip(configurations, table, strict=True)
+        for configuration, row in pairs
         for level, p in zip(own.levels, row, strict=True)
     ]
     return [*parents, node, "probability"], long, 1

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from fairbench_cli.classifiers.encode import NUMBER
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-NUMERIC = 0  # in place of a level count
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +21,7 @@ class TreeRows:
     Parameters
     ----------
     levels : tuple of int
-        Declared levels of each nominal column, `NUMERIC` for a number.
+        Declared levels of each nominal column, `NUMBER` for a number.
     codes : int32 array, shape (rows, columns)
         Level codes; -1 is missing. Unused in numeric columns.
     numbers : float64 array, shape (rows, columns), or None
@@ -55,7 +55,7 @@ class TreeRows:
         code = self.codes[row, feature].astype(np.int64)
         if self.numbers is None:
             return code
-        numeric = np.array(self.levels, dtype=np.int64)[feature] == NUMERIC
+        numeric = np.array(self.levels, dtype=np.int64)[feature] == NUMBER
         if numeric.any():
             number = self.numbers[row[numeric], feature[numeric]]
             side = (number > threshold[numeric]).astype(np.int64)
@@ -72,8 +72,8 @@ class Levels:
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """Number of levels per column, `NUMERIC` for numbers."""
-        return tuple(NUMERIC if own is None else len(own) for own in self.levels)
+        """Number of levels per column, `NUMBER` for numbers."""
+        return tuple(NUMBER if own is None else len(own) for own in self.levels)
 
 
 def from_frame(frame: pd.DataFrame, known: Levels | None) -> tuple[TreeRows, Levels]:
@@ -121,12 +121,12 @@ def from_codes(array: NDArray[Any], known: Levels | Sequence[int] | None) -> tup
     if isinstance(known, Levels):
         counts, names = known.counts, known.names
     else:
-        counts = (NUMERIC,) * array.shape[1] if known is None else tuple(int(n) for n in known)
+        counts = (NUMBER,) * array.shape[1] if known is None else tuple(int(n) for n in known)
         names = tuple(f"x{j}" for j in range(array.shape[1]))
     if len(counts) != array.shape[1]:
         raise ValueError(f"levels has {len(counts)} entries, but X has {array.shape[1]} columns.")
-    nominal = np.array(counts) != NUMERIC
-    own = tuple(None if n == NUMERIC else tuple(range(n)) for n in counts)
+    nominal = np.array(counts) != NUMBER
+    own = tuple(None if n == NUMBER else tuple(range(n)) for n in counts)
     found = known if isinstance(known, Levels) else Levels(names, own)
     if array.dtype.kind in "iu" and nominal.all() and _in_range(array, counts):
         return _columns(found, array.astype(np.int32), None), found

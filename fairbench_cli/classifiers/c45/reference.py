@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fairbench_cli.classifiers.c45.columns import NUMERIC, Floats, Ints, TreeRows
+from fairbench_cli.classifiers.c45.columns import Floats, Ints, TreeRows
 from fairbench_cli.classifiers.c45.estimates import EPS, Rules, estimated_errors
 from fairbench_cli.classifiers.c45.tree import LEAF, FlatTree
+from fairbench_cli.classifiers.encode import NUMBER
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ def best_split(
         if (split := _split(columns, feature, y, rows, weight, len(counts), rules)) is not None
     ]
     # A nominal column with very many levels does not count for the average, unless all are like that.
-    few = [n == NUMERIC or n < 0.3 * rules.rows - EPS for n in columns.levels]
+    few = [n == NUMBER or n < 0.3 * rules.rows - EPS for n in columns.levels]
     averaged = [split.gain for split in valid if not any(few) or few[split.feature]]
     if not averaged:
         return None
@@ -53,7 +54,7 @@ def best_split(
 def _split(
     columns: TreeRows, feature: int, y: Ints, rows: Ints, weight: Floats, classes: int, rules: Rules
 ) -> Split | None:
-    if columns.levels[feature] == NUMERIC:
+    if columns.levels[feature] == NUMBER:
         return _numeric(columns, feature, y, rows, weight, classes, rules)
     codes = columns.codes[rows, feature]
     known = codes >= 0

@@ -23,10 +23,8 @@ class TrainingRows:
         The columns of X that are no one-hot blocks, the intercept included.
     number_places : int array, shape (numbers,)
         Which columns of X those are.
-    blocks : tuple of int array, each of shape (rows,)
-        The level codes of each one-hot block.
-    starts, sizes : tuple of int
-        First column of X and number of columns of each block.
+    blocks : tuple of (codes, start, size)
+        The level codes of each one-hot block, shape (rows,), its first column of X and its number of columns.
     y, s : int8 array, shape (rows,)
         Outcome and group.
     share : float64 array, shape (rows,)
@@ -37,9 +35,7 @@ class TrainingRows:
 
     numbers: Floats
     number_places: NDArray[np.intp]
-    blocks: tuple[NDArray[np.intp], ...]
-    starts: tuple[int, ...]
-    sizes: tuple[int, ...]
+    blocks: tuple[tuple[NDArray[np.intp], int, int], ...]
     y: Labels
     s: Labels
     share: Floats
@@ -48,12 +44,12 @@ class TrainingRows:
     @property
     def width(self) -> int:
         """Number of columns of X."""
-        return len(self.number_places) + sum(self.sizes)
+        return len(self.number_places) + sum(size for _, _, size in self.blocks)
 
     def times(self, w: Floats) -> Floats:
         """Return X w, shape (rows,)."""
         product: Floats = np.einsum("ij,j->i", self.numbers, w[self.number_places])
-        for codes, start, size in zip(self.blocks, self.starts, self.sizes, strict=True):
+        for codes, start, size in self.blocks:
             product += w[start : start + size][codes]
         return product
 
@@ -61,7 +57,7 @@ class TrainingRows:
         """Return Xᵀ v, shape (width,)."""
         product = np.empty(self.width)
         product[self.number_places] = np.einsum("ij,i->j", self.numbers, v)
-        for codes, start, size in zip(self.blocks, self.starts, self.sizes, strict=True):
+        for codes, start, size in self.blocks:
             product[start : start + size] = np.bincount(codes, v, size)
         return product
 
@@ -70,13 +66,12 @@ class TrainingRows:
         product = np.zeros((self.width, self.width))
         scaled = np.ascontiguousarray((self.numbers * v[:, np.newaxis]).T)
         product[np.ix_(self.number_places, self.number_places)] = np.einsum("ji,ik->jk", scaled, self.numbers)
-        whole = list(zip(self.blocks, self.starts, self.sizes, strict=True))
-        for j, (codes, start, size) in enumerate(whole):
+        for j, (codes, start, size) in enumerate(self.blocks):
             block = slice(start, start + size)
             for place, weighted in zip(self.number_places, scaled, strict=True):
                 product[place, block] = product[block, place] = np.bincount(codes, weighted, size)
             product[range(start, start + size), range(start, start + size)] = np.bincount(codes, v, size)
-            for others, other_start, other_size in whole[j + 1 :]:
+            for others, other_start, other_size in self.blocks[j + 1 :]:
                 joint = np.bincount(codes * other_size + others, v, size * other_size)
                 other = slice(other_start, other_start + other_size)
                 product[block, other] = joint.reshape(size, other_size)
@@ -87,8 +82,8 @@ class TrainingRows:
         """Return X itself, shape (rows, width)."""
         each = np.arange(len(self.y))
         i = np.concatenate([np.repeat(each, self.numbers.shape[1]), *(each for _ in self.blocks)])
-        starts = zip(self.blocks, self.starts, strict=True)
-        j = np.concatenate([np.tile(self.number_places, len(each)), *(codes + k for codes, k in starts)])
+        places = (codes + start for codes, start, _ in self.blocks)
+        j = np.concatenate([np.tile(self.number_places, len(each)), *places])
         entries = np.concatenate([self.numbers.ravel(), np.ones(len(each) * len(self.blocks))])
         return csr_array((entries, (i, j)), shape=(len(each), self.width))
 
@@ -100,16 +95,13 @@ def training_rows(sample: Sample, design: Design) -> TrainingRows:
     codes = sample.features.codes[:, [sample.features.index(column.name) for column in design.columns]]
     first, group = distinct_rows(codes[kept], sample.s[kept] * 2 + sample.y[kept])
     rows = kept[first]
-    numbers, number_places, blocks, starts, sizes = [], [], [], [], []
-    start = 0
+    numbers, number_places, blocks, start = [], [], [], 0
     for j, table in enumerate(design.tables):
         if table.shape[1] == 1:
             numbers.append(table[codes[rows, j], 0])
             number_places.append(start)
         else:
-            blocks.append(codes[rows, j].astype(np.intp))
-            starts.append(start)
-            sizes.append(table.shape[1])
+            blocks.append((codes[rows, j].astype(np.intp), start, table.shape[1]))
         start += table.shape[1]
     if design.intercept:
         numbers.append(np.ones(len(rows)))
@@ -119,8 +111,6 @@ def training_rows(sample: Sample, design: Design) -> TrainingRows:
         np.stack(numbers, axis=1) if numbers else np.empty((len(rows), 0)),
         np.array(number_places, dtype=np.intp),
         tuple(blocks),
-        tuple(starts),
-        tuple(sizes),
         sample.y[rows],
         sample.s[rows],
         np.bincount(group, weights[kept]) / total,
