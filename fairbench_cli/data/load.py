@@ -1,8 +1,9 @@
 """From a card and its files, or a bare CSV, to a coded table."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -99,11 +100,11 @@ def _joined(card: Card, parts: list[FilePart]) -> pd.DataFrame:
 
 
 def _absent(
-    card: Card, column: str, values: Iterable[str], present: set[str], place: Place
+    card: Card, column: str, values: Iterable[str], present: Collection[str], place: Place, of: str = "data"
 ) -> Iterator[Problem]:
     for value in values:
         if value not in present:
-            what = f'value "{value}" of column "{column}" is not in the data'
+            what = f'value "{value}" of column "{column}" is not in the {of}'
             yield Problem(what, suggest(value, present), card.where(*place))
 
 
@@ -161,43 +162,71 @@ class Dataset:
             When a named value is not in the data, a level is in neither group or in both, a group is empty,
             or the label has one value only.
         """
-        roles = self.card.roles(attribute, self._levels(attribute))
-        bias = self.card.protected[attribute].bias
-        group, target = ("protected", attribute), ("protected", attribute, "bias")
-        named: list[tuple[str, tuple[str, ...], Place]] = [
-            (roles.label, (roles.favourable,), ("label", "favourable")),
-            (attribute, roles.deprived, (*group, "deprived")),
-            (attribute, roles.favoured, (*group, "favoured")),
-        ]
-        if bias:
-            named.append((bias.column, bias.deprived, (*target, "deprived")))
-            named.append((bias.column, bias.favoured, (*target, "favoured")))
-        problems: list[Problem] = []
-        for column, values, place in named:
-            present = {self._levels(column)[code] for code in np.unique(self.table[column])}
-            problems += _absent(self.card, column, values, present, place)
-        if not problems:  # a misspelt value leaves its level in neither group: that is one mistake
-            problems += self._badly_shared(roles)
-        if len(self._levels(roles.label)) < 2:
-            what = f'the label "{roles.label}" has one value only'
-            problems.append(Problem(what, "give rows with both outcomes", self.card.where("label", "column")))
-        if problems:
-            raise UserError(*dict.fromkeys(problems))
-        return roles
+        return checked_roles(self.card, attribute, self.table.columns, self._occurring, "data")
 
-    def _levels(self, column: str) -> tuple[str, ...]:
-        return self.table.columns[self.table.index(column)].levels
+    def _occurring(self, column: str) -> set[str]:
+        levels = self.table.columns[self.table.index(column)].levels
+        return {levels[code] for code in np.unique(self.table[column])}
 
-    def _badly_shared(self, roles: Roles) -> Iterator[Problem]:
-        name, where = roles.attribute, self.card.where("protected", roles.attribute)
-        fix = "let `deprived` and `favoured` share out the levels, or `keep` fewer rows in the card"
-        deprived, favoured = set(roles.deprived), set(roles.favoured)
-        for level in sorted(deprived & favoured):
-            yield Problem(f'"{level}" of {name} is in both groups', fix, where)
-        for level in sorted(set(self._levels(name)) - deprived - favoured):
-            yield Problem(f'"{level}" of {name} is in neither group', fix, where)
-        if not favoured:
-            yield Problem(f"nobody is left to be favoured: every level of {name} is deprived", fix, where)
+
+def checked_roles(
+    card: Card,
+    attribute: str,
+    columns: Sequence[Column],
+    occurring: Callable[[str], Collection[str]],
+    of: Literal["data", "network"],
+) -> Roles:
+    """Return label and groups, checked against the columns of data or of a network.
+
+    Parameters
+    ----------
+    occurring : callable
+        Gives the levels of a column that occur.
+
+    Raises
+    ------
+    UserError
+        As `Dataset.roles`, and when there is no such column.
+    """
+    levels = {column.name: column.levels for column in columns}
+    roles = card.roles(attribute, levels.get(attribute, ()))
+    bias = card.protected[attribute].bias
+    group, target = ("protected", attribute), ("protected", attribute, "bias")
+    named: list[tuple[str, tuple[str, ...], Place]] = [
+        (roles.label, (roles.favourable,), ("label", "favourable")),
+        (attribute, roles.deprived, (*group, "deprived")),
+        (attribute, roles.favoured, (*group, "favoured")),
+    ]
+    if bias:
+        named.append((bias.column, bias.deprived, (*target, "deprived")))
+        named.append((bias.column, bias.favoured, (*target, "favoured")))
+    problems: list[Problem] = []
+    for column, values, place in named:
+        if column in levels:
+            problems += _absent(card, column, values, occurring(column), place, of)
+        else:
+            what = f'the {of} has no column "{column}"'
+            problems.append(Problem(what, suggest(column, levels), card.where(*place[:-1])))
+    if not problems:  # a misspelt value leaves its level in neither group: that is one mistake
+        problems += _badly_shared(card, roles, levels[attribute])
+    if len(levels.get(roles.label, "ab")) < 2:
+        what = f'the label "{roles.label}" has one value only'
+        problems.append(Problem(what, "give rows with both outcomes", card.where("label", "column")))
+    if problems:
+        raise UserError(*dict.fromkeys(problems))
+    return roles
+
+
+def _badly_shared(card: Card, roles: Roles, levels: Iterable[str]) -> Iterator[Problem]:
+    name, where = roles.attribute, card.where("protected", roles.attribute)
+    fix = "let `deprived` and `favoured` share out the levels, or `keep` fewer rows in the card"
+    deprived, favoured = set(roles.deprived), set(roles.favoured)
+    for level in sorted(deprived & favoured):
+        yield Problem(f'"{level}" of {name} is in both groups', fix, where)
+    for level in sorted(set(levels) - deprived - favoured):
+        yield Problem(f'"{level}" of {name} is in neither group', fix, where)
+    if not favoured:
+        yield Problem(f"nobody is left to be favoured: every level of {name} is deprived", fix, where)
 
 
 def load(card: Card, found: LocatedFiles) -> Dataset:

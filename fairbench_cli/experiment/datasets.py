@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from fairbench_cli.data.card import BiasTarget, Card, find_card, read_card
-from fairbench_cli.data.load import Dataset, load
+from fairbench_cli.data.load import Dataset, checked_roles, load
 from fairbench_cli.data.locate import folders, locate
 from fairbench_cli.data.table import Column, Roles, Sample, to_sample
 from fairbench_cli.errors import Problem, UserError, suggest, user_error
@@ -210,7 +210,8 @@ def _shipped(spec: DatasetSpec, card: Card, card_path: Path, dataset: Dataset | 
     if dataset is not None and dataset.table.columns != network.columns:
         what = f"the columns or levels of {card.name} are not those of its fitted network"
         raise user_error(what, learn, str(path))
-    roles = _roles_in(network, card, spec.attribute)
+    levels = {column.name: column.levels for column in network.columns}
+    roles = checked_roles(card, spec.attribute, network.columns, levels.__getitem__, "network")
     size = spec.size or meta.source.get("rows")
     if not isinstance(size, int) or size < 1:
         raise user_error(
@@ -227,32 +228,6 @@ def _shipped(spec: DatasetSpec, card: Card, card_path: Path, dataset: Dataset | 
 def shipped_network(card_path: Path) -> Path:
     """Return where the fitted network of a card is kept."""
     return card_path.with_name(f"{card_path.stem}.network.json")
-
-
-def _roles_in(network: BayesNet, card: Card, attribute: str) -> Roles:
-    """Return label and groups; check that the network knows every column and level that the card names."""
-    levels = {column.name: column.levels for column in network.columns}
-    roles = card.roles(attribute, levels.get(attribute, ()))
-    target = card.bias_target(roles)
-    where = f"card {card.name}"
-    for column, values in (
-        (roles.label, (roles.favourable,)),
-        (roles.attribute, (*roles.deprived, *roles.favoured)),
-        (target.column, (*target.deprived, *target.favoured)),
-    ):
-        if column not in levels:
-            raise user_error(f'the network has no column "{column}"', suggest(column, levels), where)
-        for value in values:
-            if value not in levels[column]:
-                what = f'value "{value}" of column "{column}" is not in the network'
-                raise user_error(what, suggest(value, levels[column]), where)
-    groups = (*roles.deprived, *roles.favoured)
-    for level in levels[roles.attribute]:
-        if groups.count(level) != 1:
-            which = "both groups" if level in groups else "neither group"
-            fix = "let `deprived` and `favoured` share out the levels"
-            raise user_error(f'"{level}" of {roles.attribute} is in {which}', fix, where)
-    return roles
 
 
 def _decisive(card: Card, dataset: Dataset | None) -> dict[str, Any]:
