@@ -18,10 +18,10 @@ HEAD = (
     "or an alias of these. A config's `metrics` takes any of them; without it a run computes the "
     f"{len(DEFAULT_METRICS)} marked *. Those that need strata take them from `strata:`, which names "
     "attributes. `fairbench audit --metric` and `fairbench simulate` take those that need counts. A metric "
-    "defined on predictions and labels speaks of predictions under its name, and of the labels under its name "
-    f"followed by {OF_LABELS}.",
-    "g is the group compared, the deprived one in a run; r or ḡ its reference, the favoured one; s any group; "
-    "y the label, ŷ the prediction, + the favourable outcome. A difference is X(g) − X(r), a ratio "
+    "defined on predictions and labels speaks of predictions under its name, and of the labels under its "
+    f"name followed by {OF_LABELS}.",
+    "g is the group compared, the deprived one in a run; r or ḡ its reference, the favoured one; s any "
+    "group; y the label, ŷ the prediction, + the favourable outcome. A difference is X(g) − X(r), a ratio "
     "X(g) / X(r). π = P(ŷ=+), π₀ = P(y=+), α = P(ḡ), d = P(ŷ=+|ḡ) − P(ŷ=+|g), n(s) the rows of a group.",
 )
 

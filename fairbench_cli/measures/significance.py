@@ -78,7 +78,8 @@ def two_proportions(
     x, n, y, m = np.broadcast_arrays(*(np.asarray(part, dtype=np.float64) for part in given))
     total, hits = n + m, x + y
     pooled = divide(hits, total)
-    error = np.sqrt(pooled * (1 - pooled) * (divide(1.0, n) + divide(1.0, m)))
+    with np.errstate(invalid="ignore"):  # 0 × ∞ where a denominator is 0
+        error = np.sqrt(np.maximum(pooled * (1 - pooled), 0.0) * (divide(1.0, n) + divide(1.0, m)))
     z = divide(divide(x, n) - divide(y, m), error)
     p = np.asarray(erfc(np.abs(z) / np.sqrt(2.0)))
     few = np.minimum(hits, total - hits) * np.minimum(n, m) < FEW_EXPECTED * total
