@@ -49,7 +49,7 @@ def print_metric_tables() -> None:
     print_rows(["name", "of a group s", "formula"], rates, title="metrics: rate")
     comparisons = [[f"RATE-{one.name}", one.formula] for one in COMPARISONS.values()]
     print_rows(["name", "formula"], comparisons, title="metrics: comparison of a rate X")
-    aliases = [[m.name, m.alias_of, m.source] for m in sections.pop("alias")]
+    aliases = [[m.name, f"{m.alias_of} ({m.source})"] for m in sections.pop("alias")]
     for section, entries in sections.items():
         rows = [
             [
@@ -61,7 +61,7 @@ def print_metric_tables() -> None:
             for m in entries
         ]
         print_rows(["name", "range", "ideal", "formula"], rows, title=f"metrics: {section}")
-    print_rows(["name", "is", "in"], aliases, title="metrics: alias")
+    print_rows(["name", "is"], aliases, title="metrics: alias")
 
 
 def print_metric(name: str) -> None:
