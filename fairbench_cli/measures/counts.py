@@ -76,8 +76,9 @@ class Counts:
         """Counts of one group: everybody."""
         return Counts(("all",), self.overall[..., None, :, :])
 
+    @cached_property
     def swapped(self) -> "Counts":
-        """Return the counts of the `pair`, in the other order."""
+        """Counts of the `pair`, in the other order."""
         pair = self.pair
         return Counts(pair.groups[::-1], pair.n[..., ::-1, :, :])
 
