@@ -26,7 +26,7 @@ from fairbench_cli.audit.read.tally import Slice, Tally
 from fairbench_cli.audit.spec import Spec
 from fairbench_cli.errors import user_error
 from fairbench_cli.measures.counts import Floats, divide
-from fairbench_cli.measures.intervals import holm
+from fairbench_cli.measures.significance import holm
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,8 @@ from fairbench_cli.audit.judge.references import Ints, reference_parts
 from fairbench_cli.audit.read.tally import Slice
 from fairbench_cli.audit.spec import Spec
 from fairbench_cli.measures.counts import Floats, divide
-from fairbench_cli.measures.intervals import difference_interval, ratio_interval, two_proportions, wilson
+from fairbench_cli.measures.intervals import difference_interval, ratio_interval, wilson
+from fairbench_cli.measures.significance import two_proportions
 
 ENOUGH = 10  # rows above the bar, and rows below it that are not above
 MOST_GROUPS = 200  # of one slice are bootstrapped; with more, closed forms throughout
@@ -143,7 +144,7 @@ def p_values(part: Slice, names: Sequence[str], at: Ints) -> Floats:
             if group != at[m]:
                 p[group, m] = two_proportions(
                     *(float(side[group, m]) for side in (above, below, ref_above, ref_below))
-                )
+                )[1]
             else:
                 p[group, m] = np.nan
     return p
