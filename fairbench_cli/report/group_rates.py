@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from fairbench_cli.measures.rates import rate_by_group
 from fairbench_cli.report.repeats import TECHNIQUE
 from fairbench_cli.report.results import RunResults, mean_and_interval
 from fairbench_cli.report.tables import (
