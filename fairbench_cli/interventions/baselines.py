@@ -1,4 +1,4 @@
-"""The oracle: knows the labels, and changes as few as it takes to discriminate less."""
+"""What techniques are compared with: no intervention, an oracle, and chance."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -6,12 +6,22 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
+from fairbench_cli.classifiers.encode import training_weights
 from fairbench_cli.classifiers.fit import Classifier
-from fairbench_cli.data.table import Labels, Sample
+from fairbench_cli.data.table import Floats, Labels, Sample
 from fairbench_cli.interventions.cells import label_discrimination, rows_of
 from fairbench_cli.interventions.fitted import Fitted
 
 Strategy = Literal["decrease-favoured", "increase-deprived", "both"]
+
+
+@dataclass(frozen=True)
+class NoIntervention:
+    """Train the classifier on the data as they are."""
+
+    def fit(self, train: Sample, classifier: Classifier, rng: np.random.Generator) -> Fitted:  # noqa: ARG002
+        """Fit the classifier; `rng` is not used."""
+        return Fitted(classifier.fit(train), facts={"discrimination_before": label_discrimination(train)})
 
 
 @dataclass(frozen=True)
@@ -34,7 +44,7 @@ class Oracle:
     remove: Annotated[float, Field(ge=0, le=1)] = 1.0
 
     def fit(self, train: Sample, classifier: Classifier, rng: np.random.Generator) -> Fitted:  # noqa: ARG002
-        """Return the oracle; training rows and classifier are not looked at."""
+        """Return the oracle; training rows and classifier are not used."""
         return Fitted(OracleModel(self.strategy, self.remove, int(rng.integers(2**63))))
 
 
@@ -47,7 +57,7 @@ class OracleModel:
     seed: int
 
     def predict(self, sample: Sample) -> Labels:
-        """Predict each row's outcome: int8, shape (rows,), 1 for the favourable one."""
+        """Return each row's predicted outcome: int8, shape (rows,), 1 for the favourable one."""
         predicted = sample.y.copy()
         d = label_discrimination(sample)
         if not d > 0:  # no discrimination against the deprived group, or a group without rows
@@ -66,3 +76,40 @@ class OracleModel:
             changed = min(round(self.remove * d * share * n), len(rows))
             predicted[rng.choice(rows, changed, replace=False)] = 1 - cell[1]
         return predicted
+
+
+@dataclass(frozen=True)
+class RandomGuess:
+    """Accept rows at random, as many as the training labels do: a baseline, not a technique.
+
+    Žliobaitė (2015), Section 3: its accuracy at acceptance rate π is R = π₀π + (1−π₀)(1−π), its
+    discrimination 0. A sweep gives those expected values. Ignores the classifier.
+    """
+
+    def fit(self, train: Sample, classifier: Classifier, rng: np.random.Generator) -> Fitted:  # noqa: ARG002
+        """Compute the share of favourable training labels, by weight.
+
+        Raises
+        ------
+        ValueError
+            When there are no rows, or their weights sum to 0.
+        """
+        weights = training_weights(train)
+        share = float(weights @ train.y / weights.sum())
+        return Fitted(RandomModel(share, int(rng.integers(2**63))), facts={"share": share})
+
+
+@dataclass(frozen=True)
+class RandomModel:
+    """Accepts each row with the same probability; the same rows get the same predictions."""
+
+    share: float
+    seed: int
+
+    def predict(self, sample: Sample) -> Labels:
+        """Return each row's predicted outcome: int8, shape (rows,), 1 for the favourable one."""
+        return (np.random.default_rng(self.seed).random(len(sample)) < self.share).astype(np.int8)
+
+    def predict_proba(self, sample: Sample) -> Floats:
+        """Return the share for every row, shape (rows,)."""
+        return np.full(len(sample), self.share)
