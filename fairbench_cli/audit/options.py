@@ -1,23 +1,19 @@
 """The options of an audit, from flags, a YAML file or Python, checked together: every mistake at once."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from fairbench_cli.audit.judge.by_name import NAMES
-from fairbench_cli.audit.judge.explanation import Ask
-from fairbench_cli.audit.judge.metrics import AUDIT_METRICS
-from fairbench_cli.audit.judge.parity import INTERVENTIONS, ROLL_UPS
+from fairbench_cli.audit.judge.metrics import COMPARED, INTERVENTIONS, ROLL_UPS, kind
 from fairbench_cli.audit.spec import Columns, Decision, RefMethod, Spec, Ties
 from fairbench_cli.errors import Problem, UserError, shown, suggest
-from fairbench_cli.measures.registry import ROW_MEASURES
+from fairbench_cli.measures.registry import METRICS
 from fairbench_cli.strict_yaml import Document, Place, read_yaml
 from fairbench_cli.validation import in_file_order, mistake, problems_of
 
-MEASURES = [name for name, metric in AUDIT_METRICS.items() if metric.parity]
 
 
 def _listed(value: Any) -> Any:
@@ -68,23 +64,29 @@ def _texts(value: Any) -> bool:
     return isinstance(value, list | tuple) and all(isinstance(part, str) for part in value)
 
 
-def _known(names: list[str]) -> AfterValidator:
-    """Check the name of a measure; what stands before a colon (an attribute) is not looked at."""
+def _known(*kinds: str, also: tuple[str, ...] = ()) -> AfterValidator:
+    """Check the name of a metric; what stands before a colon (an attribute) is not looked at."""
 
     def check(text: str) -> str:
         name = text.rpartition(":")[2]
-        if name not in names and name in ROW_MEASURES:
+        if name in also:
+            return text
+        try:
+            of = kind(name)
+        except KeyError:
+            of = "unknown"
+        if of == "rows":
             raise mistake(f"{shown(name)} needs the rows, and these are counted", "see --explain, or a run")
-        if name not in names:
-            raise mistake(f"no measure is called {shown(name)}", suggest(name, names))
+        if of not in kinds:
+            known = [*COMPARED, *ROLL_UPS, *METRICS] if "counts" in kinds else [*COMPARED, *ROLL_UPS]
+            raise mistake(f"no metric is called {shown(name)}", suggest(name, known))
         return text
 
     return AfterValidator(check)
 
 
 Names = Annotated[tuple[str, ...], BeforeValidator(_listed), Field(min_length=1)]
-Decider = Annotated[str, _known([*MEASURES, *ROLL_UPS])]
-Named = Annotated[str, _known([*MEASURES, *ROLL_UPS, *NAMES])]
+Named = Annotated[str, _known("rate", "roll-up", "counts")]
 Numbers = Annotated[tuple[float, ...], BeforeValidator(_listed)]
 Tau = Annotated[float, Field(gt=0, le=1)]
 Share = Annotated[float, Field(gt=0, le=1)]
@@ -105,7 +107,7 @@ class AuditFile(BaseModel):
     model_column: str | None = None
     ref: dict[str, str] = {}
     ref_method: RefMethod | None = None
-    tau: Annotated[dict[Annotated[str, _known(["default", *MEASURES])], Tau], BeforeValidator(_taus)] = {}
+    tau: Annotated[dict[Annotated[str, _known("rate", also=("default",))], Tau], BeforeValidator(_taus)] = {}
     threshold: Numbers = ()
     top_k: Annotated[tuple[Many, ...], BeforeValidator(_listed)] = ()
     top_share: Annotated[tuple[Share, ...], BeforeValidator(_listed)] = ()
@@ -113,46 +115,21 @@ class AuditFile(BaseModel):
     bins: dict[str, Annotated[int, Field(ge=2)]] = {}
     intersect: Annotated[tuple[tuple[str, ...], ...], BeforeValidator(_combinations)] = ()
     min_group: int = Field(default=30, ge=1)
-    measure: Annotated[tuple[Named, ...], BeforeValidator(_listed), Field(min_length=1)] | None = None
+    metric: Annotated[tuple[Named, ...], BeforeValidator(_listed), Field(min_length=1)] | None = None
     intervention: Literal["punitive", "assistive"] | None = None
     draws: int = Field(default=1000, ge=0, le=1_000_000)
     seed: int = Field(default=0, ge=0)
     confidence: float = Field(default=0.95, gt=0, lt=1)
     fail: bool = False
-    fail_on: Annotated[tuple[Decider, ...], BeforeValidator(_listed)] = ()
+    fail_on: Annotated[tuple[Named, ...], BeforeValidator(_listed)] = ()
     explain: Annotated[tuple[tuple[str, ...], ...], BeforeValidator(_crossings)] = ()
     neighbours: Many | None = None
     margin: Share | None = None
 
 
-@dataclass(frozen=True)
-class Options:
-    """What an audit was asked to do.
-
-    Parameters
-    ----------
-    spec : Spec
-        How to audit.
-    measures : tuple of str, or None
-        The measures and roll-ups that decide; None: the default ones.
-    fail : bool
-        Whether a failing verdict is an exit code.
-    fail_on : tuple of (attribute or "", measure)
-        What alone counts for `fail`; empty: the verdict.
-    explain : Ask, or None
-        What to explain differences by.
-    """
-
-    spec: Spec
-    measures: tuple[str, ...] | None = None
-    fail: bool = False
-    fail_on: tuple[tuple[str, str], ...] = ()
-    explain: Ask | None = None
-
-
 def read_options(
     given: Mapping[str, Any], config: Path | None = None, spots: dict[Place, str] | None = None
-) -> Options:
+) -> Spec:
     """Check options, those given laid over those of a file.
 
     Parameters
@@ -207,8 +184,8 @@ def _contradictions(found: AuditFile, document: Document) -> list[Problem]:
     if found.ref and found.ref_method not in (None, "given"):
         what = f"ref-method {found.ref_method} and reference groups contradict each other"
         problems.append(Problem(what, "leave one of the two out", document.where(("ref-method",))))
-    if found.intervention and not set(found.measure or ()) <= set(NAMES):
-        what = "measure and intervention both say what decides"
+    if found.intervention and any(kind(name) != "counts" for name in found.metric or ()):
+        what = "metric and intervention both say what decides"
         problems.append(Problem(what, "leave one of the two out", document.where(("intervention",))))
     if found.ties and not (found.top_k or found.top_share):
         where = document.where(("ties",))
@@ -220,7 +197,7 @@ def _contradictions(found: AuditFile, document: Document) -> list[Problem]:
     return problems
 
 
-def _options(found: AuditFile) -> Options:
+def _options(found: AuditFile) -> Spec:
     ties: Ties = found.ties or "include"
     decisions = (
         *(Decision("threshold", value) for value in found.threshold),
@@ -241,10 +218,15 @@ def _options(found: AuditFile) -> Options:
         found.draws,
         found.seed,
         found.confidence,
-        tuple(dict.fromkeys(name for name in found.measure or () if name in NAMES)),
     )
-    deciding = tuple(name for name in found.measure or () if name not in NAMES) or None
-    measures = INTERVENTIONS[found.intervention] if found.intervention else deciding
-    fail_on = tuple((name, measure) for name, _, measure in (text.rpartition(":") for text in found.fail_on))
-    ask = Ask(found.explain, found.neighbours or Ask.neighbours, found.margin or Ask.margin)
-    return Options(spec, measures, found.fail or bool(fail_on), fail_on, ask if found.explain else None)
+    deciding = tuple(name for name in found.metric or () if kind(name) != "counts") or None
+    return replace(
+        spec,
+        measures=INTERVENTIONS[found.intervention] if found.intervention else deciding,
+        requested=tuple(dict.fromkeys(name for name in found.metric or () if kind(name) == "counts")),
+        fail=found.fail or bool(found.fail_on),
+        fail_on=tuple((name, metric) for name, _, metric in (text.rpartition(":") for text in found.fail_on)),
+        explained_by=found.explain,
+        neighbours=found.neighbours or Spec.neighbours,
+        margin=found.margin or Spec.margin,
+    )

@@ -1,7 +1,9 @@
 """What to audit: columns, decisions, references, limits. Plain values; the CLI and a config file fill it."""
 
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from fairbench_cli.measures.situation import MARGIN, NEIGHBOURS
 
 Ties = Literal["include", "exclude", "random"]
 RefMethod = Literal["given", "majority", "minimum", "maximum", "rest"]
@@ -77,8 +79,16 @@ class Spec:
         Groups with fewer rows are flagged.
     draws, seed, confidence : int, int, float
         Of the bootstrap.
-    by_name : tuple of str
-        Further measures of each group beside its reference, see `audit.by_name.NAMES`; they decide nothing.
+    measures : tuple of str, or None
+        The rates and roll-ups that decide; None: the default ones.
+    requested : tuple of str
+        Further metrics of each group against its reference.
+    fail : bool
+        Whether a failing verdict is an exit code.
+    fail_on : tuple of (attribute or "", metric)
+        What alone counts for `fail`; empty: the verdict.
+    explained_by, neighbours, margin
+        What to explain differences by.
     """
 
     columns: Columns = Columns()
@@ -93,4 +103,22 @@ class Spec:
     draws: int = 1000
     seed: int = 0
     confidence: float = 0.95
-    by_name: tuple[str, ...] = ()
+    measures: tuple[str, ...] | None = None
+    requested: tuple[str, ...] = ()
+    fail: bool = False
+    fail_on: tuple[tuple[str, str], ...] = ()
+    explained_by: tuple[tuple[str, ...], ...] = ()
+    neighbours: int = NEIGHBOURS
+    margin: float = MARGIN
+
+    @property
+    def attributes(self) -> tuple[str, ...] | None:
+        """The columns to audit."""
+        return self.columns.attributes
+
+    def resolved(self) -> dict[str, Any]:
+        """Return the settings that decide the numbers, as plain values."""
+        found = asdict(self)
+        for name in ("fail", "fail_on", *(() if self.explained_by else ("explained_by", "neighbours", "margin"))):
+            del found[name]
+        return found

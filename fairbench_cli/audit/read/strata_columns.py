@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairbench_cli.audit.judge.explanation import Ask
 from fairbench_cli.audit.read import decisions as decide
 from fairbench_cli.audit.read.cells import code_sql
 from fairbench_cli.audit.read.columns import MOST_CODES, MOST_GROUPS, RESERVED, Roles
@@ -84,7 +83,7 @@ def group_field(engine: "DuckDBPyConnection", source: Source, name: str, spec: S
 
 
 def stratum_fields(
-    engine: "DuckDBPyConnection", source: Source, roles: Roles, spec: Spec, ask: Ask
+    engine: "DuckDBPyConnection", source: Source, roles: Roles, spec: Spec
 ) -> tuple[dict[str, Field], list[str]]:
     """Return the columns to explain by, by name, and what was done to them.
 
@@ -100,7 +99,7 @@ def stratum_fields(
     notes: list[str] = []
     scored = "label" if spec.columns.score == spec.columns.label else "score"
     taken = {roles.label: "label", roles.weight: "weight", roles.model: "model", roles.score: scored}
-    for name in dict.fromkeys(name for names in ask.by for name in names):
+    for name in dict.fromkeys(name for names in spec.explained_by for name in names):
         if name not in source.columns:
             raise user_error(f"no column {shown(name)}", suggest(name, source.columns), "--explain")
         column = source.columns.index(name)

@@ -1,11 +1,15 @@
 """What one pass over the rows leaves: counts per model, decision and attribute. Later steps need no more."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairbench_cli.measures.counts import Counts
+
+if TYPE_CHECKING:
+    from fairbench_cli.audit.read.people import People, Strata
 
 MISSING = "(missing)"
 
@@ -61,6 +65,12 @@ class Tally:
         sentence each.
     weighted : bool
         Whether counts are sums of weights.
+    strata : dict of attribute to tuple of (name, Strata)
+        Of every attribute to explain, by each explanation asked for; groups in the order of its slice.
+    people : People, or None
+        Rows with their features, to explain differences by.
+    strata_notes : tuple of str
+        What was done to the columns to explain by.
     """
 
     source: str
@@ -68,3 +78,6 @@ class Tally:
     slices: tuple[Slice, ...]
     notes: tuple[str, ...] = ()
     weighted: bool = False
+    strata: dict[str, tuple[tuple[str, "Strata"], ...]] = field(default_factory=dict)
+    people: "People | None" = None
+    strata_notes: tuple[str, ...] = ()

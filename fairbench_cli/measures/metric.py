@@ -1,0 +1,3 @@
+from fairbench_cli.measures.entry import Measure as Metric
+
+__all__ = ["Metric"]
