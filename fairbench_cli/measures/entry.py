@@ -66,12 +66,6 @@ class Measure:
         """Whether it is a ratio, for which ½ and 2 are equally far from the ideal 1."""
         return (self.low, self.high, self.ideal) == (0, math.inf, 1)
 
-    alias_of = ""
-
-    @property
-    def p_value(self) -> bool:
-        return self.section == "test" and (self.low, self.high) == (0, 1)
-
     def of_labels(self) -> "Measure":
         """Return the measure as it speaks of labels."""
         return replace(

@@ -56,11 +56,6 @@ DEFAULT_METRICS = (
 
 def find(name: str) -> Measure:
     """Return the entry of a measure; `KeyError` when there is none."""
-    name = STANDIN.get(name, name)
-    from fairbench_cli.measures.rates import RATES
-    if name in RATES and name not in MEASURES:
-        from dataclasses import replace
-        return replace(MEASURES["acceptance-rate"], name=name)
     return MEASURES[name] if name in MEASURES else ROW_MEASURES[name]
 
 
@@ -85,7 +80,3 @@ def measure(name: str, data: Counts | Rows) -> Floats:
     if entry.needs == "rows" and isinstance(given, Counts):
         raise ValueError(f"{name} needs rows, not counts")
     return np.asarray(entry.function(given.of_labels() if entry.on == "labels" else given), dtype=np.float64)
-
-
-METRICS = {**MEASURES, **ROW_MEASURES}
-STANDIN = {"pprev": "selection-rate", "ppr": "selected-share", "precision": "ppv", "prev": "base-rate", "share": "group-share"}

@@ -153,10 +153,3 @@ def _normal_p(z: Floats) -> Floats:
 
     p: Floats = 2.0 * ndtr(-np.abs(z))
     return p
-
-
-def two_proportions(above, below, ref_above, ref_below):  # type: ignore[no-untyped-def]
-    from fairbench_cli.measures.intervals import two_proportions as one
-
-    p = np.vectorize(lambda *x: one(*map(float, x)), otypes=[float])(above, below, ref_above, ref_below)
-    return p, p
