@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from fairbench_cli.data.table import Floats, Labels, Sample
-from fairbench_cli.measures.entry import OF_LABELS
+from fairbench_cli.measures.metric import OF_LABELS
 from fairbench_cli.measures.registry import ROW_MEASURES
 from fairbench_cli.measures.rows import Rows
 
@@ -73,7 +73,7 @@ def measure_test(
     """
     if not wishes.names:
         return {}
-    from fairbench_cli.measures.table_rows import measure_rows
+    from fairbench_cli.measures.registry import measure_rows
 
     values = measure_rows(wishes.names, rows_of(test, predicted, scores, wishes.explain))
     return {wishes.record(name): value for name, value in values.items()}

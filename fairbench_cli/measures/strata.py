@@ -111,7 +111,7 @@ def distance_matrix(rows: Rows) -> Floats:
     [[-1.225, 0.707, 0.0], [0.0, 0.707, 0.0], [1.225, 0.0, 0.707]]
     """
     if rows.features is None or not rows.features.shape[1]:
-        raise ValueError("needs features: columns beside the protected attribute")
+        raise ValueError("needs features: columns other than the protected attribute")
     parts = []
     for column, nominal in zip(np.asarray(rows.features, dtype=np.float64).T, rows.nominal, strict=True):
         if nominal:

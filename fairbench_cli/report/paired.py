@@ -10,8 +10,8 @@ from scipy.special import stdtr, stdtrit
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.table import Rows
 from fairbench_cli.measures.counts import Floats
-from fairbench_cli.measures.intervals import holm
 from fairbench_cli.measures.registry import find
+from fairbench_cli.measures.significance import holm
 from fairbench_cli.report.results import CELL_COLUMNS
 from fairbench_cli.report.tables import Block, PaperTable, named, technique_label
 

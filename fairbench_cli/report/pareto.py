@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.measures.counts import Floats
-from fairbench_cli.measures.intervals import holm
+from fairbench_cli.measures.significance import holm
 from fairbench_cli.report.paired import (
     EQUAL,
     LEVEL,

@@ -10,7 +10,7 @@ from fairbench_cli.audit.judge.strata import stratified
 from fairbench_cli.audit.read.people import People
 from fairbench_cli.audit.spec import Spec
 from fairbench_cli.measures.propensity import RANGES, propensity
-from fairbench_cli.measures.redlining import balanced_error, balanced_error_interval, told
+from fairbench_cli.measures.redlining import balanced_error, balanced_error_interval, predicted_groups
 from fairbench_cli.measures.rows import Rows
 from fairbench_cli.measures.situation import MOST_PAIRS, against, in_favour, look_up, mean_agreement
 from fairbench_cli.measures.strata import DECIMALS, cluster_strata, counted, ranges
@@ -88,7 +88,7 @@ def _rows(
 
 
 def _redlining(rows: Rows, worth: float, config: Spec) -> Interval:
-    counts = told(rows)
+    counts = predicted_groups(rows)
     low, high = balanced_error_interval(replace(counts, n=counts.n * worth), config.confidence)
     return Interval(balanced_error(counts), low, high)
 

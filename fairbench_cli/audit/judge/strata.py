@@ -6,7 +6,6 @@ import numpy as np
 
 from fairbench_cli.audit.judge.report import Interval, Stratified, Stratum
 from fairbench_cli.audit.spec import Spec
-from fairbench_cli.measures.absolute import acceptance_by_group, discrimination
 from fairbench_cli.measures.conditional import (
     belift_by_stratum,
     compared,
@@ -15,6 +14,7 @@ from fairbench_cli.measures.conditional import (
     unexplained_difference,
 )
 from fairbench_cli.measures.counts import Counts, Floats, divide
+from fairbench_cli.measures.functions import acceptance_by_group, discrimination
 from fairbench_cli.measures.intervals import difference_interval
 from fairbench_cli.measures.rows import GROUPS
 from fairbench_cli.measures.significance import cochran_mantel_haenszel, cochran_mantel_haenszel_p
