@@ -30,9 +30,9 @@ class AuditResult:
 
     def to(self, name: str) -> str:
         """Write it in a format: any that `--format` takes, such as "json", "html", "markdown" or "csv"."""
-        from fairbench_cli.audit.show.formats import PRINTED
+        from fairbench_cli.audit.show.formats import write
 
-        return PRINTED[name](self.report)
+        return write(self.report, name)
 
     def to_html(self) -> str:
         """Write one HTML page that works offline."""
@@ -55,7 +55,9 @@ class AuditResult:
         return f"<{headline(self.report)}>"
 
 
-def audit(source: "str | Path | DataFrame", *, config: str | Path | None = None, **options: Any) -> AuditResult:
+def audit(
+    source: "str | Path | DataFrame", *, config: str | Path | None = None, **options: Any
+) -> AuditResult:
     """Audit a file or a frame of scores.
 
     Parameters

@@ -15,7 +15,6 @@ from fairbench_cli.strict_yaml import Document, Place, read_yaml
 from fairbench_cli.validation import in_file_order, mistake, problems_of
 
 
-
 def _listed(value: Any) -> Any:
     return tuple(value) if isinstance(value, list | tuple) else (value,)
 

@@ -119,6 +119,10 @@ class Spec:
     def resolved(self) -> dict[str, Any]:
         """Return the settings that decide the numbers, as plain values."""
         found = asdict(self)
-        for name in ("fail", "fail_on", *(() if self.explained_by else ("explained_by", "neighbours", "margin"))):
+        for name in (
+            "fail",
+            "fail_on",
+            *(() if self.explained_by else ("explained_by", "neighbours", "margin")),
+        ):
             del found[name]
         return found

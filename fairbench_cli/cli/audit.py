@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from fairbench_cli.audit.show.formats import FORMATS
+
 if TYPE_CHECKING:  # light when asked for --help
     from fairbench_cli.audit.judge.report import Report
-    from fairbench_cli.audit.options import Options
 
 Texts = list[str] | None
-Format = Literal["console", "csv", "json", "markdown", "html"]
 
 COLUMNS, DECISIONS, COMPARISON = "Columns", "Decisions", "Comparison and verdict"
 CHANCE, EXPLANATION, OUTPUT = "Intervals", "Explanation", "Output"
@@ -74,12 +74,12 @@ def audit(
             rich_help_panel=COMPARISON,
         ),
     ] = None,
-    measure: Annotated[
+    metric: Annotated[
         Texts,
         typer.Option(
-            "--measure",
+            "--metric",
             "-m",
-            help="Measure or roll-up that decides; one of `fairbench list metrics` is shown beside.",
+            help="Metric or roll-up that decides; any other of `fairbench list metrics` is shown.",
             rich_help_panel=COMPARISON,
         ),
     ] = None,
@@ -122,7 +122,13 @@ def audit(
         typer.Option("--output", "-o", help="Folder for CSV, JSON, Markdown, HTML.", rich_help_panel=OUTPUT),
     ] = None,
     format_: Annotated[
-        Format, typer.Option("--format", "-f", help="What to print.", rich_help_panel=OUTPUT)
+        str,
+        typer.Option(
+            "--format",
+            "-f",
+            help=f"What to print: console, {', '.join(FORMATS)}.",
+            rich_help_panel=OUTPUT,
+        ),
     ] = "console",
     everything: Annotated[
         bool, typer.Option("--all", help="Print every comparison.", rich_help_panel=OUTPUT)
@@ -142,13 +148,16 @@ def audit(
     """Audit a file of scores: group metrics, disparities with intervals, a verdict for each attribute."""
     from fairbench_cli.audit.api import run
     from fairbench_cli.audit.flags import pairs, tau_flags
-    from fairbench_cli.audit.judge.gate import gate
     from fairbench_cli.audit.options import read_options
-    from fairbench_cli.errors import user_error
+    from fairbench_cli.errors import shown, suggest, user_error
     from fairbench_cli.strict_yaml import scalar
 
     if compat and output is None:
         raise user_error("--compat writes files and has no folder", "add -o FOLDER", "--compat")
+    if format_ not in ("console", *FORMATS):
+        raise user_error(
+            f"no format is called {shown(format_)}", suggest(format_, ["console", *FORMATS]), "--format"
+        )
     flags: dict[str, Any] = {
         "score": score,
         "label": label,
@@ -164,7 +173,7 @@ def audit(
         "ref": pairs(ref or (), "--ref") or None,
         "ref-method": ref_method,
         "tau": tau_flags(tau) if tau else None,
-        "measure": measure,
+        "metric": metric,
         "intervention": intervention,
         "min-group": min_group,
         "fail": fail or None,
@@ -177,31 +186,23 @@ def audit(
         "margin": margin,
     }
     given = {key: value for key, value in flags.items() if value is not None and value != []}
-    options = read_options(given, config, {(key,): f"--{key}" for key in given})
-    report = run(preds, options)
-    failed = gate(report, options.fail_on) == "fail"
-    _write(report, options, output, pdf, to_db, compat)
+    settings = read_options(given, config, {(key,): f"--{key}" for key in given})
+    report = run(preds, settings)
+    _write(report, output, pdf, to_db, compat)
     _print(report, format_, everything)
-    return 1 if options.fail and failed else 0
+    return 1 if settings.fail and report.gate == "fail" else 0
 
 
 def _write(
-    report: "Report",
-    options: "Options",
-    output: Path | None,
-    pdf: Path | None,
-    to_db: str | None,
-    compat: str | None,
+    report: "Report", output: Path | None, pdf: Path | None, to_db: str | None, compat: str | None
 ) -> None:
     """Write what was asked for: a folder, a PDF, database tables."""
     if output is not None and compat:
         from fairbench_cli.audit.show.aequitas import write_compat
-        from fairbench_cli.files import make_folder
 
-        make_folder(output)
-        write_compat(report.audit.tally, options.spec, output)
+        write_compat(report, output)
     elif output is not None:
-        from fairbench_cli.audit.show.folder import write_folder
+        from fairbench_cli.audit.show.formats import write_folder
 
         write_folder(report, output)
     if pdf is not None:
@@ -214,20 +215,13 @@ def _write(
         to_database(report, to_db)
 
 
-def _print(report: "Report", format_: Format, everything: bool) -> None:
+def _print(report: "Report", format_: str, everything: bool) -> None:
     """Print the report in a format."""
     if format_ == "console":
-        from fairbench_cli.audit.show.console import view
         from fairbench_cli.cli.audit_console import print_audit
 
-        print_audit(view(report, everything=everything))
-        return
-    if format_ == "csv":
-        from fairbench_cli.audit.show.tables import disparities_csv as write
-    elif format_ == "json":
-        from fairbench_cli.audit.show.document import to_json as write
-    elif format_ == "markdown":
-        from fairbench_cli.audit.show.markdown import to_markdown as write
+        print_audit(report, everything=everything)
     else:
-        from fairbench_cli.audit.show.html import to_html as write
-    typer.echo(write(report), nl=False)
+        from fairbench_cli.audit.show.formats import write
+
+        typer.echo(write(report, format_), nl=False)

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 from audit_counts import AEQUITAS, Cells, compas, one, slice_of, tally_of
-
 from fairbench_cli.audit.judge.result import Disparity
 from fairbench_cli.audit.judge.run import audit_tally
+
 from fairbench_cli.audit.read.tally import MISSING, Tally
 from fairbench_cli.audit.show.aequitas import compat_files, pair_rule, write_compat
 from fairbench_cli.audit.spec import Decision, Spec

@@ -6,15 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from audit_counts import compas, one, slice_of, tally_of
-
-from fairbench_cli.audit import audit
 from fairbench_cli.audit.judge.by_name import NAMES
-from fairbench_cli.audit.judge.metrics import AUDIT_METRICS
 from fairbench_cli.audit.judge.parity import ROLL_UPS
-from fairbench_cli.audit.judge.report import report_of
 from fairbench_cli.audit.judge.run import audit_tally
 from fairbench_cli.audit.show.by_name import TITLE
 from fairbench_cli.audit.show.console import view
+
+from fairbench_cli.audit import audit
+from fairbench_cli.audit.judge.metrics import AUDIT_METRICS
+from fairbench_cli.audit.judge.report import report_of
 from fairbench_cli.audit.spec import Spec
 from fairbench_cli.errors import UserError
 from fairbench_cli.measures.counts import Counts

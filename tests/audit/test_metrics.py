@@ -6,15 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from audit_counts import Cells, compas, one, slice_of, tally_of
+from fairbench_cli.audit.judge.contrast import SUPERVISED, UNSUPERVISED
+from fairbench_cli.audit.judge.result import Audit, Disparity
+from fairbench_cli.audit.judge.run import audit_tally
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics as sk
 
-from fairbench_cli.audit.judge.contrast import SUPERVISED, UNSUPERVISED
 from fairbench_cli.audit.judge.metrics import AUDIT_METRICS, metric_names, parts
 from fairbench_cli.audit.judge.references import REST, REST_NAME, references
-from fairbench_cli.audit.judge.result import Audit, Disparity
-from fairbench_cli.audit.judge.run import audit_tally
 from fairbench_cli.audit.read.tally import MISSING, Slice, Tally
 from fairbench_cli.audit.spec import Spec
 from fairbench_cli.errors import UserError

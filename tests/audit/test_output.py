@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 from audit_sample import MEASURES, SCRIPT, sample_audit
-
 from fairbench_cli.audit.judge.gate import gate
-from fairbench_cli.audit.show import words
 from fairbench_cli.audit.show.console import SHOWN, view
-from fairbench_cli.audit.show.document import to_json
 from fairbench_cli.audit.show.folder import FILES, write_folder
+
+from fairbench_cli.audit.show import words
+from fairbench_cli.audit.show.document import to_json
 from fairbench_cli.audit.show.html import to_html
 from fairbench_cli.audit.show.markdown import to_markdown
 from fairbench_cli.audit.show.tables import disparities_csv, groups_csv, verdicts_csv

@@ -6,12 +6,12 @@ from math import isnan
 
 import pytest
 from audit_counts import Cells, one
-from hypothesis import assume, given
-from hypothesis import strategies as st
-
 from fairbench_cli.audit.judge.parity import INTERVENTIONS, ROLL_UPS, all_of, decide, roll_ups
 from fairbench_cli.audit.judge.result import Disparity, Parity
 from fairbench_cli.audit.judge.run import audit_tally
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
 from fairbench_cli.audit.judge.verdict import in_words
 from fairbench_cli.audit.spec import Spec
 

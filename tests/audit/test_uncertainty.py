@@ -7,6 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from audit_counts import Cells, compas, one, slice_of, tally_of
+from fairbench_cli.audit.judge.result import Audit
+from fairbench_cli.audit.judge.run import audit_tally
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import fisher_exact
@@ -15,8 +17,6 @@ from statsmodels.stats.proportion import confint_proportions_2indep, proportion_
 
 from fairbench_cli.audit.judge.metrics import metric_names, parts
 from fairbench_cli.audit.judge.references import REST, reference_parts
-from fairbench_cli.audit.judge.result import Audit
-from fairbench_cli.audit.judge.run import audit_tally
 from fairbench_cli.audit.judge.uncertainty import Uncertainty, bootstrap, closed_forms, uncertainty
 from fairbench_cli.audit.spec import Spec
 from fairbench_cli.measures.counts import Floats, divide

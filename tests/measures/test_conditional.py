@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from fairbench_cli.measures.absolute import discrimination
+from fairbench_cli.measures.table_rows import measure_rows
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from fairbench_cli.measures.absolute import discrimination
 from fairbench_cli.measures.conditional import (
     belift,
     belift_by_stratum,
@@ -23,7 +24,6 @@ from fairbench_cli.measures.redlining import balanced_error_interval, redlining_
 from fairbench_cli.measures.registry import ROW_MEASURES, measure
 from fairbench_cli.measures.rows import GROUPS, Rows
 from fairbench_cli.measures.strata import cluster_strata, clusters, counted, crossed, distance_matrix, ranges
-from fairbench_cli.measures.table_rows import measure_rows
 
 STRATA = arrays(
     np.int64, st.tuples(st.integers(1, 5), st.just(2), st.just(2), st.just(2)), elements=st.integers(0, 9)

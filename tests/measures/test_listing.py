@@ -4,8 +4,8 @@ import re
 
 import pytest
 from conftest import fairbench, plain
-
 from fairbench_cli.measures.entry import OF_LABELS
+
 from fairbench_cli.measures.registry import DEFAULT_METRICS, MEASURES, ROW_MEASURES
 
 BASES = [name for name in MEASURES | ROW_MEASURES if not name.endswith(OF_LABELS)]

@@ -34,7 +34,7 @@ from fairbench_cli.audit.read.tally import Slice, Tally
 from fairbench_cli.audit.spec import Spec
 from fairbench_cli.measures.counts import Counts, Floats, divide
 from fairbench_cli.measures.intervals import holm
-from fairbench_cli.measures.rates import CELLS, parts
+from fairbench_cli.measures.rates import parts
 
 ALL = "(all)"
 MOST_NAMED = 10  # small groups in a note

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from fairbench_cli.measures.rates import parts
 from fairbench_cli.audit.read.tally import MISSING, Slice, Tally
 from fairbench_cli.audit.spec import Spec
 from fairbench_cli.errors import UserError, shown, suggest, user_error
 from fairbench_cli.measures.counts import Floats, divide
+from fairbench_cli.measures.rates import parts
 
 REST = -1  # instead of a group: everybody else
 REST_NAME = "(rest)"

@@ -1,6 +1,7 @@
 """Metrics asked for by name: of each group against its reference, with a bootstrap interval."""
 
 import hashlib
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -61,7 +62,8 @@ def _draw(pair: Floats, everybody: float, config: Spec, place: tuple[str, ...]) 
 
 def _interval(entry: Metric, value: float, pair: Floats, drawn: Counts | None, confidence: float) -> Interval:
     behind = pair.sum(-1) if entry.on == "labels" else pair if needs_labels(entry.name) else pair.sum(-2)
-    if drawn is None or entry.section == "test" or behind.min() < ENOUGH:
+    is_test = entry.section == "test" or entry.p_value or math.isinf(entry.low)  # t and z are without end
+    if drawn is None or is_test or behind.min() < ENOUGH:
         return Interval(value, np.nan, np.nan)
     drawn_values = measure(entry.name, drawn)
     known, tail = drawn_values[~np.isnan(drawn_values)], (1 - confidence) / 2

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fairbench_cli.measures.rates import RATES, parts
-from fairbench_cli.measures.significance import two_proportions
 from fairbench_cli.audit.judge.references import Ints, reference_parts
 from fairbench_cli.audit.read.tally import Slice
 from fairbench_cli.audit.spec import Spec
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.intervals import difference_interval, ratio_interval, wilson
+from fairbench_cli.measures.rates import RATES, parts
+from fairbench_cli.measures.significance import two_proportions
 
 ENOUGH = 10  # rows above the bar, and rows below it that are not above
 MOST_GROUPS = 200  # of one slice are bootstrapped; with more, closed forms throughout

@@ -50,12 +50,18 @@ def check_names(tally: Tally, config: Spec) -> None:
     """
     problems = []
     if not _labelled(tally):
-        named = (*deciding_names(tally, config), *requested_names(config), *(name for _, name in config.fail_on))
+        named = (
+            *deciding_names(tally, config),
+            *requested_names(config),
+            *(name for _, name in config.fail_on),
+        )
         needing = [name for name in dict.fromkeys(map(canonical, named)) if needs_labels(name)]
         if needing:
             without = [name for name in COMPARED if not RATES[name].needs_labels]
             fix = f"give the label column, or choose another metric, such as {' or '.join(without)}"
-            problems.append(Problem(f"{', '.join(needing)} cannot be computed without labels", fix, "--metric"))
+            problems.append(
+                Problem(f"{', '.join(needing)} cannot be computed without labels", fix, "--metric")
+            )
     attributes = {part.attribute for part in tally.slices}
     for attribute, name in config.fail_on:
         if attribute and attribute not in attributes:

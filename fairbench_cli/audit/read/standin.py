@@ -34,7 +34,12 @@ def with_strata(source: str, tally: Tally, spec: Spec) -> Tally:
                 (
                     CROSSED.join(names),
                     count_strata(
-                        engine, file, group, tuple(fields[n] for n in names), decision, roles.weight,
+                        engine,
+                        file,
+                        group,
+                        tuple(fields[n] for n in names),
+                        decision,
+                        roles.weight,
                         part.counts.groups,
                     ),
                 )
