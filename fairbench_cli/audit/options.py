@@ -71,9 +71,9 @@ def _known(*kinds: str, also: tuple[str, ...] = ()) -> AfterValidator:
         if name in also:
             return text
         try:
-            of = kind(name)
+            of: str | None = kind(name)
         except KeyError:
-            of = "unknown"
+            of = None
         if of == "rows":
             raise mistake(f"{shown(name)} needs the rows, and these are counted", "see --explain, or a run")
         if of not in kinds:

@@ -12,6 +12,7 @@ from fairbench_cli.audit.show.layout import Cell, Section, TextTable, facts, hea
 from fairbench_cli.cli.console import out, say
 
 WIDE = 124  # from here on a row takes one line
+NUMBERS = 67  # columns that all but the name of a group take in a table of comparisons
 STYLES = {"pass": "green", "fail": "bold red", "undecidable": "yellow", None: ""}
 
 
@@ -63,6 +64,7 @@ def _print_table(table: TextTable) -> None:
     drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
     for j, (head, numeric) in enumerate(zip(table.heads, table.numeric, strict=True)):
         whole = numeric and not any(row[j].fine for row in table.rows)
+        whole = whole or (head == "metric" and console.width >= 80)
         drawn.add_column(
             head,
             justify="right" if numeric else "left",
@@ -71,7 +73,7 @@ def _print_table(table: TextTable) -> None:
             min_width=None if numeric else min(7, len(head)),
         )
     for row in table.rows:
-        drawn.add_row(*(_text(cell, console.width >= WIDE) for cell in row))
+        drawn.add_row(*(_text(cell, console.width) for cell in row))
     with console.capture() as capture:
         console.print(drawn)
     for text in capture.get().splitlines():
@@ -79,12 +81,12 @@ def _print_table(table: TextTable) -> None:
             console.print(Text.from_ansi(text.rstrip()), soft_wrap=True)
 
 
-def _text(cell: Cell, wide: bool) -> Text:
-    text, fine = printable(cell.text), printable(cell.fine)
+def _text(cell: Cell, width: int) -> Text:
+    text, fine, wide = printable(cell.text), printable(cell.fine), width >= WIDE
     if cell.parity and not wide:
         text = re.sub(", (and |but )?", ",\n", text)
     if fine and wide:
         text = f"{text} {fine}" if fine.startswith("[") else f"{text} ({fine})"
     elif fine:
-        text = f"{text}\n{fine}"
+        text = f"{textwrap.fill(text, max(8, width - NUMBERS))}\n{fine}"
     return Text(text, style=STYLES[cell.parity])

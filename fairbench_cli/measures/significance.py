@@ -5,6 +5,8 @@ p-value, vectorised over leading axes where scipy and statsmodels take one table
 scipy.special is imported inside, as it is slow to load.
 """
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -48,6 +50,9 @@ def difference_of_means_p(counts: Counts) -> Floats:
     return p
 
 
+_erfc = np.vectorize(math.erfc, otypes=[np.float64])  # an audit does without scipy, which is slow to load
+
+
 def two_proportions(
     above: ArrayLike, below: ArrayLike, ref_above: ArrayLike, ref_below: ArrayLike
 ) -> tuple[Floats, Floats]:
@@ -80,7 +85,7 @@ def two_proportions(
     pooled = divide(hits, total)
     error = np.sqrt(pooled * (1 - pooled) * (divide(1.0, n) + divide(1.0, m)))
     z = divide(divide(x, n) - divide(y, m), error)
-    p = np.asarray(erfc(np.abs(z) / np.sqrt(2.0)))
+    p = _erfc(np.abs(z) / math.sqrt(2.0))
     few = np.minimum(hits, total - hits) * np.minimum(n, m) < FEW_EXPECTED * total
     for at in map(tuple, np.argwhere(few & (n > 0) & (m > 0))):
         p[at] = fisher(*(round(float(v[at])) for v in (x, n, y, m)))

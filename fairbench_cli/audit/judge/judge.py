@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fairbench_cli.audit.judge.explain import explain
-from fairbench_cli.audit.judge.metrics import COMPARED, RATES, SHOWN
+from fairbench_cli.audit.judge.metrics import COMPARED, SHOWN
 from fairbench_cli.audit.judge.references import (
     REST,
     REST_NAME,
@@ -33,8 +33,8 @@ from fairbench_cli.audit.judge.verdict import (
 from fairbench_cli.audit.read.tally import Slice, Tally
 from fairbench_cli.audit.spec import Spec
 from fairbench_cli.measures.counts import Counts, Floats, divide
-from fairbench_cli.measures.intervals import holm
-from fairbench_cli.measures.rates import parts
+from fairbench_cli.measures.significance import holm
+from fairbench_cli.measures.rates import RATES, parts
 
 ALL = "(all)"
 MOST_NAMED = 10  # small groups in a note
@@ -69,7 +69,7 @@ def judge(tally: Tally, config: Spec) -> Report:
     Raises
     ------
     UserError
-        For an unknown reference, a metric that needs labels or cannot decide, an explanation that cannot be given.
+        For an unknown reference, a metric that needs labels or cannot decide, what cannot be explained.
     """
     check_references(tally, config)
     check_names(tally, config)

@@ -22,8 +22,8 @@ def references(part: Slice, names: Sequence[str], config: Spec) -> Ints:
     """Index of the reference group for each measure, or `REST`.
 
     A reference given for the attribute (for an intersection: for each of its attributes) comes first; then
-    `config.ref_method`, where ``given`` falls back to the majority. `MISSING` is never chosen unless given, or
-    alone. Ties go to the first group in sorted order; undefined values are skipped.
+    the configuration's `ref_method`, where ``given`` falls back to the majority. `MISSING` is never chosen
+    unless given, or alone. Ties go to the first group in sorted order; undefined values are skipped.
 
     Raises
     ------

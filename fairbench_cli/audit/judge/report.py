@@ -1,6 +1,6 @@
 """What an audit finds: one plain report, which every output is made from.
 
-A difference is always group − reference, a ratio group / reference: of rates, of strata, of what is explained.
+A difference is always group − reference, a ratio group / reference: of rates, in strata, and what is explained.
 """
 
 from dataclasses import dataclass, field
@@ -175,7 +175,7 @@ class Report:
     verdicts : tuple of AttributeVerdict
         Of each attribute, under each model and decision.
     verdict, gate : {"pass", "fail", "undecidable"}
-        Over `decided_by`; and over what the configuration's `fail_on` names, which is the verdict if it names nothing.
+        Over `decided_by`; and over what the configuration's `fail_on` names (nothing: the verdict).
     explanations : tuple of Explanation
         What is behind the differences; empty unless asked for.
     notes : tuple of str

@@ -21,9 +21,9 @@ from fairbench_cli.measures.registry import find, measure
 def requested_rows(part: Slice, names: Sequence[str], config: Spec) -> list[RequestedRow]:
     """Return metrics of every group of a slice but the reference, which is that of the selection rate.
 
-    The group is taken for the deprived one and decision 1 for the favourable one. Weighted counts stand for as
-    many rows as they are worth, so that tests mean what they say. There is no interval of a test, where one of
-    the counts behind a metric is below `ENOUGH`, and beyond `MOST_GROUPS` groups.
+    The group is taken for the deprived one and decision 1 for the favourable one. Weighted counts stand for
+    as many rows as they are worth, so that tests mean what they say. There is no interval of a test, where one
+    of the counts behind a metric is below `ENOUGH`, and beyond `MOST_GROUPS` groups.
     """
     if not names:
         return []
