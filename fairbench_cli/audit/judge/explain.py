@@ -22,10 +22,10 @@ def explain(tally: Tally, config: Spec) -> tuple[Explanation, ...]:
     """Explain the difference between every group and its reference, in the order of the tally.
 
     Attributes to explain by are not explained themselves, nor are intersections and attributes of one group.
-    Groups of fewer rows than `min_group` are named in a note; where an attribute has no others, its largest has
-    an explanation without parts to carry it. Where the attributes to audit were named, the features of a person
-    are all other columns; else each attribute in turn is taken for the protected one, and the others are
-    features, too.
+    Groups of fewer rows than `min_group` are named in a note; where an attribute has no others, its largest
+    has an explanation without parts to carry it. Where the attributes to audit were named, the features of a
+    person are all other columns; else each attribute in turn is taken for the protected one, and the others
+    are features, too.
 
     Raises
     ------

@@ -33,8 +33,8 @@ from fairbench_cli.audit.judge.verdict import (
 from fairbench_cli.audit.read.tally import Slice, Tally
 from fairbench_cli.audit.spec import Spec
 from fairbench_cli.measures.counts import Counts, Floats, divide
-from fairbench_cli.measures.significance import holm
 from fairbench_cli.measures.rates import RATES, parts
+from fairbench_cli.measures.significance import holm
 
 ALL = "(all)"
 MOST_NAMED = 10  # small groups in a note

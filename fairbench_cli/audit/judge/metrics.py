@@ -1,11 +1,12 @@
 """The metrics of an audit by name: the rates that groups are compared on, roll-ups, what may be asked for.
 
-Rates decide by τ on their ratio to the reference. Every other metric of counts may be asked for by name. It is
-computed of each group and its reference, as of a deprived and a favoured group; one rule says whether it passes:
+Rates decide by τ on their ratio to the reference. Every other metric of counts may be asked for by name. It
+is computed of each group and its reference, as of a deprived and a favoured group. One rule says whether it
+passes:
 
 * a ratio (range 0 to ∞, ideal 1) passes from τ to 1/τ;
-* a metric of a finite range passes within (1 − τ) × the largest distance that its range has from its ideal: at
-  τ = 0.8 a difference passes from −0.2 to 0.2, an accuracy from 0.8 on;
+* a metric of a finite range passes within (1 − τ) × the largest distance that its range has from its ideal:
+  at τ = 0.8 a difference passes from −0.2 to 0.2, an accuracy from 0.8 on;
 * a p-value passes from 1 − confidence on.
 
 Without an ideal, or of a range that does not end, it is shown and cannot decide.
@@ -45,7 +46,7 @@ INTERVENTIONS: dict[str, tuple[str, ...]] = {"punitive": ("fdr", "fpr"), "assist
 
 
 def canonical(name: str) -> str:
-    """Return the name that outputs use; for a rate on which groups are not always compared, that of its ratio.
+    """Return the name that outputs use; for a rate that is not compared in every audit, that of its ratio.
 
     Raises
     ------
@@ -67,8 +68,8 @@ def canonical(name: str) -> str:
 def kind(name: str) -> Literal["rate", "roll-up", "counts", "rows"]:
     """Return what an audit does with a name that was typed.
 
-    Groups are compared on a ``rate`` and a ``roll-up`` of rates; another metric of ``counts`` is computed when
-    it is asked for; one that needs ``rows`` is not.
+    Groups are compared on a ``rate`` and a ``roll-up`` of rates; another metric of ``counts`` is computed
+    when it is asked for; one that needs ``rows`` is not.
 
     Raises
     ------

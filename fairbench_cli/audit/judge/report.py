@@ -1,6 +1,6 @@
 """What an audit finds: one plain report, which every output is made from.
 
-A difference is always group − reference, a ratio group / reference: of rates, in strata, and what is explained.
+A difference is always group − reference, a ratio group / reference.
 """
 
 from dataclasses import dataclass, field

@@ -22,8 +22,8 @@ def requested_rows(part: Slice, names: Sequence[str], config: Spec) -> list[Requ
     """Return metrics of every group of a slice but the reference, which is that of the selection rate.
 
     The group is taken for the deprived one and decision 1 for the favourable one. Weighted counts stand for
-    as many rows as they are worth, so that tests mean what they say. There is no interval of a test, where one
-    of the counts behind a metric is below `ENOUGH`, and beyond `MOST_GROUPS` groups.
+    as many rows as they are worth, so that tests mean what they say. There is no interval of a test, where
+    one of the counts behind a metric is below `ENOUGH`, and beyond `MOST_GROUPS` groups.
     """
     if not names:
         return []

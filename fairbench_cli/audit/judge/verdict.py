@@ -50,18 +50,14 @@ def check_names(tally: Tally, config: Spec) -> None:
     """
     problems = []
     if not _labelled(tally):
-        named = (
-            *deciding_names(tally, config),
-            *requested_names(config),
-            *(name for _, name in config.fail_on),
-        )
+        gate_names = (name for _, name in config.fail_on)
+        named = (*deciding_names(tally, config), *requested_names(config), *gate_names)
         needing = [name for name in dict.fromkeys(map(canonical, named)) if needs_labels(name)]
         if needing:
             without = [name for name in COMPARED if not RATES[name].needs_labels]
             fix = f"give the label column, or choose another metric, such as {' or '.join(without)}"
-            problems.append(
-                Problem(f"{', '.join(needing)} cannot be computed without labels", fix, "--metric")
-            )
+            what = f"{', '.join(needing)} cannot be computed without labels"
+            problems.append(Problem(what, fix, "--metric"))
     attributes = {part.attribute for part in tally.slices}
     for attribute, name in config.fail_on:
         if attribute and attribute not in attributes:
@@ -182,7 +178,7 @@ def attribute_verdict(
     requested: Sequence[RequestedRow],
     deciding: Sequence[str],
 ) -> AttributeVerdict:
-    """Return the verdict on a slice: a metric fails if a group fails, else is undecidable if one is, else passes.
+    """Return the verdict on a slice: fail if a group fails, else undecidable if one is, else pass.
 
     The reference itself decides nothing; where there is nobody else, nothing is decidable.
     """
@@ -200,7 +196,7 @@ def attribute_verdict(
 
 
 def gate(verdicts: Sequence[AttributeVerdict], config: Spec) -> Parity:
-    """Return the verdict over what `fail_on` names, pairs of attribute (or "" for all) and metric; else over all."""
+    """Return the verdict over what `fail_on` names; if it names nothing, over all that decides."""
     if not config.fail_on:
         return all_of(row.verdict for row in verdicts)
     return all_of(

@@ -26,7 +26,7 @@ def audit_id(report: Report) -> str:
 def to_database(report: Report, url: str) -> str:
     """Write an audit in one transaction and return its id; writing it again changes nothing.
 
-    There is a table for each of `tables.TABLES`, such as ``fairbench_audit_groups``, made when it is not there.
+    There is a table for each of `TABLES`, such as ``fairbench_audit_groups``, made when it is not there.
     Columns are those of the CSV files after `audit_id` and `position`.
 
     Parameters

@@ -150,7 +150,7 @@ def in_words(row: Disparity) -> str:
 
 
 def worst_first(rows: Iterable[Disparity]) -> list[Disparity]:
-    """Sort: fails beyond chance, other fails, the not decidable, passes; then by distance from 1; references last."""
+    """Sort: fails beyond chance, other fails, not decidable, passes, references; then by distance from 1."""
 
     def rank(row: Disparity) -> int:
         if row.is_reference:
@@ -195,7 +195,7 @@ def sections(report: Report, *, everything: bool = True, brief: bool = False) ->
     everything : bool
         Whether tables are shown whole; else `SHOWN` rows of each.
     brief : bool
-        Whether to leave out the tables of groups, and columns of comparisons that a narrow page has no room for.
+        Whether to leave out the tables of groups, and columns that a narrow page has no room for.
     """
     shown = None if everything else SHOWN
     found = []
@@ -207,8 +207,8 @@ def sections(report: Report, *, everything: bool = True, brief: bool = False) ->
             tables: tuple[TextTable, ...] = (brief_table(deciding, groups, shown),)
         else:
             tables = (
-                comparison_table(f"{verdict.attribute}: comparisons, worst first", deciding, groups),
-                group_table(f"{verdict.attribute}: groups", groups),
+                comparison_table("Comparisons, worst first", deciding, groups),
+                group_table("Groups", groups),
             )
         found.append(Section(title, tables=tables, parity=verdict.verdict))
     if not brief:
@@ -295,7 +295,7 @@ def group_table(title: str, rows: Sequence[GroupRow]) -> TextTable:
 
 
 def requested_sections(report: Report, shown: int | None = None) -> tuple[Section, ...]:
-    """Return one section of the metrics asked for by name, a table for each attribute; none if there are none."""
+    """Return a section of the metrics asked for by name, if any: a table for each attribute."""
     slices: dict[tuple[str, str, str, str], list[RequestedRow]] = {}
     for row in report.requested:
         slices.setdefault((row.model, row.decision, row.attribute, row.reference), []).append(row)
@@ -427,8 +427,8 @@ def _row_metrics(each: Explanation, report: Report) -> TextTable:
         f"{reference}",
         "situation-testing-reverse": f"share of {group} better off by {margin} or more",
         "consistency": f"agreement of each row with the {k} most alike; 1 at best",
-        "redlining-potential": f"error of predicting {group} or {reference} from the rest; 0.5: the rest does "
-        "not say",
+        "redlining-potential": f"error of predicting {group} or {reference} from everything else; 0.5: no "
+        "better than chance",
     }
     return TextTable(
         "Among people alike",
