@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fairbench_cli.audit.judge.explanation import Ask
+    from fairbench_cli.audit.config import AuditConfig
+    from fairbench_cli.audit.config import ExplainConfig as Ask
     from fairbench_cli.audit.judge.report import Report
-    from fairbench_cli.audit.options import Options
 
 
 def audit(source: str | Path, *, config: str | Path | None = None, **options: Any) -> "Report":
@@ -34,29 +34,28 @@ def audit(source: str | Path, *, config: str | Path | None = None, **options: An
     UserError
         Listing what is wrong with the options or the file.
     """
-    from fairbench_cli.audit.options import read_options
+    from fairbench_cli.audit.config import read_config
 
-    given = {name.replace("_", "-"): value for name, value in options.items() if value is not None}
-    return run(source, read_options(given, Path(config) if config is not None else None))
+    return run(source, read_config(options, Path(config) if config is not None else None))
 
 
-def run(source: str | Path, options: "Options") -> "Report":
+def run(source: str | Path, spec: "AuditConfig") -> "Report":
     """Audit a file with options that are checked."""
     from fairbench_cli.audit.judge.report import report_of
     from fairbench_cli.audit.judge.run import audit_tally
     from fairbench_cli.audit.read.tally_file import read_tally
 
-    if options.explain is not None:
-        return _explained(str(source), options, options.explain)
-    tally = read_tally(str(source), options.spec)
-    return report_of(audit_tally(tally, options.spec, options.measures), options.measures)
+    if spec.explain is not None:
+        return _explained(str(source), spec, spec.explain)
+    tally = read_tally(str(source), spec)
+    return report_of(audit_tally(tally, spec, spec.measures), spec.measures)
 
 
-def _explained(source: str, options: "Options", ask: "Ask") -> "Report":
+def _explained(source: str, spec: "AuditConfig", ask: "Ask") -> "Report":
     """Audit a file, and say what is behind the differences."""
     from fairbench_cli.audit.judge.explain import explain
     from fairbench_cli.audit.read.strata_columns import labels_for_scores
 
-    spec = labels_for_scores(source, options.spec)
-    report = run(source, replace(options, spec=spec, explain=None))
+    spec = labels_for_scores(source, spec)
+    report = run(source, spec.model_copy(update={"explained_by": ()}))
     return replace(report, explanations=explain(source, report.audit, ask), ask=ask)

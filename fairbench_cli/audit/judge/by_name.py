@@ -4,13 +4,13 @@ import hashlib
 
 import numpy as np
 
+from fairbench_cli.audit.config import AuditConfig as Spec
 from fairbench_cli.audit.judge.contrast import pairs
 from fairbench_cli.audit.judge.metrics import AUDIT_METRICS
 from fairbench_cli.audit.judge.parity import ROLL_UPS
 from fairbench_cli.audit.judge.result import ByName, Interval
 from fairbench_cli.audit.judge.uncertainty import ENOUGH, MOST_GROUPS, effective
 from fairbench_cli.audit.read.tally import Slice, Tally
-from fairbench_cli.audit.spec import Spec
 from fairbench_cli.errors import shown, suggest, user_error
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.registry import MEASURES, measure
@@ -26,27 +26,27 @@ def check_names(tally: Tally, spec: Spec) -> None:
     ------
     UserError
     """
-    for name in spec.by_name:
+    for name in spec.requested:
         if name not in NAMES:
             raise user_error(f"no measure called {shown(name)}", suggest(name, NAMES), "measures")
-    needing = [name for name in spec.by_name if MEASURES[name].on != "both"]
+    needing = [name for name in spec.requested if MEASURES[name].on != "both"]
     if needing and not all(part.labelled for part in tally.slices):
         what = f"{', '.join(needing)} cannot be computed without labels"
         raise user_error(what, "give labels beside the scores, or choose another measure", "measures")
 
 
 def by_name(part: Slice, spec: Spec) -> list[ByName]:
-    """Compute `spec.by_name` for every group of a slice but the reference.
+    """Compute `spec.requested` for every group of a slice but the reference.
 
     The group is taken for the deprived one and decision 1 for the favourable one, as in `contrast`. Weighted
     counts stand for as many rows as they are worth, so that tests mean what they say. There is no interval of
     a test, where one of the counts behind a measure is below `ENOUGH`, and beyond `MOST_GROUPS` groups.
     """
-    if not spec.by_name:
+    if not spec.requested:
         return []
     n = effective(part)
     others, reference, both = pairs(part, spec, n)
-    values = {name: measure(name, both) for name in spec.by_name}
+    values = {name: measure(name, both) for name in spec.requested}
     everybody = float(n.sum())
     drawing = spec.draws > 0 and everybody > 0 and len(part.counts.groups) <= MOST_GROUPS
     found = []

@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from fairbench_cli.audit.config import AuditConfig as Spec
 from fairbench_cli.audit.judge.references import REST, REST_NAME, references
 from fairbench_cli.audit.judge.result import Contrast
 from fairbench_cli.audit.read.tally import Slice
-from fairbench_cli.audit.spec import Spec
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.registry import measure
 

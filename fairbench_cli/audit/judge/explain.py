@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairbench_cli.audit.judge.explanation import Ask, Explanation
+from fairbench_cli.audit.config import AuditConfig as Spec
+from fairbench_cli.audit.config import ExplainConfig as Ask
+from fairbench_cli.audit.judge.explanation import Explanation
 from fairbench_cli.audit.judge.features import explain_people
 from fairbench_cli.audit.judge.references import REST, REST_NAME, references
 from fairbench_cli.audit.judge.result import Audit
@@ -25,7 +27,6 @@ from fairbench_cli.audit.read.strata_columns import (
 )
 from fairbench_cli.audit.read.tally import Slice
 from fairbench_cli.audit.read.tally_file import engine_in
-from fairbench_cli.audit.spec import Spec
 from fairbench_cli.errors import user_error
 from fairbench_cli.measures.counts import Floats
 
@@ -63,11 +64,12 @@ def explain(source: str, audit: Audit, ask: Ask) -> tuple[Explanation, ...]:
     slices = _slices(audit, ask)
     spec = audit.spec
     names = tuple(part.attribute for part in slices)
-    columns = replace(spec.columns, attributes=names)
     with tempfile.TemporaryDirectory(prefix="fairbench-") as folder, engine_in(folder) as engine:
         file = open_source(engine, source, None, Path(folder))
         engine.execute(f"CREATE TEMP TABLE sample AS SELECT * FROM {file.relation} LIMIT {SAMPLE}")  # noqa: S608
-        roles = assign(engine, file, replace(spec, columns=columns, intersections=(), bins={}))
+        roles = assign(
+            engine, file, spec.model_copy(update={"attributes": names, "intersections": (), "bins": {}})
+        )
         return tuple(_explanations(engine, file, roles, slices, audit, ask))
 
 
@@ -162,7 +164,7 @@ def _explanations(
             )
             for names in ask.by
         ]
-        hidden = {part.attribute} if spec.columns.attributes is None else protected
+        hidden = {part.attribute} if spec.attributes is None else protected
         notes = [*_small(part, spec), *said]
         pairs = _groups(part, spec)
         if not pairs:

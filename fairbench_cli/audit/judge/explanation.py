@@ -2,27 +2,10 @@
 
 from dataclasses import dataclass
 
+from fairbench_cli.audit.config import ExplainConfig as Ask
 from fairbench_cli.audit.judge.result import Interval
-from fairbench_cli.measures.situation import MARGIN, NEIGHBOURS
 
-
-@dataclass(frozen=True)
-class Ask:
-    """What to explain differences by.
-
-    Parameters
-    ----------
-    by : tuple of tuples of column names
-        Each is one explanation; several columns are crossed.
-    neighbours : int
-        k of situation testing and consistency.
-    margin : float in (0, 1]
-        By how much neighbours must differ in situation testing.
-    """
-
-    by: tuple[tuple[str, ...], ...]
-    neighbours: int = NEIGHBOURS
-    margin: float = MARGIN
+__all__ = ["Ask", "Explanation", "Stratified", "Stratum"]
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from fairbench_cli.audit.config import AuditConfig as Spec
 from fairbench_cli.audit.judge.metrics import AUDIT_METRICS, CELLS, metric_names, parts
 from fairbench_cli.audit.judge.result import GroupRow, Interval
 from fairbench_cli.audit.judge.uncertainty import Limits, uncertainty
 from fairbench_cli.audit.read.tally import Slice, Tally
-from fairbench_cli.audit.spec import Spec
 from fairbench_cli.measures.counts import Counts, Floats, divide
 
 ALL = "(all)"

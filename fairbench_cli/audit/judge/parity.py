@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
+from fairbench_cli.audit.config import AuditConfig as Spec
 from fairbench_cli.audit.judge.metrics import AUDIT_METRICS
 from fairbench_cli.audit.judge.result import Parity
-from fairbench_cli.audit.spec import Spec
 from fairbench_cli.errors import shown, suggest, user_error
 
 # Two rates computed from fractional weights count as equal, or at the boundary, within this relative error.
@@ -19,10 +19,6 @@ ROLL_UPS: dict[str, tuple[str, ...]] = {
     "unsupervised": ("ppr", "pprev"),
     "supervised": ("fdr", "fpr", "for", "fnr"),
 }
-
-# What to look at (Saleiro et al. 2018): who is wrongly picked when being picked hurts, wrongly left out when
-# it helps.
-INTERVENTIONS: dict[str, tuple[str, ...]] = {"punitive": ("fdr", "fpr"), "assistive": ("for", "fnr")}
 
 
 def tau_of(measure: str, spec: Spec) -> float:

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from fairbench_cli.audit.config import AuditConfig as Spec
 from fairbench_cli.audit.judge.metrics import parts
 from fairbench_cli.audit.read.tally import MISSING, Slice, Tally
-from fairbench_cli.audit.spec import Spec
 from fairbench_cli.errors import UserError, shown, suggest, user_error
 from fairbench_cli.measures.counts import Floats, divide
 

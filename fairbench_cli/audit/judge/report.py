@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from fairbench_cli.audit.judge.explanation import Ask, Explanation
+from fairbench_cli.audit.config import ExplainConfig as Ask
+from fairbench_cli.audit.judge.explanation import Explanation
 from fairbench_cli.audit.judge.metrics import AUDIT_METRICS
 from fairbench_cli.audit.judge.parity import ROLL_UPS, all_of
 from fairbench_cli.audit.judge.result import Audit, Parity

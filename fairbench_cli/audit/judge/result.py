@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+from fairbench_cli.audit.config import AuditConfig as Spec
 from fairbench_cli.audit.read.tally import Tally
-from fairbench_cli.audit.spec import Spec
 
 Parity = Literal["pass", "fail", "undecidable"]
 

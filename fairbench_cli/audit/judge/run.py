@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fairbench_cli.audit.config import AuditConfig as Spec
 from fairbench_cli.audit.judge.by_name import by_name, check_names
 from fairbench_cli.audit.judge.contrast import contrasts
 from fairbench_cli.audit.judge.group_rows import group_rows, interval, overall_rows
@@ -23,7 +24,6 @@ from fairbench_cli.audit.judge.result import Audit, Disparity
 from fairbench_cli.audit.judge.uncertainty import Uncertainty, distinct, p_values, uncertainty
 from fairbench_cli.audit.judge.verdict import attribute_verdict, chosen_measures, evidence, overall_verdict
 from fairbench_cli.audit.read.tally import Slice, Tally
-from fairbench_cli.audit.spec import Spec
 from fairbench_cli.errors import user_error
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.intervals import holm

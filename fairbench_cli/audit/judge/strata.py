@@ -4,9 +4,9 @@ from statistics import NormalDist
 
 import numpy as np
 
+from fairbench_cli.audit.config import AuditConfig as Spec
 from fairbench_cli.audit.judge.explanation import Stratified, Stratum
 from fairbench_cli.audit.judge.result import Interval
-from fairbench_cli.audit.spec import Spec
 from fairbench_cli.measures.absolute import acceptance_by_group, discrimination
 from fairbench_cli.measures.conditional import (
     belift_by_stratum,

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from fairbench_cli.audit.config import AuditConfig as Spec
 from fairbench_cli.audit.judge.metrics import AUDIT_METRICS, parts
 from fairbench_cli.audit.judge.references import Ints, reference_parts
 from fairbench_cli.audit.read.tally import Slice
-from fairbench_cli.audit.spec import Spec
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.intervals import difference_interval, ratio_interval, two_proportions, wilson
 

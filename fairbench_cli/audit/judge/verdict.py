@@ -3,11 +3,11 @@
 import math
 from collections.abc import Mapping, Sequence
 
+from fairbench_cli.audit.config import AuditConfig as Spec
 from fairbench_cli.audit.judge.metrics import AUDIT_METRICS
 from fairbench_cli.audit.judge.parity import ROLL_UPS, all_of, roll_ups
 from fairbench_cli.audit.judge.result import AttributeVerdict, Disparity, Evidence, Parity
 from fairbench_cli.audit.read.tally import Slice, Tally
-from fairbench_cli.audit.spec import Spec
 from fairbench_cli.errors import shown, suggest, user_error
 
 # What the verdict looks at unless told. Not ppr: shares of all selected differ as soon as group sizes do.

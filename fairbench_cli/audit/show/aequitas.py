@@ -13,11 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
+from fairbench_cli.audit.config import AuditConfig as Spec
 from fairbench_cli.audit.judge.metrics import CELLS, parts
 from fairbench_cli.audit.judge.parity import check_taus, tau_of
 from fairbench_cli.audit.judge.references import check_references, references
 from fairbench_cli.audit.read.tally import MISSING, Slice, Tally
-from fairbench_cli.audit.spec import Spec
 from fairbench_cli.errors import UserError, user_error
 from fairbench_cli.measures.counts import Counts, divide
 

@@ -15,10 +15,7 @@ FORMAT = 1
 def document(report: Report) -> dict[str, Any]:
     """Return the audit as plain data: NaN becomes None, an infinite ratio the text "inf"."""
     explained = {"explanations": [_finite(asdict(each)) for each in report.explanations]}
-    spec = asdict(report.audit.spec)
-    named = {"by_name": [_by_name(row) for row in report.audit.by_name]} if spec["by_name"] else {}
-    if not named:
-        del spec["by_name"]
+    named = {"by_name": [_by_name(row) for row in report.audit.by_name]} if report.audit.by_name else {}
     return {
         "format": FORMAT,
         "verdict": report.audit.verdict,
@@ -26,7 +23,7 @@ def document(report: Report) -> dict[str, Any]:
         "source": words.source_name(report),
         "rows": report.audit.tally.rows,
         "weighted": report.audit.tally.weighted,
-        "spec": _finite(spec),
+        "spec": report.audit.spec.resolved(),
         "measures": list(report.measures),
         "overall": [_group(row) for row in report.audit.overall],
         "groups": [_group(row) for row in report.audit.groups],
