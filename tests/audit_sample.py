@@ -3,12 +3,12 @@
 import math
 
 import numpy as np
-from fairbench_cli.audit.judge.result import AttributeVerdict, Audit, Disparity, GroupRow, Interval
-from fairbench_cli.audit.show.words import FRACTIONS
 
+from fairbench_cli.audit.config import AuditConfig as Spec
 from fairbench_cli.audit.judge.report import Report
+from fairbench_cli.audit.judge.result import AttributeVerdict, Audit, Disparity, GroupRow, Interval
 from fairbench_cli.audit.read.tally import Slice, Tally
-from fairbench_cli.audit.spec import Spec
+from fairbench_cli.audit.show.words import FRACTIONS
 from fairbench_cli.measures.counts import Counts
 
 SCRIPT = "<script>alert(1)</script>"

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from fairbench_cli.audit.config import AuditConfig
     from fairbench_cli.audit.judge.report import Parity, Report
-    from fairbench_cli.audit.spec import Spec
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,13 +76,12 @@ def audit(
     UserError
         Listing what is wrong with the options or the data.
     """
-    from fairbench_cli.audit.options import read_options
+    from fairbench_cli.audit.config import read_config
 
-    given = {name.replace("_", "-"): value for name, value in options.items() if value is not None}
-    return AuditResult(run(source, read_options(given, Path(config) if config is not None else None)))
+    return AuditResult(run(source, read_config(options, Path(config) if config is not None else None)))
 
 
-def run(source: "str | Path | DataFrame", config: "Spec") -> "Report":
+def run(source: "str | Path | DataFrame", config: "AuditConfig") -> "Report":
     """Read and judge with a configuration that is checked."""
     from fairbench_cli.audit.judge.judge import judge
     from fairbench_cli.audit.read.tally_file import read_tally

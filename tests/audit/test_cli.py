@@ -10,8 +10,7 @@ import pytest
 from conftest import fairbench
 
 from fairbench_cli.audit import audit
-from fairbench_cli.audit.options import read_options
-from fairbench_cli.audit.spec import Columns, Decision, Spec
+from fairbench_cli.audit.config import AuditConfig, Decision, read_config
 from fairbench_cli.errors import UserError
 
 ROOT = Path(__file__).parents[2]
@@ -64,10 +63,10 @@ def test_the_exit_code_is_the_gate(preds, say, flags, code):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (("--tau", "fprr=0.9"), '--tau: error: tau.default: no measure is called "fprr"'),
+        (("--tau", "fprr=0.9"), '--tau: error: tau.default: no metric is called "fprr"'),
         (("--tau", "2"), "--tau: error: tau.default must be at most 1, not 2"),
         (("--tau", "x"), 'tau.default must be a number, not "x"'),
-        (("--ref", "race"), '--ref: error: "race" is not NAME=VALUE'),
+        (("--ref", "race"), '--ref: error: ref: "race" is not NAME=VALUE'),
         (("--ref", "race=c"), 'has no group "c"'),
         (("--ref", "race=a", "--ref-method", "rest"), "contradict each other"),
         (("-m", "fpr", "--intervention", "punitive"), "both say what decides"),
@@ -75,7 +74,7 @@ def test_the_exit_code_is_the_gate(preds, say, flags, code):
         (("--bins", "age=1"), "bins.age must be at least 2"),
         (("-m", "frp"), 'did you mean "fpr"?'),
         (("--fail-on", "rce:fpr"), 'did you mean "race"?'),
-        (("--fail-on", "race:fpp"), 'no measure is called "fpp"'),
+        (("--fail-on", "race:fpp"), 'no metric is called "fpp"'),
         (("--intersect", "race"), "not two or more attributes"),
         (("--compat", "aequitas"), "add -o FOLDER"),
         (("--confidence", "95"), "confidence must be below 1, not 95"),
@@ -94,7 +93,7 @@ def test_mistakes_are_told_in_two_lines(preds, say, flags, message):
 
 
 def test_all_mistakes_come_at_once(preds, say):
-    Path("audit.yaml").write_text("ref: {race: 1}\ntau: [0.8, {fpr: 9}]\nmeasures: [fpr]\ndraws: many\n")
+    Path("audit.yaml").write_text("ref: {race: 1}\ntau: [0.8, {fpr: 9}]\nmetrics: [fpr]\ndraws: many\n")
     said = say("audit", "preds.csv", "--config", "audit.yaml", "--min-group", "0")
     assert said.code == 2
     assert [line.split(": error")[0] for line in said.err.splitlines()[::2]] == [
@@ -106,24 +105,28 @@ def test_flags_beat_the_file(tmp_path):
     path = tmp_path / "audit.yaml"
     path.write_text(
         "attribute: race\nref: {race: a, sex: m}\ntau: [0.8, {fpr: 0.9}]\nintersect: [race, sex]\n"
-        "top-k: [100, 200]\nties: exclude\nmin-group: 5\nmeasure: [fpr]\nfail: true\n"
+        "top-k: [100, 200]\nties: exclude\nmin-group: 5\nmetric: [fpr]\nfail: true\n"
     )
-    alone = read_options({}, path)
-    assert alone.spec == Spec(
-        Columns(attributes=("race",)),
-        (Decision("top-k", 100, "exclude"), Decision("top-k", 200, "exclude")),
-        (("race", "sex"),),
-        references={"race": "a", "sex": "m"},
+    alone = read_config({}, path)
+    assert alone == AuditConfig(
+        attribute=("race",),
+        top_k=(100, 200),
+        ties="exclude",
+        intersect=(("race", "sex"),),
+        ref={"race": "a", "sex": "m"},
         ref_method="given",
-        taus={"fpr": 0.9},
+        tau={"fpr": 0.9},
         min_group=5,
+        metric=("fpr",),
+        fail=True,
     )
+    assert alone.decisions == (Decision("top-k", 100, "exclude"), Decision("top-k", 200, "exclude"))
     assert (alone.measures, alone.fail) == (("fpr",), True)
-    over = read_options({"ref": {"race": "b"}, "tau": 0.7, "measure": ["fnr"], "top-k": 10}, path)
-    assert over.spec.references == {"race": "b", "sex": "m"}
-    assert (over.spec.tau, over.spec.taus, over.measures) == (0.7, {"fpr": 0.9}, ("fnr",))
-    assert over.spec.decisions == (Decision("top-k", 10, "exclude"),)
-    assert read_options({"ref-method": "rest"}, path).spec.references == {}
+    over = read_config({"ref": {"race": "b"}, "tau": 0.7, "metric": ["fnr"], "top-k": 10}, path)
+    assert over.references == {"race": "b", "sex": "m"}
+    assert (over.tau, over.taus, over.measures) == (0.7, {"fpr": 0.9}, ("fnr",))
+    assert over.decisions == (Decision("top-k", 10, "exclude"),)
+    assert read_config({"ref-method": "rest"}, path).references == {}
 
 
 def test_every_format_is_printed(preds, say):

@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 from audit_counts import AEQUITAS, Cells, compas, one, slice_of, tally_of
+
+from fairbench_cli.audit.config import AuditConfig as Spec
+from fairbench_cli.audit.config import Decision
 from fairbench_cli.audit.judge.result import Disparity
 from fairbench_cli.audit.judge.run import audit_tally
-
 from fairbench_cli.audit.read.tally import MISSING, Tally
 from fairbench_cli.audit.show.aequitas import compat_files, pair_rule, write_compat
-from fairbench_cli.audit.spec import Decision, Spec
 from fairbench_cli.errors import UserError
 
 GIVEN = {"race": "Caucasian", "sex": "Male", "age_cat": "25 - 45"}
@@ -210,7 +211,7 @@ def test_aequitas_spells_thresholds_its_own_way() -> None:
     decisions = (Decision("top-k", 300), Decision("top-share", 0.1), Decision("threshold", 5))
     parts = [slice_of(groups, decision=str(decision)) for decision in decisions]
     parts[0] = slice_of(groups, decision="top 300 (403 with ties)")
-    rows = table(tally_of(*parts), Spec(decisions=decisions), "group")
+    rows = table(tally_of(*parts), Spec(top_k=(300,), top_share=(0.1,), threshold=(5.0,)), "group")
     assert [row["score_threshold"] for row in rows[::2]] == ["300_abs", "0.1_pct", "5_val"]
 
 

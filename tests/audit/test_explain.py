@@ -10,13 +10,13 @@ import pytest
 from conftest import fairbench
 
 from fairbench_cli.audit import audit
+from fairbench_cli.audit.config import AuditConfig as Spec
 from fairbench_cli.audit.judge.beliefs import network_belift
 from fairbench_cli.audit.judge.strata import of_decisions, parted, standard_errors
 from fairbench_cli.audit.read.formats import open_source
 from fairbench_cli.audit.read.people import read_people
 from fairbench_cli.audit.read.strata_columns import Field
 from fairbench_cli.audit.read.tally_file import engine_in
-from fairbench_cli.audit.spec import Spec
 from fairbench_cli.data.table import Column
 from fairbench_cli.errors import UserError
 from fairbench_cli.measures.conditional import explained_difference, unexplained_difference

@@ -104,7 +104,7 @@ def test_json_has_no_nan_and_round_trips(report):
     document = json.loads(to_json(report), parse_constant=pytest.fail)
     assert document["verdict"] == "fail"
     assert document["source"] == "compas.csv"
-    assert document["spec"]["references"] == {"race": "Caucasian", "sex": "Male"}
+    assert document["spec"]["ref"] == {"race": "Caucasian", "sex": "Male"}
     missing = [row for row in document["disparities"] if row["group"] == "(missing)"]
     assert {row["measure"]: row["ratio"]["value"] for row in missing}["fdr"] is None
 

@@ -6,14 +6,15 @@ from math import isnan
 
 import pytest
 from audit_counts import Cells, one
-from fairbench_cli.audit.judge.parity import INTERVENTIONS, ROLL_UPS, all_of, decide, roll_ups
-from fairbench_cli.audit.judge.result import Disparity, Parity
-from fairbench_cli.audit.judge.run import audit_tally
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from fairbench_cli.audit.config import INTERVENTIONS
+from fairbench_cli.audit.config import AuditConfig as Spec
+from fairbench_cli.audit.judge.parity import ROLL_UPS, all_of, decide, roll_ups
+from fairbench_cli.audit.judge.result import Disparity, Parity
+from fairbench_cli.audit.judge.run import audit_tally
 from fairbench_cli.audit.judge.verdict import in_words
-from fairbench_cli.audit.spec import Spec
 
 MOST = 60
 
@@ -113,7 +114,7 @@ def test_swapping_group_and_reference_inverts(
 
 def test_tau_per_measure() -> None:
     groups: dict[str, Cells] = {"a": (50, 50, 50, 50), "b": (50, 45, 50, 55)}
-    audit = audit_tally(one(groups), Spec(draws=0, taus={"fpr": 0.95}))
+    audit = audit_tally(one(groups), Spec(draws=0, tau={"fpr": 0.95}))
     parity = audit.verdicts[0].parity
     assert (parity["fpr"], parity["tnr"], parity["pprev"]) == ("fail", "pass", "pass")
 

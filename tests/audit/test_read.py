@@ -15,16 +15,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.read import cells as read_count
 from fairbench_cli.audit.read.tally_file import read_tally
-from fairbench_cli.audit.spec import Columns, Decision, Spec
 
 QUICK = settings(max_examples=40, deadline=None)
 TEXT = "score,label,race,sex\n"
 
 
 def read(text, spec=None):
-    return read_tally("-", spec or Spec(), stdin=io.BytesIO(text.encode()))
+    return read_tally("-", spec or AuditConfig(), stdin=io.BytesIO(text.encode()))
 
 
 def by_attribute(tally):
@@ -54,7 +54,7 @@ def compas(data_folder):
 
 
 def test_compas(compas):
-    tally = read_tally(str(compas), Spec(intersections=(("race", "sex"),)))
+    tally = read_tally(str(compas), AuditConfig(intersect=("race", "sex")))
     assert tally.rows == 7214
     assert tally.notes == ()
     assert [part.attribute for part in tally.slices] == ["race", "sex", "age_cat", "race × sex"]
@@ -67,7 +67,7 @@ def test_compas(compas):
 
 
 def test_formats_agree(compas, tmp_path):
-    expected = read_tally(str(compas), Spec())
+    expected = read_tally(str(compas), AuditConfig())
     content = compas.read_bytes()
     (tmp_path / "p.csv.gz").write_bytes(gzip.compress(content))
     (tmp_path / "p.tsv").write_bytes(content.replace(b",", b"\t"))
@@ -79,23 +79,23 @@ def test_formats_agree(compas, tmp_path):
     (tmp_path / "p.ndjson").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (tmp_path / "p.jsonl.gz").write_bytes(gzip.compress((tmp_path / "p.ndjson").read_bytes()))
     for path in sorted(tmp_path.iterdir()):
-        tally = read_tally(str(path), Spec())
+        tally = read_tally(str(path), AuditConfig())
         assert tally.source == str(path)
         same(tally, expected)
         with path.open("rb") as stdin:
-            same(read_tally("-", Spec(), stdin=stdin), expected)
+            same(read_tally("-", AuditConfig(), stdin=stdin), expected)
 
 
 def test_pipe(compas):
     with subprocess.Popen(["cat", str(compas)], stdout=subprocess.PIPE) as process:
-        tally = read_tally(f"/dev/fd/{process.stdout.fileno()}", Spec())
+        tally = read_tally(f"/dev/fd/{process.stdout.fileno()}", AuditConfig())
     assert tally.rows == 7214
 
 
 def test_light():
     code = "import io, sys, fairbench_cli.audit.read.tally_file as r\n"
-    code += "from fairbench_cli.audit.spec import Spec\n"
-    code += "r.read_tally('-', Spec(), stdin=io.BytesIO(b'score,race\\n1,a\\n0,b\\n'))\n"
+    code += "from fairbench_cli.audit.config import AuditConfig\n"
+    code += "r.read_tally('-', AuditConfig(), stdin=io.BytesIO(b'score,race\\n1,a\\n0,b\\n'))\n"
     code += "print(sorted({'pandas', 'scipy', 'torch', 'sklearn', 'pyarrow'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
@@ -112,7 +112,7 @@ def test_codes_are_groups():
 
 def test_named_numbers_are_groups():
     rows = "".join(f"1,{i}\n" for i in range(30))
-    tally = read(f"score,age\n{rows}", Spec(columns=Columns(attributes=("age",))))
+    tally = read(f"score,age\n{rows}", AuditConfig(attribute=("age",)))
     assert len(only(tally).counts.groups) == 30
 
 
@@ -128,7 +128,7 @@ def test_nan_of_a_parquet_number_is_missing(tmp_path):
     path = str(tmp_path / "p.parquet")
     with duckdb.connect() as engine:
         engine.sql("SELECT 1 AS score, unnest([0.0, 1.0, 'nan'::DOUBLE, NULL]) AS flag").write_parquet(path)
-    assert only(read_tally(path, Spec())).counts.groups == ("0.0", "1.0", "(missing)")
+    assert only(read_tally(path, AuditConfig())).counts.groups == ("0.0", "1.0", "(missing)")
 
 
 def test_quantity_that_is_text_far_below():
@@ -140,9 +140,7 @@ def test_quantity_that_is_text_far_below():
 
 
 def test_intersection_of_a_column_not_audited():
-    tally = read(
-        f"{TEXT}1,0,a,m\n0,1,,f\n", Spec(Columns(attributes=("race",)), intersections=(("sex", "race"),))
-    )
+    tally = read(f"{TEXT}1,0,a,m\n0,1,,f\n", AuditConfig(attribute=("race",), intersect=("sex", "race")))
     assert [(part.attribute, part.intersection) for part in tally.slices] == [
         ("race", False),
         ("sex × race", True),
@@ -157,10 +155,7 @@ def test_counted_apart_as_together(monkeypatch, weighted):
         f"{rng.randint(0, 1)},{rng.randint(0, 1)},{rng.choice('abc ')},{rng.choice(['', 'f', 'm'])},{i % 7}\n"
         for i in range(300)
     )
-    spec = Spec(
-        Columns(weight="w" if weighted else None, attributes=("race", "sex")),
-        intersections=(("race", "sex"),),
-    )
+    spec = AuditConfig(weight="w" if weighted else None, attribute=("race", "sex"), intersect=("race", "sex"))
     text = f"score,label,race,sex,w\n{rows}"
     together = read(text, spec)
     monkeypatch.setattr(read_count, "MOST_CELLS", 3)
@@ -175,7 +170,7 @@ def test_counted_apart_as_together(monkeypatch, weighted):
 
 def test_bins():
     rows = "".join(f"1,{age}\n" for age in [18, 20, 25, 26, 30, 31, 40, 90]) + "0,\n"
-    tally = read(f"score,age\n{rows}", Spec(bins={"age": 4}))
+    tally = read(f"score,age\n{rows}", AuditConfig(bins={"age": 4}))
     part = only(tally)
     assert part.counts.groups == ("18-20", "25-26", "30-31", "40-90", "(missing)")
     assert part.rows.tolist() == [2, 2, 2, 2, 1]
@@ -183,9 +178,9 @@ def test_bins():
 
 
 def test_bins_keep_equal_values_together():
-    tally = read("score,age\n" + "1,5\n" * 9 + "0,-1.5\n0,7\n", Spec(bins={"age": 3}))
+    tally = read("score,age\n" + "1,5\n" * 9 + "0,-1.5\n0,7\n", AuditConfig(bins={"age": 3}))
     assert only(tally).counts.groups == ("-1.5 to 5", "7")
-    tally = read("score,age\n" + "1,5\n" * 9, Spec(bins={"age": 3}))
+    tally = read("score,age\n" + "1,5\n" * 9, AuditConfig(bins={"age": 3}))
     assert only(tally).counts.groups == ("5",)
     assert any("(3 were asked for" in note for note in tally.notes)
 
@@ -193,7 +188,7 @@ def test_bins_keep_equal_values_together():
 @QUICK
 @given(st.lists(st.integers(-50, 50), min_size=1, max_size=80), st.integers(2, 6))
 def test_bins_hold_every_row_once(ages, bins):
-    tally = read("score,age\n" + "".join(f"1,{age}\n" for age in ages), Spec(bins={"age": bins}))
+    tally = read("score,age\n" + "".join(f"1,{age}\n" for age in ages), AuditConfig(bins={"age": bins}))
     part = only(tally)
     assert part.rows.sum() == len(ages)
     assert len(part.counts.groups) <= bins
@@ -213,28 +208,21 @@ def selected(tally):
 def test_decisions():
     tally = read(
         SCORES,
-        Spec(
-            decisions=(
-                Decision("threshold", 0.8),
-                Decision("top-k", 2),
-                Decision("top-k", 1),
-                Decision("top-share", 0.4, "exclude"),
-                Decision("top-share", 1),
-                Decision("threshold", 0.8),
-            )
-        ),
+        AuditConfig(threshold=(0.8, 0.8), top_k=(2, 1), top_share=(1.0,)),
     )
     assert selected(tally) == {
         "score >= 0.8": [2, 2],
         "top 2 (4 with ties)": [2, 2],
         "top 1": [1, 0],
-        "top 40 % (1 without ties)": [1, 0],
         "top 100 %": [3, 2],
+    }
+    assert selected(read(SCORES, AuditConfig(top_share=0.4, ties="exclude"))) == {
+        "top 40 % (1 without ties)": [1, 0]
     }
 
 
 def test_draw_among_ties():
-    spec = Spec(decisions=(Decision("top-k", 3, "random"),), seed=3)
+    spec = AuditConfig(top_k=3, ties="random", seed=3)
     tally = read(SCORES, spec)
     ((text, counts),) = selected(tally).items()
     assert text == "top 3 (2 of 3 ties drawn)"
@@ -244,35 +232,25 @@ def test_draw_among_ties():
         shuffled = random.Random(seed).sample(rows, len(rows))  # noqa: S311
         assert selected(read("\n".join([head, *shuffled]), spec)) == {text: counts}
     several = {
-        tuple(selected(read(SCORES, Spec(decisions=spec.decisions, seed=seed)))[text]) for seed in range(30)
+        tuple(selected(read(SCORES, spec.model_copy(update={"seed": seed})))[text]) for seed in range(30)
     }
     assert several == {(2, 1), (1, 2)}
 
 
 def test_draw_with_weights():
     text = "score,race,w\n1,a,1\n1,a,10\n1,b,100\n0,b,5\n"
-    spec = Spec(Columns(weight="w"), (Decision("top-k", 2, "random"),))
+    spec = AuditConfig(weight="w", top_k=2, ties="random")
     sums = {
-        tuple(only(read(text, Spec(spec.columns, spec.decisions, seed=seed))).counts.predicted[:, 1])
+        tuple(only(read(text, spec.model_copy(update={"seed": seed}))).counts.predicted[:, 1])
         for seed in range(30)
     }
     assert sums == {(11, 0), (1, 100), (10, 100)}
 
 
-def test_same_list_with_different_ties():
-    tally = read(SCORES, Spec(decisions=(Decision("top-k", 1), Decision("top-k", 1, "exclude"))))
-    assert list(selected(tally)) == ["top 1, ties include", "top 1, ties exclude"]
-
-
 def test_share_is_exact():
     rows = "".join(f"{i},a\n" for i in range(30))
-    tally = read(f"score,race\n{rows}", Spec(decisions=(Decision("top-share", 0.1),)))
+    tally = read(f"score,race\n{rows}", AuditConfig(top_share=0.1))
     assert selected(tally) == {"top 10 %": [3]}  # 0.1 * 30 is 3.0000000000000004
-
-
-def test_binary_beside_threshold():
-    tally = read("score,race\n1,a\n0,b\n", Spec(decisions=(Decision(), Decision("threshold", 0))))
-    assert selected(tally) == {"binary": [1, 0], "score >= 0": [1, 1]}
 
 
 # -- models ----------------------------------------------------------------------------------------
@@ -280,7 +258,7 @@ def test_binary_beside_threshold():
 
 def test_models_are_cut_apart():
     rows = "m1,0.1,a\nm1,0.2,b\nm 2,5,a\nm 2,7,b\nm'3,0,a\n"
-    spec = Spec(Columns(model="m"), (Decision("top-k", 1),))
+    spec = AuditConfig(model_column="m", top_k=1)
     tally = read(f"m,score,race\n{rows}", spec)
     assert [
         (part.model, part.counts.groups, part.counts.predicted[:, 1].tolist()) for part in tally.slices
@@ -354,7 +332,7 @@ def test_counts_add_up(one, other):
     st.randoms(),
 )
 def test_top_lists(rows, k, ties, rng):
-    spec = Spec(decisions=(Decision("top-k", k, ties),))
+    spec = AuditConfig(top_k=k, ties=ties)
     part, again = (
         only(read("score,race\n" + "".join(f"{s / 4},{g}\n" for s, g in order), spec))
         for order in (rows, rng.sample(rows, len(rows)))
@@ -371,7 +349,7 @@ def test_weights_say_what_they_are_worth_in_rows(tmp_path):
     """Kish: (Σw)² / Σw² rows."""
     path = tmp_path / "w.csv"
     path.write_text("score,label,race,w\n1,1,a,1\n0,0,a,3\n1,0,b,2\n0,1,b,2\n")
-    (part,) = read_tally(str(path), Spec(Columns(weight="w", attributes=("race",)))).slices
+    (part,) = read_tally(str(path), AuditConfig(weight="w", attribute=("race",))).slices
     assert part.rows_per_weight == pytest.approx(8 / (1 + 9 + 4 + 4))
-    (part,) = read_tally(str(path), Spec(Columns(attributes=("race",)))).slices
+    (part,) = read_tally(str(path), AuditConfig(attribute=("race",))).slices
     assert part.rows_per_weight == 1

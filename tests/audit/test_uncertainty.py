@@ -15,10 +15,10 @@ from scipy.stats import fisher_exact
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint, proportions_ztest
 
+from fairbench_cli.audit.config import AuditConfig as Spec
 from fairbench_cli.audit.judge.metrics import metric_names, parts
 from fairbench_cli.audit.judge.references import REST, reference_parts
 from fairbench_cli.audit.judge.uncertainty import Uncertainty, bootstrap, closed_forms, uncertainty
-from fairbench_cli.audit.spec import Spec
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.intervals import (
     difference_interval,

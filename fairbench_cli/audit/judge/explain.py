@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge.features import add_people
 from fairbench_cli.audit.judge.references import REST, REST_NAME, references
 from fairbench_cli.audit.judge.report import Explanation
 from fairbench_cli.audit.judge.strata import difference, of_decisions, stratified
 from fairbench_cli.audit.read.tally import Slice, Tally
-from fairbench_cli.audit.spec import Spec
 from fairbench_cli.errors import user_error
 from fairbench_cli.measures.counts import Floats
 
@@ -18,7 +18,7 @@ MOST_COMPARED = 20  # groups with their references
 MOST_NAMED = 10  # small groups in a note
 
 
-def explain(tally: Tally, config: Spec) -> tuple[Explanation, ...]:
+def explain(tally: Tally, config: AuditConfig) -> tuple[Explanation, ...]:
     """Explain the difference between every group and its reference, in the order of the tally.
 
     Attributes to explain by are not explained themselves, nor are intersections and attributes of one group.
@@ -45,7 +45,7 @@ def explain(tally: Tally, config: Spec) -> tuple[Explanation, ...]:
     return tuple(found for part in slices for found in _explanations(part, slices, many, tally, config))
 
 
-def _slices(tally: Tally, config: Spec) -> list[Slice]:
+def _slices(tally: Tally, config: AuditConfig) -> list[Slice]:
     """Return the attributes to explain; refuse what cannot be."""
     if len({(part.model, part.decision) for part in tally.slices}) > 1:
         what = "several models or decisions are audited, and one can be explained at a time"
@@ -62,13 +62,13 @@ def _slices(tally: Tally, config: Spec) -> list[Slice]:
     return slices
 
 
-def _pairs(part: Slice, config: Spec) -> list[tuple[int, int]]:
+def _pairs(part: Slice, config: AuditConfig) -> list[tuple[int, int]]:
     """Return each group with its reference, by their places."""
     at = int(references(part, ("selection-rate",), config)[0])
     return [(g, at) for g in range(len(part.rows)) if g != at]
 
 
-def _groups(part: Slice, config: Spec) -> list[tuple[int, int]]:
+def _groups(part: Slice, config: AuditConfig) -> list[tuple[int, int]]:
     """Return those that have rows enough to be explained."""
     return [pair for pair in _pairs(part, config) if min(_rows(part, pair)) >= config.min_group]
 
@@ -80,7 +80,7 @@ def _rows(part: Slice, pair: tuple[int, int]) -> tuple[int, int]:
     return own, int(part.rows.sum()) - own if at == REST else int(part.rows[at])
 
 
-def _small(part: Slice, config: Spec) -> list[str]:
+def _small(part: Slice, config: AuditConfig) -> list[str]:
     """Return notes that name the groups that are not explained."""
     names, least = part.counts.groups, config.min_group
     rows = {names[pair[0]]: _rows(part, pair) for pair in _pairs(part, config)}
@@ -97,7 +97,7 @@ def _named(names: list[str]) -> str:
 
 
 def _explanations(
-    part: Slice, slices: list[Slice], many: int, tally: Tally, config: Spec
+    part: Slice, slices: list[Slice], many: int, tally: Tally, config: AuditConfig
 ) -> Iterator[Explanation]:
     """Yield an explanation of each group with rows enough; the first carries the notes on the attribute."""
     notes = (*_small(part, config), *tally.strata_notes)
@@ -105,7 +105,7 @@ def _explanations(
     if not pairs:
         largest = max(_pairs(part, config), key=lambda pair: _rows(part, pair)[0])
         yield _bare(part, largest, config, notes)
-    named = config.columns.attributes is not None
+    named = config.attributes is not None
     hidden = {one.attribute for one in slices} if named else {part.attribute}
     for pair in pairs:
         bare, worth = _bare(part, pair, config, notes), part.rows_per_weight
@@ -121,7 +121,7 @@ def _explanations(
         notes = tally.strata_notes
 
 
-def _bare(part: Slice, pair: tuple[int, int], config: Spec, notes: tuple[str, ...]) -> Explanation:
+def _bare(part: Slice, pair: tuple[int, int], config: AuditConfig, notes: tuple[str, ...]) -> Explanation:
     """Return the difference alone."""
     g, at = pair
     names = part.counts.groups

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge.report import Explanation, Interval
 from fairbench_cli.audit.judge.strata import stratified
 from fairbench_cli.audit.read.people import People
-from fairbench_cli.audit.spec import Spec
 from fairbench_cli.measures.propensity import RANGES, propensity
 from fairbench_cli.measures.redlining import balanced_error, balanced_error_interval, predicted_groups
 from fairbench_cli.measures.rows import Rows
@@ -20,7 +20,13 @@ FEWEST_ROWS = 2  # of a group
 
 
 def add_people(
-    found: Explanation, people: People, rest: bool, hidden: set[str], many: int, worth: float, config: Spec
+    found: Explanation,
+    people: People,
+    rest: bool,
+    hidden: set[str],
+    many: int,
+    worth: float,
+    config: AuditConfig,
 ) -> Explanation:
     """Return an explanation with what the rows of the group and of its reference add to it.
 
@@ -38,7 +44,7 @@ def add_people(
         How many comparisons share the time there is for neighbours.
     worth : float
         Rows that a unit of weight is worth.
-    config : Spec
+    config : AuditConfig
         How to audit, and what to explain by.
     """
     of = people.groups[found.attribute]
@@ -87,13 +93,13 @@ def _rows(
     )
 
 
-def _redlining(rows: Rows, worth: float, config: Spec) -> Interval:
+def _redlining(rows: Rows, worth: float, config: AuditConfig) -> Interval:
     counts = predicted_groups(rows)
     low, high = balanced_error_interval(replace(counts, n=counts.n * worth), config.confidence)
     return Interval(balanced_error(counts), low, high)
 
 
-def _neighbours(rows: Rows, many: int, config: Spec) -> tuple[dict[str, Interval], list[str]]:
+def _neighbours(rows: Rows, many: int, config: AuditConfig) -> tuple[dict[str, Interval], list[str]]:
     """Compare people alike, without intervals: rows share neighbours, so they are not independent."""
     most = max(MOST_PAIRS // many, FEWEST_PAIRS)
     near = look_up(rows, config.neighbours, most=most)

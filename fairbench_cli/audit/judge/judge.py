@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge.explain import explain
 from fairbench_cli.audit.judge.metrics import COMPARED, SHOWN
 from fairbench_cli.audit.judge.references import (
@@ -31,7 +32,6 @@ from fairbench_cli.audit.judge.verdict import (
     tau_of,
 )
 from fairbench_cli.audit.read.tally import Slice, Tally
-from fairbench_cli.audit.spec import Spec
 from fairbench_cli.measures.counts import Counts, Floats, divide
 from fairbench_cli.measures.rates import RATES, parts
 from fairbench_cli.measures.significance import holm
@@ -56,14 +56,14 @@ class _Compared:
         return [m for m, name in enumerate(self.names) if name in COMPARED]
 
 
-def judge(tally: Tally, config: Spec) -> Report:
+def judge(tally: Tally, config: AuditConfig) -> Report:
     """Audit counts.
 
     Parameters
     ----------
     tally : Tally
         What was counted.
-    config : Spec
+    config : AuditConfig
         References, tau, limits, what decides; its columns and decisions are those of the tally already.
 
     Raises
@@ -102,7 +102,7 @@ def judge(tally: Tally, config: Spec) -> Report:
     )
 
 
-def _compare(part: Slice, config: Spec) -> _Compared:
+def _compare(part: Slice, config: AuditConfig) -> _Compared:
     names = _names(part)
     at = references(part, names, config)
     return _Compared(part, names, at, uncertainty(part, names, at, config), p_values(part, names, at))
@@ -130,7 +130,7 @@ def _adjust(compared: Sequence[_Compared]) -> list[Floats]:
     return adjusted
 
 
-def _disparities(one: _Compared, p_holm: Floats, config: Spec) -> list[Disparity]:
+def _disparities(one: _Compared, p_holm: Floats, config: AuditConfig) -> list[Disparity]:
     part, groups = one.part, one.part.counts.groups
     above, below = parts(part.counts.n, one.names)
     ref_above, ref_below = reference_parts(part.counts.n, one.names, one.at)
@@ -177,7 +177,7 @@ def _disparities(one: _Compared, p_holm: Floats, config: Spec) -> list[Disparity
     return found
 
 
-def _group_rows(part: Slice, names: Sequence[str], limits: Limits, config: Spec) -> list[GroupRow]:
+def _group_rows(part: Slice, names: Sequence[str], limits: Limits, config: AuditConfig) -> list[GroupRow]:
     """Return counts and rates of each group."""
     above, below = parts(part.counts.n, names)
     rates = divide(above, below)
@@ -212,7 +212,7 @@ def _counts(n: Floats, labelled: bool) -> dict[str, float]:
     return {"tp": tp, "fp": fp, "fn": fn, "tn": tn, **sums, "label_pos": tp + fn, "label_neg": tn + fp}
 
 
-def _overall_rows(tally: Tally, config: Spec) -> tuple[GroupRow, ...]:
+def _overall_rows(tally: Tally, config: AuditConfig) -> tuple[GroupRow, ...]:
     """Return one row for everybody per model and decision."""
     first: dict[tuple[str, str], Slice] = {}
     for part in tally.slices:
@@ -260,7 +260,7 @@ def _notes(tally: Tally) -> list[str]:
     return notes
 
 
-def _small(groups: Sequence[GroupRow], config: Spec) -> list[str]:
+def _small(groups: Sequence[GroupRow], config: AuditConfig) -> list[str]:
     """Return a note that names the groups of few rows, if there are any."""
     small = list(dict.fromkeys(f"{row.group} ({row.attribute})" for row in groups if row.small))
     if not small:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.read.tally import MISSING, Slice, Tally
-from fairbench_cli.audit.spec import Spec
 from fairbench_cli.errors import UserError, shown, suggest, user_error
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.rates import parts
@@ -18,7 +18,7 @@ JOINED = " × "  # between the attributes, and the groups, of an intersection
 Ints = NDArray[np.intp]
 
 
-def references(part: Slice, names: Sequence[str], config: Spec) -> Ints:
+def references(part: Slice, names: Sequence[str], config: AuditConfig) -> Ints:
     """Index of the reference group for each measure, or `REST`.
 
     A reference given for the attribute (for an intersection: for each of its attributes) comes first; then
@@ -59,7 +59,7 @@ def reference_parts(n: Floats, names: Sequence[str], at: Ints) -> tuple[Floats, 
     )
 
 
-def check_references(tally: Tally, config: Spec) -> None:
+def check_references(tally: Tally, config: AuditConfig) -> None:
     """Check the references that were given: each attribute is audited, and has that group.
 
     Raises
@@ -80,7 +80,7 @@ def check_references(tally: Tally, config: Spec) -> None:
         _given(part, config)
 
 
-def _given(part: Slice, config: Spec) -> str | None:
+def _given(part: Slice, config: AuditConfig) -> str | None:
     """Find the reference given for this attribute, or for each attribute of an intersection."""
     groups = part.counts.groups
     name = config.references.get(part.attribute)

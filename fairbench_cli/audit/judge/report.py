@@ -6,9 +6,9 @@ A difference is always group − reference, a ratio group / reference.
 from dataclasses import dataclass, field
 from typing import Literal
 
+from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge.metrics import COMPARED, ROLL_UPS
 from fairbench_cli.audit.read.tally import Slice
-from fairbench_cli.audit.spec import Spec
 
 Parity = Literal["pass", "fail", "undecidable"]
 
@@ -158,7 +158,7 @@ class Report:
 
     Parameters
     ----------
-    config : Spec
+    config : AuditConfig
         How it was audited.
     source, rows, weighted
         The file as given, its rows, and whether counts are sums of weights.
@@ -182,7 +182,7 @@ class Report:
         What a reader should know, each once, that of the data first.
     """
 
-    config: Spec
+    config: AuditConfig
     source: str
     rows: int
     weighted: bool

@@ -6,19 +6,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge.metrics import needs_labels
 from fairbench_cli.audit.judge.references import REST, REST_NAME, references
 from fairbench_cli.audit.judge.report import Interval, RequestedRow
 from fairbench_cli.audit.judge.uncertainty import ENOUGH, MOST_GROUPS, effective
 from fairbench_cli.audit.judge.verdict import decide_metric, tau_of
 from fairbench_cli.audit.read.tally import Slice
-from fairbench_cli.audit.spec import Spec
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.registry import find, measure
 
 
-def requested_rows(part: Slice, names: Sequence[str], config: Spec) -> list[RequestedRow]:
+def requested_rows(part: Slice, names: Sequence[str], config: AuditConfig) -> list[RequestedRow]:
     """Return metrics of every group of a slice but the reference, which is that of the selection rate.
 
     The group is taken for the deprived one and decision 1 for the favourable one. Weighted counts stand for
@@ -51,7 +51,7 @@ def requested_rows(part: Slice, names: Sequence[str], config: Spec) -> list[Requ
     return found
 
 
-def _draw(pair: Floats, everybody: float, config: Spec, place: tuple[str, ...]) -> Counts:
+def _draw(pair: Floats, everybody: float, config: AuditConfig, place: tuple[str, ...]) -> Counts:
     """Resample all rows, and count those of the pair: a multinomial with the other groups in one cell."""
     cells = np.append(pair.ravel(), max(everybody - pair.sum(), 0.0))
     key = "\x1f".join([str(config.seed), "by name", *place])

@@ -4,8 +4,8 @@ from statistics import NormalDist
 
 import numpy as np
 
+from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge.report import Interval, Stratified, Stratum
-from fairbench_cli.audit.spec import Spec
 from fairbench_cli.measures.conditional import (
     belift_by_stratum,
     compared,
@@ -39,7 +39,9 @@ def difference(counts: Counts, worth: float, confidence: float) -> Interval:
     return Interval(0.0 if abs(value) < DUST else value, float(low), float(high))
 
 
-def stratified(by: str, names: tuple[str, ...], counts: Counts, worth: float, config: Spec) -> Stratified:
+def stratified(
+    by: str, names: tuple[str, ...], counts: Counts, worth: float, config: AuditConfig
+) -> Stratified:
     """Return what strata explain of the difference, and what they leave.
 
     All differences are group − reference, so minus those of `measures.conditional`.
@@ -58,7 +60,7 @@ def stratified(by: str, names: tuple[str, ...], counts: Counts, worth: float, co
         ``n`` of shape (strata, 2, 2, 2).
     worth : float
         Rows that a unit of weight is worth.
-    config : Spec
+    config : AuditConfig
         Confidence, and how few rows of the group are too few for its belift to be the least.
     """
     worthy = Counts(GROUPS, counts.n * worth)

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge.references import Ints, reference_parts
 from fairbench_cli.audit.read.tally import Slice
-from fairbench_cli.audit.spec import Spec
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.intervals import difference_interval, ratio_interval, wilson
 from fairbench_cli.measures.rates import RATES, parts
@@ -104,7 +104,7 @@ def bootstrap(
     )
 
 
-def uncertainty(part: Slice, names: Sequence[str], at: Ints, config: Spec) -> Uncertainty:
+def uncertainty(part: Slice, names: Sequence[str], at: Ints, config: AuditConfig) -> Uncertainty:
     """Give the intervals of a slice: bootstrap, or closed forms when `config.draws` is 0.
 
     Weighted counts stand for as many rows as they are worth: see `effective`.
@@ -167,7 +167,7 @@ def _percentiles(values: Floats, tail: float) -> Limits:
     return ordered[row, low], ordered[row, high]
 
 
-def _rng(part: Slice, config: Spec) -> np.random.Generator:
+def _rng(part: Slice, config: AuditConfig) -> np.random.Generator:
     """One stream per slice, so that one more attribute changes no other's intervals."""
     key = "\x1f".join([str(config.seed), part.model, part.decision, part.attribute])
     return np.random.default_rng(int.from_bytes(hashlib.sha256(key.encode()).digest()))

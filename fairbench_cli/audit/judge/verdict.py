@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
+from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge.metrics import (
     COMPARED,
     DEFAULT_SUPERVISED,
@@ -17,7 +18,6 @@ from fairbench_cli.audit.judge.metrics import (
 )
 from fairbench_cli.audit.judge.report import AttributeVerdict, Disparity, Evidence, Parity, RequestedRow
 from fairbench_cli.audit.read.tally import Slice, Tally
-from fairbench_cli.audit.spec import Spec
 from fairbench_cli.errors import Problem, UserError, shown, suggest
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.rates import RATES
@@ -26,20 +26,20 @@ from fairbench_cli.measures.rates import RATES
 TOLERANCE = 1e-9
 
 
-def deciding_names(tally: Tally, config: Spec) -> tuple[str, ...]:
+def deciding_names(tally: Tally, config: AuditConfig) -> tuple[str, ...]:
     """Return the rates and roll-ups that decide, or the default ones."""
     if config.measures is not None:
         return tuple(dict.fromkeys(map(canonical, config.measures)))
     return DEFAULT_SUPERVISED if _labelled(tally) else DEFAULT_UNSUPERVISED
 
 
-def requested_names(config: Spec) -> tuple[str, ...]:
+def requested_names(config: AuditConfig) -> tuple[str, ...]:
     """Return the metrics to compute for each group and its reference, those of the gate among them."""
     gate = (metric for _, metric in config.fail_on if kind(metric) == "counts")
     return tuple(dict.fromkeys(map(canonical, (*config.requested, *gate))))
 
 
-def check_names(tally: Tally, config: Spec) -> None:
+def check_names(tally: Tally, config: AuditConfig) -> None:
     """Check the metrics and attributes that were named against what was counted.
 
     Raises
@@ -70,7 +70,7 @@ def check_names(tally: Tally, config: Spec) -> None:
         raise UserError(*problems)
 
 
-def tau_of(name: str, config: Spec) -> float:
+def tau_of(name: str, config: AuditConfig) -> float:
     """Return the tau of a metric, by its canonical name."""
     return {canonical(typed): tau for typed, tau in config.taus.items()}.get(name, config.tau)
 
@@ -122,7 +122,9 @@ def decide_metric(entry: Metric, value: float, tau: float, confidence: float) ->
     return "pass" if low - TOLERANCE * abs(low) <= value <= high + TOLERANCE * abs(high) else "fail"
 
 
-def evidence(p_holm: float, rows: Sequence[int], denominators: Sequence[float], config: Spec) -> Evidence:
+def evidence(
+    p_holm: float, rows: Sequence[int], denominators: Sequence[float], config: AuditConfig
+) -> Evidence:
     """Return whether a difference is beyond chance.
 
     Parameters
@@ -131,7 +133,7 @@ def evidence(p_holm: float, rows: Sequence[int], denominators: Sequence[float], 
         Adjusted p-value; NaN when there is no test.
     rows, denominators : sequences of two numbers
         Rows of the group and of its reference, and those that the rate counts (all negatives, say).
-    config : Spec
+    config : AuditConfig
         The confidence, and how few rows are too few.
 
     Returns
@@ -195,7 +197,7 @@ def attribute_verdict(
     return AttributeVerdict(part.model, part.decision, part.attribute, decided, verdict)
 
 
-def gate(verdicts: Sequence[AttributeVerdict], config: Spec) -> Parity:
+def gate(verdicts: Sequence[AttributeVerdict], config: AuditConfig) -> Parity:
     """Return the verdict over what `fail_on` names; if it names nothing, over all that decides."""
     if not config.fail_on:
         return all_of(row.verdict for row in verdicts)

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fairbench_cli.audit.config import AuditConfig as Spec
 from fairbench_cli.audit.read.source import SAMPLE, Source
-from fairbench_cli.audit.spec import Spec
 from fairbench_cli.errors import UserError, shown, suggest, user_error
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def assign(
     Needs a table ``sample`` of the first rows in `engine`. `texts` are columns now known to hold more than
     numbers.
     """
-    asked, names = spec.columns, {name: i for i, name in enumerate(source.columns) if name}
+    asked, names = spec, {name: i for i, name in enumerate(source.columns) if name}
     notes: list[str] = []
     score = _find(names, asked.score or "score", "--score", source)
     itself = asked.score is not None and asked.score == asked.label
@@ -72,7 +72,7 @@ def assign(
     if itself:
         notes.append(f"The labels {shown(asked.score)} themselves are audited, as decisions.")
     weight = None if asked.weight is None else _find(names, asked.weight, "--weight", source)
-    model = None if asked.model is None else _find(names, asked.model, "--model-column", source)
+    model = None if asked.model_column is None else _find(names, asked.model_column, "--model-column", source)
     taken = {"score": score, "label": label, "weight": weight, "model": model}
     used: dict[int, str] = {}
     for role, column in taken.items():

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fairbench_cli.audit.config import Decision
 from fairbench_cli.audit.read import decisions as decide
 from fairbench_cli.audit.read.columns import Roles
 from fairbench_cli.audit.read.mistakes import refuse_if
 from fairbench_cli.audit.read.source import BLANKS, Source
 from fairbench_cli.audit.read.tally import MISSING
-from fairbench_cli.audit.spec import Decision
 from fairbench_cli.errors import user_error
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from fairbench_cli.audit.spec import Decision
+from fairbench_cli.audit.config import Decision
 from fairbench_cli.errors import user_error
 
 Ints = NDArray[np.int64]
@@ -31,20 +31,6 @@ class Cut:
     text: str
     score: float
     tied: int | str = "all"
-
-
-def checked(decisions: tuple[Decision, ...]) -> tuple[Decision, ...]:
-    """Return the decisions without repetition, "binary" if there are none; refuse impossible ones."""
-    for decision in decisions:
-        value = decision.value
-        if decision.kind == "threshold" and not math.isfinite(value):
-            raise user_error(f"{value} is no threshold", "give a number, as in 0.5", "--threshold")
-        if decision.kind == "top-k" and not (value >= 1 and value == int(value)):
-            raise user_error(f"cannot select the top {value:g}", "give a whole number from 1", "--top-k")
-        if decision.kind == "top-share" and not 0 < value <= 1:
-            share = f" ({value / 100:g} for {value:g} %)" if 1 < value <= 100 else ""
-            raise user_error(f"{value:g} is no share", f"give a number in (0, 1]{share}", "--top-share")
-    return tuple(dict.fromkeys(decisions)) or (Decision(),)
 
 
 def names(decisions: tuple[Decision, ...]) -> list[str]:

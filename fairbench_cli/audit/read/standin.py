@@ -4,6 +4,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.read.columns import assign
 from fairbench_cli.audit.read.formats import open_source
 from fairbench_cli.audit.read.people import CROSSED, count_strata, read_people
@@ -11,19 +12,20 @@ from fairbench_cli.audit.read.source import SAMPLE
 from fairbench_cli.audit.read.strata_columns import decision_sql, feature_columns, group_field, stratum_fields
 from fairbench_cli.audit.read.tally import Tally
 from fairbench_cli.audit.read.tally_file import engine_in
-from fairbench_cli.audit.spec import Spec
 
 
-def with_strata(source: str, tally: Tally, spec: Spec) -> Tally:
+def with_strata(source: str, tally: Tally, spec: AuditConfig) -> Tally:
     used = {name for names in spec.explained_by for name in names}
     slices = [p for p in tally.slices if not p.intersection and p.attribute not in used and len(p.rows) > 1]
     if not slices or len({(p.model, p.decision) for p in slices}) > 1:
         return tally
-    columns = replace(spec.columns, attributes=tuple(part.attribute for part in slices))
+    names = tuple(part.attribute for part in slices)
     with tempfile.TemporaryDirectory(prefix="fairbench-") as folder, engine_in(folder) as engine:
         file = open_source(engine, source, None, Path(folder))
         engine.execute(f"CREATE TEMP TABLE sample AS SELECT * FROM {file.relation} LIMIT {SAMPLE}")
-        roles = assign(engine, file, replace(spec, columns=columns, intersections=(), bins={}))
+        roles = assign(
+            engine, file, spec.model_copy(update={"attributes": names, "intersections": (), "bins": {}})
+        )
         decision = decision_sql(engine, file, roles, spec)
         fields, said = stratum_fields(engine, file, roles, spec)
         groups = tuple(group_field(engine, file, part.attribute, spec) for part in slices)

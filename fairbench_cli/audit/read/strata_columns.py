@@ -1,10 +1,11 @@
 """Which columns an explanation is about: decision, groups, strata and features, each as SQL."""
 
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fairbench_cli.audit.config import AuditConfig as Spec
 from fairbench_cli.audit.read import decisions as decide
 from fairbench_cli.audit.read.cells import code_sql
 from fairbench_cli.audit.read.columns import MOST_CODES, MOST_GROUPS, RESERVED, Roles
@@ -14,7 +15,6 @@ from fairbench_cli.audit.read.notes import of_bins
 from fairbench_cli.audit.read.source import Source, quoted
 from fairbench_cli.audit.read.tally import MISSING
 from fairbench_cli.audit.read.tally_file import engine_in
-from fairbench_cli.audit.spec import Columns, Spec
 from fairbench_cli.errors import shown, suggest, user_error
 from fairbench_cli.measures.propensity import RANGES
 
@@ -41,16 +41,14 @@ def labels_for_scores(source: str, spec: Spec) -> Spec:
     """
     if source == "-":
         raise user_error("an explanation reads the file more than once", "save it first", "--explain")
-    if spec.columns.score is not None:
+    if spec.score is not None:
         return spec
     with tempfile.TemporaryDirectory(prefix="fairbench-") as folder, engine_in(folder) as engine:
         names = open_source(engine, source, None, Path(folder)).columns
-    label = spec.columns.label or next((name for name in ("label_value", "label") if name in names), None)
+    label = spec.label or next((name for name in ("label_value", "label") if name in names), None)
     if "score" in names or label is None:
         return spec
-    columns = spec.columns
-    found = Columns(label, label, columns.attributes, columns.weight, columns.model)
-    return replace(spec, columns=found)
+    return spec.model_copy(update={"score": label, "label": label})
 
 
 def decision_sql(engine: "DuckDBPyConnection", source: Source, roles: Roles, spec: Spec) -> str:
@@ -61,7 +59,7 @@ def decision_sql(engine: "DuckDBPyConnection", source: Source, roles: Roles, spe
     UserError
         When ties are drawn at random: no row is selected for sure then.
     """
-    decisions = decide.checked(spec.decisions)
+    decisions = spec.decisions
     if decisions[0].kind == "binary":
         return code_sql(source, roles.score, 0)
     cut = next(iter(find_cuts(engine, source, roles, decisions).values()))[0]
@@ -97,7 +95,7 @@ def stratum_fields(
     """
     fields: dict[str, Field] = {}
     notes: list[str] = []
-    scored = "label" if spec.columns.score == spec.columns.label else "score"
+    scored = "label" if spec.score == spec.label else "score"
     taken = {roles.label: "label", roles.weight: "weight", roles.model: "model", roles.score: scored}
     for name in dict.fromkeys(name for names in spec.explained_by for name in names):
         if name not in source.columns:

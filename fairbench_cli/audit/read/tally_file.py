@@ -19,7 +19,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from fairbench_cli.audit.read import decisions as decide
+from fairbench_cli.audit.config import AuditConfig as Spec
+from fairbench_cli.audit.config import Decision
 from fairbench_cli.audit.read import notes as read_notes
 from fairbench_cli.audit.read.cells import Cells, Plan, code_sql, count_cells
 from fairbench_cli.audit.read.columns import MOST_GROUPS, Roles, assign, too_many_groups
@@ -37,7 +38,6 @@ from fairbench_cli.audit.read.mistakes import binary_advice, broken, examples, r
 from fairbench_cli.audit.read.slices import slices
 from fairbench_cli.audit.read.source import SAMPLE, Source
 from fairbench_cli.audit.read.tally import MISSING, Tally
-from fairbench_cli.audit.spec import Decision, Spec
 from fairbench_cli.errors import shown, user_error
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def read_tally(source: str, spec: Spec, *, stdin: BinaryIO | None = None) -> Tal
     """
     import duckdb
 
-    decisions = decide.checked(spec.decisions)
+    decisions = spec.decisions
     with tempfile.TemporaryDirectory(prefix="fairbench-") as folder, engine_in(folder) as engine:
         file = open_source(engine, source, stdin, Path(folder))
         try:
