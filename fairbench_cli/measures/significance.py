@@ -77,13 +77,12 @@ def two_proportions(
     >>> f"{z:.2f} {p:.1e}"
     '12.78 2.1e-37'
     """
-    from scipy.special import erfc
-
     given = (above, below, ref_above, ref_below)
     x, n, y, m = np.broadcast_arrays(*(np.asarray(part, dtype=np.float64) for part in given))
     total, hits = n + m, x + y
     pooled = divide(hits, total)
-    error = np.sqrt(pooled * (1 - pooled) * (divide(1.0, n) + divide(1.0, m)))
+    with np.errstate(invalid="ignore"):  # 0 × ∞ where a denominator is 0
+        error = np.sqrt(pooled * (1 - pooled) * (divide(1.0, n) + divide(1.0, m)))
     z = divide(divide(x, n) - divide(y, m), error)
     p = _erfc(np.abs(z) / math.sqrt(2.0))
     few = np.minimum(hits, total - hits) * np.minimum(n, m) < FEW_EXPECTED * total

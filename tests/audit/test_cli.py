@@ -121,7 +121,7 @@ def test_flags_beat_the_file(tmp_path):
         fail=True,
     )
     assert alone.decisions == (Decision("top-k", 100, "exclude"), Decision("top-k", 200, "exclude"))
-    assert (alone.measures, alone.fail) == (("fpr",), True)
+    assert (alone.metrics, alone.fail) == (("fpr",), True)
     over = read_config({"ref": {"race": "b"}, "tau": 0.7, "metric": ["fnr"], "top-k": 10}, path)
     assert over.references == {"race": "b", "sex": "m"}
     assert (over.tau, over.taus, over.measures) == (0.7, {"fpr": 0.9}, ("fnr",))
@@ -150,7 +150,13 @@ def test_everything_is_written_and_is_the_same_again(preds, say):
     for path in Path("one").iterdir():
         assert path.read_bytes() == (Path("two") / path.name).read_bytes()
     assert Path("one.pdf").read_bytes() == Path("two.pdf").read_bytes()
-    assert json.loads(Path("one/audit.json").read_text())["measures"] == ["pprev", "fpr", "fnr", "fdr", "for"]
+    assert json.loads(Path("one/audit.json").read_text())["measures"] == [
+        "selection-rate",
+        "fpr",
+        "fnr",
+        "fdr",
+        "for",
+    ]
 
 
 def test_aequitas_files_are_written(preds, say):

@@ -10,7 +10,7 @@ import pytest
 from conftest import fairbench
 
 from fairbench_cli.audit import audit
-from fairbench_cli.audit.config import AuditConfig as Spec
+from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge.beliefs import network_belift
 from fairbench_cli.audit.judge.strata import of_decisions, parted, standard_errors
 from fairbench_cli.audit.read.formats import open_source
@@ -142,7 +142,7 @@ def test_intervals_cover_what_they_should():
         z = (rng.random(400) < 0.3 + 0.4 * f).astype(int)
         y = (rng.random(400) < 0.2 + 0.3 * z + 0.2 * ~f).astype(int)
         counts = counted(Rows(1 - f, y, y, strata=z))
-        found = parted("z", ("0", "1"), counts, 1.0, Spec()).unexplained
+        found = parted("z", ("0", "1"), counts, 1.0, AuditConfig()).unexplained
         hits += found.low <= 0.2 <= found.high
     assert 183 <= hits <= 198
 
@@ -162,7 +162,7 @@ def test_intervals_of_small_strata_hold_their_estimate_and_cover_the_truth(many,
     truth = among_compared = 0
     for seed in range(200):
         cells = small_strata(np.random.default_rng(seed), 600, many)
-        found = parted("z", ("",) * len(cells), of_decisions(cells), 1.0, Spec())
+        found = parted("z", ("",) * len(cells), of_decisions(cells), 1.0, AuditConfig())
         for part in (found.explained, found.unexplained):
             assert part.low < part.value < part.high
         left = found.unexplained
@@ -229,7 +229,7 @@ def groups_csv(path: Path, of: dict[str, tuple[int, int]]) -> Path:
 def test_groups_too_small_to_be_explained_are_said(tmp_path, say):
     few = groups_csv(tmp_path / "few.csv", {"a": (20, 10), "b": (24, 18)})
     (found,) = audit(few, label="y", explain="job").explanations
-    assert (found.group, found.reference, found.parts, found.measures) == ("a", "b", (), {})
+    assert (found.group, found.reference, found.parts, found.metrics) == ("a", "b", (), {})
     assert found.notes == ("a: fewer than 30 rows, not explained.",)
     assert found.difference.value == pytest.approx(0.25)
     for form in ("console", "json", "markdown", "html"):
@@ -314,8 +314,8 @@ def test_the_order_of_the_rows_does_not_matter(table, tmp_path):
     assert one.parts[:2] == other.parts[:2]
     for name in ("situation-testing", "situation-testing-reverse", "consistency"):
         assert (
-            one.measures[name] == pytest.approx(other.measures[name])
-            or one.measures[name] == other.measures[name]
+            one.metrics[name] == pytest.approx(other.measures[name])
+            or one.metrics[name] == other.measures[name]
         )
 
 
@@ -385,7 +385,7 @@ def test_weights_are_honoured_or_said(table, tmp_path):
     (other,) = audit(tmp_path / "many.csv", label="y", attribute=["sex"], explain="job").explanations
     assert one.difference.value == pytest.approx(other.difference.value)
     assert one.parts[0].unexplained.value == pytest.approx(other.parts[0].unexplained.value)
-    assert set(one.measures) == {"redlining-potential"}
+    assert set(one.metrics) == {"redlining-potential"}
     assert "No situation testing or consistency: neighbours know no weights." in one.notes
     wide = one.parts[0].unexplained.high - one.parts[0].unexplained.low
     assert wide > other.parts[0].unexplained.high - other.parts[0].unexplained.low

@@ -6,23 +6,23 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from audit_counts import compas, one, slice_of, tally_of
+from fairbench_cli.audit.judge.parity import ROLL_UPS
+from fairbench_cli.audit.show.console import view
+from fairbench_cli.audit.show.requested import TITLE
 
 from fairbench_cli.audit import audit
-from fairbench_cli.audit.config import AuditConfig as Spec
-from fairbench_cli.audit.judge.by_name import NAMES
+from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.judge.judge import judge
 from fairbench_cli.audit.judge.metrics import AUDIT_METRICS
-from fairbench_cli.audit.judge.parity import ROLL_UPS
 from fairbench_cli.audit.judge.report import report_of
-from fairbench_cli.audit.judge.run import audit_tally
-from fairbench_cli.audit.show.by_name import TITLE
-from fairbench_cli.audit.show.console import view
+from fairbench_cli.audit.judge.requested import NAMES
 from fairbench_cli.errors import UserError
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.intervals import difference_interval
 from fairbench_cli.measures.registry import MEASURES, measure
 
 TWO = {"a": (50.0, 25.0, 30.0, 40.0), "b": (40.0, 15.0, 20.0, 120.0)}
-ASKED = Spec(metric=("discrimination", "normalised-discrimination", "discrimination-of-labels"))
+ASKED = AuditConfig(metric=("discrimination", "normalised-discrimination", "discrimination-of-labels"))
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def preds(tmp_path):
 
 def test_every_measure_of_counts_is_that_of_the_group_and_its_reference():
     tally = compas()
-    found = audit_tally(tally, Spec(draws=0, metric=NAMES)).by_name
+    found = judge(tally, AuditConfig(draws=0, metric=NAMES)).requested
     assert len(found) == sum(len(part.counts.groups) - 1 for part in tally.slices)
     parts = {part.attribute: part.counts for part in tally.slices}
     for row in found:
@@ -57,12 +57,12 @@ def test_every_measure_of_counts_is_that_of_the_group_and_its_reference():
 
 def test_only_names_that_the_audit_itself_uses_are_left_out():
     assert set(MEASURES) - set(NAMES) == set(MEASURES) & {*AUDIT_METRICS, *ROLL_UPS}
-    assert {"accuracy", "tpr", "equalised-odds"} <= set(MEASURES) - set(NAMES)
+    assert {"accuracy", "tpr", "equalised-odds-parity"} <= set(MEASURES) - set(NAMES)
 
 
 def test_the_reference_may_be_everybody_else():
     three = {**TWO, "c": (9.0, 30.0, 12.0, 14.0)}
-    found = audit_tally(one(three), ASKED.model_copy(update={"draws": 0, "ref_method": "rest"})).by_name
+    found = judge(one(three), ASKED.model_copy(update={"draws": 0, "ref_method": "rest"})).requested
     n = slice_of(three).counts.n
     assert [(row.group, row.reference) for row in found] == [(group, "(rest)") for group in "abc"]
     for g, row in enumerate(found):
@@ -71,7 +71,7 @@ def test_the_reference_may_be_everybody_else():
 
 
 def test_intervals_of_a_difference_are_near_newcombes():
-    (found,) = audit_tally(one(TWO), ASKED.model_copy(update={"draws": 20_000})).by_name
+    (found,) = judge(one(TWO), ASKED.model_copy(update={"draws": 20_000})).requested
     assert (found.group, found.reference) == ("a", "b")
     # Percentiles are of a few hundred rows: half a step of a rate on either side.
     low, high = difference_interval(55, 195, 75, 145)
@@ -83,7 +83,7 @@ def test_intervals_of_a_difference_are_near_newcombes():
 
 
 def test_intervals_of_normalised_discrimination_are_those_of_resampled_rows():
-    (found,) = audit_tally(one(TWO), ASKED.model_copy(update={"draws": 20_000})).by_name
+    (found,) = judge(one(TWO), ASKED.model_copy(update={"draws": 20_000})).requested
     n = slice_of(TWO).counts.n
     cell = np.repeat(np.arange(8), n.ravel().astype(int))
     rng = np.random.default_rng(2)
@@ -94,28 +94,28 @@ def test_intervals_of_normalised_discrimination_are_those_of_resampled_rows():
 
 
 def test_draws_depend_on_the_seed_the_place_and_nothing_else():
-    alone = audit_tally(one(TWO), ASKED).by_name
-    assert audit_tally(one(TWO), ASKED).by_name == alone
+    alone = judge(one(TWO), ASKED).requested
+    assert judge(one(TWO), ASKED).requested == alone
     sexes = slice_of({"f": (9, 8, 7, 66), "m": (50, 40, 30, 200)}, "sex")
     with_more = tally_of(slice_of(TWO), sexes)
-    assert audit_tally(with_more, ASKED).by_name[0] == alone[0]
-    less = audit_tally(one(TWO), ASKED.model_copy(update={"metrics": ("discrimination",)})).by_name[0]
+    assert judge(with_more, ASKED).requested[0] == alone[0]
+    less = judge(one(TWO), ASKED.model_copy(update={"metrics": ("discrimination",)})).requested[0]
     assert less.values["discrimination"] == alone[0].values["discrimination"]
-    other = audit_tally(one(TWO), ASKED.model_copy(update={"seed": 1})).by_name[0]
+    other = judge(one(TWO), ASKED.model_copy(update={"seed": 1})).requested[0]
     assert other.values["discrimination"] != alone[0].values["discrimination"]
 
 
 def test_weighted_counts_are_worth_their_effective_rows():
-    plain = audit_tally(one(TWO), ASKED.model_copy(update={"metrics": ("phi", "chi-squared")})).by_name
+    plain = judge(one(TWO), ASKED.model_copy(update={"metrics": ("phi", "chi-squared")})).requested
     part = slice_of({group: tuple(4 * cell for cell in cells) for group, cells in TWO.items()})
     heavy = tally_of(replace(part, rows_per_weight=0.25), weighted=True)
-    assert audit_tally(heavy, ASKED.model_copy(update={"metrics": ("phi", "chi-squared")})).by_name == plain
+    assert judge(heavy, ASKED.model_copy(update={"metrics": ("phi", "chi-squared")})).requested == plain
 
 
 def test_there_is_no_interval_of_a_test_nor_of_few_rows():
     few = {"a": (50.0, 25.0, 30.0, 40.0), "b": (5.0, 4.0, 20.0, 120.0)}
     asked = ("discrimination", "discrimination-of-labels", "fpr-difference", "chi-squared-p")
-    (found,) = audit_tally(one(few), Spec(metric=asked)).by_name
+    (found,) = judge(one(few), AuditConfig(metric=asked)).requested
     with_interval = [name for name, of in found.values.items() if not np.isnan(of.low)]
     assert with_interval == ["discrimination-of-labels"]
     assert np.isfinite([of.value for of in found.values.values()]).all()
@@ -130,7 +130,7 @@ def test_there_is_no_interval_of_a_test_nor_of_few_rows():
     ],
 )
 def test_empty_groups_and_one_alone_are_no_mistake(groups):
-    found = audit_tally(one(groups), Spec(metric=NAMES)).by_name
+    found = judge(one(groups), AuditConfig(metric=NAMES)).requested
     assert len(found) == len(groups) - 1
     for row in found:
         assert np.isnan(row.values["discrimination"].value)
@@ -138,15 +138,15 @@ def test_empty_groups_and_one_alone_are_no_mistake(groups):
 
 def test_labels_are_needed_by_what_speaks_of_them():
     without = one(TWO, labelled=False)
-    assert audit_tally(without, Spec(draws=0, metric=("phi", "chi-squared-p"))).by_name
+    assert judge(without, AuditConfig(draws=0, metric=("phi", "chi-squared-p"))).requested
     for name in ("phi-of-labels", "overestimation", "kappa"):
         with pytest.raises(UserError, match=f"{name} cannot be computed without labels"):
-            audit_tally(without, Spec(metric=("phi", name)))
+            judge(without, AuditConfig(metric=("phi", name)))
 
 
 def test_they_have_a_section_of_their_own_and_decide_nothing():
     tally = one(TWO)
-    plain, named = (report_of(audit_tally(tally, spec)) for spec in (Spec(), ASKED))
+    plain, named = (report_of(judge(tally, spec)) for spec in (AuditConfig(), ASKED))
     assert named.measures == plain.measures
     assert view(plain).explained == ()
     (passage,) = view(named).explained
@@ -162,7 +162,7 @@ def test_they_have_a_section_of_their_own_and_decide_nothing():
 
 
 def test_a_console_shows_twelve_lines_unless_all():
-    report = report_of(audit_tally(one(TWO), Spec(draws=0, metric=NAMES)))
+    report = report_of(judge(one(TWO), AuditConfig(draws=0, metric=NAMES)))
     (short,), (full,) = view(report).explained, view(report, everything=True).explained
     assert (len(short.sheets[0].rows), len(full.sheets[0].rows)) == (12, len(NAMES))
     assert short.sheets[0].more == f"and {len(NAMES) - 12} more: see --all"
@@ -170,8 +170,8 @@ def test_a_console_shows_twelve_lines_unless_all():
 
 def test_labels_audited_as_scores_are_what_the_measure_of_labels_says(preds):
     labels = audit(preds, score="label_value", label="label_value", metric="phi", attribute=["race"])
-    (found,) = labels.audit.by_name
-    (beside,) = audit(preds, metric="phi-of-labels", attribute=["race"]).audit.by_name
+    (found,) = labels.audit.requested
+    (beside,) = audit(preds, metric="phi-of-labels", attribute=["race"]).audit.requested
     of, other = found.values["phi"], beside.values["phi-of-labels"]
     assert of.value == other.value
     assert (of.low, of.high) == pytest.approx((other.low, other.high), abs=0.02)
