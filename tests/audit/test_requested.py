@@ -1,4 +1,4 @@
-"""Measures of the registry by name in an audit: ``--measure normalised-discrimination``."""
+"""Metrics by name in an audit: ``--metric normalised-discrimination``."""
 
 import json
 from dataclasses import replace
@@ -6,28 +6,27 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from audit_counts import compas, one, slice_of, tally_of
-from fairbench_cli.audit.judge.parity import ROLL_UPS
-from fairbench_cli.audit.show.console import view
-from fairbench_cli.audit.show.requested import TITLE
 
 from fairbench_cli.audit import audit
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge.judge import judge
-from fairbench_cli.audit.judge.metrics import AUDIT_METRICS
-from fairbench_cli.audit.judge.report import report_of
-from fairbench_cli.audit.judge.requested import NAMES
+from fairbench_cli.audit.judge.metrics import COMPARED, canonical, kind
+from fairbench_cli.audit.show.formats import write
+from fairbench_cli.audit.show.layout import requested_sections
 from fairbench_cli.errors import UserError
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.intervals import difference_interval
-from fairbench_cli.measures.registry import MEASURES, measure
+from fairbench_cli.measures.registry import COUNT_METRICS, find, measure
 
 TWO = {"a": (50.0, 25.0, 30.0, 40.0), "b": (40.0, 15.0, 20.0, 120.0)}
+NAMES = tuple(name for name in COUNT_METRICS if kind(name) == "counts" and canonical(name) == name)
+TITLE = "Metrics asked for by name"
 ASKED = AuditConfig(metric=("discrimination", "normalised-discrimination", "discrimination-of-labels"))
 
 
 @pytest.fixture
 def preds(tmp_path):
-    """The rows of `TWO`, beside an attribute that says nothing."""
+    """The rows of `TWO`, with an attribute that says nothing."""
     rows = [
         f"{score},{label},{race},{'fm'[i % 2]}"
         for race, cells in TWO.items()
@@ -39,7 +38,7 @@ def preds(tmp_path):
     return path
 
 
-def test_every_measure_of_counts_is_that_of_the_group_and_its_reference():
+def test_every_metric_of_counts_is_that_of_the_group_and_its_reference():
     tally = compas()
     found = judge(tally, AuditConfig(draws=0, metric=NAMES)).requested
     assert len(found) == sum(len(part.counts.groups) - 1 for part in tally.slices)
@@ -55,9 +54,18 @@ def test_every_measure_of_counts_is_that_of_the_group_and_its_reference():
             assert np.isnan([row.values[name].low, row.values[name].high]).all()
 
 
-def test_only_names_that_the_audit_itself_uses_are_left_out():
-    assert set(MEASURES) - set(NAMES) == set(MEASURES) & {*AUDIT_METRICS, *ROLL_UPS}
-    assert {"accuracy", "tpr", "equalised-odds-parity"} <= set(MEASURES) - set(NAMES)
+def test_only_rates_are_no_metrics_of_their_own():
+    others = set(COUNT_METRICS) - set(NAMES)
+    assert {canonical(name) for name in others} == {
+        *COMPARED,
+        "base-rate-ratio",
+        "group-share-ratio",
+        "bcr-ratio",
+    }
+    assert all(find(name).section in ("rate", "alias") for name in others)
+    config = AuditConfig(draws=0, metric=("base-rate", "demographic_parity_difference"))
+    (found,) = judge(one(TWO), config).requested
+    assert list(found.values) == ["base-rate-ratio", "demographic-parity-difference"]
 
 
 def test_the_reference_may_be_everybody_else():
@@ -146,33 +154,41 @@ def test_labels_are_needed_by_what_speaks_of_them():
 
 def test_they_have_a_section_of_their_own_and_decide_nothing():
     tally = one(TWO)
-    plain, named = (report_of(judge(tally, spec)) for spec in (AuditConfig(), ASKED))
-    assert named.measures == plain.measures
-    assert view(plain).explained == ()
-    (passage,) = view(named).explained
-    assert passage.title == TITLE
-    assert [row[:2] for row in passage.sheets[0].rows] == [("a", name) for name in ASKED.requested]
-    document = json.loads(named.to_json())
-    assert document.pop("by_name")[0]["values"]["discrimination"]["value"] == 55 / 195 - 75 / 145
-    assert document["spec"].pop("metric") == list(ASKED.requested)
-    assert document == json.loads(plain.to_json())
-    for write in ("to_markdown", "to_html"):
-        assert TITLE in getattr(named, write)()
-        assert TITLE not in getattr(plain, write)()
+    plain, named = (judge(tally, config) for config in (AuditConfig(), ASKED))
+    assert named.decided_by == plain.decided_by
+    assert requested_sections(plain) == ()
+    (section,) = requested_sections(named)
+    assert section.title == TITLE
+    rows = [[cell.text for cell in row] for row in section.tables[0].rows]
+    assert [row[:2] for row in rows] == [["a", name] for name in ASKED.requested]
+    assert [row[-1] for row in rows] == ["fails", "fails", "fails"]
+    document = json.loads(write(named, "json"))
+    (requested,) = document.pop("requested")
+    assert requested["values"]["discrimination"]["value"] == 55 / 195 - 75 / 145
+    assert document["config"].pop("metric") == list(ASKED.requested)
+    for row in document["verdicts"]:
+        for name in ASKED.requested:
+            assert row["parity"].pop(name) == "fail"
+    expected = json.loads(write(plain, "json"))
+    del expected["config"]["metric"]
+    assert document == expected
+    for name in ("markdown", "html"):
+        assert TITLE in write(named, name)
+        assert TITLE not in write(plain, name)
 
 
 def test_a_console_shows_twelve_lines_unless_all():
-    report = report_of(judge(one(TWO), AuditConfig(draws=0, metric=NAMES)))
-    (short,), (full,) = view(report).explained, view(report, everything=True).explained
-    assert (len(short.sheets[0].rows), len(full.sheets[0].rows)) == (12, len(NAMES))
-    assert short.sheets[0].more == f"and {len(NAMES) - 12} more: see --all"
+    report = judge(one(TWO), AuditConfig(draws=0, metric=NAMES))
+    (short,), (full,) = requested_sections(report, 12), requested_sections(report)
+    assert (len(short.tables[0].rows), len(full.tables[0].rows)) == (12, len(NAMES))
+    assert short.tables[0].more == f"and {len(NAMES) - 12} more: see --all"
 
 
 def test_labels_audited_as_scores_are_what_the_measure_of_labels_says(preds):
     labels = audit(preds, score="label_value", label="label_value", metric="phi", attribute=["race"])
-    (found,) = labels.audit.requested
-    (beside,) = audit(preds, metric="phi-of-labels", attribute=["race"]).audit.requested
-    of, other = found.values["phi"], beside.values["phi-of-labels"]
+    (found,) = labels.report.requested
+    (direct,) = audit(preds, metric="phi-of-labels", attribute=["race"]).report.requested
+    of, other = found.values["phi"], direct.values["phi-of-labels"]
     assert of.value == other.value
     assert (of.low, of.high) == pytest.approx((other.low, other.high), abs=0.02)
 
@@ -209,3 +225,27 @@ def test_they_leave_the_files_of_aequitas_alone(preds, say, tmp_path):
         assert say("audit", preds, "-o", tmp_path / folder, "--compat", "aequitas", *more).code == 0
     for path in sorted((tmp_path / "plain").iterdir()):
         assert path.read_bytes() == (tmp_path / "named" / path.name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("flags", "code"),
+    [
+        (("-m", "discrimination"), 0),  # fails, and does not decide
+        (("--fail-on", "selection-rate-difference"), 1),
+        (("--fail-on", "race:discrimination"), 1),
+        (("--fail-on", "sex:discrimination"), 0),
+        (("--fail-on", "race:discrimination", "--tau", "0.7"), 0),
+        (("--fail-on", "race:base-rate"), 1),
+        (("--fail-on", "selection-rate-p", "--fail-on", "sex:fpr"), 1),
+        (("--fail-on", "race:pprev"), 1),
+    ],
+)
+def test_any_metric_with_an_ideal_can_be_the_gate(preds, say, flags, code):
+    assert say("audit", preds, "--draws", "50", *flags).code == code
+
+
+def test_a_metric_without_an_ideal_is_no_gate(preds, say):
+    said = say("audit", preds, "--fail-on", "race:chi-squared")
+    assert said.code == 2
+    assert "chi-squared has no value from which it passes" in said.err
+    assert len(said.err.splitlines()) == 2
