@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from fairbench_cli.audit.config import AuditConfig as Spec
+from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge.report import AttributeVerdict, Disparity, GroupRow, Interval, Report
 from fairbench_cli.audit.read.tally import Slice
 from fairbench_cli.measures.counts import Counts

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
-from fairbench_cli.errors import Problem, UserError, shown, suggest
+from fairbench_cli.errors import Problem, UserError, nearest, shown, suggest
 from fairbench_cli.measures.situation import MARGIN, NEIGHBOURS
 from fairbench_cli.strict_yaml import Document, Place, read_yaml, scalar
 from fairbench_cli.validation import in_file_order, mistake, problems_of
@@ -71,10 +71,10 @@ def _check_metric(*kinds: str, also: str = "") -> AfterValidator:
             from fairbench_cli.audit.judge.metrics import COMPARED, ROLL_UPS
             from fairbench_cli.measures.registry import METRICS
 
-            known = [name for name in (*COMPARED, *ROLL_UPS, *METRICS) if _kind(name) in kinds]
-            raise mistake(
-                f"no metric is called {shown(name)}", suggest(name, [*known, *filter(None, [also])])
-            )
+            rates = [*COMPARED, *(ROLL_UPS if "roll-up" in kinds else ()), *([also] if also else [])]
+            every = [other for other in METRICS if _kind(other) in kinds]
+            known = rates if nearest(name, rates) else [*rates, *every]
+            raise mistake(f"no metric is called {shown(name)}", suggest(name, known))
         return text
 
     return AfterValidator(check)

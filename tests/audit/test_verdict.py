@@ -5,7 +5,7 @@ from itertools import product
 from math import inf, isnan, nan
 
 import pytest
-from audit_counts import Cells, one
+from audit_counts import Cells, compas, one
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -15,6 +15,7 @@ from fairbench_cli.audit.judge.metrics import INTERVENTIONS, ROLL_UPS, can_decid
 from fairbench_cli.audit.judge.report import Disparity, Parity
 from fairbench_cli.audit.judge.verdict import all_of, decide, decide_metric, roll_ups
 from fairbench_cli.audit.show.layout import in_words
+from fairbench_cli.errors import UserError
 from fairbench_cli.measures.registry import find
 
 MOST = 60
@@ -177,3 +178,26 @@ def test_what_has_no_ideal_or_no_end_cannot_decide() -> None:
         assert decide_metric(find(name), 0.0, 0.8, 0.95) is None
         assert name == "acceptance-rate" or not can_decide(canonical(name))
     assert can_decide(canonical("acceptance-rate"))  # a name of the selection rate, whose ratio decides
+
+
+@pytest.mark.parametrize(
+    ("fail_on", "expected"),
+    [
+        ((), "fail"),
+        (("fpr",), "fail"),
+        (("sex:fpr",), "pass"),
+        (("sex:fpr", "sex:fdr"), "fail"),
+        (("race:type-i-parity",), "fail"),
+    ],
+)
+def test_the_gate_looks_at_what_was_chosen(fail_on: tuple[str, ...], expected: Parity) -> None:
+    assert judge(compas(), AuditConfig(draws=0, failing_metrics=fail_on)).gate == expected
+
+
+def test_the_gate_knows_what_was_audited() -> None:
+    with pytest.raises(UserError, match='did you mean "race"'):
+        judge(compas(), AuditConfig(draws=0, failing_metrics=("rac:fpr",)))
+    with pytest.raises(UserError, match="npv cannot be computed without labels"):
+        judge(
+            one({"a": (5, 5, 0, 0), "b": (9, 1, 0, 0)}, labelled=False), AuditConfig(failing_metrics=("npv",))
+        )
