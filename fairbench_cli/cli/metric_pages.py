@@ -18,10 +18,10 @@ HEAD = (
     "or an alias of these. A config's `metrics` takes any of them; without it a run computes the "
     f"{len(DEFAULT_METRICS)} marked *. Those that need strata take them from `strata:`, which names "
     "attributes. `fairbench audit --metric` and `fairbench simulate` take those that need counts. A metric "
-    "defined on predictions and labels speaks of predictions under its name, and of the labels under its name "
-    f"followed by {OF_LABELS}.",
-    "g is the group compared, the deprived one in a run; r or ḡ its reference, the favoured one; s any group; "
-    "y the label, ŷ the prediction, + the favourable outcome. A difference is X(g) − X(r), a ratio "
+    "defined on predictions and labels speaks of predictions under its name, and of the labels under its "
+    f"name followed by {OF_LABELS}.",
+    "g is the group compared, the deprived one in a run; r or ḡ its reference, the favoured one; s any "
+    "group; y the label, ŷ the prediction, + the favourable outcome. A difference is X(g) − X(r), a ratio "
     "X(g) / X(r). π = P(ŷ=+), π₀ = P(y=+), α = P(ḡ), d = P(ŷ=+|ḡ) − P(ŷ=+|g), n(s) the rows of a group.",
 )
 
@@ -49,7 +49,7 @@ def print_metric_tables() -> None:
     print_rows(["name", "of a group s", "formula"], rates, title="metrics: rate")
     comparisons = [[f"RATE-{one.name}", one.formula] for one in COMPARISONS.values()]
     print_rows(["name", "formula"], comparisons, title="metrics: comparison of a rate X")
-    aliases = [[m.name, m.alias_of, m.source] for m in sections.pop("alias")]
+    aliases = [[m.name, f"{m.alias_of} ({m.source})"] for m in sections.pop("alias")]
     for section, entries in sections.items():
         rows = [
             [
@@ -61,7 +61,7 @@ def print_metric_tables() -> None:
             for m in entries
         ]
         print_rows(["name", "range", "ideal", "formula"], rows, title=f"metrics: {section}")
-    print_rows(["name", "is", "in"], aliases, title="metrics: alias")
+    print_rows(["name", "is"], aliases, title="metrics: alias")
 
 
 def print_metric(name: str) -> None:

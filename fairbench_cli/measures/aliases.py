@@ -137,7 +137,7 @@ def defined(alias: Alias, known: Mapping[str, Metric]) -> Metric:
 
 
 def _value(alias: Alias, parts: list[Metric], counts: Counts) -> Floats:
-    given = counts.swapped() if alias.how == "swapped" else counts
+    given = counts.swapped if alias.how == "swapped" else counts
     return _COMBINE[alias.how](np.stack([part.function(given) for part in parts]))
 
 

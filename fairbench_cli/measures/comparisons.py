@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from fairbench_cli.measures.counts import Counts, Floats, divide
-from fairbench_cli.measures.metric import Metric, Swap
+from fairbench_cli.measures.metric import Groups, Metric, Swap
 from fairbench_cli.measures.rates import RATES, Rate, parts, rate_by_group
 from fairbench_cli.measures.significance import two_proportions
 
@@ -34,8 +34,8 @@ class Comparison:
         Takes counts and the name of a rate, returns one value per leading axis.
     low, high, ideal : float
         Range and best value; an ideal of None is that of the rate.
-    groups : {"pair", "any"}
-        Whether it takes two groups or any number of them.
+    groups : {"pair", "reference", "any"}
+        Whether it takes two groups, any number of them and the reference, or any number of them.
     swap : Swap
         What swapping the two groups does.
     undefined : str
@@ -48,7 +48,7 @@ class Comparison:
     low: float
     high: float
     ideal: float | None
-    groups: Literal["pair", "any"]
+    groups: Groups
     swap: Swap
     undefined: str = ""
 
@@ -152,7 +152,7 @@ def _comparison(
     low: float,
     high: float,
     ideal: float | None,
-    groups: Literal["pair", "any"],
+    groups: Groups,
     swap: Swap,
     undefined: str = "",
 ) -> Comparison:
@@ -170,10 +170,10 @@ COMPARISONS: dict[str, Comparison] = {
         _comparison(ratio, 0, math.inf, 1, "pair", INVERTED, _INFINITE),
         _comparison(spread, 0, 1, 0, "any", SAME),
         _comparison(worst_ratio, 0, 1, 1, "any", SAME, "NaN when all rates are 0"),
-        _comparison(farthest_difference, -1, 1, 0, "any", MIRRORED),
-        _comparison(farthest_ratio, 0, math.inf, 1, "any", INVERTED, _INFINITE),
-        _comparison(mean_difference, -1, 1, 0, "any", MIRRORED),
-        _comparison(mean_ratio, 0, math.inf, 1, "any", INVERTED, _INFINITE),
+        _comparison(farthest_difference, -1, 1, 0, "reference", MIRRORED),
+        _comparison(farthest_ratio, 0, math.inf, 1, "reference", INVERTED, _INFINITE),
+        _comparison(mean_difference, -1, 1, 0, "reference", MIRRORED),
+        _comparison(mean_ratio, 0, math.inf, 1, "reference", INVERTED, _INFINITE),
         _comparison(mean_of_groups, 0, 1, None, "any", SAME),
         _comparison(of_group, 0, 1, None, "pair", Swap("of-reference")),
         _comparison(of_reference, 0, 1, None, "pair", Swap("of-group")),
@@ -198,7 +198,7 @@ def metric_of(rate: Rate) -> Metric:
         groups="any",
         on=_on(rate),
         swap_groups=SAME,
-        swap_outcomes=Swap(rate.mirror) if rate.mirror else MIRRORED,
+        swap_outcomes=Swap(rate.mirror) if rate.mirror else None if rate.of_all else MIRRORED,
     )
 
 

@@ -143,7 +143,7 @@ def belift_of_beliefs(given_all: ArrayLike, given_allowed: ArrayLike) -> Floats:
     Returns
     -------
     array
-        1 when neither the group nor what gives it away tells anything; NaN for 0/0.
+        1 when neither the group nor what gives it away changes anything; NaN for 0/0.
 
     Examples
     --------

@@ -30,7 +30,7 @@ class Counts:
     Raises
     ------
     ValueError
-        When the shape of `n` does not fit.
+        When the shape of `n` does not fit, or the reference is not among the groups.
     """
 
     groups: tuple[str, ...]
@@ -40,6 +40,8 @@ class Counts:
     def __post_init__(self) -> None:
         if self.n.shape[-3:] != (len(self.groups), 2, 2):
             raise ValueError(f"counts of {len(self.groups)} groups cannot have shape {self.n.shape}")
+        if not set(self.reference) <= set(self.groups):
+            raise ValueError(f"the reference {self.reference} is not among the groups {self.groups}")
         if self.n.ndim > 3:
             # In memory each of the cells of all cases together: every sum and quotient of a measure then
             # runs along one long row, which is ten times as fast.
@@ -74,8 +76,9 @@ class Counts:
         """Counts of one group: everybody."""
         return Counts(("all",), self.overall[..., None, :, :])
 
+    @cached_property
     def swapped(self) -> "Counts":
-        """Return the counts of the `pair`, in the other order."""
+        """Counts of the `pair`, in the other order."""
         pair = self.pair
         return Counts(pair.groups[::-1], pair.n[..., ::-1, :, :])
 

@@ -84,7 +84,7 @@ class ProtectedAttributes:
         leading = counts.n.ndim - 3
         n = counts.n.reshape(*counts.n.shape[:-3], *sizes, 2, 2)
         n = n.sum(tuple(leading + i for i in range(len(sizes)) if i not in kept))
-        # What is left is in the order of the attributes; put it into the order of the names.
+        # What is left is in the order of the attributes; change it to the order of the names.
         order = sorted(kept)
         n = np.moveaxis(n, [leading + order.index(i) for i in kept], range(leading, leading + len(kept)))
         some = ProtectedAttributes(tuple(self.attributes[i] for i in kept))

@@ -11,6 +11,7 @@ Section = Literal[
     "rate", "comparison", "accuracy", "absolute", "conditional", "situation", "redlining", "test", "alias"
 ]
 Needs = Literal["counts", "scores", "strata", "rows"]
+Groups = Literal["pair", "reference", "any"]
 Change = Literal["same", "mirrored", "inverted"]
 
 OF_LABELS = "-of-labels"  # ends the name of a metric when it is of the labels
@@ -50,8 +51,9 @@ class Metric:
         Where it is listed.
     needs : {"counts", "scores", "strata", "rows"}
         What it is computed from: counts; or rows, and of these also the scores, or strata to compare within.
-    groups : {"pair", "any"}
-        Whether it compares two groups, the deprived one and the reference, or takes any number of groups.
+    groups : {"pair", "reference", "any"}
+        Whether it compares two groups, the deprived one and the reference; or any number of groups with the
+        reference; or takes any number of groups.
     on : {"predictions", "labels", "both"}
         What it speaks of. "both": of predictions under its name, of labels under the name ending in
         ``-of-labels``, which the registry adds; the selection rate of labels is the base rate.
@@ -72,7 +74,7 @@ class Metric:
     undefined: str
     section: Section
     needs: Needs = "counts"
-    groups: Literal["pair", "any"] = "pair"
+    groups: Groups = "pair"
     on: Literal["predictions", "labels", "both"] = "predictions"
     swap_groups: Swap | None = None
     swap_outcomes: Swap | None = None
@@ -93,9 +95,18 @@ class Metric:
         return (self.low, self.high, self.ideal) == (0, math.inf, 1)
 
     @property
+    def is_test(self) -> bool:
+        """Whether it is a statistic or a p-value of a test."""
+        return self.section == "test" or self._base.endswith(("-z", "-p"))
+
+    @property
     def p_value(self) -> bool:
         """Whether it is the p-value of a test."""
-        return self.name.removesuffix(OF_LABELS).removesuffix("-of-scores").endswith("-p")
+        return self._base.endswith("-p")
+
+    @property
+    def _base(self) -> str:
+        return self.name.removesuffix(OF_LABELS).removesuffix("-of-scores")
 
     def of_labels(self) -> "Metric":
         """Return the metric as it speaks of labels."""

@@ -77,7 +77,7 @@ class Rate:
 
     @property
     def needs_labels(self) -> bool:
-        """Return whether it is undefined without labels: a sum tells apart the labels of one prediction."""
+        """Return whether it is undefined without labels: a sum separates the labels of one prediction."""
         unlabelled = ({*SELECTED}, {*REFUSED}, {*CELLS})
         return bool(self.mean_of) or any({*cells} not in unlabelled for cells in (self.above, self.below))
 

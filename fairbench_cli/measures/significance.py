@@ -82,7 +82,7 @@ def two_proportions(
     total, hits = n + m, x + y
     pooled = divide(hits, total)
     with np.errstate(invalid="ignore"):  # 0 × ∞ where a denominator is 0
-        error = np.sqrt(pooled * (1 - pooled) * (divide(1.0, n) + divide(1.0, m)))
+        error = np.sqrt(np.maximum(pooled * (1 - pooled), 0.0) * (divide(1.0, n) + divide(1.0, m)))
     z = divide(divide(x, n) - divide(y, m), error)
     p = _erfc(np.abs(z) / math.sqrt(2.0))
     few = np.minimum(hits, total - hits) * np.minimum(n, m) < FEW_EXPECTED * total

@@ -114,7 +114,7 @@ def auc_between_groups_of_scores(rows: Rows) -> float:
     Returns
     -------
     float
-        In [0, 1], 0.5 when the scores do not tell the groups apart. NaN when a group is empty, or there are
+        In [0, 1], 0.5 when the scores do not separate the groups. NaN when a group is empty, or there are
         no scores.
 
     Examples

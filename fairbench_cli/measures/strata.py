@@ -1,4 +1,4 @@
-"""Rows alike in something, put together: by attributes, by clusters, and counted."""
+"""Strata of rows alike in something: by attributes, by clusters; and their counts."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -60,7 +60,7 @@ def ranges(values: ArrayLike, parts: int, weights: Floats | None = None) -> tupl
 
 
 def clusters(matrix: Floats, k: int = CLUSTERS, weights: ArrayLike | None = None, seed: int = SEED) -> Ints:
-    """Put rows into `k` clusters by k-means, or into fewer where fewer differ.
+    """Return the cluster of each row, of `k` found by k-means, or of fewer where fewer differ.
 
     Parameters
     ----------
