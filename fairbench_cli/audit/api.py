@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fairbench_cli.audit.config import AuditConfig
-    from fairbench_cli.audit.config import ExplainConfig as Ask
     from fairbench_cli.audit.judge.report import Report
 
 
@@ -39,23 +38,13 @@ def audit(source: str | Path, *, config: str | Path | None = None, **options: An
     return run(source, read_config(options, Path(config) if config is not None else None))
 
 
-def run(source: str | Path, spec: "AuditConfig") -> "Report":
+def run(source: str | Path, config: "AuditConfig") -> "Report":
     """Audit a file with options that are checked."""
+    from fairbench_cli.audit.judge.explain import explain
     from fairbench_cli.audit.judge.report import report_of
     from fairbench_cli.audit.judge.run import audit_tally
-    from fairbench_cli.audit.read.tally_file import read_tally
+    from fairbench_cli.audit.read.read import read_file
 
-    if spec.explain is not None:
-        return _explained(str(source), spec, spec.explain)
-    tally = read_tally(str(source), spec)
-    return report_of(audit_tally(tally, spec, spec.measures), spec.measures)
-
-
-def _explained(source: str, spec: "AuditConfig", ask: "Ask") -> "Report":
-    """Audit a file, and say what is behind the differences."""
-    from fairbench_cli.audit.judge.explain import explain
-    from fairbench_cli.audit.read.strata_columns import labels_for_scores
-
-    spec = labels_for_scores(source, spec)
-    report = run(source, spec.model_copy(update={"explained_by": ()}))
-    return replace(report, explanations=explain(source, report.audit, ask), ask=ask)
+    audited = audit_tally(read_file(str(source), config), config, config.measures)
+    report = report_of(audited, config.measures)
+    return replace(report, explanations=explain(audited), ask=config.explain)

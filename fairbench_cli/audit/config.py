@@ -411,7 +411,10 @@ def _contradictions(config: AuditConfig, document: Document) -> list[Problem]:
         )
     if "ties" in given and not (config.top_k or config.top_share):
         found.append(("ties", "ties has no effect", "give top-k or top-share, or leave it out"))
-    if not config.explained_by:
+    if config.explain and len(config.decisions) > 1:
+        what = "several decisions are audited, and one can be explained at a time"
+        found.append(("explain", what, "give one decision"))
+    if not config.explain:
         found += [
             (key, f"{key} has no effect", "give explain, or leave it out")
             for key in ("neighbours", "margin")

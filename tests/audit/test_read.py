@@ -17,14 +17,14 @@ from hypothesis import strategies as st
 
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.read import cells as read_count
-from fairbench_cli.audit.read.tally_file import read_tally
+from fairbench_cli.audit.read.read import read_file
 
 QUICK = settings(max_examples=40, deadline=None)
 TEXT = "score,label,race,sex\n"
 
 
 def read(text, spec=None):
-    return read_tally("-", spec or AuditConfig(), stdin=io.BytesIO(text.encode()))
+    return read_file("-", spec or AuditConfig(), stdin=io.BytesIO(text.encode()))
 
 
 def by_attribute(tally):
@@ -54,7 +54,7 @@ def compas(data_folder):
 
 
 def test_compas(compas):
-    tally = read_tally(str(compas), AuditConfig(intersect=("race", "sex")))
+    tally = read_file(str(compas), AuditConfig(intersect=("race", "sex")))
     assert tally.rows == 7214
     assert tally.notes == ()
     assert [part.attribute for part in tally.slices] == ["race", "sex", "age_cat", "race × sex"]
@@ -67,7 +67,7 @@ def test_compas(compas):
 
 
 def test_formats_agree(compas, tmp_path):
-    expected = read_tally(str(compas), AuditConfig())
+    expected = read_file(str(compas), AuditConfig())
     content = compas.read_bytes()
     (tmp_path / "p.csv.gz").write_bytes(gzip.compress(content))
     (tmp_path / "p.tsv").write_bytes(content.replace(b",", b"\t"))
@@ -79,23 +79,23 @@ def test_formats_agree(compas, tmp_path):
     (tmp_path / "p.ndjson").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (tmp_path / "p.jsonl.gz").write_bytes(gzip.compress((tmp_path / "p.ndjson").read_bytes()))
     for path in sorted(tmp_path.iterdir()):
-        tally = read_tally(str(path), AuditConfig())
+        tally = read_file(str(path), AuditConfig())
         assert tally.source == str(path)
         same(tally, expected)
         with path.open("rb") as stdin:
-            same(read_tally("-", AuditConfig(), stdin=stdin), expected)
+            same(read_file("-", AuditConfig(), stdin=stdin), expected)
 
 
 def test_pipe(compas):
     with subprocess.Popen(["cat", str(compas)], stdout=subprocess.PIPE) as process:
-        tally = read_tally(f"/dev/fd/{process.stdout.fileno()}", AuditConfig())
+        tally = read_file(f"/dev/fd/{process.stdout.fileno()}", AuditConfig())
     assert tally.rows == 7214
 
 
 def test_light():
-    code = "import io, sys, fairbench_cli.audit.read.tally_file as r\n"
+    code = "import io, sys, fairbench_cli.audit.read.read as r\n"
     code += "from fairbench_cli.audit.config import AuditConfig\n"
-    code += "r.read_tally('-', AuditConfig(), stdin=io.BytesIO(b'score,race\\n1,a\\n0,b\\n'))\n"
+    code += "r.read_file('-', AuditConfig(), stdin=io.BytesIO(b'score,race\\n1,a\\n0,b\\n'))\n"
     code += "print(sorted({'pandas', 'scipy', 'torch', 'sklearn', 'pyarrow'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
@@ -128,7 +128,7 @@ def test_nan_of_a_parquet_number_is_missing(tmp_path):
     path = str(tmp_path / "p.parquet")
     with duckdb.connect() as engine:
         engine.sql("SELECT 1 AS score, unnest([0.0, 1.0, 'nan'::DOUBLE, NULL]) AS flag").write_parquet(path)
-    assert only(read_tally(path, AuditConfig())).counts.groups == ("0.0", "1.0", "(missing)")
+    assert only(read_file(path, AuditConfig())).counts.groups == ("0.0", "1.0", "(missing)")
 
 
 def test_quantity_that_is_text_far_below():
@@ -349,7 +349,7 @@ def test_weights_say_what_they_are_worth_in_rows(tmp_path):
     """Kish: (Σw)² / Σw² rows."""
     path = tmp_path / "w.csv"
     path.write_text("score,label,race,w\n1,1,a,1\n0,0,a,3\n1,0,b,2\n0,1,b,2\n")
-    (part,) = read_tally(str(path), AuditConfig(weight="w", attribute=("race",))).slices
+    (part,) = read_file(str(path), AuditConfig(weight="w", attribute=("race",))).slices
     assert part.rows_per_weight == pytest.approx(8 / (1 + 9 + 4 + 4))
-    (part,) = read_tally(str(path), AuditConfig(attribute=("race",))).slices
+    (part,) = read_file(str(path), AuditConfig(attribute=("race",))).slices
     assert part.rows_per_weight == 1

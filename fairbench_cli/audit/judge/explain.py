@@ -1,10 +1,7 @@
 """From a file that was audited to what is behind the differences between its groups."""
 
-import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,78 +12,31 @@ from fairbench_cli.audit.judge.features import explain_people
 from fairbench_cli.audit.judge.references import REST, REST_NAME, references
 from fairbench_cli.audit.judge.result import Audit
 from fairbench_cli.audit.judge.strata import difference, of_decisions, parted
-from fairbench_cli.audit.read.columns import Roles, assign
-from fairbench_cli.audit.read.formats import open_source
-from fairbench_cli.audit.read.people import CROSSED, People, Strata, count_strata, read_people
-from fairbench_cli.audit.read.source import SAMPLE, Source
-from fairbench_cli.audit.read.strata_columns import (
-    decision_sql,
-    feature_columns,
-    group_field,
-    stratum_fields,
-)
-from fairbench_cli.audit.read.tally import Slice
-from fairbench_cli.audit.read.tally_file import engine_in
+from fairbench_cli.audit.read.tally import People, Slice, Strata
 from fairbench_cli.errors import user_error
 from fairbench_cli.measures.counts import Floats
-
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
 
 MOST_COMPARED = 20  # groups with their references
 MOST_NAMED = 10  # small groups in a note
 
 
-def explain(source: str, audit: Audit, ask: Ask) -> tuple[Explanation, ...]:
+def explain(audit: Audit) -> tuple[Explanation, ...]:
     """Explain the difference between every group and its reference, in the order of the audit.
 
-    Attributes to explain by are not explained themselves, nor are intersections and attributes of one group.
-    Groups of fewer rows than `Spec.min_group` are named in a note; where an attribute has no others, its
-    largest has an explanation without parts to carry it. Where the attributes to audit were named, the
+    Groups of fewer rows than `AuditConfig.min_group` are named in a note; where an attribute has no others,
+    its largest has an explanation without parts to carry it. Where the attributes to audit were named, the
     features of a person are all other columns; else each attribute in turn is taken for the protected one,
     and the others are features, too.
-
-    Parameters
-    ----------
-    source : str
-        The file that was audited.
-    audit : Audit
-        What was found.
-    ask : Ask
-        What to explain by.
 
     Raises
     ------
     UserError
-        When there are several models or decisions, too many groups, nothing to explain, or a column to
-        explain by that is not fit for it.
+        When there are too many groups.
     """
-    slices = _slices(audit, ask)
-    spec = audit.spec
-    names = tuple(part.attribute for part in slices)
-    with tempfile.TemporaryDirectory(prefix="fairbench-") as folder, engine_in(folder) as engine:
-        file = open_source(engine, source, None, Path(folder))
-        engine.execute(f"CREATE TEMP TABLE sample AS SELECT * FROM {file.relation} LIMIT {SAMPLE}")  # noqa: S608
-        roles = assign(
-            engine, file, spec.model_copy(update={"attributes": names, "intersections": (), "bins": {}})
-        )
-        return tuple(_explanations(engine, file, roles, slices, audit, ask))
-
-
-def _slices(audit: Audit, ask: Ask) -> list[Slice]:
-    """Return the attributes to explain; refuse what cannot be."""
-    if len({(part.model, part.decision) for part in audit.tally.slices}) > 1:
-        what = "several models or decisions are audited, and one can be explained at a time"
-        raise user_error(what, "leave one model in the file, and give one decision", "--explain")
-    used = {name for names in ask.by for name in names}
-    slices = [
-        part
-        for part in audit.tally.slices
-        if not part.intersection and part.attribute not in used and len(part.rows) > 1
-    ]
-    if not slices:
-        what = "no attribute is left to explain"
-        raise user_error(what, "name the protected one with --attribute", "--explain")
+    tally, ask = audit.tally, audit.spec.explain
+    if ask is None or tally.people is None:
+        return ()
+    slices = [part for part in tally.slices if part.attribute in tally.strata]
     many = sum(len(_groups(part, audit.spec)) for part in slices)
     if many > MOST_COMPARED:
         raise user_error(
@@ -94,7 +44,7 @@ def _slices(audit: Audit, ask: Ask) -> list[Slice]:
             "name the protected attributes with --attribute, or raise --min-group",
             "--explain",
         )
-    return slices
+    return tuple(_explanations(slices, audit, tally.people, many, ask))
 
 
 def _pairs(part: Slice, spec: Spec) -> list[tuple[int, int]]:
@@ -133,37 +83,12 @@ def _named(names: list[str]) -> str:
 
 
 def _explanations(
-    engine: "DuckDBPyConnection",
-    file: Source,
-    roles: Roles,
-    slices: list[Slice],
-    audit: Audit,
-    ask: Ask,
+    slices: list[Slice], audit: Audit, people: People, many: int, ask: Ask
 ) -> Iterator[Explanation]:
-    spec = audit.spec
-    decision = decision_sql(engine, file, roles, spec)
-    fields, said = stratum_fields(engine, file, roles, spec, ask)
-    groups = tuple(group_field(engine, file, part.attribute, spec) for part in slices)
-    many = sum(len(_groups(part, spec)) for part in slices)
-    features = feature_columns(file, roles)
-    people = read_people(engine, file, groups, decision, roles.weight, features, audit.tally.rows, spec.seed)
+    spec, said = audit.spec, list(audit.tally.strata_notes)
     protected = {part.attribute for part in slices}
-    for part, group in zip(slices, groups, strict=True):
-        every = [
-            (
-                CROSSED.join(names),
-                count_strata(
-                    engine,
-                    file,
-                    group,
-                    tuple(fields[name] for name in names),
-                    decision,
-                    roles.weight,
-                    part.counts.groups,
-                ),
-            )
-            for names in ask.by
-        ]
+    for part in slices:
+        every = audit.tally.strata[part.attribute]
         hidden = {part.attribute} if spec.attributes is None else protected
         notes = [*_small(part, spec), *said]
         pairs = _groups(part, spec)
@@ -178,7 +103,7 @@ def _explanations(
 def _explanation(
     part: Slice,
     pair: tuple[int, int],
-    every: list[tuple[str, Strata]],
+    every: tuple[tuple[str, Strata], ...],
     people: People,
     hidden: set[str],
     many: int,

@@ -10,7 +10,7 @@ from fairbench_cli.audit.config import ExplainConfig as Ask
 from fairbench_cli.audit.judge.explanation import Stratified
 from fairbench_cli.audit.judge.result import Interval
 from fairbench_cli.audit.judge.strata import parted
-from fairbench_cli.audit.read.people import People
+from fairbench_cli.audit.read.tally import People
 from fairbench_cli.measures.propensity import RANGES, propensity
 from fairbench_cli.measures.redlining import balanced_error, balanced_error_interval, told
 from fairbench_cli.measures.rows import Rows
