@@ -193,6 +193,7 @@ def test_refused(what, tmp_path):
     [
         ('{"score": 1, "race": "a"}\n{"score": 2\n', "preds.ndjson:2"),
         ('{"score": 1, "race": "a"}\n[1]\n', "preds.ndjson:2"),
+        ("{}\n{}\n", "no columns"),
         ('{"score": 1, "race": "a"}\n\n{"score": 2, "race": "b"}\n', "preds.ndjson:3"),
         ('{"score": 1, "Score": 0, "race": "a"}\n', "capitals"),
         ('{"score": 1, "race": "a"}\n' * 30_000 + "{oops\n", "preds.ndjson"),

@@ -11,13 +11,15 @@ from collections import Counter
 
 import duckdb
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.read import cells as read_count
-from fairbench_cli.audit.read.read import read_file
+from fairbench_cli.audit.read.read import read_arrays, read_file, read_frame
+from fairbench_cli.errors import UserError
 
 QUICK = settings(max_examples=40, deadline=None)
 TEXT = "score,label,race,sex\n"
@@ -84,6 +86,66 @@ def test_formats_agree(compas, tmp_path):
         same(tally, expected)
         with path.open("rb") as stdin:
             same(read_file("-", AuditConfig(), stdin=stdin), expected)
+
+
+def test_a_frame_is_a_file(compas):
+    config = AuditConfig(intersect=("race", "sex"))
+    expected = read_file(str(compas), config)
+    frame = pd.read_csv(compas)
+    for each in (frame, frame.astype({"race": "category", "score": bool}).set_index("entity_id", drop=False)):
+        tally = read_frame(each, config)
+        assert tally.source == "data frame"
+        assert tally.notes == expected.notes
+        same(tally, expected)
+    columns = {name: frame[name].to_numpy() for name in ("race", "sex", "age_cat")}
+    arrays = read_arrays(frame["score"], columns, config, labels=frame["label_value"].tolist())
+    same(arrays, expected)
+
+
+def test_odd_frames():
+    frame = pd.DataFrame(
+        {
+            "score": [1, 0, 1.0, 0],
+            3: ["a", None, " a", np.nan],
+            "Race": pd.Categorical(["x", "y", None, "y"]),
+            "race": [1, "b", 2.5, True],
+            "": range(4),
+        },
+        index=[5, 5, 6, 6],
+    )
+    tally = read_frame(frame, AuditConfig())
+    assert [(part.attribute, part.counts.groups) for part in tally.slices] == [
+        ("3", ("a", "(missing)")),
+        ("Race", ("x", "y", "(missing)")),
+        ("race", ("1", "2.5", "True", "b")),
+    ]
+    assert "Columns without a name are left out: 5." in tally.notes
+    scores = pd.DataFrame({"score": [0.25, 0.5, None], "race": list("abc")})
+    with pytest.raises(UserError, match='data frame:row 3: error: "score" is missing in 1 row'):
+        read_frame(scores, AuditConfig(threshold=0.3))
+    top = read_frame(scores.dropna(), AuditConfig(top_k=1))
+    assert selected(top) == {"top 1": [0, 1]}
+    with pytest.raises(UserError, match='column "race" appears twice'):
+        read_frame(pd.DataFrame([[1, "a", "b"]], columns=["score", "race", " race"]), AuditConfig())
+    with pytest.raises(UserError, match="no rows"):
+        read_frame(scores[:0], AuditConfig())
+    with pytest.raises(UserError, match="no columns"):
+        read_frame(pd.DataFrame(), AuditConfig())
+
+
+def test_arrays():
+    groups = {"age": np.arange(30), "sex": ["f", "m"] * 15}
+    tally = read_arrays(np.linspace(0, 1, 30), groups, AuditConfig(top_share=0.1), weights=np.full(30, 2.0))
+    assert [part.attribute for part in tally.slices] == ["age", "sex"]
+    assert tally.weighted
+    assert not tally.slices[0].labelled
+    assert tally.slices[1].counts.predicted.tolist() == [[28, 2], [26, 4]]
+    binned = read_arrays([1, 0] * 15, groups, AuditConfig(bins={"age": 2}), labels=[1] * 30)
+    assert binned.slices[0].counts.groups == ("0-14", "15-29")
+    with pytest.raises(UserError, match="do not fit together"):
+        read_arrays([1, 0], groups, AuditConfig())
+    with pytest.raises(UserError, match='an attribute is called "label"'):
+        read_arrays([1, 0], {"label": ["a", "b"]}, AuditConfig())
 
 
 def test_pipe(compas):

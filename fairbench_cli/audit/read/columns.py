@@ -174,11 +174,7 @@ def _attribute(
 
 
 def _default_attributes(
-    source: Predictions,
-    config: AuditConfig,
-    taken: dict[int, str],
-    texts: frozenset[int],
-    notes: list[str],
+    source: Predictions, config: AuditConfig, taken: dict[int, str], texts: frozenset[int], notes: list[str]
 ) -> tuple[dict[str, int], tuple[int, ...]]:
     """Return every other column but identifiers and quantities, and these, judged by the first rows."""
     free = [

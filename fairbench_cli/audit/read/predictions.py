@@ -99,14 +99,19 @@ def not_finite(value: str) -> str:
 
 
 def code_sql(column: int, bad: int) -> str:
-    """Write a 0/1 cell in SQL: 0, 1, or `bad`."""
-    cell, plain = f"c{column}", f"t{column}"
+    """Write a 0/1 cell in SQL: 0, 1, or `bad`; only odd cells are trimmed, for ``t{i}`` would be of all."""
+    cell = f"c{column}"
+    plain = _trimmed(cell)
     value = f"TRY_CAST({plain} AS DOUBLE)"
     return (
         f"CASE WHEN {cell} = '0' OR {cell} = '0.0' THEN 0 WHEN {cell} = '1' OR {cell} = '1.0' THEN 1 "
         f"WHEN lower({plain}) = 'true' THEN 1 WHEN lower({plain}) = 'false' THEN 0 "
         f"WHEN {value} = 1 THEN 1 WHEN {value} = 0 THEN 0 ELSE {bad} END"
     )
+
+
+def _trimmed(text: str) -> str:
+    return f"trim({text}, {' || '.join(f'chr({ord(blank)})' for blank in BLANKS)})"
 
 
 def open_file(engine: "DuckDBPyConnection", source: str, stdin: BinaryIO | None, folder: Path) -> Predictions:
@@ -341,9 +346,8 @@ def _typed(value: str, kind: str) -> tuple[str, str]:
 
 def _view(engine: "DuckDBPyConnection", table: str, columns: list[tuple[str, str]]) -> None:
     """Make the view of `Predictions`, from the text and the number of each column."""
-    blanks = "(" + " || ".join(f"chr({ord(blank)})" for blank in BLANKS) + ")"
     parts = [
-        f"{text} AS c{i}, trim({text}, {blanks}) AS t{i}, {number} AS n{i}"
+        f"{text} AS c{i}, {_trimmed(text)} AS t{i}, {number} AS n{i}"
         for i, (text, number) in enumerate(columns)
     ]
     engine.execute(f"CREATE TEMP VIEW predictions AS SELECT {', '.join(parts)} FROM {table}")

@@ -25,13 +25,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from numpy.typing import ArrayLike
 
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.read.cells import (
-    CountedCells,
-    CountingPlan,
-    count_cells,
-    group_name,
-    make_slices,
-)
+from fairbench_cli.audit.read.cells import CountedCells, CountingPlan, count_cells, group_name, make_slices
 from fairbench_cli.audit.read.columns import ColumnRoles, assign
 from fairbench_cli.audit.read.cuts import bins_note, find_bins, find_cuts, model_sql
 from fairbench_cli.audit.read.mistakes import broken, refuse_codes, refuse_scores, refuse_weights
