@@ -5,17 +5,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from fairbench_cli.audit.config import AuditConfig
     from fairbench_cli.audit.judge.report import Report
 
 
-def audit(source: str | Path, *, config: str | Path | None = None, **options: Any) -> "Report":
-    """Audit a file of scores.
+def audit(
+    source: "str | Path | pd.DataFrame", *, config: str | Path | None = None, **options: Any
+) -> "Report":
+    """Audit a file or data frame of scores.
 
     Parameters
     ----------
-    source : str or Path
-        CSV, TSV, Parquet or NDJSON, also gzipped; "-" is standard input.
+    source : str, Path or DataFrame
+        CSV, TSV, Parquet or NDJSON, also gzipped; "-" is standard input. A data frame has a row per person, as
+        a file; its index is not looked at.
     config : str or Path, optional
         A YAML file of options.
     **options
@@ -38,13 +43,17 @@ def audit(source: str | Path, *, config: str | Path | None = None, **options: An
     return run(source, read_config(options, Path(config) if config is not None else None))
 
 
-def run(source: str | Path, config: "AuditConfig") -> "Report":
-    """Audit a file with options that are checked."""
+def run(source: "str | Path | pd.DataFrame", config: "AuditConfig") -> "Report":
+    """Audit a file or data frame with options that are checked."""
     from fairbench_cli.audit.judge.explain import explain
     from fairbench_cli.audit.judge.report import report_of
     from fairbench_cli.audit.judge.run import audit_tally
-    from fairbench_cli.audit.read.read import read_file
+    from fairbench_cli.audit.read.read import read_file, read_frame
 
-    audited = audit_tally(read_file(str(source), config), config, config.measures)
+    if isinstance(source, str | Path):
+        tally = read_file(str(source), config)
+    else:
+        tally = read_frame(source, config)
+    audited = audit_tally(tally, config, config.measures)
     report = report_of(audited, config.measures)
     return replace(report, explanations=explain(audited), ask=config.explain)
