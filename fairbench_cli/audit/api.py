@@ -19,8 +19,8 @@ def audit(
     Parameters
     ----------
     source : str, Path or DataFrame
-        CSV, TSV, Parquet or NDJSON, also gzipped; "-" is standard input. A data frame has a row per person, as
-        a file; its index is not looked at.
+        CSV, TSV, Parquet or NDJSON, also gzipped; "-" is standard input. A data frame has a row per person,
+        as a file; its index is not looked at.
     config : str or Path, optional
         A YAML file of options.
     **options
@@ -50,10 +50,7 @@ def run(source: "str | Path | pd.DataFrame", config: "AuditConfig") -> "Report":
     from fairbench_cli.audit.judge.run import audit_tally
     from fairbench_cli.audit.read.read import read_file, read_frame
 
-    if isinstance(source, str | Path):
-        tally = read_file(str(source), config)
-    else:
-        tally = read_frame(source, config)
+    tally = read_file(source, config) if isinstance(source, str | Path) else read_frame(source, config)
     audited = audit_tally(tally, config, config.measures)
     report = report_of(audited, config.measures)
     return replace(report, explanations=explain(audited), ask=config.explain)

@@ -264,8 +264,8 @@ def test_read(what, tmp_path):
     (found,) = tally.slices
     assert found.counts.groups == ("a", "b")
     assert found.counts.n.tolist() == [[[0, 1], [0, 1]], [[1, 0], [1, 0]]]
-    told = {"semicolons", "tabs", "bars", "blanks", "column without a name"}
-    assert bool(tally.notes) == (what in told)
+    said = {"semicolons", "tabs", "bars", "blanks", "column without a name"}
+    assert bool(tally.notes) == (what in said)
 
 
 @pytest.mark.parametrize(
@@ -285,7 +285,7 @@ def test_read(what, tmp_path):
         ("score,race,who\n" + "".join(f"1,a,x{i}\n" for i in range(21)), "who has a value of its own"),
     ],
 )
-def test_told(content, note, tmp_path):
+def test_notes(content, note, tmp_path):
     assert note in "\n".join(tally_of(tmp_path, content).notes)
 
 

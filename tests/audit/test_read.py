@@ -178,7 +178,7 @@ def test_named_numbers_are_groups():
     assert len(only(tally).counts.groups) == 30
 
 
-def test_missing_is_last_and_told():
+def test_missing_is_last_and_said():
     part = only(tally := read("score,race\n1,\n1,z\n0, \n0,A\n"))
     assert part.counts.groups == ("A", "z", "(missing)")
     assert part.rows.tolist() == [1, 1, 2]

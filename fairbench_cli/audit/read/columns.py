@@ -1,6 +1,8 @@
 """Find out what each column of the predictions is: score, label, weight, model, or an attribute to audit."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.read.predictions import SAMPLE, Predictions
@@ -69,62 +71,59 @@ def assign(source: Predictions, config: AuditConfig, texts: frozenset[int] = fro
     UserError
         For a column that is not there or has two roles, or when no attribute is left.
     """
-    names = {name: i for i, name in enumerate(source.columns) if name}
     notes: list[str] = []
-    asked, itself = config.score or "score", config.score is not None and config.score == config.label
-    if config.score is None and config.explain and "score" not in names:
-        of_labels = config.label or next((name for name in LABELS if name in names), None)
-        asked, itself = of_labels or asked, of_labels is not None
-    score = _find(names, asked, "--score", source)
-    label = None if itself else _label(names, config.label, source, notes)
+    itself = config.score is not None and config.score == config.label
+    score, label = config.score or "score", config.label or _usual_label(source)
+    if config.score is None and config.explain and "score" not in source.places and label:
+        score, itself = label, True
     if itself:
-        notes.append(f"The labels {shown(asked)} themselves are audited, as decisions.")
-    weight = None if config.weight is None else _find(names, config.weight, "--weight", source)
-    model = (
-        None if config.model_column is None else _find(names, config.model_column, "--model-column", source)
-    )
+        notes.append(f"The labels {shown(score)} themselves are audited, as decisions.")
+    elif label is None:
+        notes.append("No label column: only what needs no labels is audited (name one with --label).")
+    asked = {
+        "score": (score, "--score"),
+        "label": (None if itself else label, "--label"),
+        "weight": (config.weight, "--weight"),
+        "model": (config.model_column, "--model-column"),
+    }
+    found = {role: _find(source, name, flag) for role, (name, flag) in asked.items() if name is not None}
     taken: dict[int, str] = {}
-    for role, column in {"score": score, "label": label, "weight": weight, "model": model}.items():
+    for role, column in found.items():
         if column in taken:
             raise user_error(
                 f"column {shown(source.columns[column])} cannot be both {taken[column]} and {role}",
                 "name another column",
                 f"--{role}",
             )
-        if column is not None:
-            taken[column] = "label" if itself and role == "score" else role
+        taken[column] = "label" if itself and role == "score" else role
     quantities: tuple[int, ...] = ()
     if config.attributes is None:
         attributes, quantities = _default_attributes(source, config, taken, texts, notes)
     else:
-        attributes = {
-            name: _attribute(names, name, "--attribute", source, taken) for name in config.attributes
-        }
+        attributes = {name: _find(source, name, "--attribute", taken) for name in config.attributes}
     for name in config.bins:
-        attributes.setdefault(name, _attribute(names, name, "--bins", source, taken))
+        attributes.setdefault(name, _find(source, name, "--bins", taken))
     others = {
-        name: _attribute(names, name, "--intersect", source, taken)
+        name: _find(source, name, "--intersect", taken)
         for combination in config.intersections
         for name in combination
         if name not in attributes
     }
     if not attributes and not config.intersections:
         raise user_error("no attribute column is left to audit", _what_fix(source, quantities), source.name)
-    single = None if model is not None else names.get("model_id")
-    if single in taken or single in attributes.values():
-        single = None
+    single = None if "model" in found else source.places.get("model_id")
     return ColumnRoles(
-        taken,
-        score,
-        label,
-        weight,
-        model,
-        single,
-        attributes,
-        config.intersections,
-        others,
-        quantities,
-        tuple(notes),
+        taken=taken,
+        score=found["score"],
+        label=found.get("label"),
+        weight=found.get("weight"),
+        model=found.get("model"),
+        single_model=None if single in taken or single in attributes.values() else single,
+        attributes=attributes,
+        intersections=config.intersections,
+        others=others,
+        quantities=quantities,
+        notes=tuple(notes),
     )
 
 
@@ -135,51 +134,44 @@ def _what_fix(source: Predictions, quantities: tuple[int, ...]) -> str:
     return "add a column such as race or sex, or name one with --attribute"
 
 
-def _label(names: dict[str, int], asked: str | None, source: Predictions, notes: list[str]) -> int | None:
-    if asked is not None:
-        return _find(names, asked, "--label", source)
+def _usual_label(source: Predictions) -> str | None:
+    """Return the label column by its usual name; refuse it in capitals."""
     for name in LABELS:
-        if name in names:
-            return names[name]
-    for name in names:
+        if name in source.places:
+            return name
+    for name in source.places:
         if name.lower() in LABELS:
-            raise _unknown("label_value", "--label", [name], source)
-    notes.append("No label column: only what needs no labels is audited (name one with --label).")
+            raise _unknown(source, "label_value", "--label", [name])
     return None
 
 
-def _find(names: dict[str, int], name: str, flag: str, source: Predictions) -> int:
-    if name in names:
-        return names[name]
-    raise _unknown(name, flag, list(names), source)
+def _find(source: Predictions, name: str, flag: str, taken: Mapping[int, str] = MappingProxyType({})) -> int:
+    """Return the column of a name, which must not be taken."""
+    column = source.places.get(name)
+    if column is None:
+        free = [other for other, place in source.places.items() if place not in taken]
+        raise _unknown(source, name, flag, free)
+    if column in taken:
+        raise user_error(f"column {shown(name)} is the {taken[column]}", "name another attribute", flag)
+    return column
 
 
-def _unknown(name: str, flag: str, names: list[str], source: Predictions) -> UserError:
+def _unknown(source: Predictions, name: str, flag: str, names: list[str]) -> UserError:
     where = f"{source.name}:1" if source.format == "csv" else source.name
     if len(source.columns) == 1:
         only = shown(source.columns[0])
         return user_error(f"no column {shown(name)}, only {only}", "separate the columns by commas", where)
     also = "; to audit the labels themselves, name them there too" if flag == "--score" else ""
-    fix = f"{suggest(name, names)} (name it with {flag}{also})"
-    return user_error(f"no column {shown(name)}", fix, where)
-
-
-def _attribute(
-    names: dict[str, int], name: str, flag: str, source: Predictions, taken: dict[int, str]
-) -> int:
-    free = {other: column for other, column in names.items() if column not in taken}
-    if names.get(name) in taken:
-        raise user_error(f"column {shown(name)} is the {taken[names[name]]}", "name another attribute", flag)
-    return _find(free, name, flag, source)
+    return user_error(
+        f"no column {shown(name)}", f"{suggest(name, names)} (name it with {flag}{also})", where
+    )
 
 
 def _default_attributes(
     source: Predictions, config: AuditConfig, taken: dict[int, str], texts: frozenset[int], notes: list[str]
 ) -> tuple[dict[str, int], tuple[int, ...]]:
     """Return every other column but identifiers and quantities, and these, judged by the first rows."""
-    free = [
-        i for i, name in enumerate(source.columns) if name and i not in taken and name.lower() not in RESERVED
-    ]
+    free = [i for name, i in source.places.items() if i not in taken and name.lower() not in RESERVED]
     parts = [f"count(DISTINCT t{i}), count(*) FILTER (t{i} <> '' AND n{i} IS NULL)" for i in free]
     found = source.one(f"SELECT count(*){''.join(', ' + part for part in parts)} FROM sample")
     rows, attributes, quantities = found[0], {}, []

@@ -72,7 +72,7 @@ def find_cuts(
     """
     if all(decision.kind in ("binary", "threshold") for decision in decisions):
         return {None: [_fixed_cut(decision) for decision in decisions]}
-    each = f"SELECT {model_sql(roles)} AS m, n{roles.score} + 0.0 AS s FROM predictions"
+    each = f"SELECT {model_sql(roles)} AS m, n{roles.score} AS s FROM predictions"
     heights = f"SELECT m, s, count(*) AS n FROM ({each}) GROUP BY ALL"
     running = f"SELECT m, s, n, sum(n) OVER (PARTITION BY m ORDER BY s DESC) AS upto FROM ({heights})"
     source.engine.execute(f"CREATE OR REPLACE TEMP TABLE heights AS {running}")
@@ -189,7 +189,7 @@ def find_bins(source: Predictions, column: int, bins: int) -> NumberBins:
     )
     # The top of bin i is the smallest value with i/bins of the rows at or below it, so a value belongs to the
     # bin in which the rows below it end.
-    rows = f"SELECT {value} + 0.0 AS x FROM predictions WHERE {value} IS NOT NULL"
+    rows = f"SELECT {value} AS x FROM predictions WHERE {value} IS NOT NULL"
     values = f"SELECT x, count(*) AS n FROM ({rows}) GROUP BY ALL"
     running = f"SELECT x, n, sum(n) OVER (ORDER BY x) AS upto, sum(n) OVER () AS total FROM ({values})"
     found = source.all(

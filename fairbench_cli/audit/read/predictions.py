@@ -65,6 +65,11 @@ class Predictions:
     separator: str = ""
     notes: tuple[str, ...] = ()
 
+    @property
+    def places(self) -> dict[str, int]:
+        """Where each column that has a name is."""
+        return {name: i for i, name in enumerate(self.columns) if name}
+
     def all(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Return every row of a query."""
         return self.engine.execute(sql, parameters).fetchall()
@@ -331,8 +336,12 @@ def _identifier(name: str) -> str:
 
 
 def _as_number(text: str) -> tuple[str, str]:
-    """Return a column of texts in SQL, and it as a number."""
-    return text, f"TRY_CAST({text} AS DOUBLE)"
+    """Return a column of texts in SQL, and it as a number.
+
+    The sum keeps DuckDB 2.0 from reading the column as numbers, which fails where one is none. It also makes
+    -0.0 to 0.0.
+    """
+    return text, f"TRY_CAST({text} AS DOUBLE) + 0.0"
 
 
 def _typed(value: str, kind: str) -> tuple[str, str]:
@@ -341,7 +350,7 @@ def _typed(value: str, kind: str) -> tuple[str, str]:
         value = f"CASE WHEN isnan({value}) THEN NULL ELSE {value} END"
     text = f"CAST({value} AS VARCHAR)"
     exact = kind == "DOUBLE" or kind.endswith(("INT", "INTEGER"))
-    return text, f"CAST({value} AS DOUBLE)" if exact else f"TRY_CAST({text} AS DOUBLE)"
+    return (text, f"CAST({value} AS DOUBLE) + 0.0") if exact else _as_number(text)
 
 
 def _view(engine: "DuckDBPyConnection", table: str, columns: list[tuple[str, str]]) -> None:

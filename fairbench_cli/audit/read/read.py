@@ -44,12 +44,12 @@ LOOK_MISSING = frozenset("na n/a nan null none nil ? - . unknown".split())  # no
 MOST_IDENTIFIERS = 100_000  # rows; beyond, looking for persons counted twice would cost more than the audit
 
 
-def read_file(source: str, config: AuditConfig, *, stdin: BinaryIO | None = None) -> Tally:
+def read_file(source: str | Path, config: AuditConfig, *, stdin: BinaryIO | None = None) -> Tally:
     """Return the counts of a file by model, decision, group, label and prediction.
 
     Parameters
     ----------
-    source : str
+    source : str or Path
         A CSV, TSV, NDJSON (each perhaps gzip) or Parquet file; "-" for standard input.
     config : AuditConfig
         Columns, decisions, attributes, and what to explain by.
@@ -65,7 +65,7 @@ def read_file(source: str, config: AuditConfig, *, stdin: BinaryIO | None = None
     UserError
         When the file or the columns asked for are not fit to be audited, naming file, row and column.
     """
-    return _read(lambda engine, folder: open_file(engine, source, stdin, folder), config)
+    return _read(lambda engine, folder: open_file(engine, str(source), stdin, folder), config)
 
 
 def read_frame(frame: "pd.DataFrame", config: AuditConfig) -> Tally:
@@ -273,7 +273,7 @@ def _notes(name: str, values: list[str | None], rows: list[int]) -> list[str]:
 
 def _twice(source: Predictions, roles: ColumnRoles, rows: int) -> list[str]:
     """Return a note of how many rows name a person whom an earlier row names (not for large files)."""
-    by_name = {name.lower(): i for i, name in enumerate(source.columns)}
+    by_name = {name.lower(): i for name, i in source.places.items()}
     column = by_name.get("entity_id", by_name.get("id"))
     if column is None or rows > MOST_IDENTIFIERS or column in roles.all_attributes.values():
         return []

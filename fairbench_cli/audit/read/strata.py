@@ -96,8 +96,8 @@ def read_people(
     roles = plan.roles
     columns = {
         name: i
-        for i, name in enumerate(source.columns)
-        if name and i not in {*roles.taken, roles.single_model} and name.lower() not in RESERVED
+        for name, i in source.places.items()
+        if i not in {*roles.taken, roles.single_model} and name.lower() not in RESERVED
     }
     parts = [
         f"{_decision_sql(plan)} AS d",
@@ -184,9 +184,9 @@ def _stratum_columns(
     columns: dict[str, str] = {}
     notes: list[str] = []
     for name in dict.fromkeys(name for names in asked.by for name in names):
-        if name not in source.columns:
-            raise user_error(f"no column {shown(name)}", suggest(name, source.columns), "--explain")
-        column = source.columns.index(name)
+        column = source.places.get(name)
+        if column is None:
+            raise user_error(f"no column {shown(name)}", suggest(name, source.places), "--explain")
         if column in plan.roles.taken:
             what = f"column {shown(name)} is the {plan.roles.taken[column]}"
             raise user_error(what, "explain by another", "--explain")
