@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 
 OURS = """
-from fairbench_cli.audit.read.tally_file import read_tally
+from fairbench_cli.audit.read.read import read_file
 from fairbench_cli.audit.config import AuditConfig
-tally = read_tally({path!r}, AuditConfig({decisions}))
+tally = read_file({path!r}, AuditConfig({decisions}))
 print(sum(s.counts.n.sum() for s in tally.slices))
 """
 BARE = """

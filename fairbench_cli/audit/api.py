@@ -63,7 +63,8 @@ def audit(
     Parameters
     ----------
     source : str, Path or DataFrame
-        CSV, TSV, Parquet or NDJSON, also gzipped; "-" is standard input.
+        CSV, TSV, Parquet or NDJSON, also gzipped; "-" is standard input. A data frame has a row per person,
+        as a file; its index is not looked at.
     config : str or Path, optional
         A YAML file of options.
     **options
@@ -84,15 +85,7 @@ def audit(
 def run(source: "str | Path | DataFrame", config: "AuditConfig") -> "Report":
     """Read and judge with a configuration that is checked."""
     from fairbench_cli.audit.judge.judge import judge
-    from fairbench_cli.audit.read.tally_file import read_tally
+    from fairbench_cli.audit.read.read import read_file, read_frame
 
-    if config.explained_by:
-        from dataclasses import replace as _replace
-
-        from fairbench_cli.audit.read.standin import with_strata
-        from fairbench_cli.audit.read.strata_columns import labels_for_scores
-
-        spec = labels_for_scores(str(source), config)
-        tally = with_strata(str(source), read_tally(str(source), spec), spec)
-        return _replace(judge(tally, spec), config=config)
-    return judge(read_tally(str(source), config), config)
+    tally = read_file(source, config) if isinstance(source, str | Path) else read_frame(source, config)
+    return judge(tally, config)

@@ -49,6 +49,25 @@ class Decision:
         }[self.kind]
 
 
+@dataclass(frozen=True)
+class ExplainConfig:
+    """What to explain differences by.
+
+    Parameters
+    ----------
+    by : tuple of tuples of column names
+        Each is one explanation; several columns are crossed.
+    neighbours : int
+        k of situation testing and consistency.
+    margin : float in (0, 1]
+        By how much neighbours must differ in situation testing.
+    """
+
+    by: tuple[tuple[str, ...], ...]
+    neighbours: int = NEIGHBOURS
+    margin: float = MARGIN
+
+
 def _kind(name: str) -> str | None:
     """Return what an audit does with a metric, see `judge.metrics.kind`; None when there is none."""
     from fairbench_cli.audit.judge.metrics import kind
@@ -82,6 +101,9 @@ def _check_metric(*kinds: str, also: str = "") -> AfterValidator:
 
 def _listed(value: Any) -> Any:
     return tuple(value) if isinstance(value, list | tuple) else (value,)
+
+
+LISTED = BeforeValidator(_listed)
 
 
 def _by_name(read: Callable[[str], Any], alone: str = "") -> Callable[[Any], Any]:
@@ -170,69 +192,61 @@ class AuditConfig(BaseModel):
         alias_generator=lambda name: name.replace("_", "-"),
     )
 
-    score: str | None = Field(default=None, description="Column of scores. Default: score.")
-    label: str | None = Field(
-        default=None, description="Column of true labels. Default: label_value or label."
+    score: str | None = Field(None, description="Column of scores. Default: score.")
+    label: str | None = Field(None, description="Column of true labels. Default: label_value or label.")
+    attributes: Annotated[tuple[str, ...], LISTED, Field(min_length=1)] | None = Field(
+        None, alias="attribute", description="Column to audit. Default: other text columns."
     )
-    attributes: Annotated[tuple[str, ...], BeforeValidator(_listed), Field(min_length=1)] | None = Field(
-        default=None, alias="attribute", description="Column to audit. Default: other text columns."
-    )
-    weight: str | None = Field(default=None, description="Column of weights.")
-    model_column: str | None = Field(
-        default=None, description="Column of the models' names; each is audited."
-    )
+    weight: str | None = Field(None, description="Column of weights.")
+    model_column: str | None = Field(None, description="Column of the models' names; each is audited.")
     bins: Annotated[dict[str, Annotated[int, Field(ge=2)]], BeforeValidator(_bins)] = Field(
-        default={}, description="Cut a numeric attribute: --bins age=4"
+        {}, description="Cut a numeric attribute: --bins age=4"
     )
     intersections: Annotated[ColumnSets, BeforeValidator(_intersections)] = Field(
-        default=(), alias="intersect", description="Audit a combination: --intersect race,sex"
+        (), alias="intersect", description="Audit a combination: --intersect race,sex"
     )
-    threshold: Annotated[
-        tuple[Annotated[float, Field(allow_inf_nan=False)], ...], BeforeValidator(_listed)
-    ] = Field(default=(), description="Selected: score >= this.")
-    top_k: Annotated[tuple[Count, ...], BeforeValidator(_listed)] = Field(
-        default=(), description="Selected: the k highest scores."
+    threshold: Annotated[tuple[Annotated[float, Field(allow_inf_nan=False)], ...], LISTED] = Field(
+        (), description="Selected: score >= this."
     )
-    top_share: Annotated[tuple[Share, ...], BeforeValidator(_listed)] = Field(
-        default=(), description="Selected: the highest share, such as 0.1."
+    top_k: Annotated[tuple[Count, ...], LISTED] = Field((), description="Selected: the k highest scores.")
+    top_share: Annotated[tuple[Share, ...], LISTED] = Field(
+        (), description="Selected: the highest share, such as 0.1."
     )
     ties: Ties = Field(
-        default="include", description=f"Equal scores at the cut of a top list: {', '.join(get_args(Ties))}."
+        "include", description=f"Equal scores at the cut of a top list: {', '.join(get_args(Ties))}."
     )
     references: Annotated[dict[str, str], BeforeValidator(_references)] = Field(
-        default={}, alias="ref", description="Reference group: --ref race=Caucasian"
+        {}, alias="ref", description="Reference group: --ref race=Caucasian"
     )
     ref_method: RefMethod = Field(
-        default="majority", description=f"Reference without --ref: {', '.join(get_args(RefMethod)[1:])}."
+        "majority", description=f"Reference without --ref: {', '.join(get_args(RefMethod)[1:])}."
     )
     tau_by_metric: Annotated[dict[Compared, Share], BeforeValidator(_taus), AfterValidator(_with_default)] = (
         Field(
-            default={DEFAULT: TAU},
-            alias="tau",
-            description="Ratios pass from tau to 1/tau: --tau 0.8 --tau fpr=0.9",
+            {DEFAULT: TAU}, alias="tau", description="Ratios pass from tau to 1/tau: --tau 0.8 --tau fpr=0.9"
         )
     )
-    metrics: Annotated[tuple[MetricName, ...], BeforeValidator(_listed), Field(min_length=1)] = Field(
-        default=(),
+    metrics: Annotated[tuple[MetricName, ...], LISTED, Field(min_length=1)] = Field(
+        (),
         alias="metric",
         description="Metric or roll-up that decides; any of `fairbench list metrics` is shown.",
     )
     intervention: Literal["punitive", "assistive"] | None = Field(
-        default=None, description="Decide by fdr and fpr (punitive), or by for and fnr (assistive)."
+        None, description="Decide by fdr and fpr (punitive), or by for and fnr (assistive)."
     )
-    min_group: int = Field(default=30, ge=1, description="Flag groups with fewer rows.")
-    fail: bool = Field(default=False, description="Exit 1 when the verdict is fail.")
-    failing_metrics: Annotated[tuple[MetricName, ...], BeforeValidator(_listed)] = Field(
-        default=(), alias="fail-on", description="Exit 1 when this fails: fpr or race:fpr"
+    min_group: int = Field(30, ge=1, description="Flag groups with fewer rows.")
+    fail: bool = Field(False, description="Exit 1 when the verdict is fail.")
+    failing_metrics: Annotated[tuple[MetricName, ...], LISTED] = Field(
+        (), alias="fail-on", description="Exit 1 when this fails: fpr or race:fpr"
     )
-    draws: int = Field(default=1000, ge=0, le=1_000_000, description="Bootstrap draws; 0 takes closed forms.")
-    seed: int = Field(default=0, ge=0, description="Of draws and random ties.")
-    confidence: float = Field(default=0.95, gt=0, lt=1, description="Of intervals and tests.")
+    draws: int = Field(1000, ge=0, le=1_000_000, description="Bootstrap draws; 0 takes closed forms.")
+    seed: int = Field(0, ge=0, description="Of draws and random ties.")
+    confidence: float = Field(0.95, gt=0, lt=1, description="Of intervals and tests.")
     explained_by: Annotated[ColumnSets, BeforeValidator(_explained)] = Field(
-        default=(), alias="explain", description="Column to explain differences by; a,b crosses two."
+        (), alias="explain", description="Column to explain differences by; a,b crosses two."
     )
-    neighbours: Count = Field(default=NEIGHBOURS, description="People to compare each with.")
-    margin: Share = Field(default=MARGIN, description="Least difference of these.")
+    neighbours: Count = Field(NEIGHBOURS, description="People to compare each with.")
+    margin: Share = Field(MARGIN, description="Least difference of these.")
 
     @property
     def decisions(self) -> tuple[Decision, ...]:
@@ -275,6 +289,13 @@ class AuditConfig(BaseModel):
     def fail_on(self) -> tuple[tuple[str, str], ...]:
         """What alone decides the exit code, as (attribute or "", metric); empty: the verdict."""
         return tuple((text.rpartition(":")[0], text.rpartition(":")[2]) for text in self.failing_metrics)
+
+    @property
+    def explain(self) -> ExplainConfig | None:
+        """What to explain differences by."""
+        if not self.explained_by:
+            return None
+        return ExplainConfig(self.explained_by, self.neighbours, self.margin)
 
     def resolved(self) -> dict[str, Any]:
         """Return the keys and values of a config file that gives the same numbers, with every default.
@@ -377,7 +398,10 @@ def _contradictions(config: AuditConfig, document: Document) -> list[Problem]:
         )
     if "ties" in given and not (config.top_k or config.top_share):
         found.append(("ties", "ties has no effect", "give top-k or top-share, or leave it out"))
-    if not config.explained_by:
+    if config.explain and len(config.decisions) > 1:
+        what = "several decisions are audited, and one can be explained at a time"
+        found.append(("explain", what, "give one decision"))
+    if not config.explain:
         found += [
             (key, f"{key} has no effect", "give explain, or leave it out")
             for key in ("neighbours", "margin")

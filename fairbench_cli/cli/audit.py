@@ -13,12 +13,12 @@ if TYPE_CHECKING:  # light when asked for --help
 
 Texts = list[str] | None
 
+COMPARED, OUTPUT = "Comparison and verdict", "Output"
 COLUMNS = typer.Option(rich_help_panel="Columns")
 DECISIONS = typer.Option(rich_help_panel="Decisions")
-COMPARISON = typer.Option(rich_help_panel="Comparison and verdict")
+COMPARISON = typer.Option(rich_help_panel=COMPARED)
 INTERVALS = typer.Option(rich_help_panel="Intervals")
 EXPLANATION = typer.Option(rich_help_panel="Explanation")
-OUTPUT = "Output"
 
 
 class AuditCommand(TyperCommand):
@@ -42,9 +42,7 @@ def audit(
     ],
     score: Annotated[str | None, COLUMNS] = None,
     label: Annotated[str | None, COLUMNS] = None,
-    attribute: Annotated[
-        Texts, typer.Option("--attribute", "-a", rich_help_panel=COLUMNS.rich_help_panel)
-    ] = None,
+    attribute: Annotated[Texts, typer.Option("--attribute", "-a", rich_help_panel="Columns")] = None,
     weight: Annotated[str | None, COLUMNS] = None,
     model_column: Annotated[str | None, COLUMNS] = None,
     bins: Annotated[Texts, COLUMNS] = None,
@@ -56,12 +54,10 @@ def audit(
     ref: Annotated[Texts, COMPARISON] = None,
     ref_method: Annotated[str | None, COMPARISON] = None,
     tau: Annotated[Texts, COMPARISON] = None,
-    metric: Annotated[
-        Texts, typer.Option("--metric", "-m", rich_help_panel=COMPARISON.rich_help_panel)
-    ] = None,
+    metric: Annotated[Texts, typer.Option("--metric", "-m", rich_help_panel=COMPARED)] = None,
     intervention: Annotated[str | None, COMPARISON] = None,
     min_group: Annotated[int | None, COMPARISON] = None,
-    fail: Annotated[bool, typer.Option("--fail", rich_help_panel=COMPARISON.rich_help_panel)] = False,
+    fail: Annotated[bool, typer.Option("--fail", rich_help_panel=COMPARED)] = False,
     fail_on: Annotated[Texts, COMPARISON] = None,
     draws: Annotated[int | None, INTERVALS] = None,
     seed: Annotated[int | None, INTERVALS] = None,
@@ -95,35 +91,9 @@ def audit(
     ] = None,
 ) -> int:
     """Audit a file of scores: group metrics, disparities with intervals, a verdict for each attribute."""
-    flags = {
-        "score": score,
-        "label": label,
-        "attribute": attribute,
-        "weight": weight,
-        "model-column": model_column,
-        "bins": bins,
-        "intersect": [text.split(",") for text in intersect or ()],
-        "threshold": threshold,
-        "top-k": top_k,
-        "top-share": top_share,
-        "ties": ties,
-        "ref": ref,
-        "ref-method": ref_method,
-        "tau": tau,
-        "metric": metric,
-        "intervention": intervention,
-        "min-group": min_group,
-        "fail": fail or None,
-        "fail-on": fail_on,
-        "draws": draws,
-        "seed": seed,
-        "confidence": confidence,
-        "explain": explain,
-        "neighbours": neighbours,
-        "margin": margin,
-    }
+    flags = locals()
     from fairbench_cli.audit.api import run
-    from fairbench_cli.audit.config import read_config
+    from fairbench_cli.audit.config import meanings, read_config
     from fairbench_cli.errors import shown, suggest, user_error
 
     if compat and output is None:
@@ -131,8 +101,9 @@ def audit(
     if format_ not in ("console", *FORMATS):
         fix = suggest(format_, ["console", *FORMATS])
         raise user_error(f"no format is called {shown(format_)}", fix, "--format")
-    given = {key: value for key, value in flags.items() if value != []}
-    settings = read_config(given, config, "--")
+    given = {key: flags[key.replace("-", "_")] for key in meanings()}
+    given |= {"fail": fail or None, "intersect": [text.split(",") for text in intersect or ()]}
+    settings = read_config({key: value for key, value in given.items() if value != []}, config, "--")
     report = run(preds, settings)
     _write(report, output, pdf, to_db, compat)
     _print(report, format_, everything)

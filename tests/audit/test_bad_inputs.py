@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.read.read import read_file
 from fairbench_cli.audit.read.tally import Tally
-from fairbench_cli.audit.read.tally_file import read_tally
 from fairbench_cli.errors import UserError
 
 GOOD = "score,label_value,race\n1,0,a\n0,1,b\n1,1,a\n0,0,b\n"
@@ -22,7 +22,7 @@ def refusal(tmp_path, content, spec=None, name="preds.csv"):
     path = tmp_path / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(UserError) as caught:
-        read_tally(str(path), spec or AuditConfig())
+        read_file(str(path), spec or AuditConfig())
     assert len(caught.value.problems) == 1
     assert caught.value.problems[0].fix
     return str(caught.value).replace(str(tmp_path) + os.sep, "")
@@ -31,7 +31,7 @@ def refusal(tmp_path, content, spec=None, name="preds.csv"):
 def tally_of(tmp_path, content, spec=None, name="preds.csv"):
     path = tmp_path / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return read_tally(str(path), spec or AuditConfig())
+    return read_file(str(path), spec or AuditConfig())
 
 
 TOP = AuditConfig(top_k=2)
@@ -193,6 +193,7 @@ def test_refused(what, tmp_path):
     [
         ('{"score": 1, "race": "a"}\n{"score": 2\n', "preds.ndjson:2"),
         ('{"score": 1, "race": "a"}\n[1]\n', "preds.ndjson:2"),
+        ("{}\n{}\n", "no columns"),
         ('{"score": 1, "race": "a"}\n\n{"score": 2, "race": "b"}\n', "preds.ndjson:3"),
         ('{"score": 1, "Score": 0, "race": "a"}\n', "capitals"),
         ('{"score": 1, "race": "a"}\n' * 30_000 + "{oops\n", "preds.ndjson"),
@@ -209,7 +210,7 @@ def test_row_of_parquet(tmp_path):
             str(path)
         )
     with pytest.raises(UserError, match=r"preds\.parquet:row 3"):
-        read_tally(str(path), AuditConfig())
+        read_file(str(path), AuditConfig())
 
 
 def test_no_parquet_in_spite_of_its_name(tmp_path):
@@ -218,11 +219,11 @@ def test_no_parquet_in_spite_of_its_name(tmp_path):
 
 def test_missing_file_and_folder(tmp_path):
     with pytest.raises(UserError, match="no such file"):
-        read_tally(str(tmp_path / "none.csv"), AuditConfig())
+        read_file(str(tmp_path / "none.csv"), AuditConfig())
     with pytest.raises(UserError, match="folder"):
-        read_tally(str(tmp_path), AuditConfig())
+        read_file(str(tmp_path), AuditConfig())
     with pytest.raises(UserError, match="no such file"):
-        read_tally("a\0b", AuditConfig())
+        read_file("a\0b", AuditConfig())
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may read everything")
@@ -231,7 +232,7 @@ def test_permission(tmp_path):
     path.write_text(GOOD)
     path.chmod(0)
     with pytest.raises(UserError, match="Permission denied"):
-        read_tally(str(path), AuditConfig())
+        read_file(str(path), AuditConfig())
 
 
 # Odd, yet read: the same four rows.
@@ -263,8 +264,8 @@ def test_read(what, tmp_path):
     (found,) = tally.slices
     assert found.counts.groups == ("a", "b")
     assert found.counts.n.tolist() == [[[0, 1], [0, 1]], [[1, 0], [1, 0]]]
-    told = {"semicolons", "tabs", "bars", "blanks", "column without a name"}
-    assert bool(tally.notes) == (what in told)
+    said = {"semicolons", "tabs", "bars", "blanks", "column without a name"}
+    assert bool(tally.notes) == (what in said)
 
 
 @pytest.mark.parametrize(
@@ -284,7 +285,7 @@ def test_read(what, tmp_path):
         ("score,race,who\n" + "".join(f"1,a,x{i}\n" for i in range(21)), "who has a value of its own"),
     ],
 )
-def test_told(content, note, tmp_path):
+def test_notes(content, note, tmp_path):
     assert note in "\n".join(tally_of(tmp_path, content).notes)
 
 
@@ -320,6 +321,6 @@ def test_fuzz_text(content, header, spec):
 
 def survives(content, spec):
     try:
-        assert isinstance(read_tally("-", spec, stdin=io.BytesIO(content)), Tally)
+        assert isinstance(read_file("-", spec, stdin=io.BytesIO(content)), Tally)
     except UserError as error:
         assert all(problem.what and problem.fix for problem in error.problems)  # noqa: PT017

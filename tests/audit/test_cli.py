@@ -85,7 +85,7 @@ def test_the_exit_code_is_the_gate(preds, say, flags, code):
         (("--config", "none.yaml"), "no such file: none.yaml"),
     ],
 )
-def test_mistakes_are_told_in_two_lines(preds, say, flags, message):
+def test_mistakes_are_said_in_two_lines(preds, say, flags, message):
     said = say("audit", "preds.csv", "--draws", "50", *flags)
     assert said.code == 2
     assert said.out == ""

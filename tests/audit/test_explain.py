@@ -1,6 +1,7 @@
 """``fairbench audit --explain``: what is behind a difference between groups."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -10,13 +11,11 @@ import pytest
 from conftest import fairbench
 
 from fairbench_cli.audit import audit
-from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.config import AuditConfig, read_config
 from fairbench_cli.audit.judge.beliefs import network_belift
 from fairbench_cli.audit.judge.strata import of_decisions, standard_errors, stratified
-from fairbench_cli.audit.read.formats import open_source
-from fairbench_cli.audit.read.people import read_people
-from fairbench_cli.audit.read.strata_columns import Field
-from fairbench_cli.audit.read.tally_file import engine_in
+from fairbench_cli.audit.read import read as reading
+from fairbench_cli.audit.read.strata import read_people
 from fairbench_cli.data.table import Column
 from fairbench_cli.errors import UserError
 from fairbench_cli.measures.conditional import explained_difference, unexplained_difference
@@ -422,20 +421,18 @@ def test_no_features_are_said(tmp_path):
     assert "No propensity, neighbours or redlining: no column is left to describe a person." in sex.notes
 
 
-def test_rows_beyond_the_limit_are_drawn(table, tmp_path):
-    with engine_in(str(tmp_path)) as engine:
-        source = open_source(engine, "people.csv", None, tmp_path)
-        sex = Field("sex", 2, "c2")
-        every, some = (
-            read_people(engine, source, (sex,), "c1::INT", None, {"age": 4}, 400, 0, most)
-            for most in (400, 100)
-        )
-    assert every.features[:, 0].tolist() == table["age"].tolist()
+def test_rows_beyond_the_limit_are_drawn(table, monkeypatch):
+    config = read_config({"label": "y", "attribute": "sex", "explain": "job"})
+    every = reading.read_file("people.csv", config).people
+    monkeypatch.setattr(reading, "read_people", partial(read_people, most=100))
+    some = reading.read_file("people.csv", config).people
+    age = every.names.index("age")
+    assert every.features[:, age].tolist() == table["age"].tolist()
     assert every.notes == ()
     assert len(some.decision) == len(some.features) == len(some.groups["sex"]) == 100
     assert some.notes == ("Features are those of 100 of 400 rows, drawn at random.",)
     pairs = set(zip(table["sex"], table["y"], table["age"], strict=True))
-    assert set(zip(some.groups["sex"], some.decision, some.features[:, 0], strict=True)) <= pairs
+    assert set(zip(some.groups["sex"], some.decision, some.features[:, age], strict=True)) <= pairs
 
 
 @pytest.mark.parametrize(
@@ -465,10 +462,22 @@ def test_mistakes_are_two_lines(table, say, flags, message):
     assert len(said.err.splitlines()) == 2
 
 
-def test_standard_input_and_random_ties_are_refused(table, say):
-    said = say("audit", "-", "--label", "y", "--explain", "job")
-    assert said.code == 2
-    assert "reads the file more than once" in said.err
+def test_standard_input_and_a_frame_are_explained_as_a_file_is(table):
+    config = read_config({"label": "y", "attribute": "sex", "explain": ["job", "job,age"]})
+    expected = reading.read_file("people.csv", config)
+    with Path("people.csv").open("rb") as stdin:
+        piped = reading.read_file("-", config, stdin=stdin)
+    for tally in (piped, reading.read_frame(table.drop(columns="score"), config)):
+        assert tally.strata_notes == expected.strata_notes
+        assert [name for name, _ in tally.strata["sex"]] == ["job", "job × age"]
+        for (_, one), (_, other) in zip(tally.strata["sex"], expected.strata["sex"], strict=True):
+            assert one.names == other.names
+            assert one.n.tolist() == other.n.tolist()
+        assert tally.people.names == expected.people.names == ("sex", "job", "age")
+        np.testing.assert_array_equal(tally.people.features, expected.people.features)
+
+
+def test_random_ties_are_refused(table):
     table.assign(score=1).to_csv("ties.csv", index=False)
     with pytest.raises(UserError, match="ties are drawn"):
         audit("ties.csv", label="y", attribute=["sex"], explain="job", top_k=10, ties="random")

@@ -11,20 +11,22 @@ from collections import Counter
 
 import duckdb
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.read import cells as read_count
-from fairbench_cli.audit.read.tally_file import read_tally
+from fairbench_cli.audit.read.read import read_arrays, read_file, read_frame
+from fairbench_cli.errors import UserError
 
 QUICK = settings(max_examples=40, deadline=None)
 TEXT = "score,label,race,sex\n"
 
 
 def read(text, spec=None):
-    return read_tally("-", spec or AuditConfig(), stdin=io.BytesIO(text.encode()))
+    return read_file("-", spec or AuditConfig(), stdin=io.BytesIO(text.encode()))
 
 
 def by_attribute(tally):
@@ -54,7 +56,7 @@ def compas(data_folder):
 
 
 def test_compas(compas):
-    tally = read_tally(str(compas), AuditConfig(intersect=("race", "sex")))
+    tally = read_file(str(compas), AuditConfig(intersect=("race", "sex")))
     assert tally.rows == 7214
     assert tally.notes == ()
     assert [part.attribute for part in tally.slices] == ["race", "sex", "age_cat", "race × sex"]
@@ -67,7 +69,7 @@ def test_compas(compas):
 
 
 def test_formats_agree(compas, tmp_path):
-    expected = read_tally(str(compas), AuditConfig())
+    expected = read_file(str(compas), AuditConfig())
     content = compas.read_bytes()
     (tmp_path / "p.csv.gz").write_bytes(gzip.compress(content))
     (tmp_path / "p.tsv").write_bytes(content.replace(b",", b"\t"))
@@ -79,23 +81,83 @@ def test_formats_agree(compas, tmp_path):
     (tmp_path / "p.ndjson").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (tmp_path / "p.jsonl.gz").write_bytes(gzip.compress((tmp_path / "p.ndjson").read_bytes()))
     for path in sorted(tmp_path.iterdir()):
-        tally = read_tally(str(path), AuditConfig())
+        tally = read_file(str(path), AuditConfig())
         assert tally.source == str(path)
         same(tally, expected)
         with path.open("rb") as stdin:
-            same(read_tally("-", AuditConfig(), stdin=stdin), expected)
+            same(read_file("-", AuditConfig(), stdin=stdin), expected)
+
+
+def test_a_frame_is_a_file(compas):
+    config = AuditConfig(intersect=("race", "sex"))
+    expected = read_file(str(compas), config)
+    frame = pd.read_csv(compas)
+    for each in (frame, frame.astype({"race": "category", "score": bool}).set_index("entity_id", drop=False)):
+        tally = read_frame(each, config)
+        assert tally.source == "data frame"
+        assert tally.notes == expected.notes
+        same(tally, expected)
+    columns = {name: frame[name].to_numpy() for name in ("race", "sex", "age_cat")}
+    arrays = read_arrays(frame["score"], columns, config, labels=frame["label_value"].tolist())
+    same(arrays, expected)
+
+
+def test_odd_frames():
+    frame = pd.DataFrame(
+        {
+            "score": [1, 0, 1.0, 0],
+            3: ["a", None, " a", np.nan],
+            "Race": pd.Categorical(["x", "y", None, "y"]),
+            "race": [1, "b", 2.5, True],
+            "": range(4),
+        },
+        index=[5, 5, 6, 6],
+    )
+    tally = read_frame(frame, AuditConfig())
+    assert [(part.attribute, part.counts.groups) for part in tally.slices] == [
+        ("3", ("a", "(missing)")),
+        ("Race", ("x", "y", "(missing)")),
+        ("race", ("1", "2.5", "True", "b")),
+    ]
+    assert "Columns without a name are left out: 5." in tally.notes
+    scores = pd.DataFrame({"score": [0.25, 0.5, None], "race": list("abc")})
+    with pytest.raises(UserError, match='data frame:row 3: error: "score" is missing in 1 row'):
+        read_frame(scores, AuditConfig(threshold=0.3))
+    top = read_frame(scores.dropna(), AuditConfig(top_k=1))
+    assert selected(top) == {"top 1": [0, 1]}
+    with pytest.raises(UserError, match='column "race" appears twice'):
+        read_frame(pd.DataFrame([[1, "a", "b"]], columns=["score", "race", " race"]), AuditConfig())
+    with pytest.raises(UserError, match="no rows"):
+        read_frame(scores[:0], AuditConfig())
+    with pytest.raises(UserError, match="no columns"):
+        read_frame(pd.DataFrame(), AuditConfig())
+
+
+def test_arrays():
+    groups = {"age": np.arange(30), "sex": ["f", "m"] * 15}
+    tally = read_arrays(np.linspace(0, 1, 30), groups, AuditConfig(top_share=0.1), weights=np.full(30, 2.0))
+    assert [part.attribute for part in tally.slices] == ["age", "sex"]
+    assert tally.weighted
+    assert not tally.slices[0].labelled
+    assert tally.slices[1].counts.predicted.tolist() == [[28, 2], [26, 4]]
+    binned = read_arrays([1, 0] * 15, groups, AuditConfig(bins={"age": 2}), labels=[1] * 30)
+    assert binned.slices[0].counts.groups == ("0-14", "15-29")
+    with pytest.raises(UserError, match="do not fit together"):
+        read_arrays([1, 0], groups, AuditConfig())
+    with pytest.raises(UserError, match='an attribute is called "label"'):
+        read_arrays([1, 0], {"label": ["a", "b"]}, AuditConfig())
 
 
 def test_pipe(compas):
     with subprocess.Popen(["cat", str(compas)], stdout=subprocess.PIPE) as process:
-        tally = read_tally(f"/dev/fd/{process.stdout.fileno()}", AuditConfig())
+        tally = read_file(f"/dev/fd/{process.stdout.fileno()}", AuditConfig())
     assert tally.rows == 7214
 
 
 def test_light():
-    code = "import io, sys, fairbench_cli.audit.read.tally_file as r\n"
+    code = "import io, sys, fairbench_cli.audit.read.read as r\n"
     code += "from fairbench_cli.audit.config import AuditConfig\n"
-    code += "r.read_tally('-', AuditConfig(), stdin=io.BytesIO(b'score,race\\n1,a\\n0,b\\n'))\n"
+    code += "r.read_file('-', AuditConfig(), stdin=io.BytesIO(b'score,race\\n1,a\\n0,b\\n'))\n"
     code += "print(sorted({'pandas', 'scipy', 'torch', 'sklearn', 'pyarrow'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
@@ -116,7 +178,7 @@ def test_named_numbers_are_groups():
     assert len(only(tally).counts.groups) == 30
 
 
-def test_missing_is_last_and_told():
+def test_missing_is_last_and_said():
     part = only(tally := read("score,race\n1,\n1,z\n0, \n0,A\n"))
     assert part.counts.groups == ("A", "z", "(missing)")
     assert part.rows.tolist() == [1, 1, 2]
@@ -128,7 +190,7 @@ def test_nan_of_a_parquet_number_is_missing(tmp_path):
     path = str(tmp_path / "p.parquet")
     with duckdb.connect() as engine:
         engine.sql("SELECT 1 AS score, unnest([0.0, 1.0, 'nan'::DOUBLE, NULL]) AS flag").write_parquet(path)
-    assert only(read_tally(path, AuditConfig())).counts.groups == ("0.0", "1.0", "(missing)")
+    assert only(read_file(path, AuditConfig())).counts.groups == ("0.0", "1.0", "(missing)")
 
 
 def test_quantity_that_is_text_far_below():
@@ -349,7 +411,7 @@ def test_weights_say_what_they_are_worth_in_rows(tmp_path):
     """Kish: (Σw)² / Σw² rows."""
     path = tmp_path / "w.csv"
     path.write_text("score,label,race,w\n1,1,a,1\n0,0,a,3\n1,0,b,2\n0,1,b,2\n")
-    (part,) = read_tally(str(path), AuditConfig(weight="w", attribute=("race",))).slices
+    (part,) = read_file(str(path), AuditConfig(weight="w", attribute=("race",))).slices
     assert part.rows_per_weight == pytest.approx(8 / (1 + 9 + 4 + 4))
-    (part,) = read_tally(str(path), AuditConfig(attribute=("race",))).slices
+    (part,) = read_file(str(path), AuditConfig(attribute=("race",))).slices
     assert part.rows_per_weight == 1

@@ -4,8 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from fairbench_cli.measures.absolute import discrimination
-from fairbench_cli.measures.table_rows import measure_rows
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays

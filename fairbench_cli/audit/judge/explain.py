@@ -10,7 +10,7 @@ from fairbench_cli.audit.judge.features import add_people
 from fairbench_cli.audit.judge.references import REST, REST_NAME, references
 from fairbench_cli.audit.judge.report import Explanation
 from fairbench_cli.audit.judge.strata import difference, of_decisions, stratified
-from fairbench_cli.audit.read.tally import Slice, Tally
+from fairbench_cli.audit.read.tally import People, Slice, Tally
 from fairbench_cli.errors import user_error
 from fairbench_cli.measures.counts import Floats
 
@@ -21,7 +21,6 @@ MOST_NAMED = 10  # small groups in a note
 def explain(tally: Tally, config: AuditConfig) -> tuple[Explanation, ...]:
     """Explain the difference between every group and its reference, in the order of the tally.
 
-    Attributes to explain by are not explained themselves, nor are intersections and attributes of one group.
     Groups of fewer rows than `min_group` are named in a note; where an attribute has no others, its largest
     has an explanation without parts to carry it. Where the attributes to audit were named, the features of a
     person are all other columns; else each attribute in turn is taken for the protected one, and the others
@@ -30,11 +29,11 @@ def explain(tally: Tally, config: AuditConfig) -> tuple[Explanation, ...]:
     Raises
     ------
     UserError
-        When there are several models or decisions, too many groups, or nothing to explain.
+        When there are too many groups.
     """
-    if not config.explained_by:
+    if tally.people is None:
         return ()
-    slices = _slices(tally, config)
+    slices = [part for part in tally.slices if part.attribute in tally.strata]
     many = sum(len(_groups(part, config)) for part in slices)
     if many > MOST_COMPARED:
         raise user_error(
@@ -42,24 +41,7 @@ def explain(tally: Tally, config: AuditConfig) -> tuple[Explanation, ...]:
             "name the protected attributes with --attribute, or raise --min-group",
             "--explain",
         )
-    return tuple(found for part in slices for found in _explanations(part, slices, many, tally, config))
-
-
-def _slices(tally: Tally, config: AuditConfig) -> list[Slice]:
-    """Return the attributes to explain; refuse what cannot be."""
-    if len({(part.model, part.decision) for part in tally.slices}) > 1:
-        what = "several models or decisions are audited, and one can be explained at a time"
-        raise user_error(what, "leave one model in the file, and give one decision", "--explain")
-    used = {name for names in config.explained_by for name in names}
-    slices = [
-        part
-        for part in tally.slices
-        if not part.intersection and part.attribute not in used and len(part.rows) > 1
-    ]
-    if not slices:
-        what = "no attribute is left to explain"
-        raise user_error(what, "name the protected one with --attribute", "--explain")
-    return slices
+    return tuple(found for part in slices for found in _explanations(part, tally, tally.people, many, config))
 
 
 def _pairs(part: Slice, config: AuditConfig) -> list[tuple[int, int]]:
@@ -97,7 +79,7 @@ def _named(names: list[str]) -> str:
 
 
 def _explanations(
-    part: Slice, slices: list[Slice], many: int, tally: Tally, config: AuditConfig
+    part: Slice, tally: Tally, people: People, many: int, config: AuditConfig
 ) -> Iterator[Explanation]:
     """Yield an explanation of each group with rows enough; the first carries the notes on the attribute."""
     notes = (*_small(part, config), *tally.strata_notes)
@@ -105,8 +87,7 @@ def _explanations(
     if not pairs:
         largest = max(_pairs(part, config), key=lambda pair: _rows(part, pair)[0])
         yield _bare(part, largest, config, notes)
-    named = config.attributes is not None
-    hidden = {one.attribute for one in slices} if named else {part.attribute}
+    hidden = {part.attribute} if config.attributes is None else set(tally.strata)
     for pair in pairs:
         bare, worth = _bare(part, pair, config, notes), part.rows_per_weight
         parts = []
@@ -117,7 +98,7 @@ def _explanations(
             parts.append(stratified(by, kept, of_decisions(n[some]), worth, config))
         bare = replace(bare, parts=tuple(parts))
         rest = pair[1] == REST
-        yield add_people(bare, tally.people, rest, hidden, many, worth, config) if tally.people else bare
+        yield add_people(bare, people, rest, hidden, many, worth, config)
         notes = tally.strata_notes
 
 

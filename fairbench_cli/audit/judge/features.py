@@ -1,7 +1,6 @@
 """What the features of people say of the difference between two groups."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,14 +8,12 @@ from numpy.typing import NDArray
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge.report import Explanation, Interval
 from fairbench_cli.audit.judge.strata import stratified
+from fairbench_cli.audit.read.tally import People
 from fairbench_cli.measures.propensity import RANGES, propensity
 from fairbench_cli.measures.redlining import balanced_error, balanced_error_interval, predicted_groups
 from fairbench_cli.measures.rows import Rows
 from fairbench_cli.measures.situation import MOST_PAIRS, against, in_favour, look_up, mean_agreement
 from fairbench_cli.measures.strata import DECIMALS, cluster_strata, counted, ranges
-
-if TYPE_CHECKING:
-    from fairbench_cli.audit.read.people import People  # which loads pandas
 
 FEWEST_PAIRS = MOST_PAIRS // 4  # for one of several comparisons
 FEWEST_ROWS = 2  # of a group
@@ -24,7 +21,7 @@ FEWEST_ROWS = 2  # of a group
 
 def add_people(
     found: Explanation,
-    people: "People",
+    people: People,
     rest: bool,
     hidden: set[str],
     many: int,
@@ -82,7 +79,7 @@ def add_people(
 
 
 def _rows(
-    people: "People", deprived: NDArray[np.bool_], favoured: NDArray[np.bool_], shown: list[bool]
+    people: People, deprived: NDArray[np.bool_], favoured: NDArray[np.bool_], shown: list[bool]
 ) -> Rows:
     both = deprived | favoured
     decision = people.decision[both]
