@@ -5,15 +5,15 @@ from pathlib import Path
 import pytest
 
 from fairbench_cli.audit.config import (
-    INTERVENTIONS,
     AuditConfig,
     Decision,
     ExplainConfig,
     meanings,
-    metric_kinds,
     read_config,
 )
+from fairbench_cli.audit.judge.metrics import INTERVENTIONS, ROLL_UPS
 from fairbench_cli.errors import UserError
+from fairbench_cli.measures.registry import COUNT_METRICS
 from fairbench_cli.strict_yaml import dump_yaml
 
 FULL = {
@@ -81,7 +81,7 @@ def test_what_is_derived():
 
 
 def test_every_metric_of_counts_may_be_asked_for_in_any_order():
-    names = [name for name, kind in metric_kinds().items() if kind != "row"]
+    names = [*COUNT_METRICS, *ROLL_UPS]
     config = read_config({"metric": names[::-1], "fail-on": names})
     assert list(config.metrics) == names[::-1]
     assert {*config.measures, *config.requested} == set(names)

@@ -12,7 +12,6 @@ from conftest import fairbench
 
 from fairbench_cli.audit import audit
 from fairbench_cli.audit.config import AuditConfig, read_config
-from fairbench_cli.audit.judge.beliefs import network_belift
 from fairbench_cli.audit.judge.strata import of_decisions, standard_errors, stratified
 from fairbench_cli.audit.read import read as reading
 from fairbench_cli.audit.read.strata import read_people
@@ -22,6 +21,7 @@ from fairbench_cli.measures.conditional import explained_difference, unexplained
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.measures.rows import Rows
 from fairbench_cli.measures.strata import counted
+from fairbench_cli.network.beliefs import network_belift
 from fairbench_cli.network.draw import sample
 from fairbench_cli.network.model import BayesNet
 
