@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fairbench_cli.audit.judge.report import Report
-from fairbench_cli.audit.show.layout import Cell, Section, TextTable, facts, headline, sections
+from fairbench_cli.audit.show.layout import ReportSection, TableCell, TextTable, facts, headline, sections
 from fairbench_cli.cli.console import out, say
 
 WIDE = 124  # from here on a row takes one line
@@ -39,7 +39,7 @@ def _fold(text: str, style: str) -> None:
     console.print(Text(textwrap.fill(printable(text), console.width), style=style), soft_wrap=True)
 
 
-def _print_section(section: Section) -> None:
+def _print_section(section: ReportSection) -> None:
     say("")
     _fold(section.title, STYLES[section.parity] if section.parity else "bold")
     for sentence in section.sentences:
@@ -81,7 +81,7 @@ def _print_table(table: TextTable) -> None:
             console.print(Text.from_ansi(text.rstrip()), soft_wrap=True)
 
 
-def _text(cell: Cell, width: int) -> Text:
+def _text(cell: TableCell, width: int) -> Text:
     text, fine, wide = printable(cell.text), printable(cell.fine), width >= WIDE
     if cell.parity and not wide:
         text = re.sub(", (and |but )?", ",\n", text)

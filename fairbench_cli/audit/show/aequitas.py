@@ -17,6 +17,7 @@ from fairbench_cli.audit.judge.references import references
 from fairbench_cli.audit.judge.report import Report
 from fairbench_cli.audit.judge.verdict import tau_of
 from fairbench_cli.audit.read.tally import MISSING, Slice
+from fairbench_cli.audit.show.tables import Row, Value
 from fairbench_cli.errors import Problem, UserError
 from fairbench_cli.files import make_folder, write_text
 from fairbench_cli.measures.counts import Counts, divide
@@ -24,9 +25,6 @@ from fairbench_cli.measures.rates import CELLS, parts
 from fairbench_cli.measures.registry import find
 
 INFINITE = 10.0  # what Aequitas writes for x/0
-
-Cell = str | int | float | bool | None
-Row = dict[str, Cell]
 
 _KEYS = ("model_id", "score_threshold", "attribute_name")
 _RATES = ("accuracy", "tpr", "tnr", "for", "fdr", "fpr", "fnr", "npv", "precision", "ppr", "pprev", "prev")
@@ -145,7 +143,7 @@ def _slice_rows(part: Slice, report: Report) -> list[Row]:
     rates = divide(*parts(seen.counts.n, [_OURS[name] for name in _RATES], everybody))
     compared = [_OURS[name] for name in _COMPARED]
     at = dict(zip(_COMPARED, references(seen, compared, report.config), strict=True))
-    model: Cell = part.model if any(one.model for one in report.slices) else 0
+    model: Value = part.model if any(one.model for one in report.slices) else 0
     rows = []
     for g, group in enumerate(known):
         cells = dict(zip(CELLS, (round(float(cell)) for cell in seen.counts.n[g].ravel()), strict=True))
@@ -173,7 +171,7 @@ def _slice_rows(part: Slice, report: Report) -> list[Row]:
     return rows
 
 
-def _fairness(row: Mapping[str, Cell], report: Report) -> dict[str, bool | None]:
+def _fairness(row: Mapping[str, Value], report: Report) -> dict[str, bool | None]:
     """Decide on one group, in binary floats."""
     fair: dict[str, bool | None] = {}
     for parity, name in _PARITY.items():
@@ -229,7 +227,7 @@ def _csv(columns: Sequence[str], rows: Sequence[Row]) -> str:
     return text.getvalue()
 
 
-def _text(cell: Cell) -> str:
+def _text(cell: Value) -> str:
     if cell is None or (isinstance(cell, float) and math.isnan(cell)):
         return ""
     return str(cell)

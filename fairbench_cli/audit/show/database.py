@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairbench_cli.audit.judge.report import Report
 from fairbench_cli.audit.show.document import to_json
-from fairbench_cli.audit.show.tables import TABLES, Cell, Row
+from fairbench_cli.audit.show.tables import TABLES, Row, Value
 from fairbench_cli.errors import UserError, user_error
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def _metadata(first: dict[str, Row]) -> "MetaData":
     return metadata
 
 
-def _null(cell: Cell) -> Cell:
+def _null(cell: Value) -> Value:
     """Return a cell as the driver takes it: NaN is NULL, NUL characters become visible."""
     if isinstance(cell, str):
         return cell.replace("\0", "␀")

@@ -29,7 +29,7 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Part:
+class AttributePart:
     """One attribute under one model and decision."""
 
     anchor: str
@@ -92,7 +92,7 @@ def _context(report: Report) -> dict[str, Any]:
     }
 
 
-def _part(anchor: str, verdict: AttributeVerdict, report: Report) -> Part:
+def _part(anchor: str, verdict: AttributeVerdict, report: Report) -> AttributePart:
     rows, groups = layout.of_attribute(verdict, report)
     deciding = [row for row in rows if row.metric in report.deciding]
     compared = [row for row in deciding if not row.is_reference]
@@ -107,7 +107,7 @@ def _part(anchor: str, verdict: AttributeVerdict, report: Report) -> Part:
         layout.group_table(f"{name}: groups", groups),
     ]
     by_metric = [(name, [row for row in deciding if row.metric == name]) for name in report.deciding]
-    return Part(
+    return AttributePart(
         anchor,
         where,
         verdict,

@@ -43,7 +43,7 @@ REFERENCES = {
 
 
 @dataclass(frozen=True)
-class Cell:
+class TableCell:
     """A cell of a table.
 
     Parameters
@@ -68,7 +68,7 @@ class TextTable:
 
     title: str
     heads: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    rows: tuple[tuple[TableCell, ...], ...]
     more: str = ""
 
     @property
@@ -78,7 +78,7 @@ class TextTable:
 
 
 @dataclass(frozen=True)
-class Section:
+class ReportSection:
     """A title, sentences, tables and notes; with the verdict on what it is about, if there is one."""
 
     title: str
@@ -185,7 +185,7 @@ def attribute_title(verdict: AttributeVerdict, report: Report) -> str:
     return f"{verdict.attribute}: {VERDICTS[verdict.verdict]}{against}{where}"
 
 
-def sections(report: Report, *, everything: bool = True, brief: bool = False) -> tuple[Section, ...]:
+def sections(report: Report, *, everything: bool = True, brief: bool = False) -> tuple[ReportSection, ...]:
     """Return all that is shown under the headline and the facts.
 
     Parameters
@@ -210,11 +210,11 @@ def sections(report: Report, *, everything: bool = True, brief: bool = False) ->
                 comparison_table("Comparisons, worst first", deciding, groups),
                 group_table("Groups", groups),
             )
-        found.append(Section(title, tables=tables, parity=verdict.verdict))
+        found.append(ReportSection(title, tables=tables, parity=verdict.verdict))
     if not brief:
-        found.append(Section("All rows", tables=(group_table("All rows", report.overall),)))
+        found.append(ReportSection("All rows", tables=(group_table("All rows", report.overall),)))
     found += [*requested_sections(report, shown), *explanation_sections(report, shown)]
-    return (*found, Section("Notes", notes=report.notes)) if report.notes else tuple(found)
+    return (*found, ReportSection("Notes", notes=report.notes)) if report.notes else tuple(found)
 
 
 def comparison_table(title: str, rows: Sequence[Disparity], groups: Sequence[GroupRow]) -> TextTable:
@@ -226,15 +226,15 @@ def comparison_table(title: str, rows: Sequence[Disparity], groups: Sequence[Gro
         (*heads, "verdict"),
         tuple(
             (
-                Cell(_starred(row.group, row.group in small)),
-                Cell(row.metric),
-                Cell(number(row.value), fraction(row.behind), row.value),
-                Cell(row.reference),
-                Cell(number(row.reference_value), fraction(row.reference_behind), row.reference_value),
-                Cell(ratio(row.ratio.value, row.tau), interval(row.ratio), row.ratio.value),
+                TableCell(_starred(row.group, row.group in small)),
+                TableCell(row.metric),
+                TableCell(number(row.value), fraction(row.behind), row.value),
+                TableCell(row.reference),
+                TableCell(number(row.reference_value), fraction(row.reference_behind), row.reference_value),
+                TableCell(ratio(row.ratio.value, row.tau), interval(row.ratio), row.ratio.value),
                 _number(row.difference),
-                Cell(p_value(row.p_holm), "", row.p_holm),
-                Cell(in_words(row), parity=row.parity),
+                _p_value(row.p_holm),
+                TableCell(in_words(row), parity=row.parity),
             )
             for row in worst_first(rows)
         ),
@@ -255,16 +255,16 @@ def brief_table(rows: Sequence[Disparity], groups: Sequence[GroupRow], shown: in
         ("group", "metric", "value", "reference", "ratio", "verdict"),
         tuple(
             (
-                Cell(_starred(row.group, of_group[row.group].small), f"{of_group[row.group].rows} rows"),
-                Cell(row.metric),
-                Cell(number(row.value), fraction(row.behind), row.value),
-                Cell(
+                TableCell(_starred(row.group, of_group[row.group].small), f"{of_group[row.group].rows} rows"),
+                TableCell(row.metric),
+                TableCell(number(row.value), fraction(row.behind), row.value),
+                TableCell(
                     number(row.reference_value),
                     row.reference if several else fraction(row.reference_behind),
                     row.reference_value,
                 ),
-                Cell(ratio(row.ratio.value, row.tau), interval(row.ratio, 2), row.ratio.value),
-                Cell(in_words(row), parity=row.parity),
+                TableCell(ratio(row.ratio.value, row.tau), interval(row.ratio, 2), row.ratio.value),
+                TableCell(in_words(row), parity=row.parity),
             )
             for row in ordered[:shown]
         ),
@@ -283,18 +283,18 @@ def group_table(title: str, rows: Sequence[GroupRow]) -> TextTable:
         ("group", *(("model, decision",) if several else ()), "rows", *cells, *metrics),
         tuple(
             (
-                Cell(_starred(row.group, row.small)),
-                *((Cell(place(row.model, row.decision)),) if several else ()),
-                Cell(str(row.rows), "", row.rows),
+                TableCell(_starred(row.group, row.small)),
+                *((TableCell(place(row.model, row.decision)),) if several else ()),
+                TableCell(str(row.rows), "", row.rows),
                 *(_count(row.counts.get(name, math.nan)) for name in cells),
-                *(_number(row.metrics[name]) if name in row.metrics else Cell("") for name in metrics),
+                *(_number(row.metrics[name]) if name in row.metrics else TableCell("") for name in metrics),
             )
             for row in rows
         ),
     )
 
 
-def requested_sections(report: Report, shown: int | None = None) -> tuple[Section, ...]:
+def requested_sections(report: Report, shown: int | None = None) -> tuple[ReportSection, ...]:
     """Return a section of the metrics asked for by name, if any: a table for each attribute."""
     slices: dict[tuple[str, str, str, str], list[RequestedRow]] = {}
     for row in report.requested:
@@ -309,7 +309,7 @@ def requested_sections(report: Report, shown: int | None = None) -> tuple[Sectio
         "--fail-on alone.",
     )
     tables = tuple(_requested_table(key, rows, report, shown) for key, rows in slices.items())
-    return (Section("Metrics asked for by name", sentences, tables),)
+    return (ReportSection("Metrics asked for by name", sentences, tables),)
 
 
 def _requested_table(
@@ -320,11 +320,13 @@ def _requested_table(
     small = {row.group for row in report.groups if row.small and row.attribute == attribute}
     lines = [
         (
-            Cell(_starred(row.group, row.group in small)),
-            Cell(name),
-            Cell(p_value(of.value), "", of.value) if find(name).p_value else _with_interval(of),
-            Cell(_ideal(name)),
-            Cell(VERDICTS[row.parity[name]] if name in row.parity else DASH, parity=row.parity.get(name)),
+            TableCell(_starred(row.group, row.group in small)),
+            TableCell(name),
+            _p_value(of.value) if find(name).p_value else _with_interval(of),
+            _ideal(name),
+            TableCell(
+                VERDICTS[row.parity[name]] if name in row.parity else DASH, parity=row.parity.get(name)
+            ),
         )
         for row in rows
         for name, of in row.values.items()
@@ -338,12 +340,12 @@ def _requested_table(
     )
 
 
-def explanation_sections(report: Report, shown: int | None = None) -> tuple[Section, ...]:
+def explanation_sections(report: Report, shown: int | None = None) -> tuple[ReportSection, ...]:
     """Return a section for each explanation; at most `shown` strata a table."""
     return tuple(_explanation(each, report, shown) for each in report.explanations)
 
 
-def _explanation(each: Explanation, report: Report, shown: int | None) -> Section:
+def _explanation(each: Explanation, report: Report, shown: int | None) -> ReportSection:
     sentences = [_overall(each)]
     if each.features:
         sentences.append(f"A person is described by {', '.join(each.features)}.")
@@ -353,7 +355,7 @@ def _explanation(each: Explanation, report: Report, shown: int | None) -> Sectio
     tables += [_row_metrics(each, report)] if each.metrics else []
     tables += [_strata(part, shown) for part in each.parts]
     compared = f"{each.group} ({each.rows} rows) and {each.reference} ({each.reference_rows})"
-    return Section(
+    return ReportSection(
         f"{each.attribute}: what is behind the difference of {compared}",
         (*sentences, *([_alone(few)] if few else [])),
         tuple(tables),
@@ -388,11 +390,11 @@ def _parts(each: Explanation) -> TextTable:
         ("explained by", "explained", "unexplained", "compared", "CMH p"),
         tuple(
             (
-                Cell(part.by),
+                TableCell(part.by),
                 _with_interval(part.explained),
                 _with_interval(part.unexplained),
-                Cell(percent(part.compared), "", part.compared),
-                Cell(p_value(part.cmh_p), "", part.cmh_p),
+                TableCell(percent(part.compared), "", part.compared),
+                _p_value(part.cmh_p),
             )
             for part in each.parts
         ),
@@ -405,10 +407,10 @@ def _belift(each: Explanation, report: Report) -> TextTable:
         one = part.strata[part.least_belift] if part.least_belift is not None else None
         rows.append(
             (
-                Cell(part.by),
-                Cell(one.name if one else DASH),
+                TableCell(part.by),
+                TableCell(one.name if one else DASH),
                 _count(one.rows if one else math.nan),
-                Cell(number(one.belift if one else math.nan), "", one.belift if one else math.nan),
+                TableCell(number(one.belift if one else math.nan), "", one.belift if one else math.nan),
             )
         )
     return TextTable(
@@ -433,7 +435,10 @@ def _row_metrics(each: Explanation, report: Report) -> TextTable:
     return TextTable(
         "Among people alike",
         ("metric", "what it says", "value"),
-        tuple((Cell(name), Cell(meaning[name]), _with_interval(of)) for name, of in each.metrics.items()),
+        tuple(
+            (TableCell(name), TableCell(meaning[name]), _with_interval(of))
+            for name, of in each.metrics.items()
+        ),
     )
 
 
@@ -446,11 +451,11 @@ def _strata(part: Stratified, shown: int | None) -> TextTable:
         ("stratum", "rows", "rate", "ref. rows", "ref. rate", "difference"),
         tuple(
             (
-                Cell(one.name),
+                TableCell(one.name),
                 _count(one.rows),
-                Cell(number(one.rate), "", one.rate),
+                TableCell(number(one.rate), "", one.rate),
                 _count(one.reference_rows),
-                Cell(number(one.reference_rate), "", one.reference_rate),
+                TableCell(number(one.reference_rate), "", one.reference_rate),
                 _with_interval(one.difference),
             )
             for one in kept
@@ -459,22 +464,26 @@ def _strata(part: Stratified, shown: int | None) -> TextTable:
     )
 
 
-def _ideal(name: str) -> str:
+def _ideal(name: str) -> TableCell:
     ideal = find(name).ideal
-    return "" if ideal is None else f"{ideal:g}"
+    return TableCell("", "", math.nan) if ideal is None else TableCell(f"{ideal:g}", "", ideal)
 
 
 def _starred(group: str, small: bool) -> str:
     return f"{group}*" if small else group
 
 
-def _number(of: Interval) -> Cell:
-    return Cell(number(of.value), interval(of), of.value)
+def _number(of: Interval) -> TableCell:
+    return TableCell(number(of.value), interval(of), of.value)
 
 
-def _with_interval(of: Interval) -> Cell:
-    return Cell(with_interval(of), "", of.value)
+def _with_interval(of: Interval) -> TableCell:
+    return TableCell(with_interval(of), "", of.value)
 
 
-def _count(value: float) -> Cell:
-    return Cell(DASH if math.isnan(value) else count(value), "", value)
+def _count(value: float) -> TableCell:
+    return TableCell(DASH if math.isnan(value) else count(value), "", value)
+
+
+def _p_value(value: float) -> TableCell:
+    return TableCell(p_value(value), "", value)

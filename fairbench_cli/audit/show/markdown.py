@@ -3,7 +3,15 @@
 import re
 
 from fairbench_cli.audit.judge.report import Report
-from fairbench_cli.audit.show.layout import Cell, Section, TextTable, facts, headline, sections, source_name
+from fairbench_cli.audit.show.layout import (
+    ReportSection,
+    TableCell,
+    TextTable,
+    facts,
+    headline,
+    sections,
+    source_name,
+)
 
 
 def to_markdown(report: Report) -> str:
@@ -14,7 +22,7 @@ def to_markdown(report: Report) -> str:
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-def _section(section: Section) -> list[str]:
+def _section(section: ReportSection) -> list[str]:
     lines = [f"## {_safe(section.title)}", ""]
     if section.sentences:
         lines += [" ".join(map(_safe, section.sentences)), ""]
@@ -33,7 +41,7 @@ def _table(table: TextTable) -> list[str]:
     return [f"| {' | '.join(row)} |" for row in rows]
 
 
-def _cell(cell: Cell) -> str:
+def _cell(cell: TableCell) -> str:
     fine = f"({cell.fine})" if cell.fine and not cell.fine.startswith("[") else cell.fine
     return _safe(f"{cell.text} {fine}".rstrip())
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 
 from fairbench_cli.audit.judge.report import Report
 
-Cell = str | float | int | bool | None
-Row = dict[str, Cell]
+Value = str | float | int | bool | None
+Row = dict[str, Value]
 
 
 def group_rows(report: Report) -> Iterable[Row]:
@@ -95,7 +95,7 @@ def _csv(rows: Iterable[Row]) -> str:
     return text.getvalue()
 
 
-def _plain(cell: Cell) -> str:
+def _plain(cell: Value) -> str:
     if cell is None or (isinstance(cell, float) and math.isnan(cell)):
         return ""
     if isinstance(cell, bool):
