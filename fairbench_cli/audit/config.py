@@ -161,10 +161,6 @@ def _texts(value: Any) -> bool:
     return isinstance(value, list | tuple) and bool(value) and all(isinstance(part, str) for part in value)
 
 
-def _with_default(taus: dict[str, float]) -> dict[str, float]:
-    return {DEFAULT: TAU, **taus}
-
-
 _references, _bins, _taus = _by_name(str), _by_name(scalar), _by_name(scalar, DEFAULT)
 _intersections = _column_sets(2, "is not two or more attributes", "write race,sex")
 _explained = _column_sets(1, "does not name different columns", "write education,hours")
@@ -221,10 +217,10 @@ class AuditConfig(BaseModel):
     ref_method: RefMethod = Field(
         "majority", description=f"Reference without --ref: {', '.join(get_args(RefMethod)[1:])}."
     )
-    tau_by_metric: Annotated[dict[Compared, Share], BeforeValidator(_taus), AfterValidator(_with_default)] = (
-        Field(
-            {DEFAULT: TAU}, alias="tau", description="Ratios pass from tau to 1/tau: --tau 0.8 --tau fpr=0.9"
-        )
+    tau_by_metric: Annotated[
+        dict[Compared, Share], BeforeValidator(_taus), AfterValidator(lambda taus: {DEFAULT: TAU, **taus})
+    ] = Field(
+        {DEFAULT: TAU}, alias="tau", description="Ratios pass from tau to 1/tau: --tau 0.8 --tau fpr=0.9"
     )
     metrics: Annotated[tuple[MetricName, ...], LISTED, Field(min_length=1)] = Field(
         (),
@@ -251,15 +247,10 @@ class AuditConfig(BaseModel):
     @property
     def decisions(self) -> tuple[Decision, ...]:
         """How scores become decisions, each audited apart."""
-        return tuple(
-            dict.fromkeys(
-                (
-                    *(Decision("threshold", value) for value in self.threshold),
-                    *(Decision("top-k", value, self.ties) for value in self.top_k),
-                    *(Decision("top-share", value, self.ties) for value in self.top_share),
-                )
-            )
-        ) or (Decision(),)
+        each = [Decision("threshold", value) for value in self.threshold]
+        each += [Decision("top-k", value, self.ties) for value in self.top_k]
+        each += [Decision("top-share", value, self.ties) for value in self.top_share]
+        return tuple(dict.fromkeys(each)) or (Decision(),)
 
     @property
     def tau(self) -> float:
@@ -288,7 +279,8 @@ class AuditConfig(BaseModel):
     @property
     def fail_on(self) -> tuple[tuple[str, str], ...]:
         """What alone decides the exit code, as (attribute or "", metric); empty: the verdict."""
-        return tuple((text.rpartition(":")[0], text.rpartition(":")[2]) for text in self.failing_metrics)
+        parts = (text.rpartition(":") for text in self.failing_metrics)
+        return tuple((attribute, metric) for attribute, _, metric in parts)
 
     @property
     def explain(self) -> ExplainConfig | None:
