@@ -127,7 +127,7 @@ def run_plan(
     from fairbench_cli.experiment.components import ComponentSpec, TechniqueSpec
     from fairbench_cli.experiment.config import DatasetSpec, ExperimentConfig, SampleConfig
     from fairbench_cli.experiment.plan import RunPlan
-    from fairbench_cli.measures.groups import PAIR
+    from fairbench_cli.measures.counts import PAIR
 
     given = {
         "name": "x",

@@ -47,13 +47,14 @@ def talk_of_damage(lines: int) -> None:
 def print_rows(
     heads: list[str], rows: list[list[str]], *, right: int = 0, whole: int = 0, title: str | None = None
 ) -> None:
-    """Print a plain table; of its last columns `right` are numbers and `whole` are not folded."""
+    """Print a plain table; its names and last `whole` columns are not folded, `right` are numbers."""
     console = out()
     table = RichTable(
         box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False
     )
     for j, head in enumerate(heads):
-        number, firm = j >= len(heads) - right, j >= len(heads) - max(right, whole)
+        number = j >= len(heads) - right
+        firm = j == 0 or j >= len(heads) - max(right, whole)
         table.add_column(head, justify="right" if number else "left", no_wrap=firm, overflow="fold")
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))

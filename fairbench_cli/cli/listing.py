@@ -17,33 +17,32 @@ class Kind(StrEnum):
 
 def list_names(
     kind: Annotated[Kind | None, typer.Argument(help="What to list; everything by default.")] = None,
+    name: Annotated[str | None, typer.Argument(help="A metric to explain, alias or not.")] = None,
     long: Annotated[
         bool, typer.Option("--long", help="Of metrics, all there is to know: a small encyclopaedia.")
     ] = False,
 ) -> None:
     """List data sets, interventions, classifiers and metrics by name."""
     from fairbench_cli.cli.console import print_rows
+    from fairbench_cli.errors import user_error
 
+    if (long or name is not None) and kind is not Kind.metrics:
+        what = "--long is for metrics" if long else "only metrics are explained one by one"
+        raise user_error(what, f"write: fairbench list metrics {'--long' if long else name}")
+    if kind is Kind.metrics or kind is None:
+        from fairbench_cli.cli import metric_pages
+    if name is not None:
+        metric_pages.print_metric(name)
+        return
     if long:
-        _encyclopaedia(kind)
+        metric_pages.print_metrics()
         return
     for one in [kind] if kind else list(Kind):
         if one is Kind.metrics:
-            from fairbench_cli.cli.metric_pages import print_metric_tables
-
-            print_metric_tables()
+            metric_pages.print_metric_tables()
             continue
         heads, rows = _rows(one)
         print_rows(heads, rows, title=one.value)
-
-
-def _encyclopaedia(kind: Kind | None) -> None:
-    from fairbench_cli.cli.metric_pages import print_metrics
-    from fairbench_cli.errors import user_error
-
-    if kind is not Kind.metrics:
-        raise user_error("--long is for metrics", "write: fairbench list metrics --long")
-    print_metrics()
 
 
 def _rows(kind: Kind) -> tuple[list[str], list[list[str]]]:

@@ -20,10 +20,8 @@ def report(
 ) -> None:
     """Write every CSV, table and figure of a run again from its journal. No training."""
     from fairbench_cli.cli.console import print_paper_tables, talk_of_damage
-    from fairbench_cli.experiment.config import canonical_attribute
     from fairbench_cli.report.write import redo_report
 
-    attributes = tuple(dict.fromkeys(map(canonical_attribute, attribute or ())))
-    tables, damaged = redo_report(results, attributes=attributes)
+    tables, damaged = redo_report(results, attribute or ())
     talk_of_damage(damaged)
     print_paper_tables(tables)

@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from fairbench_cli.data.table import Floats, Labels, Sample
-from fairbench_cli.measures.entry import OF_LABELS
+from fairbench_cli.measures.metric import OF_LABELS
 from fairbench_cli.measures.rows import Rows
 
 # These compare the groups within strata, and a config must say which.
@@ -64,7 +64,7 @@ class RequestedRowMetrics:
         """
         if not self.names:
             return {}
-        from fairbench_cli.measures.table_rows import measure_rows
+        from fairbench_cli.measures.registry import measure_rows
 
         values = measure_rows(self.names, rows_of(test, predicted, scores, self.strata))
         return {self.record(name): value for name, value in values.items()}

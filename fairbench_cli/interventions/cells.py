@@ -5,8 +5,8 @@ from numpy.typing import NDArray
 
 from fairbench_cli.data.table import Floats, Rows, Sample
 from fairbench_cli.interventions.fitted import Infeasible
-from fairbench_cli.measures.absolute import discrimination
 from fairbench_cli.measures.counts import count, divide
+from fairbench_cli.measures.functions import discrimination
 
 GROUPS = ("deprived", "favoured")
 

@@ -12,12 +12,21 @@ the discrimination whatever the strata; `compared` says how many rows can be com
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fairbench_cli.measures.absolute import acceptance_by_group, discrimination
 from fairbench_cli.measures.counts import Counts, Floats, deprived_and_favoured, divide
+from fairbench_cli.measures.functions import acceptance_by_group, discrimination
+from fairbench_cli.measures.propensity import propensity_strata
+from fairbench_cli.measures.rows import Rows
+from fairbench_cli.measures.strata import cluster_strata, counted
 
 
 def unexplained_difference(strata: Counts) -> Floats:
-    """d_u = d − d_e: what the strata leave of the discrimination (Kamiran, Žliobaitė & Calders 2013).
+    """Difference d − dₑ = Σᵢ (P(ŷ=+|zᵢ,ḡ) − P(ŷ=+|zᵢ,g)) (P(zᵢ|ḡ) + P(zᵢ|g)) / 2 over the strata zᵢ.
+
+    d_u = d − d_e: what the strata leave of the discrimination (Kamiran, Žliobaitė & Calders 2013).
+
+    Source: Kamiran, Žliobaitė & Calders 2013; Žliobaitė 2017.
+
+    NaN when a group is empty; a stratum with one group explains all of its difference.
 
     It is Σᵢ (P(+|zᵢ,ḡ) − P(+|zᵢ,g)) (P(zᵢ|ḡ) + P(zᵢ|g)) / 2, the mean difference within strata.
 
@@ -40,7 +49,13 @@ def unexplained_difference(strata: Counts) -> Floats:
 
 
 def explained_difference(strata: Counts) -> Floats:
-    """d_e = Σᵢ P*(+|zᵢ) (P(zᵢ|ḡ) − P(zᵢ|g)), P* the mean of both groups' rates in a stratum.
+    """Explained part dₑ = Σᵢ P*(ŷ=+|zᵢ) (P(zᵢ|ḡ) − P(zᵢ|g)), P* the mean of both groups' rates in stratum i.
+
+    d_e = Σᵢ P*(+|zᵢ) (P(zᵢ|ḡ) − P(zᵢ|g)), P* the mean of both groups' rates in a stratum.
+
+    Source: Kamiran, Žliobaitė & Calders 2013; Žliobaitė 2017.
+
+    NaN when a group is empty; a stratum with one group explains all of its difference.
 
     >>> one, other = [[[8.0, 0], [0, 2]], [[2, 0], [0, 0.5]]], [[[0.5, 0], [0, 2]], [[2, 0], [0, 8]]]
     >>> strata = Counts(("g", "f"), np.array([one, other]))
@@ -49,6 +64,26 @@ def explained_difference(strata: Counts) -> Floats:
     """
     shares = _shares(strata)
     return _summed(_within(strata).mean(-1) * (shares[..., 1] - shares[..., 0]), strata)
+
+
+def propensity_difference(rows: Rows) -> float:
+    """Unexplained-difference over five ranges of P(s=g|X), by logistic regression, equally large.
+
+    Source: Calders et al. 2013; Žliobaitė 2017.
+
+    NaN when a group is empty; a stratum with one group explains all of its difference.
+    """
+    return float(unexplained_difference(counted(rows, propensity_strata(rows))))
+
+
+def cluster_difference(rows: Rows) -> float:
+    """Unexplained-difference over ten clusters of X, by k-means (fixed seed).
+
+    Source: Žliobaitė 2017.
+
+    NaN when a group is empty; a stratum with one group explains all of its difference.
+    """
+    return float(unexplained_difference(counted(rows, cluster_strata(rows))))
 
 
 def stratum_differences(strata: Counts) -> Floats:
@@ -76,7 +111,14 @@ def belift_by_stratum(strata: Counts) -> Floats:
 
 
 def belift(strata: Counts) -> Floats:
-    """Return the least `belift_by_stratum`; NaN when no stratum has one.
+    """Least over the strata zᵢ, whatever their size, of P(ŷ=+|g,zᵢ) / P(ŷ=+).
+
+    Return the least `belift_by_stratum`; NaN when no stratum has one.
+
+    Source: Mancuhan & Clifton 2014; Žliobaitė 2017.
+
+    NaN when there are no deprived or no prediction is favourable; 0 as soon as any stratum, however
+    small, has deprived and no favourable prediction of them: choose strata that are large enough.
 
     The mean over the deprived would be P(+|g) / P(+) again, whatever the strata.
 
@@ -101,7 +143,7 @@ def belift_of_beliefs(given_all: ArrayLike, given_allowed: ArrayLike) -> Floats:
     Returns
     -------
     array
-        1 when neither the group nor what gives it away tells anything; NaN for 0/0.
+        1 when neither the group nor what gives it away changes anything; NaN for 0/0.
 
     Examples
     --------

@@ -1,13 +1,15 @@
 """Weighted counts of (group, label, prediction): all that an absolute or error-rate measure needs."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
+
+PAIR = ("deprived", "favoured")
 
 _LAST, _FIRST = (-3, -2, -1), (0, 1, 2)
 
@@ -19,24 +21,29 @@ class Counts:
     Parameters
     ----------
     groups : tuple of str
-        Names of the groups. In a benchmark run group 0 is the deprived one, group 1 the favoured one.
+        Names of the groups.
     n : float64 array, shape (..., groups, 2, 2)
         ``n[..., k, y, p]`` is the weight of group k's rows with label y and prediction p (1 = favourable).
         Leading axes are cells or repeats; every measure keeps them. Not to be written to: the margins are
         computed once and shared by all measures.
+    reference : tuple of str
+        The groups that together are the reference: the favoured ones. Empty: of two groups the second.
 
     Raises
     ------
     ValueError
-        When the shape of `n` does not fit.
+        When the shape of `n` does not fit, or the reference is not among the groups.
     """
 
     groups: tuple[str, ...]
     n: Floats
+    reference: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.n.shape[-3:] != (len(self.groups), 2, 2):
             raise ValueError(f"counts of {len(self.groups)} groups cannot have shape {self.n.shape}")
+        if not set(self.reference) <= set(self.groups):
+            raise ValueError(f"the reference {self.reference} is not among the groups {self.groups}")
         if self.n.ndim > 3:
             # In memory each of the cells of all cases together: every sum and quotient of a measure then
             # runs along one long row, which is ten times as fast.
@@ -47,7 +54,35 @@ class Counts:
         """Add counts of the same groups: the counts of the rows of both."""
         if self.groups != other.groups:
             raise ValueError(f"counts of {self.groups} and of {other.groups} cannot be added")
-        return Counts(self.groups, self.n + other.n)
+        return replace(self, n=self.n + other.n)
+
+    @cached_property
+    def pair(self) -> "Counts":
+        """Counts of two groups: everybody who is not in the reference, and the reference.
+
+        Raises
+        ------
+        ValueError
+            When there are not two groups, and none is named as the reference.
+        """
+        if not self.reference:
+            if len(self.groups) != 2:
+                raise ValueError(f"needs two groups, or the name of the reference group; got {self.groups}")
+            return self
+        inside = np.array([group in self.reference for group in self.groups])
+        sums = [self.n[..., which, :, :].sum(-3) for which in (~inside, inside)]
+        return Counts(PAIR, np.stack(sums, axis=-3))
+
+    @cached_property
+    def all_rows(self) -> "Counts":
+        """Counts of one group: everybody."""
+        return Counts(("all",), self.overall[..., None, :, :])
+
+    @cached_property
+    def swapped(self) -> "Counts":
+        """Counts of the `pair`, in the other order."""
+        pair = self.pair
+        return Counts(pair.groups[::-1], pair.n[..., ::-1, :, :])
 
     @cached_property
     def total(self) -> Floats:
@@ -87,7 +122,7 @@ class Counts:
         perfect = np.zeros_like(self.n)
         perfect[..., 0, 0] = self.labelled[..., 0]
         perfect[..., 1, 1] = self.labelled[..., 1]
-        return Counts(self.groups, perfect)
+        return replace(self, n=perfect)
 
 
 def count(
@@ -162,8 +197,8 @@ def divide(above: ArrayLike, below: ArrayLike) -> Floats:
         return np.asarray(np.true_divide(above, below), dtype=np.float64)
 
 
-def deprived_and_favoured(counts: Counts, rates: Floats) -> tuple[Floats, Floats]:
-    """Take rates by group, shape (..., 2), apart; `ValueError` unless there are two groups."""
+def deprived_and_favoured(counts: Counts, values: Floats) -> tuple[Floats, Floats]:
+    """Return values by group, shape (..., 2), one by one; `ValueError` unless there are two groups."""
     if len(counts.groups) != 2:
         raise ValueError(f"needs two groups, the deprived one first; got {counts.groups}")
-    return rates[..., 0], rates[..., 1]
+    return values[..., 0], values[..., 1]

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from fairbench_cli.measures.counts import Counts
 
 CROSS = " × "  # between the attributes, and the levels, of an intersection
-PAIR = ("deprived", "favoured")
 
 
 @dataclass(frozen=True)
@@ -53,6 +52,11 @@ class ProtectedAttributes:
         """Names of the joint levels, the last attribute changing fastest."""
         return tuple(CROSS.join(levels) for levels in product(*(a.levels for a in self.attributes)))
 
+    @property
+    def reference(self) -> tuple[str, ...]:
+        """Names of the joint levels that every attribute favours."""
+        return tuple(CROSS.join(levels) for levels in product(*(a.favoured for a in self.attributes)))
+
     def codes(self, columns: Sequence[ArrayLike]) -> NDArray[np.intp]:
         """Return the joint level of each row, given its level code of every attribute, in their order."""
         sizes = tuple(len(attribute.levels) for attribute in self.attributes)
@@ -60,6 +64,8 @@ class ProtectedAttributes:
 
     def levels(self, counts: Counts, names: Sequence[str]) -> Counts:
         """Return the counts of the joint levels of some attributes, summed over all others.
+
+        The reference is favoured by every one of these attributes (Friedler et al. 2019).
 
         Parameters
         ----------
@@ -78,30 +84,22 @@ class ProtectedAttributes:
         leading = counts.n.ndim - 3
         n = counts.n.reshape(*counts.n.shape[:-3], *sizes, 2, 2)
         n = n.sum(tuple(leading + i for i in range(len(sizes)) if i not in kept))
-        # What is left is in the order of the attributes; put it into the order of the names.
+        # What is left is in the order of the attributes; change it to the order of the names.
         order = sorted(kept)
         n = np.moveaxis(n, [leading + order.index(i) for i in kept], range(leading, leading + len(kept)))
-        groups = tuple(CROSS.join(levels) for levels in product(*(self.attributes[i].levels for i in kept)))
-        return Counts(groups, n.reshape(*counts.n.shape[:-3], len(groups), 2, 2))
+        some = ProtectedAttributes(tuple(self.attributes[i] for i in kept))
+        groups = some.groups
+        return Counts(groups, n.reshape(*counts.n.shape[:-3], len(groups), 2, 2), some.reference)
 
     def pair(self, counts: Counts, names: Sequence[str]) -> Counts:
         """Return the counts of the deprived and the favoured group of an attribute or an intersection.
 
-        The favoured group of an intersection is favoured by every attribute (Friedler et al. 2019); everyone
-        else is deprived. Parameters and errors are those of `levels`.
+        Parameters and errors are those of `levels`.
         """
-        levels = self.levels(counts, names)
-        kept = [self.attributes[self._index(name)] for name in names]
-        favoured = np.array([all(map(_is_favoured, kept, own)) for own in product(*(a.levels for a in kept))])
-        n = np.stack([levels.n[..., ~favoured, :, :].sum(-3), levels.n[..., favoured, :, :].sum(-3)], axis=-3)
-        return Counts(PAIR, n)
+        return self.levels(counts, names).pair
 
     def _index(self, name: str) -> int:
         try:
             return self.names.index(name)
         except ValueError:
             raise KeyError(name) from None
-
-
-def _is_favoured(attribute: ProtectedAttribute, level: str) -> bool:
-    return level in attribute.favoured

@@ -1,71 +1,178 @@
-"""The rates of each group by itself, from its own table of labels and predictions.
+"""The rates of a group: each an exact numerator over an exact denominator of its counts."""
 
-All take counts of any number of groups and return one value per group, shape (..., groups). An empty
-denominator gives NaN.
-"""
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
 
-from collections.abc import Callable
+import numpy as np
 
 from fairbench_cli.measures.counts import Counts, Floats, divide
 
-Rate = Callable[[Counts], Floats]
+CELLS = ("tn", "fp", "fn", "tp")  # Counts.n[..., group, label, prediction], flattened
+
+SELECTED, REFUSED = ("fp", "tp"), ("tn", "fn")
+POSITIVE, NEGATIVE = ("fn", "tp"), ("tn", "fp")
+RIGHT = ("tn", "tp")
+
+# What an empty denominator lacks.
+_LACKING: dict[tuple[str, ...], str] = {
+    SELECTED: "favourable prediction",
+    REFUSED: "unfavourable prediction",
+    POSITIVE: "favourable label",
+    NEGATIVE: "unfavourable label",
+}
 
 
-def selection_rate(counts: Counts) -> Floats:
-    """P(ŷ=+|s), the share of favourable predictions."""
-    return divide(counts.predicted[..., 1], counts.group_total)
+@dataclass(frozen=True)
+class Rate:
+    """A rate of one group.
 
-
-def true_positive_rate(counts: Counts) -> Floats:
-    """P(ŷ=+|y=+,s), the share of those who merit it that get the favourable prediction.
-
-    >>> import numpy as np
-    >>> true_positive_rate(Counts(("g", "f"), np.array([[[3.0, 1], [1, 1]], [[1, 1], [1, 3]]]))).tolist()
-    [0.5, 0.75]
+    Parameters
+    ----------
+    name, label : str
+        As written in commands, as read by people.
+    event, given : str
+        It is P(event | given, s) for the group s.
+    above, below : tuple of cell names
+        What is summed over and under the bar; empty for a mean of other rates.
+    ideal : {0, 1} or None
+        Its best value.
+    complement : str
+        The rate that is one minus this one; both share one test.
+    mirror : str
+        The rate that it becomes when the outcomes are swapped; empty when it becomes one minus itself.
+    of_all : bool
+        Whether the sum below goes over all groups.
+    mean_of : tuple of str
+        The rates that it is the mean of.
     """
-    return divide(counts.n[..., 1, 1], counts.labelled[..., 1])
+
+    name: str
+    label: str
+    event: str
+    given: str
+    above: tuple[str, ...]
+    below: tuple[str, ...]
+    ideal: int | None = None
+    complement: str = ""
+    mirror: str = ""
+    of_all: bool = False
+    mean_of: tuple[str, ...] = ()
+
+    @property
+    def formula(self) -> str:
+        """Return it as a probability given the group s."""
+        return self._probability(self.given if self.of_all else ",".join(filter(None, (self.given, "s"))))
+
+    @property
+    def overall_formula(self) -> str:
+        """Return it as a probability over all groups."""
+        return self._probability(self.given)
+
+    def _probability(self, given: str) -> str:
+        if self.mean_of:
+            return f"({' + '.join(map(str.upper, self.mean_of))}) / {len(self.mean_of)}"
+        return f"P({self.event}{'|' if given else ''}{given})"
+
+    @property
+    def needs_labels(self) -> bool:
+        """Return whether it is undefined without labels: a sum separates the labels of one prediction."""
+        unlabelled = ({*SELECTED}, {*REFUSED}, {*CELLS})
+        return bool(self.mean_of) or any({*cells} not in unlabelled for cells in (self.above, self.below))
+
+    def undefined(self, who: str) -> str:
+        """Return when it is NaN, for "a group" or for everybody ("")."""
+        if self.mean_of:
+            return f"NaN when {who or 'everybody'} has labels of one kind only"
+        lacking = _LACKING.get(self.below)
+        if lacking is None:
+            return f"NaN when {who} is empty" if who else "NaN when there are no rows"
+        kind, what = lacking.split()
+        return f"NaN when {who} has no {lacking}" if who else f"NaN when no {what} is {kind}"
 
 
-def true_negative_rate(counts: Counts) -> Floats:
-    """P(ŷ=−|y=−,s)."""
-    return divide(counts.n[..., 0, 0], counts.labelled[..., 0])
+RATES: dict[str, Rate] = {
+    rate.name: rate
+    for rate in (
+        Rate("selection-rate", "selection rate", "ŷ=+", "", SELECTED, CELLS),
+        Rate("selected-share", "share of all selected", "s", "ŷ=+", SELECTED, SELECTED, of_all=True),
+        Rate("fpr", "false positive rate", "ŷ=+", "y=−", ("fp",), NEGATIVE, 0, "tnr", "fnr"),
+        Rate("fnr", "false negative rate", "ŷ=−", "y=+", ("fn",), POSITIVE, 0, "tpr", "fpr"),
+        Rate("fdr", "false discovery rate", "y=−", "ŷ=+", ("fp",), SELECTED, 0, "ppv", "for"),
+        Rate("for", "false omission rate", "y=+", "ŷ=−", ("fn",), REFUSED, 0, "npv", "fdr"),
+        Rate("tpr", "true positive rate", "ŷ=+", "y=+", ("tp",), POSITIVE, 1, "fnr", "tnr"),
+        Rate("tnr", "true negative rate", "ŷ=−", "y=−", ("tn",), NEGATIVE, 1, "fpr", "tpr"),
+        Rate("ppv", "positive predictive value", "y=+", "ŷ=+", ("tp",), SELECTED, 1, "fdr", "npv"),
+        Rate("npv", "negative predictive value", "y=−", "ŷ=−", ("tn",), REFUSED, 1, "for", "ppv"),
+        Rate("accuracy", "accuracy", "ŷ=y", "", RIGHT, CELLS, 1, mirror="accuracy"),
+        Rate("bcr", "balanced classification rate", "", "", (), (), 1, mirror="bcr", mean_of=("tpr", "tnr")),
+        Rate("base-rate", "base rate", "y=+", "", POSITIVE, CELLS),
+        Rate("group-share", "share of all rows", "s", "", CELLS, CELLS, mirror="group-share", of_all=True),
+    )
+}
 
 
-def false_positive_rate(counts: Counts) -> Floats:
-    """P(ŷ=+|y=−,s)."""
-    return divide(counts.n[..., 0, 1], counts.labelled[..., 0])
+def rate_by_group(counts: Counts, name: str) -> Floats:
+    """Return the rate called `name` of each group, shape (..., groups); 0/0 is NaN.
+
+    >>> some = Counts(("g", "f"), np.array([[[3.0, 1], [1, 1]], [[1, 1], [1, 3]]]))
+    >>> rate_by_group(some, "tpr").tolist(), rate_by_group(some, "selection-rate").round(3).tolist()
+    ([0.5, 0.75], [0.333, 0.667])
+    """
+    rate = RATES[name]
+    if rate.mean_of:
+        mean: Floats = reduce(add, (rate_by_group(counts, one) for one in rate.mean_of)) / len(rate.mean_of)
+        return mean
+    below = _sum(counts, rate.below)
+    return divide(_sum(counts, rate.above), below.sum(-1, keepdims=True) if rate.of_all else below)
 
 
-def false_negative_rate(counts: Counts) -> Floats:
-    """P(ŷ=−|y=+,s)."""
-    return divide(counts.n[..., 1, 0], counts.labelled[..., 1])
+def _sum(counts: Counts, cells: tuple[str, ...]) -> Floats:
+    """Return the weight of some cells of each group; margins are computed once for all metrics."""
+    margins = {SELECTED: (counts.predicted, 1), REFUSED: (counts.predicted, 0)}
+    margins |= {POSITIVE: (counts.labelled, 1), NEGATIVE: (counts.labelled, 0)}
+    if cells in margins:
+        margin, at = margins[cells]
+        return margin[..., at]
+    if cells == CELLS:
+        return counts.group_total
+    return reduce(add, (counts.n[(..., *divmod(CELLS.index(cell), 2))] for cell in cells))
 
 
-def false_discovery_rate(counts: Counts) -> Floats:
-    """P(y=−|ŷ=+,s), the share of the favourable predictions that are wrong."""
-    return divide(counts.n[..., 0, 1], counts.predicted[..., 1])
+def parts(n: Floats, names: Sequence[str], everybody: Floats | None = None) -> tuple[Floats, Floats]:
+    """Return the sums over and under the bar of each rate.
+
+    Parameters
+    ----------
+    n : array, shape (..., groups, 2, 2)
+        As in `Counts`.
+    names : sequence of str
+        Of `RATES`, none that is a mean of others.
+    everybody : array, shape (..., 2, 2), optional
+        The counts of all groups, when `n` does not hold each group once.
+
+    Returns
+    -------
+    tuple of two arrays, shape (..., groups, rates)
+
+    Examples
+    --------
+    >>> above, below = parts(np.array([[[5.0, 1], [2, 2]]]), ["fpr", "ppv"])
+    >>> above.tolist(), below.tolist()
+    ([[1.0, 2.0]], [[6.0, 3.0]])
+    """
+    chosen = [RATES[name] for name in names]
+    cells = n.reshape(*n.shape[:-2], 4)
+    all_cells = (n.sum(-3) if everybody is None else everybody).reshape(*n.shape[:-3], 1, 4)
+    below = _selector([rate.below for rate in chosen])
+    of_all = np.array([rate.of_all for rate in chosen])
+    return (
+        cells @ _selector([rate.above for rate in chosen]),
+        np.where(of_all, all_cells @ below, cells @ below),
+    )
 
 
-def false_omission_rate(counts: Counts) -> Floats:
-    """P(y=+|ŷ=−,s), the share of the unfavourable predictions that are wrong."""
-    return divide(counts.n[..., 1, 0], counts.predicted[..., 0])
-
-
-def positive_predictive_value(counts: Counts) -> Floats:
-    """P(y=+|ŷ=+,s), which Friedler et al. (2019) call calibration+."""
-    return divide(counts.n[..., 1, 1], counts.predicted[..., 1])
-
-
-def negative_predictive_value(counts: Counts) -> Floats:
-    """P(y=−|ŷ=−,s): calibration− of Friedler et al. (2019), turned so that 1 is good."""
-    return divide(counts.n[..., 0, 0], counts.predicted[..., 0])
-
-
-def group_accuracy(counts: Counts) -> Floats:
-    """P(ŷ=y|s), the share predicted rightly."""
-    return divide(counts.n[..., 0, 0] + counts.n[..., 1, 1], counts.group_total)
-
-
-def group_bcr(counts: Counts) -> Floats:
-    """(TPR + TNR) / 2, the balanced classification rate."""
-    return (true_positive_rate(counts) + true_negative_rate(counts)) / 2
+def _selector(sums: Sequence[tuple[str, ...]]) -> Floats:
+    """Return a matrix of cells × rates: 1 where the rate sums the cell."""
+    return np.array([[cell in cells for cells in sums] for cell in CELLS], dtype=np.float64)

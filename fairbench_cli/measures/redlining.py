@@ -1,4 +1,4 @@
-"""How well the protected attribute can be told from everything else: what a model could redline by."""
+"""How well the protected attribute can be predicted from everything else: what a model could redline by."""
 
 import math
 
@@ -15,7 +15,13 @@ FOLDS = 5
 
 
 def redlining_potential(rows: Rows) -> float:
-    """Balanced error rate of predicting s from X (Feldman et al. 2015; Žliobaitė 2017).
+    """Mean of P(ŝ≠s|s) over both groups, ŝ predicted from X by logistic regression in five folds.
+
+    Balanced error rate of predicting s from X (Feldman et al. 2015; Žliobaitė 2017).
+
+    Source: Feldman et al. 2015; Žliobaitė 2017.
+
+    NaN when a group has fewer than five rows.
 
     The mean of both groups' error rates, by logistic regression with balanced classes, of rows it was not
     trained on (five folds, fixed seed). Weights are honoured in training and counting.
@@ -23,7 +29,7 @@ def redlining_potential(rows: Rows) -> float:
     Returns
     -------
     float
-        0.5 when the features do not tell the group, 0 when they give it away. NaN when a group has fewer
+        0.5 when the features do not separate the groups, 0 when they give it away. NaN when a group has fewer
         than five rows, or no weight.
 
     Raises
@@ -31,11 +37,11 @@ def redlining_potential(rows: Rows) -> float:
     ValueError
         When the rows have no features.
     """
-    return balanced_error(told(rows))
+    return balanced_error(predicted_groups(rows))
 
 
-def told(rows: Rows) -> Counts:
-    """Count the two groups as they are (label) and as told from the features (prediction).
+def predicted_groups(rows: Rows) -> Counts:
+    """Count the two groups as they are (label) and as predicted from the features (prediction).
 
     Returns
     -------
@@ -45,7 +51,7 @@ def told(rows: Rows) -> Counts:
     matrix = distance_matrix(rows)
     if min(np.sum(rows.s == 0), np.sum(rows.s == 1)) < FOLDS:
         return Counts(GROUPS, np.zeros((2, 2, 2)))
-    return count(rows.s, rows.s, _told(matrix, rows), GROUPS, rows.weights)
+    return count(rows.s, rows.s, _predicted(matrix, rows), GROUPS, rows.weights)
 
 
 def balanced_error(counts: Counts) -> float:
@@ -62,7 +68,7 @@ def balanced_error_interval(counts: Counts, confidence: float = 0.95) -> tuple[f
     return (float(low) + 1) / 2, (float(high) + 1) / 2
 
 
-def _told(matrix: Floats, rows: Rows) -> NDArray[np.intp]:
+def _predicted(matrix: Floats, rows: Rows) -> NDArray[np.intp]:
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import StratifiedKFold
 
@@ -81,5 +87,5 @@ def _told(matrix: Floats, rows: Rows) -> NDArray[np.intp]:
 
 def _errors(counts: Counts) -> Floats:
     if not math.isclose(counts.n[0, 1].sum() + counts.n[1, 0].sum(), 0.0):
-        raise ValueError("needs counts of groups beside what they are told to be")
+        raise ValueError("needs counts of groups by what they are predicted to be")
     return divide(counts.n[[0, 1], [0, 1], [1, 0]], counts.group_total)

@@ -1,73 +1,164 @@
-"""The measures by name. A new one is a function of `Counts` or `Rows` and an entry in a table.
+"""Every metric by name: compositions, functions, rows and aliases. A new one is a function and a line here.
 
-``MEASURES`` need counts alone, so a run computes them from what it has stored; ``ROW_MEASURES`` need rows.
-A measure that is defined on predictions and on labels stands there twice: under its name, of the predictions,
+A metric that is defined on predictions and on labels stands here twice: under its name, of the predictions,
 and under its name with ``-of-labels``.
 """
 
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable
+from functools import partial
+from inspect import cleandoc
+from typing import Any, Literal
 
 import numpy as np
 
+from fairbench_cli.measures import conditional, functions, significance, significance_rows, situation
+from fairbench_cli.measures.aliases import ALIASES, defined
+from fairbench_cli.measures.comparisons import INVERTED, MIRRORED, SAME, compositions
 from fairbench_cli.measures.counts import Counts, Floats
-from fairbench_cli.measures.entry import Measure
+from fairbench_cli.measures.metric import OF_LABELS, Metric, Needs, Section, Swap
+from fairbench_cli.measures.propensity import propensity_strata
+from fairbench_cli.measures.redlining import redlining_potential
 from fairbench_cli.measures.rows import Rows
-from fairbench_cli.measures.table_absolute import ABSOLUTE
-from fairbench_cli.measures.table_accuracy import ACCURACY
-from fairbench_cli.measures.table_error_rates import ERROR_RATES
-from fairbench_cli.measures.table_rows import SURVEY_ROWS
-from fairbench_cli.measures.table_tests import ROW_TESTS, TESTS
+from fairbench_cli.measures.strata import cluster_strata, counted
 
-__all__ = ["DEFAULT_METRICS", "MEASURES", "ROW_MEASURES", "Measure", "find", "measure"]
+On = Literal["predictions", "labels", "both"]
 
 
-def _by_name(entries: Iterable[Measure]) -> dict[str, Measure]:
-    """Return entries by name, those of labels after those of predictions."""
-    written = tuple(entries)
-    labels = (entry.of_labels() for entry in written if entry.on == "both")
-    return {entry.name: entry for entry in (*written, *labels)}
+def _metric(
+    function: Callable[..., Any],
+    low: float,
+    high: float,
+    ideal: float | None,
+    section: Section,
+    groups: Swap | None = None,
+    outcomes: Swap | None = None,
+    *,
+    on: On = "both",
+    any_groups: bool = False,
+    needs: Needs = "counts",
+) -> Metric:
+    """Return the entry of a function; formula, source and undefined cases are paragraphs of its docstring."""
+    paragraphs = [" ".join(part.split()) for part in cleandoc(function.__doc__ or "").split("\n\n")]
+    source = next((part for part in paragraphs if part.startswith("Source: ")), "")
+    undefined = next((part for part in paragraphs if part.startswith("NaN when")), "")
+    return Metric(
+        name=function.__name__.replace("_", "-"),
+        function=partial(_within_strata, function) if needs == "strata" else function,
+        low=low,
+        high=high,
+        ideal=ideal,
+        formula=paragraphs[0].removesuffix("."),
+        source=source.removeprefix("Source: ").removesuffix("."),
+        undefined=undefined.removesuffix("."),
+        section=section,
+        needs=needs,
+        groups="any" if any_groups else "pair",
+        on=on,
+        swap_groups=groups,
+        swap_outcomes=outcomes,
+    )
 
 
-MEASURES = _by_name((*ACCURACY, *ABSOLUTE, *ERROR_RATES, *TESTS))
-ROW_MEASURES = _by_name((*SURVEY_ROWS, *ROW_TESTS))
+def _within_strata(function: Callable[[Counts], Floats], rows: Rows) -> Floats:
+    return function(counted(rows))
 
-# What a run computes when its config does not say.
-DEFAULT_METRICS = (
-    "accuracy",
-    "tpr",
-    "tnr",
-    "bcr",
-    "kappa",
-    "acceptance-rate",
-    "discrimination",
-    "normalised-discrimination",
-    "impact-ratio",
-    "likelihood-ratio",
-    "elift",
-    "elift-as-printed",
-    "odds-ratio",
-    "mutual-information",
-    "phi",
-    "auc-between-groups",
-    "overestimation",
-    "underestimation",
+
+_INF = math.inf
+_rows = partial(_metric, needs="rows")
+_strata = partial(_metric, needs="strata")
+_scores = partial(_metric, needs="scores", on="predictions")
+
+FUNCTIONS: tuple[Metric, ...] = (
+    _metric(functions.kappa, -1, 1, 1, "accuracy", SAME, SAME, on="predictions", any_groups=True),
+    _metric(functions.mcc, -1, 1, 1, "accuracy", SAME, SAME, on="predictions", any_groups=True),
+    _metric(functions.f1, 0, 1, 1, "accuracy", SAME, None, on="predictions", any_groups=True),
+    _metric(functions.normalised_discrimination, -1, 1, 0, "absolute", MIRRORED, MIRRORED),
+    _metric(functions.elift, 0, _INF, 1, "absolute", Swap("elift-as-printed")),
+    _metric(functions.elift_as_printed, 0, _INF, 1, "absolute", Swap("elift")),
+    _metric(functions.odds_ratio, 0, _INF, 1, "absolute", INVERTED, INVERTED),
+    _metric(functions.mutual_information, 0, 1, 0, "absolute", SAME, SAME),
+    _metric(functions.phi, -1, 1, 0, "absolute", MIRRORED, MIRRORED),
+    _metric(functions.auc_between_groups, 0, 1, 0.5, "absolute", MIRRORED, MIRRORED),
+    _metric(functions.one_class_accuracy, 0.5, 1, None, "absolute", SAME, SAME, any_groups=True),
+    _metric(functions.eta_neutrality, 0, _INF, 0, "absolute", SAME, SAME, any_groups=True),
+    _metric(functions.balanced_residuals, -2, 2, 0, "absolute", MIRRORED, MIRRORED, on="predictions"),
+    _metric(significance.difference_of_means_t, -_INF, _INF, 0, "test", MIRRORED, MIRRORED),
+    _metric(significance.difference_of_means_p, 0, 1, None, "test", SAME, SAME),
+    _metric(significance.chi_squared, 0, _INF, 0, "test", SAME, SAME, any_groups=True),
+    _metric(significance.chi_squared_p, 0, 1, None, "test", SAME, SAME, any_groups=True),
+    _metric(significance.mann_whitney_u, 0, _INF, None, "test"),
+    _metric(significance.mann_whitney_p, 0, 1, None, "test", SAME, SAME),
+    _strata(conditional.unexplained_difference, -1, 1, 0, "conditional"),
+    _strata(conditional.explained_difference, -1, 1, None, "conditional"),
+    _rows(conditional.propensity_difference, -1, 1, 0, "conditional"),
+    _rows(conditional.cluster_difference, -1, 1, 0, "conditional"),
+    _strata(conditional.belift, 0, _INF, 1, "conditional"),
+    _rows(situation.situation_testing, 0, 1, 0, "situation"),
+    _rows(situation.situation_testing_reverse, 0, 1, 0, "situation"),
+    _rows(situation.consistency, 0, 1, 1, "situation"),
+    _scores(significance_rows.auc_between_groups_of_scores, 0, 1, 0.5, "absolute"),
+    _rows(redlining_potential, 0, 1, 0.5, "redlining", on="labels"),  # of the data, whatever is predicted
+    _rows(significance_rows.slope_t, -_INF, _INF, 0, "test"),
+    _rows(significance_rows.slope_p, 0, 1, None, "test"),
+    _scores(significance_rows.slope_t_of_scores, -_INF, _INF, 0, "test"),
+    _scores(significance_rows.slope_p_of_scores, 0, 1, None, "test"),
+    _scores(significance_rows.mann_whitney_u_of_scores, 0, _INF, None, "test"),
+    _scores(significance_rows.mann_whitney_p_of_scores, 0, 1, None, "test"),
+    _strata(significance.cochran_mantel_haenszel, 0, _INF, 0, "test"),
+    _strata(significance.cochran_mantel_haenszel_p, 0, 1, None, "test"),
 )
 
 
-def find(name: str) -> Measure:
-    """Return the entry of a measure; `KeyError` when there is none."""
-    return MEASURES[name] if name in MEASURES else ROW_MEASURES[name]
+def _all() -> dict[str, Metric]:
+    found = {metric.name: metric for metric in (*compositions(), *FUNCTIONS)}
+    found |= {alias.name: defined(alias, found) for alias in ALIASES}
+    return found | {
+        metric.name: metric
+        for metric in (one.of_labels() for one in found.values() if one.on == "both")
+        if metric.section not in ("rate", "comparison")
+    }
+
+
+METRICS: dict[str, Metric] = _all()
+COUNT_METRICS = {name: metric for name, metric in METRICS.items() if metric.needs == "counts"}
+ROW_METRICS = {name: metric for name, metric in METRICS.items() if metric.needs != "counts"}
+MEASURES, ROW_MEASURES = COUNT_METRICS, ROW_METRICS  # old names, until every room uses the new ones
+
+# What a run computes when its config does not say.
+DEFAULT_METRICS = (
+    *("accuracy", "tpr", "tnr", "bcr", "kappa", "acceptance-rate", "discrimination"),
+    *("normalised-discrimination", "impact-ratio", "likelihood-ratio", "elift", "elift-as-printed"),
+    *("odds-ratio", "mutual-information", "phi", "auc-between-groups", "overestimation", "underestimation"),
+)
+
+
+def spelled(name: str) -> str:
+    """Return a name as it stands here: fairlearn's underscores and Friedler's capitals are understood.
+
+    >>> spelled("demographic_parity_difference"), spelled("DIbinary")
+    ('demographic-parity-difference', 'dibinary')
+    """
+    return name.lower().replace("_", "-")
+
+
+def find(name: str) -> Metric:
+    """Return the entry of a metric, however it is spelled; `KeyError` when there is none."""
+    return METRICS[spelled(name)]
 
 
 def measure(name: str, data: Counts | Rows) -> Floats:
-    """Compute the measure called `name`: shape (...) for counts of shape (..., groups, 2, 2), () for rows.
+    """Return the metric called `name`: shape (...) for counts of shape (..., groups, 2, 2), () for rows.
+
+    Counts of more than two groups say which of them are the reference; metrics of two groups then compare all
+    others together with it.
 
     Raises
     ------
     KeyError
-        When there is no such measure.
+        When there is no such metric.
     ValueError
-        When it compares two groups and there are more or fewer, or it needs rows and is given counts.
+        When it compares two groups and the reference is unknown, or it needs rows and is given counts.
 
     Examples
     --------
@@ -75,8 +166,58 @@ def measure(name: str, data: Counts | Rows) -> Floats:
     >>> float(measure("accuracy", some)), float(measure("discrimination-of-labels", some))
     (0.75, 0.2333333333333334)
     """
-    entry = find(name)
-    given: Counts | Rows = data.counts() if entry.needs == "counts" and isinstance(data, Rows) else data
-    if entry.needs == "rows" and isinstance(given, Counts):
+    metric = find(name)
+    given: Counts | Rows = data.counts() if metric.needs == "counts" and isinstance(data, Rows) else data
+    if metric.needs != "counts" and isinstance(given, Counts):
         raise ValueError(f"{name} needs rows, not counts")
-    return np.asarray(entry.function(given.of_labels() if entry.on == "labels" else given), dtype=np.float64)
+    if isinstance(given, Counts) and metric.groups == "pair":
+        given = given.pair
+    if metric.name.endswith(OF_LABELS):
+        given = given.of_labels()
+    return np.asarray(metric.function(given), dtype=np.float64)
+
+
+def measure_rows(names: Iterable[str], rows: Rows) -> dict[str, float]:
+    """Return metrics of rows by name, sharing the search for neighbours and the strata.
+
+    The values are those of `measure`, a name at a time.
+
+    Raises
+    ------
+    KeyError
+        When there is no such metric.
+    ValueError
+        When one needs what the rows do not have, or cannot honour their weights.
+
+    Examples
+    --------
+    >>> s = np.array([0, 0, 0, 1, 1, 1])
+    >>> rows = Rows(s, s, s, features=np.array([[1.0], [2], [3], [1], [2], [3]]), nominal=(False,))
+    >>> measure_rows(["cluster-difference-of-labels", "redlining-potential", "slope-t"], rows)
+    {'cluster-difference-of-labels': 1.0, 'redlining-potential': nan, 'slope-t': inf}
+    """
+    requested = {name: name.removesuffix(OF_LABELS) for name in names}
+    values = {"": rows, OF_LABELS: rows.of_labels()}
+    strata = {name: make(rows) for name, make in _OWN_STRATA.items() if name in requested.values()}
+    near: dict[str, Any] = {}
+    if any(find(name).section == "situation" for name in requested):
+        found = situation.look_up(rows, outcomes=np.stack([rows.predicted, rows.y], 1))
+        near = {name: of(found) for name, of in _NEIGHBOURS.items()}
+    shared: dict[str, float] = {}
+    for name, base in requested.items():
+        if base in near:
+            shared[name] = float(near[base][int(name != base)])
+        elif base in strata:
+            of = counted(values[name.removeprefix(base)], strata[base])
+            shared[name] = float(conditional.unexplained_difference(of))
+        else:
+            shared[name] = float(measure(name, rows))
+    return shared
+
+
+_OWN_STRATA = {"propensity-difference": propensity_strata, "cluster-difference": cluster_strata}
+_NEIGHBOURS = {
+    "situation-testing": situation.against,
+    "situation-testing-reverse": situation.in_favour,
+    "consistency": situation.mean_agreement,
+}

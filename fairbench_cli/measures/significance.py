@@ -5,17 +5,27 @@ p-value, vectorised over leading axes where scipy and statsmodels take one table
 scipy.special is imported inside, as it is slow to load.
 """
 
-import numpy as np
+import math
 
-from fairbench_cli.measures.absolute import discrimination
+import numpy as np
+from numpy.typing import ArrayLike
+
 from fairbench_cli.measures.counts import Counts, Floats, deprived_and_favoured, divide
+from fairbench_cli.measures.functions import discrimination
+
+FEW_EXPECTED = 5  # below this expected count, Fisher's test instead of z
 
 
 def difference_of_means_t(counts: Counts) -> Floats:
-    """Student's t of P(ŷ=+|ḡ) − P(ŷ=+|g), with pooled variance and n₀ + n₁ − 2 degrees of freedom.
+    """Student's t = d / (s √(1/n(g) + 1/n(ḡ))), s² the pooled variance, n(g) + n(ḡ) − 2 degrees of freedom.
 
-    It is also the t of the slope when ŷ is regressed on s by least squares. Infinite when the groups are
-    of one class each and differ.
+    Source: Student 1908; Žliobaitė 2017 (which misprints a minus).
+
+    NaN when a group is empty or all predictions are the same, or there are two rows; infinite when each
+    group has one class.
+
+    Equally the t of the least-squares slope of ŷ on s. Infinite when the groups are of one class
+    each and differ.
 
     >>> some = Counts(("g", "f"), np.array([[[3.0, 0], [0, 1]], [[0, 0], [0, 4]]]))
     >>> round(float(difference_of_means_t(some)), 6)
@@ -28,33 +38,98 @@ def difference_of_means_t(counts: Counts) -> Floats:
 
 
 def difference_of_means_p(counts: Counts) -> Floats:
-    """p-value of `difference_of_means_t`."""
+    """P(|T| ≥ |t|) of difference-of-means-t, two-sided.
+
+    Source: Žliobaitė 2017.
+
+    NaN when a group is empty or all predictions are the same, or there are two rows.
+    """
     from scipy.special import stdtr
 
     p: Floats = 2.0 * stdtr(_degrees(counts), -np.abs(difference_of_means_t(counts)))
     return p
 
 
-def two_proportions_z(counts: Counts) -> Floats:
-    """Difference P(ŷ=+|ḡ) − P(ŷ=+|g) over its error, each group with its own variance p(1−p)/n.
+_erfc = np.vectorize(math.erfc, otypes=[np.float64])  # an audit does without scipy, which is slow to load
 
-    >>> some = Counts(("g", "f"), np.array([[[3.0, 0], [0, 1]], [[0, 0], [0, 4]]]))
-    >>> round(float(two_proportions_z(some)), 6)
-    3.464102
+
+def two_proportions(
+    above: ArrayLike, below: ArrayLike, ref_above: ArrayLike, ref_below: ArrayLike
+) -> tuple[Floats, Floats]:
+    """Return z and the two-sided p-value of the test that two proportions are equal.
+
+    z is (above/below − ref_above/ref_below) over its error with pooled variance. Where a cell expects fewer
+    than 5, p is that of Fisher's exact test. This is the only test of two proportions there is.
+
+    Parameters
+    ----------
+    above, below, ref_above, ref_below : arrays of one shape
+        Numerators and denominators; weighted counts are worth fractions of rows.
+
+    Returns
+    -------
+    tuple of two arrays
+        NaN for a denominator of 0; z is NaN too where both proportions are 0, or 1.
+
+    Examples
+    --------
+    >>> z, p = two_proportions(805, 1795, 349, 1488)
+    >>> f"{z:.2f} {p:.1e}"
+    '12.78 2.1e-37'
     """
-    deprived_and_favoured(counts, counts.group_total)
-    within = counts.predicted[..., 0] * counts.predicted[..., 1]
-    variance = divide(within, counts.group_total**3).sum(-1)
-    return divide(discrimination(counts), np.sqrt(variance))
+    given = (above, below, ref_above, ref_below)
+    x, n, y, m = np.broadcast_arrays(*(np.asarray(part, dtype=np.float64) for part in given))
+    total, hits = n + m, x + y
+    pooled = divide(hits, total)
+    with np.errstate(invalid="ignore"):  # 0 × ∞ where a denominator is 0
+        error = np.sqrt(np.maximum(pooled * (1 - pooled), 0.0) * (divide(1.0, n) + divide(1.0, m)))
+    z = divide(divide(x, n) - divide(y, m), error)
+    p = _erfc(np.abs(z) / math.sqrt(2.0))
+    few = np.minimum(hits, total - hits) * np.minimum(n, m) < FEW_EXPECTED * total
+    for at in map(tuple, np.argwhere(few & (n > 0) & (m > 0))):
+        p[at] = fisher(*(round(float(v[at])) for v in (x, n, y, m)))
+    return z, p
 
 
-def two_proportions_p(counts: Counts) -> Floats:
-    """p-value of `two_proportions_z`."""
-    return _normal_p(two_proportions_z(counts))
+def fisher(above: int, below: int, ref_above: int, ref_below: int) -> float:
+    """Return the p-value of Fisher's exact test: the probability of all tables no likelier than this one.
+
+    >>> round(fisher(1, 10, 8, 10), 6)
+    0.005477
+    """
+    hits, total = above + ref_above, below + ref_below
+    first = max(0, hits - ref_below)
+    k = np.arange(first, min(hits, below) + 1, dtype=np.float64)
+    steps = np.log((below - k[:-1]) * (hits - k[:-1]) / ((k[:-1] + 1) * (total - below - hits + k[:-1] + 1)))
+    log_p = np.concatenate([[0.0], np.cumsum(steps)])
+    p = np.exp(log_p - log_p.max())
+    seen = p[above - first]
+    return float(p[p <= seen * (1 + 1e-7)].sum() / p.sum())
+
+
+def holm(p: ArrayLike) -> Floats:
+    """Return Holm's step-down adjustment of p-values (Holm 1979); NaN are no tests and stay NaN.
+
+    >>> holm([0.01, 0.04, float("nan"), 0.03]).tolist()
+    [0.03, 0.06, nan, 0.06]
+    """
+    values = np.asarray(p, dtype=np.float64)
+    adjusted = np.full_like(values, np.nan)
+    tests = np.flatnonzero(~np.isnan(values))
+    order = tests[np.argsort(values[tests], kind="stable")]
+    factors = np.arange(len(order), 0, -1)
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(values[order] * factors))
+    return adjusted
 
 
 def chi_squared(counts: Counts) -> Floats:
-    """Pearson's χ² of group and prediction, for any number of groups; no continuity correction.
+    """Σ (observed − expected)² / expected over s and ŷ, for any number of groups.
+
+    Source: Pearson 1900; Žliobaitė 2017.
+
+    NaN when a group is empty or all predictions are the same.
+
+    Without continuity correction.
 
     >>> round(float(chi_squared(Counts(("g", "f"), np.array([[[3.0, 0], [0, 1]], [[0, 0], [0, 4]]])))), 6)
     4.8
@@ -67,12 +142,21 @@ def chi_squared(counts: Counts) -> Floats:
 
 
 def chi_squared_p(counts: Counts) -> Floats:
-    """p-value of `chi_squared`, with one degree of freedom fewer than groups."""
+    """P(X² ≥ χ²) of chi-squared, degrees of freedom: groups − 1.
+
+    Source: Žliobaitė 2017.
+
+    NaN when a group is empty or all predictions are the same.
+    """
     return chi_squared_tail(chi_squared(counts), len(counts.groups) - 1)
 
 
 def mann_whitney_u(counts: Counts) -> Floats:
-    """U of the favoured: the pairs in which a favoured is predicted above a deprived, ties half.
+    """Pairs in which a favoured is above a deprived, ties half; n(g) n(ḡ) (d + 1) / 2.
+
+    Source: Mann & Whitney 1947; Žliobaitė 2017.
+
+    NaN when a group is empty.
 
     >>> float(mann_whitney_u(Counts(("g", "f"), np.array([[[3.0, 0], [0, 1]], [[0, 0], [0, 4]]]))))
     14.0
@@ -85,7 +169,12 @@ def mann_whitney_u(counts: Counts) -> Floats:
 
 
 def mann_whitney_p(counts: Counts) -> Floats:
-    """p-value of `mann_whitney_u`: normal, corrected for ties and continuity."""
+    """Of mann-whitney-u, two-sided: normal, corrected for ties and continuity.
+
+    Source: Žliobaitė 2017.
+
+    NaN when a group is empty or all predictions are the same.
+    """
     pairs = counts.group_total.prod(-1)
     refused, accepted = np.moveaxis(counts.predicted.sum(-2), -1, 0)
     # N³ − N − Σ(t³ − t) is 3 N t₀ t₁ for two blocks of ties.
@@ -97,7 +186,13 @@ def mann_whitney_p(counts: Counts) -> Floats:
 
 
 def cochran_mantel_haenszel(strata: Counts) -> Floats:
-    """χ² of whether the groups are accepted alike in every stratum, without continuity correction.
+    """(Σᵢ aᵢ − E(aᵢ))² / Σᵢ var(aᵢ), aᵢ the favoured with ŷ=+ in stratum i.
+
+    χ² of whether the groups are accepted alike in every stratum, without continuity correction.
+
+    Source: Mantel & Haenszel 1959; Žliobaitė 2017.
+
+    NaN when no stratum has both groups and both kinds of prediction.
 
     Parameters
     ----------
@@ -128,7 +223,12 @@ def cochran_mantel_haenszel(strata: Counts) -> Floats:
 
 
 def cochran_mantel_haenszel_p(strata: Counts) -> Floats:
-    """p-value of `cochran_mantel_haenszel`, with one degree of freedom."""
+    """P(X² ≥ χ²) of cochran-mantel-haenszel, one degree of freedom.
+
+    Source: Žliobaitė 2017.
+
+    NaN when no stratum has both groups and both kinds of prediction.
+    """
     return chi_squared_tail(cochran_mantel_haenszel(strata), 1)
 
 

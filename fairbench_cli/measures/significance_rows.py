@@ -1,4 +1,4 @@
-"""Tests that need the rows: given covariates, on scores, and within strata; and the AUC between the groups.
+"""Tests that need the rows: given covariates and on scores; and the AUC between the groups.
 
 Each returns one number. Where the name says "of scores" it is of the scores, else of the predictions. What
 knows no row weights refuses them.
@@ -8,17 +8,23 @@ import math
 
 import numpy as np
 
-from fairbench_cli.measures import significance
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.rows import Rows, standardised
-from fairbench_cli.measures.strata import counted
 
 SPANNED = 1e-10  # share of the variance of s below which the covariates give it away
 EXACT = 1e-16  # share of the variance of what is explained below which nothing but rounding is left
 
 
 def slope_t(rows: Rows) -> float:
-    """Student's t of the slope of s when the prediction is regressed on s and the features by least squares.
+    """Student's t of the coefficient of s when ŷ is regressed on s and the features by least squares.
+
+    Student's t of the slope of s when the prediction is regressed on s and the features by least
+    squares.
+
+    Source: Žliobaitė 2017.
+
+    NaN when the features alone determine s, or the predictions (also when these are all the same), or
+    there are too few rows; infinite when the features and s leave no residual.
 
     Positive when the favoured are given more than their features explain. NaN when s, or the prediction, is
     a function of the features (a constant always is), or there are no more rows than coefficients; infinite
@@ -36,22 +42,46 @@ def slope_t(rows: Rows) -> float:
 
 
 def slope_p(rows: Rows) -> float:
-    """p-value of `slope_t`, two-sided."""
+    """P(|T| ≥ |t|) of slope-t, two-sided.
+
+    Source: Žliobaitė 2017.
+
+    NaN when the features alone determine s, or the predictions (also when these are all the same), or
+    there are too few rows.
+    """
     return _student_p(*_slope(rows, rows.predicted))
 
 
 def slope_t_of_scores(rows: Rows) -> float:
-    """Return `slope_t` of the scores; NaN without any."""
+    """As slope-t, with scores instead of ŷ.
+
+    Source: Žliobaitė 2017.
+
+    NaN when the model gives no scores, the features alone determine s, or the scores (also when these
+    are all the same), or there are too few rows; infinite when the features and s leave no residual.
+    """
     return math.nan if rows.score is None else _slope(rows, rows.score)[0]
 
 
 def slope_p_of_scores(rows: Rows) -> float:
-    """p-value of `slope_t_of_scores`, two-sided."""
+    """P(|T| ≥ |t|) of slope-t-of-scores, two-sided.
+
+    Source: Žliobaitė 2017.
+
+    NaN when the model gives no scores, the features alone determine s, or the scores (also when these
+    are all the same), or there are too few rows.
+    """
     return math.nan if rows.score is None else _student_p(*_slope(rows, rows.score))
 
 
 def mann_whitney_u_of_scores(rows: Rows) -> float:
-    """Mann–Whitney U of the favoured: pairs in which a favoured has the higher score, ties half.
+    """Pairs in which a favoured has a higher score than a deprived, ties half.
+
+    Mann–Whitney U of the favoured: pairs in which a favoured has the higher score, ties half.
+
+    Source: Mann & Whitney 1947; Žliobaitė 2017.
+
+    NaN when the model gives no scores, a group is empty.
 
     NaN when a group is empty, or there are no scores.
 
@@ -63,17 +93,28 @@ def mann_whitney_u_of_scores(rows: Rows) -> float:
 
 
 def mann_whitney_p_of_scores(rows: Rows) -> float:
-    """p-value of `mann_whitney_u_of_scores`: normal, corrected for ties and continuity."""
+    """Of mann-whitney-u-of-scores, two-sided: normal, corrected for ties and continuity.
+
+    Source: Žliobaitė 2017.
+
+    NaN when the model gives no scores, a group is empty or all scores are the same.
+    """
     return _ranks(rows)[1]
 
 
 def auc_between_groups_of_scores(rows: Rows) -> float:
-    """P(a favoured scores above a deprived), ties half: U / (n(g) n(ḡ)). Weights are honoured.
+    """P(a favoured scores above a deprived), ties half: U / (n(g) n(ḡ)) of mann-whitney-u-of-scores.
+
+    P(a favoured scores above a deprived), ties half: U / (n(g) n(ḡ)). Weights are honoured.
+
+    Source: Žliobaitė 2017.
+
+    NaN when the model gives no scores, or a group is empty.
 
     Returns
     -------
     float
-        In [0, 1], 0.5 when the scores do not tell the groups apart. NaN when a group is empty, or there are
+        In [0, 1], 0.5 when the scores do not separate the groups. NaN when a group is empty, or there are
         no scores.
 
     Examples
@@ -89,16 +130,6 @@ def auc_between_groups_of_scores(rows: Rows) -> float:
     deprived, favoured = (np.bincount(at, weights * (rows.s == group), len(found)) for group in (0, 1))
     below = np.cumsum(deprived) - deprived / 2
     return float(divide((favoured * below).sum(), favoured.sum() * deprived.sum()))
-
-
-def cochran_mantel_haenszel(rows: Rows) -> Floats:
-    """χ² of whether the groups are accepted alike in every stratum; see the one of counts."""
-    return significance.cochran_mantel_haenszel(counted(rows))
-
-
-def cochran_mantel_haenszel_p(rows: Rows) -> Floats:
-    """p-value of `cochran_mantel_haenszel`."""
-    return significance.cochran_mantel_haenszel_p(counted(rows))
 
 
 def _slope(rows: Rows, of: Floats) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""Rows alike in something, put together: by attributes, by clusters, and counted."""
+"""Strata of rows alike in something: by attributes, by clusters; and their counts."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -60,7 +60,7 @@ def ranges(values: ArrayLike, parts: int, weights: Floats | None = None) -> tupl
 
 
 def clusters(matrix: Floats, k: int = CLUSTERS, weights: ArrayLike | None = None, seed: int = SEED) -> Ints:
-    """Put rows into `k` clusters by k-means, or into fewer where fewer differ.
+    """Return the cluster of each row, of `k` found by k-means, or of fewer where fewer differ.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def distance_matrix(rows: Rows) -> Floats:
     [[-1.225, 0.707, 0.0], [0.0, 0.707, 0.0], [1.225, 0.0, 0.707]]
     """
     if rows.features is None or not rows.features.shape[1]:
-        raise ValueError("needs features: columns beside the protected attribute")
+        raise ValueError("needs features: columns other than the protected attribute")
     parts = []
     for column, nominal in zip(np.asarray(rows.features, dtype=np.float64).T, rows.nominal, strict=True):
         if nominal:

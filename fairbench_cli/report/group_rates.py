@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from fairbench_cli.measures.counts import Counts, Floats
-from fairbench_cli.measures.rates import selection_rate, true_positive_rate
+from fairbench_cli.measures.rates import rate_by_group
 from fairbench_cli.report.repeats import TECHNIQUE
 from fairbench_cli.report.results import RunResults, mean_and_interval
 from fairbench_cli.report.tables import (
@@ -27,15 +26,12 @@ def group_rates_table(name: str, run: RunResults) -> PaperTable:
     for data in run.datasets:
         for compared in data.asked(run.attributes):
             levels = data.levels(data.counts, compared)
-            found = {
-                metric: mean_and_interval(np.moveaxis(n, 1, -1)) for metric, n in _measured(levels).items()
-            }
+            shown = {name: rate_by_group(levels, name) for name in ("selection-rate", "tpr")}
+            shown = {"rows": levels.group_total} | shown  # each of shape (cells, repeats, groups)
+            found = {metric: mean_and_interval(np.moveaxis(n, 1, -1)) for metric, n in shown.items()}
             for i, cell in enumerate(data.cells):
-                own = cell | {"compared": compared}
-                block, technique = (
-                    tuple(own[one] for one in BLOCK),
-                    technique_label(*(cell[t] for t in TECHNIQUE)),
-                )
+                block = tuple((cell | {"compared": compared})[name] for name in BLOCK)
+                technique = technique_label(*(cell[name] for name in TECHNIQUE))
                 statuses = [status for status in data.status[i] if status]
                 for g, group in enumerate(levels.groups):
                     for metric, numbers in found.items():
@@ -45,9 +41,3 @@ def group_rates_table(name: str, run: RunResults) -> PaperTable:
                         texts[block, (technique, group, metric), cell["beta"]] = text
     columns = ("technique", "group", "measure")
     return PaperTable(name, caption(run.plan, set(texts.values())), blocks_of(run, texts, NOT_RUN), columns)
-
-
-def _measured(levels: Counts) -> dict[str, Floats]:
-    """Return what is shown of each group, shape (cells, repeats, groups)."""
-    rates = {"selection-rate": selection_rate(levels), "tpr": true_positive_rate(levels)}
-    return {"rows": levels.group_total, **rates}

@@ -10,8 +10,8 @@ from scipy.special import stdtr, stdtrit
 from fairbench_cli.data.table import Rows
 from fairbench_cli.experiment.outputs import TABLES
 from fairbench_cli.measures.counts import Floats
-from fairbench_cli.measures.intervals import holm
 from fairbench_cli.measures.registry import find
+from fairbench_cli.measures.significance import holm
 from fairbench_cli.report.repeats import SITUATION, TECHNIQUE
 from fairbench_cli.report.results import ROW_COLUMNS, Results, RunResults
 from fairbench_cli.report.tables import BLOCK, Cells, PaperTable, blocks_of, technique_label

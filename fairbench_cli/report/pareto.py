@@ -5,7 +5,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fairbench_cli.measures.counts import Floats
-from fairbench_cli.measures.intervals import holm
+from fairbench_cli.measures.significance import holm
 from fairbench_cli.report.paired import EQUAL, LEVEL, distance, paired_test
 from fairbench_cli.report.repeats import SITUATION, TECHNIQUE
 from fairbench_cli.report.results import COMPARED, Results, RunResults

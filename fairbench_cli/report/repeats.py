@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fairbench_cli.errors import suggest, user_error
+from fairbench_cli.experiment.config import attribute_names
 from fairbench_cli.experiment.journal import Records
 from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.measures.counts import Counts, Floats
@@ -75,25 +76,16 @@ class DatasetRepeats:
 
     def asked(self, attributes: Sequence[str]) -> tuple[str, ...]:
         """Return those of some attributes and intersections that the data set has; its own if it has none."""
-        has = [name for name in attributes if set(parts_of(name)) <= set(self.protected.names)]
-        return tuple(dict.fromkeys(CROSS.join(parts_of(name)) for name in has)) or (self.attribute,)
+        has = [name for name in attributes if set(attribute_names(name)) <= set(self.protected.names)]
+        return tuple(dict.fromkeys(CROSS.join(attribute_names(name)) for name in has)) or (self.attribute,)
 
     def levels(self, counts: Counts, compared: str) -> Counts:
         """Return counts of the levels of an attribute or an intersection."""
-        return self.protected.levels(counts, parts_of(compared))
+        return self.protected.levels(counts, attribute_names(compared))
 
     def pair(self, counts: Counts, compared: str) -> Counts:
         """Return counts of the deprived and the favoured group of an attribute or an intersection."""
-        return self.protected.pair(counts, parts_of(compared))
-
-
-def parts_of(compared: str) -> tuple[str, ...]:
-    """Return the attributes of an intersection.
-
-    >>> parts_of("sex×race"), parts_of("sex × race"), parts_of("age")
-    (('sex', 'race'), ('sex', 'race'), ('age',))
-    """
-    return tuple(part.strip() for part in compared.split(CROSS.strip()))
+        return self.protected.pair(counts, attribute_names(compared))
 
 
 def collect(plan: RunPlan, records: Records) -> list[DatasetRepeats]:
@@ -114,7 +106,7 @@ def check_attributes(attributes: Sequence[str], datasets: Sequence[DatasetRepeat
         When there is one.
     """
     known = sorted({name for data in datasets for name in data.protected.names})
-    for name in (part for attribute in attributes for part in parts_of(attribute)):
+    for name in (part for attribute in attributes for part in attribute_names(attribute)):
         if datasets and name not in known:
             raise user_error(
                 f'no protected attribute "{name}" in this run', suggest(name, known), "--attribute"

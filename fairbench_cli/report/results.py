@@ -74,11 +74,11 @@ def results_of(
         columns: list[Floats] = []
         for compared in dict.fromkeys((data.attribute, *data.asked(attributes))):
             done, found = data.done, {}
-            pair = data.pair(Counts(data.counts.groups, data.counts.n[done]), compared)
+            levels = data.levels(Counts(data.counts.groups, data.counts.n[done]), compared)
             for name in metrics:
                 if name not in data.row_values:
                     found[name] = np.full(done.shape, np.nan)
-                    found[name][done] = measure(name, pair)
+                    found[name][done] = measure(name, levels)
                 elif compared == data.attribute:
                     found[name] = data.row_values[name]
             names += [(compared, name) for name in found]

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from fairbench_cli.measures.registry import MEASURES, measure
+from fairbench_cli.measures.registry import COUNT_METRICS, measure
 from fairbench_cli.measures.sweep import RATES
 from fairbench_cli.report.repeats import CELL_COLUMNS
 from fairbench_cli.report.results import COMPARED, RunResults, mean_and_interval
@@ -19,11 +19,11 @@ def sweep_frame(run: RunResults) -> pd.DataFrame:
     for data in run.datasets:
         for cell, swept in zip(data.cells, data.swept, strict=True):
             for compared in data.asked(run.attributes) if len(swept.n) else ():
-                pair = data.pair(swept, compared)
+                levels = data.levels(swept, compared)
                 own = {name: cell[name] for name in CELL_COLUMNS} | {"compared": compared}
                 for name in run.plan.config.metrics:
-                    if name in MEASURES:
-                        numbers = mean_and_interval(measure(name, pair).T)
+                    if name in COUNT_METRICS:
+                        numbers = mean_and_interval(measure(name, levels).T)
                         columns = {"rate": RATES, "metric": name, **numbers, "n": run.plan.config.repeats}
                         parts.append(pd.DataFrame(own | columns)[SWEEP_COLUMNS])
     return pd.concat(parts[1:] or parts, ignore_index=True)

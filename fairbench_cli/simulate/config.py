@@ -12,14 +12,14 @@ import numpy as np
 from pydantic import Field, ValidationError, model_validator
 
 from fairbench_cli.errors import Problem, UserError, user_error
-from fairbench_cli.measures.registry import MEASURES
+from fairbench_cli.measures.registry import COUNT_METRICS
 from fairbench_cli.strict_yaml import Document, Place, dump_yaml, laid_over, read_yaml
 from fairbench_cli.validation import NAME, StrictModel, in_file_order, in_list, mistake, problems_of
 
 EXAMPLE = "see configs/zliobaite2017.yaml"
 MOST_LINES = 8  # of a figure: more cannot be told apart
 
-METRICS = tuple(name for name, entry in MEASURES.items() if entry.needs == "counts" and entry.on == "both")
+METRICS = tuple(name for name, entry in COUNT_METRICS.items() if entry.on == "both")
 """The measures that need nothing but groups and decisions."""
 
 Share = Annotated[float, Field(gt=0, lt=1)]
@@ -140,7 +140,7 @@ def _spread_out(document: Document) -> tuple[dict[str, Any], list[Problem]]:
 
 def _metric_problems(document: Document, place: Place, names: Any) -> Iterator[Problem]:
     """Find measures that are unknown, listed twice, or need labels."""
-    labelled = {name for name in MEASURES if name not in METRICS}
+    labelled = {name for name in COUNT_METRICS if name not in METRICS}
     for i, name in enumerate(names if isinstance(names, list) else ()):
         if isinstance(name, str) and name in labelled:
             what = f'metric "{name}" speaks of labels, and simulated decisions have none'
@@ -160,6 +160,6 @@ def _figure_problems(document: Document, name: str, own: Any, metrics: Any) -> I
         yield Problem(f"{of} draws nothing", "list some of the metrics", where)
     if len(listed) > MOST_LINES:
         yield Problem(f"{of} has {len(listed)} lines", f"split it: {MOST_LINES} at most", where)
-    if len({MEASURES[metric].ratio for metric in listed if metric in MEASURES}) > 1:
+    if len({COUNT_METRICS[metric].ratio for metric in listed if metric in COUNT_METRICS}) > 1:
         what = f"{of} has ratios and other measures, which share no axis"
         yield Problem(what, "give the ratios a figure of their own", where)

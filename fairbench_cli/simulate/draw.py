@@ -9,8 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fairbench_cli.experiment.seeds import seed_of
-from fairbench_cli.measures.counts import Counts, Floats
-from fairbench_cli.measures.groups import PAIR
+from fairbench_cli.measures.counts import PAIR, Counts, Floats
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.report.results import mean_and_interval
 from fairbench_cli.simulate.config import Simulation

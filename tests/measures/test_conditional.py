@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from fairbench_cli.measures.absolute import discrimination
 from fairbench_cli.measures.conditional import (
     belift,
     belift_by_stratum,
@@ -18,12 +17,12 @@ from fairbench_cli.measures.conditional import (
     unexplained_difference,
 )
 from fairbench_cli.measures.counts import Counts, count
+from fairbench_cli.measures.functions import discrimination
 from fairbench_cli.measures.propensity import propensity, propensity_strata
-from fairbench_cli.measures.redlining import balanced_error_interval, redlining_potential, told
-from fairbench_cli.measures.registry import ROW_MEASURES, measure
+from fairbench_cli.measures.redlining import balanced_error_interval, predicted_groups, redlining_potential
+from fairbench_cli.measures.registry import ROW_METRICS, measure, measure_rows
 from fairbench_cli.measures.rows import GROUPS, Rows
 from fairbench_cli.measures.strata import cluster_strata, clusters, counted, crossed, distance_matrix, ranges
-from fairbench_cli.measures.table_rows import measure_rows
 
 STRATA = arrays(
     np.int64, st.tuples(st.integers(1, 5), st.just(2), st.just(2), st.just(2)), elements=st.integers(0, 9)
@@ -279,7 +278,7 @@ def test_redlining_potential_is_the_balanced_error_of_scikit_learn():
     assert redlining_potential(rows) == pytest.approx(1 - balanced_accuracy_score(rows.s, told_by))
     weighty = replace(rows, weights=np.full(len(some), 2.5))
     assert redlining_potential(weighty) == pytest.approx(redlining_potential(rows), abs=0.01)
-    low, high = balanced_error_interval(told(rows))
+    low, high = balanced_error_interval(predicted_groups(rows))
     assert 0 < low < redlining_potential(rows) < high < 1
 
 
@@ -288,7 +287,7 @@ def test_redlining_potential_is_the_balanced_error_of_scikit_learn():
 
 def test_measures_together_are_those_one_at_a_time():
     rows = some_rows()
-    names = list(ROW_MEASURES)
+    names = list(ROW_METRICS)
     together = measure_rows(names, rows)
     assert list(together) == names
     for name in names:
@@ -299,7 +298,7 @@ def test_measures_together_are_those_one_at_a_time():
 @pytest.mark.parametrize("size", [77, 150, 299])
 def test_neighbours_looked_up_together_give_the_same_bits(size):
     rows = some_rows(7, size)
-    names = [name for name, entry in ROW_MEASURES.items() if entry.section == "situation"]
+    names = [name for name, entry in ROW_METRICS.items() if entry.section == "situation"]
     together = measure_rows(names, rows)
     for name in names:
         np.testing.assert_array_equal(together[name], measure(name, rows), name)
@@ -309,7 +308,7 @@ def test_neighbours_looked_up_together_give_the_same_bits(size):
 def test_measures_of_no_rows_are_nan(weights):
     none = np.zeros(0, dtype=int)
     rows = Rows(none, none, none, np.zeros(0), np.zeros((0, 2)), (False, True), weights, none)
-    names = [name for name in ROW_MEASURES if weights is None or not refuses(name)]
+    names = [name for name in ROW_METRICS if weights is None or not refuses(name)]
     assert len(names) > 15
     for name, value in measure_rows(names, rows).items():
         assert np.isnan(value), name
@@ -318,7 +317,7 @@ def test_measures_of_no_rows_are_nan(weights):
 
 def refuses(name: str) -> bool:
     """Whether a measure knows no weights."""
-    section = ROW_MEASURES[name].section
+    section = ROW_METRICS[name].section
     return section == "situation" or (section == "test" and "haenszel" not in name)
 
 
@@ -330,8 +329,8 @@ def test_clusters_of_rows_without_weight_are_one():
 
 def test_every_value_is_in_its_range():
     for seed in range(5):
-        for name, value in measure_rows(ROW_MEASURES, some_rows(seed, 80)).items():
-            entry = ROW_MEASURES[name]
+        for name, value in measure_rows(ROW_METRICS, some_rows(seed, 80)).items():
+            entry = ROW_METRICS[name]
             assert np.isnan(value) or entry.low <= value <= entry.high, name
 
 
@@ -348,6 +347,6 @@ def test_the_order_of_the_rows_does_not_matter():
         strata=rows.strata[order],
     )
     folded = {"redlining-potential", "cluster-difference"}  # these draw rows at random
-    names = [name for name in ROW_MEASURES if not name.startswith(tuple(folded))]
+    names = [name for name in ROW_METRICS if not name.startswith(tuple(folded))]
     assert measure_rows(names, mixed) == pytest.approx(measure_rows(names, rows))
     assert set(np.bincount(cluster_strata(rows)) > 0) == {True}

@@ -3,12 +3,14 @@
 import re
 
 import pytest
-from conftest import fairbench, plain
+from conftest import fairbench, plain, two_lines
 
-from fairbench_cli.measures.entry import OF_LABELS
-from fairbench_cli.measures.registry import DEFAULT_METRICS, MEASURES, ROW_MEASURES
+from fairbench_cli.measures.comparisons import COMPARISONS
+from fairbench_cli.measures.metric import OF_LABELS
+from fairbench_cli.measures.registry import DEFAULT_METRICS, METRICS
 
-BASES = [name for name in MEASURES | ROW_MEASURES if not name.endswith(OF_LABELS)]
+BASES = [name for name, m in METRICS.items() if m.section != "comparison" and not name.endswith(OF_LABELS)]
+COMPARED = [f"RATE-{name}" for name in COMPARISONS]
 
 
 @pytest.fixture(scope="module")
@@ -21,37 +23,52 @@ def long():
 def test_the_short_table_has_every_measure_once(say):
     done = say("list", "metrics")
     plain(done.out)
-    names = [line.split()[0] for line in done.out.splitlines() if re.match(r" [a-z]", line)]
-    assert sorted(names) == sorted(["name"] * done.out.count("metrics: ") + BASES)
-    for section in ("accuracy", "absolute", "error rate", "test"):
+    names = [line.split()[0] for line in done.out.splitlines() if re.match(r" (RATE-)?[a-z]", line)]
+    assert sorted(names) == sorted(["name"] * done.out.count("metrics: ") + BASES + COMPARED)
+    for section in ("accuracy", "absolute", "rate", "test", "alias"):
         assert f"metrics: {section}\n" in done.out
 
 
 def test_the_long_list_is_fit_for_a_pipe(long):
     plain(long)
     flat = " ".join(long.split())
-    for entry in (MEASURES | ROW_MEASURES).values():
-        if not entry.name.endswith(OF_LABELS):
-            for words in (entry.formula, entry.zero_denominator, entry.source):
+    for entry in METRICS.values():
+        if entry.name in BASES:
+            for words in (entry.formula, entry.undefined, entry.source):
                 assert words in flat, entry.name
     assert re.findall(r"^([a-z0-9-]+)(?: \*)?$", long, re.MULTILINE) == BASES_BY_SECTION
+    assert re.findall(r"^(RATE-[a-z-]+)$", long, re.MULTILINE) == COMPARED
     assert set(re.findall(r"^([a-z-]+) \*$", long, re.MULTILINE)) == set(DEFAULT_METRICS)
 
 
-SECTIONS = ("accuracy", "absolute", "error rate", "conditional", "situation", "redlining", "test")
-BASES_BY_SECTION = sorted(BASES, key=lambda name: SECTIONS.index((MEASURES | ROW_MEASURES)[name].section))
+SECTIONS = ("rate", "accuracy", "absolute", "conditional", "situation", "redlining", "test", "alias")
+BASES_BY_SECTION = sorted(BASES, key=lambda name: SECTIONS.index(METRICS[name].section))
 
 
-def test_a_page_tells_all(long):
-    page = long.split("\ndiscrimination *\n")[1].split("\n\n")[0]
-    assert page.splitlines() == [
-        "  d = P(ŷ=+|ḡ) − P(ŷ=+|g)",
+def test_one_page_says_all_of_an_alias(say):
+    done = say("list", "metrics", "discrimination")
+    assert done.out.splitlines() == [
+        "discrimination *",
+        "  is selection-rate-difference with the groups swapped",
+        "  X(r) − X(g), X(s) = P(ŷ=+|s)",
         "  range −1 to 1, ideal 0; nearer to it is better",
         "  needs counts; defined on predictions and labels",
         "  NaN when a group is empty",
         "  source: Cardoso et al. 2019, eq. 1; the mean difference of Žliobaitė 2017",
     ]
-    assert "  needs rows; defined on predictions and labels" in long
+
+
+@pytest.mark.parametrize("name", ["tpr-spread", "DIbinary", "equalized_odds_difference", "consistency"])
+def test_any_metric_has_a_page_however_it_is_spelled(say, name):
+    done = say("list", "metrics", name)
+    assert done.code == 0
+    assert done.out.splitlines()[0] == name.lower().replace("_", "-")
+    assert "  range 0 to" in done.out
+
+
+def test_an_unknown_metric_is_a_mistake(say):
+    two_lines(say("list", "metrics", "tpr-spred"), '"tpr-spred"', "tpr-spread")
+    two_lines(say("list", "datasets", "adult"), "only metrics are explained")
 
 
 @pytest.mark.parametrize("kind", [[], ["datasets"], ["classifiers"]])

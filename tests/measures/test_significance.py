@@ -12,11 +12,12 @@ from scipy import stats
 from sklearn.metrics import roc_auc_score
 from statsmodels.api import OLS, add_constant
 from statsmodels.stats.contingency_tables import StratifiedTable
-from statsmodels.stats.proportion import test_proportions_2indep as proportions_of_two
+from statsmodels.stats.proportion import proportions_ztest
 
 from fairbench_cli.measures import significance
 from fairbench_cli.measures.counts import Counts
-from fairbench_cli.measures.registry import ROW_MEASURES, measure
+from fairbench_cli.measures.rates import parts
+from fairbench_cli.measures.registry import ROW_METRICS, measure
 from fairbench_cli.measures.rows import Rows
 from fairbench_cli.measures.strata import counted
 
@@ -49,13 +50,26 @@ def test_difference_of_means_is_scipys_t_test(n):
 
 @settings(deadline=None)
 @given(cells)
-def test_two_proportions_is_statsmodels_wald_test(n):
+def test_two_proportions_is_statsmodels_score_test_and_scipys_fisher(n):
     counts = counts_of(n)
-    assume((counts.predicted > 0).all())  # statsmodels warns of rates of 0 and 1
     (a, b), (m, n_f) = counts.predicted[:, 1], counts.group_total
-    theirs = proportions_of_two(b, n_f, a, m, compare="diff", method="wald", correction=False)
-    assert measure("two-proportions-z", counts) == pytest.approx(theirs.statistic, abs=1e-9)
-    assert measure("two-proportions-p", counts) == pytest.approx(theirs.pvalue, rel=1e-8)
+    theirs = proportions_ztest([b, a], [n_f, m])[0]
+    assert measure("two-proportions-z", counts) == pytest.approx(theirs, abs=1e-9)
+    assert measure("selection-rate-z", counts) == pytest.approx(-theirs, abs=1e-9)
+    few = stats.contingency.expected_freq(counts.predicted).min() < 5
+    p = stats.fisher_exact(counts.predicted).pvalue if few else proportions_ztest([b, a], [n_f, m])[1]
+    assert measure("two-proportions-p", counts) == pytest.approx(p, rel=1e-6)
+
+
+@pytest.mark.parametrize("rate", ["fpr", "tpr", "ppv", "for", "accuracy", "base-rate"])
+def test_every_rate_has_the_same_test(rate):
+    n = np.random.default_rng(5).integers(20, 90, (6, 2, 2, 2)).astype(float)
+    above, below = (side[..., 0] for side in parts(n, [rate]))
+    for k, (one, of) in enumerate(zip(above, below, strict=True)):
+        z, p = proportions_ztest(one, of)
+        counts = Counts(GROUPS, n[k])
+        assert measure(f"{rate}-z", counts) == pytest.approx(z)
+        assert measure(f"{rate}-p", counts) == pytest.approx(p)
 
 
 @settings(deadline=None)
@@ -232,14 +246,14 @@ def test_auc_between_groups_is_scikit_learns_of_the_group():
     assert measure("auc-between-groups-of-scores", rows) == pytest.approx(theirs)
 
 
-OF_SCORES = [name for name in ROW_MEASURES if name.endswith("-of-scores")]
+OF_SCORES = [name for name in ROW_METRICS if name.endswith("-of-scores")]
 
 
 def test_only_what_says_so_is_of_scores():
     assert len(OF_SCORES) == 5
     scored = rows_of(9, strata=np.random.default_rng(9).integers(0, 3, 60))
     plain = replace(scored, score=None)
-    for name in ROW_MEASURES:
+    for name in ROW_METRICS:
         if name in OF_SCORES:
             assert np.isnan(measure(name, plain))
             assert np.isfinite(measure(name, scored))
@@ -263,7 +277,7 @@ def test_cochran_mantel_haenszel_of_rows_counts_them_by_stratum():
 
 @pytest.mark.parametrize("name", ["slope-t", "slope-p", *OF_SCORES[1:]])
 def test_tests_that_know_no_weights_refuse_them(name):
-    assert name in ROW_MEASURES
+    assert name in ROW_METRICS
     with pytest.raises(ValueError, match="weights"):
         measure(name, rows_of(1, weights=np.ones(60)))
 

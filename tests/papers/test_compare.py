@@ -22,8 +22,8 @@ from fairbench_cli.data.card import find_card, read_card
 from fairbench_cli.errors import UserError
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.select import select
+from fairbench_cli.measures.counts import PAIR as GROUPS
 from fairbench_cli.measures.counts import Counts
-from fairbench_cli.measures.groups import PAIR as GROUPS
 from fairbench_cli.measures.registry import MEASURES
 from fairbench_cli.papers.compare import Comparison, agreement, compare, judge, worst
 from fairbench_cli.papers.formats import comma_separated, markdown

@@ -20,8 +20,8 @@ from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.journal import read_journals
 from fairbench_cli.experiment.outputs import FIGURES
 from fairbench_cli.experiment.plan import read_plan
+from fairbench_cli.measures.counts import PAIR as GROUPS
 from fairbench_cli.measures.counts import Counts
-from fairbench_cli.measures.groups import PAIR as GROUPS
 from fairbench_cli.network.files import load, save
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.report.figures import draw_figures

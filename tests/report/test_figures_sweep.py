@@ -21,8 +21,8 @@ from fairbench_cli.experiment.outputs import FIGURES
 from fairbench_cli.experiment.plan import read_plan
 from fairbench_cli.experiment.read import read_config as read_experiment
 from fairbench_cli.interventions.baselines import OracleModel
+from fairbench_cli.measures.counts import PAIR as GROUPS
 from fairbench_cli.measures.counts import Counts, count
-from fairbench_cli.measures.groups import PAIR as GROUPS
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.measures.sweep import RATES, swept_counts
 from fairbench_cli.report.figures import draw_figures

@@ -17,8 +17,8 @@ from scipy import stats
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.outputs import DEFAULT_TABLES
 from fairbench_cli.experiment.plan import RunPlan
+from fairbench_cli.measures.counts import PAIR as GROUPS
 from fairbench_cli.measures.counts import Counts
-from fairbench_cli.measures.groups import PAIR as GROUPS
 from fairbench_cli.report.formats import comma_separated, latex, markdown
 from fairbench_cli.report.repeats import CELL_COLUMNS, groups_frame
 from fairbench_cli.report.results import COMPARED, RunResults, results_frame, run_results, summary_frame

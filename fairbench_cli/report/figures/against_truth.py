@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from fairbench_cli.measures.counts import Floats
-from fairbench_cli.measures.registry import MEASURES
+from fairbench_cli.measures.registry import METRICS
 from fairbench_cli.report.figures.canvas import Grid, panel_page
 from fairbench_cli.report.figures.parts import COLOURS, DASHES
 
@@ -38,7 +38,7 @@ def draw_against_truth(frame: pd.DataFrame, metrics: Sequence[str], subtitle: st
     subtitle : str
         What the numbers are.
     """
-    ratios = MEASURES[metrics[0]].ratio
+    ratios = METRICS[metrics[0]].ratio
     own = frame[frame["metric"].isin(metrics)].sort_values("truth", kind="stable")
     rows, columns = (sorted(own[axis].unique()) for axis in ("deprived", "accepted"))
     low, high = _limits(own["mean"].to_numpy(), ratios=ratios)

@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.measures.counts import Counts, Floats
-from fairbench_cli.measures.registry import MEASURES, measure
+from fairbench_cli.measures.registry import COUNT_METRICS, measure
 from fairbench_cli.measures.sweep import RATES
 from fairbench_cli.report.figures.canvas import GREY, NORMAL, SMALL, Grid, panel_page, wrapped
 from fairbench_cli.report.figures.closed_forms import MOST, labels_of, random_counts
@@ -59,7 +59,7 @@ def draw(run: RunResults) -> dict[str, Figure]:
 
 
 def _figure(run: RunResults, parts: Sequence[Part], beta: float, *, several: bool) -> Figure:
-    of_counts = [name for name in run.plan.config.metrics if name in MEASURES]
+    of_counts = [name for name in run.plan.config.metrics if name in COUNT_METRICS]
     metrics = [name for name in SHOWN if name in of_counts] or of_counts
     columns, rows = len(parts), len(metrics)
     width = {1: 5.4, 2: 3.2, 3: 2.35}.get(columns, 1.9)

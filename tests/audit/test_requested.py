@@ -1,4 +1,4 @@
-"""Measures of the registry by name in an audit: ``--measure normalised-discrimination``."""
+"""Metrics by name in an audit: ``--metric normalised-discrimination``."""
 
 import json
 from dataclasses import replace
@@ -8,26 +8,25 @@ import pytest
 from audit_counts import compas, one, slice_of, tally_of
 
 from fairbench_cli.audit import audit
-from fairbench_cli.audit.judge.by_name import NAMES
-from fairbench_cli.audit.judge.metrics import AUDIT_METRICS
-from fairbench_cli.audit.judge.parity import ROLL_UPS
-from fairbench_cli.audit.judge.report import report_of
-from fairbench_cli.audit.judge.run import audit_tally
-from fairbench_cli.audit.show.by_name import TITLE
-from fairbench_cli.audit.show.console import view
-from fairbench_cli.audit.spec import Spec
+from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.judge.judge import judge
+from fairbench_cli.audit.judge.metrics import COMPARED, canonical, kind
+from fairbench_cli.audit.show.formats import write
+from fairbench_cli.audit.show.layout import requested_sections
 from fairbench_cli.errors import UserError
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.intervals import difference_interval
-from fairbench_cli.measures.registry import MEASURES, measure
+from fairbench_cli.measures.registry import COUNT_METRICS, find, measure
 
 TWO = {"a": (50.0, 25.0, 30.0, 40.0), "b": (40.0, 15.0, 20.0, 120.0)}
-ASKED = Spec(by_name=("discrimination", "normalised-discrimination", "discrimination-of-labels"))
+NAMES = tuple(name for name in COUNT_METRICS if kind(name) == "counts" and canonical(name) == name)
+TITLE = "Metrics asked for by name"
+ASKED = AuditConfig(metric=("discrimination", "normalised-discrimination", "discrimination-of-labels"))
 
 
 @pytest.fixture
 def preds(tmp_path):
-    """The rows of `TWO`, beside an attribute that says nothing."""
+    """The rows of `TWO`, with an attribute that says nothing."""
     rows = [
         f"{score},{label},{race},{'fm'[i % 2]}"
         for race, cells in TWO.items()
@@ -39,9 +38,9 @@ def preds(tmp_path):
     return path
 
 
-def test_every_measure_of_counts_is_that_of_the_group_and_its_reference():
+def test_every_metric_of_counts_is_that_of_the_group_and_its_reference():
     tally = compas()
-    found = audit_tally(tally, Spec(draws=0, by_name=NAMES)).by_name
+    found = judge(tally, AuditConfig(draws=0, metric=NAMES)).requested
     assert len(found) == sum(len(part.counts.groups) - 1 for part in tally.slices)
     parts = {part.attribute: part.counts for part in tally.slices}
     for row in found:
@@ -55,14 +54,23 @@ def test_every_measure_of_counts_is_that_of_the_group_and_its_reference():
             assert np.isnan([row.values[name].low, row.values[name].high]).all()
 
 
-def test_only_names_that_the_audit_itself_uses_are_left_out():
-    assert set(MEASURES) - set(NAMES) == set(MEASURES) & {*AUDIT_METRICS, *ROLL_UPS}
-    assert {"accuracy", "tpr", "equalised-odds"} <= set(MEASURES) - set(NAMES)
+def test_only_rates_are_no_metrics_of_their_own():
+    others = set(COUNT_METRICS) - set(NAMES)
+    assert {canonical(name) for name in others} == {
+        *COMPARED,
+        "base-rate-ratio",
+        "group-share-ratio",
+        "bcr-ratio",
+    }
+    assert all(find(name).section in ("rate", "alias") for name in others)
+    config = AuditConfig(draws=0, metric=("base-rate", "demographic_parity_difference"))
+    (found,) = judge(one(TWO), config).requested
+    assert list(found.values) == ["base-rate-ratio", "demographic-parity-difference"]
 
 
 def test_the_reference_may_be_everybody_else():
     three = {**TWO, "c": (9.0, 30.0, 12.0, 14.0)}
-    found = audit_tally(one(three), replace(ASKED, draws=0, ref_method="rest")).by_name
+    found = judge(one(three), ASKED.model_copy(update={"draws": 0, "ref_method": "rest"})).requested
     n = slice_of(three).counts.n
     assert [(row.group, row.reference) for row in found] == [(group, "(rest)") for group in "abc"]
     for g, row in enumerate(found):
@@ -71,7 +79,7 @@ def test_the_reference_may_be_everybody_else():
 
 
 def test_intervals_of_a_difference_are_near_newcombes():
-    (found,) = audit_tally(one(TWO), replace(ASKED, draws=20_000)).by_name
+    (found,) = judge(one(TWO), ASKED.model_copy(update={"draws": 20_000})).requested
     assert (found.group, found.reference) == ("a", "b")
     # Percentiles are of a few hundred rows: half a step of a rate on either side.
     low, high = difference_interval(55, 195, 75, 145)
@@ -83,7 +91,7 @@ def test_intervals_of_a_difference_are_near_newcombes():
 
 
 def test_intervals_of_normalised_discrimination_are_those_of_resampled_rows():
-    (found,) = audit_tally(one(TWO), replace(ASKED, draws=20_000)).by_name
+    (found,) = judge(one(TWO), ASKED.model_copy(update={"draws": 20_000})).requested
     n = slice_of(TWO).counts.n
     cell = np.repeat(np.arange(8), n.ravel().astype(int))
     rng = np.random.default_rng(2)
@@ -94,28 +102,28 @@ def test_intervals_of_normalised_discrimination_are_those_of_resampled_rows():
 
 
 def test_draws_depend_on_the_seed_the_place_and_nothing_else():
-    alone = audit_tally(one(TWO), ASKED).by_name
-    assert audit_tally(one(TWO), ASKED).by_name == alone
+    alone = judge(one(TWO), ASKED).requested
+    assert judge(one(TWO), ASKED).requested == alone
     sexes = slice_of({"f": (9, 8, 7, 66), "m": (50, 40, 30, 200)}, "sex")
     with_more = tally_of(slice_of(TWO), sexes)
-    assert audit_tally(with_more, ASKED).by_name[0] == alone[0]
-    less = audit_tally(one(TWO), replace(ASKED, by_name=("discrimination",))).by_name[0]
+    assert judge(with_more, ASKED).requested[0] == alone[0]
+    less = judge(one(TWO), ASKED.model_copy(update={"metrics": ("discrimination",)})).requested[0]
     assert less.values["discrimination"] == alone[0].values["discrimination"]
-    other = audit_tally(one(TWO), replace(ASKED, seed=1)).by_name[0]
+    other = judge(one(TWO), ASKED.model_copy(update={"seed": 1})).requested[0]
     assert other.values["discrimination"] != alone[0].values["discrimination"]
 
 
 def test_weighted_counts_are_worth_their_effective_rows():
-    plain = audit_tally(one(TWO), replace(ASKED, by_name=("phi", "chi-squared"))).by_name
+    plain = judge(one(TWO), ASKED.model_copy(update={"metrics": ("phi", "chi-squared")})).requested
     part = slice_of({group: tuple(4 * cell for cell in cells) for group, cells in TWO.items()})
     heavy = tally_of(replace(part, rows_per_weight=0.25), weighted=True)
-    assert audit_tally(heavy, replace(ASKED, by_name=("phi", "chi-squared"))).by_name == plain
+    assert judge(heavy, ASKED.model_copy(update={"metrics": ("phi", "chi-squared")})).requested == plain
 
 
 def test_there_is_no_interval_of_a_test_nor_of_few_rows():
     few = {"a": (50.0, 25.0, 30.0, 40.0), "b": (5.0, 4.0, 20.0, 120.0)}
     asked = ("discrimination", "discrimination-of-labels", "fpr-difference", "chi-squared-p")
-    (found,) = audit_tally(one(few), Spec(by_name=asked)).by_name
+    (found,) = judge(one(few), AuditConfig(metric=asked)).requested
     with_interval = [name for name, of in found.values.items() if not np.isnan(of.low)]
     assert with_interval == ["discrimination-of-labels"]
     assert np.isfinite([of.value for of in found.values.values()]).all()
@@ -130,7 +138,7 @@ def test_there_is_no_interval_of_a_test_nor_of_few_rows():
     ],
 )
 def test_empty_groups_and_one_alone_are_no_mistake(groups):
-    found = audit_tally(one(groups), Spec(by_name=NAMES)).by_name
+    found = judge(one(groups), AuditConfig(metric=NAMES)).requested
     assert len(found) == len(groups) - 1
     for row in found:
         assert np.isnan(row.values["discrimination"].value)
@@ -138,43 +146,47 @@ def test_empty_groups_and_one_alone_are_no_mistake(groups):
 
 def test_labels_are_needed_by_what_speaks_of_them():
     without = one(TWO, labelled=False)
-    assert audit_tally(without, Spec(draws=0, by_name=("phi", "chi-squared-p"))).by_name
+    assert judge(without, AuditConfig(draws=0, metric=("phi", "chi-squared-p"))).requested
     for name in ("phi-of-labels", "overestimation", "kappa"):
         with pytest.raises(UserError, match=f"{name} cannot be computed without labels"):
-            audit_tally(without, Spec(by_name=("phi", name)))
-    with pytest.raises(UserError, match="no measure called"):
-        audit_tally(without, Spec(by_name=("phy",)))
+            judge(without, AuditConfig(metric=("phi", name)))
 
 
 def test_they_have_a_section_of_their_own_and_decide_nothing():
     tally = one(TWO)
-    plain, named = (report_of(audit_tally(tally, spec)) for spec in (Spec(), ASKED))
-    assert named.measures == plain.measures
-    assert view(plain).explained == ()
-    (passage,) = view(named).explained
-    assert passage.title == TITLE
-    assert [row[:2] for row in passage.sheets[0].rows] == [("a", name) for name in ASKED.by_name]
-    document = json.loads(named.to_json())
-    assert document.pop("by_name")[0]["values"]["discrimination"]["value"] == 55 / 195 - 75 / 145
-    assert document["spec"].pop("by_name") == list(ASKED.by_name)
-    assert document == json.loads(plain.to_json())
-    for write in ("to_markdown", "to_html"):
-        assert TITLE in getattr(named, write)()
-        assert TITLE not in getattr(plain, write)()
+    plain, named = (judge(tally, config) for config in (AuditConfig(), ASKED))
+    assert named.decided_by == plain.decided_by
+    assert requested_sections(plain) == ()
+    (section,) = requested_sections(named)
+    assert section.title == TITLE
+    rows = [[cell.text for cell in row] for row in section.tables[0].rows]
+    assert [row[:2] for row in rows] == [["a", name] for name in ASKED.requested]
+    assert [row[-1] for row in rows] == ["fails", "fails", "fails"]
+    document = json.loads(write(named, "json"))
+    (requested,) = document.pop("requested")
+    assert requested["values"]["discrimination"]["value"] == 55 / 195 - 75 / 145
+    assert document["config"].pop("metric") == list(ASKED.requested)
+    for row in document["verdicts"]:
+        for name in ASKED.requested:
+            assert row["parity"].pop(name) == "fail"
+    assert document == json.loads(write(plain, "json"))
+    for name in ("markdown", "html"):
+        assert TITLE in write(named, name)
+        assert TITLE not in write(plain, name)
 
 
 def test_a_console_shows_twelve_lines_unless_all():
-    report = report_of(audit_tally(one(TWO), Spec(draws=0, by_name=NAMES)))
-    (short,), (full,) = view(report).explained, view(report, everything=True).explained
-    assert (len(short.sheets[0].rows), len(full.sheets[0].rows)) == (12, len(NAMES))
-    assert short.sheets[0].more == f"and {len(NAMES) - 12} more: see --all"
+    report = judge(one(TWO), AuditConfig(draws=0, metric=NAMES))
+    (short,), (full,) = requested_sections(report, 12), requested_sections(report)
+    assert (len(short.tables[0].rows), len(full.tables[0].rows)) == (12, len(NAMES))
+    assert short.tables[0].more == f"and {len(NAMES) - 12} more: see --all"
 
 
 def test_labels_audited_as_scores_are_what_the_measure_of_labels_says(preds):
-    labels = audit(preds, score="label_value", label="label_value", measure="phi", attribute=["race"])
-    (found,) = labels.audit.by_name
-    (beside,) = audit(preds, measure="phi-of-labels", attribute=["race"]).audit.by_name
-    of, other = found.values["phi"], beside.values["phi-of-labels"]
+    labels = audit(preds, score="label_value", label="label_value", metric="phi", attribute=["race"])
+    (found,) = labels.report.requested
+    (direct,) = audit(preds, metric="phi-of-labels", attribute=["race"]).report.requested
+    of, other = found.values["phi"], direct.values["phi-of-labels"]
     assert of.value == other.value
     assert (of.low, of.high) == pytest.approx((other.low, other.high), abs=0.02)
 
@@ -188,7 +200,7 @@ def test_from_the_command_line(preds, say, tmp_path):
     said = say("audit", preds, "-m", "phi", "--intervention", "punitive")
     assert "by fdr, fpr" in said.out.replace("\n", " ")
     config = tmp_path / "audit.yaml"
-    config.write_text("measure: [phi, elift-of-labels]\ndraws: 0\n")
+    config.write_text("metric: [phi, elift-of-labels]\ndraws: 0\n")
     assert "elift-of-labels" in say("audit", preds, "-c", config).out
 
 
@@ -211,3 +223,27 @@ def test_they_leave_the_files_of_aequitas_alone(preds, say, tmp_path):
         assert say("audit", preds, "-o", tmp_path / folder, "--compat", "aequitas", *more).code == 0
     for path in sorted((tmp_path / "plain").iterdir()):
         assert path.read_bytes() == (tmp_path / "named" / path.name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("flags", "code"),
+    [
+        (("-m", "discrimination"), 0),  # fails, and does not decide
+        (("--fail-on", "selection-rate-difference"), 1),
+        (("--fail-on", "race:discrimination"), 1),
+        (("--fail-on", "sex:discrimination"), 0),
+        (("--fail-on", "race:discrimination", "--tau", "0.7"), 0),
+        (("--fail-on", "race:base-rate"), 1),
+        (("--fail-on", "selection-rate-p", "--fail-on", "sex:fpr"), 1),
+        (("--fail-on", "race:pprev"), 1),
+    ],
+)
+def test_any_metric_with_an_ideal_can_be_the_gate(preds, say, flags, code):
+    assert say("audit", preds, "--draws", "50", *flags).code == code
+
+
+def test_a_metric_without_an_ideal_is_no_gate(preds, say):
+    said = say("audit", preds, "--fail-on", "race:chi-squared")
+    assert said.code == 2
+    assert "chi-squared has no value from which it passes" in said.err
+    assert len(said.err.splitlines()) == 2

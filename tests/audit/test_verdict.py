@@ -2,18 +2,21 @@
 
 from fractions import Fraction
 from itertools import product
-from math import isnan
+from math import inf, isnan, nan
 
 import pytest
-from audit_counts import Cells, one
+from audit_counts import Cells, compas, one
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from fairbench_cli.audit.judge.parity import INTERVENTIONS, ROLL_UPS, all_of, decide, roll_ups
-from fairbench_cli.audit.judge.result import Disparity, Parity
-from fairbench_cli.audit.judge.run import audit_tally
-from fairbench_cli.audit.judge.verdict import in_words
-from fairbench_cli.audit.spec import Spec
+from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.judge.judge import judge
+from fairbench_cli.audit.judge.metrics import INTERVENTIONS, ROLL_UPS, can_decide, canonical
+from fairbench_cli.audit.judge.report import Disparity, Parity
+from fairbench_cli.audit.judge.verdict import all_of, decide, decide_metric, roll_ups
+from fairbench_cli.audit.show.layout import in_words
+from fairbench_cli.errors import UserError
+from fairbench_cli.measures.registry import find
 
 MOST = 60
 
@@ -79,17 +82,17 @@ def test_roll_ups_name_their_measures() -> None:
     assert set(roll_ups(every)) == set(ROLL_UPS)
     failing = roll_ups(every | {"fpr": "fail"})
     assert [name for name, parity in failing.items() if parity == "fail"] == [
-        "type-i",
-        "equalised-odds",
-        "supervised",
+        "type-i-parity",
+        "equalised-odds-parity",
+        "supervised-parity",
     ]
-    assert INTERVENTIONS["punitive"] == ROLL_UPS["type-i"]
-    assert INTERVENTIONS["assistive"] == ROLL_UPS["type-ii"]
+    assert INTERVENTIONS["punitive"] == ROLL_UPS["type-i-parity"]
+    assert INTERVENTIONS["assistive"] == ROLL_UPS["type-ii-parity"]
 
 
 def disparities(groups: dict[str, Cells], reference: str) -> dict[str, Disparity]:
-    audit = audit_tally(one(groups), Spec(draws=0, references={"race": reference}))
-    return {found.measure: found for found in audit.disparities if not found.is_reference}
+    audit = judge(one(groups), AuditConfig(draws=0, references={"race": reference}))
+    return {found.metric: found for found in audit.disparities if not found.is_reference}
 
 
 @given(st.tuples(*[st.integers(0, 50)] * 4), st.tuples(*[st.integers(0, 50)] * 4))
@@ -113,17 +116,17 @@ def test_swapping_group_and_reference_inverts(
 
 def test_tau_per_measure() -> None:
     groups: dict[str, Cells] = {"a": (50, 50, 50, 50), "b": (50, 45, 50, 55)}
-    audit = audit_tally(one(groups), Spec(draws=0, taus={"fpr": 0.95}))
+    audit = judge(one(groups), AuditConfig(draws=0, tau={"fpr": 0.95}))
     parity = audit.verdicts[0].parity
-    assert (parity["fpr"], parity["tnr"], parity["pprev"]) == ("fail", "pass", "pass")
+    assert (parity["fpr"], parity["tnr"], parity["selection-rate"]) == ("fail", "pass", "pass")
 
 
 def test_attribute_fails_before_it_is_undecidable() -> None:
     groups: dict[str, Cells] = {"a": (50, 50, 50, 50), "b": (10, 90, 90, 10), "c": (0, 0, 0, 0)}
-    parity = audit_tally(one(groups), Spec(draws=0)).verdicts[0].parity
-    assert (parity["fpr"], parity["pprev"]) == ("fail", "undecidable")
+    parity = judge(one(groups), AuditConfig(draws=0)).verdicts[0].parity
+    assert (parity["fpr"], parity["selection-rate"]) == ("fail", "undecidable")
     without: dict[str, Cells] = {"a": (50, 50, 50, 50), "b": (50, 50, 50, 50), "c": (0, 0, 0, 0)}
-    assert audit_tally(one(without), Spec(draws=0)).verdict == "undecidable"
+    assert judge(one(without), AuditConfig(draws=0)).verdict == "undecidable"
 
 
 def test_words() -> None:
@@ -135,8 +138,8 @@ def test_words() -> None:
         "e": (50, 50, 50, 50),
         "f": (40, 0, 40, 0),
     }
-    audit = audit_tally(one(groups), Spec(draws=0))
-    words = [in_words(found) for found in audit.disparities if found.measure == "fpr"]
+    audit = judge(one(groups), AuditConfig(draws=0))
+    words = [in_words(found) for found in audit.disparities if found.metric == "fpr"]
     assert words == [
         "reference",
         "fails, and beyond chance",
@@ -145,3 +148,56 @@ def test_words() -> None:
         "passes",
         "not decidable",
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "tau", "inside", "outside"),
+    [
+        ("selection-rate-difference", 0.8, (-0.2, 0.0, 0.2), (-0.21, 0.21)),
+        ("tpr-difference", 0.9, (-0.1, 0.1), (-0.11, 0.11)),
+        ("discrimination", 0.8, (-0.2, 0.2), (-0.21, 0.21)),
+        ("base-rate-ratio", 0.8, (0.8, 1.0, 1.25), (0.79, 1.26, 0.0, inf)),
+        ("selection-rate-worst-ratio", 0.8, (0.8, 1.0), (0.79,)),
+        ("accuracy-of-group", 0.8, (0.8, 1.0), (0.79,)),
+        ("auc-between-groups", 0.8, (0.4, 0.5, 0.6), (0.39, 0.61)),
+        ("cv", 0.8, (0.8, 1.0, 1.2), (0.79, 1.21)),
+        ("selection-rate-p", 0.8, (0.05, 0.5), (0.049,)),
+        ("chi-squared-p", 0.8, (0.05, 0.5), (0.049,)),
+    ],
+)
+def test_one_rule_decides_on_any_metric(
+    name: str, tau: float, inside: tuple[float, ...], outside: tuple[float, ...]
+) -> None:
+    found = {value: decide_metric(find(name), value, tau, 0.95) for value in (*inside, *outside)}
+    assert found == {**dict.fromkeys(inside, "pass"), **dict.fromkeys(outside, "fail")}
+    assert decide_metric(find(name), nan, tau, 0.95) == "undecidable"
+
+
+def test_what_has_no_ideal_or_no_end_cannot_decide() -> None:
+    for name in ("chi-squared", "selection-rate-z", "eta-neutrality", "mann-whitney-u", "acceptance-rate"):
+        assert decide_metric(find(name), 0.0, 0.8, 0.95) is None
+        assert name == "acceptance-rate" or not can_decide(canonical(name))
+    assert can_decide(canonical("acceptance-rate"))  # a name of the selection rate, whose ratio decides
+
+
+@pytest.mark.parametrize(
+    ("fail_on", "expected"),
+    [
+        ((), "fail"),
+        (("fpr",), "fail"),
+        (("sex:fpr",), "pass"),
+        (("sex:fpr", "sex:fdr"), "fail"),
+        (("race:type-i-parity",), "fail"),
+    ],
+)
+def test_the_gate_looks_at_what_was_chosen(fail_on: tuple[str, ...], expected: Parity) -> None:
+    assert judge(compas(), AuditConfig(draws=0, failing_metrics=fail_on)).gate == expected
+
+
+def test_the_gate_knows_what_was_audited() -> None:
+    with pytest.raises(UserError, match='did you mean "race"'):
+        judge(compas(), AuditConfig(draws=0, failing_metrics=("rac:fpr",)))
+    with pytest.raises(UserError, match="npv cannot be computed without labels"):
+        judge(
+            one({"a": (5, 5, 0, 0), "b": (9, 1, 0, 0)}, labelled=False), AuditConfig(failing_metrics=("npv",))
+        )

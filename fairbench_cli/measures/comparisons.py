@@ -1,0 +1,282 @@
+"""What becomes of a rate when groups are compared on it: ``RATE-COMPARISON``.
+
+One convention for all: a group g is compared with its reference r, so a difference is X(g) − X(r) and a
+ratio X(g) / X(r). In a run g is the deprived group and r the favoured one. Over many groups, those without a
+value are left out.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from fairbench_cli.measures.counts import Counts, Floats, divide
+from fairbench_cli.measures.metric import Groups, Metric, Swap
+from fairbench_cli.measures.rates import RATES, Rate, parts, rate_by_group
+from fairbench_cli.measures.significance import two_proportions
+
+Values = Callable[[Counts, str], Floats]
+
+MIRRORED, INVERTED, SAME = Swap(change="mirrored"), Swap(change="inverted"), Swap()
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A way to compare groups on a rate X.
+
+    Parameters
+    ----------
+    name, formula : str
+        As written after the rate's name; what is computed.
+    function : callable
+        Takes counts and the name of a rate, returns one value per leading axis.
+    low, high, ideal : float
+        Range and best value; an ideal of None is that of the rate.
+    groups : {"pair", "reference", "any"}
+        Whether it takes two groups, any number of them and the reference, or any number of them.
+    swap : Swap
+        What swapping the two groups does.
+    undefined : str
+        When it has no value though the rates have.
+    """
+
+    name: str
+    formula: str
+    function: Values
+    low: float
+    high: float
+    ideal: float | None
+    groups: Groups
+    swap: Swap
+    undefined: str = ""
+
+    @property
+    def of_rate(self) -> bool:
+        """Return whether it is a rate itself, not a comparison of several."""
+        return (self.low, self.high, self.ideal) == (0, 1, None) and not self.is_test
+
+    @property
+    def is_test(self) -> bool:
+        """Return whether it is a statistic or p-value, which shares of a whole list do not have."""
+        return self.name in ("z", "p")
+
+
+def difference(counts: Counts, rate: str) -> Floats:
+    """Return X(g) − X(r).
+
+    >>> some = Counts(("g", "r"), np.array([[[3.0, 1], [1, 1]], [[1, 1], [1, 3]]]))
+    >>> float(difference(some, "tpr")), float(ratio(some, "fpr"))
+    (-0.25, 0.5)
+    """
+    return of_group(counts, rate) - of_reference(counts, rate)
+
+
+def ratio(counts: Counts, rate: str) -> Floats:
+    """Return X(g) / X(r)."""
+    return divide(of_group(counts, rate), of_reference(counts, rate))
+
+
+def spread(counts: Counts, rate: str) -> Floats:
+    """Return max X(s) − min X(s) over the groups s.
+
+    The largest difference of any two groups.
+
+    >>> n = np.array([[[3.0, 1], [0, 0]], [[1, 1], [0, 0]], [[0, 3], [0, 0]]])
+    >>> float(spread(Counts(("a", "b", "c"), n), "selection-rate"))
+    0.75
+    """
+    low, high = _ends(counts, rate)
+    return high - low
+
+
+def worst_ratio(counts: Counts, rate: str) -> Floats:
+    """Return min X(s) / max X(s) over the groups s.
+
+    The smallest ratio of any two groups.
+    """
+    return divide(*_ends(counts, rate))
+
+
+def farthest_difference(counts: Counts, rate: str) -> Floats:
+    """Return the one farthest from 0 of X(s) − X(r) over the other groups s."""
+    found = _others(counts, rate) - of_reference(counts, rate)[..., None]
+    return _farthest(found, np.abs(found))
+
+
+def farthest_ratio(counts: Counts, rate: str) -> Floats:
+    """Return the one farthest from 1 on a log scale of X(s) / X(r) over the other groups s."""
+    found = divide(_others(counts, rate), of_reference(counts, rate)[..., None])
+    with np.errstate(divide="ignore"):
+        return _farthest(found, np.abs(np.log(found)))
+
+
+def mean_difference(counts: Counts, rate: str) -> Floats:
+    """Return the mean of X(s) − X(r) over the other groups s."""
+    return _mean(_others(counts, rate) - of_reference(counts, rate)[..., None])
+
+
+def mean_ratio(counts: Counts, rate: str) -> Floats:
+    """Return the mean of X(s) / X(r) over the other groups s."""
+    return _mean(divide(_others(counts, rate), of_reference(counts, rate)[..., None]))
+
+
+def mean_of_groups(counts: Counts, rate: str) -> Floats:
+    """Return the mean of X(s) over the groups s, each counting once however large."""
+    return _mean(rate_by_group(counts, rate))
+
+
+def of_group(counts: Counts, rate: str) -> Floats:
+    """Return X(g)."""
+    return rate_by_group(counts.pair, rate)[..., 0]
+
+
+def of_reference(counts: Counts, rate: str) -> Floats:
+    """Return X(r)."""
+    return rate_by_group(counts.pair, rate)[..., 1]
+
+
+def z(counts: Counts, rate: str) -> Floats:
+    """Return (X(g) − X(r)) / √(p(1−p)(1/n(g) + 1/n(r))), p the rate of both groups together."""
+    return _test(counts, rate)[0]
+
+
+def p(counts: Counts, rate: str) -> Floats:
+    """Return the two-sided p-value of z; of Fisher's exact test where a cell expects fewer than 5."""
+    return _test(counts, rate)[1]
+
+
+def _comparison(
+    function: Values,
+    low: float,
+    high: float,
+    ideal: float | None,
+    groups: Groups,
+    swap: Swap,
+    undefined: str = "",
+) -> Comparison:
+    name = function.__name__.replace("_", "-")
+    formula = (function.__doc__ or "").splitlines()[0].removeprefix("Return ").removesuffix(".")
+    return Comparison(name, formula, function, low, high, ideal, groups, swap, undefined)
+
+
+_INFINITE = "NaN when both rates are 0, infinite when only that of the reference is"
+
+COMPARISONS: dict[str, Comparison] = {
+    one.name: one
+    for one in (
+        _comparison(difference, -1, 1, 0, "pair", MIRRORED),
+        _comparison(ratio, 0, math.inf, 1, "pair", INVERTED, _INFINITE),
+        _comparison(spread, 0, 1, 0, "any", SAME),
+        _comparison(worst_ratio, 0, 1, 1, "any", SAME, "NaN when all rates are 0"),
+        _comparison(farthest_difference, -1, 1, 0, "reference", MIRRORED),
+        _comparison(farthest_ratio, 0, math.inf, 1, "reference", INVERTED, _INFINITE),
+        _comparison(mean_difference, -1, 1, 0, "reference", MIRRORED),
+        _comparison(mean_ratio, 0, math.inf, 1, "reference", INVERTED, _INFINITE),
+        _comparison(mean_of_groups, 0, 1, None, "any", SAME),
+        _comparison(of_group, 0, 1, None, "pair", Swap("of-reference")),
+        _comparison(of_reference, 0, 1, None, "pair", Swap("of-group")),
+        _comparison(z, -math.inf, math.inf, 0, "pair", MIRRORED, "NaN when all or none count"),
+        _comparison(p, 0, 1, None, "pair", SAME),
+    )
+}
+
+
+def metric_of(rate: Rate) -> Metric:
+    """Return the rate over all rows as a metric."""
+    return Metric(
+        name=rate.name,
+        function=lambda counts: rate_by_group(counts.all_rows, rate.name)[..., 0],
+        low=0,
+        high=1,
+        ideal=rate.ideal,
+        formula=rate.overall_formula,
+        source="common",
+        undefined=rate.undefined(""),
+        section="rate",
+        groups="any",
+        on=_on(rate),
+        swap_groups=SAME,
+        swap_outcomes=Swap(rate.mirror) if rate.mirror else None if rate.of_all else MIRRORED,
+    )
+
+
+def composed(rate: Rate, comparison: Comparison) -> Metric:
+    """Return ``RATE-COMPARISON`` as a metric."""
+    swap = comparison.swap
+    ideal = rate.ideal if comparison.of_rate else comparison.ideal
+    who = "a group" if comparison.groups == "pair" else "too few groups are left: one is left out when it"
+    undefined = rate.undefined(who)
+    return Metric(
+        name=f"{rate.name}-{comparison.name}",
+        function=lambda counts: comparison.function(counts, rate.name),
+        low=comparison.low,
+        high=comparison.high,
+        ideal=ideal,
+        formula=f"{comparison.formula}, X(s) = {rate.formula}",
+        source="common",
+        undefined="; ".join(filter(None, (undefined, comparison.undefined))),
+        section="comparison",
+        groups=comparison.groups,
+        on=_on(rate),
+        swap_groups=Swap(f"{rate.name}-{swap.other}" if swap.other else "", swap.change),
+        swap_outcomes=_under_swapped_outcomes(rate, comparison),
+    )
+
+
+def compositions() -> list[Metric]:
+    """Return every rate over all rows, and every comparison of every rate that it has."""
+    found = [metric_of(rate) for rate in RATES.values()]
+    for rate in RATES.values():
+        untested = rate.of_all or bool(rate.mean_of)
+        found += [composed(rate, one) for one in COMPARISONS.values() if not (one.is_test and untested)]
+    return found
+
+
+def _on(rate: Rate) -> Literal["predictions", "labels", "both"]:
+    if rate.name == "base-rate":
+        return "labels"
+    return "predictions" if rate.needs_labels else "both"
+
+
+def _under_swapped_outcomes(rate: Rate, comparison: Comparison) -> Swap | None:
+    if rate.mirror:
+        return Swap(f"{rate.mirror}-{comparison.name}")
+    if rate.of_all:
+        return None  # the share of the refused has no name
+    # The rate becomes one minus itself.
+    if comparison.name in ("spread", "p"):
+        return SAME
+    return None if comparison.name.endswith("ratio") else MIRRORED
+
+
+def _test(counts: Counts, rate: str) -> tuple[Floats, Floats]:
+    above, below = (side[..., 0] for side in parts(counts.pair.n, [rate]))
+    return two_proportions(above[..., 0], below[..., 0], above[..., 1], below[..., 1])
+
+
+def _others(counts: Counts, rate: str) -> Floats:
+    """Return the rate of every group that is no part of the reference."""
+    reference = counts.reference or counts.groups[1:]
+    return rate_by_group(counts, rate)[..., [group not in reference for group in counts.groups]]
+
+
+def _ends(counts: Counts, rate: str) -> tuple[Floats, Floats]:
+    """Return the lowest and the highest rate; NaN when fewer than two groups have one."""
+    rates = rate_by_group(counts, rate)
+    known = ~np.isnan(rates)
+    enough = known.sum(-1) > 1
+    low, high = np.where(known, rates, np.inf).min(-1), np.where(known, rates, -np.inf).max(-1)
+    return np.where(enough, low, np.nan), np.where(enough, high, np.nan)
+
+
+def _mean(values: Floats) -> Floats:
+    known = ~np.isnan(values)
+    return divide(np.where(known, values, 0.0).sum(-1), known.sum(-1))
+
+
+def _farthest(values: Floats, distances: Floats) -> Floats:
+    """Return the value with the largest distance, the first of equals; NaN when none has one."""
+    at = np.where(np.isnan(distances), -1.0, distances).argmax(-1)[..., None]
+    return np.asarray(np.take_along_axis(values, at, axis=-1)[..., 0])

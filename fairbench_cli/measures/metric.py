@@ -1,0 +1,126 @@
+"""What there is to know about a metric."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from fairbench_cli.measures.counts import Floats
+
+Section = Literal[
+    "rate", "comparison", "accuracy", "absolute", "conditional", "situation", "redlining", "test", "alias"
+]
+Needs = Literal["counts", "scores", "strata", "rows"]
+Groups = Literal["pair", "reference", "any"]
+Change = Literal["same", "mirrored", "inverted"]
+
+OF_LABELS = "-of-labels"  # ends the name of a metric when it is of the labels
+
+
+@dataclass(frozen=True)
+class Swap:
+    """What a swap does to a metric: its value becomes that of `other` (itself if empty), changed.
+
+    ``mirrored`` is low + high − value, so −x for a difference and 1 − x for a share; ``inverted`` is 1/value.
+    """
+
+    other: str = ""
+    change: Change = "same"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """What there is to know about a metric.
+
+    Parameters
+    ----------
+    name : str
+        As written in a config or on a command line.
+    function : callable
+        Takes `Counts` (of two groups where `groups` is "pair") and returns one value per leading axis; or
+        takes `Rows` and returns one value.
+    low, high : float
+        Range.
+    ideal : float or None
+        The best value; None when no value is better than another.
+    formula, source : str
+        What is computed, and who defined it.
+    undefined : str
+        When the value is NaN (or infinite).
+    section : str
+        Where it is listed.
+    needs : {"counts", "scores", "strata", "rows"}
+        What it is computed from: counts; or rows, and of these also the scores, or strata to compare within.
+    groups : {"pair", "reference", "any"}
+        Whether it compares two groups, the deprived one and the reference; or any number of groups with the
+        reference; or takes any number of groups.
+    on : {"predictions", "labels", "both"}
+        What it speaks of. "both": of predictions under its name, of labels under the name ending in
+        ``-of-labels``, which the registry adds; the selection rate of labels is the base rate.
+    swap_groups, swap_outcomes : Swap or None
+        What becomes of the value when the two groups change places, and when the favourable outcome is taken
+        for the unfavourable one; None where no metric has that value.
+    alias_of : str
+        The definition of a name from the literature; empty for other metrics.
+    """
+
+    name: str
+    function: Callable[[Any], Floats | float]
+    low: float
+    high: float
+    ideal: float | None
+    formula: str
+    source: str
+    undefined: str
+    section: Section
+    needs: Needs = "counts"
+    groups: Groups = "pair"
+    on: Literal["predictions", "labels", "both"] = "predictions"
+    swap_groups: Swap | None = None
+    swap_outcomes: Swap | None = None
+    alias_of: str = ""
+
+    @property
+    def direction(self) -> Literal["higher", "lower", "nearer", "none"]:
+        """Which values are better: higher ones, lower ones, those nearer to the ideal, or none."""
+        if self.ideal is None:
+            return "none"
+        if self.ideal == self.high:
+            return "higher"
+        return "lower" if self.ideal == self.low else "nearer"
+
+    @property
+    def ratio(self) -> bool:
+        """Whether it is a ratio, for which ½ and 2 are equally far from the ideal 1."""
+        return (self.low, self.high, self.ideal) == (0, math.inf, 1)
+
+    @property
+    def is_test(self) -> bool:
+        """Whether it is a statistic or a p-value of a test."""
+        return self.section == "test" or self._base.endswith(("-z", "-p"))
+
+    @property
+    def p_value(self) -> bool:
+        """Whether it is the p-value of a test."""
+        return self._base.endswith("-p")
+
+    @property
+    def _base(self) -> str:
+        return self.name.removesuffix(OF_LABELS).removesuffix("-of-scores")
+
+    def of_labels(self) -> "Metric":
+        """Return the metric as it speaks of labels."""
+        return replace(
+            self,
+            name=self.name + OF_LABELS,
+            formula=self.formula.replace("ŷ", "y"),
+            undefined=self.undefined.replace("prediction", "label"),
+            on="labels",
+            swap_groups=_of_labels(self.swap_groups),
+            swap_outcomes=_of_labels(self.swap_outcomes),
+            alias_of=f"{self.alias_of}, of labels" if self.alias_of else "",
+        )
+
+
+def _of_labels(swap: Swap | None) -> Swap | None:
+    return replace(swap, other=swap.other + OF_LABELS) if swap and swap.other else swap
