@@ -29,7 +29,7 @@ FULL = {
     "ref": {"race": "a"},
     "ref-method": "given",
     "tau": {"default": 0.9, "fpr": 0.7},
-    "metric": ["fpr", "phi", "type-i"],
+    "metric": ["fpr", "phi", "type-i-parity"],
     "min-group": 5,
     "draws": 0,
     "seed": 3,
@@ -73,7 +73,7 @@ def test_what_is_derived():
     config = read_config(FULL | {"fail-on": ["fpr", "race:phi"], "top-share": 1.0})
     assert [str(decision) for decision in config.decisions] == ["top 10", "top 20", "top 100 %"]
     assert (config.tau, config.taus) == (0.9, {"fpr": 0.7})
-    assert (config.measures, config.requested) == (("fpr", "type-i"), ("phi",))
+    assert (config.measures, config.requested) == (("fpr", "type-i-parity"), ("phi",))
     assert config.fail_on == (("", "fpr"), ("race", "phi"))
     assert read_config({"threshold": [0.5, 0.5]}).decisions == (Decision("threshold", 0.5),)
     assert read_config({"intervention": "punitive", "metric": "phi"}).measures == INTERVENTIONS["punitive"]
