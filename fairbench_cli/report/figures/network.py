@@ -37,8 +37,7 @@ def draw(run: RunResults) -> dict[str, Figure]:
     UserError
         When a network is not where the run left it.
     """
-    with_results = {(data.dataset, data.attribute) for data in run.datasets}
-    sources = [one for one in run.plan.datasets if (one["dataset"], one["attribute"]) in with_results]
+    sources = [one for one in run.plan.datasets if (one["dataset"], one["attribute"]) in run.with_results]
     names = slugs((source["dataset"], source["attribute"]) for source in sources)
     return {name: _figure(run.folder, source) for name, source in zip(names, sources, strict=True)}
 

@@ -40,7 +40,7 @@ def draw(run: RunResults) -> dict[str, Figure]:
     values of means.
     """
     points = points_of(run)
-    return {slug: _figure(part, run, points) for slug, part in parts_by_slug(run.plan).items()}
+    return {slug: _figure(part, run, points) for slug, part in parts_by_slug(run).items()}
 
 
 @dataclass(frozen=True)
