@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 
 OURS = """
-from fairbench_cli.audit.read.tally_file import read_tally
-from fairbench_cli.audit.spec import Decision, Spec
-tally = read_tally({path!r}, Spec(decisions={decisions}))
+from fairbench_cli.audit.read.read import read_file
+from fairbench_cli.audit.config import AuditConfig
+tally = read_file({path!r}, AuditConfig({decisions}))
 print(sum(s.counts.n.sum() for s in tally.slices))
 """
 BARE = """
@@ -70,9 +70,9 @@ def main() -> None:
                 writer.start()
                 writer.join()
                 decisions = {
-                    "0/1": "()",
-                    "threshold": "(Decision('threshold', 0.5),)",
-                    "top-k": f"(Decision('top-k', {rows // 10}),)",
+                    "0/1": "",
+                    "threshold": "threshold=0.5",
+                    "top-k": f"top_k={rows // 10}",
                 }[kind]
                 cut = "" if kind == "0/1" else " >= 0.5"
                 repeats = 3 if rows <= 1_000_000 else 1

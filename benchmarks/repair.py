@@ -17,8 +17,8 @@ from fairbench_cli.data.load import load
 from fairbench_cli.data.locate import folders, locate
 from fairbench_cli.data.table import Sample, to_sample
 from fairbench_cli.interventions.auditor import Auditor
-from fairbench_cli.interventions.repairing.features import (
-    How,
+from fairbench_cli.interventions.repair import (
+    Repair,
     apply_maps,
     distance,
     is_ranked,
@@ -54,11 +54,15 @@ def main() -> None:
         card.write_text(RAW)
         raw = read(card)
     binned = read(find_card("adult-train"))
-    full = How(1.0, "combinatorial", "number")
+    full = Repair(level=1.0)
     print("| rows | columns | repair | of training rows, CPU s | of as many rows to predict, CPU s |")
     print("|---|---|---|---|---|")
     for name, sample in (("Adult, numbers as they are", raw), ("adult-train, bins", binned)):
-        for how in (full, How(0.5, "combinatorial", "nominal"), How(0.5, "geometric", "number")):
+        for how in (
+            full,
+            Repair(level=0.5, bins="nominal"),
+            Repair(level=0.5, method="geometric"),
+        ):
             if how.method == "geometric" and sample is raw:
                 continue  # fnlwgt would have more different numbers than a column can hold
             _, learned = repair_features(sample, how, 0)

@@ -42,7 +42,7 @@ class UserError(Exception):
 
 
 def user_error(what: str, fix: str, where: str = "") -> UserError:
-    """Build the error for a single mistake.
+    """Return the error for a single mistake.
 
     >>> print(user_error("no such file: x.yaml", "check the path"))
     error: no such file: x.yaml
@@ -52,7 +52,7 @@ def user_error(what: str, fix: str, where: str = "") -> UserError:
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known name that a word is most likely meant to be, whatever its case.
+    """Return the known name that is nearest to a word, whatever its case.
 
     >>> nearest("Nmae", ["name", "seed"]), nearest("xyz", ["name", "seed"])
     ('name', None)
@@ -63,7 +63,7 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
 
 def suggest(word: str, known: Iterable[str]) -> str:
-    """Say how to fix an unknown name: the nearest known one, or all of them.
+    """Return how to fix an unknown name: the nearest known one, or all of them.
 
     >>> suggest("masaging", ["none", "massaging"])
     'did you mean "massaging"?'
@@ -83,7 +83,7 @@ def suggest(word: str, known: Iterable[str]) -> str:
 
 
 def shown(value: Any) -> str:
-    """Write a value as it looks in a YAML file, on one line and not too long.
+    """Return a value as it looks in a YAML file, on one line and not too long.
 
     >>> print(shown(None), shown(True), shown("x"), shown([1, {"a": 0.5}]))
     null true "x" [1, {"a": 0.5}]

@@ -1,4 +1,4 @@
-"""Write files so that a reader sees the old text or the new one, never half of it."""
+"""Read text files, and write files so that a reader sees the old text or the new one, never half of it."""
 
 import json
 import os
@@ -8,8 +8,29 @@ from typing import Any
 from fairbench_cli.errors import user_error
 
 
+def read_text(path: Path, encoding: str = "utf-8", newline: str | None = None) -> str:
+    """Return the text of a UTF-8 file; `encoding` and `newline` as `open` takes them.
+
+    Raises
+    ------
+    UserError
+        When there is no such file, it cannot be read or is not UTF-8.
+    """
+    try:
+        with path.open(encoding=encoding, newline=newline) as stream:
+            return stream.read()
+    except FileNotFoundError:
+        raise user_error(f"no such file: {path}", "check the path") from None
+    except UnicodeDecodeError as error:
+        fix = "convert it: iconv -f latin1 -t utf-8"
+        raise user_error(f"the file is not UTF-8 text (byte {error.start})", fix, str(path)) from None
+    except OSError as error:
+        fix = "check the path and its permissions"
+        raise user_error(f"cannot read {path}: {error.strerror}", fix) from None
+
+
 def make_folder(path: Path) -> None:
-    """Make a folder and those above it; one that is there stays.
+    """Write a folder and those above it; an existing one stays.
 
     Raises
     ------
@@ -19,18 +40,17 @@ def make_folder(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise user_error(
-            f"cannot write to {path}: {error.strerror}", "name another folder, or check its permissions"
-        ) from None
+        fix = "name another folder, or check its permissions"
+        raise user_error(f"cannot write to {path}: {error.strerror}", fix) from None
 
 
 def write_text(path: Path, text: str) -> None:
-    """Replace a file's text in one step; raises as `write_bytes`."""
+    """Write a file's text in one step; raises as `write_bytes`."""
     write_bytes(path, text.encode("utf-8"))
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Replace a file in one step.
+    """Write a file in one step.
 
     Raises
     ------
@@ -47,13 +67,12 @@ def write_bytes(path: Path, content: bytes) -> None:
         finally:
             part.unlink(missing_ok=True)
     except OSError as error:
-        raise user_error(
-            f"cannot write {path}: {error.strerror}", "check the folder, its permissions and the free space"
-        ) from None
+        fix = "check the folder, its permissions and the free space"
+        raise user_error(f"cannot write {path}: {error.strerror}", fix) from None
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Replace a file by a value's JSON; raises as `write_text`."""
+    """Write a value as a JSON file; raises as `write_text`."""
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 

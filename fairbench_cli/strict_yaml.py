@@ -1,4 +1,4 @@
-"""Strict YAML: text stays text, a key given twice is an error, and every value knows where it stands."""
+"""Strict YAML: text stays text, a key given twice is an error, and every value has a line number."""
 
 import math
 import re
@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from fairbench_cli.errors import Problem, UserError, user_error
+from fairbench_cli.files import read_text
 
 Place = tuple[str | int, ...]
 
@@ -56,30 +57,18 @@ def without(spots: dict[Place, str], place: Place) -> dict[Place, str]:
 
 
 def read_yaml(path: Path) -> Document:
-    """Read a strict YAML file.
+    """Return a strict YAML file, read.
 
     Raises
     ------
     UserError
         Listing everything wrong with its form.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise user_error(f"no such file: {path}", "check the path") from None
-    except IsADirectoryError:
-        raise user_error(f"{path} is a folder", "give a YAML file in it") from None
-    except UnicodeDecodeError as error:
-        raise user_error(
-            f"not UTF-8 text (byte {error.start})", "give a YAML file, saved as UTF-8", str(path)
-        ) from None
-    except OSError as error:
-        raise user_error(f"cannot read {path}: {error.strerror}", "check its path and permissions") from None
-    return parse_yaml(text, str(path))
+    return parse_yaml(read_text(path), str(path))
 
 
 def parse_yaml(text: str, name: str) -> Document:
-    r"""Parse strict YAML.
+    r"""Return strict YAML, parsed.
 
     Unquoted ``true false null`` and numbers are what they look like; everything else stays text.
 
@@ -114,7 +103,7 @@ def parse_yaml(text: str, name: str) -> Document:
 
 
 def scalar(text: str) -> Any:
-    """Give the value that an unquoted YAML word stands for.
+    """Return the value that an unquoted YAML word stands for.
 
     >>> [scalar(word) for word in ("5", ".25", "no", "true", "007")]
     [5, 0.25, 'no', True, '007']
@@ -190,7 +179,7 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _quoted_where_needed(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    """Quote the texts that strict YAML would read as something else; PyYAML knows the other cases."""
+    """Return a text quoted if strict YAML would read it as something else; PyYAML knows the other cases."""
     style = None if isinstance(scalar(text), str) and text != "<<" else "'"
     style = '"' if set(text) & set("\x85\u2028\u2029") else style  # line ends that only escapes keep
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)

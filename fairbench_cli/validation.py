@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, get_args, get_origin
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
@@ -51,8 +51,14 @@ _BOUNDS = {
 }
 
 
+class StrictModel(BaseModel):
+    """A model of a file's mapping: no unknown keys, no conversions, not to be changed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
 def mistake(what: str, fix: str) -> PydanticCustomError:
-    """Build what a validator raises when it knows how to put it.
+    """Return the error that a validator raises, with a message and a fix of its own.
 
     >>> str(mistake("low must be below high", "swap them"))
     'low must be below high'
@@ -71,12 +77,12 @@ def problems_of(
             continue  # pydantic counts the items that are right; those that are not have their own finding
         place: Place = (*prefix, *(part for part in finding["loc"] if part != "[key]"))
         if finding["type"] == "missing" and _misspelt(finding["loc"], unknown):
-            continue  # the unknown key beside it has the message
+            continue  # the unknown key next to it has the message
         yield _problem(finding, model, place, prefix, document.where(place))
 
 
 def wording(finding: Any) -> tuple[str, str]:
-    """Say what is wrong with a value, and what to do; the first continues "NAME …"."""
+    """Return what is wrong with a value, and what to do; the first continues "NAME …"."""
     kind, context, given = finding["type"], finding.get("ctx", {}), shown(finding.get("input"))
     if kind in _PLAIN:
         what, fix = _PLAIN[kind]
@@ -99,7 +105,7 @@ def wording(finding: Any) -> tuple[str, str]:
 
 
 def in_file_order(problems: Iterable[Problem], name: str) -> list[Problem]:
-    """Sort problems by their line in the file `name`, each once; those from elsewhere come last."""
+    """Return problems sorted by their line in the file `name`, each once; those from elsewhere come last."""
 
     def line(problem: Problem) -> float:
         file, _, number = problem.where.rpartition(":")
@@ -150,25 +156,25 @@ def _problem(finding: Any, model: type[BaseModel], place: Place, prefix: Place, 
 
 
 def _misspelt(missing: Place, unknown: list[Place]) -> bool:
-    """Tell whether an unknown key of the same mapping is the missing one, misspelt."""
-    beside = [str(place[-1]) for place in unknown if place[:-1] == missing[:-1]]
-    return any(nearest(key, [str(missing[-1])]) is not None for key in beside)
+    """Return whether an unknown key of the same mapping is the missing one, misspelt."""
+    nearby = [str(place[-1]) for place in unknown if place[:-1] == missing[:-1]]
+    return any(nearest(key, [str(missing[-1])]) is not None for key in nearby)
 
 
 def _expected(listed: str) -> list[str]:
-    """Split pydantic's ``'a', 'b' or 'c'``."""
+    """Return the words of pydantic's ``'a', 'b' or 'c'``."""
     return [word.strip("'") for word in listed.replace(" or ", ", ").split(", ")]
 
 
 def _right_key(wrong: str, model: type[BaseModel], place: Place) -> str:
-    """Say which key may have been meant in the mapping at `place` inside a model, or where it belongs."""
+    """Return a suggestion for a wrong key in the mapping at `place` inside a model, or where it belongs."""
     current: Any = model
     for part in place:
         current = _inside(current, part)
     known = _fields(_model_in(current))
     for key, field in known.items():
         if wrong in _fields(_model_in(field.annotation)):
-            return f"put it under `{key}`"
+            return f"write it under `{key}`"
     return suggest(wrong, known)
 
 
@@ -193,7 +199,7 @@ def _inside(annotation: Any, part: str | int) -> Any:
 
 
 def _model_in(annotation: Any) -> type[BaseModel] | None:
-    """Find the model that an annotation such as ``Model | None`` stands for."""
+    """Return the model that an annotation such as ``Model | None`` stands for."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     if get_origin(annotation) in (dict, tuple, list):

@@ -4,12 +4,11 @@ import math
 
 import numpy as np
 
-from fairbench_cli.audit.judge.report import Report
-from fairbench_cli.audit.judge.result import AttributeVerdict, Audit, Disparity, GroupRow, Interval
-from fairbench_cli.audit.read.tally import Slice, Tally
-from fairbench_cli.audit.show.words import FRACTIONS
-from fairbench_cli.audit.spec import Spec
+from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.judge.report import AttributeVerdict, Disparity, GroupRow, Interval, Report
+from fairbench_cli.audit.read.tally import Slice
 from fairbench_cli.measures.counts import Counts
+from fairbench_cli.measures.rates import RATES
 
 SCRIPT = "<script>alert(1)</script>"
 
@@ -22,8 +21,11 @@ RACE = {
     "(missing)": (0, 0, 4, 6),
 }
 SEX = {"Female": (303, 291, 199, 602), "Male": (1732, 991, 1017, 2079)}
-MEASURES = ("fpr", "fnr", "fdr", "pprev")
-METRICS = ("accuracy", "tpr", "tnr", "fpr", "fnr", "fdr", "for", "npv", "precision", "pprev", "prev")
+DECIDING = ("fpr", "fnr", "fdr", "selection-rate")
+METRICS = (
+    *("accuracy", "tpr", "tnr", "fpr", "fnr", "fdr"),
+    *("for", "npv", "ppv", "selection-rate", "base-rate"),
+)
 NAN = float("nan")
 
 
@@ -39,9 +41,13 @@ def counts_of(cells: tuple[int, int, int, int]) -> dict[str, float]:
     return {"tp": tp, "fp": fp, "fn": fn, "tn": tn, **more}
 
 
+def behind(name: str, counts: dict[str, float]) -> tuple[float, float]:
+    above, below = (sum(counts[cell] for cell in cells) for cells in (RATES[name].above, RATES[name].below))
+    return above, below
+
+
 def rate(name: str, counts: dict[str, float]) -> Interval:
-    above, below = FRACTIONS[name]
-    n, k = counts[below], sum(counts[cell] for cell in above)
+    k, n = behind(name, counts)
     if not n:
         return Interval(NAN, NAN, NAN)
     p = k / n
@@ -52,15 +58,19 @@ def rate(name: str, counts: dict[str, float]) -> Interval:
 def group(place: tuple[str, str, str], name: str, cells: tuple[int, int, int, int]) -> GroupRow:
     counts = counts_of(cells)
     rows = int(counts["size"])
-    return GroupRow(*place, name, rows, counts, {m: rate(m, counts) for m in METRICS}, rows < 30)
+    return GroupRow(
+        *place, name, rows, rows < 30, counts,
+        {m: rate(m, counts) for m in METRICS},
+        {m: behind(m, counts) for m in METRICS},
+    )  # fmt: skip
 
 
-def disparity(own: GroupRow, other: GroupRow, measure: str, tau: float) -> Disparity:
-    a, b = own.metrics[measure], other.metrics[measure]
+def disparity(own: GroupRow, other: GroupRow, metric: str, tau: float) -> Disparity:
+    a, b = own.metrics[metric], other.metrics[metric]
     ratio = a.value / b.value if b.value else NAN
-    behind = [row.counts[FRACTIONS[measure][1]] for row in (own, other)]
-    hits = [row.metrics[measure].value * n for row, n in zip((own, other), behind, strict=True)]
-    log = math.sqrt(sum(1 / k - 1 / n for k, n in zip(hits, behind, strict=True))) if min(hits) > 0 else NAN
+    counted = [row.behind[metric] for row in (own, other)]
+    least = min(k for k, _ in counted)
+    log = math.sqrt(sum(1 / k - 1 / n for k, n in counted)) if least > 0 else NAN
     spread = math.exp(1.96 * log)
     reference = own.group == other.group
     if math.isnan(ratio):
@@ -70,11 +80,11 @@ def disparity(own: GroupRow, other: GroupRow, measure: str, tau: float) -> Dispa
         beyond = ratio / spread > 1 or ratio * spread < 1
         evidence = "too few to tell" if own.small else "beyond chance" if beyond else "within chance"
     return Disparity(
-        *(own.model, own.decision, own.attribute, own.group, other.group, measure, a.value, b.value),
+        *(own.model, own.decision, own.attribute, own.group, other.group, metric, a.value, b.value),
         Interval(ratio, NAN, NAN) if reference else Interval(ratio, ratio / spread, ratio * spread),
         Interval(a.value - b.value, NAN, NAN),
         *(NAN if reference or math.isnan(ratio) else 2.1e-37,) * 2,
-        *(tau, parity, evidence, reference),
+        *(tau, parity, evidence, reference, *counted),
     )
 
 
@@ -88,31 +98,32 @@ def sample_audit(
             place = (model, "binary", attribute)
             mine = [group(place, name, each) for name, each in cells.items()]
             other = next(row for row in mine if row.group == reference)
-            rows = [disparity(row, other, measure, tau) for measure in MEASURES for row in mine]
+            rows = [disparity(row, other, metric, tau) for metric in DECIDING for row in mine]
             parity = {
-                m: worst([row.parity for row in rows if row.measure == m and not row.is_reference])
-                for m in MEASURES
+                m: worst([row.parity for row in rows if row.metric == m and not row.is_reference])
+                for m in DECIDING
             }
-            parity["type-i"] = worst([parity["fdr"], parity["fpr"]])
+            parity["type-i-parity"] = worst([parity["fdr"], parity["fpr"]])
             groups += mine
             disparities += rows
-            verdicts.append(AttributeVerdict(*place, parity))
+            verdicts.append(AttributeVerdict(*place, parity, worst([parity[m] for m in DECIDING])))
             n = np.array([[[tn, fp], [fn, tp]] for tp, fp, fn, tn in cells.values()], dtype=float)
             slices.append(
                 Slice(*place, Counts(tuple(cells), n), n.sum((1, 2)).astype(np.int64), labelled=True)
             )
         total = tuple(map(sum, zip(*SEX.values(), strict=True)))
         overall.append(group((model, "binary", "(all)"), "(all)", total))
-    tally = Tally(
-        source, 7214, tuple(slices), ("race: 10 rows have no value; they are the group (missing).",)
-    )
-    spec = Spec(references={"race": "Caucasian", "sex": "Male"}, ref_method="given", tau=tau)
     verdict = worst([row.parity for row in disparities])
-    audit = Audit(
-        spec, tally, tuple(overall), tuple(groups), tuple(disparities), tuple(verdicts), verdict,
-        ("race, (missing): fpr is 0/6; its ratio is 0.",),
-    )  # fmt: skip
-    return Report(audit, MEASURES)
+    return Report(
+        AuditConfig(references={"race": "Caucasian", "sex": "Male"}, ref_method="given", tau=tau),
+        *(source, 7214, False, tuple(slices), DECIDING),
+        *(tuple(overall), tuple(groups), tuple(disparities), (), tuple(verdicts), verdict, verdict),
+        notes=(
+            "race: 10 rows have no value; they are the group (missing).",
+            "race, (missing): fpr is 0/6; its ratio is 0.",
+            f"Marked *: fewer than 30 rows, read with care: {SCRIPT} (race), (missing) (race).",
+        ),
+    )
 
 
 def worst(parities):

@@ -124,7 +124,7 @@ def run_plan(
     cells: list[dict[str, Any]], datasets: list[dict[str, Any]], source: str = "network", **keys: Any
 ) -> "RunPlan":
     """Return the plan of a run that never was: `keys` are those of the config that matter to its report."""
-    from fairbench_cli.experiment.components import ComponentSpec, Technique
+    from fairbench_cli.experiment.components import ComponentSpec, TechniqueSpec
     from fairbench_cli.experiment.config import DatasetSpec, ExperimentConfig, SampleConfig
     from fairbench_cli.experiment.plan import RunPlan
     from fairbench_cli.measures.counts import PAIR
@@ -132,7 +132,7 @@ def run_plan(
     given = {
         "name": "x",
         "datasets": (DatasetSpec(card="x"),),
-        "interventions": (Technique(ComponentSpec("none"), include_protected=False),),
+        "interventions": (TechniqueSpec(ComponentSpec("none"), include_protected=False),),
         "sample": SampleConfig.model_validate({"from": source}),
         "test": "original",
     }

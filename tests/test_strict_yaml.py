@@ -167,9 +167,9 @@ def test_files(tmp_path):
 
     path = tmp_path / "f.yaml"
     assert f"no such file: {path}" in message(path)
-    assert "is a folder" in message(tmp_path)
+    assert "Is a directory" in message(tmp_path)
     path.write_bytes("é: 1".encode("latin1"))
-    assert f"{path}: error: not UTF-8 text (byte 0)" in message(path)
+    assert f"{path}: error: the file is not UTF-8 text (byte 0)" in message(path)
     path.write_bytes(bytes(range(256)))
     assert "not UTF-8" in message(path)
     path.write_bytes("a: 1".encode("utf-16"))

@@ -49,7 +49,7 @@ def errors(text):
     ("text", "what", "fix"),
     [
         ("nam: x", 'unknown key "nam"', 'did you mean "name"?'),
-        ("kind: nominal", 'unknown key "kind"', "put it under `inner`"),
+        ("kind: nominal", 'unknown key "kind"', "write it under `inner`"),
         ("zzz: 1", 'unknown key "zzz"', "use one of: columns, inner, items, name, on, rate, size, words"),
         (
             "name: a b",

@@ -1,22 +1,70 @@
 """An audit in one call, for notebooks and other programs."""
 
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fairbench_cli.audit.judge.explanation import Ask
-    from fairbench_cli.audit.judge.report import Report
-    from fairbench_cli.audit.options import Options
+    from pandas import DataFrame
+
+    from fairbench_cli.audit.config import AuditConfig
+    from fairbench_cli.audit.judge.report import Parity, Report
 
 
-def audit(source: str | Path, *, config: str | Path | None = None, **options: Any) -> "Report":
-    """Audit a file of scores.
+@dataclass(frozen=True, eq=False)
+class AuditResult:
+    """A finished audit, which shows itself as tables in a notebook.
 
     Parameters
     ----------
-    source : str or Path
-        CSV, TSV, Parquet or NDJSON, also gzipped; "-" is standard input.
+    report : Report
+        Everything that was found: `groups`, `disparities`, `verdicts`, `explanations` and more.
+    """
+
+    report: "Report"
+
+    @property
+    def verdict(self) -> "Parity":
+        """Pass, fail or undecidable, over what decides, of all models and decisions."""
+        return self.report.verdict
+
+    def to(self, name: str) -> str:
+        """Write it in a format: any that `--format` takes, such as "json", "html", "markdown" or "csv"."""
+        from fairbench_cli.audit.show.formats import write
+
+        return write(self.report, name)
+
+    def to_html(self) -> str:
+        """Write one HTML page that works offline."""
+        return self.to("html")
+
+    def to_json(self) -> str:
+        """Write one JSON document."""
+        return self.to("json")
+
+    def to_markdown(self) -> str:
+        """Write Markdown tables."""
+        return self.to("markdown")
+
+    def _repr_markdown_(self) -> str:
+        return self.to_markdown()
+
+    def __repr__(self) -> str:
+        from fairbench_cli.audit.show.layout import headline
+
+        return f"<{headline(self.report)}>"
+
+
+def audit(
+    source: "str | Path | DataFrame", *, config: str | Path | None = None, **options: Any
+) -> AuditResult:
+    """Audit a file or a frame of scores.
+
+    Parameters
+    ----------
+    source : str, Path or DataFrame
+        CSV, TSV, Parquet or NDJSON, also gzipped; "-" is standard input. A data frame has a row per person,
+        as a file; its index is not looked at.
     config : str or Path, optional
         A YAML file of options.
     **options
@@ -24,39 +72,20 @@ def audit(source: str | Path, *, config: str | Path | None = None, **options: An
         ``tau={"default": 0.8, "fpr": 0.9}``, ``top_k=[100, 200]``, ``intersect=["race,sex"]``,
         ``explain=["education", "education,hours"]``.
 
-    Returns
-    -------
-    Report
-        With `verdict`, `audit` (all numbers), `to_html()`, `to_json()` and `to_markdown()`.
-
     Raises
     ------
     UserError
-        Listing what is wrong with the options or the file.
+        Listing what is wrong with the options or the data.
     """
-    from fairbench_cli.audit.options import read_options
+    from fairbench_cli.audit.config import read_config
 
-    given = {name.replace("_", "-"): value for name, value in options.items() if value is not None}
-    return run(source, read_options(given, Path(config) if config is not None else None))
-
-
-def run(source: str | Path, options: "Options") -> "Report":
-    """Audit a file with options that are checked."""
-    from fairbench_cli.audit.judge.report import report_of
-    from fairbench_cli.audit.judge.run import audit_tally
-    from fairbench_cli.audit.read.tally_file import read_tally
-
-    if options.explain is not None:
-        return _explained(str(source), options, options.explain)
-    tally = read_tally(str(source), options.spec)
-    return report_of(audit_tally(tally, options.spec, options.measures), options.measures)
+    return AuditResult(run(source, read_config(options, Path(config) if config is not None else None)))
 
 
-def _explained(source: str, options: "Options", ask: "Ask") -> "Report":
-    """Audit a file, and say what is behind the differences."""
-    from fairbench_cli.audit.judge.explain import explain
-    from fairbench_cli.audit.read.strata_columns import labels_for_scores
+def run(source: "str | Path | DataFrame", config: "AuditConfig") -> "Report":
+    """Read and judge with a configuration that is checked."""
+    from fairbench_cli.audit.judge.judge import judge
+    from fairbench_cli.audit.read.read import read_file, read_frame
 
-    spec = labels_for_scores(source, options.spec)
-    report = run(source, replace(options, spec=spec, explain=None))
-    return replace(report, explanations=explain(source, report.audit, ask), ask=ask)
+    tally = read_file(source, config) if isinstance(source, str | Path) else read_frame(source, config)
+    return judge(tally, config)

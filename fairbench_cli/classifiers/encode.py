@@ -1,17 +1,141 @@
-"""From level codes to the arrays that learners take."""
+"""From level codes to the arrays that learners take: codes, 0/1 columns, or a matrix of numbers."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from fairbench_cli.classifiers.design import Design, fit_design, pick
-from fairbench_cli.data.table import Codes, Column, Floats, Sample, Table
+from fairbench_cli.data.table import Codes, Column, Floats, Labels, Rows, Sample, Table
 
+BinEncoding = Literal["one-hot", "number"]
 Encoding = Literal["levels", "codes", "one-hot"]
-
 NUMBER = 0  # in place of a level count
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """How every level of every training column becomes numbers.
+
+    Parameters
+    ----------
+    columns : tuple of Column
+        The features it was fitted on.
+    tables : tuple of float64 array, each of shape (levels, width)
+        ``tables[j][code]`` is what a code of column j becomes: the standardised number (width 1), or one 0/1
+        entry per declared level, none dropped.
+    intercept : bool
+        Whether a column of ones comes last.
+    """
+
+    columns: tuple[Column, ...]
+    tables: tuple[Floats, ...]
+    intercept: bool
+
+    @property
+    def width(self) -> int:
+        """Number of columns of the matrix."""
+        return sum(int(table.shape[1]) for table in self.tables) + self.intercept
+
+    def transform(self, table: Table) -> Floats:
+        """Return the matrix, row-major, shape (rows, width): training columns in their order, then the ones.
+
+        Raises
+        ------
+        KeyError, ValueError
+            When a column is missing, or has other levels than in training.
+        """
+        features = pick(table, self.columns)
+        matrix = np.ones((len(features), self.width))
+        start = 0
+        for j, numbers in enumerate(self.tables):
+            end = start + numbers.shape[1]
+            matrix[:, start:end] = numbers[features.codes[:, j]]
+            start = end
+        return matrix
+
+
+def fit_design(
+    sample: Sample, *, include_protected: bool, bins: BinEncoding = "one-hot", intercept: bool = True
+) -> Design:
+    """Return the design of a sample's features, by its weights if it has any.
+
+    Numbers are standardised to mean 0 and variance 1 over the training rows; a constant one becomes 0.
+
+    Parameters
+    ----------
+    sample : Sample
+        The training rows.
+    include_protected : bool
+        Whether the protected attribute is one of the features.
+    bins : {"one-hot", "number"}
+        Take bins as levels, or as the numbers in their middles.
+    intercept : bool
+        Whether the matrix ends with a column of ones.
+
+    Raises
+    ------
+    ValueError
+        When there are no rows, or their weights sum to 0.
+    """
+    weights = training_weights(sample)
+    features = sample.features if include_protected else sample.features.without(sample.attribute)
+    tables = []
+    for column in features.columns:
+        if column.kind == "number" or (column.kind == "bins" and bins == "number"):
+            mass = np.bincount(features[column.name], weights, len(column.levels)).astype(np.float64)
+            tables.append(standardised(np.asarray(column.values), mass)[:, np.newaxis])
+        else:
+            tables.append(np.eye(len(column.levels)))
+    return Design(features.columns, tuple(tables), intercept)
+
+
+def training_weights(sample: Sample) -> Floats:
+    """Return the rows' weights, one each if they have none.
+
+    Raises
+    ------
+    ValueError
+        When there are no rows, or their weights sum to 0.
+    """
+    weights = np.ones(len(sample)) if sample.weights is None else sample.weights
+    if weights.sum() <= 0:
+        raise ValueError("there is nothing to train on: no rows, or no row with a weight")
+    return weights
+
+
+def standardised(values: Floats, mass: Floats) -> Floats:
+    """Return values shifted and scaled to mean 0 and variance 1 under their mass; zeros if only one has any.
+
+    >>> standardised(np.array([1.0, 3.0, 9.0]), np.array([2.0, 2.0, 0.0])).round(12).tolist()
+    [-1.0, 1.0, 7.0]
+    >>> standardised(np.array([1.0, 3.0]), np.array([0.0, 2.0])).tolist()
+    [0.0, 0.0]
+    """
+    values = values / max(float(np.abs(values).max()), 1e-300)  # squares of what is left cannot overflow
+    share = mass / mass.sum()
+    away = values - float(share @ values)
+    spread = float(np.abs(away[mass > 0]).max())
+    if np.count_nonzero(mass) == 1 or spread == 0:
+        return np.zeros(len(values))
+    away = away / spread
+    return np.asarray(away / np.sqrt(share @ away**2))
+
+
+def pick(table: Table, columns: tuple[Column, ...]) -> Table:
+    """Return the given columns of a table, in the given order.
+
+    Raises
+    ------
+    KeyError, ValueError
+        When a column is missing, or has other levels.
+    """
+    places = [table.index(column.name) for column in columns]
+    for place, column in zip(places, columns, strict=True):
+        if table.columns[place] != column:
+            raise ValueError(f'column "{column.name}" has other levels than in training')
+    return Table(columns, table.codes[:, places])
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +177,7 @@ class Encoder:
 
 
 def fit_encoder(sample: Sample, encoding: Encoding, *, include_protected: bool) -> Encoder:
-    """Set out how the features of a training sample are encoded.
+    """Return how the features of a training sample are encoded.
 
     Raises
     ------
@@ -96,3 +220,29 @@ def one_hot(codes: Codes, level_counts: tuple[int, ...]) -> csr_array[np.float64
     indices = (codes + starts[:-1]).ravel()
     steps = np.arange(0, rows * columns + 1, columns, dtype=np.int32)
     return csr_array((np.ones(rows * columns), indices, steps), shape=(rows, int(starts[-1])))
+
+
+def distinct_rows(codes: NDArray[Any], cell: Labels | None = None) -> tuple[Rows, Rows]:
+    """Return the distinct rows of level codes, or of (cell, codes).
+
+    Returns
+    -------
+    first : int array, shape (distinct,)
+        The first row of each, sorted by cell and then by the codes.
+    group : int array, shape (rows,)
+        Which of them each row is.
+
+    >>> first, group = distinct_rows(np.array([[3], [1], [3]], dtype=np.int16))
+    >>> first.tolist(), group.tolist()
+    ([1, 0], [1, 0, 1])
+    """
+    key = np.zeros(len(codes), dtype=np.int64) if cell is None else cell.astype(np.int64)
+    top = int(key.max(initial=0)) + 1
+    for column in codes.T:
+        levels = int(column.max(initial=0)) + 1
+        if top * levels >= 2**62:
+            ranks = np.unique(key, return_inverse=True)[1]
+            key, top = ranks.astype(np.int64), len(key)
+        key, top = key * levels + column, top * levels
+    _, first, group = np.unique(key, return_index=True, return_inverse=True)
+    return first, group

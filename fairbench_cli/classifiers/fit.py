@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from fairbench_cli.classifiers.design import pick, training_weights
-from fairbench_cli.classifiers.encode import Encoder, Encoding, fit_encoder
+from fairbench_cli.classifiers.encode import Encoder, Encoding, fit_encoder, pick, training_weights
 from fairbench_cli.data.table import Column, Floats, Labels, Sample
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ class Model:
         return self.encoder.columns
 
     def predict(self, sample: Sample) -> Labels:
-        """Predict each row's outcome.
+        """Return each row's predicted outcome.
 
         Returns
         -------
@@ -65,11 +64,10 @@ class Model:
         features = pick(sample.features, self.columns)
         if self.estimator is None:
             return np.full(len(sample), self.share > 0.5, dtype=np.int8)
-        labels: Labels = self.estimator.predict(self.encoder.transform(features)).astype(np.int8)
-        return labels
+        return np.asarray(self.estimator.predict(self.encoder.transform(features)).astype(np.int8))
 
     def predict_proba(self, sample: Sample) -> Floats:
-        """Predict each row's probability of the favourable outcome, shape (rows,); raises as `predict`."""
+        """Return each row's probability of the favourable outcome, shape (rows,); raises as `predict`."""
         features = pick(sample.features, self.columns)
         if self.estimator is None:
             return np.full(len(sample), self.share)
@@ -97,7 +95,7 @@ class Classifier:
     seed: int
 
     def fit(self, sample: Sample) -> Model:
-        """Fit to a sample, by its weights if it has any.
+        """Return the classifier fitted to a sample, by its weights if it has any.
 
         With one outcome only, or no features at all, the model is constant.
 

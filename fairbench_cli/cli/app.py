@@ -40,7 +40,7 @@ def _main(
 
 
 app.command("run")(run_command.run)
-app.command("audit")(audit.audit)
+app.command("audit", cls=audit.AuditCommand)(audit.audit)
 app.command("plan")(plan.plan)
 app.command("report")(report.report)
 app.command("compare")(compare.compare)

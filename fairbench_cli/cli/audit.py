@@ -4,125 +4,76 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from typer.core import TyperCommand
+
+from fairbench_cli.audit.show.formats import FORMATS
 
 if TYPE_CHECKING:  # light when asked for --help
     from fairbench_cli.audit.judge.report import Report
-    from fairbench_cli.audit.options import Options
 
 Texts = list[str] | None
-Format = Literal["console", "csv", "json", "markdown", "html"]
 
-COLUMNS, DECISIONS, COMPARISON = "Columns", "Decisions", "Comparison and verdict"
-CHANCE, EXPLANATION, OUTPUT = "Intervals", "Explanation", "Output"
+COMPARED, OUTPUT = "Comparison and verdict", "Output"
+COLUMNS = typer.Option(rich_help_panel="Columns")
+DECISIONS = typer.Option(rich_help_panel="Decisions")
+COMPARISON = typer.Option(rich_help_panel=COMPARED)
+INTERVALS = typer.Option(rich_help_panel="Intervals")
+EXPLANATION = typer.Option(rich_help_panel="Explanation")
+
+
+class AuditCommand(TyperCommand):
+    """The command, whose help says of each key what `AuditConfig` says: its meaning and its default."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help."""
+        from fairbench_cli.audit.config import meanings
+
+        known = meanings()
+        for option in self.params:
+            key = (option.name or "").replace("_", "-")
+            if key in known:
+                option.help = known[key]  # type: ignore[attr-defined]
+        super().format_help(ctx, formatter)
 
 
 def audit(
     preds: Annotated[
         str, typer.Argument(help="CSV, TSV, Parquet or NDJSON, also gzipped; - is stdin.", show_default=False)
     ],
-    score: Annotated[
-        str | None, typer.Option(help="Column of scores. Default: score.", rich_help_panel=COLUMNS)
-    ] = None,
-    label: Annotated[
-        str | None,
-        typer.Option(help="Column of true labels. Default: label_value or label.", rich_help_panel=COLUMNS),
-    ] = None,
-    attribute: Annotated[
-        Texts,
-        typer.Option(
-            "--attribute",
-            "-a",
-            help="Column to audit. Default: other text columns.",
-            rich_help_panel=COLUMNS,
-        ),
-    ] = None,
-    weight: Annotated[str | None, typer.Option(help="Column of weights.", rich_help_panel=COLUMNS)] = None,
-    model_column: Annotated[
-        str | None, typer.Option(help="Column that tells models apart.", rich_help_panel=COLUMNS)
-    ] = None,
-    bins: Annotated[
-        Texts, typer.Option(help="Cut a numeric attribute: --bins age=4", rich_help_panel=COLUMNS)
-    ] = None,
-    intersect: Annotated[
-        Texts, typer.Option(help="Audit a combination: --intersect race,sex", rich_help_panel=COLUMNS)
-    ] = None,
-    threshold: Annotated[
-        list[float] | None, typer.Option(help="Selected: score >= this.", rich_help_panel=DECISIONS)
-    ] = None,
-    top_k: Annotated[
-        list[int] | None, typer.Option(help="Selected: the k highest scores.", rich_help_panel=DECISIONS)
-    ] = None,
-    top_share: Annotated[
-        list[float] | None,
-        typer.Option(help="Selected: the highest share, such as 0.1.", rich_help_panel=DECISIONS),
-    ] = None,
-    ties: Annotated[
-        Literal["include", "exclude", "random"] | None,
-        typer.Option(help="Equal scores at the cut of a top list.", rich_help_panel=DECISIONS),
-    ] = None,
-    ref: Annotated[
-        Texts, typer.Option(help="Reference group: --ref race=Caucasian", rich_help_panel=COMPARISON)
-    ] = None,
-    ref_method: Annotated[
-        Literal["given", "majority", "minimum", "maximum", "rest"] | None,
-        typer.Option(help="Reference without --ref. Default: majority.", rich_help_panel=COMPARISON),
-    ] = None,
-    tau: Annotated[
-        Texts,
-        typer.Option(
-            help="Ratios pass from tau to 1/tau: --tau 0.8 --tau fpr=0.9 Default: 0.8.",
-            rich_help_panel=COMPARISON,
-        ),
-    ] = None,
-    measure: Annotated[
-        Texts,
-        typer.Option(
-            "--measure",
-            "-m",
-            help="Measure or roll-up that decides; one of `fairbench list metrics` is shown beside.",
-            rich_help_panel=COMPARISON,
-        ),
-    ] = None,
-    intervention: Annotated[
-        Literal["punitive", "assistive"] | None,
-        typer.Option(help="Decide by fdr, fpr or by for, fnr.", rich_help_panel=COMPARISON),
-    ] = None,
-    min_group: Annotated[
-        int | None, typer.Option(help="Flag groups below. Default: 30.", rich_help_panel=COMPARISON)
-    ] = None,
-    fail: Annotated[
-        bool, typer.Option("--fail", help="Exit 1 when the verdict is fail.", rich_help_panel=COMPARISON)
-    ] = False,
-    fail_on: Annotated[
-        Texts,
-        typer.Option(help="Exit 1 when this fails: fpr or race:fpr", rich_help_panel=COMPARISON),
-    ] = None,
-    draws: Annotated[
-        int | None, typer.Option(help="Bootstrap draws. Default: 1000.", rich_help_panel=CHANCE)
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="Of draws and random ties. Default: 0.", rich_help_panel=CHANCE)
-    ] = None,
-    confidence: Annotated[
-        float | None, typer.Option(help="Of intervals and tests. Default: 0.95.", rich_help_panel=CHANCE)
-    ] = None,
-    explain: Annotated[
-        Texts,
-        typer.Option(help="Column to explain differences by; a,b crosses two.", rich_help_panel=EXPLANATION),
-    ] = None,
-    neighbours: Annotated[
-        int | None, typer.Option(help="People to compare each with. Default: 8.", rich_help_panel=EXPLANATION)
-    ] = None,
-    margin: Annotated[
-        float | None,
-        typer.Option(help="Least difference of these. Default: 0.3.", rich_help_panel=EXPLANATION),
-    ] = None,
+    score: Annotated[str | None, COLUMNS] = None,
+    label: Annotated[str | None, COLUMNS] = None,
+    attribute: Annotated[Texts, typer.Option("--attribute", "-a", rich_help_panel="Columns")] = None,
+    weight: Annotated[str | None, COLUMNS] = None,
+    model_column: Annotated[str | None, COLUMNS] = None,
+    bins: Annotated[Texts, COLUMNS] = None,
+    intersect: Annotated[Texts, COLUMNS] = None,
+    threshold: Annotated[list[float] | None, DECISIONS] = None,
+    top_k: Annotated[list[int] | None, DECISIONS] = None,
+    top_share: Annotated[list[float] | None, DECISIONS] = None,
+    ties: Annotated[str | None, DECISIONS] = None,
+    ref: Annotated[Texts, COMPARISON] = None,
+    ref_method: Annotated[str | None, COMPARISON] = None,
+    tau: Annotated[Texts, COMPARISON] = None,
+    metric: Annotated[Texts, typer.Option("--metric", "-m", rich_help_panel=COMPARED)] = None,
+    intervention: Annotated[str | None, COMPARISON] = None,
+    min_group: Annotated[int | None, COMPARISON] = None,
+    fail: Annotated[bool, typer.Option("--fail", rich_help_panel=COMPARED)] = False,
+    fail_on: Annotated[Texts, COMPARISON] = None,
+    draws: Annotated[int | None, INTERVALS] = None,
+    seed: Annotated[int | None, INTERVALS] = None,
+    confidence: Annotated[float | None, INTERVALS] = None,
+    explain: Annotated[Texts, EXPLANATION] = None,
+    neighbours: Annotated[int | None, EXPLANATION] = None,
+    margin: Annotated[float | None, EXPLANATION] = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Folder for CSV, JSON, Markdown, HTML.", rich_help_panel=OUTPUT),
     ] = None,
     format_: Annotated[
-        Format, typer.Option("--format", "-f", help="What to print.", rich_help_panel=OUTPUT)
+        str,
+        typer.Option(
+            "--format", "-f", help=f"What to print: console, {', '.join(FORMATS)}.", rich_help_panel=OUTPUT
+        ),
     ] = "console",
     everything: Annotated[
         bool, typer.Option("--all", help="Print every comparison.", rich_help_panel=OUTPUT)
@@ -140,68 +91,35 @@ def audit(
     ] = None,
 ) -> int:
     """Audit a file of scores: group metrics, disparities with intervals, a verdict for each attribute."""
+    flags = locals()
     from fairbench_cli.audit.api import run
-    from fairbench_cli.audit.flags import pairs, tau_flags
-    from fairbench_cli.audit.judge.gate import gate
-    from fairbench_cli.audit.options import read_options
-    from fairbench_cli.errors import user_error
-    from fairbench_cli.strict_yaml import scalar
+    from fairbench_cli.audit.config import meanings, read_config
+    from fairbench_cli.errors import shown, suggest, user_error
 
     if compat and output is None:
         raise user_error("--compat writes files and has no folder", "add -o FOLDER", "--compat")
-    flags: dict[str, Any] = {
-        "score": score,
-        "label": label,
-        "attribute": attribute,
-        "weight": weight,
-        "model-column": model_column,
-        "bins": {name: scalar(text) for name, text in pairs(bins or (), "--bins").items()} or None,
-        "intersect": [text.split(",") for text in intersect] if intersect else None,
-        "threshold": threshold,
-        "top-k": top_k,
-        "top-share": top_share,
-        "ties": ties,
-        "ref": pairs(ref or (), "--ref") or None,
-        "ref-method": ref_method,
-        "tau": tau_flags(tau) if tau else None,
-        "measure": measure,
-        "intervention": intervention,
-        "min-group": min_group,
-        "fail": fail or None,
-        "fail-on": fail_on,
-        "draws": draws,
-        "seed": seed,
-        "confidence": confidence,
-        "explain": explain,
-        "neighbours": neighbours,
-        "margin": margin,
-    }
-    given = {key: value for key, value in flags.items() if value is not None and value != []}
-    options = read_options(given, config, {(key,): f"--{key}" for key in given})
-    report = run(preds, options)
-    failed = gate(report, options.fail_on) == "fail"
-    _write(report, options, output, pdf, to_db, compat)
+    if format_ not in ("console", *FORMATS):
+        fix = suggest(format_, ["console", *FORMATS])
+        raise user_error(f"no format is called {shown(format_)}", fix, "--format")
+    given = {key: flags[key.replace("-", "_")] for key in meanings()}
+    given |= {"fail": fail or None, "intersect": [text.split(",") for text in intersect or ()]}
+    settings = read_config({key: value for key, value in given.items() if value != []}, config, "--")
+    report = run(preds, settings)
+    _write(report, output, pdf, to_db, compat)
     _print(report, format_, everything)
-    return 1 if options.fail and failed else 0
+    return 1 if report.gate == "fail" and (settings.fail or settings.fail_on) else 0
 
 
 def _write(
-    report: "Report",
-    options: "Options",
-    output: Path | None,
-    pdf: Path | None,
-    to_db: str | None,
-    compat: str | None,
+    report: "Report", output: Path | None, pdf: Path | None, to_db: str | None, compat: str | None
 ) -> None:
     """Write what was asked for: a folder, a PDF, database tables."""
     if output is not None and compat:
         from fairbench_cli.audit.show.aequitas import write_compat
-        from fairbench_cli.files import make_folder
 
-        make_folder(output)
-        write_compat(report.audit.tally, options.spec, output)
+        write_compat(report, output)
     elif output is not None:
-        from fairbench_cli.audit.show.folder import write_folder
+        from fairbench_cli.audit.show.formats import write_folder
 
         write_folder(report, output)
     if pdf is not None:
@@ -214,20 +132,13 @@ def _write(
         to_database(report, to_db)
 
 
-def _print(report: "Report", format_: Format, everything: bool) -> None:
+def _print(report: "Report", format_: str, everything: bool) -> None:
     """Print the report in a format."""
     if format_ == "console":
-        from fairbench_cli.audit.show.console import view
         from fairbench_cli.cli.audit_console import print_audit
 
-        print_audit(view(report, everything=everything))
-        return
-    if format_ == "csv":
-        from fairbench_cli.audit.show.tables import disparities_csv as write
-    elif format_ == "json":
-        from fairbench_cli.audit.show.document import to_json as write
-    elif format_ == "markdown":
-        from fairbench_cli.audit.show.markdown import to_markdown as write
+        print_audit(report, everything=everything)
     else:
-        from fairbench_cli.audit.show.html import to_html as write
-    typer.echo(write(report), nl=False)
+        from fairbench_cli.audit.show.formats import write
+
+        typer.echo(write(report, format_), nl=False)

@@ -1,4 +1,4 @@
-"""Draw an audit on a console: narrow ones stack counts and intervals under the numbers."""
+"""Draw an audit on a console: narrow ones stack small print under the numbers."""
 
 import re
 import textwrap
@@ -7,28 +7,30 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from fairbench_cli.audit.show.console import Line, Part, View
-from fairbench_cli.audit.show.explained import Passage
-from fairbench_cli.audit.show.words import printable
+from fairbench_cli.audit.judge.report import Report
+from fairbench_cli.audit.show.layout import ReportSection, TableCell, TextTable, facts, headline, sections
 from fairbench_cli.cli.console import out, say
 
-WIDE = 124  # from here on a comparison takes one line
-STYLES = {"pass": "green", "fail": "bold red", "undecidable": "yellow"}
+WIDE = 124  # from here on a row takes one line
+NUMBERS = 67  # columns that all but the name of a group take in a table of comparisons
+STYLES = {"pass": "green", "fail": "bold red", "undecidable": "yellow", None: ""}
 
 
-def print_audit(view: View) -> None:
+def print_audit(report: Report, *, everything: bool = False) -> None:
     """Print the verdict, a table per attribute and the notes; colours on a terminal only."""
-    _fold(view.headline, STYLES[view.parity])
-    _fold(view.facts, "dim")
-    for part in view.parts:
-        _print_part(part)
-    for passage in view.explained:
-        _print_passage(passage)
-    if view.notes:
-        say("")
-        say("notes", "bold")
-        for note in view.notes:
-            _fold(f"* {note}", "dim")
+    _fold(headline(report), STYLES[report.verdict])
+    _fold(facts(report), "dim")
+    for section in sections(report, everything=everything, brief=True):
+        _print_section(section)
+
+
+def printable(text: str) -> str:
+    r"""Replace what a terminal would obey instead of show.
+
+    >>> printable("a\x1b[31m\nb")
+    'a�[31m�b'
+    """
+    return "".join(letter if letter.isprintable() else "�" for letter in text)
 
 
 def _fold(text: str, style: str) -> None:
@@ -37,77 +39,54 @@ def _fold(text: str, style: str) -> None:
     console.print(Text(textwrap.fill(printable(text), console.width), style=style), soft_wrap=True)
 
 
-def _print_passage(passage: Passage) -> None:
-    """Print what is behind a difference."""
+def _print_section(section: ReportSection) -> None:
     say("")
-    _fold(passage.title, "bold")
-    for sentence in passage.said:
+    _fold(section.title, STYLES[section.parity] if section.parity else "bold")
+    for sentence in section.sentences:
         _fold(sentence, "dim")
-    for sheet in passage.sheets:
-        say("")
-        _fold(sheet.title, "")
-        table = _table()
-        for j, head in enumerate(sheet.heads):
-            words = j < sheet.left
-            table.add_column(head, justify="left" if words else "right", no_wrap=not words, overflow="fold")
-        for row in sheet.rows:
-            table.add_row(*(Text(printable(cell)) for cell in row))
-        _print_table(table)
-        if sheet.more:
-            _fold(sheet.more, "dim")
-    for note in passage.notes:
+    for table in section.tables:
+        if table.title:
+            say("")
+            _fold(table.title, "")
+        if table.rows:
+            _print_table(table)
+        else:
+            _fold("nothing to compare", "dim")
+        if table.more:
+            _fold(table.more, "dim")
+    for note in section.notes:
         _fold(f"* {note}", "dim")
 
 
-def _print_part(part: Part) -> None:
-    console = out()
-    wide = console.width >= WIDE
-    say("")
-    _fold(part.title, STYLES[part.parity])
-    if not part.lines:
-        _fold("nothing to compare", "dim")
-        return
-    table = _table()
-    for head in ("group", "measure"):
-        table.add_column(head, overflow="fold", min_width=min(7, len(head)))
-    for head in ("value", "reference", "ratio"):
-        table.add_column(head, justify="right", overflow="fold")
-    table.add_column("verdict", overflow="fold")
-    for line in part.lines:
-        table.add_row(*_cells(line, wide))
-    _print_table(table)
-    if part.more:
-        _fold(part.more, "dim")
-
-
-def _table() -> Table:
-    return Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
-
-
-def _print_table(table: Table) -> None:
+def _print_table(table: TextTable) -> None:
     """Print a table without blanks at the ends of its lines."""
     console = out()
+    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
+    for j, (head, numeric) in enumerate(zip(table.heads, table.numeric, strict=True)):
+        whole = numeric and not any(row[j].fine for row in table.rows)
+        whole = whole or (head == "metric" and console.width >= 80)
+        drawn.add_column(
+            head,
+            justify="right" if numeric else "left",
+            overflow="fold",
+            no_wrap=whole,
+            min_width=None if numeric else min(7, len(head)),
+        )
+    for row in table.rows:
+        drawn.add_row(*(_text(cell, console.width) for cell in row))
     with console.capture() as capture:
-        console.print(table)
+        console.print(drawn)
     for text in capture.get().splitlines():
         if text.strip():
             console.print(Text.from_ansi(text.rstrip()), soft_wrap=True)
 
 
-def _cells(line: Line, wide: bool) -> list[Text]:
-    apart = " " if wide else "\n"
-
-    def pair(big: str, fine: str) -> Text:
-        fine = printable(fine)
-        fine = f"({fine})" if wide and fine and not fine.startswith("[") else fine
-        return Text(f"{printable(big)}{apart}{fine}".rstrip(" ") if fine else printable(big))
-
-    narrow = re.sub(", (and |but )?", ",\n", line.verdict)
-    return [
-        pair(line.group, line.group_fine),
-        Text(line.measure),
-        pair(line.value, line.value_fine),
-        pair(line.reference, line.reference_fine),
-        pair(line.ratio, line.ratio_fine),
-        Text(line.verdict if wide else narrow, style=STYLES[line.parity]),
-    ]
+def _text(cell: TableCell, width: int) -> Text:
+    text, fine, wide = printable(cell.text), printable(cell.fine), width >= WIDE
+    if cell.parity and not wide:
+        text = re.sub(", (and |but )?", ",\n", text)
+    if fine and wide:
+        text = f"{text} {fine}" if fine.startswith("[") else f"{text} ({fine})"
+    elif fine:
+        text = f"{textwrap.fill(text, max(8, width - NUMBERS))}\n{fine}"
+    return Text(text, style=STYLES[cell.parity])

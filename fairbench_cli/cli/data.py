@@ -1,15 +1,15 @@
 """``fairbench data``: cards and their files."""
 
+import textwrap
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from fairbench_cli.cli import data_check
 from fairbench_cli.cli.options import DataDir
+from fairbench_cli.errors import Problem, UserError
 
 app = typer.Typer(no_args_is_help=True, help="Look at data sets, check, download and verify their files.")
-app.command("check")(data_check.check)
 
 Name = Annotated[str, typer.Argument(help="A shipped data set, or the path of a card.", show_default=False)]
 
@@ -20,7 +20,6 @@ def list_cards(data_dir: DataDir = None) -> None:
     from fairbench_cli.cli.console import print_rows
     from fairbench_cli.data.card import find_card, known_cards, read_card
     from fairbench_cli.data.locate import folders, locate
-    from fairbench_cli.errors import UserError
 
     rows = []
     for name in known_cards():
@@ -57,8 +56,8 @@ def show(name: Name, data_dir: DataDir = None) -> None:
     rows = [[c.name, str(len(c.levels)), _some(c.levels)] for c in table.columns]
     print_rows(["column", "levels", "in declared order"], rows, title=f"{len(table)} rows")
     for attribute in card.protected:
-        sample = to_sample(table, dataset.roles(attribute))
         roles = dataset.roles(attribute)
+        sample = to_sample(table, roles)
         rows = []
         for s, (group, levels) in enumerate((("deprived", roles.deprived), ("favoured", roles.favoured))):
             positive = sample.y[sample.s == s]
@@ -72,7 +71,7 @@ def fetch(name: Name) -> None:
     """Download the files of a data set into the user's cache; resumable, verified by sha256."""
     from fairbench_cli.cli.console import talk
     from fairbench_cli.data.card import find_card, read_card
-    from fairbench_cli.data.fetch import fetch as fetch_files
+    from fairbench_cli.data.locate import fetch as fetch_files
 
     fetch_files(read_card(find_card(name)), talk)
 
@@ -86,7 +85,6 @@ def verify(
     from fairbench_cli.cli.console import say
     from fairbench_cli.data.card import find_card, known_cards, read_card
     from fairbench_cli.data.locate import folders, locate
-    from fairbench_cli.errors import Problem, UserError
 
     problems: list[Problem] = []
     for name in names or known_cards():
@@ -102,6 +100,43 @@ def verify(
             say(f"{name}: {place}: {checked}")
     if problems:
         raise UserError(*dict.fromkeys(problems))
+
+
+@app.command()
+def check(
+    name: Name,
+    data_dir: DataDir = None,
+) -> None:
+    """Look for leaks, constant, duplicate and near-unique columns, gaps by group, small groups.
+
+    Exit code 0: nothing found in the columns that the card uses; 1: warnings; 2: the data cannot be read.
+    """
+    from fairbench_cli.cli.console import out, print_rows, say
+    from fairbench_cli.data.card import find_card, read_card
+    from fairbench_cli.data.check.run import check as check_card
+    from fairbench_cli.data.locate import folders, locate
+
+    path = find_card(name)
+    card = read_card(path)
+    checked = check_card(card, locate(card, folders(data_dir, path)))
+    for warning in checked.warnings:
+        what = f'{warning.where}: warning: column "{warning.column}" {warning.what}'
+        for line in (what, f"  fix: {warning.fix}"):
+            say(textwrap.fill(line, out().width, subsequent_indent="  ", break_long_words=False))
+    if checked.left_out_leaks:
+        rows = [
+            [leak.column, leak.how, f"{leak.accuracy:.0%}", f"{max(leak.explained, 0):.0%}"]
+            for leak in checked.left_out_leaks
+        ]
+        title = f"left out, rightly: columns that give {card.label.column} away"
+        print_rows(["column", "by", "right alone", "entropy explained"], rows, right=2, title=title)
+        say(f"Guessing is right on {checked.guessing:.0%} of rows.")
+    number = len(checked.warnings)
+    verdict = "no warning" if not number else "1 warning" if number == 1 else f"{number} warnings"
+    columns = f"{checked.used} columns used, {checked.left_out} left out"
+    say(f"{card.name}: {checked.rows} rows, {columns}: {verdict}")
+    if number:
+        raise typer.Exit(1)
 
 
 def _some(levels: tuple[str, ...], most: int = 50) -> str:

@@ -1,15 +1,24 @@
-"""``fairbench network``: learn, look at and sample Bayesian networks."""
+"""``fairbench network``: learn, show, draw and sample Bayesian networks."""
 
 import sys
 from enum import StrEnum
+from itertools import product
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairbench_cli.cli.network_draw import draw as draw_command
-from fairbench_cli.cli.network_inputs import load_net, read_arcs, tilted
 from fairbench_cli.cli.options import Attribute, DataDir, Net, NetCard
+from fairbench_cli.errors import suggest, user_error
+from fairbench_cli.files import make_folder, write_bytes, write_text
+
+if TYPE_CHECKING:  # light when asked for --help
+    from fairbench_cli.data.card import BiasTarget
+    from fairbench_cli.data.table import Roles
+    from fairbench_cli.network.files import Meta
+    from fairbench_cli.network.model import BayesNet
+
+BETWEEN = 3  # blanks between two columns of a printed table
 
 app = typer.Typer(no_args_is_help=True, help="Learn, look at and sample Bayesian networks.")
 
@@ -55,10 +64,10 @@ def learn(
     max_parents: Annotated[int | None, typer.Option(min=1, help="Most parents a column may have.")] = None,
     iss: Annotated[float, typer.Option(min=1e-9, help="Imaginary sample size (bde only).")] = 1.0,
     require_arc: Annotated[
-        list[str] | None, typer.Option(help="Put an arc in: FROM>TO. May be given several times.")
+        list[str] | None, typer.Option(help="Require an arc: FROM>TO. May be given several times.")
     ] = None,
     forbid_arc: Annotated[
-        list[str] | None, typer.Option(help="Keep an arc out: FROM>TO. May be given several times.")
+        list[str] | None, typer.Option(help="Forbid an arc: FROM>TO. May be given several times.")
     ] = None,
     outcome_sink: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Let this column have no children.")
@@ -68,19 +77,18 @@ def learn(
     """Learn structure and CPTs; agrees arc for arc with R's bnlearn 5.2.1."""
     from fairbench_cli.cli.console import say
     from fairbench_cli.data.card import find_card, read_card
-    from fairbench_cli.data.load import load
+    from fairbench_cli.data.load import load, table_from_csv
     from fairbench_cli.data.locate import file_sha256, folders, locate
-    from fairbench_cli.files import make_folder
     from fairbench_cli.network.files import Meta, save
-    from fairbench_cli.network.frame import table_from_csv
-    from fairbench_cli.network.learn import LearnSettings, learn_network, source_facts
+    from fairbench_cli.network.fit import fit
+    from fairbench_cli.network.structure import LearnSettings, learn_structure, source_facts
 
     settings = LearnSettings(
         learner=learner.value,
         score=score.value,
         max_parents=max_parents,
-        whitelist=read_arcs(require_arc),
-        blacklist=read_arcs(forbid_arc),
+        whitelist=_arcs(require_arc),
+        blacklist=_arcs(forbid_arc),
         outcome_sink=outcome_sink,
         iss=iss,
     )
@@ -94,7 +102,8 @@ def learn(
         dataset = load(card, locate(card, folders(data_dir, card_path)))
         table = dataset.table
         facts = source_facts(dataset.card.name, dataset.sha256, len(table), settings)
-    net, structure = learn_network(table, settings)
+    structure = learn_structure(table, settings)
+    net = fit(table, structure.parents)
     make_folder(output.parent)
     save(net, output, Meta(learner.value, score.value, structure.score, structure.bic, facts))
     say(
@@ -112,15 +121,13 @@ def show(
 ) -> None:
     """Show a network: its arcs, or the CPT of a node."""
     from fairbench_cli.cli.console import out, print_rows, say
-    from fairbench_cli.errors import suggest, user_error
-    from fairbench_cli.network.display import cpt_rows
 
-    network, meta = load_net(net)
+    network, meta = _load(net)
     for name in node or []:
         if name not in network.names:
             raise user_error(f'the network has no node "{name}"', suggest(name, network.names), "--node")
     for name in node or []:
-        heads, rows, right = cpt_rows(network, name, out().width)
+        heads, rows, right = _cpt_rows(network, name, out().width)
         print_rows(
             heads, rows, right=right, title=f"P({name} | {', '.join(network.parents_of(name)) or '-'})"
         )
@@ -134,7 +141,40 @@ def show(
         print_rows(["node", "levels", "parents"], rows)
 
 
-app.command("draw")(draw_command)
+@app.command()
+def draw(
+    net: Net,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Picture to write: .svg or .png.", show_default=False)
+    ],
+    card: NetCard = None,
+    attribute: Attribute = None,
+) -> None:
+    """Draw a network, with the outcome, the protected attribute and what β edits marked."""
+    from fairbench_cli.cli.console import say
+    from fairbench_cli.data.card import known_cards
+    from fairbench_cli.report.figures.canvas import figure_bytes, house_style
+    from fairbench_cli.report.figures.network import Marks, draw_network
+
+    ending = output.suffix.lower().removeprefix(".")
+    if ending not in ("svg", "png"):
+        what = f'cannot draw a picture of the kind "{output.suffix}"'
+        raise user_error(what, "name a .svg or .png file", "--output")
+    network, meta = _load(net)
+    name = card or str(meta.source.get("dataset", ""))
+    marks = Marks(None, None, None)
+    if card or name in known_cards():
+        roles, target = _roles(network, name, attribute)
+        marks = Marks(roles.label, roles.attribute, target.column)
+    elif attribute:
+        raise user_error("--attribute needs a card", "name it: --card CARD.yaml", "--attribute")
+    title = f"Bayesian network: {meta.source.get('dataset', Path(net).stem)}"
+    about = f"{len(network.columns)} nodes, {len(network.arcs)} arcs, {meta.learner}, BIC {meta.bic:,.0f}."
+    with house_style():
+        content = figure_bytes(draw_network(network, marks, title, about), ending)
+    make_folder(output.parent)
+    write_bytes(output, content)
+    say(f"{output}: {len(network.columns)} nodes, {len(network.arcs)} arcs")
 
 
 @app.command()
@@ -151,23 +191,108 @@ def sample(
     seed: Annotated[int, typer.Option(min=0, help="Seed.")] = 0,
 ) -> None:
     """Sample rows at a bias level β, for use anywhere else."""
-    from fairbench_cli.errors import user_error
-    from fairbench_cli.files import make_folder, write_text
     from fairbench_cli.network.draw import sample as draw
 
     if beta != beta:  # NaN passes every range
         raise user_error("beta is not a number", "give a beta from 0 to 1", "--beta")
-    network, meta = load_net(net)
+    network, meta = _load(net)
     if beta > 0:
-        network = tilted(network, meta, beta, card, attribute, both=shift is Shift.both)
+        network = _at_beta(network, meta, beta, card, attribute, both=shift is Shift.both)
     elif card or attribute or shift is Shift.both:
-        raise user_error(
-            "--card, --attribute and --shift say what --beta edits, but it is 0",
-            "give --beta, or none of them",
-        )
+        what = "--card, --attribute and --shift say what --beta edits, but it is 0"
+        raise user_error(what, "give --beta, or none of them")
     text = draw(network, n, seed).to_frame().to_csv(index=False, lineterminator="\n")
     if str(output) == "-":
         sys.stdout.write(text)
     else:
         make_folder(output.parent)
         write_text(output, text)
+
+
+def _at_beta(
+    network: "BayesNet", meta: "Meta", beta: float, card: str | None, attribute: str | None, *, both: bool
+) -> "BayesNet":
+    """Return the network at β, with label and groups from a card: the one named, or its data set's."""
+    from fairbench_cli.data.card import known_cards
+    from fairbench_cli.network.bias import shift
+
+    name = card or str(meta.source.get("dataset", ""))
+    if not card and name not in known_cards():
+        what, fix = f"the network is of {name}, whose card does not ship with fairbench", "name its card"
+        if not name or name.lower().endswith(".csv"):
+            what = "a network of a bare CSV does not say which column is the outcome and who is deprived"
+        raise user_error(what, f"{fix}: --card CARD.yaml", "--beta")
+    roles, target = _roles(network, name, attribute)
+    if target.column not in network.parents_of(roles.label):
+        what = f"{target.column} is no parent of the outcome {roles.label}, so β has nothing to edit"
+        arc = f'--require-arc "{target.column}>{roles.label}"'
+        fix = f"learn one with it: fairbench network learn {name} {arc} -o NET.json"
+        raise user_error(what, fix, "--beta")
+    groups = target.column, target.deprived, target.favoured
+    return shift(network, roles.label, roles.favourable, *groups, beta, both=both)
+
+
+def _roles(network: "BayesNet", name: str, attribute: str | None) -> "tuple[Roles, BiasTarget]":
+    """Return label and groups of a network, and what β edits, by the card called `name`."""
+    from fairbench_cli.data.card import find_card, read_card
+
+    card = read_card(find_card(name))
+    chosen = card.attribute(attribute)
+    for column in (chosen, card.label.column):
+        if column not in network.names:
+            raise user_error(f'the network has no node "{column}"', "give the card of its data", "--card")
+    roles = card.roles(chosen, network.columns[network.index(chosen)].levels)
+    return roles, card.bias_target(roles)
+
+
+def _arcs(given: list[str] | None) -> tuple[tuple[str, str], ...]:
+    """Return arcs from FROM>TO; -> and → mean the same."""
+    arcs = []
+    for text in given or []:
+        start, arrow, end = text.replace("→", ">").replace("->", ">").partition(">")
+        if not (start.strip() and arrow and end.strip()):
+            raise user_error(f"cannot read the arc {text!r}", "write FROM>TO, in quotes")
+        arcs.append((start.strip(), end.strip()))
+    return tuple(arcs)
+
+
+def _load(net: str) -> "tuple[BayesNet, Meta]":
+    """Return a network file read, or the shipped network of a data set."""
+    from fairbench_cli.data.card import known_cards, shipped_cards
+    from fairbench_cli.network.files import load
+
+    if net in known_cards():
+        path = shipped_cards() / f"{net}.network.json"
+        if not path.is_file():
+            fix = f"learn it: fairbench network learn {net} -o {net}.network.json"
+            raise user_error(f"no fitted network ships with {net}", fix)
+        return load(path)
+    if not Path(net).suffix and not Path(net).exists():
+        shipped = [path.name.removesuffix(".network.json") for path in shipped_cards().glob("*.network.json")]
+        raise user_error(f'no network "{net}"', suggest(net, shipped))
+    return load(Path(net))
+
+
+def _cpt_rows(net: "BayesNet", node: str, width: int) -> tuple[list[str], list[list[str]], int]:
+    """Return heads, rows and the number of numeric columns of a node's table.
+
+    One row per parent configuration where that fits into `width` characters, else one row per parent
+    configuration and level. Probabilities have six decimals, to show whether a paper rounded or
+    truncated.
+    """
+    own = net.columns[net.index(node)]
+    parents = net.parents_of(node)
+    levels = [net.columns[net.index(parent)].levels for parent in parents]
+    table = net.cpt(node).reshape(-1, len(own.levels))
+    heads = [*parents, *(f"{node}={level}" for level in own.levels)]
+    pairs = list(zip(product(*levels), table, strict=True))
+    rows = [[*configuration, *(f"{p:.6f}" for p in row)] for configuration, row in pairs]
+    widest = (max(map(len, column)) for column in zip(heads, *rows, strict=True))
+    if sum(widest) + BETWEEN * (len(heads) + 1) <= width:
+        return heads, rows, len(own.levels)
+    long = [
+        [*configuration, level, f"{p:.6f}"]
+        for configuration, row in pairs
+        for level, p in zip(own.levels, row, strict=True)
+    ]
+    return [*parents, node, "probability"], long, 1

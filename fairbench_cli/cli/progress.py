@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.journal import RETRIED
 from fairbench_cli.experiment.plan import Cell
-from fairbench_cli.experiment.run import Prepared
+from fairbench_cli.experiment.run import PreparedRun
 
 SECONDS_BETWEEN_LINES = 10.0
 
@@ -53,7 +53,7 @@ def kind_of(cell: Cell) -> tuple[str, ...]:
 class RunProgress:
     """Shows repeats done and failed, and the time left."""
 
-    def __init__(self, prepared: Prepared, jobs: int) -> None:
+    def __init__(self, prepared: PreparedRun, jobs: int) -> None:
         kinds = {cell.key: kind_of(cell) for cell in prepared.selected}
         self._kinds = kinds
         self._left = Counter(kinds[cell.key] for cell, _ in prepared.todo)

@@ -14,7 +14,7 @@ import typer
 from fairbench_cli.cli.options import Config, DataDir, Only, Output, Set
 
 if TYPE_CHECKING:  # light when asked for --help
-    from fairbench_cli.experiment.run import Prepared
+    from fairbench_cli.experiment.run import PreparedRun
 
 REASONS_SHOWN = 5
 
@@ -64,7 +64,7 @@ def run(
     return 1 if _say_failures(prepared) else 0
 
 
-def _compute(prepared: "Prepared", workers: int, quiet: bool) -> bool:
+def _compute(prepared: "PreparedRun", workers: int, quiet: bool) -> bool:
     """Run what is to do; return whether it came to its end (Ctrl-C: no)."""
     from fairbench_cli.cli.progress import RunProgress
     from fairbench_cli.experiment.run import compute
@@ -95,7 +95,7 @@ def _one_interrupt() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _say_failures(prepared: "Prepared") -> bool:
+def _say_failures(prepared: "PreparedRun") -> bool:
     """Print the reasons of failures, most frequent first; return whether there were any."""
     from fairbench_cli.cli.console import talk
 

@@ -1,19 +1,251 @@
-"""Find a card and read it, with the card that it extends."""
+"""A data set's card: where its files are from, what its columns mean, who is the deprived group."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated, Any, Literal
 
-from pydantic import ValidationError
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PrivateAttr,
+    ValidationError,
+    model_validator,
+)
 
-from fairbench_cli.data.descriptor import BiasTarget, Card, File, Origin
+from fairbench_cli.data.table import Roles
 from fairbench_cli.errors import Problem, UserError, suggest, user_error
-from fairbench_cli.strict_yaml import Document, read_yaml, without
-from fairbench_cli.validation import in_file_order, problems_of
-
-__all__ = ["BiasTarget", "Card", "File", "find_card", "known_cards", "read_card", "shipped_cards"]
+from fairbench_cli.strict_yaml import Document, Place, read_yaml, without
+from fairbench_cli.validation import NAME, SHA256, URL, StrictModel, in_file_order, mistake, problems_of
 
 # They are about the extended card's own rows.
 NOT_INHERITED = ("name", "note")
+
+
+def _as_tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _one_or_more(value: Any) -> Any:
+    return (value,) if isinstance(value, str | int | float | bool) else _as_tuple(value)
+
+
+def _as_text(value: Any) -> Any:
+    """Accept codes without quotes: a level called 1 is the text "1"."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int) else value
+
+
+def _distinct(values: tuple[str, ...]) -> tuple[str, ...]:
+    for i, value in enumerate(values):
+        if value in values[:i]:
+            raise mistake(f'"{value}" is listed twice', "keep one")
+    return values
+
+
+Text = Annotated[str, BeforeValidator(_as_text)]
+AnyLevels = Annotated[tuple[Text, ...], BeforeValidator(_one_or_more), AfterValidator(_distinct)]
+Levels = Annotated[AnyLevels, Field(min_length=1)]
+
+
+class DataFile(StrictModel):
+    """A data file and, for the official ones, its checksum and address."""
+
+    name: str = Field(min_length=1)
+    sha256: str | None = Field(default=None, pattern=SHA256)
+    url: str | None = Field(default=None, pattern=URL)
+
+    @model_validator(mode="after")
+    def _plain_name(self) -> "DataFile":
+        if self.url and (set(self.name) & {"/", "\\"} or self.name.startswith(".")):
+            raise mistake(
+                "a file with a url needs a plain name, as it goes into the cache", "leave out folders"
+            )
+        return self
+
+
+class BinsCard(StrictModel):
+    """Equal-width bins of a number, closed on the right, as R's ``cut(x, count)`` makes them.
+
+    `low` and `high` default to the data's own range; values beyond them fall into the end bins.
+    """
+
+    count: int = Field(ge=2, le=1000)
+    low: float | None = None
+    high: float | None = None
+
+    @model_validator(mode="after")
+    def _ordered(self) -> "BinsCard":
+        if self.low is not None and self.high is not None and self.low >= self.high:
+            raise mistake("low must be below high", "correct one of the two")
+        return self
+
+
+class ColumnCard(StrictModel):
+    """What a column is and how its values become levels.
+
+    A number without bins or cap stays a number, which a network cannot be learned from.
+    """
+
+    kind: Literal["nominal", "integer", "real", "drop"] = "nominal"
+    levels: Levels | None = Field(default=None, description="declared order; default: by byte value")
+    recode: dict[str, Text] = Field(default_factory=dict, description="value in the file: value used")
+    bins: BinsCard | None = None
+    cap: int | None = Field(
+        default=None, ge=1, le=1000, description="whole numbers from here on are one level"
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "ColumnCard":
+        number = self.kind in ("integer", "real")
+        if not number and (self.bins or self.cap is not None):
+            raise mistake("bins and cap are for numbers", "add kind: integer or kind: real")
+        if self.bins is not None and self.cap is not None:
+            raise mistake("bins and cap exclude each other", "keep one")
+        if self.kind == "real" and self.cap is not None:
+            raise mistake("cap is for whole numbers", "write kind: integer, or use bins")
+        if self.kind != "nominal" and self.levels is not None:
+            raise mistake(f"levels have no effect with kind: {self.kind}", "remove one of the two")
+        if self.kind == "drop" and self.recode:
+            raise mistake("recode has no effect on a dropped column", "remove one of the two")
+        return self
+
+
+class Label(StrictModel):
+    """The outcome's column and its favourable value."""
+
+    column: str
+    favourable: Text
+
+
+class _Groups(StrictModel):
+    deprived: Levels
+
+    @model_validator(mode="after")
+    def _apart(self) -> "_Groups":
+        both = set(self.deprived) & set(getattr(self, "favoured", None) or ())
+        if both:
+            raise mistake(f'"{min(both)}" is both deprived and favoured', "name it once")
+        return self
+
+
+class BiasTarget(_Groups):
+    """The column whose values β acts on: the protected attribute itself or a proxy of it."""
+
+    column: str
+    favoured: AnyLevels = ()
+
+
+class Protected(_Groups):
+    """A protected attribute: its deprived values, its favoured ones (default: all others)."""
+
+    favoured: Levels | None = None
+    bias: BiasTarget | None = None
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a card was read. It is no part of what the card says: any two are equal.
+
+    Parameters
+    ----------
+    document : Document
+        The card's file.
+    reference : str
+        The card's name if it is a shipped one, else its path.
+    """
+
+    document: Document = field(compare=False, repr=False)
+    reference: str = field(compare=False)
+
+
+class Card(StrictModel):
+    """A data set's card (``datasets/*.yaml``)."""
+
+    name: str = Field(pattern=NAME)
+    title: str = ""
+    source: str = ""
+    licence: str = ""
+    citation: str = ""
+    note: str = ""
+    files: Annotated[tuple[DataFile, ...], BeforeValidator(_as_tuple)] = Field(min_length=1)
+    format: Literal["csv", "arff"] = "csv"
+    header: bool = Field(default=True, description="Whether the first row names the columns.")
+    separator: str = Field(default=",", min_length=1, max_length=1)
+    comment: str | None = Field(default=None, min_length=1, max_length=1)
+    missing: AnyLevels = Field(default=(), description="TextCells that mean a missing value.")
+    missing_rows: Literal["keep", "drop"] = "keep"
+    columns: dict[str, ColumnCard] = Field(default_factory=dict)
+    other_columns: Literal["nominal", "drop"] = "nominal"
+    keep: dict[str, Levels] = Field(default_factory=dict, description="Rows to keep: values by column.")
+    label: Label
+    protected: dict[str, Protected] = Field(min_length=1)
+
+    _origin: Origin | None = PrivateAttr(default=None)
+
+    def where(self, *place: str | int) -> str:
+        """Return ``file:line`` of a part of the card, for an error message."""
+        return f"card {self.name}" if self._origin is None else self._origin.document.where(place)
+
+    @property
+    def reference(self) -> str:
+        """The card's name or path, for a command line."""
+        return self.name if self._origin is None else self._origin.reference
+
+    def decisive(self) -> dict[str, Any]:
+        """Return the part of the card that decides numbers: no titles, addresses or citations."""
+        prose = {"name", "title", "source", "licence", "citation", "note", "files"}
+        return self.model_dump(mode="json", exclude=prose, exclude_defaults=True)
+
+    def attribute(self, name: str | None) -> str:
+        """Return the protected attribute called `name`, or the card's first one.
+
+        Raises
+        ------
+        UserError
+            When the card has no such attribute.
+        """
+        if name is None:
+            return next(iter(self.protected))
+        if name not in self.protected:
+            what = f'data set "{self.name}" has no protected attribute "{name}"'
+            raise user_error(what, suggest(name, self.protected))
+        return name
+
+    def roles(self, attribute: str, levels: tuple[str, ...]) -> Roles:
+        """Return the groups of an attribute, given the levels that the data have."""
+        protected = self.protected[attribute]
+        favoured = protected.favoured
+        if favoured is None:
+            favoured = tuple(level for level in levels if level not in protected.deprived)
+        return Roles(self.label.column, self.label.favourable, attribute, protected.deprived, favoured)
+
+    def bias_target(self, roles: Roles) -> BiasTarget:
+        """Return the column and values that β acts on."""
+        return self.protected[roles.attribute].bias or BiasTarget(
+            column=roles.attribute, deprived=roles.deprived, favoured=roles.favoured
+        )
+
+    def mentions(self) -> Iterator[tuple[str, Place]]:
+        """Yield every column that the card names, and the place where."""
+        yield from ((name, ("columns", name)) for name in self.columns)
+        yield from ((name, ("keep", name)) for name in self.keep)
+        yield from self.needed()
+
+    def needed(self) -> Iterator[tuple[str, Place]]:
+        """Yield the columns that must not be dropped, and the place that names each."""
+        yield self.label.column, ("label", "column")
+        for name, protected in self.protected.items():
+            yield name, ("protected", name)
+            if protected.bias:
+                yield protected.bias.column, ("protected", name, "bias", "column")
+
+    def drops(self, name: str) -> bool:
+        """Return whether a column is left out of the table."""
+        column = self.columns.get(name)
+        return self.other_columns == "drop" if column is None else column.kind == "drop"
 
 
 def shipped_cards() -> Path:
@@ -28,7 +260,7 @@ def known_cards() -> list[str]:
 
 
 def find_card(name: str, base: Path = Path()) -> Path:
-    """Find a card by its name, or by a path ending in .yaml (relative to `base` or the working folder).
+    """Return the path of a card, by its name or by a path ending in .yaml (in `base` or the working folder).
 
     Raises
     ------
@@ -49,7 +281,7 @@ def find_card(name: str, base: Path = Path()) -> Path:
 
 
 def read_card(path: Path) -> Card:
-    """Read a card and, where it says ``extends: NAME``, the card that it changes.
+    """Return a card read and checked, and, where it says ``extends: NAME``, the card that it changes.
 
     Raises
     ------
@@ -70,7 +302,7 @@ def read_card(path: Path) -> Card:
 
 
 def _extended(document: Document, path: Path, above: tuple[Path, ...]) -> Document:
-    """Lay a card over the one that it extends; mappings are merged one level deep."""
+    """Return a card merged into the one that it extends; mappings are merged one level deep."""
     own = _spelled_out(document)
     if "extends" not in own.data:
         return own
@@ -102,7 +334,7 @@ def _extended(document: Document, path: Path, above: tuple[Path, ...]) -> Docume
 
 
 def _spelled_out(document: Document) -> Document:
-    """Write out the short forms: a file by its name, a column by its kind or by nothing."""
+    """Return a card with its short forms written out: of a file its name, of a column its kind or nothing."""
     if not isinstance(document.data, dict):
         where = document.where(())
         raise user_error("a card is a mapping of keys to values", "see datasets/adult.yaml", where)
@@ -124,11 +356,9 @@ def _contradictions(card: Card) -> Iterator[Problem]:
         for key in sorted({"header", "separator", "comment"} & card.model_fields_set):
             yield Problem(f"{key} has no effect on an ARFF file", "remove it", card.where(key))
     if card.missing_rows == "drop" and not card.missing:
-        yield Problem(
-            "missing_rows: drop needs to know which cells are missing values",
-            'write them under `missing`, for example missing: "?"',
-            card.where("missing_rows"),
-        )
+        what = "missing_rows: drop needs to know which cells are missing values"
+        fix = 'write them under `missing`, for example missing: "?"'
+        yield Problem(what, fix, card.where("missing_rows"))
     if card.format == "csv" and not card.header and not card.columns:
         fix = "name them under `columns`, in file order"
         yield Problem("a file without header needs its columns named", fix, card.where("header"))

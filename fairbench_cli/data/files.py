@@ -4,12 +4,14 @@ import csv
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from io import StringIO
 from itertools import chain
 from pathlib import Path
 
 import pandas as pd
 
 from fairbench_cli.errors import user_error
+from fairbench_cli.files import read_text
 
 _ATTRIBUTE = re.compile(r"@attribute\s+('[^']+'|\"[^\"]+\"|\S+)\s+(.*)", re.IGNORECASE)
 
@@ -23,7 +25,7 @@ Row = tuple[int, list[str]]
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class TextCells:
     """A file's cells as text.
 
     Parameters
@@ -43,8 +45,8 @@ class Cells:
 
 def read_cells(
     path: Path, kind: str = "csv", *, header: bool = True, separator: str = ",", comment: str | None = None
-) -> Cells:
-    """Read a file into stripped text cells; without a header, columns are called 0, 1 and so on.
+) -> TextCells:
+    """Return a file as stripped text cells; without a header, columns are called 0, 1 and so on.
 
     Blank lines are left out, unless the file has one column only: there, each is an empty cell.
 
@@ -53,7 +55,7 @@ def read_cells(
     UserError
         For an empty file, a row of another length than the first, or bytes that are not UTF-8.
     """
-    lines = _lines(path)
+    lines = list(StringIO(read_text(path, "utf-8-sig", newline=""), newline=""))
     names: list[str] | None = None
     declared: dict[str, tuple[str, ...]] = {}
     if kind == "arff":
@@ -71,21 +73,7 @@ def read_cells(
         raise user_error("the file has column names but no rows", "give at least one row", str(path))
     frame = pd.DataFrame(dict(enumerate(zip(*(row for _, row in rows), strict=True))), dtype=object)
     frame.columns = pd.Index(names or [str(j) for j in range(frame.shape[1])], dtype=object)
-    return Cells(frame, [line for line, _ in rows], declared)
-
-
-def _lines(path: Path) -> list[str]:
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            return list(stream)
-    except FileNotFoundError:
-        raise user_error(f"no such file: {path}", "check the path") from None
-    except UnicodeDecodeError as error:
-        fix = "convert it: iconv -f latin1 -t utf-8"
-        raise user_error(f"the file is not UTF-8 text (byte {error.start})", fix, str(path)) from None
-    except OSError as error:
-        fix = "check the path and its permissions"
-        raise user_error(f"cannot read {path}: {error.strerror}", fix) from None
+    return TextCells(frame, [line for line, _ in rows], declared)
 
 
 def _csv_rows(lines: list[str], separator: str, comment: str | None, path: Path) -> Iterator[Row]:
@@ -108,11 +96,8 @@ def _filled(rows: Iterable[Row], width: int, path: Path, like: str) -> list[Row]
                 continue
             row = [""]  # in a single column a blank line is an empty cell
         if len(row) != width:
-            raise user_error(
-                f"the row has {len(row)} cells, {like} {width}",
-                'give every row one cell a column; quote cells that contain the separator ("a, b")',
-                f"{path}:{line}",
-            )
+            fix = 'give every row one cell a column; quote cells that contain the separator ("a, b")'
+            raise user_error(f"the row has {len(row)} cells, {like} {width}", fix, f"{path}:{line}")
         kept.append((line, row))
     return kept
 
@@ -129,7 +114,7 @@ def _arff_rows(lines: list[str], start: int, path: Path) -> Iterator[Row]:
 
 
 def _split(text: str, where: str) -> list[str]:
-    """Split a line of ARFF at its commas; a cell may be in either quotes."""
+    """Return the cells of a line of ARFF; a cell may be in either quotes."""
     if "'" not in text and '"' not in text:
         return [cell.strip() for cell in text.split(",")]
     cells, end = [], -1

@@ -1,21 +1,148 @@
-"""From a card and its files to a coded table."""
+"""From a card and its files, or a bare CSV, to a coded table."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 
-from fairbench_cli.data.bins import bin_numbers, cap_numbers, keep_numbers
-from fairbench_cli.data.card import Card
-from fairbench_cli.data.descriptor import ColumnCard
-from fairbench_cli.data.doubts import doubts
-from fairbench_cli.data.levels import Misfit, as_numbers, coded, occurring
-from fairbench_cli.data.locate import Found
-from fairbench_cli.data.parts import Part, read_parts
+from fairbench_cli.data.card import Card, ColumnCard
+from fairbench_cli.data.columns import (
+    Misfit,
+    as_numbers,
+    bin_numbers,
+    cap_numbers,
+    coded,
+    keep_numbers,
+    occurring,
+)
+from fairbench_cli.data.files import TextCells, read_cells
+from fairbench_cli.data.locate import LocatedFiles
 from fairbench_cli.data.table import Codes, Column, Roles, Table
 from fairbench_cli.errors import Problem, UserError, suggest, user_error
 from fairbench_cli.strict_yaml import Place
+
+FilePart = tuple[Path, TextCells]
+MANY = 50  # levels; a column of more, all numbers, is a number
+
+
+def read_parts(card: Card, found: LocatedFiles) -> tuple[list[FilePart], pd.DataFrame]:
+    """Return the files of a card one by one, and joined: all columns, recoded, the rows that are kept.
+
+    Raises
+    ------
+    UserError
+        When the files do not fit the card.
+    """
+    parts = []
+    for path in found.paths:
+        cells = read_cells(
+            path, card.format, header=card.header, separator=card.separator, comment=card.comment
+        )
+        parts.append((path, _named(card, path, cells)))
+    return parts, _kept(card, _joined(card, parts))
+
+
+def _named(card: Card, path: Path, cells: TextCells) -> TextCells:
+    """Return the cells with their columns named; every column that is used must have a name of its own."""
+    frame = cells.frame
+    if not card.header and card.format == "csv":
+        if len(frame.columns) != len(card.columns):
+            what = f"the file has {len(frame.columns)} columns, but the card names {len(card.columns)}"
+            fix = "without a header, the card must name every column in file order"
+            raise user_error(what, fix, str(path))
+        frame = frame.set_axis(list(card.columns), axis=1)
+    repeated = frame.columns.duplicated()
+    used = {name for name in frame.columns if not card.drops(name)} | set(card.keep)
+    if "" in used:
+        number = list(frame.columns).index("") + 1
+        fix = "name it in the first line, or write other_columns: drop in the card"
+        raise user_error(f"column {number} has no name", fix, f"{path}:1")
+    for name in sorted(set(frame.columns[repeated]) & used):
+        # COMPAS gives two columns twice; as long as they say the same, the name is clear.
+        same = frame.loc[:, frame.columns == name]
+        if not all(same.iloc[:, 0].equals(same.iloc[:, j]) for j in range(1, same.shape[1])):
+            fix = "give every column a name of its own, or drop it in the card"
+            raise user_error(f'two different columns are called "{name}"', fix, f"{path}:1")
+    return TextCells(frame.loc[:, ~repeated], cells.lines, cells.declared)
+
+
+def _joined(card: Card, parts: list[FilePart]) -> pd.DataFrame:
+    """Return the files joined row by row, recoded; they must have every column that the card names."""
+    (first_path, first), *others = parts
+    for path, part in others:
+        differing = set(part.frame.columns) ^ set(first.frame.columns)
+        if differing:
+            what = f'column "{min(differing)}" is in one of {first_path.name} and {path.name} only'
+            raise user_error(what, "give files with the same columns", str(path))
+    frame = pd.concat([part.frame for _, part in parts], ignore_index=True)
+    missing: dict[str, Place] = {}
+    for name, place in card.mentions():
+        if name not in frame.columns:
+            missing.setdefault(name, place)
+    if missing:
+        files = " and ".join(path.name for path, _ in parts)
+        known = list(frame.columns)
+        problems = []
+        for name, place in missing.items():
+            single = "check `separator`: every row of the file is a single cell"
+            fix = suggest(name, known) if len(known) > 1 else single
+            problems.append(Problem(f'{files} has no column "{name}"', fix, card.where(*place)))
+        raise UserError(*problems)
+    recoded = {
+        name: frame[name].map(lambda cell, table=column.recode: table.get(cell, cell))
+        for name, column in card.columns.items()
+        if column.recode
+    }
+    return frame.assign(**recoded)
+
+
+def _absent(
+    card: Card, column: str, values: Iterable[str], present: Collection[str], place: Place, of: str = "data"
+) -> Iterator[Problem]:
+    for value in values:
+        if value not in present:
+            what = f'value "{value}" of column "{column}" is not in the {of}'
+            yield Problem(what, suggest(value, present), card.where(*place))
+
+
+def _kept(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows that the card keeps."""
+    problems: list[Problem] = []
+    for name, values in card.keep.items():
+        problems += _absent(card, name, values, set(frame[name].unique()), ("keep", name))
+    if problems:
+        raise UserError(*problems)
+    for name, values in card.keep.items():
+        frame = frame[frame[name].isin(values)]
+    return frame
+
+
+def _warnings(card: Card, frame: pd.DataFrame) -> Iterator[Problem]:
+    """Yield a problem per unlisted column of very many levels, and for rows without a label.
+
+    A column that the card lists as nominal is left alone.
+    """
+    for name in frame.columns:
+        if name in card.columns or name == card.label.column or (levels := frame[name].nunique()) <= MANY:
+            continue
+        known = pd.Series(frame[name][frame[name] != ""].unique())
+        if pd.to_numeric(known, errors="coerce").notna().all():
+            what = f'column "{name}" has {levels} different numbers, each of which would be a level'
+            fix = f"{name}: {{kind: integer, bins: {{count: 5}}}}, or as nominal or drop"
+            yield Problem(what, f"list it under `columns`: {fix}", card.where("columns"))
+        elif levels > len(frame) / 2:
+            what = f'column "{name}" has {levels} different values in {len(frame)} rows'
+            fix = f"list it under `columns`: {name}: drop, or as nominal if it is meant so"
+            yield Problem(what, fix, card.where("columns"))
+    label = frame[card.label.column]
+    missing = int(label.isin(["", *card.missing]).sum())
+    if missing:
+        what = f'{missing} rows have no label in column "{card.label.column}"'
+        fix = 'leave them out with missing: [""] and missing_rows: drop, or give them a value with recode'
+        yield Problem(what, fix, card.where("label", "column"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +154,7 @@ class Dataset:
     sha256: dict[str, str]
 
     def roles(self, attribute: str) -> Roles:
-        """Tell label and groups, checking them against the data.
+        """Return label and groups, checked against the data.
 
         Raises
         ------
@@ -35,52 +162,75 @@ class Dataset:
             When a named value is not in the data, a level is in neither group or in both, a group is empty,
             or the label has one value only.
         """
-        roles = self.card.roles(attribute, self._levels(attribute))
-        bias = self.card.protected[attribute].bias
-        group, target = ("protected", attribute), ("protected", attribute, "bias")
-        named: list[tuple[str, tuple[str, ...], Place]] = [
-            (roles.label, (roles.favourable,), ("label", "favourable")),
-            (attribute, roles.deprived, (*group, "deprived")),
-            (attribute, roles.favoured, (*group, "favoured")),
-        ]
-        if bias:
-            named.append((bias.column, bias.deprived, (*target, "deprived")))
-            named.append((bias.column, bias.favoured, (*target, "favoured")))
-        problems = [p for column, values, place in named for p in self._absent(column, values, place)]
-        if not problems:  # a misspelt value leaves its level in neither group: that is one mistake
-            problems += self._badly_shared(roles)
-        if len(self._levels(roles.label)) < 2:
-            what = f'the label "{roles.label}" has one value only'
-            problems.append(Problem(what, "give rows with both outcomes", self.card.where("label", "column")))
-        if problems:
-            raise UserError(*dict.fromkeys(problems))
-        return roles
+        return checked_roles(self.card, attribute, self.table.columns, self._occurring, "data")
 
-    def _levels(self, column: str) -> tuple[str, ...]:
-        return self.table.columns[self.table.index(column)].levels
-
-    def _absent(self, column: str, values: tuple[str, ...], place: Place) -> Iterator[Problem]:
-        levels = self._levels(column)
-        present = {levels[code] for code in np.unique(self.table[column])}
-        for value in values:
-            if value not in present:
-                what = f'value "{value}" of column "{column}" is not in the data'
-                yield Problem(what, suggest(value, present), self.card.where(*place))
-
-    def _badly_shared(self, roles: Roles) -> Iterator[Problem]:
-        name, where = roles.attribute, self.card.where("protected", roles.attribute)
-        fix = "let `deprived` and `favoured` share out the levels, or `keep` fewer rows in the card"
-        deprived, favoured = set(roles.deprived), set(roles.favoured)
-        for level in sorted(deprived & favoured):
-            yield Problem(f'"{level}" of {name} is in both groups', fix, where)
-        for level in sorted(set(self._levels(name)) - deprived - favoured):
-            yield Problem(f'"{level}" of {name} is in neither group', fix, where)
-        if not favoured:
-            yield Problem(f"nobody is left to be favoured: every level of {name} is deprived", fix, where)
+    def _occurring(self, column: str) -> set[str]:
+        levels = self.table.columns[self.table.index(column)].levels
+        return {levels[code] for code in np.unique(self.table[column])}
 
 
-def load(card: Card, found: Found) -> Dataset:
-    """Read the files that were found for a card into a coded table.
+def checked_roles(
+    card: Card,
+    attribute: str,
+    columns: Sequence[Column],
+    occurring: Callable[[str], Collection[str]],
+    of: Literal["data", "network"],
+) -> Roles:
+    """Return label and groups, checked against the columns of data or of a network.
+
+    Parameters
+    ----------
+    occurring : callable
+        Gives the levels of a column that occur.
+
+    Raises
+    ------
+    UserError
+        As `Dataset.roles`, and when there is no such column.
+    """
+    levels = {column.name: column.levels for column in columns}
+    roles = card.roles(attribute, levels.get(attribute, ()))
+    bias = card.protected[attribute].bias
+    group, target = ("protected", attribute), ("protected", attribute, "bias")
+    named: list[tuple[str, tuple[str, ...], Place]] = [
+        (roles.label, (roles.favourable,), ("label", "favourable")),
+        (attribute, roles.deprived, (*group, "deprived")),
+        (attribute, roles.favoured, (*group, "favoured")),
+    ]
+    if bias:
+        named.append((bias.column, bias.deprived, (*target, "deprived")))
+        named.append((bias.column, bias.favoured, (*target, "favoured")))
+    problems: list[Problem] = []
+    for column, values, place in named:
+        if column in levels:
+            problems += _absent(card, column, values, occurring(column), place, of)
+        else:
+            what = f'the {of} has no column "{column}"'
+            problems.append(Problem(what, suggest(column, levels), card.where(*place[:-1])))
+    if not problems:  # a misspelt value leaves its level in neither group: that is one mistake
+        problems += _badly_shared(card, roles, levels[attribute])
+    if len(levels.get(roles.label, "ab")) < 2:
+        what = f'the label "{roles.label}" has one value only'
+        problems.append(Problem(what, "give rows with both outcomes", card.where("label", "column")))
+    if problems:
+        raise UserError(*dict.fromkeys(problems))
+    return roles
+
+
+def _badly_shared(card: Card, roles: Roles, levels: Iterable[str]) -> Iterator[Problem]:
+    name, where = roles.attribute, card.where("protected", roles.attribute)
+    fix = "let `deprived` and `favoured` share out the levels, or `keep` fewer rows in the card"
+    deprived, favoured = set(roles.deprived), set(roles.favoured)
+    for level in sorted(deprived & favoured):
+        yield Problem(f'"{level}" of {name} is in both groups', fix, where)
+    for level in sorted(set(levels) - deprived - favoured):
+        yield Problem(f'"{level}" of {name} is in neither group', fix, where)
+    if not favoured:
+        yield Problem(f"nobody is left to be favoured: every level of {name} is deprived", fix, where)
+
+
+def load(card: Card, found: LocatedFiles) -> Dataset:
+    """Return the files that were found for a card as a coded table.
 
     Raises
     ------
@@ -94,7 +244,7 @@ def load(card: Card, found: Found) -> Dataset:
     if frame.empty:
         fix = "check `keep`, `missing` and `missing_rows`"
         raise user_error("no rows are left", fix, card.where("keep" if card.keep else "missing_rows"))
-    problems = list(doubts(card, frame))
+    problems = list(_warnings(card, frame))
     columns, codes = [], []
     for name in frame.columns:
         try:
@@ -132,13 +282,13 @@ def _encode(
     return coded(name, cells, card.levels)
 
 
-def _declared(parts: list[Part], name: str) -> tuple[str, ...] | None:
+def _declared(parts: list[FilePart], name: str) -> tuple[str, ...] | None:
     """Return the levels that the files declare for a column, the first file's first."""
     declared = [part.declared[name] for _, part in parts if name in part.declared]
     return tuple(dict.fromkeys(level for levels in declared for level in levels)) if declared else None
 
 
-def _spot(card: Card, parts: list[Part], name: str, cell: str | None) -> str:
+def _spot(card: Card, parts: list[FilePart], name: str, cell: str | None) -> str:
     """Return ``file:line`` of the first cell that shows a problem, or the card's line for the column."""
     recode = card.columns.get(name, ColumnCard()).recode
     for path, part in parts if cell is not None else []:
@@ -146,3 +296,42 @@ def _spot(card: Card, parts: list[Part], name: str, cell: str | None) -> str:
             if recode.get(value, value) == cell:
                 return f"{path}:{line}"
     return card.where("columns", name)
+
+
+def table_from_csv(path: str | Path) -> Table:
+    """Return a CSV whose first line names the columns, as `load` would by a card that says no more.
+
+    Nothing is a missing value: ``?``, ``NA`` and the empty cell are levels like any other. Blanks around a
+    cell are no part of it. The levels of a column are those that occur, ordered by their UTF-8 bytes; columns
+    keep the order of the file.
+
+    Parameters
+    ----------
+    path : str or Path
+        Comma-separated UTF-8 text, with or without a byte order mark.
+
+    Raises
+    ------
+    UserError
+        No such file, not UTF-8, no rows, a row of another length than the header, a column name that is empty
+        or comes twice, or a column with more than 32,768 levels.
+    """
+    frame = read_cells(Path(path)).frame
+    _check_names(list(frame.columns), f"{path}:1")
+    columns, codes = [], []
+    for j, name in enumerate(frame.columns):
+        try:
+            column, code = coded(name, frame.iloc[:, j])
+        except Misfit as misfit:
+            raise user_error(misfit.what, misfit.fix, str(path)) from None
+        columns.append(column)
+        codes.append(code)
+    return Table(tuple(columns), np.asfortranarray(np.column_stack(codes)))
+
+
+def _check_names(names: list[str], where: str) -> None:
+    for j, name in enumerate(names):
+        if name == "":
+            raise user_error(f"column {j + 1} has no name", "name every column in the first line", where)
+        if name in names[:j]:
+            raise user_error(f'two columns are called "{name}"', "give every column a name of its own", where)

@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 
-Kind = Literal["nominal", "bins", "number"]
+ColumnKind = Literal["nominal", "bins", "number"]
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Column:
 
     name: str
     levels: tuple[str, ...]
-    kind: Kind = "nominal"
+    kind: ColumnKind = "nominal"
     values: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
@@ -75,15 +75,14 @@ class Table:
         return tuple(len(column.levels) for column in self.columns)
 
     def index(self, name: str) -> int:
-        """Position of the column called `name`; `KeyError` when there is none."""
+        """Return the position of the column called `name`; `KeyError` when there is none."""
         try:
             return self.names.index(name)
         except ValueError:
             raise KeyError(name) from None
 
     def __getitem__(self, name: str) -> Codes:
-        column: Codes = self.codes[:, self.index(name)]
-        return column
+        return self.codes[:, self.index(name)]
 
     def take(self, rows: Rows | NDArray[np.bool_]) -> "Table":
         """Return the given rows, in the order given; a row may be taken several times."""
@@ -164,7 +163,7 @@ class Sample:
 
 
 def to_sample(table: Table, roles: Roles) -> Sample:
-    """Split a table into features, outcome and group."""
+    """Return a table split into features, outcome and group."""
     y = _is_one_of(table, roles.label, (roles.favourable,))
     s = _is_one_of(table, roles.attribute, roles.favoured)
     outcomes = table.columns[table.index(roles.label)].levels
@@ -176,5 +175,4 @@ def to_sample(table: Table, roles: Roles) -> Sample:
 def _is_one_of(table: Table, name: str, levels: Sequence[str]) -> Labels:
     known = table.columns[table.index(name)].levels
     member = np.array([level in levels for level in known], dtype=np.int8)
-    marks: Labels = member[table[name]]
-    return marks
+    return member[table[name]]

@@ -35,7 +35,7 @@ class ComponentSpec:
 
 
 @dataclass(frozen=True)
-class Technique:
+class TechniqueSpec:
     """An intervention, and whether its classifier sees the protected attribute."""
 
     spec: ComponentSpec

@@ -7,14 +7,14 @@ import re
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
-from fairbench_cli.experiment.components import ComponentSpec, Technique
+from fairbench_cli.experiment.components import ComponentSpec, TechniqueSpec
 from fairbench_cli.experiment.outputs import DEFAULT_TABLES, TABLES
 from fairbench_cli.experiment.row_metrics import RequestedRowMetrics
 from fairbench_cli.measures.registry import DEFAULT_METRICS, MEASURES, ROW_MEASURES
 from fairbench_cli.strict_yaml import dump_yaml
-from fairbench_cli.validation import NAME
+from fairbench_cli.validation import NAME, StrictModel
 
 METRICS = (*MEASURES, *ROW_MEASURES)
 
@@ -44,11 +44,7 @@ Names = Annotated[tuple[str, ...], Field(strict=False)]
 Attribute = Annotated[str, AfterValidator(canonical_attribute)]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-class BiasConfig(_Part):
+class BiasConfig(StrictModel):
     """How the outcome's CPT is edited; may be given per data set."""
 
     bias_direction: Literal["deprived", "both"] = Field(
@@ -130,7 +126,7 @@ class DatasetSpec(DatasetOptions):
         return {self.card: self.model_dump(mode="json", by_alias=True, exclude={"card", *hidden, *unlimited})}
 
 
-class ExperimentConfig(_Part):
+class ExperimentConfig(StrictModel):
     """The config of an experiment."""
 
     name: str = Field(pattern=NAME, description="Results land in `results/NAME`.")
@@ -149,7 +145,7 @@ class ExperimentConfig(_Part):
         default=False,
         description="Whether classifiers see the protected attribute; a technique may say otherwise.",
     )
-    interventions: tuple[Technique, ...] = Field(
+    interventions: tuple[TechniqueSpec, ...] = Field(
         min_length=1, description="Techniques; `fairbench list interventions`."
     )
     classifiers: tuple[ComponentSpec, ...] = Field(

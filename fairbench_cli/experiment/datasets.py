@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from fairbench_cli.data.card import BiasTarget, Card, find_card, read_card
-from fairbench_cli.data.load import Dataset, load
+from fairbench_cli.data.load import Dataset, checked_roles, load
 from fairbench_cli.data.locate import folders, locate
 from fairbench_cli.data.table import Column, Roles, Sample, to_sample
 from fairbench_cli.errors import Problem, UserError, suggest, user_error
@@ -20,9 +20,8 @@ from fairbench_cli.measures.groups import ProtectedAttribute, ProtectedAttribute
 from fairbench_cli.network.files import FORMAT, Meta
 from fairbench_cli.network.files import load as load_network
 from fairbench_cli.network.files import save as save_network
-from fairbench_cli.network.learn import LearnSettings, source_facts
 from fairbench_cli.network.model import BayesNet
-from fairbench_cli.network.structure import Structure, learn_structure
+from fairbench_cli.network.structure import LearnSettings, Structure, learn_structure, source_facts
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,11 +187,11 @@ def _learned(spec: DatasetSpec, card: Card, sample: SampleConfig, dataset: Datas
         whitelist=((card.bias_target(roles).column, roles.label),) if spec.require_arc else (),
         outcome_sink=roles.label if spec.outcome_sink else None,
     )
-    structure = learn_structure(dataset.table, **asdict(settings))
+    structure = learn_structure(dataset.table, settings)
     facts = source_facts(card.name, dataset.sha256, len(dataset.table), settings)
     facts |= {"score": structure.score, "bic": structure.bic}
     if spec.require_arc or spec.outcome_sink:
-        free = learn_structure(dataset.table, **asdict(replace(settings, whitelist=(), outcome_sink=None)))
+        free = learn_structure(dataset.table, replace(settings, whitelist=(), outcome_sink=None))
         facts["bic_unconstrained"] = free.bic
     decisive = {**_decisive(card, dataset), "network": asdict(settings)}
     size = spec.size or len(dataset.table)
@@ -211,7 +210,8 @@ def _shipped(spec: DatasetSpec, card: Card, card_path: Path, dataset: Dataset | 
     if dataset is not None and dataset.table.columns != network.columns:
         what = f"the columns or levels of {card.name} are not those of its fitted network"
         raise user_error(what, learn, str(path))
-    roles = _roles_in(network, card, spec.attribute)
+    levels = {column.name: column.levels for column in network.columns}
+    roles = checked_roles(card, spec.attribute, network.columns, levels.__getitem__, "network")
     size = spec.size or meta.source.get("rows")
     if not isinstance(size, int) or size < 1:
         raise user_error(
@@ -228,32 +228,6 @@ def _shipped(spec: DatasetSpec, card: Card, card_path: Path, dataset: Dataset | 
 def shipped_network(card_path: Path) -> Path:
     """Return where the fitted network of a card is kept."""
     return card_path.with_name(f"{card_path.stem}.network.json")
-
-
-def _roles_in(network: BayesNet, card: Card, attribute: str) -> Roles:
-    """Return label and groups; check that the network knows every column and level that the card names."""
-    levels = {column.name: column.levels for column in network.columns}
-    roles = card.roles(attribute, levels.get(attribute, ()))
-    target = card.bias_target(roles)
-    where = f"card {card.name}"
-    for column, values in (
-        (roles.label, (roles.favourable,)),
-        (roles.attribute, (*roles.deprived, *roles.favoured)),
-        (target.column, (*target.deprived, *target.favoured)),
-    ):
-        if column not in levels:
-            raise user_error(f'the network has no column "{column}"', suggest(column, levels), where)
-        for value in values:
-            if value not in levels[column]:
-                what = f'value "{value}" of column "{column}" is not in the network'
-                raise user_error(what, suggest(value, levels[column]), where)
-    groups = (*roles.deprived, *roles.favoured)
-    for level in levels[roles.attribute]:
-        if groups.count(level) != 1:
-            which = "both groups" if level in groups else "neither group"
-            fix = "let `deprived` and `favoured` share out the levels"
-            raise user_error(f'"{level}" of {roles.attribute} is in {which}', fix, where)
-    return roles
 
 
 def _decisive(card: Card, dataset: Dataset | None) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, Json, TypeAdapter, ValidationError
 
 from fairbench_cli.errors import Problem, UserError, user_error
-from fairbench_cli.experiment.components import ComponentSpec, Technique
+from fairbench_cli.experiment.components import ComponentSpec, TechniqueSpec
 from fairbench_cli.experiment.config import ExperimentConfig
 from fairbench_cli.experiment.datasets import PreparedDataset
 from fairbench_cli.experiment.read import parse
@@ -33,7 +33,7 @@ class Cell:
     dataset: str
     attribute: str
     beta: float
-    technique: Technique
+    technique: TechniqueSpec
     classifier: ComponentSpec
     seed: int
     key: str

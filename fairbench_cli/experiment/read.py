@@ -9,7 +9,7 @@ from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.card import Card, find_card, known_cards, read_card, shipped_cards
 from fairbench_cli.errors import Problem, UserError, shown, user_error
 from fairbench_cli.experiment.checks import Given, cross_checks
-from fairbench_cli.experiment.components import ComponentSpec, ParameterGrid, Technique, named
+from fairbench_cli.experiment.components import ComponentSpec, ParameterGrid, TechniqueSpec, named
 from fairbench_cli.experiment.config import (
     METRICS,
     BiasConfig,
@@ -35,7 +35,7 @@ _LISTS: tuple[tuple[Place, str, tuple[str, ...]], ...] = (
 _STAND_INS: dict[str, Any] = {
     "name": "x",
     "datasets": (DatasetSpec(card="x"),),
-    "interventions": (Technique(ComponentSpec("none"), include_protected=False),),
+    "interventions": (TechniqueSpec(ComponentSpec("none"), include_protected=False),),
 }
 
 
@@ -85,7 +85,7 @@ def parse(document: Document) -> tuple[ExperimentConfig, set[str], list[Problem]
         ("datasets", lambda *given: _read_datasets(document, *given)),
         (
             "interventions",
-            lambda *given: [Technique(spec, **more) for spec, more in interventions.read(*given)],
+            lambda *given: [TechniqueSpec(spec, **more) for spec, more in interventions.read(*given)],
         ),
         ("classifiers", lambda *given: [spec for spec, _ in classifiers.read(*given)]),
     ):

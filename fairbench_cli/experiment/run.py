@@ -22,7 +22,7 @@ Todo = list[tuple[Cell, int]]
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared:
+class PreparedRun:
     """An experiment that has been checked, and what of it is done already.
 
     `failures` are the repeats that failed in this run; one that had a result before keeps it in `records`.
@@ -68,7 +68,7 @@ def prepare(
     data_dir: Path | None = None,
     overrides: tuple[str, ...] = (),
     filters: tuple[str, ...] = (),
-) -> Prepared:
+) -> PreparedRun:
     """Check everything that can be checked before any work, and read what is done. Writes nothing.
 
     Raises
@@ -85,10 +85,10 @@ def prepare(
     target = folder or Path("results") / given.name
     reading = read_journals(target / "journal")
     plan = make_plan(given, datasets, cells)
-    return Prepared(given, datasets, plan, selected, reading.records, reading.damaged, target)
+    return PreparedRun(given, datasets, plan, selected, reading.records, reading.damaged, target)
 
 
-def compute(prepared: Prepared, jobs: int, listen: Callable[[Repeat], None]) -> None:
+def compute(prepared: PreparedRun, jobs: int, listen: Callable[[Repeat], None]) -> None:
     """Run what is to do, one journal line per finished repeat, and call `listen` with each.
 
     Raises
@@ -117,13 +117,13 @@ def compute(prepared: Prepared, jobs: int, listen: Callable[[Repeat], None]) -> 
             listen(outcome)
 
 
-def write_head(prepared: Prepared) -> None:
+def write_head(prepared: PreparedRun) -> None:
     """Write the resolved config and the plan."""
     write_text(prepared.folder / "config.yaml", prepared.config.as_yaml())
     write_plan(prepared.folder, prepared.plan)
 
 
-def write_manifest(prepared: Prepared, *, jobs: int, computed: int, start: float) -> None:
+def write_manifest(prepared: PreparedRun, *, jobs: int, computed: int, start: float) -> None:
     """Write where these results come from; `start` is the monotonic clock at the start.
 
     A run that computed nothing leaves the manifest of the one that did.

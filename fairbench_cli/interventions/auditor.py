@@ -8,14 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairbench_cli.classifiers.fit import Classifier
-from fairbench_cli.data.table import Column, Floats, Sample, Table
+from fairbench_cli.data.table import Codes, Column, Floats, Labels, Sample, Table
 from fairbench_cli.interventions.cells import label_discrimination, require_no_weights
-from fairbench_cli.interventions.fitted import Fitted, defined
-from fairbench_cli.interventions.repair import Level
-from fairbench_cli.interventions.repairing.categorical import Plan, make_plan
-from fairbench_cli.interventions.repairing.distinct import repair_by_distinct_values
-from fairbench_cli.interventions.repairing.features import stream_of
-from fairbench_cli.interventions.repairing.ordering import cells_of, counts_of
+from fairbench_cli.interventions.fitted import Fitted
+from fairbench_cli.interventions.repair import Level, stream_of
+from fairbench_cli.interventions.repair_columns import CategoryPlan, group_counts, make_plan
 
 NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)")
 
@@ -24,15 +21,15 @@ NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)")
 class Auditor:
     """Repair training rows the way the original tool did; for reproducing cardoso2019 only.
 
-    To repair data, use `Repair`. BlackBoxAuditing repairs every column that it is not told to leave out:
+    To repair data, use `Repair`. BlackBoxAuditing repairs every column but those that it is asked to ignore:
     class labels written as text are moved to a common distribution like any other text column, and so is the
     protected attribute itself: to its mode if it is text, to its smaller value if it is a number. Labels
     written 0 and 1 it takes for numbers, which stay as they are. Rows to predict are not repaired.
 
-    The tool tells types by how values are written. Here a column is one of numbers if every level is: COMPAS'
-    deciles, all of Dutch's codes. Numbers go by the tool's own quantile rule
+    The tool takes a value's type from how it is written. Here a column is one of numbers if every level is:
+    COMPAS' deciles, all of Dutch's codes. Numbers go by the tool's own quantile rule
     (`repair_by_distinct_values`), which changes nothing where both groups have all values; bins are text.
-    The tool tells groups by the values of the protected attribute; here they are the deprived and the
+    The tool forms groups by the values of the protected attribute; here they are the deprived and the
     favoured. The published figures come out nearest with the defaults on Adult, without `obscure` on Dutch.
 
     Parameters
@@ -71,34 +68,31 @@ class Auditor:
             "discrimination_before": label_discrimination(train),
             "discrimination_after": label_discrimination(repaired),
         }
-        return Fitted(classifier.fit(repaired), facts=defined(facts))
+        return Fitted(classifier.fit(repaired), facts=facts)
 
     def repaired(self, train: Sample, seed: int) -> Sample:
         """Return the rows with their columns and labels repaired; both groups have rows."""
         features, y = train.features, train.y
         codes = features.codes.copy(order="F")
         for j, column in enumerate(features.columns):
-            numbers = as_written(column)
-            stream = stream_of(seed, column.name)
             is_s = column.name == train.attribute
             if (is_s and not self.obscure) or (not is_s and self.columns == "none"):
                 continue
-            if is_s and numbers is None:
-                plan = obscuring(_counts(codes[:, j], train.s, len(column.levels)), self.level)
-                codes[:, j] = plan.carry_out(codes[:, j], train.s, stream)
-            elif numbers is not None:
+            numbers = as_written(column)
+            if numbers is not None:
                 codes[:, j] = repair_by_distinct_values(codes[:, j], train.s, numbers, self.level)
             else:
-                plan = make_plan(_counts(codes[:, j], train.s, len(column.levels)), self.level)
-                codes[:, j] = plan.carry_out(codes[:, j], train.s, stream)
+                counts = group_counts(codes[:, j], train.s, len(column.levels))
+                plan = obscuring(counts, self.level) if is_s else make_plan(counts, self.level)
+                codes[:, j] = plan.carry_out(codes[:, j], train.s, stream_of(seed, column.name))
         if self.label if self.label is not None else not are_numbers(train.outcomes):
-            plan = make_plan(_counts(y, train.s, 2), self.level)
+            plan = make_plan(group_counts(y, train.s, 2), self.level)
             y = plan.carry_out(y, train.s, np.random.default_rng(seed)).astype(np.int8)
         return replace(train, features=Table(features.columns, codes), y=y)
 
 
-def obscuring(counts: NDArray[np.int64], level: float) -> Plan:
-    """Plan the repair of the protected attribute itself; counts by group and value, shape (2, levels).
+def obscuring(counts: NDArray[np.int64], level: float) -> CategoryPlan:
+    """Return the plan that repairs the protected attribute; counts by group and value, shape (2, levels).
 
     As for any column, but who does not keep a value draws the most frequent one with weight 1, and every
     other with weight (1−λ) p_cs.
@@ -121,11 +115,44 @@ def as_written(column: Column) -> Floats | None:
 
 
 def are_numbers(levels: tuple[str, ...]) -> bool:
-    """Tell whether all levels are written as numbers, of which there is one at least."""
+    """Return whether all levels are written as numbers and there is at least one."""
     return bool(levels) and all(NUMBER.fullmatch(level) for level in levels)
 
 
-def _counts(
-    codes: NDArray[np.int16] | NDArray[np.int8], s: NDArray[np.int8], levels: int
-) -> NDArray[np.int64]:
-    return counts_of(cells_of(codes, s, levels), levels)
+def repair_by_distinct_values(codes: Codes, s: Labels, values: Floats, level: float) -> Codes:
+    """Return the codes of a column repaired as the original tool repairs numbers; both groups have rows.
+
+    Each group's distinct values are cut into as many runs as the group with the fewer of them has values.
+    The q-th runs of both groups move towards the smaller of their lower medians, a part `level` of the way
+    in steps from one occurring value to the next. How many rows have a value does not matter, so a column
+    whose values all occur in both groups stays as it is.
+
+    Parameters
+    ----------
+    codes : int16 array, shape (rows,)
+    s : int8 array, shape (rows,)
+    values : float array, shape (levels,)
+        The number that each code stands for, in any order.
+    level : float
+        0 to 1.
+
+    >>> codes = np.array([0, 1, 1, 1, 1, 2, 2], dtype=np.int16)
+    >>> s = np.array([0, 0, 0, 0, 1, 1, 1], dtype=np.int8)
+    >>> repair_by_distinct_values(codes, s, np.array([10.0, 20.0, 30.0]), 1.0).tolist()
+    [0, 1, 1, 1, 0, 1, 1]
+    """
+    place = np.argsort(np.argsort(values, kind="stable"), kind="stable")[codes]
+    seen, places = np.unique(place, return_inverse=True)
+    own = [np.unique(places[s == group]) for group in (0, 1)]
+    runs = min(map(len, own))
+    # The original adds 1/runs up; where a run ends by rounding depends on it.
+    ends = np.concatenate([[0.0], np.cumsum(np.full(runs, 1 / runs))])
+    cuts = [np.rint(ends * len(some)).astype(np.intp) for some in own]
+    medians = [some[(cut[:-1] + cut[1:] - 1) // 2] for some, cut in zip(own, cuts, strict=True)]
+    goal = np.minimum(*medians)
+    moved = np.empty((2, len(seen)), dtype=np.intp)
+    for group, (some, cut) in enumerate(zip(own, cuts, strict=True)):
+        goals = np.repeat(goal, np.diff(cut))
+        moved[group, some] = some + np.rint(level * (goals - some)).astype(np.intp)
+    code_at = np.argsort(values, kind="stable")
+    return code_at[seen[moved[s, places]]].astype(np.int16)

@@ -23,28 +23,28 @@ NAMES = {
 
 
 def rows_of(sample: Sample, cell: tuple[int, int]) -> Rows:
-    """Row indices of a cell, ascending."""
+    """Return the row indices of a cell, ascending."""
     s, y = cell
     return np.flatnonzero((sample.s == s) & (sample.y == y))
 
 
 def sizes(sample: Sample) -> NDArray[np.int64]:
-    """Rows in each cell, shape (2, 2), by group and label."""
+    """Return the number of rows in each cell, shape (2, 2), by group and label."""
     return np.bincount(sample.s.astype(np.intp) * 2 + sample.y, minlength=4).reshape(2, 2)
 
 
 def weight_sums(sample: Sample) -> Floats:
-    """Weight of each cell's rows, shape (2, 2), by group and label."""
+    """Return the weight of each cell's rows, shape (2, 2), by group and label."""
     return count(sample.s, sample.y, sample.y, GROUPS, sample.weights).labelled
 
 
 def expected(cells: Floats) -> Floats:
-    """n_s n_y / n, what each cell would hold were the label independent of the group, shape (2, 2)."""
+    """Return n_s n_y / n, what each cell would hold were the label independent of the group, shape (2, 2)."""
     return divide(cells.sum(1, keepdims=True) * cells.sum(0, keepdims=True), cells.sum())
 
 
 def targets(n: NDArray[np.int64]) -> NDArray[np.int64]:
-    """n_s n_y / n rounded to the nearest integer (halves up), shape (2, 2).
+    """Return n_s n_y / n rounded to the nearest integer (halves up), shape (2, 2).
 
     >>> targets(np.array([[13026, 1669], [20988, 9539]])).tolist()
     [[11053, 3642], [22961, 7566]]
@@ -53,8 +53,14 @@ def targets(n: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.asarray((2 * n.sum(1, keepdims=True) * n.sum(0, keepdims=True) + total) // (2 * total))
 
 
+def empty_cells(n: NDArray[np.int64] | Floats, target: NDArray[np.int64] | Floats) -> str:
+    """Return a message that names the cells with rows to come and none to draw from; else nothing."""
+    empty = [NAMES[cell] for cell in CELLS if n[cell] == 0 and target[cell] > 0]
+    return f"empty cell {', '.join(empty)}" if empty else ""
+
+
 def label_discrimination(sample: Sample) -> float:
-    """P(y=+|ḡ) − P(y=+|g) by weight; NaN when a group has none."""
+    """Return P(y=+|ḡ) − P(y=+|g) by weight; NaN when a group has none."""
     return float(discrimination(count(sample.s, sample.y, sample.y, GROUPS, sample.weights)))
 
 

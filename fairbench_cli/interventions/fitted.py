@@ -1,4 +1,4 @@
-"""What an intervention gives back."""
+"""What an intervention returns."""
 
 import math
 from collections.abc import Mapping
@@ -16,13 +16,13 @@ class Predictor(Protocol):
     """Whatever predicts outcomes."""
 
     def predict(self, sample: Sample) -> Labels:
-        """Predict each row's outcome: int8, shape (rows,), 1 for the favourable one."""
+        """Return each row's predicted outcome: int8, shape (rows,), 1 for the favourable one."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A model that an intervention made, and how that went.
+    """A model that an intervention made, with a status and facts.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class Fitted:
     reason : str
         Why it is not ``ok``; else empty.
     facts : dict of str to float or int
-        Numbers that say what was done, all finite: a number that is undefined is left out.
+        Numbers that say what was done; those given that are not finite are left out.
     """
 
     model: Predictor
@@ -41,12 +41,15 @@ class Fitted:
     reason: str = ""
     facts: Mapping[str, float | int] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "facts", defined(self.facts))
+
     def predict(self, sample: Sample) -> Labels:
-        """Predict each row's outcome: int8, shape (rows,), 1 for the favourable one."""
+        """Return each row's predicted outcome: int8, shape (rows,), 1 for the favourable one."""
         return self.model.predict(sample)
 
     def scores(self, sample: Sample) -> Floats | None:
-        """Score each row, shape (rows,), higher for the favourable outcome; None if the model cannot."""
+        """Return each row's score, shape (rows,), higher for the favourable outcome, or None."""
         predict_proba = getattr(self.model, "predict_proba", None)
         return None if predict_proba is None else np.asarray(predict_proba(sample), dtype=np.float64)
 
@@ -60,7 +63,7 @@ class Infeasible(Exception):  # noqa: N818 - a result, not an error: the papers 
 
 
 def defined(facts: Mapping[str, float | int]) -> dict[str, float | int]:
-    """Leave out the numbers that are undefined.
+    """Return the numbers that are finite.
 
     >>> defined({"M": 3, "discrimination_before": math.nan})
     {'M': 3}

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Sample
 from fairbench_cli.interventions.cells import label_discrimination, require_no_weights, rows_of, sizes
-from fairbench_cli.interventions.fitted import Fitted, defined
+from fairbench_cli.interventions.fitted import Fitted
 from fairbench_cli.interventions.ranker import Ranker, ranked, scores
 
 
@@ -40,7 +40,7 @@ class Massaging:
         require_no_weights(train)
         massaged, m = massage(train, self.ranker, rng)
         before, after = label_discrimination(train), label_discrimination(massaged)
-        facts = defined({"M": m, "discrimination_before": before, "discrimination_after": after})
+        facts = {"M": m, "discrimination_before": before, "discrimination_after": after}
         model = classifier.fit(massaged)
         if m == 0:
             little = "too little" if before > 0 else "no"
@@ -61,7 +61,7 @@ def massage(train: Sample, ranker: Ranker, rng: np.random.Generator) -> tuple[Sa
 
 
 def swaps(n: NDArray[np.int64]) -> int:
-    """M, the integer nearest to d n_g n_ḡ / n (halves up), or 0 if negative; from cell sizes, shape (2, 2).
+    """Return M, the integer nearest to d n_g n_ḡ / n (halves up), at least 0; from cell sizes (2, 2).
 
     >>> swaps(np.array([[13026, 1669], [20988, 9539]]))
     1973

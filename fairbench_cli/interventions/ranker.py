@@ -12,7 +12,7 @@ Ranker = Literal["naive-bayes", "logistic"]
 
 
 def scores(train: Sample, ranker: Ranker) -> Floats:
-    """P(y=+|x) of each training row, shape (rows,), by a ranker fitted to those same rows.
+    """Return P(y=+|x) of each training row, shape (rows,), by a ranker fitted to those same rows.
 
     The naive Bayes ranker is the one of Kamiran & Calders (2012); Žliobaitė (2015) takes the logistic one.
     """
@@ -21,7 +21,7 @@ def scores(train: Sample, ranker: Ranker) -> Floats:
 
 
 def ranked(rows: Rows, score: Floats, tiebreak: Rows, *, highest_first: bool) -> Rows:
-    """Order `rows` by their score; equal scores by `tiebreak`, a permutation of all rows.
+    """Return `rows` ordered by their score; equal scores by `tiebreak`, a permutation of all rows.
 
     >>> score, tiebreak = np.array([0.2, 0.9, 0.9, 0.5]), np.array([0, 3, 1, 2])
     >>> ranked(np.arange(4), score, tiebreak, highest_first=True).tolist()

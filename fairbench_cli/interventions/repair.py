@@ -1,28 +1,29 @@
-"""Repair: columns are changed until their distribution says nothing about the group."""
+"""Repair: each column is changed until its distribution is the same in both groups."""
 
-from dataclasses import dataclass
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
 
 from fairbench_cli.classifiers.fit import Classifier, Model
-from fairbench_cli.data.table import Column, Floats, Labels, Sample
+from fairbench_cli.data.table import Codes, Column, Floats, Labels, Sample, Table
 from fairbench_cli.interventions.cells import require_no_weights
 from fairbench_cli.interventions.fitted import Fitted
-from fairbench_cli.interventions.repairing.features import (
-    Bins,
-    ColumnMap,
-    How,
-    apply_maps,
-    largest_distance,
-    on_levels,
-    repair_features,
+from fairbench_cli.interventions.repair_columns import (
+    CategoryMap,
+    Method,
+    RankMap,
+    nearest,
+    repair_by_category,
+    repair_by_rank,
 )
-from fairbench_cli.interventions.repairing.numeric import Method
 
 Level = Annotated[float, Field(ge=0, le=1)]
-TestRepair = Literal["train_map", "own", "none"]
+BinRepair = Literal["number", "nominal"]
+ColumnMap = RankMap | CategoryMap
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Repair:
 
     Feldman et al. (2015). Columns are repaired one by one, numbers by their rank within the group, with ties
     ranked at random (`repair_by_rank`), categories by keeping some and drawing the others anew
-    (`make_plan`). Only marginal distributions become equal: columns together may still tell the group. The
+    (`make_plan`). Only marginal distributions become equal: columns together may still reveal the group. The
     outcome is not repaired, nor is the protected attribute, which the classifier sees as it is or not at all.
 
     Parameters
@@ -50,9 +51,9 @@ class Repair:
     """
 
     level: Level = 1.0
-    test_repair: TestRepair = "train_map"
+    test_repair: Literal["train_map", "own", "none"] = "train_map"
     method: Method = "combinatorial"
-    bins: Bins = "number"
+    bins: BinRepair = "number"
 
     def fit(self, train: Sample, classifier: Classifier, rng: np.random.Generator) -> Fitted:
         """Repair the training rows and fit the classifier.
@@ -69,14 +70,13 @@ class Repair:
         reason = _nothing_to_do(train, self.level)
         if reason:
             return Fitted(classifier.fit(train), "noop", reason)
-        how = How(self.level, self.method, self.bins)
-        repaired, learned = repair_features(train, how, seed)
+        repaired, learned = repair_features(train, self, seed)
         facts = {
             "distance_before": largest_distance(train, self.bins),
             "distance_after": largest_distance(repaired, self.bins),
         }
         model = classifier.fit(repaired)
-        return Fitted(RepairedModel(model, self.test_repair, how, learned, seed), facts=facts)
+        return Fitted(RepairedModel(model, self, learned, seed), facts=facts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,8 +87,7 @@ class RepairedModel:
     """
 
     model: Model
-    test_repair: TestRepair
-    how: How
+    how: Repair
     learned: dict[str, ColumnMap]
     seed: int
 
@@ -98,18 +97,21 @@ class RepairedModel:
         return self.model.columns
 
     def predict(self, sample: Sample) -> Labels:
-        """Predict each row's outcome: int8, shape (rows,), 1 for the favourable one."""
+        """Return each row's predicted outcome: int8, shape (rows,), 1 for the favourable one."""
         return self.model.predict(self.repaired(sample))
 
     def predict_proba(self, sample: Sample) -> Floats:
-        """Predict each row's probability of the favourable outcome, shape (rows,)."""
+        """Return each row's probability of the favourable outcome, shape (rows,)."""
         return self.model.predict_proba(self.repaired(sample))
 
     def repaired(self, sample: Sample) -> Sample:
-        """Repair rows as `test_repair` says. A set with one group only is its own common distribution."""
-        if self.test_repair == "train_map":
+        """Return the rows repaired as `test_repair` says.
+
+        A set with one group only is its own common distribution.
+        """
+        if self.how.test_repair == "train_map":
             return apply_maps(sample, self.learned, self.seed)
-        if self.test_repair == "own" and len(np.unique(sample.s)) == 2:
+        if self.how.test_repair == "own" and len(np.unique(sample.s)) == 2:
             sample, _ = repair_features(sample, self.how, self.seed)
         return on_levels(sample, self.learned)
 
@@ -120,3 +122,96 @@ def _nothing_to_do(train: Sample, level: float) -> str:
     if len(np.unique(train.s)) < 2:
         return "all rows are of one group"
     return "" if len(train.features.columns) > 1 else "there is no column to repair"
+
+
+def repair_features(sample: Sample, how: Repair, seed: int) -> tuple[Sample, dict[str, ColumnMap]]:
+    """Return the sample with every column but the protected attribute repaired, and what was learned by name.
+
+    Both groups must have rows. Each column has a random stream of its own, named after it, so that the order
+    of the columns does not matter.
+
+    Raises
+    ------
+    Infeasible
+        When a column cannot hold the numbers that a geometric repair gives.
+    """
+    learned: dict[str, ColumnMap] = {}
+
+    def repaired(column: Column, codes: Codes) -> tuple[Column, Codes]:
+        if column.name == sample.attribute:
+            return column, codes
+        stream = stream_of(seed, column.name)
+        found: ColumnMap
+        if is_ranked(column, how.bins):
+            found, after = repair_by_rank(column, codes, sample.s, how.level, how.method, stream)
+        else:
+            found, after = repair_by_category(column, codes, sample.s, how.level, stream)
+        learned[column.name] = found
+        return found.column, after
+
+    return _each_column(sample, repaired), learned
+
+
+def apply_maps(sample: Sample, learned: dict[str, ColumnMap], seed: int) -> Sample:
+    """Return other rows repaired by what was learned; columns that were not repaired stay as they are."""
+
+    def repaired(column: Column, codes: Codes) -> tuple[Column, Codes]:
+        found = learned.get(column.name)
+        if found is None or found.source != column:  # other levels are left for the classifier to refuse
+            return column, codes
+        return found.column, found.apply(codes, sample.s, stream_of(seed, column.name))
+
+    return _each_column(sample, repaired)
+
+
+def on_levels(sample: Sample, learned: dict[str, ColumnMap]) -> Sample:
+    """Return the rows with numbers on the levels of the repaired training rows: each becomes the nearest."""
+
+    def moved(column: Column, codes: Codes) -> tuple[Column, Codes]:
+        after = learned[column.name].column if column.name in learned else column
+        if column.kind != "number" or after == column:
+            return column, codes
+        return after, nearest(after, np.array(column.values)[codes])
+
+    return _each_column(sample, moved)
+
+
+def _each_column(sample: Sample, change: Callable[[Column, Codes], tuple[Column, Codes]]) -> Sample:
+    columns, codes = list(sample.features.columns), sample.features.codes.copy(order="F")
+    for j, column in enumerate(columns):
+        columns[j], codes[:, j] = change(column, codes[:, j])
+    return replace(sample, features=Table(tuple(columns), codes))
+
+
+def stream_of(seed: int, name: str) -> np.random.Generator:
+    """Return the random stream of a column."""
+    return np.random.default_rng([seed, zlib.crc32(name.encode())])
+
+
+def is_ranked(column: Column, bins: BinRepair) -> bool:
+    """Return whether a column is repaired by rank, else by category."""
+    return column.kind == "number" or (column.kind == "bins" and bins == "number")
+
+
+def distance(column: Column, codes: Codes, s: Labels, *, ranked: bool) -> float:
+    """Return the distance between the groups' distributions, 0 to 1.
+
+    It is Kolmogorov and Smirnov's if ranked, else the total variation.
+
+    >>> codes, s = np.array([0, 0, 1, 2], dtype=np.int16), np.array([0, 0, 1, 1], dtype=np.int8)
+    >>> distance(Column("job", ("a", "b", "c")), codes, s, ranked=False)
+    1.0
+    """
+    first, second = (np.bincount(codes[s == group], minlength=len(column.levels)) for group in (0, 1))
+    gap = first / first.sum() - second / second.sum()
+    return float(np.abs(np.cumsum(gap)).max() if ranked else np.abs(gap).sum() / 2)
+
+
+def largest_distance(sample: Sample, bins: BinRepair) -> float:
+    """Return the largest distance between the groups over all columns but the protected attribute."""
+    features = sample.features
+    return max(
+        distance(column, features.codes[:, j], sample.s, ranked=is_ranked(column, bins))
+        for j, column in enumerate(features.columns)
+        if column.name != sample.attribute
+    )

@@ -6,8 +6,8 @@ import numpy as np
 
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Floats, Sample
-from fairbench_cli.interventions.cells import CELLS, NAMES, expected, label_discrimination, weight_sums
-from fairbench_cli.interventions.fitted import Fitted, defined
+from fairbench_cli.interventions.cells import CELLS, empty_cells, expected, label_discrimination, weight_sums
+from fairbench_cli.interventions.fitted import Fitted
 from fairbench_cli.measures.counts import divide
 
 
@@ -24,25 +24,21 @@ class Reweighing:
         """Weight the rows and fit the classifier; ``degraded`` if a cell is empty. `rng` is not used."""
         before = weight_sums(train)
         w = cell_weights(before)
-        # An empty cell has no weight, and no row that asks for it.
+        # An empty cell has no weight, and no row that needs it.
         old = np.ones(len(train)) if train.weights is None else train.weights
         weighted = replace(train, weights=old * np.nan_to_num(w)[train.s, train.y])
-        facts = defined(
-            {
-                **{f"w{s}{y}": float(w[s, y]) for s, y in CELLS},
-                "discrimination_before": label_discrimination(train),
-                "discrimination_after": label_discrimination(weighted),
-            }
-        )
+        facts = {
+            **{f"w{s}{y}": float(w[s, y]) for s, y in CELLS},
+            "discrimination_before": label_discrimination(train),
+            "discrimination_after": label_discrimination(weighted),
+        }
         model = classifier.fit(weighted)
-        empty = [NAMES[cell] for cell in CELLS if before[cell] == 0 and expected(before)[cell] > 0]
-        if empty:
-            return Fitted(model, "degraded", f"empty cell {', '.join(empty)}", facts)
-        return Fitted(model, facts=facts)
+        empty = empty_cells(before, expected(before))
+        return Fitted(model, "degraded" if empty else "ok", empty, facts)
 
 
 def cell_weights(sums: Floats) -> Floats:
-    """w(s,y) = n_s n_y / (n n_sy), shape (2, 2); NaN for an empty cell.
+    """Return w(s,y) = n_s n_y / (n n_sy), shape (2, 2); NaN for an empty cell.
 
     >>> cell_weights(np.array([[6.0, 2.0], [4.0, 4.0]])).round(4).tolist()
     [[0.8333, 1.5], [1.25, 0.75]]

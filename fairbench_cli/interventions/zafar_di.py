@@ -1,4 +1,4 @@
-"""Zafar et al. against disparate impact: logistic regression whose decisions hardly covary with the group."""
+"""Zafar et al. against disparate impact: logistic regression whose decisions covary little with the group."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -6,24 +6,25 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from fairbench_cli.classifiers.design import Bins, fit_design
+from fairbench_cli.classifiers.encode import BinEncoding
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Floats, Sample
-from fairbench_cli.interventions.fitted import Fitted, defined
+from fairbench_cli.interventions.fitted import Fitted
 from fairbench_cli.interventions.zafar.covariance import (
     Tradeoff,
     least_covariance,
     least_loss,
+    separate,
     tradeoff,
 )
-from fairbench_cli.interventions.zafar.misclassification import separate
-from fairbench_cli.interventions.zafar.model import (
+from fairbench_cli.interventions.zafar.logistic import (
     OPTIMAL,
     LinearModel,
+    Solution,
     constant_model,
+    prepared,
     quasi_separation,
 )
-from fairbench_cli.interventions.zafar.rows import training_rows
 
 Mode = Literal["fairness", "accuracy", "misclassification"]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -76,7 +77,7 @@ class ZafarDI:
     gamma: NotNegative | None = None
     relative: bool = False
     l2: NotNegative = 1.0
-    bins: Bins = "one-hot"
+    bins: BinEncoding = "one-hot"
 
     def __post_init__(self) -> None:
         if self.c is not None and self.mode != "fairness":
@@ -97,56 +98,51 @@ class ZafarDI:
         ValueError
             When there are no rows, or their weights sum to 0.
         """
-        design = fit_design(train, include_protected=classifier.include_protected, bins=self.bins)
-        rows = training_rows(train, design)
-        if len(set(rows.y.tolist())) == 1:
-            model = constant_model(design, favourable=bool(rows.y[0]))
-            return Fitted(model, "noop", "every training row has the same outcome")
+        design, rows = prepared(train, classifier, self.bins)
+        if constant := constant_model(design, rows):
+            return constant
         trade = tradeoff(rows, self.l2)
         if len(set(rows.s.tolist())) == 1:
-            facts = _facts(trade, trade.free.w) | {"kkt": trade.free.residual, "steps": trade.free.steps}
-            return Fitted(
-                LinearModel(design, trade.free.w), "noop", "only one group has rows", defined(facts)
-            )
-        w, trouble, more = self._solve(trade)
-        facts = _facts(trade, w) | more
-        trouble = quasi_separation(facts["largest_decision"]) or trouble
-        if not trouble and facts["kkt"] > OPTIMAL:
+            facts = _facts(trade, trade.free.w) | trade.free.facts
+            return Fitted(LinearModel(design, trade.free.w), "noop", "only one group has rows", facts)
+        solution, more = self._solve(trade)
+        facts = _facts(trade, solution.w) | more
+        model = LinearModel(design, solution.w)
+        trouble = quasi_separation(facts["largest_decision"]) or solution.trouble
+        if not trouble and solution.residual > OPTIMAL:
             trouble = "the optimum was not reached"
-        model = LinearModel(design, w)
         if trouble:
-            return Fitted(model, "degraded", trouble, defined(facts))
-        if w is trade.free.w:
-            return Fitted(model, "noop", "the model without constraint is the answer", defined(facts))
-        return Fitted(model, facts=defined(facts))
+            return Fitted(model, "degraded", trouble, facts)
+        if solution.w is trade.free.w:
+            return Fitted(model, "noop", "the model without constraint is the answer", facts)
+        return Fitted(model, facts=facts)
 
-    def _solve(self, trade: Tradeoff) -> tuple[Floats, str, dict[str, float | int]]:
-        """Return w, what went wrong, and the numbers of this mode."""
+    def _solve(self, trade: Tradeoff) -> tuple[Solution, dict[str, float | int]]:
+        """Return the solution and the numbers of this mode."""
         if self.mode == "fairness":
             c = (self.c or 0.0) * (abs(trade.covariance) if self.relative else 1.0)
             solution = least_loss(trade, c)
-            return solution.w, "", {"c": c, "kkt": solution.residual, "steps": solution.steps}
+            return solution, {"c": c, **solution.facts}
         gamma = self.gamma if self.gamma is not None else 0.5 if self.mode == "accuracy" else 1000.0
         if self.mode == "accuracy":
             solution, c, gamma = least_covariance(trade, gamma, relative=self.relative)
-            return solution.w, "", {"gamma": gamma, "c": c, "kkt": solution.residual, "steps": solution.steps}
-        found = separate(trade, gamma)
-        before, after = (trade.problem.rows.times(w) > 0 for w in (trade.free.w, found.w))
+            return solution, {"gamma": gamma, "c": c, **solution.facts}
+        solution, least = separate(trade, gamma)
+        before, after = (trade.problem.rows.times(w) > 0 for w in (trade.free.w, solution.w))
         mass = trade.problem.rows.share * trade.problem.rows.s * trade.problem.rows.total
         facts = {
             "gamma": gamma,
-            "least_covariance": found.least,
-            "kkt": found.residual,
-            "steps": found.steps,
+            "least_covariance": least,
+            **solution.facts,
             "favoured_accepted_before": float(mass @ before),
             "favoured_accepted": float(mass @ after),
             "favoured_newly_rejected": float(mass @ (before & ~after)),
         }
-        return found.w, found.trouble, facts
+        return solution, facts
 
 
 def _facts(trade: Tradeoff, w: Floats) -> dict[str, float | int]:
-    """Loss and covariance without and with the constraint, and how far out the furthest row is."""
+    """Return loss and covariance without and with the constraint, and how far out the furthest row is."""
     problem, total = trade.problem, trade.problem.rows.total
     before, decisions = problem.rows.times(trade.free.w), problem.rows.times(w)
     return {

@@ -6,21 +6,23 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from fairbench_cli.classifiers.design import Bins, fit_design
+from fairbench_cli.classifiers.encode import BinEncoding
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Floats, Sample
-from fairbench_cli.interventions.fitted import Fitted, defined
-from fairbench_cli.interventions.zafar.logistic import Logistic, minimise
-from fairbench_cli.interventions.zafar.mistreatment import Constraint, Problem, problem
-from fairbench_cli.interventions.zafar.mistreatment_kkt import ON_KINK, kkt
-from fairbench_cli.interventions.zafar.mistreatment_solve import Solution, direct, procedure
-from fairbench_cli.interventions.zafar.model import (
+from fairbench_cli.interventions.fitted import Fitted
+from fairbench_cli.interventions.zafar.logistic import (
     OPTIMAL,
     LinearModel,
+    Logistic,
+    Solution,
     constant_model,
+    minimise,
+    prepared,
     quasi_separation,
 )
-from fairbench_cli.interventions.zafar.rows import training_rows
+from fairbench_cli.interventions.zafar.mistreatment import ON_KINK, Constraint, Mistreatment, kkt, problem
+from fairbench_cli.interventions.zafar.mistreatment_ccp import procedure
+from fairbench_cli.interventions.zafar.mistreatment_direct import direct
 
 ABOUT = {"fpr": "unfavourable", "fnr": "favourable"}
 
@@ -34,8 +36,8 @@ class ZafarDM:
     of losses and the penalty l2/2 Σ wⱼ² (intercept free) subject to |F| ≤ threshold. With y = ±1, over the
     n rows with the unfavourable outcome (fpr) or the favourable one (fnr), F = (n_g n_ḡ/n²) (mean of min(0,
     y d) in the favoured group − in the deprived group): errors are as grave on average, which draws the
-    rates nearer without making them equal. A row is predicted favourable where d > −1e-9: optima like to
-    put rows on d = 0, and those count as favourable whatever the rounding.
+    rates nearer without making them equal. A row is predicted favourable where d > −1e-9: optima often
+    leave rows on d = 0, and those count as favourable whatever the rounding.
 
     Parameters
     ----------
@@ -56,7 +58,7 @@ class ZafarDM:
     threshold: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
     l2: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
     solver: Literal["direct", "ccp"] = "direct"
-    bins: Bins = "one-hot"
+    bins: BinEncoding = "one-hot"
 
     def fit(self, train: Sample, classifier: Classifier, rng: np.random.Generator) -> Fitted:  # noqa: ARG002
         """Fit the constrained logistic regression.
@@ -70,11 +72,9 @@ class ZafarDM:
         ValueError
             When there are no rows, or their weights sum to 0.
         """
-        design = fit_design(train, include_protected=classifier.include_protected, bins=self.bins)
-        rows = training_rows(train, design)
-        if len(set(rows.y.tolist())) == 1:
-            model = constant_model(design, favourable=bool(rows.y[0]))
-            return Fitted(model, "noop", "every training row has the same outcome")
+        design, rows = prepared(train, classifier, self.bins)
+        if constant := constant_model(design, rows):
+            return constant
         weights = rows.share * rows.total
         stated, rates = problem(rows.matrix().toarray(), rows.y, rows.s, weights, self.constraint, self.l2)
         free = minimise(Logistic(rows, self.l2), np.zeros(rows.width)).w
@@ -85,38 +85,38 @@ class ZafarDM:
             solution = solve(stated, free, self.threshold)
         else:
             residual = kkt(stated, free, self.threshold)
-            trouble = "" if residual <= OPTIMAL else "the optimum was not reached"
-            solution = Solution(free, residual, 0, 0, trouble)
+            solution = Solution(
+                free, residual, 0, "" if residual <= OPTIMAL else "the optimum was not reached"
+            )
         facts = _facts(stated, rows.total, free, solution)
         after = stated.disparities(stated.x @ solution.w)
         for rate, unconstrained, constrained in zip(rates, before, after, strict=True):
             facts |= {f"F_{rate}_unconstrained": float(unconstrained), f"F_{rate}": float(constrained)}
         model = LinearModel(design, solution.w, border=-ON_KINK)
         if len(set(rows.s.tolist())) == 1:
-            return Fitted(model, "noop", "only one group has rows", defined(facts))
-        asked = ("fpr", "fnr") if self.constraint == "both" else (self.constraint,)
+            return Fitted(model, "noop", "only one group has rows", facts)
+        requested = ("fpr", "fnr") if self.constraint == "both" else (self.constraint,)
         troubles = [
             f"a group has no row with the {ABOUT[rate]} outcome, so nothing constrains {rate}"
-            for rate in asked
+            for rate in requested
             if rate not in rates
         ]
         troubles += filter(None, (solution.trouble, quasi_separation(facts["largest_decision"])))
         if troubles:
-            return Fitted(model, "degraded", "; ".join(troubles), defined(facts))
+            return Fitted(model, "degraded", "; ".join(troubles), facts)
         if not needed:
-            return Fitted(model, "noop", "the model without constraint is the answer", defined(facts))
-        return Fitted(model, facts=defined(facts))
+            return Fitted(model, "noop", "the model without constraint is the answer", facts)
+        return Fitted(model, facts=facts)
 
 
-def _facts(stated: Problem, total: float, free: Floats, solution: Solution) -> dict[str, float | int]:
-    """Losses without and with the constraint, how optimal that is, and where the rows lie."""
+def _facts(stated: Mistreatment, total: float, free: Floats, solution: Solution) -> dict[str, float | int]:
+    """Return losses without and with the constraint, how optimal that is, and where the rows lie."""
     d = stated.x @ solution.w
     border = np.abs(d) <= ON_KINK
     return {
         "loss_unconstrained": stated.loss(free, stated.x @ free) * total,
         "loss": stated.loss(solution.w, d) * total,
-        "kkt": solution.kkt,
-        "steps": solution.steps,
+        **solution.facts,
         "polishing_steps": solution.polishing,
         "largest_decision": float(np.abs(d).max()),
         "share_on_border": float((stated.negatives + stated.positives)[border].sum()),

@@ -1,4 +1,4 @@
-"""β: tilt the outcome's table against the deprived group.
+"""β: change the outcome's table against the deprived group.
 
 Equation (4) of Cardoso, Meira, Almeida & Zaki (2019), "A framework for benchmarking discrimination-aware
 models in machine learning": P'(+ | s = deprived, rest) = P(+ | s = deprived, rest) (1 - β).
@@ -86,7 +86,7 @@ def shift(
 
 
 def _move(rows: Floats, giving: NDArray[np.bool_], beta: float) -> Floats:
-    """Take the share `beta` of the giving levels' probability and spread it over the others in proportion."""
+    """Return rows in which a share `beta` of the giving levels' probability is spread over the others."""
     moved = rows.copy()
     moved[..., giving] = rows[..., giving] * (1 - beta)
     taken = (rows[..., giving] * beta).sum(axis=-1, keepdims=True)
@@ -122,6 +122,6 @@ def _no_arc(net: BayesNet, column: str, outcome: str) -> Exception:
     parents = ", ".join(net.parents_of(outcome)) or "none"
     return user_error(
         f'"{column}" is not a parent of "{outcome}" (its parents: {parents}), so beta has nothing to change',
-        f"set `require_arc: true` (put the arc {column} -> {outcome} in the whitelist and learn again) "
+        f"set `require_arc: true` (which adds the arc {column} -> {outcome} to the whitelist; learn again) "
         f"or `outcome_sink: true` (let {outcome} have no children, so that arcs point at it)",
     )

@@ -10,7 +10,7 @@ from fairbench_cli.network.model import BayesNet
 
 
 def sample(net: BayesNet, n: int, seed: int) -> Table:
-    """Draw `n` independent rows.
+    """Return `n` independent rows.
 
     The random numbers of a column come from the seed and the column's name alone. Two networks that differ in
     one table (the same network under two β) therefore agree in every column but that one and its descendants,
@@ -54,7 +54,7 @@ def _stream(seed: int, name: str) -> np.random.Generator:
 
 
 def _cdf(cpt: Floats) -> Floats:
-    """Cumulate the rows: shape (configurations, levels), exactly 1 from the last positive level on."""
+    """Return the cumulated rows, shape (configurations, levels), 1 from the last positive level on."""
     rows = cpt.reshape(-1, cpt.shape[-1])
     cdf = np.minimum(np.cumsum(rows, axis=1), 1.0)
     last = rows.shape[1] - 1 - np.argmax(rows[:, ::-1] > 0, axis=1)
@@ -63,7 +63,7 @@ def _cdf(cpt: Floats) -> Floats:
 
 
 def _invert(cdf: Floats, row: NDArray[np.intp], u: Floats) -> NDArray[np.intp]:
-    """Find for each u in [0, 1) the first level whose cumulated probability exceeds it.
+    """Return for each u in [0, 1) the first level whose cumulated probability exceeds it.
 
     A binary search over all rows at once: log2(levels) steps of one gather each.
     """

@@ -10,10 +10,9 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError
 
 from fairbench_cli.data.table import Column, Floats
-from fairbench_cli.errors import UserError, user_error
-from fairbench_cli.files import write_text
-from fairbench_cli.network.graph import named_arcs
-from fairbench_cli.network.model import BayesNet
+from fairbench_cli.errors import user_error
+from fairbench_cli.files import read_text, write_text
+from fairbench_cli.network.model import BayesNet, named_arcs
 
 FORMAT = "fairbench-network/2"
 
@@ -51,7 +50,7 @@ def save(net: BayesNet, path: str | Path, meta: Meta) -> None:
 
 
 def load(path: str | Path) -> tuple[BayesNet, Meta]:
-    """Read a network that `save` wrote.
+    """Return a network that `save` wrote, and where it comes from.
 
     Raises
     ------
@@ -59,22 +58,11 @@ def load(path: str | Path) -> tuple[BayesNet, Meta]:
         No such file, not JSON, not a network file, or one that contradicts itself (a row that does not sum
         to 1, a table of the wrong shape, arcs that are not those of the tables).
     """
-    path = Path(path)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise user_error(f"no such file: {path}", "check the path") from None
-    except OSError as error:
-        raise user_error(
-            f"cannot read {path}: {error.strerror}", "check the path and its permissions"
-        ) from None
-    except UnicodeDecodeError:
-        _refuse(path, "the file is not text")
-    return from_json(text, path)
+    return from_json(read_text(Path(path)), path)
 
 
 def to_json(net: BayesNet, meta: Meta) -> str:
-    """Write the network as JSON text; innermost lists (a CPT row, an arc, levels) take one line each."""
+    """Return the network as JSON text; innermost lists (a CPT row, an arc, levels) take one line each."""
     content = {
         "format": FORMAT,
         **asdict(meta),
@@ -89,7 +77,7 @@ def to_json(net: BayesNet, meta: Meta) -> str:
 
 
 def from_json(text: str, path: str | Path = "") -> tuple[BayesNet, Meta]:
-    """Read a network from JSON text; `path` is named in errors, which are those of `load`."""
+    """Return the network of a JSON text; `path` is named in errors, which are those of `load`."""
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -98,7 +86,7 @@ def from_json(text: str, path: str | Path = "") -> tuple[BayesNet, Meta]:
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         _refuse(path, f'this is no network file: it has no "format": "{FORMAT}"')
     try:
-        file = _File.model_validate(content)
+        file = _NetworkFile.model_validate(content)
         return _network(file), Meta(file.learner, file.score_name, file.score, file.bic, file.source)
     except ValidationError as error:
         first = error.errors()[0]
@@ -116,31 +104,31 @@ class _Strict(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid")
 
 
-class _FileColumn(_Strict):
+class _ColumnEntry(_Strict):
     name: str
     levels: list[str]
     kind: Literal["nominal", "bins"] = "nominal"
     values: list[FiniteFloat] = []
 
 
-class _FileCpt(_Strict):
+class _CptEntry(_Strict):
     parents: list[str]
     rows: list[Any]
 
 
-class _File(_Strict):
+class _NetworkFile(_Strict):
     format: Literal["fairbench-network/2"]
     learner: str
     score_name: str
     score: FiniteFloat
     bic: FiniteFloat
     source: dict[str, Any]
-    columns: list[_FileColumn]
+    columns: list[_ColumnEntry]
     arcs: list[list[str]]
-    cpts: dict[str, _FileCpt]
+    cpts: dict[str, _CptEntry]
 
 
-def _network(file: _File) -> BayesNet:
+def _network(file: _NetworkFile) -> BayesNet:
     columns = tuple(Column(own.name, tuple(own.levels), own.kind, tuple(own.values)) for own in file.columns)
     names = [column.name for column in columns]
     if set(names) != set(file.cpts):
@@ -180,7 +168,5 @@ def _pretty(value: Any, indent: str) -> str:
 
 
 def _refuse(where: str | Path, what: str) -> NoReturn:
-    error: UserError = user_error(
-        what, "give a file written by fairbench, or learn the network again", str(where)
-    )
-    raise error from None
+    fix = "give a file written by fairbench, or learn the network again"
+    raise user_error(what, fix, str(where)) from None

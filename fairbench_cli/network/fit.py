@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 
 from fairbench_cli.data.table import Floats, Table
-from fairbench_cli.network.counts import parent_keys, wide_columns
 from fairbench_cli.network.model import BayesNet, cpt_shape
+from fairbench_cli.network.scores import parent_keys, wide_columns
 
 BATCH = 2**20
 """Rows summarised at a time: pomegranate counts root columns in single precision, exact up to 2**24."""
 
 
 def fit(table: Table, parents: Sequence[Sequence[int]]) -> BayesNet:
-    """Fit the CPTs of a given structure by maximum likelihood.
+    """Return the network of a given structure, its CPTs fitted by maximum likelihood.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def to_pomegranate(net: BayesNet) -> Any:
 
 
 def unseen(table: Table, parents: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """Count for each column the parent configurations that no row has (their CPT rows are uniform).
+    """Return for each column the number of parent configurations without a row (uniform CPT rows).
 
     >>> from fairbench_cli.data.table import Column
     >>> pair = Table((Column("a", ("x", "y")), Column("b", ("u", "v"))), np.zeros((3, 2), dtype=np.int16))
@@ -83,7 +83,7 @@ def unseen(table: Table, parents: Sequence[Sequence[int]]) -> tuple[int, ...]:
 
 
 def _summarize(distribution: Any, table: Table, family: tuple[int, ...]) -> None:
-    """Hand the rows of a family to its distribution.
+    """Add the rows of a family to its distribution.
 
     Node by node, because `BayesianNetwork.summarize` forces single-precision weights on double-precision
     tables, which torch refuses. A root keeps its sums in single precision whatever its table has, so it is
@@ -104,5 +104,4 @@ def _batches(table: Table, family: tuple[int, ...]) -> Iterator[Any]:
 
 def _probabilities(distribution: Any) -> Floats:
     # A root's probs are one tensor of shape (1, r); a conditional node's a list of one tensor.
-    table: Floats = distribution.probs[0].detach().numpy()
-    return table
+    return np.asarray(distribution.probs[0].detach().numpy())

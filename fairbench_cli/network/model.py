@@ -1,16 +1,75 @@
 """A discrete Bayesian network: columns, parents and conditional probability tables (CPTs)."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 
 from fairbench_cli.data.table import Column, Floats
-from fairbench_cli.network.graph import named_arcs, topological_order
 
 SUM_TOLERANCE = 1e-9
 """How far the sum of a CPT row may be from 1."""
+
+
+def topological_order(parents: Sequence[Collection[int]]) -> tuple[int, ...] | None:
+    """Return the nodes ordered so that parents come before children, and else by number.
+
+    Parameters
+    ----------
+    parents : sequence, one collection of node indices per node
+        ``parents[j]`` are the nodes with an arc into node j.
+
+    Returns
+    -------
+    tuple of int, or None
+        None when the graph has a cycle.
+
+    >>> topological_order([(1,), (), (0, 1)])
+    (1, 0, 2)
+    >>> topological_order([(1,), (0,)]) is None
+    True
+    """
+    order: list[int] = []
+    placed: set[int] = set()
+    waiting = list(range(len(parents)))
+    while waiting:
+        ready = next((j for j in waiting if placed.issuperset(parents[j])), None)
+        if ready is None:
+            return None
+        order.append(ready)
+        placed.add(ready)
+        waiting.remove(ready)
+    return tuple(order)
+
+
+def is_ancestor(parents: Sequence[Collection[int]], older: int, younger: int) -> bool:
+    """Return whether a directed path leads from node `older` to node `younger`.
+
+    >>> is_ancestor([(), (0,), (1,)], older=0, younger=2)
+    True
+    >>> is_ancestor([(), (0,), (1,)], older=2, younger=0)
+    False
+    """
+    seen: set[int] = set()
+    frontier = [younger]
+    while frontier:
+        for parent in parents[frontier.pop()]:
+            if parent == older:
+                return True
+            if parent not in seen:
+                seen.add(parent)
+                frontier.append(parent)
+    return False
+
+
+def named_arcs(names: Sequence[str], parents: Sequence[Sequence[int]]) -> list[tuple[str, str]]:
+    """Return the arcs as (from, to) pairs of names: children in column order, then their parents in order.
+
+    >>> named_arcs(["sex", "job", "pay"], [(), (0,), (0, 1)])
+    [('sex', 'job'), ('sex', 'pay'), ('job', 'pay')]
+    """
+    return [(names[i], names[j]) for j in range(len(names)) for i in parents[j]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,23 +140,23 @@ class BayesNet:
         return sum((cpt.shape[-1] - 1) * prod(cpt.shape[:-1]) for cpt in self.cpts)
 
     def index(self, name: str) -> int:
-        """Position of the column called `name`; `KeyError` when there is none."""
+        """Return the position of the column called `name`; `KeyError` when there is none."""
         try:
             return self.names.index(name)
         except ValueError:
             raise KeyError(name) from None
 
     def cpt(self, name: str) -> Floats:
-        """CPT of the column called `name`; `KeyError` when there is none."""
+        """Return the CPT of the column called `name`; `KeyError` when there is none."""
         return self.cpts[self.index(name)]
 
     def parents_of(self, name: str) -> tuple[str, ...]:
-        """Names of the parents of the column called `name`, in the order of the CPT's axes."""
+        """Return the names of the parents of the column called `name`, in the order of the CPT's axes."""
         return tuple(self.names[i] for i in self.parents[self.index(name)])
 
 
 def cpt_shape(columns: Sequence[Column], parents: Sequence[int], own: int) -> tuple[int, ...]:
-    """Shape of the CPT of column `own`: the level counts of its parents, then its own."""
+    """Return the shape of the CPT of column `own`: the level counts of its parents, then its own."""
     return tuple(len(columns[i].levels) for i in (*parents, own))
 
 

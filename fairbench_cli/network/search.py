@@ -9,14 +9,29 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from fairbench_cli.network.constraints import Constraints
-from fairbench_cli.network.graph import is_ancestor
+from fairbench_cli.network.model import is_ancestor
 from fairbench_cli.network.scores import LocalScore, network_score
 
+Arc = tuple[int, int]
 Graph = tuple[frozenset[int], ...]
 
 TOLERANCE = 2.0**-26
 """Score differences up to this (the square root of the double precision, 1.49e-8) are ties."""
+Gains = list[list[float]]
+"""``gains[i][j]``: what j's score gains when i joins (or, if it is one, leaves) the parents of j."""
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """Arcs as (from, to) column indices; the reverse of a required arc is forbidden."""
+
+    required: frozenset[Arc]
+    forbidden: frozenset[Arc]
+    max_parents: int
+
+    def start(self, nodes: int) -> Graph:
+        """Return the graph of the required arcs alone, as one set of parents per node."""
+        return tuple(frozenset(i for i, child in self.required if child == j) for j in range(nodes))
 
 
 class Move(NamedTuple):
@@ -30,19 +45,15 @@ class Move(NamedTuple):
 
 @dataclass(frozen=True)
 class Search:
-    """What a search needs to know: local scores, whether they are score-equivalent, and the constraints."""
+    """What a search needs: local scores, whether they are score-equivalent, and the constraints."""
 
     local: LocalScore
     equivalent: bool
-    wishes: Constraints
-
-
-Gains = list[list[float]]
-"""``gains[i][j]``: what j's score gains when i joins (or, if it is one, leaves) the parents of j."""
+    allowed: Constraints
 
 
 def hill_climb(search: Search, graph: Graph) -> Graph:
-    """Take the best move from `graph` on until none gains anything."""
+    """Return the graph from which no move gains anything, taking the best move from `graph` on."""
     gains = _gains(search, graph)
     while True:
         move = _best_move(search, graph, gains, 0.0, lambda _: True, tiny_is_zero=True)
@@ -53,7 +64,7 @@ def hill_climb(search: Search, graph: Graph) -> Graph:
 
 
 def tabu_search(search: Search, graph: Graph, length: int, patience: int) -> Graph:
-    """Go on through worse graphs, never back to one of the last `length`; return the best graph seen.
+    """Return the best graph seen, going on through worse ones but never back to one of the last `length`.
 
     When no move gains anything the least bad one is taken, at most `patience` times before a graph better
     than all before it is found.
@@ -92,9 +103,9 @@ def _best_move(
     permitted: Callable[[Graph], bool],
     tiny_is_zero: bool = False,
 ) -> Move | None:
-    """Find the move that gains most, and more than `floor`; of moves that tie the first tried wins."""
+    """Return the move that gains most, and more than `floor`; of moves that tie the first tried wins."""
     best, chosen = floor, None
-    for move in _moves(search.wishes, graph, gains, tiny_is_zero):
+    for move in _moves(search.allowed, graph, gains, tiny_is_zero):
         if move.gain - best > TOLERANCE:
             candidate = _apply(graph, move)
             if _is_acyclic_after(candidate, move) and permitted(candidate):
@@ -102,19 +113,19 @@ def _best_move(
     return chosen
 
 
-def _moves(wishes: Constraints, graph: Graph, gains: Gains, tiny_is_zero: bool) -> Iterator[Move]:
+def _moves(allowed: Constraints, graph: Graph, gains: Gains, tiny_is_zero: bool) -> Iterator[Move]:
     nodes = range(len(graph))
-    full = [len(own) >= wishes.max_parents for own in graph]
+    full = [len(own) >= allowed.max_parents for own in graph]
     for i in nodes:
         for j in nodes:
             adjacent = i == j or i in graph[j] or j in graph[i]
-            if not adjacent and not full[j] and (i, j) not in wishes.forbidden:
+            if not adjacent and not full[j] and (i, j) not in allowed.forbidden:
                 yield Move("add", i, j, gains[i][j])
-    arcs = [(i, j) for i in nodes for j in nodes if i in graph[j] and (i, j) not in wishes.required]
+    arcs = [(i, j) for i in nodes for j in nodes if i in graph[j] and (i, j) not in allowed.required]
     for i, j in arcs:
         yield Move("drop", i, j, gains[i][j])
     for i, j in arcs:
-        if not full[i] and (j, i) not in wishes.forbidden:
+        if not full[i] and (j, i) not in allowed.forbidden:
             gain = gains[i][j] + gains[j][i]
             yield Move("reverse", i, j, 0.0 if tiny_is_zero and abs(gain) < TOLERANCE else gain)
 
@@ -146,7 +157,7 @@ def _gains(search: Search, graph: Graph) -> Gains:
 
 def _refresh(gains: Gains, search: Search, graph: Graph, children: tuple[int, ...]) -> None:
     """Compute the gains of the given children again, in place."""
-    forbidden, limit = search.wishes.forbidden, search.wishes.max_parents
+    forbidden, limit = search.allowed.forbidden, search.allowed.max_parents
     now = {j: search.local(j, tuple(sorted(graph[j]))) for j in children}
     for i in range(len(graph)):
         for j in children:

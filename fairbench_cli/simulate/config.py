@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from fairbench_cli.errors import Problem, UserError, user_error
 from fairbench_cli.measures.registry import COUNT_METRICS
 from fairbench_cli.strict_yaml import Document, Place, dump_yaml, laid_over, read_yaml
-from fairbench_cli.validation import NAME, in_file_order, in_list, mistake, problems_of
+from fairbench_cli.validation import NAME, StrictModel, in_file_order, in_list, mistake, problems_of
 
 EXAMPLE = "see configs/zliobaite2017.yaml"
 MOST_LINES = 8  # of a figure: more cannot be told apart
@@ -26,10 +26,8 @@ Share = Annotated[float, Field(gt=0, lt=1)]
 Degree = Annotated[float, Field(ge=-1, le=1)]
 
 
-class Range(BaseModel):
+class Range(StrictModel):
     """Equally spaced numbers, both ends among them."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     start: Degree = Field(alias="from")
     to: Degree
@@ -47,10 +45,8 @@ class Range(BaseModel):
         return [float(number) for number in spread]
 
 
-class SimulationFile(BaseModel):
+class SimulationFile(StrictModel):
     """The keys of a simulation's file."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     name: str = Field(pattern=NAME, description="Results land in results/NAME.")
     seed: int = Field(default=0, ge=0, description="Base of every other seed.")
@@ -60,7 +56,7 @@ class SimulationFile(BaseModel):
     accepted: list[Share] = Field(min_length=1, description="P(+).")
     truth: list[Degree] = Field(min_length=1, description="d; or {from: -1, to: 1, steps: 21}.")
     metrics: list[str] = Field(min_length=1)
-    figures: dict[Annotated[str, Field(pattern=NAME)], list[str]] = {}
+    figures: dict[Annotated[str, Field(pattern=NAME)], list[str]] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.read.read import read_file
 from fairbench_cli.audit.read.tally import Tally
-from fairbench_cli.audit.read.tally_file import read_tally
-from fairbench_cli.audit.spec import Columns, Decision, Spec
 from fairbench_cli.errors import UserError
 
 GOOD = "score,label_value,race\n1,0,a\n0,1,b\n1,1,a\n0,0,b\n"
@@ -22,7 +22,7 @@ def refusal(tmp_path, content, spec=None, name="preds.csv"):
     path = tmp_path / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(UserError) as caught:
-        read_tally(str(path), spec or Spec())
+        read_file(str(path), spec or AuditConfig())
     assert len(caught.value.problems) == 1
     assert caught.value.problems[0].fix
     return str(caught.value).replace(str(tmp_path) + os.sep, "")
@@ -31,153 +31,152 @@ def refusal(tmp_path, content, spec=None, name="preds.csv"):
 def tally_of(tmp_path, content, spec=None, name="preds.csv"):
     path = tmp_path / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return read_tally(str(path), spec or Spec())
+    return read_file(str(path), spec or AuditConfig())
 
 
-def columns(**names):
-    return Spec(columns=Columns(**names))
-
-
-def decided(*decisions):
-    return Spec(decisions=decisions)
-
-
-TOP = Decision("top-k", 2)
-HALF = Decision("threshold", 0.5)
+TOP = AuditConfig(top_k=2)
+HALF = AuditConfig(threshold=0.5)
 
 # what: (content, spec, words that the message must have)
 REFUSED = {
-    "no score": ("label,race\n1,a\n0,b\n", Spec(), ['no column "score"', "preds.csv:1", "--score"]),
-    "score in capitals": ("Score,label,race\n1,1,a\n", Spec(), ['did you mean "Score"']),
-    "misspelt score": (GOOD, columns(score="scor"), ['no column "scor"', 'did you mean "score"']),
-    "misspelt label": (GOOD, columns(label="label"), ['no column "label"', '"label_value"']),
-    "label in capitals": ("score,LABEL,race\n1,1,a\n", Spec(), ['did you mean "LABEL"', "--label"]),
-    "misspelt attribute": (GOOD, columns(attributes=("rase",)), ['no column "rase"', 'did you mean "race"']),
-    "attribute in capitals": (GOOD, columns(attributes=("RACE",)), ['did you mean "race"']),
-    "misspelt weight": (GOOD, columns(weight="w"), ['no column "w"', "--weight"]),
-    "misspelt model": (GOOD, columns(model="m"), ['no column "m"', "--model-column"]),
+    "no score": ("label,race\n1,a\n0,b\n", AuditConfig(), ['no column "score"', "preds.csv:1", "--score"]),
+    "score in capitals": ("Score,label,race\n1,1,a\n", AuditConfig(), ['did you mean "Score"']),
+    "misspelt score": (GOOD, AuditConfig(score="scor"), ['no column "scor"', 'did you mean "score"']),
+    "misspelt label": (GOOD, AuditConfig(label="label"), ['no column "label"', '"label_value"']),
+    "label in capitals": ("score,LABEL,race\n1,1,a\n", AuditConfig(), ['did you mean "LABEL"', "--label"]),
+    "misspelt attribute": (
+        GOOD,
+        AuditConfig(attribute=("rase",)),
+        ['no column "rase"', 'did you mean "race"'],
+    ),
+    "attribute in capitals": (GOOD, AuditConfig(attribute=("RACE",)), ['did you mean "race"']),
+    "misspelt weight": (GOOD, AuditConfig(weight="w"), ['no column "w"', "--weight"]),
+    "misspelt model": (GOOD, AuditConfig(model_column="m"), ['no column "m"', "--model-column"]),
     "misspelt intersection": (
         GOOD,
-        Spec(intersections=(("race", "sexx"),)),
+        AuditConfig(intersect=(("race", "sexx"),)),
         ['no column "sexx"', "--intersect"],
     ),
-    "intersection of one": (GOOD, Spec(intersections=(("race",),)), ["no intersection", "--intersect"]),
-    "intersection with itself": (GOOD, Spec(intersections=(("race", "race"),)), ["no intersection"]),
-    "misspelt bins": (GOOD, Spec(bins={"agee": 4}), ['no column "agee"', "--bins"]),
-    "one bin": (GOOD, Spec(bins={"race": 1}), ["1 bins", "--bins"]),
-    "bins of text": (GOOD, Spec(bins={"race": 2}), ["preds.csv:2", '"race"', '"a"', "4 rows"]),
-    "bins of nothing": (f"{HEAD}1,0,\n0,1,\n", Spec(bins={"race": 2}), ["no numbers"]),
-    "score is label": (GOOD, columns(score="label_value"), ["both score and label"]),
-    "score as attribute": (GOOD, columns(attributes=("score",)), ['"score" is the score']),
-    "label as weight": (GOOD, columns(weight="label_value"), ["both label and weight"]),
-    "empty": (b"", Spec(), ["preds.csv", "empty"]),
-    "blank lines only": ("\n \n", Spec(), ["empty"]),
-    "byte order mark only": (b"\xef\xbb\xbf", Spec(), ["empty"]),
-    "header only": (HEAD, Spec(), ["no rows"]),
-    "header without line end": (HEAD.strip(), Spec(), ["no rows"]),
-    "blank first line": (f"\n{GOOD}", Spec(), ["preds.csv:1", "blank"]),
-    "no attribute": ("entity_id,score,label\n1,1,0\n2,0,1\n", Spec(), ["no attribute"]),
-    "latin-1": ((HEAD + "1,0,\xe9\n0,1,b\n").encode("latin-1"), Spec(), ["UTF-8", "iconv"]),
+    "misspelt bins": (GOOD, AuditConfig(bins={"agee": 4}), ['no column "agee"', "--bins"]),
+    "bins of text": (GOOD, AuditConfig(bins={"race": 2}), ["preds.csv:2", '"race"', '"a"', "4 rows"]),
+    "bins of nothing": (f"{HEAD}1,0,\n0,1,\n", AuditConfig(bins={"race": 2}), ["no numbers"]),
+    "score is label": (GOOD, AuditConfig(score="label_value"), ["both score and label"]),
+    "score as attribute": (GOOD, AuditConfig(attribute=("score",)), ['"score" is the score']),
+    "label as weight": (GOOD, AuditConfig(weight="label_value"), ["both label and weight"]),
+    "empty": (b"", AuditConfig(), ["preds.csv", "empty"]),
+    "blank lines only": ("\n \n", AuditConfig(), ["empty"]),
+    "byte order mark only": (b"\xef\xbb\xbf", AuditConfig(), ["empty"]),
+    "header only": (HEAD, AuditConfig(), ["no rows"]),
+    "header without line end": (HEAD.strip(), AuditConfig(), ["no rows"]),
+    "blank first line": (f"\n{GOOD}", AuditConfig(), ["preds.csv:1", "blank"]),
+    "no attribute": ("entity_id,score,label\n1,1,0\n2,0,1\n", AuditConfig(), ["no attribute"]),
+    "latin-1": ((HEAD + "1,0,\xe9\n0,1,b\n").encode("latin-1"), AuditConfig(), ["UTF-8", "iconv"]),
     "latin-1 far below": (
         (HEAD + "1,0,a\n" * 20_000 + "0,1,\xe9\n").encode("latin-1"),
-        Spec(),
+        AuditConfig(),
         ["UTF-8", "preds.csv:"],
     ),
-    "latin-1 header": ("score,label,ra\xe7e\n1,0,a\n".encode("latin-1"), Spec(), ["UTF-8"]),
-    "utf-16": (GOOD.encode("utf-16"), Spec(), ["UTF-16"]),
-    "utf-16 without mark": (GOOD.encode("utf-16-le"), Spec(), ["UTF-16"]),
-    "zip": (b"PK\x03\x04rest", Spec(), ["zip archive or Excel"]),
-    "zstd": (b"\x28\xb5\x2f\xfdrest", Spec(), ["zstd"]),
-    "bzip2": (b"BZh9rest", Spec(), ["bzip2"]),
-    "damaged gzip": (gzip.compress(GOOD.encode())[:-12], Spec(), ["gzip"]),
-    "damaged parquet": (b"PAR1 and nothing", Spec(), ["Parquet", "damaged"]),
-    "json array": ('[{"score": 1}]', Spec(), ["JSON array", "one JSON object per line"]),
-    "header twice": ("score,label,race,race\n1,0,a,b\n", Spec(), ['"race" appears twice', "preds.csv:1"]),
-    "header twice by blanks": ("score,label,race, race\n1,0,a,b\n", Spec(), ['"race" appears twice']),
-    "short row": (f"{HEAD}1,0,a\n0,1\n", Spec(), ["preds.csv:3", "2 cells, the header 3"]),
-    "long row": (f"{HEAD}1,0,a\n0,1,b,c\n", Spec(), ["preds.csv:3", "4 cells"]),
-    "long row after a quoted line end": (f'{HEAD}1,0,"a\nb"\n0,1,b,c\n', Spec(), ["preds.csv:4"]),
-    "unclosed quote": (f'{HEAD}1,0,a\n0,1,"b\n1,1,a\n', Spec(), ["preds.csv:3", "quote"]),
-    "text after a quote": (f'{HEAD}1,0,"a"b\n', Spec(), ["preds.csv:2", "quote"]),
-    "unclosed quote in header": ('score,"label,race\n1,0,a\n', Spec(), ["quote"]),
+    "latin-1 header": ("score,label,ra\xe7e\n1,0,a\n".encode("latin-1"), AuditConfig(), ["UTF-8"]),
+    "utf-16": (GOOD.encode("utf-16"), AuditConfig(), ["UTF-16"]),
+    "utf-16 without mark": (GOOD.encode("utf-16-le"), AuditConfig(), ["UTF-16"]),
+    "zip": (b"PK\x03\x04rest", AuditConfig(), ["zip archive or Excel"]),
+    "zstd": (b"\x28\xb5\x2f\xfdrest", AuditConfig(), ["zstd"]),
+    "bzip2": (b"BZh9rest", AuditConfig(), ["bzip2"]),
+    "damaged gzip": (gzip.compress(GOOD.encode())[:-12], AuditConfig(), ["gzip"]),
+    "damaged parquet": (b"PAR1 and nothing", AuditConfig(), ["Parquet", "damaged"]),
+    "json array": ('[{"score": 1}]', AuditConfig(), ["JSON array", "one JSON object per line"]),
+    "header twice": (
+        "score,label,race,race\n1,0,a,b\n",
+        AuditConfig(),
+        ['"race" appears twice', "preds.csv:1"],
+    ),
+    "header twice by blanks": ("score,label,race, race\n1,0,a,b\n", AuditConfig(), ['"race" appears twice']),
+    "short row": (f"{HEAD}1,0,a\n0,1\n", AuditConfig(), ["preds.csv:3", "2 cells, the header 3"]),
+    "long row": (f"{HEAD}1,0,a\n0,1,b,c\n", AuditConfig(), ["preds.csv:3", "4 cells"]),
+    "long row after a quoted line end": (f'{HEAD}1,0,"a\nb"\n0,1,b,c\n', AuditConfig(), ["preds.csv:4"]),
+    "unclosed quote": (f'{HEAD}1,0,a\n0,1,"b\n1,1,a\n', AuditConfig(), ["preds.csv:3", "quote"]),
+    "text after a quote": (f'{HEAD}1,0,"a"b\n', AuditConfig(), ["preds.csv:2", "quote"]),
+    "unclosed quote in header": ('score,"label,race\n1,0,a\n', AuditConfig(), ["quote"]),
     "continuous score": (
         f"{HEAD}1,0,a\n0.3,1,b\n",
-        Spec(),
+        AuditConfig(),
         ['"score"', "0.3", "preds.csv:3", "--threshold 0.5"],
     ),
     "two other scores": (
         f"{HEAD}0.2,0,a\n0.9,1,b\n",
-        Spec(),
+        AuditConfig(),
         ["0.2", "preds.csv:2", "2 rows", "--threshold"],
     ),
-    "scores 1 and 2": (f"{HEAD}1,0,a\n2,1,b\n", Spec(), ["preds.csv:3", "recode 1 and 2 as 0 and 1"]),
-    "scores -1 and 1": (f"{HEAD}1,0,a\n-1,1,b\n", Spec(), ["preds.csv:3", "recode -1 and 1"]),
-    "scores in words": (f"{HEAD}low,0,a\nhigh,1,b\n", Spec(), ["recode 'high' and 'low'"]),
-    "decimal commas": ("score;label;race\n0,5;1;a\n0,7;0;b\n", decided(HALF), ["0,5", "decimal point"]),
-    "labels 1 and 2": (f"{HEAD}1,1,a\n0,2,b\n", Spec(), ['"label_value"', "preds.csv:3", "recode 1 and 2"]),
-    "labels -1 and 1": (f"{HEAD}1,-1,a\n0,1,b\n", Spec(), ["preds.csv:2", "recode -1 and 1"]),
-    "labels 0.2 and 0.7": (f"{HEAD}1,0.2,a\n0,0.7,b\n", Spec(), ["0.2", "labels must be 0 or 1"]),
-    "labels Yes and No": (f"{HEAD}1,Yes,a\n0,No,b\n", Spec(), ["recode 'No' and 'Yes' as 0 and 1"]),
-    "label of three values": (f"{HEAD}1,0,a\n0,2,b\n0,1,b\n", Spec(), ["preds.csv:3", "0 or 1"]),
-    "missing label": (f"{HEAD}1,0,a\n0,,b\n1,,b\n", Spec(), ["preds.csv:3", "missing in 2 rows"]),
-    "label NA": (f"{HEAD}1,0,a\n0,NA,b\n", Spec(), ['"NA"', "preds.csv:3"]),
-    "missing score": (f"{HEAD}1,0,a\n ,1,b\n", Spec(), ["preds.csv:3", "missing in 1 row"]),
+    "scores 1 and 2": (f"{HEAD}1,0,a\n2,1,b\n", AuditConfig(), ["preds.csv:3", "recode 1 and 2 as 0 and 1"]),
+    "scores -1 and 1": (f"{HEAD}1,0,a\n-1,1,b\n", AuditConfig(), ["preds.csv:3", "recode -1 and 1"]),
+    "scores in words": (f"{HEAD}low,0,a\nhigh,1,b\n", AuditConfig(), ["recode 'high' and 'low'"]),
+    "decimal commas": ("score;label;race\n0,5;1;a\n0,7;0;b\n", HALF, ["0,5", "decimal point"]),
+    "labels 1 and 2": (
+        f"{HEAD}1,1,a\n0,2,b\n",
+        AuditConfig(),
+        ['"label_value"', "preds.csv:3", "recode 1 and 2"],
+    ),
+    "labels -1 and 1": (f"{HEAD}1,-1,a\n0,1,b\n", AuditConfig(), ["preds.csv:2", "recode -1 and 1"]),
+    "labels 0.2 and 0.7": (f"{HEAD}1,0.2,a\n0,0.7,b\n", AuditConfig(), ["0.2", "labels must be 0 or 1"]),
+    "labels Yes and No": (f"{HEAD}1,Yes,a\n0,No,b\n", AuditConfig(), ["recode 'No' and 'Yes' as 0 and 1"]),
+    "label of three values": (f"{HEAD}1,0,a\n0,2,b\n0,1,b\n", AuditConfig(), ["preds.csv:3", "0 or 1"]),
+    "missing label": (f"{HEAD}1,0,a\n0,,b\n1,,b\n", AuditConfig(), ["preds.csv:3", "missing in 2 rows"]),
+    "label NA": (f"{HEAD}1,0,a\n0,NA,b\n", AuditConfig(), ['"NA"', "preds.csv:3"]),
+    "missing score": (f"{HEAD}1,0,a\n ,1,b\n", AuditConfig(), ["preds.csv:3", "missing in 1 row"]),
     "missing score with threshold": (
         f"{HEAD}1,0,a\n,1,b\n",
-        decided(HALF),
+        HALF,
         ["preds.csv:3", "missing in 1 row"],
     ),
-    "missing score with top-k": (f"{HEAD}1,0,a\n,1,b\n", decided(TOP), ["preds.csv:3", "missing in 1 row"]),
-    "infinite score": (f"{HEAD}inf,0,a\n0,1,b\n", decided(HALF), ["preds.csv:2", "not a finite number"]),
-    "score nan": (f"{HEAD}0,0,a\nnan,1,b\n", decided(HALF), ["preds.csv:3", "not a finite number"]),
-    "score nan, top-k": (f"{HEAD}0,0,a\nNaN,1,b\n", decided(TOP), ["preds.csv:3"]),
-    "score beyond doubles": (f"{HEAD}0,0,a\n1e999,1,b\n", decided(HALF), ["preds.csv:3"]),
-    "score is text with threshold": (f"{HEAD}0,0,a\nx,1,b\n", decided(HALF), ["preds.csv:3", '"x"']),
-    "binary beside a threshold": (
-        f"{HEAD}0,0,a\n0.5,1,b\n",
-        decided(Decision(), HALF),
-        ["preds.csv:3", "0.5"],
+    "missing score with top-k": (f"{HEAD}1,0,a\n,1,b\n", TOP, ["preds.csv:3", "missing in 1 row"]),
+    "infinite score": (f"{HEAD}inf,0,a\n0,1,b\n", HALF, ["preds.csv:2", "not a finite number"]),
+    "score nan": (f"{HEAD}0,0,a\nnan,1,b\n", HALF, ["preds.csv:3", "not a finite number"]),
+    "score nan, top-k": (f"{HEAD}0,0,a\nNaN,1,b\n", TOP, ["preds.csv:3"]),
+    "score beyond doubles": (f"{HEAD}0,0,a\n1e999,1,b\n", HALF, ["preds.csv:3"]),
+    "score is text with threshold": (f"{HEAD}0,0,a\nx,1,b\n", HALF, ["preds.csv:3", '"x"']),
+    "top 5 of 4": (GOOD, AuditConfig(top_k=5), ["5 of 4 rows", "--top-k"]),
+    "negative weight": (
+        "score,race,w\n1,a,1\n0,b,-2\n",
+        AuditConfig(weight="w"),
+        ["preds.csv:3", "-2", '"w"'],
     ),
-    "threshold nan": (GOOD, decided(Decision("threshold", float("nan"))), ["--threshold"]),
-    "top 0": (GOOD, decided(Decision("top-k", 0)), ["--top-k"]),
-    "top 1.5": (GOOD, decided(Decision("top-k", 1.5)), ["--top-k"]),
-    "top 5 of 4": (GOOD, decided(Decision("top-k", 5)), ["5 of 4 rows", "--top-k"]),
-    "share 0": (GOOD, decided(Decision("top-share", 0)), ["--top-share"]),
-    "share 20": (GOOD, decided(Decision("top-share", 20)), ["--top-share", "0.2 for 20 %"]),
-    "negative weight": ("score,race,w\n1,a,1\n0,b,-2\n", columns(weight="w"), ["preds.csv:3", "-2", '"w"']),
-    "missing weight": ("score,race,w\n1,a,1\n0,b,\n", columns(weight="w"), ["preds.csv:3", '"w"']),
-    "weight in words": ("score,race,w\n1,a,one\n0,b,1\n", columns(weight="w"), ["preds.csv:2", '"one"']),
-    "infinite weight": ("score,race,w\n1,a,inf\n0,b,1\n", columns(weight="w"), ["preds.csv:2"]),
-    "separated by blanks": ("score race\n1 a\n", Spec(), ['only "score race"', "commas"]),
-    "some without a model": ("score,race,model_id\n1,a,\n0,b,2\n", Spec(), ['"(missing)", "2"']),
+    "missing weight": ("score,race,w\n1,a,1\n0,b,\n", AuditConfig(weight="w"), ["preds.csv:3", '"w"']),
+    "weight in words": ("score,race,w\n1,a,one\n0,b,1\n", AuditConfig(weight="w"), ["preds.csv:2", '"one"']),
+    "infinite weight": ("score,race,w\n1,a,inf\n0,b,1\n", AuditConfig(weight="w"), ["preds.csv:2"]),
+    "separated by blanks": ("score race\n1 a\n", AuditConfig(), ['only "score race"', "commas"]),
+    "some without a model": ("score,race,model_id\n1,a,\n0,b,2\n", AuditConfig(), ['"(missing)", "2"']),
     "several models": (
         "score,race,model_id\n1,a,1\n0,b,2\n",
-        Spec(),
+        AuditConfig(),
         ["several values", "--model-column model_id"],
     ),
     "too many groups": (
         HEAD + "".join(f"1,0,g{i % 1500}\n" for i in range(6000)),
-        Spec(),
+        AuditConfig(),
         ["race", "1000", "--attribute"],
     ),
     "too many groups by name": (
         HEAD + "".join(f"1,0,g{i}\n" for i in range(1001)),
-        columns(attributes=("race",)),
+        AuditConfig(attribute=("race",)),
         ["1001 different", "--bins race=4"],
     ),
     "too many groups below the first rows": (
         HEAD + "1,0,a\n" * 20_000 + "".join(f"1,0,g{i % 3000}\n" for i in range(30_000)),
-        Spec(),
+        AuditConfig(),
         ["race", "--attribute"],
     ),
     "too many intersections": (
         "score,a,b\n" + "".join(f"1,x{i % 40},y{i % 41}\n" for i in range(1640)),
-        Spec(intersections=(("a", "b"),)),
+        AuditConfig(intersect=(("a", "b"),)),
         ["a × b", "1640", "intersect fewer"],
     ),
-    "endless first line": (b"a" * 300_000, Spec(), ["first line"]),
-    "only quantities": ("score,age\n" + "".join(f"1,{i}\n" for i in range(30)), Spec(), ["--bins age=4"]),
-    "only names": ("score,who\n" + "".join(f"1,x{i}\n" for i in range(30)), Spec(), ["no attribute"]),
+    "endless first line": (b"a" * 300_000, AuditConfig(), ["first line"]),
+    "only quantities": (
+        "score,age\n" + "".join(f"1,{i}\n" for i in range(30)),
+        AuditConfig(),
+        ["--bins age=4"],
+    ),
+    "only names": ("score,who\n" + "".join(f"1,x{i}\n" for i in range(30)), AuditConfig(), ["no attribute"]),
 }
 
 
@@ -194,6 +193,7 @@ def test_refused(what, tmp_path):
     [
         ('{"score": 1, "race": "a"}\n{"score": 2\n', "preds.ndjson:2"),
         ('{"score": 1, "race": "a"}\n[1]\n', "preds.ndjson:2"),
+        ("{}\n{}\n", "no columns"),
         ('{"score": 1, "race": "a"}\n\n{"score": 2, "race": "b"}\n', "preds.ndjson:3"),
         ('{"score": 1, "Score": 0, "race": "a"}\n', "capitals"),
         ('{"score": 1, "race": "a"}\n' * 30_000 + "{oops\n", "preds.ndjson"),
@@ -210,7 +210,7 @@ def test_row_of_parquet(tmp_path):
             str(path)
         )
     with pytest.raises(UserError, match=r"preds\.parquet:row 3"):
-        read_tally(str(path), Spec())
+        read_file(str(path), AuditConfig())
 
 
 def test_no_parquet_in_spite_of_its_name(tmp_path):
@@ -219,11 +219,11 @@ def test_no_parquet_in_spite_of_its_name(tmp_path):
 
 def test_missing_file_and_folder(tmp_path):
     with pytest.raises(UserError, match="no such file"):
-        read_tally(str(tmp_path / "none.csv"), Spec())
+        read_file(str(tmp_path / "none.csv"), AuditConfig())
     with pytest.raises(UserError, match="folder"):
-        read_tally(str(tmp_path), Spec())
+        read_file(str(tmp_path), AuditConfig())
     with pytest.raises(UserError, match="no such file"):
-        read_tally("a\0b", Spec())
+        read_file("a\0b", AuditConfig())
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may read everything")
@@ -232,7 +232,7 @@ def test_permission(tmp_path):
     path.write_text(GOOD)
     path.chmod(0)
     with pytest.raises(UserError, match="Permission denied"):
-        read_tally(str(path), Spec())
+        read_file(str(path), AuditConfig())
 
 
 # Odd, yet read: the same four rows.
@@ -264,8 +264,8 @@ def test_read(what, tmp_path):
     (found,) = tally.slices
     assert found.counts.groups == ("a", "b")
     assert found.counts.n.tolist() == [[[0, 1], [0, 1]], [[1, 0], [1, 0]]]
-    told = {"semicolons", "tabs", "bars", "blanks", "column without a name"}
-    assert bool(tally.notes) == (what in told)
+    said = {"semicolons", "tabs", "bars", "blanks", "column without a name"}
+    assert bool(tally.notes) == (what in said)
 
 
 @pytest.mark.parametrize(
@@ -285,7 +285,7 @@ def test_read(what, tmp_path):
         ("score,race,who\n" + "".join(f"1,a,x{i}\n" for i in range(21)), "who has a value of its own"),
     ],
 )
-def test_told(content, note, tmp_path):
+def test_notes(content, note, tmp_path):
     assert note in "\n".join(tally_of(tmp_path, content).notes)
 
 
@@ -294,14 +294,14 @@ CELLS = st.sampled_from(
 )
 ROWS = st.lists(st.lists(CELLS, min_size=1, max_size=5), max_size=6)
 SPECS = st.sampled_from(
-    [Spec(), decided(HALF), decided(TOP), Spec(bins={"race": 2}), columns(weight="label_value", label="race")]
+    [AuditConfig(), HALF, TOP, AuditConfig(bins={"race": 2}), AuditConfig(weight="label_value", label="race")]
 )
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @QUICK
 @given(ROWS, st.sampled_from([",", ";", "\t"]), st.sampled_from(["\n", "\r\n", "\r"]), st.booleans(), SPECS)
-@example([["1", "0", "a"], ["0", "1", "x\ny"]], ",", "\n", True, Spec())
+@example([["1", "0", "a"], ["0", "1", "x\ny"]], ",", "\n", True, AuditConfig())
 def test_fuzz_cells(rows, separator, end, header, spec):
     table = [["score", "label_value", "race"], *rows] if header else rows
     survives(end.join(separator.join(row) for row in table).encode(), spec)
@@ -321,6 +321,6 @@ def test_fuzz_text(content, header, spec):
 
 def survives(content, spec):
     try:
-        assert isinstance(read_tally("-", spec, stdin=io.BytesIO(content)), Tally)
+        assert isinstance(read_file("-", spec, stdin=io.BytesIO(content)), Tally)
     except UserError as error:
         assert all(problem.what and problem.fix for problem in error.problems)  # noqa: PT017

@@ -10,13 +10,12 @@ import pytest
 from conftest import fairbench
 
 from fairbench_cli.audit import audit
-from fairbench_cli.audit.options import read_options
-from fairbench_cli.audit.spec import Columns, Decision, Spec
+from fairbench_cli.audit.config import AuditConfig, Decision, read_config
 from fairbench_cli.errors import UserError
 
 ROOT = Path(__file__).parents[2]
 
-# group, label, score, how often: fpr 2/10 beside 4/10 for race, all equal for sex
+# group, label, score, how often: fpr 2/10 against 4/10 for race, all equal for sex
 CELLS = [
     *[("a", 0, 1, 20), ("a", 0, 0, 80), ("a", 1, 1, 60), ("a", 1, 0, 40)],
     *[("b", 0, 1, 40), ("b", 0, 0, 60), ("b", 1, 1, 60), ("b", 1, 0, 40)],
@@ -37,8 +36,9 @@ def test_a_first_audit(preds, say):
     said = say("audit", "preds.csv", "--ref", "race=a", "--tau", "0.8")
     assert said.code == 0
     assert said.err == ""
-    assert said.out.startswith("fails: 1 of 2 attributes fails at τ = 0.8 by pprev, fpr, fnr, fdr, for;")
-    assert "race: fails, beside a" in said.out
+    first = "fails: 1 of 2 attributes fails at τ = 0.8 by selection-rate, fpr, fnr, fdr, for; "
+    assert said.out.replace("\n", " ").startswith(first)
+    assert "race: fails, against a" in said.out
     assert "80/200" in said.out
 
 
@@ -51,7 +51,7 @@ def test_a_first_audit(preds, say):
         (("--fail", "-m", "fnr"), 0),
         (("--fail-on", "fpr"), 1),
         (("--fail-on", "sex:fpr"), 0),
-        (("--fail-on", "sex:fpr", "--fail-on", "race:type-i"), 1),
+        (("--fail-on", "sex:fpr", "--fail-on", "race:type-i-parity"), 1),
         (("--fail", "--tau", "0.8", "--tau", "fpr=0.5", "-m", "fpr"), 0),
         (("--fail", "--intervention", "assistive"), 0),
         (("--fail", "--intervention", "punitive"), 1),
@@ -64,10 +64,10 @@ def test_the_exit_code_is_the_gate(preds, say, flags, code):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (("--tau", "fprr=0.9"), '--tau: error: tau.default: no measure is called "fprr"'),
+        (("--tau", "fprr=0.9"), '--tau: error: tau.default: no metric is called "fprr"'),
         (("--tau", "2"), "--tau: error: tau.default must be at most 1, not 2"),
         (("--tau", "x"), 'tau.default must be a number, not "x"'),
-        (("--ref", "race"), '--ref: error: "race" is not NAME=VALUE'),
+        (("--ref", "race"), '--ref: error: ref: "race" is not NAME=VALUE'),
         (("--ref", "race=c"), 'has no group "c"'),
         (("--ref", "race=a", "--ref-method", "rest"), "contradict each other"),
         (("-m", "fpr", "--intervention", "punitive"), "both say what decides"),
@@ -75,7 +75,7 @@ def test_the_exit_code_is_the_gate(preds, say, flags, code):
         (("--bins", "age=1"), "bins.age must be at least 2"),
         (("-m", "frp"), 'did you mean "fpr"?'),
         (("--fail-on", "rce:fpr"), 'did you mean "race"?'),
-        (("--fail-on", "race:fpp"), 'no measure is called "fpp"'),
+        (("--fail-on", "race:fpp"), 'no metric is called "fpp"'),
         (("--intersect", "race"), "not two or more attributes"),
         (("--compat", "aequitas"), "add -o FOLDER"),
         (("--confidence", "95"), "confidence must be below 1, not 95"),
@@ -85,7 +85,7 @@ def test_the_exit_code_is_the_gate(preds, say, flags, code):
         (("--config", "none.yaml"), "no such file: none.yaml"),
     ],
 )
-def test_mistakes_are_told_in_two_lines(preds, say, flags, message):
+def test_mistakes_are_said_in_two_lines(preds, say, flags, message):
     said = say("audit", "preds.csv", "--draws", "50", *flags)
     assert said.code == 2
     assert said.out == ""
@@ -94,7 +94,7 @@ def test_mistakes_are_told_in_two_lines(preds, say, flags, message):
 
 
 def test_all_mistakes_come_at_once(preds, say):
-    Path("audit.yaml").write_text("ref: {race: 1}\ntau: [0.8, {fpr: 9}]\nmeasures: [fpr]\ndraws: many\n")
+    Path("audit.yaml").write_text("ref: {race: 1}\ntau: [0.8, {fpr: 9}]\nmetrics: [fpr]\ndraws: many\n")
     said = say("audit", "preds.csv", "--config", "audit.yaml", "--min-group", "0")
     assert said.code == 2
     assert [line.split(": error")[0] for line in said.err.splitlines()[::2]] == [
@@ -106,24 +106,28 @@ def test_flags_beat_the_file(tmp_path):
     path = tmp_path / "audit.yaml"
     path.write_text(
         "attribute: race\nref: {race: a, sex: m}\ntau: [0.8, {fpr: 0.9}]\nintersect: [race, sex]\n"
-        "top-k: [100, 200]\nties: exclude\nmin-group: 5\nmeasure: [fpr]\nfail: true\n"
+        "top-k: [100, 200]\nties: exclude\nmin-group: 5\nmetric: [fpr]\nfail: true\n"
     )
-    alone = read_options({}, path)
-    assert alone.spec == Spec(
-        Columns(attributes=("race",)),
-        (Decision("top-k", 100, "exclude"), Decision("top-k", 200, "exclude")),
-        (("race", "sex"),),
-        references={"race": "a", "sex": "m"},
+    alone = read_config({}, path)
+    assert alone == AuditConfig(
+        attribute=("race",),
+        top_k=(100, 200),
+        ties="exclude",
+        intersect=(("race", "sex"),),
+        ref={"race": "a", "sex": "m"},
         ref_method="given",
-        taus={"fpr": 0.9},
+        tau={"fpr": 0.9},
         min_group=5,
+        metric=("fpr",),
+        fail=True,
     )
-    assert (alone.measures, alone.fail) == (("fpr",), True)
-    over = read_options({"ref": {"race": "b"}, "tau": 0.7, "measure": ["fnr"], "top-k": 10}, path)
-    assert over.spec.references == {"race": "b", "sex": "m"}
-    assert (over.spec.tau, over.spec.taus, over.measures) == (0.7, {"fpr": 0.9}, ("fnr",))
-    assert over.spec.decisions == (Decision("top-k", 10, "exclude"),)
-    assert read_options({"ref-method": "rest"}, path).spec.references == {}
+    assert alone.decisions == (Decision("top-k", 100, "exclude"), Decision("top-k", 200, "exclude"))
+    assert (alone.metrics, alone.fail) == (("fpr",), True)
+    over = read_config({"ref": {"race": "b"}, "tau": 0.7, "metric": ["fnr"], "top-k": 10}, path)
+    assert over.references == {"race": "b", "sex": "m"}
+    assert (over.tau, over.taus, over.measures) == (0.7, {"fpr": 0.9}, ("fnr",))
+    assert over.decisions == (Decision("top-k", 10, "exclude"),)
+    assert read_config({"ref-method": "rest"}, path).references == {}
 
 
 def test_every_format_is_printed(preds, say):
@@ -147,7 +151,13 @@ def test_everything_is_written_and_is_the_same_again(preds, say):
     for path in Path("one").iterdir():
         assert path.read_bytes() == (Path("two") / path.name).read_bytes()
     assert Path("one.pdf").read_bytes() == Path("two.pdf").read_bytes()
-    assert json.loads(Path("one/audit.json").read_text())["measures"] == ["pprev", "fpr", "fnr", "fdr", "for"]
+    assert json.loads(Path("one/audit.json").read_text())["metrics"] == [
+        "selection-rate",
+        "fpr",
+        "fnr",
+        "fdr",
+        "for",
+    ]
 
 
 def test_aequitas_files_are_written(preds, say):
@@ -160,7 +170,8 @@ def test_aequitas_files_are_written(preds, say):
 def test_the_library_in_three_lines(preds):
     result = audit(preds, ref={"race": "a"}, tau=0.8, draws=50)
     assert result.verdict == "fail"
-    assert result.attributes == {("", "binary", "race"): "fail", ("", "binary", "sex"): "pass"}
+    found = [(row.attribute, row.verdict) for row in result.report.verdicts]
+    assert found == [("race", "fail"), ("sex", "pass")]
     assert repr(result).startswith("<fails: 1 of 2 attributes")
     assert result.to_html().startswith("<!DOCTYPE html>")
     with pytest.raises(UserError, match="min-group must be at least 1"):

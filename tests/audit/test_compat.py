@@ -12,18 +12,18 @@ from typing import Any
 import pytest
 from audit_counts import AEQUITAS, Cells, compas, one, slice_of, tally_of
 
-from fairbench_cli.audit.judge.result import Disparity
-from fairbench_cli.audit.judge.run import audit_tally
+from fairbench_cli.audit.config import AuditConfig, Decision
+from fairbench_cli.audit.judge.judge import judge
+from fairbench_cli.audit.judge.report import Disparity
 from fairbench_cli.audit.read.tally import MISSING, Tally
 from fairbench_cli.audit.show.aequitas import compat_files, pair_rule, write_compat
-from fairbench_cli.audit.spec import Decision, Spec
 from fairbench_cli.errors import UserError
 
 GIVEN = {"race": "Caucasian", "sex": "Male", "age_cat": "25 - 45"}
 SPECS = {
-    "majority": Spec(),
-    "predefined": Spec(ref_method="given", references=GIVEN),
-    "minimum": Spec(ref_method="minimum"),
+    "majority": AuditConfig(),
+    "predefined": AuditConfig(ref_method="given", references=GIVEN),
+    "minimum": AuditConfig(ref_method="minimum"),
 }
 EDGE_CASES = json.loads((AEQUITAS / "edge_cases.json").read_text())
 FILES = ("group", "disparity", "fairness_groups", "fairness_attributes", "full")
@@ -33,16 +33,15 @@ NAMES = (*(f"{name}.csv" for name in FILES), "overall.json")
 @pytest.mark.parametrize("method", SPECS)
 @pytest.mark.parametrize("name", NAMES)
 def test_compas_is_aequitas_byte_for_byte(tmp_path: Path, method: str, name: str) -> None:
-    write_compat(compas(), SPECS[method], tmp_path / "new")
+    write_compat(judge(compas(), SPECS[method]), tmp_path / "new")
     assert (tmp_path / "new" / name).read_bytes() == (AEQUITAS / f"compas_{method}_{name}").read_bytes()
 
 
 @pytest.mark.parametrize("case", EDGE_CASES)
 def test_edge_cases_are_aequitas_byte_for_byte(case: dict[str, Any]) -> None:
     tally = tally_of(*(slice_of(groups, attribute) for attribute, groups in case["tp_fp_fn_tn"].items()))
-    files = compat_files(
-        tally, Spec(ref_method=case["method"], references=case["references"], tau=case["tau"])
-    )
+    config = AuditConfig(ref_method=case["method"], references=case["references"], tau=case["tau"], draws=0)
+    files = files_of(tally, config)
     assert files["full.csv"].splitlines() == case["full"]
     assert files["fairness_attributes.csv"].splitlines() == case["fairness_attributes"]
     assert json.loads(files["overall.json"]) == case["overall"]
@@ -75,27 +74,31 @@ def test_the_reference_counts_are_those_of_the_rows() -> None:
     ],
 )
 def test_the_papers_statements(attribute: str, group: str, measure: str, ratio: float) -> None:
-    audit = audit_tally(compas(), SPECS["predefined"])
+    audit = judge(compas(), SPECS["predefined"])
     found = [
         disparity.ratio.value
         for disparity in audit.disparities
-        if (disparity.attribute, disparity.group, disparity.measure) == (attribute, group, measure)
+        if (disparity.attribute, disparity.group, disparity.metric) == (attribute, group, measure)
     ]
     assert [round(value, 2) for value in found] == [ratio]
 
 
-def table(tally: Tally, spec: Spec, name: str) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(compat_files(tally, spec)[f"{name}.csv"])))
+def files_of(tally: Tally, config: AuditConfig | None = None) -> dict[str, str]:
+    return compat_files(judge(tally, config or AuditConfig(draws=0)))
 
 
-def disparity(tally: Tally, group: str, measure: str, spec: Spec | None = None) -> Disparity:
-    audit = audit_tally(tally, spec or Spec(draws=0))
-    (found,) = (one for one in audit.disparities if (one.group, one.measure) == (group, measure))
+def table(tally: Tally, config: AuditConfig, name: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(files_of(tally, config)[f"{name}.csv"])))
+
+
+def disparity(tally: Tally, group: str, measure: str, spec: AuditConfig | None = None) -> Disparity:
+    audit = judge(tally, spec or AuditConfig(draws=0))
+    (found,) = (one for one in audit.disparities if (one.group, one.metric) == (group, measure))
     return found
 
 
 def compat_of(groups: dict[str, Cells], group: str, column: str) -> str:
-    (row,) = (row for row in table(one(groups), Spec(), "full") if row["attribute_value"] == group)
+    (row,) = (row for row in table(one(groups), AuditConfig(), "full") if row["attribute_value"] == group)
     return row[column]
 
 
@@ -106,15 +109,15 @@ def test_departure_exact_boundary() -> None:
     # (1/3) / (5/12) is 4/5, and 0.7999999999999999 in binary floats.
     groups: dict[str, Cells] = {"a": (5, 0, 0, 7), "b": (1, 0, 0, 2)}
     assert compat_of(groups, "b", "Impact Parity") == "False"
-    assert disparity(one(groups), "b", "pprev").parity == "pass"
+    assert disparity(one(groups), "b", "selection-rate").parity == "pass"
 
 
 def test_departure_all_undefined_is_not_fair() -> None:
     groups: dict[str, Cells] = {"a": (0, 0, 4, 8), "b": (0, 0, 3, 5)}  # nobody is selected
-    files = compat_files(one(groups), Spec())
+    files = files_of(one(groups))
     assert json.loads(files["overall.json"])["Unsupervised Fairness"] is True
-    audit = audit_tally(one(groups), Spec(draws=0), ("unsupervised",))
-    assert audit.verdicts[0].parity["ppr"] == "undecidable"
+    audit = judge(one(groups), AuditConfig(draws=0, metrics=("unsupervised-parity",)))
+    assert audit.verdicts[0].parity["selected-share"] == "undecidable"
     assert audit.verdict == "undecidable"
     assert "Nobody is selected" in audit.notes[0]
 
@@ -126,8 +129,8 @@ def test_departure_undefined_and_fair_is_undecidable() -> None:
         "b": (50, 0, 50, 0),
     }  # no negatives: FPR is 0/0, TPR equal
     assert compat_of(groups, "b", "Equalized Odds") == "False"
-    verdict = audit_tally(one(groups), Spec(draws=0)).verdicts[0]
-    assert (verdict.parity["tpr"], verdict.parity["equalised-odds"]) == ("pass", "undecidable")
+    verdict = judge(one(groups), AuditConfig(draws=0)).verdicts[0]
+    assert (verdict.parity["tpr"], verdict.parity["equalised-odds-parity"]) == ("pass", "undecidable")
 
 
 def test_departure_both_rates_zero_are_equal() -> None:
@@ -145,15 +148,15 @@ def test_departure_infinite_ratio() -> None:
 
 def test_departure_one_group_is_not_decidable() -> None:
     groups: dict[str, Cells] = {"a": (50, 5, 10, 40)}
-    assert json.loads(compat_files(one(groups), Spec())["overall.json"])["Overall Fairness"] is True
-    audit = audit_tally(one(groups), Spec(draws=0))
+    assert json.loads(files_of(one(groups))["overall.json"])["Overall Fairness"] is True
+    audit = judge(one(groups), AuditConfig(draws=0))
     assert audit.verdict == "undecidable"
     assert audit.notes == ('Attribute "race" has one group only: nothing to compare.',)
 
 
 def test_departure_missing_is_a_group() -> None:
     groups: dict[str, Cells] = {"a": (50, 5, 10, 40), "b": (40, 5, 10, 40), MISSING: (2, 30, 30, 2)}
-    rows = table(one(groups), Spec(), "group")
+    rows = table(one(groups), AuditConfig(), "group")
     assert [row["attribute_value"] for row in rows] == ["a", "b"]
     assert {row["k"] for row in rows} == {"132"}  # the missing are still among the selected
     assert disparity(one(groups), MISSING, "fpr").parity == "fail"
@@ -161,14 +164,14 @@ def test_departure_missing_is_a_group() -> None:
 
 def test_departure_default_verdict_leaves_shares_out() -> None:
     groups: dict[str, Cells] = {"a": (80, 80, 80, 80), "b": (20, 20, 20, 20)}  # a coin, whatever the group
-    assert json.loads(compat_files(one(groups), Spec())["overall.json"])["Overall Fairness"] is False
-    audit = audit_tally(one(groups), Spec(draws=0))
-    assert (audit.verdict, audit.verdicts[0].parity["ppr"]) == ("pass", "fail")
+    assert json.loads(files_of(one(groups))["overall.json"])["Overall Fairness"] is False
+    audit = judge(one(groups), AuditConfig(draws=0))
+    assert (audit.verdict, audit.verdicts[0].parity["selected-share"]) == ("pass", "fail")
 
 
 def test_departure_coded_attributes_are_groups() -> None:
     groups: dict[str, Cells] = {"0": (50, 5, 10, 40), "1": (10, 30, 30, 2)}
-    audit = audit_tally(one(groups, attribute="code"), Spec(draws=0))
+    audit = judge(one(groups, attribute="code"), AuditConfig(draws=0))
     assert [row.group for row in audit.groups] == ["0", "1"]
     assert audit.verdict == "fail"
 
@@ -177,8 +180,8 @@ def test_departure_models_are_apart() -> None:
     fair: dict[str, Cells] = {"a": (50, 5, 10, 40), "b": (50, 5, 10, 40)}
     unfair: dict[str, Cells] = {"a": (50, 5, 10, 40), "b": (10, 30, 30, 2)}
     tally = tally_of(slice_of(fair, model="x"), slice_of(unfair, model="y"))
-    assert [row["model_id"] for row in table(tally, Spec(), "fairness_attributes")] == ["x", "y"]
-    verdicts = audit_tally(tally, Spec(draws=0)).verdicts
+    assert [row["model_id"] for row in table(tally, AuditConfig(), "fairness_attributes")] == ["x", "y"]
+    verdicts = judge(tally, AuditConfig(draws=0)).verdicts
     assert [(one.model, one.parity["fpr"]) for one in verdicts] == [("x", "pass"), ("y", "fail")]
 
 
@@ -201,7 +204,7 @@ def test_every_departure_is_in_the_docs() -> None:
 
 def test_minimum_picks_a_reference_per_measure() -> None:
     groups: dict[str, Cells] = {"a": (10, 10, 5, 25), "b": (5, 20, 10, 15)}
-    rows = table(one(groups), Spec(ref_method="minimum"), "disparity")
+    rows = table(one(groups), AuditConfig(ref_method="minimum"), "disparity")
     assert (rows[0]["precision_ref_group_value"], rows[0]["fpr_ref_group_value"]) == ("b", "a")
 
 
@@ -210,19 +213,19 @@ def test_aequitas_spells_thresholds_its_own_way() -> None:
     decisions = (Decision("top-k", 300), Decision("top-share", 0.1), Decision("threshold", 5))
     parts = [slice_of(groups, decision=str(decision)) for decision in decisions]
     parts[0] = slice_of(groups, decision="top 300 (403 with ties)")
-    rows = table(tally_of(*parts), Spec(decisions=decisions), "group")
+    rows = table(tally_of(*parts), AuditConfig(top_k=(300,), top_share=(0.1,), threshold=(5.0,)), "group")
     assert [row["score_threshold"] for row in rows[::2]] == ["300_abs", "0.1_pct", "5_val"]
 
 
 def test_intersections_are_left_out() -> None:
     groups: dict[str, Cells] = {"a": (10, 10, 5, 25), "b": (5, 20, 10, 15)}
     tally = tally_of(slice_of(groups), slice_of(groups, attribute="race × sex", intersection=True))
-    assert {row["attribute_name"] for row in table(tally, Spec(), "group")} == {"race"}
+    assert {row["attribute_name"] for row in table(tally, AuditConfig(), "group")} == {"race"}
 
 
 def test_what_aequitas_does_not_have_is_refused() -> None:
     groups: dict[str, Cells] = {"a": (0, 10, 0, 25), "b": (0, 20, 0, 15)}
     tally = tally_of(slice_of(groups, labelled=False), weighted=True)
     with pytest.raises(UserError) as caught:
-        compat_files(tally, Spec(ref_method="rest"))
+        files_of(tally, AuditConfig(ref_method="rest"))
     assert [problem.where for problem in caught.value.problems] == ["--compat", "--compat", "--ref-method"]

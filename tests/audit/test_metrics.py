@@ -10,18 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics as sk
 
-from fairbench_cli.audit.judge.contrast import SUPERVISED, UNSUPERVISED
-from fairbench_cli.audit.judge.metrics import AUDIT_METRICS, metric_names, parts
+from fairbench_cli.audit.config import AuditConfig, read_config
+from fairbench_cli.audit.judge.judge import judge
+from fairbench_cli.audit.judge.metrics import COMPARED, SHOWN
 from fairbench_cli.audit.judge.references import REST, REST_NAME, references
-from fairbench_cli.audit.judge.result import Audit, Disparity
-from fairbench_cli.audit.judge.run import audit_tally
+from fairbench_cli.audit.judge.report import Disparity, Report
 from fairbench_cli.audit.read.tally import MISSING, Slice, Tally
-from fairbench_cli.audit.spec import Spec
 from fairbench_cli.errors import UserError
 from fairbench_cli.measures.counts import count, divide
-from fairbench_cli.measures.registry import measure
+from fairbench_cli.measures.rates import RATES, parts
 
-QUICK = Spec(draws=0)
+QUICK = AuditConfig(draws=0)
 TWO: dict[str, Cells] = {"a": (50, 5, 10, 40), "b": (40, 15, 20, 20)}
 
 cells = st.tuples(*[st.integers(0, 40)] * 4)
@@ -32,8 +31,8 @@ def named(found: list[tuple[int, int, int, int]]) -> dict[str, Cells]:
     return {f"g{i}": one for i, one in enumerate(found)}
 
 
-def of(audit: Audit, group: str, measure: str) -> Disparity:
-    (found,) = (one for one in audit.disparities if (one.group, one.measure) == (group, measure))
+def of(audit: Report, group: str, measure: str) -> Disparity:
+    (found,) = (one for one in audit.disparities if (one.group, one.metric) == (group, measure))
     return found
 
 
@@ -41,24 +40,24 @@ def test_rates_are_scikit_learns() -> None:
     rng = np.random.default_rng(3)
     s, y, predicted = (rng.integers(0, high, 500) for high in (2, 2, 2))
     counts = count(s, y, predicted, ("a", "b"))
-    names = tuple(AUDIT_METRICS)
+    names = SHOWN
     rates = divide(*parts(counts.n, names))
     for g in (0, 1):
         t, p = y[s == g], predicted[s == g]
         expected = {
-            "pprev": p.mean(),
-            "ppr": p.sum() / predicted.sum(),
+            "selection-rate": p.mean(),
+            "selected-share": p.sum() / predicted.sum(),
             "tpr": sk.recall_score(t, p),
             "fnr": 1 - sk.recall_score(t, p),
             "tnr": sk.recall_score(t, p, pos_label=0),
             "fpr": 1 - sk.recall_score(t, p, pos_label=0),
-            "precision": sk.precision_score(t, p),
+            "ppv": sk.precision_score(t, p),
             "fdr": 1 - sk.precision_score(t, p),
             "npv": sk.precision_score(t, p, pos_label=0),
             "for": 1 - sk.precision_score(t, p, pos_label=0),
             "accuracy": sk.accuracy_score(t, p),
-            "prev": t.mean(),
-            "share": len(t) / 500,
+            "base-rate": t.mean(),
+            "group-share": len(t) / 500,
         }
         assert dict(zip(names, rates[g], strict=True)) == pytest.approx(expected)
 
@@ -66,16 +65,16 @@ def test_rates_are_scikit_learns() -> None:
 @given(groups_of_cells, st.integers(2, 9))
 def test_scaling_counts_leaves_rates(found: list[tuple[int, int, int, int]], factor: int) -> None:
     n = slice_of(named(found)).counts.n
-    rates, scaled = (divide(*parts(part, tuple(AUDIT_METRICS))) for part in (n, factor * n))
+    rates, scaled = (divide(*parts(part, SHOWN)) for part in (n, factor * n))
     np.testing.assert_allclose(rates, scaled)
 
 
 @given(groups_of_cells)
 def test_complements_add_up_to_one(found: list[tuple[int, int, int, int]]) -> None:
     n = slice_of(named(found)).counts.n
-    for name, metric in AUDIT_METRICS.items():
+    for name, metric in RATES.items():
         if metric.complement:
-            assert AUDIT_METRICS[metric.complement].complement == name
+            assert RATES[metric.complement].complement == name
             both = divide(*parts(n, (name, metric.complement)))
             defined = ~np.isnan(both).any(-1)
             np.testing.assert_allclose(both[defined].sum(-1), 1)
@@ -85,8 +84,9 @@ def test_complements_add_up_to_one(found: list[tuple[int, int, int, int]]) -> No
 def test_any_counts_give_an_audit(
     found: list[tuple[int, int, int, int]], method: str, labelled: bool
 ) -> None:
-    audit = audit_tally(one(named(found), labelled=labelled), Spec(draws=20, ref_method=method))  # type: ignore[arg-type]
-    assert len(audit.disparities) == len(found) * len(metric_names(labelled, parity=True))
+    audit = judge(one(named(found), labelled=labelled), AuditConfig(draws=20, ref_method=method))  # type: ignore[arg-type]
+    metrics = [name for name in COMPARED if labelled or not RATES[name].needs_labels]
+    assert len(audit.disparities) == len(found) * len(metrics)
     for disparity in audit.disparities:
         for interval in (disparity.ratio, disparity.difference):
             assert not interval.low > interval.high
@@ -103,82 +103,88 @@ def test_majority_breaks_ties_by_name_and_never_takes_the_missing() -> None:
     }
     part = slice_of(groups)
     assert references(part, ("fpr", "tpr"), QUICK).tolist() == [1, 1]
-    given_missing = Spec(references={"race": MISSING})
+    given_missing = AuditConfig(references={"race": MISSING})
     assert references(part, ("fpr", "tpr"), given_missing).tolist() == [3, 3]
 
 
 def test_minimum_and_maximum_are_per_measure_and_skip_undefined() -> None:
     groups: dict[str, Cells] = {"a": (0, 0, 0, 9), "b": (6, 1, 4, 9), "c": (8, 5, 2, 5), "d": (8, 5, 2, 5)}
     part = slice_of(groups)
-    assert references(part, ("fpr", "tpr"), Spec(ref_method="minimum")).tolist() == [0, 1]
-    assert references(part, ("fpr", "tpr"), Spec(ref_method="maximum")).tolist() == [2, 2]
+    assert references(part, ("fpr", "tpr"), AuditConfig(ref_method="minimum")).tolist() == [0, 1]
+    assert references(part, ("fpr", "tpr"), AuditConfig(ref_method="maximum")).tolist() == [2, 2]
     undefined = slice_of({MISSING: (1, 1, 1, 1), "b": (0, 0, 0, 0)})
-    assert references(undefined, ("fpr",), Spec(ref_method="minimum")).tolist() == [1]
+    assert references(undefined, ("fpr",), AuditConfig(ref_method="minimum")).tolist() == [1]
 
 
 def test_rest_is_everybody_else() -> None:
     groups: dict[str, Cells] = {"a": (10, 10, 5, 25), "b": (5, 20, 10, 15), "c": (9, 9, 9, 9)}
-    audit = audit_tally(one(groups), Spec(draws=0, ref_method="rest"))
+    audit = judge(one(groups), AuditConfig(draws=0, ref_method="rest"))
     found = of(audit, "a", "fpr")
     assert (found.reference, found.reference_value) == (REST_NAME, 29 / 53)
-    assert of(audit, "a", "ppr").reference_value == 43 / 63
+    assert of(audit, "a", "selected-share").reference_value == 43 / 63
     assert not any(one.is_reference for one in audit.disparities)
-    assert references(slice_of(groups), ("fpr",), Spec(ref_method="rest")).tolist() == [REST]
+    assert references(slice_of(groups), ("fpr",), AuditConfig(ref_method="rest")).tolist() == [REST]
 
 
 def test_an_intersection_takes_the_references_of_its_attributes() -> None:
     groups: dict[str, Cells] = {"x × f": (9, 9, 9, 9), "x × m": (1, 1, 1, 1), "y × m": (1, 1, 1, 1)}
     part = slice_of(groups, attribute="race × sex", intersection=True)
-    both = Spec(references={"race": "y", "sex": "m"})
+    both = AuditConfig(references={"race": "y", "sex": "m"})
     assert references(part, ("fpr",), both).tolist() == [2]
-    assert references(part, ("fpr",), Spec(references={"race": "y"})).tolist() == [0]
-    assert audit_tally(tally_of(part), Spec(draws=0, references={"race × sex": "x × m"})).verdicts
+    assert references(part, ("fpr",), AuditConfig(references={"race": "y"})).tolist() == [0]
+    assert judge(tally_of(part), AuditConfig(draws=0, references={"race × sex": "x × m"})).verdicts
 
 
 @pytest.mark.parametrize(
-    ("spec", "measures", "what", "fix"),
+    ("references", "what", "fix"),
     [
-        (Spec(references={"rase": "a"}), None, 'no attribute called "rase"', 'did you mean "race"?'),
-        (Spec(references={"race": "c"}), None, 'attribute "race" has no group "c"', "use one of: a, b"),
-        (Spec(tau=1.25), None, "tau is 1.25", "use a number above 0 and at most 1, such as 0.8"),
-        (Spec(tau=80), None, "tau is 80", "use a number above 0 and at most 1, such as 0.8"),
-        (Spec(taus={"fpr": 0.0}), None, "tau is 0.0", "use a number above 0 and at most 1, such as 0.8"),
-        (Spec(taus={"fprr": 0.9}), None, 'no measure called "fprr"', 'did you mean "fpr"?'),
-        (Spec(taus={"share": 0.9}), None, 'no measure called "share"', None),
-        (Spec(), ("fprs",), 'no measure called "fprs"', 'did you mean "fpr"?'),
-        (Spec(), (), "no measure to decide on", "name at least one"),
-        (Spec(confidence=95), None, "confidence is 95", "use a number between 0 and 1, such as 0.95"),
-        (Spec(draws=-1), None, "draws is -1", "use 0 for closed forms, or some 1000"),
+        ({"rase": "a"}, 'no attribute called "rase"', 'did you mean "race"?'),
+        ({"race": "c"}, 'attribute "race" has no group "c"', "use one of: a, b"),
     ],
 )
-def test_mistakes(spec: Spec, measures: tuple[str, ...] | None, what: str, fix: str | None) -> None:
+def test_wrong_references(references: dict[str, str], what: str, fix: str) -> None:
     with pytest.raises(UserError) as caught:
-        audit_tally(one(TWO), spec, measures)
-    assert caught.value.problems[0].what == what
-    assert fix is None or caught.value.problems[0].fix == fix
+        judge(one(TWO), AuditConfig(references=references))
+    assert (caught.value.problems[0].what, caught.value.problems[0].fix) == (what, fix)
+
+
+@pytest.mark.parametrize(
+    ("given", "what"),
+    [
+        ({"metric": "fprs"}, 'metric: no metric is called "fprs"'),
+        ({"metric": []}, "metric"),
+        ({"tau": {"group-share": 0.9}}, 'no metric is called "group-share"'),
+    ],
+)
+def test_wrong_names(given: dict[str, object], what: str) -> None:
+    with pytest.raises(UserError) as caught:
+        read_config(given)
+    assert what in caught.value.problems[0].what
 
 
 def test_without_labels_only_selection_is_audited() -> None:
-    audit = audit_tally(one(TWO, labelled=False), QUICK)
-    assert {disparity.measure for disparity in audit.disparities} == {"pprev", "ppr"}
-    assert set(audit.verdicts[0].parity) == {"pprev", "ppr", "unsupervised"}
+    audit = judge(one(TWO, labelled=False), QUICK)
+    assert {disparity.metric for disparity in audit.disparities} == {"selection-rate", "selected-share"}
+    assert set(audit.verdicts[0].parity) == {"selection-rate", "selected-share", "unsupervised-parity"}
     assert set(audit.groups[0].counts) == {"pp", "pn", "size"}
     assert audit.verdict == "pass"
-    with pytest.raises(UserError, match=r"type-i, tpr cannot be decided without labels"):
-        audit_tally(one(TWO, labelled=False), QUICK, ("type-i", "pprev", "tpr"))
+    with pytest.raises(UserError, match=r"type-i-parity, tpr cannot be computed without labels"):
+        judge(one(TWO, labelled=False), AuditConfig(metrics=("type-i-parity", "pprev", "tpr")))
 
 
 def test_the_overall_row_is_everybody() -> None:
-    (row,) = audit_tally(compas(), QUICK).overall
+    (row,) = judge(compas(), QUICK).overall
     assert (row.group, row.rows, row.counts["tp"], row.counts["fp"]) == ("(all)", 7214, 2035, 1282)
     assert row.metrics["fpr"].value == 1282 / 3963
-    assert row.metrics["ppr"].value == row.metrics["ppr"].low == row.metrics["ppr"].high == 1
+    share = row.metrics["selected-share"]
+    assert share.value == share.low == share.high == 1
 
 
-def test_verdict_looks_at_the_chosen_measures() -> None:
-    spec = Spec(draws=0, references={"race": "Caucasian"})
-    assert audit_tally(compas(), spec, ("npv",)).verdict == "pass"
-    assert audit_tally(compas(), spec, ("npv", "type-i")).verdict == "fail"
+def test_verdict_looks_at_the_chosen_metrics() -> None:
+    config = AuditConfig(draws=0, references={"race": "Caucasian"}, metrics=("npv",))
+    assert judge(compas(), config).verdict == "pass"
+    config = config.model_copy(update={"metrics": ("npv", "type-i-parity")})
+    assert judge(compas(), config).verdict == "fail"
 
 
 def test_weighted_counts_are_worth_their_effective_number_of_rows() -> None:
@@ -189,22 +195,22 @@ def test_weighted_counts_are_worth_their_effective_number_of_rows() -> None:
     equal = replace(slice_of(thrice), rows_per_weight=1 / 3)
     half = replace(plain, rows_per_weight=0.5)
     halved = slice_of({group: tuple(cell / 2 for cell in own) for group, own in n.items()})
-    spec = Spec(draws=200, min_group=1)
+    spec = AuditConfig(draws=200, min_group=1)
 
     def numbers(part: Slice, weighted: bool) -> list[float]:
-        found = of(audit_tally(tally_of(part, weighted=weighted), spec), "b", "fpr")
+        found = of(judge(tally_of(part, weighted=weighted), spec), "b", "fpr")
         return [found.ratio.low, found.ratio.high, found.difference.low, found.p, found.value]
 
     assert numbers(equal, True) == pytest.approx(numbers(plain, False))
     assert numbers(half, True) == pytest.approx(numbers(halved, False))
     assert numbers(half, True)[0] < numbers(plain, False)[0]
-    audit = audit_tally(tally_of(half, weighted=True), spec)
+    audit = judge(tally_of(half, weighted=True), spec)
     assert "effective number of rows" in audit.notes[0]
 
 
 def test_small_weighted_counts_have_a_test_too() -> None:
     part = replace(slice_of({"a": (2.5, 0.5, 1.25, 4), "b": (4, 1.5, 2.125, 2)}), rows_per_weight=0.9)
-    found = of(audit_tally(tally_of(part, weighted=True), Spec(min_group=1)), "a", "fpr")
+    found = of(judge(tally_of(part, weighted=True), AuditConfig(min_group=1)), "a", "fpr")
     assert 0 < found.p <= 1
 
 
@@ -212,18 +218,4 @@ def test_numpy_says_nothing() -> None:
     empty: Tally = one({"a": (0, 0, 0, 0), "b": (0, 0, 0, 0), "c": (0, 4, 0, 0)})
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert audit_tally(empty, Spec(draws=10)).verdict == "undecidable"
-
-
-def test_contrasts_are_the_registrys_measures() -> None:
-    audit = audit_tally(one(TWO), QUICK)
-    (found,) = audit.contrasts
-    assert (found.group, found.reference) == ("b", "a")
-    pair = slice_of({"b": TWO["b"], "a": TWO["a"]}).counts
-    assert found.values == {name: float(measure(name, pair)) for name in SUPERVISED}
-    assert found.values["discrimination"] == pytest.approx(-of(audit, "b", "pprev").difference.value)
-    assert found.values["impact-ratio"] == of(audit, "b", "pprev").ratio.value
-    rest = audit_tally(one(TWO, labelled=False), Spec(draws=0, ref_method="rest")).contrasts
-    assert [(one.group, one.reference) for one in rest] == [("a", REST_NAME), ("b", REST_NAME)]
-    assert rest[1].values == {name: found.values[name] for name in UNSUPERVISED}
-    assert audit_tally(one({"a": (1, 2, 3, 4)}), QUICK).contrasts == ()
+        assert judge(empty, AuditConfig(draws=10)).verdict == "undecidable"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from audit_sample import SCRIPT, sample_audit
 
-from fairbench_cli.audit.show.database import TABLES, audit_id, to_database
+from fairbench_cli.audit.show.database import PREFIX, TABLES, audit_id, to_database
 from fairbench_cli.errors import UserError
 
 sql = pytest.importorskip("sqlalchemy", reason="needs SQLAlchemy: pip install 'fairbench-cli[db]'")
@@ -76,20 +76,21 @@ def url(request, tmp_path):
 def test_writing_twice_is_writing_once(url):
     first, other = sample_audit(), sample_audit(tau=0.5)
     assert to_database(first, url) == audit_id(first)
-    before = {table: rows(url, table) for table in TABLES}
+    before = {table: rows(url, PREFIX + table) for table in TABLES}
     assert to_database(first, url) == audit_id(first)
-    assert {table: rows(url, table) for table in TABLES} == before
+    assert {table: rows(url, PREFIX + table) for table in TABLES} == before
     to_database(other, url)
     for table in TABLES:
-        assert len(rows(url, table)) == 2 * len(before[table])
-        assert [row for row in rows(url, table) if row["audit_id"] == audit_id(first)] == before[table]
+        found = rows(url, PREFIX + table)
+        assert len(found) == 2 * len(before[table])
+        assert [row for row in found if row["audit_id"] == audit_id(first)] == before[table]
 
 
 def test_numbers_and_texts_arrive(url):
     report = sample_audit()
     to_database(report, url)
     mine = [row for row in rows(url, "fairbench_audit_disparities") if row["audit_id"] == audit_id(report)]
-    by = {(row["group"], row["measure"]): row for row in mine}
+    by = {(row["group"], row["metric"]): row for row in mine}
     assert by["African-American", "fpr"]["ratio"] == (805 / 1795) / (349 / 1488)
     assert by["African-American", "fpr"]["evidence"] == "beyond chance"
     assert by["(missing)", "fdr"]["ratio"] is None

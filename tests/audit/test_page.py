@@ -168,4 +168,4 @@ def test_the_pdf_is_the_same_every_time(tmp_path):
         ).stdout
         assert "Audit of compas.csv" in text
         assert "How to read it" in text
-        assert "supervised" not in text
+        assert "supervised-parity" not in text

@@ -11,20 +11,22 @@ from collections import Counter
 
 import duckdb
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.read import cells as read_count
-from fairbench_cli.audit.read.tally_file import read_tally
-from fairbench_cli.audit.spec import Columns, Decision, Spec
+from fairbench_cli.audit.read.read import read_arrays, read_file, read_frame
+from fairbench_cli.errors import UserError
 
 QUICK = settings(max_examples=40, deadline=None)
 TEXT = "score,label,race,sex\n"
 
 
 def read(text, spec=None):
-    return read_tally("-", spec or Spec(), stdin=io.BytesIO(text.encode()))
+    return read_file("-", spec or AuditConfig(), stdin=io.BytesIO(text.encode()))
 
 
 def by_attribute(tally):
@@ -54,7 +56,7 @@ def compas(data_folder):
 
 
 def test_compas(compas):
-    tally = read_tally(str(compas), Spec(intersections=(("race", "sex"),)))
+    tally = read_file(str(compas), AuditConfig(intersect=("race", "sex")))
     assert tally.rows == 7214
     assert tally.notes == ()
     assert [part.attribute for part in tally.slices] == ["race", "sex", "age_cat", "race × sex"]
@@ -67,7 +69,7 @@ def test_compas(compas):
 
 
 def test_formats_agree(compas, tmp_path):
-    expected = read_tally(str(compas), Spec())
+    expected = read_file(str(compas), AuditConfig())
     content = compas.read_bytes()
     (tmp_path / "p.csv.gz").write_bytes(gzip.compress(content))
     (tmp_path / "p.tsv").write_bytes(content.replace(b",", b"\t"))
@@ -79,23 +81,83 @@ def test_formats_agree(compas, tmp_path):
     (tmp_path / "p.ndjson").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (tmp_path / "p.jsonl.gz").write_bytes(gzip.compress((tmp_path / "p.ndjson").read_bytes()))
     for path in sorted(tmp_path.iterdir()):
-        tally = read_tally(str(path), Spec())
+        tally = read_file(str(path), AuditConfig())
         assert tally.source == str(path)
         same(tally, expected)
         with path.open("rb") as stdin:
-            same(read_tally("-", Spec(), stdin=stdin), expected)
+            same(read_file("-", AuditConfig(), stdin=stdin), expected)
+
+
+def test_a_frame_is_a_file(compas):
+    config = AuditConfig(intersect=("race", "sex"))
+    expected = read_file(str(compas), config)
+    frame = pd.read_csv(compas)
+    for each in (frame, frame.astype({"race": "category", "score": bool}).set_index("entity_id", drop=False)):
+        tally = read_frame(each, config)
+        assert tally.source == "data frame"
+        assert tally.notes == expected.notes
+        same(tally, expected)
+    columns = {name: frame[name].to_numpy() for name in ("race", "sex", "age_cat")}
+    arrays = read_arrays(frame["score"], columns, config, labels=frame["label_value"].tolist())
+    same(arrays, expected)
+
+
+def test_odd_frames():
+    frame = pd.DataFrame(
+        {
+            "score": [1, 0, 1.0, 0],
+            3: ["a", None, " a", np.nan],
+            "Race": pd.Categorical(["x", "y", None, "y"]),
+            "race": [1, "b", 2.5, True],
+            "": range(4),
+        },
+        index=[5, 5, 6, 6],
+    )
+    tally = read_frame(frame, AuditConfig())
+    assert [(part.attribute, part.counts.groups) for part in tally.slices] == [
+        ("3", ("a", "(missing)")),
+        ("Race", ("x", "y", "(missing)")),
+        ("race", ("1", "2.5", "True", "b")),
+    ]
+    assert "Columns without a name are left out: 5." in tally.notes
+    scores = pd.DataFrame({"score": [0.25, 0.5, None], "race": list("abc")})
+    with pytest.raises(UserError, match='data frame:row 3: error: "score" is missing in 1 row'):
+        read_frame(scores, AuditConfig(threshold=0.3))
+    top = read_frame(scores.dropna(), AuditConfig(top_k=1))
+    assert selected(top) == {"top 1": [0, 1]}
+    with pytest.raises(UserError, match='column "race" appears twice'):
+        read_frame(pd.DataFrame([[1, "a", "b"]], columns=["score", "race", " race"]), AuditConfig())
+    with pytest.raises(UserError, match="no rows"):
+        read_frame(scores[:0], AuditConfig())
+    with pytest.raises(UserError, match="no columns"):
+        read_frame(pd.DataFrame(), AuditConfig())
+
+
+def test_arrays():
+    groups = {"age": np.arange(30), "sex": ["f", "m"] * 15}
+    tally = read_arrays(np.linspace(0, 1, 30), groups, AuditConfig(top_share=0.1), weights=np.full(30, 2.0))
+    assert [part.attribute for part in tally.slices] == ["age", "sex"]
+    assert tally.weighted
+    assert not tally.slices[0].labelled
+    assert tally.slices[1].counts.predicted.tolist() == [[28, 2], [26, 4]]
+    binned = read_arrays([1, 0] * 15, groups, AuditConfig(bins={"age": 2}), labels=[1] * 30)
+    assert binned.slices[0].counts.groups == ("0-14", "15-29")
+    with pytest.raises(UserError, match="do not fit together"):
+        read_arrays([1, 0], groups, AuditConfig())
+    with pytest.raises(UserError, match='an attribute is called "label"'):
+        read_arrays([1, 0], {"label": ["a", "b"]}, AuditConfig())
 
 
 def test_pipe(compas):
     with subprocess.Popen(["cat", str(compas)], stdout=subprocess.PIPE) as process:
-        tally = read_tally(f"/dev/fd/{process.stdout.fileno()}", Spec())
+        tally = read_file(f"/dev/fd/{process.stdout.fileno()}", AuditConfig())
     assert tally.rows == 7214
 
 
 def test_light():
-    code = "import io, sys, fairbench_cli.audit.read.tally_file as r\n"
-    code += "from fairbench_cli.audit.spec import Spec\n"
-    code += "r.read_tally('-', Spec(), stdin=io.BytesIO(b'score,race\\n1,a\\n0,b\\n'))\n"
+    code = "import io, sys, fairbench_cli.audit.read.read as r\n"
+    code += "from fairbench_cli.audit.config import AuditConfig\n"
+    code += "r.read_file('-', AuditConfig(), stdin=io.BytesIO(b'score,race\\n1,a\\n0,b\\n'))\n"
     code += "print(sorted({'pandas', 'scipy', 'torch', 'sklearn', 'pyarrow'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
@@ -112,11 +174,11 @@ def test_codes_are_groups():
 
 def test_named_numbers_are_groups():
     rows = "".join(f"1,{i}\n" for i in range(30))
-    tally = read(f"score,age\n{rows}", Spec(columns=Columns(attributes=("age",))))
+    tally = read(f"score,age\n{rows}", AuditConfig(attribute=("age",)))
     assert len(only(tally).counts.groups) == 30
 
 
-def test_missing_is_last_and_told():
+def test_missing_is_last_and_said():
     part = only(tally := read("score,race\n1,\n1,z\n0, \n0,A\n"))
     assert part.counts.groups == ("A", "z", "(missing)")
     assert part.rows.tolist() == [1, 1, 2]
@@ -128,7 +190,7 @@ def test_nan_of_a_parquet_number_is_missing(tmp_path):
     path = str(tmp_path / "p.parquet")
     with duckdb.connect() as engine:
         engine.sql("SELECT 1 AS score, unnest([0.0, 1.0, 'nan'::DOUBLE, NULL]) AS flag").write_parquet(path)
-    assert only(read_tally(path, Spec())).counts.groups == ("0.0", "1.0", "(missing)")
+    assert only(read_file(path, AuditConfig())).counts.groups == ("0.0", "1.0", "(missing)")
 
 
 def test_quantity_that_is_text_far_below():
@@ -140,9 +202,7 @@ def test_quantity_that_is_text_far_below():
 
 
 def test_intersection_of_a_column_not_audited():
-    tally = read(
-        f"{TEXT}1,0,a,m\n0,1,,f\n", Spec(Columns(attributes=("race",)), intersections=(("sex", "race"),))
-    )
+    tally = read(f"{TEXT}1,0,a,m\n0,1,,f\n", AuditConfig(attribute=("race",), intersect=("sex", "race")))
     assert [(part.attribute, part.intersection) for part in tally.slices] == [
         ("race", False),
         ("sex × race", True),
@@ -157,10 +217,7 @@ def test_counted_apart_as_together(monkeypatch, weighted):
         f"{rng.randint(0, 1)},{rng.randint(0, 1)},{rng.choice('abc ')},{rng.choice(['', 'f', 'm'])},{i % 7}\n"
         for i in range(300)
     )
-    spec = Spec(
-        Columns(weight="w" if weighted else None, attributes=("race", "sex")),
-        intersections=(("race", "sex"),),
-    )
+    spec = AuditConfig(weight="w" if weighted else None, attribute=("race", "sex"), intersect=("race", "sex"))
     text = f"score,label,race,sex,w\n{rows}"
     together = read(text, spec)
     monkeypatch.setattr(read_count, "MOST_CELLS", 3)
@@ -175,7 +232,7 @@ def test_counted_apart_as_together(monkeypatch, weighted):
 
 def test_bins():
     rows = "".join(f"1,{age}\n" for age in [18, 20, 25, 26, 30, 31, 40, 90]) + "0,\n"
-    tally = read(f"score,age\n{rows}", Spec(bins={"age": 4}))
+    tally = read(f"score,age\n{rows}", AuditConfig(bins={"age": 4}))
     part = only(tally)
     assert part.counts.groups == ("18-20", "25-26", "30-31", "40-90", "(missing)")
     assert part.rows.tolist() == [2, 2, 2, 2, 1]
@@ -183,9 +240,9 @@ def test_bins():
 
 
 def test_bins_keep_equal_values_together():
-    tally = read("score,age\n" + "1,5\n" * 9 + "0,-1.5\n0,7\n", Spec(bins={"age": 3}))
+    tally = read("score,age\n" + "1,5\n" * 9 + "0,-1.5\n0,7\n", AuditConfig(bins={"age": 3}))
     assert only(tally).counts.groups == ("-1.5 to 5", "7")
-    tally = read("score,age\n" + "1,5\n" * 9, Spec(bins={"age": 3}))
+    tally = read("score,age\n" + "1,5\n" * 9, AuditConfig(bins={"age": 3}))
     assert only(tally).counts.groups == ("5",)
     assert any("(3 were asked for" in note for note in tally.notes)
 
@@ -193,7 +250,7 @@ def test_bins_keep_equal_values_together():
 @QUICK
 @given(st.lists(st.integers(-50, 50), min_size=1, max_size=80), st.integers(2, 6))
 def test_bins_hold_every_row_once(ages, bins):
-    tally = read("score,age\n" + "".join(f"1,{age}\n" for age in ages), Spec(bins={"age": bins}))
+    tally = read("score,age\n" + "".join(f"1,{age}\n" for age in ages), AuditConfig(bins={"age": bins}))
     part = only(tally)
     assert part.rows.sum() == len(ages)
     assert len(part.counts.groups) <= bins
@@ -213,28 +270,21 @@ def selected(tally):
 def test_decisions():
     tally = read(
         SCORES,
-        Spec(
-            decisions=(
-                Decision("threshold", 0.8),
-                Decision("top-k", 2),
-                Decision("top-k", 1),
-                Decision("top-share", 0.4, "exclude"),
-                Decision("top-share", 1),
-                Decision("threshold", 0.8),
-            )
-        ),
+        AuditConfig(threshold=(0.8, 0.8), top_k=(2, 1), top_share=(1.0,)),
     )
     assert selected(tally) == {
         "score >= 0.8": [2, 2],
         "top 2 (4 with ties)": [2, 2],
         "top 1": [1, 0],
-        "top 40 % (1 without ties)": [1, 0],
         "top 100 %": [3, 2],
+    }
+    assert selected(read(SCORES, AuditConfig(top_share=0.4, ties="exclude"))) == {
+        "top 40 % (1 without ties)": [1, 0]
     }
 
 
 def test_draw_among_ties():
-    spec = Spec(decisions=(Decision("top-k", 3, "random"),), seed=3)
+    spec = AuditConfig(top_k=3, ties="random", seed=3)
     tally = read(SCORES, spec)
     ((text, counts),) = selected(tally).items()
     assert text == "top 3 (2 of 3 ties drawn)"
@@ -244,35 +294,25 @@ def test_draw_among_ties():
         shuffled = random.Random(seed).sample(rows, len(rows))  # noqa: S311
         assert selected(read("\n".join([head, *shuffled]), spec)) == {text: counts}
     several = {
-        tuple(selected(read(SCORES, Spec(decisions=spec.decisions, seed=seed)))[text]) for seed in range(30)
+        tuple(selected(read(SCORES, spec.model_copy(update={"seed": seed})))[text]) for seed in range(30)
     }
     assert several == {(2, 1), (1, 2)}
 
 
 def test_draw_with_weights():
     text = "score,race,w\n1,a,1\n1,a,10\n1,b,100\n0,b,5\n"
-    spec = Spec(Columns(weight="w"), (Decision("top-k", 2, "random"),))
+    spec = AuditConfig(weight="w", top_k=2, ties="random")
     sums = {
-        tuple(only(read(text, Spec(spec.columns, spec.decisions, seed=seed))).counts.predicted[:, 1])
+        tuple(only(read(text, spec.model_copy(update={"seed": seed}))).counts.predicted[:, 1])
         for seed in range(30)
     }
     assert sums == {(11, 0), (1, 100), (10, 100)}
 
 
-def test_same_list_with_different_ties():
-    tally = read(SCORES, Spec(decisions=(Decision("top-k", 1), Decision("top-k", 1, "exclude"))))
-    assert list(selected(tally)) == ["top 1, ties include", "top 1, ties exclude"]
-
-
 def test_share_is_exact():
     rows = "".join(f"{i},a\n" for i in range(30))
-    tally = read(f"score,race\n{rows}", Spec(decisions=(Decision("top-share", 0.1),)))
+    tally = read(f"score,race\n{rows}", AuditConfig(top_share=0.1))
     assert selected(tally) == {"top 10 %": [3]}  # 0.1 * 30 is 3.0000000000000004
-
-
-def test_binary_beside_threshold():
-    tally = read("score,race\n1,a\n0,b\n", Spec(decisions=(Decision(), Decision("threshold", 0))))
-    assert selected(tally) == {"binary": [1, 0], "score >= 0": [1, 1]}
 
 
 # -- models ----------------------------------------------------------------------------------------
@@ -280,7 +320,7 @@ def test_binary_beside_threshold():
 
 def test_models_are_cut_apart():
     rows = "m1,0.1,a\nm1,0.2,b\nm 2,5,a\nm 2,7,b\nm'3,0,a\n"
-    spec = Spec(Columns(model="m"), (Decision("top-k", 1),))
+    spec = AuditConfig(model_column="m", top_k=1)
     tally = read(f"m,score,race\n{rows}", spec)
     assert [
         (part.model, part.counts.groups, part.counts.predicted[:, 1].tolist()) for part in tally.slices
@@ -354,7 +394,7 @@ def test_counts_add_up(one, other):
     st.randoms(),
 )
 def test_top_lists(rows, k, ties, rng):
-    spec = Spec(decisions=(Decision("top-k", k, ties),))
+    spec = AuditConfig(top_k=k, ties=ties)
     part, again = (
         only(read("score,race\n" + "".join(f"{s / 4},{g}\n" for s, g in order), spec))
         for order in (rows, rng.sample(rows, len(rows)))
@@ -371,7 +411,7 @@ def test_weights_say_what_they_are_worth_in_rows(tmp_path):
     """Kish: (Σw)² / Σw² rows."""
     path = tmp_path / "w.csv"
     path.write_text("score,label,race,w\n1,1,a,1\n0,0,a,3\n1,0,b,2\n0,1,b,2\n")
-    (part,) = read_tally(str(path), Spec(Columns(weight="w", attributes=("race",)))).slices
+    (part,) = read_file(str(path), AuditConfig(weight="w", attribute=("race",))).slices
     assert part.rows_per_weight == pytest.approx(8 / (1 + 9 + 4 + 4))
-    (part,) = read_tally(str(path), Spec(Columns(attributes=("race",)))).slices
+    (part,) = read_file(str(path), AuditConfig(attribute=("race",))).slices
     assert part.rows_per_weight == 1

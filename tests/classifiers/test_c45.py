@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fairbench_cli.classifiers.c45 import C45, fast, reference
-from fairbench_cli.classifiers.c45.columns import Columns
+from fairbench_cli.classifiers.c45.columns import TreeRows
 from fairbench_cli.classifiers.c45.estimates import added_errors, normal_quantile
 
 
@@ -79,7 +79,7 @@ def test_permuting_levels_permutes_the_tree(data, random):
 @given(nominal_data(rows=(1, 80), most_levels=8), options)
 def test_both_paths_make_the_same_tree(data, chosen):
     levels, X, y, weight = data
-    columns = Columns(tuple(f"x{j}" for j in range(len(levels))), tuple(levels), X.astype(np.int32), None)
+    columns = TreeRows(tuple(levels), X.astype(np.int32), None)
     tree = C45(levels=levels, **chosen)
     rules = tree._rules(len(y))
     quick = fast.build(columns, y, weight, 3, rules)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fairbench_cli.classifiers.design import fit_design
+from fairbench_cli.classifiers.encode import fit_design
 from fairbench_cli.data.table import Column, Sample, Table
 
 COLUMNS = (

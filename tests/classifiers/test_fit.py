@@ -14,19 +14,14 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from fairbench_cli.classifiers import c45 as estimator
-from fairbench_cli.classifiers.builders import C45, LogisticRegression, NaiveBayes, RandomForest, Tree
+from fairbench_cli.classifiers.builders import LogisticRegression, NaiveBayes, RandomForest, Tree
 from fairbench_cli.classifiers.encode import one_hot
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.table import Column, Sample, Table
 
-SPECS = {
-    "c45": C45(),
-    "tree": Tree(min_leaf=2),
-    "logistic-regression": LogisticRegression(),
-    "naive-bayes": NaiveBayes(),
-    "random-forest": RandomForest(trees=5),
-}
+QUICK = {"tree": Tree(min_leaf=2), "random-forest": RandomForest(trees=5)}
+SPECS = {name: entry.load()() for name, entry in CLASSIFIERS.items()} | QUICK
 every_spec = pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
 
 
@@ -45,11 +40,8 @@ def sample(n=200, seed=0, weights=None):
     return Sample(Table(columns, codes), "sex", y.astype(np.int8), s.astype(np.int8), weights)
 
 
-def test_registry_and_specs_are_the_same():
-    assert CLASSIFIERS.keys() == SPECS.keys()
-    for name, spec in SPECS.items():
-        assert CLASSIFIERS[name].load() is type(spec)
-        assert CLASSIFIERS[name].summary.endswith(".")
+def test_every_classifier_says_what_it_is():
+    assert all(entry.summary.endswith(".") for entry in CLASSIFIERS.values())
 
 
 def test_one_hot_has_every_declared_level():
@@ -254,7 +246,7 @@ def test_ties_of_c45_go_to_the_class_that_the_label_declares_first(first):
     features = Table((Column("a", ("x",)), Column("sex", ("f", "m"))), np.zeros((2, 2), dtype=np.int16))
     marks = np.array([0, 1], dtype=np.int8)
     tied = Sample(features, "sex", marks, marks, favourable_first=first)
-    model = Classifier(C45(), False, 0).fit(tied)
+    model = Classifier(CLASSIFIERS["c45"].load()(), False, 0).fit(tied)
     assert model.predict(tied).tolist() == [int(first)] * 2
     assert model.predict_proba(tied).tolist() == [0.5, 0.5]
 

@@ -178,7 +178,7 @@ def test_mistakes_with_networks(say, tmp_path):
         (["show", "adlut"], 'did you mean "adult"'),
         (["show", "none.json"], "no such file"),
         (["show", "a.csv"], "not JSON"),
-        (["show", "junk.json"], "not text"),
+        (["show", "junk.json"], "not UTF-8"),
         (["show", "other.json"], "no network file"),
         (["show", "."], ""),
         (["show", "adult", "--node", "sxe"], 'did you mean "sex"'),

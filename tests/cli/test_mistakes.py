@@ -106,7 +106,7 @@ def test_a_protected_value_that_the_network_does_not_have(say, tmp_path):
     for protected in ({"race": {"deprived": "Martian"}}, {"colour": {"deprived": "red"}}):
         card = own_card(tmp_path, protected=protected, other_columns="nominal")
         config = write_config(tmp_path / "own.yaml", datasets=[str(card)])
-        two_lines(say("run", config), "card compas", "network")
+        two_lines(say("run", config), "card.yaml:", "network")
     card = own_card(tmp_path, label={"column": "two_year_recid", "favourable": "maybe"})
     two_lines(say("run", write_config(tmp_path / "own.yaml", datasets=[str(card)])), '"maybe"')
     assert not (tmp_path / "results").exists()

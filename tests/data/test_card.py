@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fairbench_cli.data.card import find_card, known_cards, read_card, shipped_cards
-from fairbench_cli.data.descriptor import BiasTarget
+from fairbench_cli.data.card import BiasTarget, find_card, known_cards, read_card, shipped_cards
 from fairbench_cli.data.table import Roles
 from fairbench_cli.errors import UserError
 

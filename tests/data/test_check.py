@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairbench_cli.data.card import find_card, read_card
-from fairbench_cli.data.check.leaks import EXPECTED, accuracy_by, codes_of, gives_away, told_by
+from fairbench_cli.data.check.leaks import EXPECTED, accuracy_by, codes_of, explained_by, gives_away
 from fairbench_cli.data.check.run import check
 from fairbench_cli.data.locate import folders, locate
 from fairbench_cli.errors import UserError
@@ -196,16 +196,16 @@ def test_each_row_is_predicted_from_the_others(pairs):
     codes = np.unique([code for code, _ in pairs], return_inverse=True)[1]
     y = np.array([label for _, label in pairs])
     told, accuracy = by_hand(codes, y)
-    assert told_by(codes, y) == pytest.approx(told)
+    assert explained_by(codes, y) == pytest.approx(told)
     assert accuracy_by(codes, y) == pytest.approx(accuracy)
     order = np.random.default_rng(0).permutation(len(y))
-    assert told_by(codes[order], y[order]) == pytest.approx(told)
+    assert explained_by(codes[order], y[order]) == pytest.approx(told)
 
 
 def test_an_identifier_tells_nothing_and_a_copy_everything():
     y = np.arange(4000) % 3 == 0
-    assert told_by(np.arange(4000), y) == pytest.approx(0)
-    assert told_by(y.astype(np.intp), y) > 0.99
+    assert explained_by(np.arange(4000), y) == pytest.approx(0)
+    assert explained_by(y.astype(np.intp), y) > 0.99
 
 
 def test_many_numbers_are_cut_and_gaps_kept_apart():

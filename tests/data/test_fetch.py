@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from fairbench_cli.data.card import read_card
-from fairbench_cli.data.fetch import fetch
+from fairbench_cli.data.locate import fetch
 from fairbench_cli.errors import UserError
 
 CONTENT = bytes(range(256)) * 2000

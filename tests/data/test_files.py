@@ -1,4 +1,4 @@
-"""Cells are text as the file has them; what is broken is said with its line."""
+"""TextCells are text as the file has them; what is broken is said with its line."""
 
 import pytest
 from hypothesis import given, settings

@@ -8,9 +8,16 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from fairbench_cli.data.bins import bin_numbers, cap_numbers
-from fairbench_cli.data.descriptor import Bins
-from fairbench_cli.data.levels import MOST_LEVELS, Misfit, as_numbers, by_byte_value, coded
+from fairbench_cli.data.card import BinsCard
+from fairbench_cli.data.columns import (
+    MOST_LEVELS,
+    Misfit,
+    as_numbers,
+    bin_numbers,
+    by_byte_value,
+    cap_numbers,
+    coded,
+)
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=1))
@@ -88,7 +95,7 @@ def span(label):
 @settings(deadline=None)
 def test_every_whole_number_lands_in_the_bin_whose_label_holds_it(numbers, count):
     assume(max(numbers) - min(numbers) >= 2 * count)
-    column, codes = bin_numbers("x", np.array(numbers, float), Bins(count=count), whole=True)
+    column, codes = bin_numbers("x", np.array(numbers, float), BinsCard(count=count), whole=True)
     assert len(column.levels) == count
     for number, code in zip(numbers, codes, strict=True):
         low, high, _ = span(column.levels[code])
@@ -105,7 +112,7 @@ def test_every_whole_number_lands_in_the_bin_whose_label_holds_it(numbers, count
 def test_every_number_lands_in_the_bin_whose_label_holds_it(numbers, count):
     spread = max(numbers) - min(numbers)
     assume(spread > 1e-3 * max(map(abs, numbers)))
-    column, codes = bin_numbers("x", np.array(numbers), Bins(count=count), whole=False)
+    column, codes = bin_numbers("x", np.array(numbers), BinsCard(count=count), whole=False)
     near = 1e-5 * max(map(abs, numbers))  # labels have six digits
     for number, code in zip(numbers, codes, strict=True):
         low, high, _ = span(column.levels[code])
@@ -117,29 +124,29 @@ def test_every_number_lands_in_the_bin_whose_label_holds_it(numbers, count):
 def test_bins_are_those_of_pandas_which_are_those_of_r(numbers, count, whole):
     assume(max(numbers) - min(numbers) >= 2 * count)
     values = np.array(numbers, float)
-    _, codes = bin_numbers("x", values, Bins(count=count), whole=whole)
+    _, codes = bin_numbers("x", values, BinsCard(count=count), whole=whole)
     assert codes.tolist() == pd.cut(values, count, labels=False).tolist()
 
 
 def test_bins_are_closed_on_the_right():
-    edges = Bins(count=4, low=0, high=8)
+    edges = BinsCard(count=4, low=0, high=8)
     column, codes = bin_numbers("x", np.array([0, 2, 2.5, 4, 6, 8]), edges, whole=False)
     assert column.levels == ("[0, 2]", "(2, 4]", "(4, 6]", "(6, 8]")
     assert codes.tolist() == [0, 0, 1, 1, 2, 3]
 
 
 def test_numbers_beyond_the_bounds_fall_into_the_end_bins():
-    _, codes = bin_numbers("x", np.array([-9.0, 99]), Bins(count=2, low=0, high=8), whole=False)
+    _, codes = bin_numbers("x", np.array([-9.0, 99]), BinsCard(count=2, low=0, high=8), whole=False)
     assert codes.tolist() == [0, 1]
 
 
 @pytest.mark.parametrize(
     ("numbers", "bins", "whole", "message"),
     [
-        ([5.0, 5.0], Bins(count=2), True, "cannot be cut into bins"),
-        ([1.0, 5.0], Bins(count=2, low=6), True, "cannot be cut into bins"),
-        ([0.0, 5.0], Bins(count=10), True, "10 bins from 0 to 5 are too narrow"),
-        ([0.0, 1e-12 + 1], Bins(count=1000, low=1), False, "too narrow"),
+        ([5.0, 5.0], BinsCard(count=2), True, "cannot be cut into bins"),
+        ([1.0, 5.0], BinsCard(count=2, low=6), True, "cannot be cut into bins"),
+        ([0.0, 5.0], BinsCard(count=10), True, "10 bins from 0 to 5 are too narrow"),
+        ([0.0, 1e-12 + 1], BinsCard(count=1000, low=1), False, "too narrow"),
     ],
 )
 def test_bins_that_cannot_be(numbers, bins, whole, message):

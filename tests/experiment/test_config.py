@@ -7,7 +7,7 @@ import pytest
 from fairbench_cli.data.card import known_cards
 from fairbench_cli.errors import UserError
 from fairbench_cli.experiment.components import ComponentSpec
-from fairbench_cli.experiment.config import TABLES
+from fairbench_cli.experiment.outputs import DEFAULT_TABLES
 from fairbench_cli.experiment.read import read_config
 from fairbench_cli.measures.registry import DEFAULT_METRICS
 
@@ -52,7 +52,7 @@ def test_the_shortest_config_has_every_default(tmp_path):
     assert (technique.spec, technique.include_protected) == (ComponentSpec("none"), False)
     assert [spec.name for spec in experiment.classifiers] == ["c45"]
     assert experiment.metrics == tuple(DEFAULT_METRICS)
-    assert experiment.tables == TABLES
+    assert experiment.tables == DEFAULT_TABLES
 
 
 def test_a_single_beta_needs_no_brackets(tmp_path):
@@ -246,8 +246,8 @@ WRONG = [
     ("tables", "[discrimination-acuracy]", 'unknown table "discrimination-acuracy"\n  fix: did you mean'),
     ("tables", "discrimination-accuracy", "tables must be a list"),
     ("nam", "x", 'unknown key "nam"\n  fix: did you mean "name"?'),
-    ("beta", "[0, 1]", 'unknown key "beta"\n  fix: put it under `sample`'),
-    ("from", "shipped", 'unknown key "from"\n  fix: put it under `sample`'),
+    ("beta", "[0, 1]", 'unknown key "beta"\n  fix: write it under `sample`'),
+    ("from", "shipped", 'unknown key "from"\n  fix: write it under `sample`'),
     ("intervention", "[none]", 'unknown key "intervention"\n  fix: did you mean "interventions"?'),
 ]
 

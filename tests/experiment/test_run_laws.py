@@ -143,7 +143,7 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(whole, tmp_path, jobs):
     assert left[2] == f"fairbench run long.yaml -o out --jobs {jobs}"
     lines = journal_lines(tmp_path / "out")
     assert len(lines) >= 36 - int(left[1]) >= 4
-    assert len(rows(tmp_path / "out", "groups.csv")) == 1 + 2 * (36 - int(left[1]))
+    assert len(rows(tmp_path / "out", "groups.csv")) == 1 + 12 * (36 - int(left[1]))
     assert (tmp_path / "out" / "manifest.json").exists()
     assert "…" in (tmp_path / "out/tables/discrimination-accuracy.md").read_text()
     done = fairbench(*arguments[:-2], "--jobs", "2", cwd=tmp_path)

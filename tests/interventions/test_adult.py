@@ -10,12 +10,16 @@ import pytest
 from fairbench_cli.classifiers.builders import LogisticRegression, Tree
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Column, Roles, Table, to_sample
+from fairbench_cli.interventions.baselines import NoIntervention
 from fairbench_cli.interventions.cells import CELLS, label_discrimination, rows_of, sizes
 from fairbench_cli.interventions.massaging import Massaging, massage
-from fairbench_cli.interventions.none import NoIntervention
-from fairbench_cli.interventions.preferential_sampling import PreferentialSampling, preferential_rows
 from fairbench_cli.interventions.reweighing import Reweighing
-from fairbench_cli.interventions.uniform_sampling import UniformSampling, uniform_rows
+from fairbench_cli.interventions.sampling import (
+    PreferentialSampling,
+    UniformSampling,
+    preferential_rows,
+    uniform_rows,
+)
 from fairbench_cli.measures.counts import count
 from fairbench_cli.measures.registry import measure
 

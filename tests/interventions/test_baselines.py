@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from fairbench_cli.classifiers.builders import Tree
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Column, Sample, Table
-from fairbench_cli.interventions.oracle import Oracle
-from fairbench_cli.interventions.random_guess import RandomGuess
+from fairbench_cli.interventions.baselines import Oracle, RandomGuess
 from fairbench_cli.measures.counts import count
 from fairbench_cli.measures.registry import measure
 

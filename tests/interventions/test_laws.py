@@ -16,39 +16,30 @@ from fairbench_cli.interventions.auditor import Auditor
 from fairbench_cli.interventions.cells import CELLS, expected, label_discrimination, rows_of, sizes, targets
 from fairbench_cli.interventions.fitted import Fitted, Infeasible
 from fairbench_cli.interventions.massaging import Massaging, massage, swaps
-from fairbench_cli.interventions.none import NoIntervention
-from fairbench_cli.interventions.oracle import Oracle
-from fairbench_cli.interventions.preferential_sampling import PreferentialSampling, preferential_rows
-from fairbench_cli.interventions.random_guess import RandomGuess
 from fairbench_cli.interventions.ranker import scores
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.interventions.repair import Repair
 from fairbench_cli.interventions.reweighing import Reweighing, cell_weights
-from fairbench_cli.interventions.uniform_sampling import UniformSampling, uniform_rows
+from fairbench_cli.interventions.sampling import (
+    PreferentialSampling,
+    UniformSampling,
+    preferential_rows,
+    uniform_rows,
+)
 from fairbench_cli.interventions.zafar_di import ZafarDI
 from fairbench_cli.interventions.zafar_dm import ZafarDM
 
-SPECS = {
-    "none": NoIntervention(),
-    "massaging": Massaging(),
+VARIANTS = {
     "massaging-logistic": Massaging(ranker="logistic"),
-    "reweighing": Reweighing(),
-    "uniform-sampling": UniformSampling(),
     "uniform-sampling-bootstrap": UniformSampling(bootstrap=True),
-    "preferential-sampling": PreferentialSampling(),
     "preferential-sampling-logistic": PreferentialSampling(ranker="logistic"),
-    "repair": Repair(),
     "repair-half-nominal-own": Repair(level=0.5, bins="nominal", test_repair="own"),
-    "auditor": Auditor(),
     "auditor-label-alone": Auditor(level=0.5, columns="none", obscure=False),
-    "zafar-di": ZafarDI(),
     "zafar-di-accuracy": ZafarDI(mode="accuracy"),
     "zafar-di-misclassification": ZafarDI(mode="misclassification"),
-    "zafar-dm": ZafarDM(),
     "zafar-dm-fpr-ccp": ZafarDM(constraint="fpr", solver="ccp"),
-    "oracle": Oracle(),
-    "random": RandomGuess(),
 }
+SPECS = {name: entry.load()() for name, entry in INTERVENTIONS.items()} | VARIANTS
 BASELINES = {"oracle", "random"}  # they see no features
 every_intervention = pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
 CLASSIFIER = Classifier(Tree(min_leaf=2), include_protected=False, seed=0)
@@ -69,9 +60,7 @@ full_cells = st.tuples(*[st.integers(1, 25)] * 4)
 law = settings(deadline=None, max_examples=50)
 
 
-def test_registry_and_specs_are_the_same():
-    assert {entry.load() for entry in INTERVENTIONS.values()} == {type(spec) for spec in SPECS.values()}
-    assert all(entry.load()() in SPECS.values() for entry in INTERVENTIONS.values())
+def test_every_intervention_says_what_it_is():
     assert all(entry.summary.endswith(".") for entry in INTERVENTIONS.values())
 
 

@@ -17,18 +17,16 @@ from fairbench_cli.data.card import read_card
 from fairbench_cli.data.load import load
 from fairbench_cli.data.locate import folders, locate
 from fairbench_cli.data.table import Column, Sample, Table, to_sample
+from fairbench_cli.interventions.baselines import NoIntervention
 from fairbench_cli.interventions.fitted import Infeasible
-from fairbench_cli.interventions.none import NoIntervention
-from fairbench_cli.interventions.repair import Repair
-from fairbench_cli.interventions.repairing.categorical import make_plan
-from fairbench_cli.interventions.repairing.features import (
-    How,
+from fairbench_cli.interventions.repair import (
+    Repair,
     apply_maps,
     distance,
     is_ranked,
     repair_features,
 )
-from fairbench_cli.interventions.repairing.numeric import repair_by_rank
+from fairbench_cli.interventions.repair_columns import make_plan, repair_by_rank
 
 CLASSIFIER = Classifier(Tree(min_leaf=2), include_protected=False, seed=0)
 LEVELS = (Fraction(0), Fraction(1, 4), Fraction(1, 2), Fraction(3, 4), Fraction(1))
@@ -203,7 +201,7 @@ def test_groups_without_a_common_category_draw_from_all_of_them_at_level_1():
 @pytest.mark.parametrize("method", METHODS)
 def test_level_0_leaves_everything_as_it_is(method, bins):
     train, test = people(), people(seed=1)
-    after, learned = repair_features(train, How(0.0, method, bins), seed=3)
+    after, learned = repair_features(train, Repair(level=0.0, method=method, bins=bins), seed=3)
     assert after.features.to_frame().astype(str).equals(train.features.to_frame().astype(str))
     predicted = apply_maps(test, learned, seed=3)
     assert predicted.features.to_frame().astype(str).equals(test.features.to_frame().astype(str))
@@ -219,7 +217,7 @@ def test_level_0_leaves_everything_as_it_is(method, bins):
 def test_outcome_and_protected_attribute_are_not_repaired(method, bins, test_repair):
     train, test = people(), people(seed=1)
     fitted = Repair(method=method, bins=bins, test_repair=test_repair).fit(train, CLASSIFIER, rng())
-    after, _ = repair_features(train, How(1.0, method, bins), seed=0)
+    after, _ = repair_features(train, Repair(level=1.0, method=method, bins=bins), seed=0)
     for before, repaired in ((train, after), (test, fitted.model.repaired(test))):
         assert (repaired.features["sex"] == before.features["sex"]).all()
         assert repaired.y is before.y
@@ -271,21 +269,21 @@ def test_the_order_of_columns_and_what_else_there_is_does_not_matter():
     train = people()
     some = replace(train, features=Table(train.features.columns[::-1], train.features.codes[:, ::-1]))
     for fewer in (some, replace(train, features=train.features.without("age"))):
-        after, _ = repair_features(fewer, How(0.5, "combinatorial", "number"), seed=5)
-        whole, _ = repair_features(train, How(0.5, "combinatorial", "number"), seed=5)
+        after, _ = repair_features(fewer, Repair(level=0.5), seed=5)
+        whole, _ = repair_features(train, Repair(level=0.5), seed=5)
         assert all((after.features[name] == whole.features[name]).all() for name in fewer.features.names)
 
 
 def test_bins_are_repaired_by_rank_or_as_categories():
     train = people(3000)
-    ranked, _ = repair_features(train, How(1.0, "combinatorial", "number"), seed=0)
-    drawn, _ = repair_features(train, How(1.0, "combinatorial", "nominal"), seed=0)
+    ranked, _ = repair_features(train, Repair(level=1.0), seed=0)
+    drawn, _ = repair_features(train, Repair(level=1.0, bins="nominal"), seed=0)
     bins = train.features.columns[1]
     assert distance(bins, ranked.features["age"], train.s, ranked=True) <= 2 / 1400
     assert (ranked.features["age"] <= train.features["age"]).all()  # the smaller of two quantiles
     assert (drawn.features["age"] > train.features["age"]).any()
     assert distance(bins, drawn.features["age"], train.s, ranked=False) < 0.05
-    near, learned = repair_features(train, How(0.5, "geometric", "number"), seed=0)
+    near, learned = repair_features(train, Repair(level=0.5, method="geometric"), seed=0)
     assert learned["age"].column == bins
     assert (near.features["age"] <= train.features["age"]).all()
 
@@ -428,7 +426,7 @@ def test_adult_at_level_1(adult):
     assert {name: before[name] for name in numbers} == pytest.approx(numbers, abs=5e-4)
     known = {"relationship": 0.61, "marital_status": 0.47, "occupation": 0.37}
     assert {name: before[name] for name in known} == pytest.approx(known, abs=5e-3)
-    repaired, learned = repair_features(adult, How(1.0, "combinatorial", "number"), seed=0)
+    repaired, learned = repair_features(adult, Repair(level=1.0), seed=0)
     after = gaps(repaired)
     assert all(after[name] < 5e-5 for name in numbers)
     assert all(gap <= 0.007 for gap in after.values())
@@ -439,7 +437,7 @@ def test_adult_at_level_1(adult):
 
 def test_adult_comes_nearer_level_by_level(adult):
     levels = (0.0, 0.25, 0.5, 0.75, 1.0)
-    steps = [gaps(repair_features(adult, How(c, "combinatorial", "number"), seed=0)[0]) for c in levels]
+    steps = [gaps(repair_features(adult, Repair(level=c), seed=0)[0]) for c in levels]
     for name in steps[0]:
         line = [found[name] for found in steps]
         # Steps are whole: where the groups are one value apart, nothing moves before λ = ½.

@@ -12,11 +12,10 @@ from scipy.special import expit
 from zafar_data import adult_58, compas_9, sample_of
 
 from fairbench_cli.classifiers.builders import Tree
-from fairbench_cli.classifiers.design import fit_design
+from fairbench_cli.classifiers.encode import fit_design
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Column, Sample, Table
-from fairbench_cli.interventions.zafar.covariance import tradeoff
-from fairbench_cli.interventions.zafar.misclassification import limits
+from fairbench_cli.interventions.zafar.covariance import limits, tradeoff
 from fairbench_cli.interventions.zafar.rows import training_rows
 from fairbench_cli.interventions.zafar_di import ZafarDI
 from fairbench_cli.measures.counts import count

@@ -11,10 +11,9 @@ from fairbench_cli.data.table import Column, Table
 from fairbench_cli.network.bias import shift
 from fairbench_cli.network.draw import sample
 from fairbench_cli.network.files import Meta, from_json, to_json
-from fairbench_cli.network.fit import unseen
-from fairbench_cli.network.graph import named_arcs
-from fairbench_cli.network.learn import LearnSettings, learn_network
-from fairbench_cli.network.structure import learn_structure
+from fairbench_cli.network.fit import fit, unseen
+from fairbench_cli.network.model import named_arcs
+from fairbench_cli.network.structure import LearnSettings, learn_structure
 
 REFERENCE = Path(__file__).parents[1] / "reference" / "bnlearn"
 LEARNERS = {"hc": "hill-climbing", "tabu": "tabu"}
@@ -75,12 +74,13 @@ def adult() -> Table:
 
 @pytest.fixture(scope="module")
 def learned(adult):
-    return learn_network(adult)
+    structure = learn_structure(adult, LearnSettings())
+    return fit(adult, structure.parents), structure
 
 
 @pytest.mark.parametrize("run", rows_of("scores.csv"), ids=lambda run: f"{run['algo']}-{run['score']}")
 def test_arcs_and_scores_are_those_of_bnlearn(adult, run):
-    found = learn_structure(adult, learner=LEARNERS[run["algo"]], score=run["score"])
+    found = learn_structure(adult, LearnSettings(learner=LEARNERS[run["algo"]], score=run["score"]))
     wanted = rows_of(f"arcs_{run['set']}_{run['algo']}_{run['score']}_v52.csv")
     assert set(named_arcs(adult.names, found.parents)) == {(row["from"], row["to"]) for row in wanted}
     assert found.score == pytest.approx(float(run["own"]), abs=2e-6, rel=0)
@@ -92,13 +92,13 @@ def test_arcs_and_scores_are_those_of_bnlearn(adult, run):
 )
 def test_constrained_arcs_and_scores_are_those_of_bnlearn(adult, run):
     variant = run["variant"]
-    found = learn_structure(
-        adult,
+    settings = LearnSettings(
         learner=LEARNERS[run["algo"]],
         whitelist=[("sex", "income")] if "W" in variant else (),
         outcome_sink="income" if "S" in variant else None,
         max_parents=3 if "max3" in variant else None,
     )
+    found = learn_structure(adult, settings)
     file = f"cons_{run['set']}_sex_{variant.removesuffix('max3')}_{run['algo']}.csv"
     assert set(named_arcs(adult.names, found.parents)) == {(row["from"], row["to"]) for row in rows_of(file)}
     assert found.bic == pytest.approx(float(run["bic"]), abs=2e-6, rel=0)
@@ -181,8 +181,8 @@ def test_no_positive_wife_at_beta_one_and_only_descendants_move(learned):
 
 
 def test_settings_reach_the_learner(adult):
-    net, structure = learn_network(
-        adult, LearnSettings(whitelist=(("sex", "income"),), outcome_sink="income")
-    )
+    settings = LearnSettings(whitelist=(("sex", "income"),), outcome_sink="income")
+    structure = learn_structure(adult, settings)
+    net = fit(adult, structure.parents)
     assert "sex" in net.parents_of("income")
     assert structure.bic == pytest.approx(-405174.274360, abs=1e-5)

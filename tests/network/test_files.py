@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pytest
 
+from fairbench_cli.data.load import table_from_csv
 from fairbench_cli.data.table import Column
 from fairbench_cli.errors import UserError
 from fairbench_cli.network.files import Meta, from_json, load, save, to_json
-from fairbench_cli.network.frame import table_from_csv
 from fairbench_cli.network.model import BayesNet
 
 META = Meta(
@@ -87,7 +87,7 @@ def test_files_that_are_not_there(tmp_path):
     with pytest.raises(UserError, match="cannot read"):
         load(tmp_path)
     (tmp_path / "bytes.json").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(UserError, match="not text"):
+    with pytest.raises(UserError, match="not UTF-8"):
         load(tmp_path / "bytes.json")
     with pytest.raises(UserError, match="cannot write"):
         save(net(), tmp_path / "no" / "net.json", META)

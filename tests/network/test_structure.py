@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fairbench_cli.data.load import table_from_csv
 from fairbench_cli.data.table import Column, Table
 from fairbench_cli.errors import UserError
-from fairbench_cli.network import counts
-from fairbench_cli.network.frame import table_from_csv
-from fairbench_cli.network.graph import is_ancestor, named_arcs, topological_order
+from fairbench_cli.network import scores
+from fairbench_cli.network.model import is_ancestor, named_arcs, topological_order
 from fairbench_cli.network.scores import local_scores
-from fairbench_cli.network.structure import Structure, learn_structure
+from fairbench_cli.network.structure import LearnSettings, Structure, learn_structure
 
 REFERENCE = Path(__file__).parents[1] / "reference" / "bnlearn" / "synthetic"
 LEARNERS = {"hc": "hill-climbing", "tabu": "tabu"}
@@ -24,7 +24,9 @@ with (REFERENCE / "out.csv").open() as file:
 def learn(table: Table, run: dict[str, str]) -> Structure:
     more = {"iss": 10.0} if run["sc"] == "bde" else {}
     limit = None if run["mp"] == "Inf" else int(run["mp"])
-    return learn_structure(table, learner=LEARNERS[run["al"]], score=run["sc"], max_parents=limit, **more)
+    return learn_structure(
+        table, LearnSettings(learner=LEARNERS[run["al"]], score=run["sc"], max_parents=limit, **more)
+    )
 
 
 def random_table(seed: int = 0, rows: int = 400) -> Table:
@@ -58,7 +60,7 @@ def test_large_families_are_counted_alike(number, monkeypatch):
     table = table_from_csv(REFERENCE / f"d{number}.csv")
     runs = [run for run in RUNS if run["t"] == str(number)]
     dense = [learn(table, run) for run in runs]
-    monkeypatch.setattr(counts, "DENSE_CELLS", 3)
+    monkeypatch.setattr(scores, "DENSE_CELLS", 3)
     assert [learn(table, run) for run in runs] == dense
 
 
@@ -84,9 +86,9 @@ def test_local_scores_by_hand():
 
 def test_a_required_arc_is_in_and_its_reverse_is_not():
     table = random_table()
-    free = learn_structure(table)
+    free = learn_structure(table, LearnSettings())
     assert ("a", "b") in named_arcs(table.names, free.parents)
-    found = learn_structure(table, whitelist=[("b", "a"), ("d", "c")])
+    found = learn_structure(table, LearnSettings(whitelist=[("b", "a"), ("d", "c")]))
     arcs = named_arcs(table.names, found.parents)
     assert ("b", "a") in arcs
     assert ("d", "c") in arcs
@@ -95,7 +97,9 @@ def test_a_required_arc_is_in_and_its_reverse_is_not():
 
 def test_a_forbidden_arc_is_out():
     table = random_table()
-    arcs = named_arcs(table.names, learn_structure(table, blacklist=[("a", "b"), ("b", "a")]).parents)
+    arcs = named_arcs(
+        table.names, learn_structure(table, LearnSettings(blacklist=[("a", "b"), ("b", "a")])).parents
+    )
     assert ("a", "b") not in arcs
     assert ("b", "a") not in arcs
 
@@ -104,7 +108,7 @@ def test_a_forbidden_arc_is_out():
 @pytest.mark.parametrize("outcome", ["a", "b", "c"])
 def test_a_sink_has_no_children(outcome, learner):
     table = random_table()
-    found = learn_structure(table, learner=learner, outcome_sink=outcome)
+    found = learn_structure(table, LearnSettings(learner=learner, outcome_sink=outcome))
     assert all(tail != outcome for tail, _ in named_arcs(table.names, found.parents))
     assert topological_order(found.parents) is not None
 
@@ -112,19 +116,21 @@ def test_a_sink_has_no_children(outcome, learner):
 def test_tabu_is_no_worse_than_hill_climbing_and_patience_zero_stops_there():
     for seed in range(5):
         table = random_table(seed, rows=60)
-        climbed = learn_structure(table, score="aic")
-        assert learn_structure(table, score="aic", learner="tabu").score >= climbed.score - 1e-9
-        assert learn_structure(table, score="aic", learner="tabu", patience=0) == climbed
+        climbed = learn_structure(table, LearnSettings(score="aic"))
+        assert (
+            learn_structure(table, LearnSettings(score="aic", learner="tabu")).score >= climbed.score - 1e-9
+        )
+        assert learn_structure(table, LearnSettings(score="aic", learner="tabu", patience=0)) == climbed
 
 
 def test_no_parents_allowed_means_no_arcs():
-    assert learn_structure(random_table(), max_parents=0).parents == ((), (), (), ())
+    assert learn_structure(random_table(), LearnSettings(max_parents=0)).parents == ((), (), (), ())
 
 
 def test_a_constant_column_stays_alone():
     table = random_table()
     lone = Table((Column("k", ("only",)), *table.columns), np.insert(table.codes, 0, 0, axis=1))
-    found = learn_structure(lone)
+    found = learn_structure(lone, LearnSettings())
     assert found.parents[0] == ()
     assert all(0 not in own for own in found.parents)
 
@@ -157,12 +163,12 @@ def test_a_constant_column_stays_alone():
 )
 def test_mistakes_are_named(settings, message):
     with pytest.raises(UserError, match=message):
-        learn_structure(random_table(), **settings)
+        learn_structure(random_table(), LearnSettings(**settings))
 
 
 def test_no_rows_nothing_to_learn():
     with pytest.raises(UserError, match="no rows"):
-        learn_structure(random_table(rows=0))
+        learn_structure(random_table(rows=0), LearnSettings())
 
 
 def test_graph_order_and_ancestors():

@@ -20,7 +20,7 @@ from fairbench_cli.experiment.journal import read_journals
 from fairbench_cli.experiment.outputs import FIGURES
 from fairbench_cli.experiment.plan import read_plan
 from fairbench_cli.experiment.read import read_config as read_experiment
-from fairbench_cli.interventions.oracle import OracleModel
+from fairbench_cli.interventions.baselines import OracleModel
 from fairbench_cli.measures.counts import PAIR as GROUPS
 from fairbench_cli.measures.counts import Counts, count
 from fairbench_cli.measures.registry import measure

@@ -1,145 +1,116 @@
-"""The group metrics of an audit: each a quotient of two sums of counts, so that both parts stay exact."""
+"""The metrics of an audit by name: the rates that groups are compared on, roll-ups, what may be asked for.
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+Rates decide by τ on their ratio to the reference. Every other metric of counts may be asked for by name. It
+is computed of each group and its reference, as of a deprived and a favoured group. One rule says whether it
+passes:
+
+* a ratio (range 0 to ∞, ideal 1) passes from τ to 1/τ;
+* a metric of a finite range passes within (1 − τ) × the largest distance that its range has from its ideal:
+  at τ = 0.8 a difference passes from −0.2 to 0.2, an accuracy from 0.8 on;
+* a p-value passes from 1 − confidence on.
+
+Without an ideal, or of a range that does not end, it is shown and cannot decide.
+"""
+
+import math
 from typing import Literal
 
-import numpy as np
+from fairbench_cli.measures.metric import Metric
+from fairbench_cli.measures.rates import RATES
+from fairbench_cli.measures.registry import find
 
-from fairbench_cli.measures.counts import Floats
+# The rates that groups are compared on in every audit, and those that are shown.
+COMPARED = (
+    *("selection-rate", "selected-share", "fpr", "fnr", "fdr", "for"),
+    *("tpr", "tnr", "ppv", "npv", "accuracy"),
+)
+SHOWN = (*COMPARED, "base-rate", "group-share")
 
-CELLS = ("tn", "fp", "fn", "tp")  # Counts.n[..., group, label, prediction], flattened
-_EVERYBODY = CELLS
+# What the verdict looks at when nothing is named. Not the shares of all selected: these differ as soon as
+# group sizes do.
+DEFAULT_UNSUPERVISED = ("selection-rate",)
+DEFAULT_SUPERVISED = ("selection-rate", "fpr", "fnr", "fdr", "for")
 
-
-@dataclass(frozen=True)
-class Metric:
-    """What there is to know about a group metric.
-
-    Parameters
-    ----------
-    name, label, formula : str
-        As written in commands, as read by people, as computed.
-    above, below : tuple of cell names
-        What is summed over and under the bar. A sum of nothing under the bar gives NaN.
-    needs_label : bool
-        Whether it is undefined without labels.
-    higher : {"better", "worse", "neither"}
-        What a higher value means for a model; not whether it helps or hurts the people in the group.
-    parity : bool
-        Whether groups are compared on it.
-    complement : str
-        The metric that is one minus this one; both share one test.
-    of_all : bool
-        Whether the sum below goes over all groups.
-    """
-
-    name: str
-    label: str
-    formula: str
-    above: tuple[str, ...]
-    below: tuple[str, ...]
-    needs_label: bool = True
-    higher: Literal["better", "worse", "neither"] = "neither"
-    parity: bool = True
-    complement: str = ""
-    of_all: bool = False
-
-
-_SELECTED, _REFUSED = ("tp", "fp"), ("tn", "fn")
-_POSITIVE, _NEGATIVE = ("tp", "fn"), ("tn", "fp")
-
-AUDIT_METRICS: dict[str, Metric] = {
-    metric.name: metric
-    for metric in (
-        Metric("pprev", "selection rate", "PP / size", _SELECTED, _EVERYBODY, needs_label=False),
-        Metric(
-            "ppr",
-            "share of all selected",
-            "PP / PP of all groups",
-            _SELECTED,
-            _SELECTED,
-            needs_label=False,
-            of_all=True,
-        ),
-        Metric(
-            "fpr", "false positive rate", "FP / (FP + TN)", ("fp",), _NEGATIVE, True, "worse", True, "tnr"
-        ),
-        Metric(
-            "fnr", "false negative rate", "FN / (FN + TP)", ("fn",), _POSITIVE, True, "worse", True, "tpr"
-        ),
-        Metric(
-            "fdr", "false discovery rate", "FP / PP", ("fp",), _SELECTED, True, "worse", True, "precision"
-        ),
-        Metric("for", "false omission rate", "FN / PN", ("fn",), _REFUSED, True, "worse", True, "npv"),
-        Metric(
-            "tpr", "true positive rate", "TP / (TP + FN)", ("tp",), _POSITIVE, True, "better", True, "fnr"
-        ),
-        Metric(
-            "tnr", "true negative rate", "TN / (TN + FP)", ("tn",), _NEGATIVE, True, "better", True, "fpr"
-        ),
-        Metric("precision", "precision", "TP / PP", ("tp",), _SELECTED, True, "better", True, "fdr"),
-        Metric("npv", "negative predictive value", "TN / PN", ("tn",), _REFUSED, True, "better", True, "for"),
-        Metric("accuracy", "accuracy", "(TP + TN) / size", ("tp", "tn"), _EVERYBODY, True, "better"),
-        Metric("prev", "base rate", "(TP + FN) / size", _POSITIVE, _EVERYBODY, parity=False),
-        Metric(
-            "share",
-            "share of all rows",
-            "size / size of all groups",
-            _EVERYBODY,
-            _EVERYBODY,
-            needs_label=False,
-            parity=False,
-            of_all=True,
-        ),
-    )
+# By name, the rates that have to pass together.
+ROLL_UPS: dict[str, tuple[str, ...]] = {
+    "type-i-parity": ("fdr", "fpr"),
+    "type-ii-parity": ("for", "fnr"),
+    "equalised-odds-parity": ("fpr", "tpr"),
+    "unsupervised-parity": ("selected-share", "selection-rate"),
+    "supervised-parity": ("fdr", "fpr", "for", "fnr"),
 }
 
-
-def metric_names(labelled: bool, parity: bool = False) -> tuple[str, ...]:
-    """Names of the metrics that are defined with or without labels, all or those that groups are compared on.
-
-    >>> metric_names(labelled=False, parity=True)
-    ('pprev', 'ppr')
-    """
-    return tuple(
-        name
-        for name, metric in AUDIT_METRICS.items()
-        if (labelled or not metric.needs_label) and (metric.parity or not parity)
-    )
+# What to look at (Saleiro et al. 2018): who is wrongly picked when being picked hurts, wrongly left out when
+# it helps.
+INTERVENTIONS: dict[str, tuple[str, ...]] = {"punitive": ("fdr", "fpr"), "assistive": ("for", "fnr")}
 
 
-def parts(n: Floats, names: Sequence[str], everybody: Floats | None = None) -> tuple[Floats, Floats]:
-    """Sum what stands over and under the bar of each metric.
+def canonical(name: str) -> str:
+    """Return the name that outputs use; for a rate that is not compared in every audit, that of its ratio.
 
-    Parameters
-    ----------
-    n : array, shape (..., groups, 2, 2)
-        As in `Counts`.
-    names : sequence of str
-        Of `AUDIT_METRICS`.
-    everybody : array, shape (..., 2, 2), optional
-        The counts of all groups, when `n` does not hold each group once.
-
-    Returns
-    -------
-    tuple of two arrays, shape (..., groups, metrics)
+    Raises
+    ------
+    KeyError
+        When there is no such metric.
 
     Examples
     --------
-    >>> above, below = parts(np.array([[[5.0, 1], [2, 2]]]), ["fpr", "precision"])
-    >>> above.tolist(), below.tolist()
-    ([[1.0, 2.0]], [[6.0, 3.0]])
+    >>> canonical("pprev"), canonical("fpr"), canonical("base-rate"), canonical("type-i-parity")
+    ('selection-rate', 'fpr', 'base-rate-ratio', 'type-i-parity')
     """
-    metrics = [AUDIT_METRICS[name] for name in names]
-    cells = n.reshape(*n.shape[:-2], 4)
-    all_cells = (n.sum(-3) if everybody is None else everybody).reshape(*n.shape[:-3], 1, 4)
-    above = cells @ _chosen([metric.above for metric in metrics])
-    chosen = _chosen([metric.below for metric in metrics])
-    of_all = np.array([metric.of_all for metric in metrics])
-    return above, np.where(of_all, all_cells @ chosen, cells @ chosen)
+    if name in ROLL_UPS:
+        return name
+    entry = find(name)
+    rate = entry.alias_of if entry.alias_of in RATES else entry.name
+    return f"{rate}-ratio" if rate in RATES and rate not in COMPARED else rate
 
 
-def _chosen(cells: Sequence[tuple[str, ...]]) -> Floats:
-    """Matrix of cells × metrics: 1 where the metric sums the cell."""
-    return np.array([[cell in chosen for chosen in cells] for cell in CELLS], dtype=np.float64)
+def kind(name: str) -> Literal["rate", "roll-up", "counts", "rows"]:
+    """Return what an audit does with a name that was typed.
+
+    Groups are compared on a ``rate`` and a ``roll-up`` of rates; another metric of ``counts`` is computed
+    when it is asked for; one that needs ``rows`` is not.
+
+    Raises
+    ------
+    KeyError
+        When there is no such metric.
+    """
+    known = canonical(name)
+    if known in ROLL_UPS:
+        return "roll-up"
+    return "rate" if known in COMPARED else "counts" if find(known).needs == "counts" else "rows"
+
+
+def can_decide(name: str) -> bool:
+    """Return whether a metric, by its canonical name, has a value from which it passes.
+
+    >>> can_decide("fpr"), can_decide("tpr-difference"), can_decide("chi-squared")
+    (True, True, False)
+    """
+    return kind(name) in ("rate", "roll-up") or bounds(find(name), 0.8, 0.95) is not None
+
+
+def bounds(entry: Metric, tau: float, confidence: float) -> tuple[float, float] | None:
+    """Return the lowest and the highest value with which a metric passes; None when it cannot decide.
+
+    >>> bounds(find("tpr-difference"), 0.75, 0.95), bounds(find("selection-rate-ratio"), 0.5, 0.95)
+    ((-0.25, 0.25), (0.5, 2.0))
+    """
+    if entry.p_value:
+        return 1 - confidence, 1.0
+    if entry.ideal is None:
+        return None
+    if entry.ratio:
+        return tau, 1 / tau
+    reach = max(entry.high - entry.ideal, entry.ideal - entry.low)
+    if not math.isfinite(reach):
+        return None
+    return entry.ideal - (1 - tau) * reach, entry.ideal + (1 - tau) * reach
+
+
+def needs_labels(name: str) -> bool:
+    """Return whether a metric or roll-up, by its canonical name, is undefined without labels."""
+    if name in ROLL_UPS:
+        return any(RATES[metric].needs_labels for metric in ROLL_UPS[name])
+    return RATES[name].needs_labels if name in RATES else find(name).on != "both"

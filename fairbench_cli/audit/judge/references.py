@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from fairbench_cli.audit.judge.metrics import parts
+from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.read.tally import MISSING, Slice, Tally
-from fairbench_cli.audit.spec import Spec
 from fairbench_cli.errors import UserError, shown, suggest, user_error
 from fairbench_cli.measures.counts import Floats, divide
+from fairbench_cli.measures.rates import parts
 
 REST = -1  # instead of a group: everybody else
 REST_NAME = "(rest)"
@@ -18,12 +18,12 @@ JOINED = " × "  # between the attributes, and the groups, of an intersection
 Ints = NDArray[np.intp]
 
 
-def references(part: Slice, names: Sequence[str], spec: Spec) -> Ints:
+def references(part: Slice, names: Sequence[str], config: AuditConfig) -> Ints:
     """Index of the reference group for each measure, or `REST`.
 
     A reference given for the attribute (for an intersection: for each of its attributes) comes first; then
-    `spec.ref_method`, where ``given`` falls back to the majority. `MISSING` is never chosen unless given, or
-    alone. Ties go to the first group in sorted order; undefined values are skipped.
+    the configuration's `ref_method`, where ``given`` falls back to the majority. `MISSING` is never chosen
+    unless given, or alone. Ties go to the first group in sorted order; undefined values are skipped.
 
     Raises
     ------
@@ -31,17 +31,17 @@ def references(part: Slice, names: Sequence[str], spec: Spec) -> Ints:
         When the reference given is not a group of the attribute.
     """
     groups = part.counts.groups
-    given = _given(part, spec)
+    given = _given(part, config)
     if given is not None:
         return np.full(len(names), groups.index(given), dtype=np.intp)
-    if spec.ref_method == "rest":
+    if config.ref_method == "rest":
         return np.full(len(names), REST, dtype=np.intp)
     may = np.array([group != MISSING for group in groups])
     if not may.any():
         may[:] = True
-    if spec.ref_method in ("minimum", "maximum"):
+    if config.ref_method in ("minimum", "maximum"):
         rates = divide(*parts(part.counts.n, names))
-        down = rates if spec.ref_method == "minimum" else -rates
+        down = rates if config.ref_method == "minimum" else -rates
         return np.asarray(np.argmin(np.where(may[:, None] & ~np.isnan(down), down, _after(may)), axis=0))
     largest = np.argmax(np.where(may, part.counts.group_total, -1.0))
     return np.full(len(names), largest, dtype=np.intp)
@@ -59,7 +59,7 @@ def reference_parts(n: Floats, names: Sequence[str], at: Ints) -> tuple[Floats, 
     )
 
 
-def check_references(tally: Tally, spec: Spec) -> None:
+def check_references(tally: Tally, config: AuditConfig) -> None:
     """Check the references that were given: each attribute is audited, and has that group.
 
     Raises
@@ -71,24 +71,24 @@ def check_references(tally: Tally, spec: Spec) -> None:
     known = attributes | {name for attribute in attributes for name in attribute.split(JOINED)}
     problems = [
         user_error(f"no attribute called {shown(name)}", suggest(name, attributes), "--ref").problems[0]
-        for name in spec.references
+        for name in config.references
         if name not in known
     ]
     if problems:
         raise UserError(*problems)
     for part in tally.slices:
-        _given(part, spec)
+        _given(part, config)
 
 
-def _given(part: Slice, spec: Spec) -> str | None:
+def _given(part: Slice, config: AuditConfig) -> str | None:
     """Find the reference given for this attribute, or for each attribute of an intersection."""
     groups = part.counts.groups
-    name = spec.references.get(part.attribute)
+    name = config.references.get(part.attribute)
     if name is None:
         attributes = part.attribute.split(JOINED) if part.intersection else []
-        if not attributes or not all(attribute in spec.references for attribute in attributes):
+        if not attributes or not all(attribute in config.references for attribute in attributes):
             return None
-        name = JOINED.join(spec.references[attribute] for attribute in attributes)
+        name = JOINED.join(config.references[attribute] for attribute in attributes)
         return name if name in groups else None
     if name not in groups:
         of_model = f" in model {shown(part.model)}" if part.model else ""

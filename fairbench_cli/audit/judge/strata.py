@@ -1,12 +1,11 @@
-"""Part the difference between two groups by strata that are counted, with intervals."""
+"""What strata explain of the difference between two groups, and what they leave, with intervals."""
 
 from statistics import NormalDist
 
 import numpy as np
 
-from fairbench_cli.audit.judge.explanation import Stratified, Stratum
-from fairbench_cli.audit.judge.result import Interval
-from fairbench_cli.audit.spec import Spec
+from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.judge.report import Interval, Stratified, Stratum
 from fairbench_cli.measures.conditional import (
     belift_by_stratum,
     compared,
@@ -24,7 +23,7 @@ DUST = 1e-12  # a difference as small is one of rounding
 
 
 def difference(counts: Counts, worth: float, confidence: float) -> Interval:
-    """Return the discrimination of two groups with Newcombe's interval.
+    """Return the difference of two groups' selection rates, group − reference, with Newcombe's interval.
 
     Parameters
     ----------
@@ -36,12 +35,16 @@ def difference(counts: Counts, worth: float, confidence: float) -> Interval:
         In (0, 1).
     """
     low, high = _limits(counts.predicted * worth, confidence)
-    value = float(discrimination(counts))
+    value = -float(discrimination(counts))
     return Interval(0.0 if abs(value) < DUST else value, float(low), float(high))
 
 
-def parted(by: str, names: tuple[str, ...], counts: Counts, worth: float, spec: Spec) -> Stratified:
-    """Part the difference by strata.
+def stratified(
+    by: str, names: tuple[str, ...], counts: Counts, worth: float, config: AuditConfig
+) -> Stratified:
+    """Return what strata explain of the difference, and what they leave.
+
+    All differences are group − reference, so minus those of `measures.conditional`.
 
     Intervals of the parts are ± z standard errors, by leaving out one row at a time (the jackknife), the
     strata as they are. A bootstrap would empty more cells than there are, and call too much explained. Those
@@ -57,15 +60,15 @@ def parted(by: str, names: tuple[str, ...], counts: Counts, worth: float, spec: 
         ``n`` of shape (strata, 2, 2, 2).
     worth : float
         Rows that a unit of weight is worth.
-    spec : Spec
+    config : AuditConfig
         Confidence, and how few rows of the group are too few for its belift to be the least.
     """
     worthy = Counts(GROUPS, counts.n * worth)
     errors = standard_errors(worthy.predicted)
-    z = NormalDist().inv_cdf((1 + spec.confidence) / 2)
-    low, high = _limits(worthy.predicted, spec.confidence)
+    z = NormalDist().inv_cdf((1 + config.confidence) / 2)
+    low, high = _limits(worthy.predicted, config.confidence)
     rate, reference = acceptance_by_group(counts)
-    differences, lift = stratum_differences(counts), belift_by_stratum(counts)
+    differences, lift = -stratum_differences(counts), belift_by_stratum(counts)
     strata = tuple(
         Stratum(
             name,
@@ -78,11 +81,11 @@ def parted(by: str, names: tuple[str, ...], counts: Counts, worth: float, spec: 
         )
         for i, name in enumerate(names)
     )
-    enough = (worthy.group_total[:, 0] >= spec.min_group) & ~np.isnan(lift)
+    enough = (worthy.group_total[:, 0] >= config.min_group) & ~np.isnan(lift)
     return Stratified(
         by,
-        _about(float(explained_difference(counts)), z * errors[0]),
-        _about(float(unexplained_difference(counts)), z * errors[1]),
+        _about(-float(explained_difference(counts)), z * errors[0]),
+        _about(-float(unexplained_difference(counts)), z * errors[1]),
         float(compared(counts)),
         float(cochran_mantel_haenszel(worthy)),
         float(cochran_mantel_haenszel_p(worthy)),
@@ -115,7 +118,7 @@ def standard_errors(cells: Floats) -> tuple[float, float]:
             fewer[:, group, decision] -= step[:, group, decision]
             own_rows, own_differences = _rows_and_differences(fewer)
             totals = rows.sum(0) - rows + own_rows
-            # Only the stratum of the row changes: its share of the sum is put anew.
+            # Only the stratum of the row changes: its share of the sum is computed again.
             within = summed.sum(0) - summed + own_differences[:, None] * own_rows
             left[:, group, decision] = divide(within, totals).sum(-1) / 2
             rates = divide(cells[..., 1].sum(0) + (fewer - cells)[..., 1], totals)
@@ -142,7 +145,7 @@ def _spread(values: Floats, times: Floats) -> float:
 
 
 def _about(value: float, half: float) -> Interval:
-    """Put a difference with its limits, none beyond −1 and 1; what is but rounding dust is 0."""
+    """Return a difference with its limits, none beyond −1 and 1; what is but rounding dust is 0."""
     middle = 0.0 if abs(value) < DUST else value
     if np.isnan(value + half):
         return Interval(middle, np.nan, np.nan)
@@ -150,13 +153,13 @@ def _about(value: float, half: float) -> Interval:
 
 
 def of_decisions(n: Floats) -> Counts:
-    """Make counts by stratum, group and decision, shape (..., 2, 2), into `Counts`; all labels are 0."""
+    """Return counts by stratum, group and decision, shape (..., 2, 2), as `Counts`; all labels are 0."""
     full = np.zeros((*n.shape[:-1], 2, 2))
     full[..., 0, :] = n
     return Counts(GROUPS, full)
 
 
 def _limits(cells: Floats, confidence: float) -> tuple[Floats, Floats]:
-    """Limits of the difference of the reference's rate and the group's; cells of shape (..., 2, 2)."""
+    """Return limits of the difference of the group's rate and the reference's; cells of shape (..., 2, 2)."""
     above, below = cells[..., 1], cells.sum(-1)
-    return difference_interval(above[..., 1], below[..., 1], above[..., 0], below[..., 0], confidence)
+    return difference_interval(above[..., 0], below[..., 0], above[..., 1], below[..., 1], confidence)

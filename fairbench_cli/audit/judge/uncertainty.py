@@ -12,12 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fairbench_cli.audit.judge.metrics import AUDIT_METRICS, parts
+from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge.references import Ints, reference_parts
 from fairbench_cli.audit.read.tally import Slice
-from fairbench_cli.audit.spec import Spec
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.intervals import difference_interval, ratio_interval, wilson
+from fairbench_cli.measures.rates import RATES, parts
 from fairbench_cli.measures.significance import two_proportions
 
 ENOUGH = 10  # rows above the bar, and rows below it that are not above
@@ -54,7 +54,7 @@ def closed_forms(n: Floats, names: Sequence[str], at: Ints, confidence: float) -
     ref_above, ref_below = reference_parts(n, names, at)
     p, q = divide(above, below), divide(ref_above, ref_below)
     # Shares of one list are correlated: what one group gets, another does not.
-    of_all = np.array([AUDIT_METRICS[name].of_all for name in names])
+    of_all = np.array([RATES[name].of_all for name in names])
     rho = np.where(of_all, -np.sqrt(np.minimum(divide(p * q, (1 - p) * (1 - q)), 1)), 0.0)
     rho = np.where(np.isnan(rho), 0.0, rho)
     return Uncertainty(
@@ -104,12 +104,12 @@ def bootstrap(
     )
 
 
-def uncertainty(part: Slice, names: Sequence[str], at: Ints, spec: Spec) -> Uncertainty:
-    """Give the intervals of a slice: bootstrap, or closed forms when `spec.draws` is 0.
+def uncertainty(part: Slice, names: Sequence[str], at: Ints, config: AuditConfig) -> Uncertainty:
+    """Give the intervals of a slice: bootstrap, or closed forms when `config.draws` is 0.
 
     Weighted counts stand for as many rows as they are worth: see `effective`.
     """
-    return bootstrap(effective(part), names, at, spec.draws, spec.confidence, _rng(part, spec))
+    return bootstrap(effective(part), names, at, config.draws, config.confidence, _rng(part, config))
 
 
 def effective(part: Slice) -> Floats:
@@ -130,24 +130,10 @@ def p_values(part: Slice, names: Sequence[str], at: Ints) -> Floats:
     n = effective(part)
     above, below = parts(n, names)
     ref_above, ref_below = reference_parts(n, names, at)
-    p = np.full(above.shape, np.nan)
-    for m, name in enumerate(names):
-        complement = AUDIT_METRICS[name].complement
-        if AUDIT_METRICS[name].of_all:
-            continue
-        if complement in names[:m]:
-            p[:, m] = p[:, names.index(complement)]
-            # With minimum or maximum the complement has another reference.
-            if at[m] == at[names.index(complement)]:
-                continue
-        for group in range(len(above)):
-            if group != at[m]:
-                p[group, m] = two_proportions(
-                    *(float(side[group, m]) for side in (above, below, ref_above, ref_below))
-                )[1]
-            else:
-                p[group, m] = np.nan
-    return p
+    _, p = two_proportions(above, below, ref_above, ref_below)
+    p[:, [RATES[name].of_all for name in names]] = np.nan
+    p[np.arange(len(p))[:, None] == at] = np.nan
+    return p[:, distinct(names, at)]
 
 
 def distinct(names: Sequence[str], at: Ints) -> Ints:
@@ -158,7 +144,7 @@ def distinct(names: Sequence[str], at: Ints) -> Ints:
     """
     columns = np.arange(len(names))
     for m, name in enumerate(names):
-        complement = AUDIT_METRICS[name].complement
+        complement = RATES[name].complement
         if complement in names[:m] and at[names.index(complement)] == at[m]:
             columns[m] = names.index(complement)
     return columns
@@ -181,7 +167,7 @@ def _percentiles(values: Floats, tail: float) -> Limits:
     return ordered[row, low], ordered[row, high]
 
 
-def _rng(part: Slice, spec: Spec) -> np.random.Generator:
+def _rng(part: Slice, config: AuditConfig) -> np.random.Generator:
     """One stream per slice, so that one more attribute changes no other's intervals."""
-    key = "\x1f".join([str(spec.seed), part.model, part.decision, part.attribute])
+    key = "\x1f".join([str(config.seed), part.model, part.decision, part.attribute])
     return np.random.default_rng(int.from_bytes(hashlib.sha256(key.encode()).digest()))

@@ -1,29 +1,36 @@
-"""Count the rows of a file by model, decision, label and groups: the one pass, and what is made of it."""
+"""Count the rows by model, decision, label and groups in one pass, and make slices of the counts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fairbench_cli.audit.read import decisions as decide
-from fairbench_cli.audit.read.columns import MOST_GROUPS, Roles, too_many_groups
-from fairbench_cli.audit.read.cuts import Bins, bin_sql, model_name, not_finite, number, trimmed
-from fairbench_cli.audit.read.source import Source
+from fairbench_cli.audit.read.columns import MOST_GROUPS, ColumnRoles, too_many_groups
+from fairbench_cli.audit.read.cuts import (
+    Cut,
+    Ints,
+    NumberBins,
+    bin_sql,
+    level_sql,
+    literal,
+    model_sql,
+    scores_of,
+    selected,
+)
+from fairbench_cli.audit.read.predictions import BLANKS, Predictions, code_sql, not_finite, quoted
+from fairbench_cli.audit.read.tally import CROSSED, MISSING, Slice
 from fairbench_cli.errors import user_error
+from fairbench_cli.measures.counts import Counts, Floats
 
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
-
-Ints = NDArray[np.int64]
 KEYS = ("m", "level", "label", "single")
 MOST_CELLS = 20_000  # of all attributes together; beyond, each is counted apart
 MOST_DRAWN = 200_000  # the same, when ties are drawn
+AT_ONCE = 50  # attributes and intersections counted apart in one scan
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class CountedCells:
     """Rows that are alike in all that counts.
 
     Parameters
@@ -47,8 +54,8 @@ class Cells:
     level: Ints
     label: Ints
     rows: Ints
-    weight: NDArray[np.float64]
-    square: NDArray[np.float64]
+    weight: Floats
+    square: Floats
     bad_weights: int
     words: tuple[int, ...]
     values: dict[str, list[str | None]]
@@ -56,145 +63,117 @@ class Cells:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """How rows become cells."""
+class CountingPlan:
+    """How rows become cells; `binary` says whether scores are 0 or 1."""
 
-    roles: Roles
-    cuts: dict[str | None, list[decide.Cut]]
-    binary_only: bool
-    binary: bool  # whether scores must be 0 or 1
-    bins: dict[str, Bins]
+    roles: ColumnRoles
+    cuts: dict[str | None, list[Cut]]
+    binary: bool
+    bins: dict[str, NumberBins]
 
     @property
-    def drawn(self) -> bool:
-        """Whether ties are drawn, which needs all attributes of a row together."""
-        return any(isinstance(cut.tied, int) for cuts in self.cuts.values() for cut in cuts)
+    def drawn(self) -> list[float]:
+        """Scores whose ties are drawn, which needs all attributes of a row together."""
+        return sorted({cut.score for cuts in self.cuts.values() for cut in cuts if isinstance(cut.tied, int)})
 
 
-def scores_of(cuts: list[decide.Cut]) -> list[float]:
-    """Return the scores at which there is a cut, sorted."""
-    return sorted({cut.score for cut in cuts})
-
-
-def code_sql(source: Source, column: int, bad: int) -> str:
-    """Write a 0/1 cell in SQL: 0, 1, or `bad`."""
-    if column in source.numbers:
-        return f"CASE n{column} WHEN 0 THEN 0 WHEN 1 THEN 1 ELSE {bad} END"
-    cell, plain = f"c{column}", trimmed(column)
-    value = f"TRY_CAST({plain} AS DOUBLE)"
-    return (
-        f"CASE WHEN {cell} = '0' OR {cell} = '0.0' THEN 0 WHEN {cell} = '1' OR {cell} = '1.0' THEN 1 "
-        f"WHEN lower({plain}) = 'true' THEN 1 WHEN lower({plain}) = 'false' THEN 0 "
-        f"WHEN {value} = 1 THEN 1 WHEN {value} = 0 THEN 0 ELSE {bad} END"
-    )
-
-
-def _level_sql(source: Source, plan: Plan) -> str:
-    if plan.binary_only:
-        return code_sql(source, plan.roles.score, -1)
-    bad = not_finite("s") + (" OR s NOT IN (0, 1)" if plan.binary else "")
-    cases = f"CASE WHEN {bad} THEN -1"
-    for model, cuts in plan.cuts.items():
-        level = decide.level_sql("s", scores_of(cuts))
-        if model is None:
-            return f"{cases} ELSE {level} END"
-        cases += f" WHEN m = '{model.replace(chr(39), chr(39) * 2)}' THEN {level}"
-    return f"{cases} END"
-
-
-def _keys(source: Source, plan: Plan, table: str) -> str:
-    """Write a query of the keys of each row: m, level, label, the attributes k0, k1, …, single and drawn."""
-    roles = plan.roles
-    keys = [f"{model_name(roles)} AS m"]
-    if not plan.binary_only:
-        keys.append(f"{number(source, roles.score)} AS s")
-    keys.append("0 AS label" if roles.label is None else f"{code_sql(source, roles.label, 2)} AS label")
-    for at, (name, column) in enumerate(roles.all_attributes.items()):
-        bins = plan.bins.get(name)
-        keys.append(f"{bin_sql(source, column, bins)} AS k{at}" if bins else f"c{column} AS k{at}")
-    if roles.weight is not None:
-        keys.append(f"{number(source, roles.weight)} AS w")
-    keys += [f"c{column}" for column in roles.quantities]
-    keys.append(
-        "NULL AS single" if roles.single_model is None else f"{trimmed(roles.single_model)} AS single"
-    )
-    if plan.binary_only:
-        keys.append(f"{_level_sql(source, plan)} AS level")
-        return f"SELECT {', '.join(keys)} FROM {table}"  # noqa: S608
-    inner = f"SELECT {', '.join(keys)} FROM {table}"  # noqa: S608
-    more = f"{_level_sql(source, plan)} AS level"
-    if plan.drawn and roles.weight is not None:  # tied rows of different weight are not alike
-        ties = {cut.score for cuts in plan.cuts.values() for cut in cuts if isinstance(cut.tied, int)}
-        more += (
-            f", CASE WHEN s IN ({', '.join(decide.literal(tie) for tie in sorted(ties))}) THEN w END AS tie"
-        )
-    return f"SELECT *, {more} FROM ({inner})"  # noqa: S608
-
-
-def _sums(source: Source, roles: Roles) -> str:
-    bad = "w IS NULL OR NOT isfinite(w) OR w < 0"
-    parts = ["count(*)"]
-    if roles.weight is None:
-        parts += ["0.0", "0.0", "0"]
-    else:
-        parts += ["coalesce(sum(w), 0)", "coalesce(sum(w * w), 0)", f"count(*) FILTER ({bad})"]
-    parts += [
-        f"count(*) FILTER (trim(c{i}) <> '' AND TRY_CAST(c{i} AS DOUBLE) IS NULL)"
-        for i in roles.quantities
-        if i not in source.numbers
-    ]
-    return ", ".join(parts)
-
-
-def count_cells(engine: "DuckDBPyConnection", source: Source, plan: Plan) -> dict[tuple[str, ...], Cells]:
-    """Count the rows of the file in one scan.
+def count_cells(source: Predictions, plan: CountingPlan) -> dict[tuple[str, ...], CountedCells]:
+    """Count the rows in one scan.
 
     All attributes together when that leaves few cells (as for race, sex and age), else each attribute and
     intersection apart, by GROUPING SETS.
 
     Returns
     -------
-    dict of attribute names to Cells
+    dict of attribute names to CountedCells
         Under the names that were counted together.
+
+    Raises
+    ------
+    UserError
+        When there are too many groups, or too many cells to draw ties.
     """
     roles = plan.roles
-    attributes = list(roles.all_attributes)
-    table = _keys(source, plan, source.relation)
-    sums = _sums(source, roles)
+    attributes = tuple(roles.all_attributes)
+    sums, table = _sums(roles), _keys(plan, "predictions")
     keys = ", ".join([*KEYS, *(f"k{i}" for i in range(len(attributes)))])
     tied = keys + (", tie" if plan.drawn and roles.weight is not None else "")
     most = MOST_DRAWN if plan.drawn else MOST_CELLS
-    sample = f"SELECT DISTINCT {tied} FROM ({_keys(source, plan, 'sample')})"  # noqa: S608
-    if (engine.execute(f"SELECT count(*) FROM ({sample})").fetchone() or (0,))[0] <= most:  # noqa: S608
-        sql = f"SELECT {keys}, {sums} FROM ({table}) GROUP BY {tied} LIMIT {most + 1}"  # noqa: S608
-        found = engine.execute(sql).fetchall()
+    sample = f"SELECT DISTINCT {tied} FROM ({_keys(plan, 'sample')})"
+    if source.one(f"SELECT count(*) FROM ({sample})")[0] <= most:
+        found = source.all(f"SELECT {keys}, {sums} FROM ({table}) GROUP BY {tied} LIMIT {most + 1}")
         if len(found) <= most:
-            return {tuple(attributes): _cells(found, attributes, plan)}
+            return {attributes: _cells(found, attributes, plan)}
     if plan.drawn:
         raise user_error(
             "the attributes have too many combinations to draw ties at random",
             "name fewer attributes, or use --ties include",
             "--ties",
         )
-    _refuse_wide(engine, source, plan, table)
-    sets = [*((name,) for name in roles.attributes), *roles.intersections]
-    result: dict[tuple[str, ...], Cells] = {}
-    for start in range(0, len(sets), 50):
-        result |= _apart(engine, table, sums, sets[start : start + 50], plan)
+    _refuse_wide(source, attributes, table)
+    sets = _shapes(roles)
+    result: dict[tuple[str, ...], CountedCells] = {}
+    for start in range(0, len(sets), AT_ONCE):
+        result |= _apart(source, table, sums, sets[start : start + AT_ONCE], plan)
     return result
 
 
+def _shapes(roles: ColumnRoles) -> list[tuple[str, ...]]:
+    """Return what is counted: attributes, then intersections, as tuples of names."""
+    return [*((name,) for name in roles.attributes), *roles.intersections]
+
+
+def _keys(plan: CountingPlan, table: str) -> str:
+    """Write a query of the keys of each row: m, level, label, the attributes k0, k1, …, single and tie."""
+    roles = plan.roles
+    keys = [f"{model_sql(roles)} AS m"]
+    keys.append("0 AS label" if roles.label is None else f"{code_sql(roles.label, 2)} AS label")
+    for at, (name, column) in enumerate(roles.all_attributes.items()):
+        keys.append(f"{bin_sql(column, plan.bins[name]) if name in plan.bins else f'c{column}'} AS k{at}")
+    if roles.weight is not None:
+        keys.append(f"n{roles.weight} AS w")
+    keys += [f"(t{column} <> '' AND n{column} IS NULL) AS word{column}" for column in roles.quantities]
+    keys.append("NULL AS single" if roles.single_model is None else f"t{roles.single_model} AS single")
+    if plan.binary:
+        keys.append(f"{code_sql(roles.score, -1)} AS level")
+        return f"SELECT {', '.join(keys)} FROM {table}"
+    keys.append(f"n{roles.score} AS s")
+    more = f"{_level_sql(plan)} AS level"
+    if plan.drawn and roles.weight is not None:  # tied rows of different weight are not alike
+        more += f", CASE WHEN s IN ({', '.join(map(literal, plan.drawn))}) THEN w END AS tie"
+    return f"SELECT *, {more} FROM (SELECT {', '.join(keys)} FROM {table})"
+
+
+def _level_sql(plan: CountingPlan) -> str:
+    levels = {model: level_sql("s", scores_of(cuts)) for model, cuts in plan.cuts.items()}
+    cases = "".join(
+        f" ELSE {level}" if model is None else f" WHEN m = {quoted(model)} THEN {level}"
+        for model, level in levels.items()
+    )
+    return f"CASE WHEN {not_finite('s')} THEN -1{cases} END"
+
+
+def _sums(roles: ColumnRoles) -> str:
+    parts = ["count(*)"]
+    if roles.weight is None:
+        parts += ["count(*)", "count(*)", "0"]
+    else:
+        bad = f"{not_finite('w')} OR w < 0"
+        parts += ["coalesce(sum(w), 0)", "coalesce(sum(w * w), 0)", f"count(*) FILTER ({bad})"]
+    parts += [f"count(*) FILTER (word{column})" for column in roles.quantities]
+    return ", ".join(parts)
+
+
 def _apart(
-    engine: "DuckDBPyConnection", table: str, sums: str, sets: Sequence[tuple[str, ...]], plan: Plan
-) -> dict[tuple[str, ...], Cells]:
+    source: Predictions, table: str, sums: str, sets: Sequence[tuple[str, ...]], plan: CountingPlan
+) -> dict[tuple[str, ...], CountedCells]:
     """Count some attributes and intersections, each for itself, in one scan."""
     attributes = list(plan.roles.all_attributes)
     places = [[attributes.index(name) for name in names] for names in sets]
     used = sorted({place for part in places for place in part})
     grouping = ", ".join(f"({', '.join([*KEYS, *(f'k{i}' for i in part)])})" for part in places)
     columns = ", ".join([*KEYS, *(f"k{i}" for i in used), sums, *(f"grouping(k{i})" for i in used)])
-    sql = f"SELECT {columns} FROM ({table}) GROUP BY GROUPING SETS ({grouping})"  # noqa: S608
-    found = engine.execute(sql).fetchall()
+    found = source.all(f"SELECT {columns} FROM ({table}) GROUP BY GROUPING SETS ({grouping})")
     first, after = len(KEYS), len(KEYS) + len(used)
     result = {}
     for names, part in zip(sets, places, strict=True):
@@ -209,41 +188,103 @@ def _apart(
     return result
 
 
-def _refuse_wide(engine: "DuckDBPyConnection", source: Source, plan: Plan, table: str) -> None:
+def _refuse_wide(source: Predictions, names: Sequence[str], table: str) -> None:
     """Refuse an attribute with far too many groups before they are counted."""
-    names = list(plan.roles.all_attributes)
     parts = ", ".join(f"approx_count_distinct(k{i})" for i in range(len(names)))
-    found = engine.execute(f"SELECT {parts} FROM ({table})").fetchone() or ()  # noqa: S608
+    found = source.one(f"SELECT {parts} FROM ({table})")
     for name, distinct in zip(names, found, strict=True):
         if distinct > 2 * MOST_GROUPS:
             raise too_many_groups(source, name, f"about {distinct}")
 
 
-def _cells(found: Sequence[tuple[Any, ...]], names: Sequence[str], plan: Plan) -> Cells:
-    size = len(names)
-    found = sorted(
-        found, key=lambda row: tuple((part is None, part) for part in row[: 4 + size]) + row[4 + size :]
-    )
+def _cells(found: Sequence[tuple[Any, ...]], names: Sequence[str], plan: CountingPlan) -> CountedCells:
+    first, after = len(KEYS), len(KEYS) + len(names)
+    found = sorted(found, key=lambda row: (*((part is None, part) for part in row[:after]), *row[after:]))
     values: dict[str, list[str | None]] = {}
-    for at, name in enumerate(names, 4):
+    for at, name in enumerate(names, first):
         bins = plan.bins.get(name)
         values[name] = [bins.labels[row[at]] if bins and row[at] is not None else row[at] for row in found]
-    sums = [row[4 + size :] for row in found]
-    rows = np.array([part[0] for part in sums], dtype=np.int64)
-    weighted = plan.roles.weight is not None
-    return Cells(
+    sums = [row[after:] for row in found]
+    return CountedCells(
         models=[row[0] for row in found],
         level=np.array([row[1] for row in found], dtype=np.int64),
         label=np.array([row[2] for row in found], dtype=np.int64),
-        rows=rows,
-        weight=np.array([part[1] for part in sums], dtype=np.float64)
-        if weighted
-        else rows.astype(np.float64),
-        square=np.array([part[2] for part in sums], dtype=np.float64)
-        if weighted
-        else rows.astype(np.float64),
+        rows=np.array([part[0] for part in sums], dtype=np.int64),
+        weight=np.array([part[1] for part in sums], dtype=np.float64),
+        square=np.array([part[2] for part in sums], dtype=np.float64),
         bad_weights=sum(part[3] for part in sums),
         words=tuple(sum(column) for column in zip(*(part[4:] for part in sums), strict=True)),
         values=values,
         single=frozenset(row[3] for row in found),
+    )
+
+
+def group_name(value: str | None) -> str:
+    """Return the group of a cell's text.
+
+    >>> group_name(" Asian"), group_name(" "), group_name(None)
+    ('Asian', '(missing)', '(missing)')
+    """
+    return (value or "").strip(BLANKS) or MISSING
+
+
+def make_slices(
+    source: Predictions, cells: dict[tuple[str, ...], CountedCells], plan: CountingPlan, seed: int
+) -> tuple[Slice, ...]:
+    """Return the slices: by model, decision, attribute, intersection.
+
+    Raises
+    ------
+    UserError
+        For too many groups.
+    """
+    shapes = _shapes(plan.roles)
+    by_shape = {
+        names: next(found for keys, found in cells.items() if keys == names or len(cells) == 1)
+        for names in shapes
+    }
+    models = sorted({model for found in cells.values() for model in found.models}, key=_missing_last)
+    slices = tuple(
+        _slice(by_shape[names], model, cut, names, plan, seed)
+        for model in models
+        for cut in plan.cuts[model if model in plan.cuts else None]
+        for names in shapes
+    )
+    for part in slices:
+        many = len(part.counts.groups)
+        if many > MOST_GROUPS:
+            raise too_many_groups(source, part.attribute, str(many), intersection=part.intersection)
+    return slices
+
+
+def _missing_last(name: str) -> tuple[bool, str]:
+    return name == MISSING, name
+
+
+def _slice(
+    cells: CountedCells, model: str, cut: Cut, names: tuple[str, ...], plan: CountingPlan, seed: int
+) -> Slice:
+    at = np.flatnonzero(np.array(cells.models) == model)
+    parts = [[group_name(cells.values[name][i]) for i in at] for name in names]
+    keys = list(zip(*parts, strict=True))
+    groups = sorted(set(keys), key=lambda key: [_missing_last(part) for part in key])
+    index = {key: i for i, key in enumerate(groups)}
+    code = 2 * np.array([index[key] for key in keys], dtype=np.int64) + cells.label[at]
+    rows, weight = cells.rows[at], cells.weight[at]
+    scores = scores_of(plan.cuts[model if model in plan.cuts else None])
+    picked = selected(cut, scores, cells.level[at], rows, seed, model)
+    positive = np.where(picked == rows, weight, weight * picked / rows)
+    n = np.empty((2 * len(groups), 2))
+    n[:, 1] = np.bincount(code, positive, minlength=2 * len(groups))
+    n[:, 0] = np.bincount(code, np.where(picked == rows, 0.0, weight - positive), minlength=2 * len(groups))
+    squares = float(cells.square[at].sum())
+    return Slice(
+        model=model,
+        decision=cut.text,
+        attribute=CROSSED.join(names),
+        counts=Counts(tuple(CROSSED.join(key) for key in groups), n.reshape(-1, 2, 2)),
+        rows=np.bincount(code // 2, rows, minlength=len(groups)).astype(np.int64),
+        labelled=plan.roles.label is not None,
+        intersection=len(names) > 1,
+        rows_per_weight=float(weight.sum()) / squares if squares > 0 else 1.0,
     )

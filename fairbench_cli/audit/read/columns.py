@@ -1,30 +1,32 @@
-"""Which column of an audited file is what: score, label, weight, model, and the attributes to audit."""
+"""Find out what each column of the predictions is: score, label, weight, model, or an attribute to audit."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from types import MappingProxyType
 
-from fairbench_cli.audit.read.source import SAMPLE, Source
-from fairbench_cli.audit.spec import Spec
+from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.read.predictions import SAMPLE, Predictions
 from fairbench_cli.errors import UserError, shown, suggest, user_error
-
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
 
 RESERVED = frozenset(
     "id entity_id model_id score label label_value as_of_date rank_abs rank_pct".split()  # noqa: SIM905
 )
+LABELS = ("label_value", "label")
 MOST_GROUPS = 1000
 MOST_CODES = 20  # a column of numbers with more different ones is a quantity, not a code
 
 
 @dataclass(frozen=True)
-class Roles:
+class ColumnRoles:
     """The part each column plays; columns are positions in the file.
 
     Parameters
     ----------
+    taken : dict of column to {"score", "label", "weight", "model"}
+        Without a label the audit is unsupervised. The score is called "label" where the labels themselves are
+        audited.
     score, label, weight, model : int or None
-        A missing label means an unsupervised audit.
+        The same columns.
     single_model : int or None
         A ``model_id`` that nobody named: it must have one value only.
     attributes : dict of name to column
@@ -34,11 +36,12 @@ class Roles:
     others : dict of name to column
         Attributes that only take part in intersections.
     quantities : tuple of int
-        Columns left out because they hold many numbers, as far as the first rows tell.
+        Columns left out because they hold many numbers, as far as the first rows show.
     notes : tuple of str
         What a reader should know.
     """
 
+    taken: dict[int, str]
     score: int
     label: int | None
     weight: int | None
@@ -56,130 +59,125 @@ class Roles:
         return self.attributes | self.others
 
 
-def assign(
-    engine: "DuckDBPyConnection", source: Source, spec: Spec, texts: frozenset[int] = frozenset()
-) -> Roles:
-    """Give each column its role.
+def assign(source: Predictions, config: AuditConfig, texts: frozenset[int] = frozenset()) -> ColumnRoles:
+    """Return the role of each column; `texts` are columns now known to hold more than numbers.
 
-    Needs a table ``sample`` of the first rows in `engine`. `texts` are columns now known to hold more than
-    numbers.
+    The score is looked for as ``score``, the label as ``label_value`` or ``label``; attributes default to
+    every other text column without identifiers. A score that is the label, both named, lets the labels
+    themselves be audited; so does an explanation of a file without scores.
+
+    Raises
+    ------
+    UserError
+        For a column that is not there or has two roles, or when no attribute is left.
     """
-    asked, names = spec.columns, {name: i for i, name in enumerate(source.columns) if name}
     notes: list[str] = []
-    score = _find(names, asked.score or "score", "--score", source)
-    itself = asked.score is not None and asked.score == asked.label
-    label = None if itself else _label(names, asked.label, source, notes)
+    itself = config.score is not None and config.score == config.label
+    score, label = config.score or "score", config.label or _usual_label(source)
+    if config.score is None and config.explain and "score" not in source.places and label:
+        score, itself = label, True
     if itself:
-        notes.append(f"The labels {shown(asked.score)} themselves are audited, as decisions.")
-    weight = None if asked.weight is None else _find(names, asked.weight, "--weight", source)
-    model = None if asked.model is None else _find(names, asked.model, "--model-column", source)
-    taken = {"score": score, "label": label, "weight": weight, "model": model}
-    used: dict[int, str] = {}
-    for role, column in taken.items():
-        if column is not None and column in used:
+        notes.append(f"The labels {shown(score)} themselves are audited, as decisions.")
+    elif label is None:
+        notes.append("No label column: only what needs no labels is audited (name one with --label).")
+    asked = {
+        "score": (score, "--score"),
+        "label": (None if itself else label, "--label"),
+        "weight": (config.weight, "--weight"),
+        "model": (config.model_column, "--model-column"),
+    }
+    found = {role: _find(source, name, flag) for role, (name, flag) in asked.items() if name is not None}
+    taken: dict[int, str] = {}
+    for role, column in found.items():
+        if column in taken:
             raise user_error(
-                f"column {shown(source.columns[column])} cannot be both {used[column]} and {role}",
+                f"column {shown(source.columns[column])} cannot be both {taken[column]} and {role}",
                 "name another column",
                 f"--{role}",
             )
-        if column is not None:
-            used[column] = role
+        taken[column] = "label" if itself and role == "score" else role
     quantities: tuple[int, ...] = ()
-    if asked.attributes is None:
-        attributes, quantities = _default_attributes(engine, source, spec, used, texts, notes)
+    if config.attributes is None:
+        attributes, quantities = _default_attributes(source, config, taken, texts, notes)
     else:
-        attributes = {name: _attribute(names, name, "--attribute", source, used) for name in asked.attributes}
-    for name, bins in spec.bins.items():
-        attributes.setdefault(name, _attribute(names, name, "--bins", source, used))
-        if bins < 2:
-            raise user_error(f"{name} cannot be cut into {bins} bins", "ask for 2 or more", "--bins")
-    others: dict[str, int] = {}
-    for combination in spec.intersections:
-        if len(combination) < 2 or len(set(combination)) < len(combination):
-            raise user_error(
-                f"{', '.join(combination)} is no intersection",
-                "name two or more different attributes",
-                "--intersect",
-            )
-        for name in combination:
-            if name not in attributes:
-                others[name] = _attribute(names, name, "--intersect", source, used)
-    if not attributes and not spec.intersections:
+        attributes = {name: _find(source, name, "--attribute", taken) for name in config.attributes}
+    for name in config.bins:
+        attributes.setdefault(name, _find(source, name, "--bins", taken))
+    others = {
+        name: _find(source, name, "--intersect", taken)
+        for combination in config.intersections
+        for name in combination
+        if name not in attributes
+    }
+    if not attributes and not config.intersections:
         raise user_error("no attribute column is left to audit", _what_fix(source, quantities), source.name)
-    single = None if model is not None else names.get("model_id")
-    if single in used or single in attributes.values():
-        single = None
-    intersections = tuple(dict.fromkeys(spec.intersections))
-    return Roles(
-        score, label, weight, model, single, attributes, intersections, others, quantities, tuple(notes)
+    single = None if "model" in found else source.places.get("model_id")
+    return ColumnRoles(
+        taken=taken,
+        score=found["score"],
+        label=found.get("label"),
+        weight=found.get("weight"),
+        model=found.get("model"),
+        single_model=None if single in taken or single in attributes.values() else single,
+        attributes=attributes,
+        intersections=config.intersections,
+        others=others,
+        quantities=quantities,
+        notes=tuple(notes),
     )
 
 
-def _what_fix(source: Source, quantities: tuple[int, ...]) -> str:
+def _what_fix(source: Predictions, quantities: tuple[int, ...]) -> str:
     if quantities:
         name = source.columns[quantities[0]]
         return f"cut a numeric column, as in --bins {name}=4, or name it with --attribute"
     return "add a column such as race or sex, or name one with --attribute"
 
 
-def _label(names: dict[str, int], asked: str | None, source: Source, notes: list[str]) -> int | None:
-    if asked is not None:
-        return _find(names, asked, "--label", source)
-    for name in ("label_value", "label"):
-        if name in names:
-            return names[name]
-    for name in names:
-        if name.lower() in ("label_value", "label"):
-            raise _unknown("label_value", "--label", [name], source)
-    notes.append("No label column: only what needs no labels is audited (name one with --label).")
+def _usual_label(source: Predictions) -> str | None:
+    """Return the label column by its usual name; refuse it in capitals."""
+    for name in LABELS:
+        if name in source.places:
+            return name
+    for name in source.places:
+        if name.lower() in LABELS:
+            raise _unknown(source, "label_value", "--label", [name])
     return None
 
 
-def _find(names: dict[str, int], name: str, flag: str, source: Source) -> int:
-    if name in names:
-        return names[name]
-    raise _unknown(name, flag, list(names), source)
+def _find(source: Predictions, name: str, flag: str, taken: Mapping[int, str] = MappingProxyType({})) -> int:
+    """Return the column of a name, which must not be taken."""
+    column = source.places.get(name)
+    if column is None:
+        free = [other for other, place in source.places.items() if place not in taken]
+        raise _unknown(source, name, flag, free)
+    if column in taken:
+        raise user_error(f"column {shown(name)} is the {taken[column]}", "name another attribute", flag)
+    return column
 
 
-def _unknown(name: str, flag: str, names: list[str], source: Source) -> UserError:
+def _unknown(source: Predictions, name: str, flag: str, names: list[str]) -> UserError:
     where = f"{source.name}:1" if source.format == "csv" else source.name
     if len(source.columns) == 1:
         only = shown(source.columns[0])
         return user_error(f"no column {shown(name)}, only {only}", "separate the columns by commas", where)
     also = "; to audit the labels themselves, name them there too" if flag == "--score" else ""
-    fix = f"{suggest(name, names)} (name it with {flag}{also})"
-    return user_error(f"no column {shown(name)}", fix, where)
-
-
-def _attribute(names: dict[str, int], name: str, flag: str, source: Source, used: dict[int, str]) -> int:
-    free = {other: column for other, column in names.items() if column not in used}
-    if names.get(name) in used:
-        raise user_error(f"column {shown(name)} is the {used[names[name]]}", "name another attribute", flag)
-    return _find(free, name, flag, source)
+    return user_error(
+        f"no column {shown(name)}", f"{suggest(name, names)} (name it with {flag}{also})", where
+    )
 
 
 def _default_attributes(
-    engine: "DuckDBPyConnection",
-    source: Source,
-    spec: Spec,
-    used: dict[int, str],
-    texts: frozenset[int],
-    notes: list[str],
+    source: Predictions, config: AuditConfig, taken: dict[int, str], texts: frozenset[int], notes: list[str]
 ) -> tuple[dict[str, int], tuple[int, ...]]:
-    """Take every other column but identifiers and quantities, judged by the first rows."""
-    free = [
-        i for i, name in enumerate(source.columns) if name and i not in used and name.lower() not in RESERVED
-    ]
-    parts = [
-        f"count(DISTINCT trim(c{i})), count(*) FILTER (trim(c{i}) <> '' AND TRY_CAST(c{i} AS DOUBLE) IS NULL)"
-        for i in free
-    ]
-    found = engine.execute(f"SELECT count(*){''.join(', ' + part for part in parts)} FROM sample").fetchone()  # noqa: S608
-    found = found or (0,)
+    """Return every other column but identifiers and quantities, and these, judged by the first rows."""
+    free = [i for name, i in source.places.items() if i not in taken and name.lower() not in RESERVED]
+    parts = [f"count(DISTINCT t{i}), count(*) FILTER (t{i} <> '' AND n{i} IS NULL)" for i in free]
+    found = source.one(f"SELECT count(*){''.join(', ' + part for part in parts)} FROM sample")
     rows, attributes, quantities = found[0], {}, []
     for at, i in enumerate(free):
         name, distinct, words = source.columns[i], found[1 + 2 * at], found[2 + 2 * at]
-        if name in spec.bins:
+        if name in config.bins:
             attributes[name] = i
         elif distinct > MOST_CODES and words == 0 and i not in texts:
             quantities.append(i)
@@ -187,23 +185,22 @@ def _default_attributes(
                 f"{name} is numeric and not audited: name it with --attribute, or cut it: --bins {name}=4."
             )
         elif distinct > MOST_GROUPS or (distinct > MOST_CODES and 2 * distinct > rows and rows < SAMPLE):
-            _too_many(engine, source, i)
+            _refuse_groups(source, i)
             notes.append(f"{name} has a value of its own in most rows and is not audited.")
         else:
             attributes[name] = i
     return attributes, tuple(quantities)
 
 
-def _too_many(engine: "DuckDBPyConnection", source: Source, column: int) -> None:
+def _refuse_groups(source: Predictions, column: int) -> None:
     """Refuse a text column with too many values, unless nearly every row has its own."""
-    sql = f"SELECT count(*), approx_count_distinct(trim(c{column})) FROM {source.relation}"  # noqa: S608
-    rows, distinct = engine.execute(sql).fetchone() or (0, 0)
+    rows, distinct = source.one(f"SELECT count(*), approx_count_distinct(t{column}) FROM predictions")
     if distinct > MOST_GROUPS and 2 * distinct <= rows:
         raise too_many_groups(source, source.columns[column], f"about {distinct}")
 
 
-def too_many_groups(source: Source, name: str, count: str, *, intersection: bool = False) -> UserError:
-    """Build the error for an attribute that cannot be audited."""
+def too_many_groups(source: Predictions, name: str, count: str, *, intersection: bool = False) -> UserError:
+    """Return the error for an attribute that cannot be audited."""
     fix = f"name the attributes to audit with --attribute, or cut it if it is numeric: --bins {name}=4"
     return user_error(
         f"{name} has {count} different values; at most {MOST_GROUPS} groups can be audited",

@@ -1,131 +1,186 @@
-"""Ask the file where the cuts are: of top lists, and of numeric attributes."""
+"""Find where scores are cut into decisions and numeric attributes into bins, and who is above a cut."""
 
+import math
+import zlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from fractions import Fraction
 
-from fairbench_cli.audit.read import decisions as decide
-from fairbench_cli.audit.read.columns import Roles
-from fairbench_cli.audit.read.mistakes import refuse_if
-from fairbench_cli.audit.read.source import BLANKS, Source
+import numpy as np
+from numpy.typing import NDArray
+
+from fairbench_cli.audit.config import Decision
+from fairbench_cli.audit.read.columns import ColumnRoles
+from fairbench_cli.audit.read.mistakes import refuse_if, refuse_scores
+from fairbench_cli.audit.read.predictions import Predictions, blank, not_finite
 from fairbench_cli.audit.read.tally import MISSING
-from fairbench_cli.audit.spec import Decision
 from fairbench_cli.errors import user_error
 
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
+MOST_LISTS = 2000  # of models and decisions
 
-_BLANKS = "(" + " || ".join(f"chr({ord(blank)})" for blank in BLANKS) + ")"
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Bins:
+class Cut:
+    """A decision for one model, as a comparison with a score.
+
+    Parameters
+    ----------
+    text : str
+        The decision in words, with what ties did to it.
+    score : float
+        Rows above are selected.
+    tied : {"all", "none"} or int
+        How many of the rows with exactly this score are selected, too.
+    """
+
+    text: str
+    score: float
+    tied: int | str = "all"
+
+
+@dataclass(frozen=True)
+class NumberBins:
     """The bins of a numeric attribute: the highest value and the name of each."""
 
     tops: tuple[float, ...]
     labels: tuple[str, ...]
 
 
-def trimmed(column: int) -> str:
-    """Write a cell without the blanks around it, in SQL; NULL stays NULL."""
-    return f"trim(c{column}, {_BLANKS})"
-
-
-def blank(column: int) -> str:
-    """Write in SQL that a cell is empty."""
-    return f"coalesce({trimmed(column)}, '') = ''"
-
-
-def number(source: Source, column: int) -> str:
-    """Write a cell as a number, in SQL; NULL when it is none."""
-    return f"n{column}" if column in source.numbers else f"TRY_CAST(c{column} AS DOUBLE)"
-
-
-def not_finite(value: str) -> str:
-    """Write in SQL that a number is missing, not a number or infinite."""
-    return f"({value} IS NULL OR NOT isfinite({value}))"
-
-
-def model_name(roles: Roles) -> str:
+def model_sql(roles: ColumnRoles) -> str:
     """Write the model of a row in SQL."""
-    if roles.model is None:
-        return "''"
-    return f"coalesce(nullif({trimmed(roles.model)}, ''), '{MISSING}')"
+    return "''" if roles.model is None else text_sql(roles.model)
 
 
-def refuse_scores(engine: "DuckDBPyConnection", source: Source, column: int) -> None:
-    """Refuse scores that are not finite numbers."""
-    value = number(source, column)
-    refuse_if(
-        engine,
-        source,
-        column,
-        f"NOT ({blank(column)}) AND {not_finite(value)}",
-        "{column} has {value}, not a finite number, in {count}",
-        "write scores as numbers with a decimal point, or leave those rows out",
-    )
-    refuse_missing(engine, source, column)
-
-
-def refuse_missing(engine: "DuckDBPyConnection", source: Source, column: int) -> None:
-    """Refuse empty cells."""
-    refuse_if(
-        engine,
-        source,
-        column,
-        blank(column),
-        "{column} is missing in {count}, first here",
-        "fill it in, or leave those rows out of the file",
-    )
+def text_sql(column: int) -> str:
+    """Write a cell as the name of a group in SQL: trimmed, `MISSING` when it is empty."""
+    return f"coalesce(nullif(t{column}, ''), '{MISSING}')"
 
 
 def find_cuts(
-    engine: "DuckDBPyConnection", source: Source, roles: Roles, decisions: tuple[Decision, ...]
-) -> dict[str | None, list[decide.Cut]]:
+    source: Predictions, roles: ColumnRoles, decisions: tuple[Decision, ...]
+) -> dict[str | None, list[Cut]]:
     """Return the cut of each decision, by model; under None when they are the same for all models.
 
     A top list costs a scan of its own, of score values and how often they occur; DuckDB keeps on disk
     what does not fit into memory.
+
+    Raises
+    ------
+    UserError
+        For a list longer than the file, too many lists, or scores that are not finite numbers.
     """
-    texts = decide.names(decisions)
     if all(decision.kind in ("binary", "threshold") for decision in decisions):
-        scores = [1.0 if decision.kind == "binary" else float(decision.value) for decision in decisions]
-        return {None: [decide.Cut(text, score + 0.0) for text, score in zip(texts, scores, strict=True)]}
-    value = number(source, roles.score)
-    each = f"SELECT {model_name(roles)} AS m, {value} + 0.0 AS s FROM {source.relation}"  # noqa: S608
-    heights = f"SELECT m, s, count(*) AS n FROM ({each}) GROUP BY ALL"  # noqa: S608
-    running = f"SELECT m, s, n, sum(n) OVER (PARTITION BY m ORDER BY s DESC) AS upto FROM ({heights})"  # noqa: S608
-    engine.execute(f"CREATE OR REPLACE TEMP TABLE heights AS {running}")
-    odd = f"SELECT 1 FROM heights WHERE {not_finite('s')} LIMIT 1"  # noqa: S608
-    if engine.execute(odd).fetchone():
-        refuse_scores(engine, source, roles.score)
-    totals = engine.execute("SELECT m, sum(n)::BIGINT FROM heights GROUP BY m ORDER BY m").fetchall()
-    if len(totals) * len(decisions) > 2000:
+        return {None: [_fixed_cut(decision) for decision in decisions]}
+    each = f"SELECT {model_sql(roles)} AS m, n{roles.score} AS s FROM predictions"
+    heights = f"SELECT m, s, count(*) AS n FROM ({each}) GROUP BY ALL"
+    running = f"SELECT m, s, n, sum(n) OVER (PARTITION BY m ORDER BY s DESC) AS upto FROM ({heights})"
+    source.engine.execute(f"CREATE OR REPLACE TEMP TABLE heights AS {running}")
+    if source.one(f"SELECT 1 FROM heights WHERE {not_finite('s')} LIMIT 1"):
+        refuse_scores(source, roles.score)
+    totals = source.all("SELECT m, sum(n)::BIGINT FROM heights GROUP BY m ORDER BY m")
+    if len(totals) * len(decisions) > MOST_LISTS:
         raise user_error(
             f"{len(totals)} models are too many for top lists", "audit fewer at a time", "--model-column"
         )
-    cuts: dict[str | None, list[decide.Cut]] = {}
-    for model, rows in totals:
-        of_model = cuts[model] = []
-        for decision, text in zip(decisions, texts, strict=True):
-            if decision.kind in ("binary", "threshold"):
-                of_model.append(decide.Cut(text, 1.0 if decision.kind == "binary" else decision.value + 0.0))
-                continue
-            k = decide.wanted(decision, rows, model)
-            found = engine.execute(
-                "SELECT s, n, upto::BIGINT FROM heights WHERE m = ? AND upto >= ? ORDER BY upto LIMIT 1",
-                [model, k],
-            ).fetchone()
-            score, tied, upto = found or (0.0, 0, 0)
-            of_model.append(decide.top_cut(decision, text, k, score, upto - tied, tied))
-    engine.execute("DROP TABLE heights")
+    cuts = {
+        model: [
+            _fixed_cut(decision) if decision.kind == "threshold" else _top_cut(source, decision, model, rows)
+            for decision in decisions
+        ]
+        for model, rows in totals
+    }
+    source.engine.execute("DROP TABLE heights")
     return cuts
 
 
-def find_bins(engine: "DuckDBPyConnection", source: Source, name: str, column: int, bins: int) -> Bins:
-    """Cut a numeric attribute into bins of equal counts, exactly; equal values stay together."""
-    value = number(source, column)
+def _fixed_cut(decision: Decision) -> Cut:
+    return Cut(str(decision), 1.0 if decision.kind == "binary" else decision.value + 0.0)
+
+
+def _top_cut(source: Predictions, decision: Decision, model: str, rows: int) -> Cut:
+    """Cut the top list of a model with this many rows; needs the table ``heights``."""
+    k, text = _wanted(decision, rows, model), str(decision)
+    score, tied, upto = source.one(
+        "SELECT s, n, upto::BIGINT FROM heights WHERE m = ? AND upto >= ? ORDER BY upto LIMIT 1", [model, k]
+    )
+    if upto == k:
+        return Cut(text, score)
+    if decision.ties == "include":
+        return Cut(f"{text} ({upto} with ties)", score)
+    above = upto - tied
+    if decision.ties == "exclude":
+        return Cut(f"{text} ({above} without ties)", score, "none")
+    return Cut(f"{text} ({k - above} of {tied} ties drawn)", score, k - above)
+
+
+def _wanted(decision: Decision, rows: int, model: str) -> int:
+    """Return how many rows a top list of `rows` rows is to have."""
+    if decision.kind == "top-share":
+        return max(1, math.ceil(Fraction(repr(decision.value)) * rows))
+    if decision.value > rows:
+        of = f" of model {model}" if model else ""
+        raise user_error(
+            f"cannot select {decision.value:g} of {rows} rows{of}", f"give at most {rows}", "--top-k"
+        )
+    return int(decision.value)
+
+
+def literal(value: float) -> str:
+    """Write a number in SQL, exactly."""
+    return f"'{value!r}'::DOUBLE"
+
+
+def scores_of(cuts: list[Cut]) -> list[float]:
+    """Return the scores at which there is a cut, sorted."""
+    return sorted({cut.score for cut in cuts})
+
+
+def level_sql(score: str, scores: list[float]) -> str:
+    """Write the position of a score among sorted cuts in SQL: 2j+1 at cut j, 2j+2 between it and the next."""
+    parts = [f"({score} >= {literal(cut)})::TINYINT + ({score} > {literal(cut)})::TINYINT" for cut in scores]
+    return "(" + " + ".join(parts) + ")::INTEGER"
+
+
+def selected(cut: Cut, scores: list[float], level: Ints, rows: Ints, seed: int, model: str) -> Ints:
+    """Return how many rows of each cell are selected.
+
+    Ties are drawn as counts: rows of one cell are alike, so a draw from all tied rows without replacement is
+    a multivariate hypergeometric draw over the cells. It depends on the seed and the cells alone, never on
+    the order of the rows.
+
+    Parameters
+    ----------
+    cut : Cut
+        Of this model.
+    scores : list of float
+        Those of all its cuts, sorted.
+    level, rows : int arrays, shape (cells,)
+        Where each cell is among these, as in `level_sql`, and how many rows it has.
+    seed, model : int, str
+        What a draw depends on.
+    """
+    at = 2 * scores.index(cut.score) + 1
+    result = np.where(level > at, rows, 0)
+    tied = level == at
+    if cut.tied == "all":
+        result[tied] = rows[tied]
+    elif isinstance(cut.tied, int):
+        rng = np.random.default_rng([seed, zlib.crc32(f"{model}\0{cut.text}".encode())])
+        result[tied] = rng.multivariate_hypergeometric(rows[tied], cut.tied, method="marginals")
+    return result
+
+
+def find_bins(source: Predictions, column: int, bins: int) -> NumberBins:
+    """Cut a numeric attribute into bins of equal counts, exactly; equal values stay together.
+
+    Raises
+    ------
+    UserError
+        When a cell is no number, or all are empty.
+    """
+    name, value = source.columns[column], f"n{column}"
     refuse_if(
-        engine,
         source,
         column,
         f"NOT ({blank(column)}) AND {not_finite(value)}",
@@ -134,22 +189,27 @@ def find_bins(engine: "DuckDBPyConnection", source: Source, name: str, column: i
     )
     # The top of bin i is the smallest value with i/bins of the rows at or below it, so a value belongs to the
     # bin in which the rows below it end.
-    rows = f"SELECT {value} + 0.0 AS x FROM {source.relation} WHERE {value} IS NOT NULL"  # noqa: S608
-    values = f"SELECT x, count(*) AS n FROM ({rows}) GROUP BY ALL"  # noqa: S608
-    running = f"SELECT x, n, sum(n) OVER (ORDER BY x) AS upto, sum(n) OVER () AS total FROM ({values})"  # noqa: S608
-    found = engine.execute(
-        f"SELECT min(x), max(x) FROM ({running}) GROUP BY ((upto - n) * {bins}) // total ORDER BY 1"  # noqa: S608
-    ).fetchall()
+    rows = f"SELECT {value} AS x FROM predictions WHERE {value} IS NOT NULL"
+    values = f"SELECT x, count(*) AS n FROM ({rows}) GROUP BY ALL"
+    running = f"SELECT x, n, sum(n) OVER (ORDER BY x) AS upto, sum(n) OVER () AS total FROM ({values})"
+    found = source.all(
+        f"SELECT min(x), max(x) FROM ({running}) GROUP BY ((upto - n) * {bins}) // total ORDER BY 1"
+    )
     if not found:
         raise user_error(f"{name} has no numbers to cut into bins", "name another attribute", "--bins")
-    return Bins(tuple(high for _, high in found), tuple(_span(low, high) for low, high in found))
+    return NumberBins(tuple(high for _, high in found), tuple(_span(low, high) for low, high in found))
 
 
-def bin_sql(source: Source, column: int, bins: Bins) -> str:
+def bin_sql(column: int, bins: NumberBins) -> str:
     """Write the bin of a row in SQL: its position, NULL when the cell is empty."""
-    value = number(source, column)
-    tops = "".join(f" WHEN {value} <= '{top!r}'::DOUBLE THEN {i}" for i, top in enumerate(bins.tops))
-    return f"CASE WHEN {value} IS NULL THEN NULL{tops} END"
+    tops = "".join(f" WHEN n{column} <= {literal(top)} THEN {i}" for i, top in enumerate(bins.tops))
+    return f"CASE WHEN n{column} IS NULL THEN NULL{tops} END"
+
+
+def bins_note(name: str, asked: int, bins: NumberBins) -> str:
+    """Write where an attribute was cut."""
+    fewer = f" ({asked} were asked for; equal values stay together)" if len(bins.labels) < asked else ""
+    return f"{name}: cut into {len(bins.labels)} bins{fewer}: {', '.join(bins.labels)}."
 
 
 def _span(low: float, high: float) -> str:

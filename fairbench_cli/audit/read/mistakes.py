@@ -1,19 +1,23 @@
-"""Say what is wrong with a file, and in which row."""
+"""Refuse what cannot be read or counted, with the row and what to do."""
 
 import csv
 from contextlib import suppress
 from itertools import islice
-from typing import TYPE_CHECKING, Any
 
-from fairbench_cli.audit.read.source import NOT_UTF8, Source, opened, quoted
+from fairbench_cli.audit.read.predictions import (
+    FRAME,
+    NOT_UTF8,
+    Predictions,
+    blank,
+    code_sql,
+    not_finite,
+    quoted,
+)
 from fairbench_cli.errors import UserError, shown, user_error
 
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
 
-
-def broken(source: Source, error: Exception) -> UserError:
-    """Turn DuckDB's refusal to read on into a line number and advice."""
+def broken(source: Predictions, error: Exception) -> UserError:
+    """Return what DuckDB's refusal to read on means, with a line number where there is one."""
     found = _scan_text(source) if source.format == "csv" else None
     if found is not None:
         return found
@@ -24,7 +28,6 @@ def broken(source: Source, error: Exception) -> UserError:
         )
     for sign, what in (
         ("state machine", "the line ends are mixed or the quotes are wrong"),
-        ("unicode", "the text is not UTF-8"),
         ("nicode", "the text is not UTF-8"),
         ("gzip", "the gzip data are damaged"),
         ("GZIP", "the gzip data are damaged"),
@@ -32,15 +35,15 @@ def broken(source: Source, error: Exception) -> UserError:
         if sign in text:
             return user_error(what, "save the file again as plain UTF-8 CSV", source.name)
     first = text.splitlines()[0][:200]
-    kind = {"csv": "CSV", "ndjson": "NDJSON", "parquet": "Parquet"}[source.format]
+    kind = {"csv": "CSV", "ndjson": "NDJSON", "parquet": "Parquet", "frame": FRAME}[source.format]
     return user_error(f"cannot be read as {kind}: {first}", "write the file again", source.name)
 
 
-def _scan_text(source: Source) -> UserError | None:
+def _scan_text(source: Predictions) -> UserError | None:
     """Read a text table the slow way until something is wrong with it."""
     start = 1
     try:
-        with opened(source) as text:
+        with source.text() as text:
             reader = csv.reader(text, delimiter=source.separator, strict=True)
             for record in reader:
                 if record and len(record) != len(source.columns):
@@ -61,31 +64,74 @@ def _scan_text(source: Source) -> UserError | None:
     return None
 
 
-def refuse_if(
-    engine: "DuckDBPyConnection", source: Source, column: int, bad: str, what: str, fix: str
-) -> None:
-    """Refuse the file when `bad` (SQL) holds for a row, naming the column, a value, its row and how many.
+def refuse_if(source: Predictions, column: int, bad: str, what: str, fix: str) -> None:
+    """Refuse the rows when `bad` (SQL) holds for one, naming the column, a value, its row and how many.
 
     `what` may use ``{column}``, ``{value}`` and ``{count}``.
     """
-    engine.execute("SET threads=1; SET preserve_insertion_order=true")
-    numbered = f"SELECT row_number() OVER () AS line, * FROM {source.relation}"  # noqa: S608
-    count, row, value = _one(
-        engine,
-        f"SELECT count(*), min(line), arg_min(coalesce(c{column}, ''), line) FROM ({numbered}) WHERE {bad}",  # noqa: S608
+    source.engine.execute("SET threads=1; SET preserve_insertion_order=true")
+    numbered = "SELECT row_number() OVER () AS line, * FROM predictions"
+    count, row, value = source.one(
+        f"SELECT count(*), min(line), arg_min(coalesce(c{column}, ''), line) FROM ({numbered}) WHERE {bad}"
     )
     if count:
         text = what.format(
             column=shown(source.columns[column]), value=shown(value), count=f"{count} row{'s' * (count != 1)}"
         )
-        raise user_error(text, fix, place(source, row))
+        raise user_error(text, fix, _place(source, row))
 
 
-def place(source: Source, row: int) -> str:
-    """Write a data row (from 1) as ``file:line``; Parquet has rows only."""
-    if source.format == "parquet":
+def refuse_scores(source: Predictions, column: int) -> None:
+    """Refuse scores that are not finite numbers."""
+    refuse_if(
+        source,
+        column,
+        f"NOT ({blank(column)}) AND {not_finite(f'n{column}')}",
+        "{column} has {value}, not a finite number, in {count}",
+        "write scores as numbers with a decimal point, or leave those rows out",
+    )
+    _refuse_missing(source, column)
+
+
+def refuse_codes(source: Predictions, column: int, flag: str) -> None:
+    """Refuse scores or labels (`flag` says which) that are not 0 or 1."""
+    found = source.all(f"SELECT DISTINCT trim(c{column}) AS v FROM predictions WHERE v <> '' LIMIT 4")
+    refuse_if(
+        source,
+        column,
+        f"NOT ({blank(column)}) AND ({code_sql(column, 2)}) = 2",
+        "{column} has {value}, not 0 or 1, in {count}",
+        _binary_advice(flag, sorted(value for (value,) in found)),
+    )
+    _refuse_missing(source, column)
+
+
+def refuse_weights(source: Predictions, column: int) -> None:
+    """Refuse weights that are not finite numbers from 0."""
+    refuse_if(
+        source,
+        column,
+        f"{not_finite(f'n{column}')} OR n{column} < 0",
+        "{column} has {value}, not a weight, in {count}",
+        "weights must be numbers from 0",
+    )
+
+
+def _refuse_missing(source: Predictions, column: int) -> None:
+    refuse_if(
+        source,
+        column,
+        blank(column),
+        "{column} is missing in {count}, first here",
+        "fill it in, or leave those rows out of the file",
+    )
+
+
+def _place(source: Predictions, row: int) -> str:
+    """Write a data row (from 1) as ``file:line``; Parquet and frames have rows only."""
+    if source.format in ("parquet", "frame"):
         return f"{source.name}:row {row}"
-    with suppress(csv.Error, UnicodeError), opened(source) as text:
+    with suppress(csv.Error, UnicodeError), source.text() as text:
         if source.format == "ndjson":
             full = (at for at, line in enumerate(text, 1) if line.strip())
             return f"{source.name}:{next(islice(full, row - 1, None), row)}"
@@ -99,13 +145,7 @@ def place(source: Source, row: int) -> str:
     return f"{source.name}:{row + 1}"
 
 
-def examples(engine: "DuckDBPyConnection", source: Source, column: int, most: int = 4) -> list[str]:
-    """Return up to `most` different values of a column, sorted."""
-    sql = f"SELECT DISTINCT trim(c{column}) AS v FROM {source.relation} WHERE v <> '' LIMIT {most}"  # noqa: S608
-    return sorted(row[0] for row in engine.execute(sql).fetchall())
-
-
-def binary_advice(flag: str, values: list[str]) -> str:
+def _binary_advice(flag: str, values: list[str]) -> str:
     """Say how to make 0/1 of these values."""
     lower = {value.lower() for value in values}
     if any("," in value for value in values):
@@ -113,7 +153,7 @@ def binary_advice(flag: str, values: list[str]) -> str:
     if len(lower) == 2 and all(_number(value) is None for value in lower):
         return f"recode {quoted(values[0])} and {quoted(values[-1])} as 0 and 1"
     if {_number(value) for value in lower} in ({1.0, 2.0}, {-1.0, 1.0}):
-        return f"recode {' and '.join(values)} as 0 and 1 (1 is what --{flag} speaks of)"
+        return f"recode {' and '.join(values)} as 0 and 1 (1 is what --{flag} is about)"
     if flag == "score":
         return "say how scores become decisions: --threshold 0.5, --top-k 100 or --top-share 0.1"
     return "labels must be 0 or 1 (1: it happened); recode them"
@@ -123,8 +163,3 @@ def _number(text: str) -> float | None:
     with suppress(ValueError):
         return float(text)
     return None
-
-
-def _one(engine: "DuckDBPyConnection", sql: str) -> tuple[Any, ...]:
-    row = engine.execute(sql).fetchone()
-    return row if row is not None else ()

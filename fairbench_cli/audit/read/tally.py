@@ -1,13 +1,15 @@
-"""What one pass over the rows leaves: counts per model, decision and attribute. Later steps need no more."""
+"""What is left of the rows once they are read: counts, and what explanations need."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairbench_cli.measures.counts import Counts
+from fairbench_cli.measures.counts import Counts, Floats
 
 MISSING = "(missing)"
+CROSSED = " × "  # between the attributes, and the groups, of an intersection; between crossed strata
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +26,7 @@ class Slice:
         "race", or "race × sex".
     counts : Counts
         Groups sorted by name (code point order, `MISSING` last); n of shape (groups, 2, 2) indexed
-        [group, label, prediction], weights summed. Unlabelled rows stand at label 0.
+        [group, label, prediction], weights summed. Unlabelled rows have label 0.
     rows : int array, shape (groups,)
         Rows per group, not weighted.
     labelled : bool
@@ -47,6 +49,47 @@ class Slice:
 
 
 @dataclass(frozen=True, eq=False)
+class Strata:
+    """Weights by stratum, group of an attribute (in the order of its `Slice`) and decision.
+
+    `n` has the shape (strata, groups, 2).
+    """
+
+    names: tuple[str, ...]
+    n: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class People:
+    """Rows with their features.
+
+    Parameters
+    ----------
+    groups : dict of attribute to array of str, shape (rows,)
+    decision : array of int, shape (rows,)
+    weights : array of float, shape (rows,), or None
+    features : array of float, shape (rows, columns)
+    nominal : tuple of bool
+        Which of these are codes of levels.
+    names : tuple of str
+        The column of the file that each of these comes from.
+    of : int
+        How many rows the file has.
+    notes : tuple of str
+        What a reader should know.
+    """
+
+    groups: dict[str, NDArray[Any]]
+    decision: NDArray[np.int64]
+    weights: Floats | None
+    features: Floats
+    nominal: tuple[bool, ...]
+    names: tuple[str, ...]
+    of: int
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
 class Tally:
     """All slices, in the order models, decisions, attributes, intersections.
 
@@ -61,6 +104,13 @@ class Tally:
         sentence each.
     weighted : bool
         Whether counts are sums of weights.
+    strata : dict of attribute to tuple of (name, Strata)
+        For each attribute that is explained, the counts by each column (or crossed columns, "education ×
+        hours") to explain by; empty unless explanations were asked for.
+    people : People, or None
+        The rows that explanations look at.
+    strata_notes : tuple of str
+        How columns to explain by were cut.
     """
 
     source: str
@@ -68,3 +118,6 @@ class Tally:
     slices: tuple[Slice, ...]
     notes: tuple[str, ...] = ()
     weighted: bool = False
+    strata: dict[str, tuple[tuple[str, Strata], ...]] = field(default_factory=dict)
+    people: People | None = None
+    strata_notes: tuple[str, ...] = ()

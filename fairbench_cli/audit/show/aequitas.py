@@ -13,21 +13,22 @@ from pathlib import Path
 
 import numpy as np
 
-from fairbench_cli.audit.judge.metrics import CELLS, parts
-from fairbench_cli.audit.judge.parity import check_taus, tau_of
-from fairbench_cli.audit.judge.references import check_references, references
-from fairbench_cli.audit.read.tally import MISSING, Slice, Tally
-from fairbench_cli.audit.spec import Spec
-from fairbench_cli.errors import UserError, user_error
+from fairbench_cli.audit.judge.references import references
+from fairbench_cli.audit.judge.report import Report
+from fairbench_cli.audit.judge.verdict import tau_of
+from fairbench_cli.audit.read.tally import MISSING, Slice
+from fairbench_cli.audit.show.tables import Row, Value
+from fairbench_cli.errors import Problem, UserError
+from fairbench_cli.files import make_folder, write_text
 from fairbench_cli.measures.counts import Counts, divide
+from fairbench_cli.measures.rates import CELLS, parts
+from fairbench_cli.measures.registry import find
 
 INFINITE = 10.0  # what Aequitas writes for x/0
 
-Cell = str | int | float | bool | None
-Row = dict[str, Cell]
-
 _KEYS = ("model_id", "score_threshold", "attribute_name")
 _RATES = ("accuracy", "tpr", "tnr", "for", "fdr", "fpr", "fnr", "npv", "precision", "ppr", "pprev", "prev")
+_OURS = {name: find(name).alias_of or name for name in _RATES}
 _COMPARED = ("ppr", "pprev", "precision", "fdr", "for", "fpr", "fnr", "tpr", "tnr", "npv")
 _GROUP = (
     *("model_id", "score_threshold", "k", "attribute_name", "attribute_value"),
@@ -57,7 +58,7 @@ _FAIRNESS = (*_PARITY, *_PAIRS)
 _THRESHOLDS = {"threshold": "val", "top-k": "abs", "top-share": "pct"}
 
 
-def write_compat(tally: Tally, spec: Spec, folder: Path) -> None:
+def write_compat(report: Report, folder: Path) -> None:
     """Write ``group.csv disparity.csv fairness_groups.csv fairness_attributes.csv full.csv overall.json``.
 
     Intersections, which Aequitas does not know, are left out.
@@ -67,18 +68,19 @@ def write_compat(tally: Tally, spec: Spec, folder: Path) -> None:
     UserError
         When Aequitas has no such audit: no labels, weights, or another way to choose the reference.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in compat_files(tally, spec).items():
-        (folder / name).write_bytes(text.encode())
+    texts = compat_files(report)
+    make_folder(folder)
+    for name, text in texts.items():
+        write_text(folder / name, text)
 
 
-def compat_files(tally: Tally, spec: Spec) -> dict[str, str]:
+def compat_files(report: Report) -> dict[str, str]:
     """Return what `write_compat` writes, by file name."""
-    _check(tally, spec)
-    rows = [row for part in tally.slices if not part.intersection for row in _slice_rows(part, tally, spec)]
+    _check(report)
+    rows = [row for part in report.slices if not part.intersection for row in _slice_rows(part, report)]
     attributes = _attribute_rows(rows)
     keys = (*_KEYS, "attribute_value")
-    disparity = _disparity_columns(spec)
+    disparity = _disparity_columns(report)
     return {
         "group.csv": _csv(_GROUP, rows),
         "disparity.csv": _csv((*keys, *disparity), rows),
@@ -90,7 +92,7 @@ def compat_files(tally: Tally, spec: Spec) -> dict[str, str]:
 
 
 def pair_rule(one: bool | None, other: bool | None) -> bool | None:
-    """Join two verdicts as Aequitas does: undefined with fair is unfair.
+    """Return two verdicts joined as Aequitas does: undefined with fair is unfair.
 
     >>> pair_rule(None, True), pair_rule(None, None), pair_rule(True, True)
     (False, None, True)
@@ -100,36 +102,30 @@ def pair_rule(one: bool | None, other: bool | None) -> bool | None:
     return one is True and other is True
 
 
-def _check(tally: Tally, spec: Spec) -> None:
-    check_taus(spec)
-    check_references(tally, spec)
-    problems: list[UserError] = []
-    if not all(part.labelled for part in tally.slices):
-        problems.append(user_error("Aequitas needs labels", "give the label column", "--compat"))
-    if tally.weighted:
-        problems.append(user_error("Aequitas has no weights", "leave the weights out", "--compat"))
-    if spec.ref_method in ("maximum", "rest"):
-        problems.append(
-            user_error(
-                f"Aequitas has no reference method {spec.ref_method}",
-                "use majority or minimum",
-                "--ref-method",
-            )
-        )
+def _check(report: Report) -> None:
+    problems = []
+    if not all(part.labelled for part in report.slices):
+        problems.append(Problem("Aequitas needs labels", "give the label column", "--compat"))
+    if report.weighted:
+        problems.append(Problem("Aequitas has no weights", "leave the weights out", "--compat"))
+    method = report.config.ref_method
+    if method in ("maximum", "rest"):
+        what = f"Aequitas has no reference method {method}"
+        problems.append(Problem(what, "use majority or minimum", "--ref-method"))
     if problems:
-        raise UserError(*(problem for error in problems for problem in error.problems))
+        raise UserError(*problems)
 
 
-def _disparity_columns(spec: Spec) -> tuple[str, ...]:
+def _disparity_columns(report: Report) -> tuple[str, ...]:
     """Order disparities and references: side by side for the minimum, else one after another."""
     columns = [(f"{name}_disparity", f"{name}_ref_group_value") for name in _COMPARED]
-    if spec.ref_method == "minimum":
+    if report.config.ref_method == "minimum":
         return tuple(name for pair in columns for name in pair)
     return tuple(name for side in zip(*columns, strict=True) for name in side)
 
 
-def _slice_rows(part: Slice, tally: Tally, spec: Spec) -> list[Row]:
-    """Everything about each group of one attribute, by column."""
+def _slice_rows(part: Slice, report: Report) -> list[Row]:
+    """Return everything about each group of one attribute, by column."""
     k, total = round(float(part.counts.predicted[:, 1].sum())), round(float(part.counts.total))
     known = [group for group in part.counts.groups if group != MISSING]
     if not known:
@@ -144,17 +140,16 @@ def _slice_rows(part: Slice, tally: Tally, spec: Spec) -> list[Row]:
         part.rows[there],
         part.labelled,
     )
-    rates = divide(*parts(seen.counts.n, _RATES, everybody))
-    at = dict(zip(_COMPARED, references(seen, _COMPARED, spec), strict=True))
-    model: Cell = part.model
-    if not any(one.model for one in tally.slices):
-        model = 0
+    rates = divide(*parts(seen.counts.n, [_OURS[name] for name in _RATES], everybody))
+    compared = [_OURS[name] for name in _COMPARED]
+    at = dict(zip(_COMPARED, references(seen, compared, report.config), strict=True))
+    model: Value = part.model if any(one.model for one in report.slices) else 0
     rows = []
     for g, group in enumerate(known):
         cells = dict(zip(CELLS, (round(float(cell)) for cell in seen.counts.n[g].ravel()), strict=True))
         row: Row = {
             "model_id": model,
-            "score_threshold": _threshold(part, spec),
+            "score_threshold": _threshold(part, report),
             "k": k,
             "attribute_name": part.attribute,
             "attribute_value": group,
@@ -172,16 +167,16 @@ def _slice_rows(part: Slice, tally: Tally, spec: Spec) -> list[Row]:
             ratio = float(divide(rates[g, m], rates[at[name], m]))
             row[f"{name}_disparity"] = INFINITE if math.isinf(ratio) else ratio
             row[f"{name}_ref_group_value"] = known[at[name]]
-        rows.append(row | _fairness(row, spec))
+        rows.append(row | _fairness(row, report))
     return rows
 
 
-def _fairness(row: Mapping[str, Cell], spec: Spec) -> dict[str, bool | None]:
+def _fairness(row: Mapping[str, Value], report: Report) -> dict[str, bool | None]:
     """Decide on one group, in binary floats."""
     fair: dict[str, bool | None] = {}
     for parity, name in _PARITY.items():
         ratio = float(row[f"{name}_disparity"] or 0)
-        tau = tau_of(name, spec)
+        tau = tau_of(_OURS[name], report.config)
         fair[parity] = None if math.isnan(ratio) else tau <= ratio <= 1 / tau
     for name, (one, other) in _PAIRS.items():
         fair[name] = pair_rule(fair[one], fair[other])
@@ -213,9 +208,9 @@ def _overall(attributes: Sequence[Row]) -> dict[str, bool]:
     return found | {"Overall Fairness": all(found.values())}
 
 
-def _threshold(part: Slice, spec: Spec) -> str:
+def _threshold(part: Slice, report: Report) -> str:
     """Name a decision as Aequitas does: "binary 0/1", "5_val", "300_abs", "0.1_pct"."""
-    for decision in spec.decisions:
+    for decision in report.config.decisions:
         if decision.kind != "binary" and (part.decision + " ").startswith(f"{decision} "):
             value = int(decision.value) if float(decision.value).is_integer() else decision.value
             value = float(value) if decision.kind == "top-share" else value
@@ -232,7 +227,7 @@ def _csv(columns: Sequence[str], rows: Sequence[Row]) -> str:
     return text.getvalue()
 
 
-def _text(cell: Cell) -> str:
+def _text(cell: Value) -> str:
     if cell is None or (isinstance(cell, float) and math.isnan(cell)):
         return ""
     return str(cell)

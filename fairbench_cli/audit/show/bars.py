@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from fairbench_cli.audit.judge.result import Interval, Parity
-from fairbench_cli.audit.show import words
+from fairbench_cli.audit.judge.report import Interval, Parity
+from fairbench_cli.audit.show.format import SYMBOLS, number
 
 WIDTH, STEP, TOP, SIDE = 360, 38, 4, 8
 INNER = WIDTH - 2 * SIDE
@@ -72,7 +72,7 @@ def ratio_panel(title: str, bars: Sequence[Bar], tau: float) -> str:
         log = -edge if value <= 0 else edge if math.isinf(value) else math.log(value)
         return SIDE + INNER * (max(-edge, min(edge, log)) + edge) / (2 * edge)
 
-    ticks = [(at(x), words.number(x, 2).rstrip("0").rstrip(".")) for x in TICKS if abs(math.log(x)) <= edge]
+    ticks = [(at(x), number(x, 2).rstrip("0").rstrip(".")) for x in TICKS if abs(math.log(x)) <= edge]
     parts = [_axis(_spaced(ticks), len(bars))]
     for i, bar in enumerate(bars):
         y = _y(i)
@@ -149,7 +149,7 @@ def _text(kind: str, x: float, y: float, text: str, anchor: str, weight: str = "
 
 def _label(bar: Bar, i: int) -> str:
     name = bar.name if len(bar.name) <= MOST_NAME else f"{bar.name[: MOST_NAME - 1]}…"
-    symbol = "" if bar.is_reference else f"{words.SYMBOLS[bar.parity]} "
+    symbol = "" if bar.is_reference else f"{SYMBOLS[bar.parity]} "
     y = TOP + STEP * i + 13
     return _text("name", SIDE, y, symbol + name, "start", "bold") + _text(
         "said", WIDTH - SIDE, y, bar.said, "end"

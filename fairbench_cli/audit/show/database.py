@@ -5,21 +5,14 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from fairbench_cli.audit.judge.report import Report
-from fairbench_cli.audit.show import tables
 from fairbench_cli.audit.show.document import to_json
+from fairbench_cli.audit.show.tables import TABLES, Row, Value
 from fairbench_cli.errors import UserError, user_error
 
 if TYPE_CHECKING:
     from sqlalchemy import MetaData
 
-INTEGERS = {"rows"}
-TRUTHS = {"small", "is_reference"}
-TEXTS = {"model", "decision", "attribute", "group", "reference", "measure", "parity", "evidence"}
-TABLES = {
-    "fairbench_audit_groups": (tables.GROUP_HEADS, tables.group_rows),
-    "fairbench_audit_disparities": (tables.DISPARITY_HEADS, tables.disparity_rows),
-    "fairbench_audit_verdicts": (tables.VERDICT_HEADS, tables.verdict_rows),
-}
+PREFIX = "fairbench_audit_"
 
 
 def audit_id(report: Report) -> str:
@@ -33,12 +26,12 @@ def audit_id(report: Report) -> str:
 def to_database(report: Report, url: str) -> str:
     """Write an audit in one transaction and return its id; writing it again changes nothing.
 
-    The tables ``fairbench_audit_groups``, ``fairbench_audit_disparities`` and ``fairbench_audit_verdicts``
-    are made when they are not there. Columns are those of the CSV files after `audit_id` and `position`.
+    There is a table for each of `TABLES`, such as ``fairbench_audit_groups``, made when it is not there.
+    Columns are those of the CSV files after `audit_id` and `position`.
 
     Parameters
     ----------
-    audit : Audit
+    report : Report
         What to write.
     url : str
         SQLAlchemy's, such as ``sqlite:///audits.db`` or ``postgresql+psycopg://me@host/base``.
@@ -59,18 +52,17 @@ def to_database(report: Report, url: str) -> str:
         shown = parsed.render_as_string(hide_password=True)
         engine = sql.create_engine(parsed)
         try:
-            metadata = _metadata()
+            rows = {PREFIX + of: list(make(report)) for of, make in TABLES.items()}
+            metadata = _metadata({of: found[0] for of, found in rows.items()})
             with engine.begin() as connection:
                 metadata.create_all(connection)
                 for table in metadata.sorted_tables:
-                    heads, rows_of = TABLES[table.name]
                     connection.execute(table.delete().where(table.c.audit_id == name))
-                    rows = [
-                        {"audit_id": name, "position": i, **dict(zip(heads, map(_null, row), strict=True))}
-                        for i, row in enumerate(rows_of(report))
+                    numbered = [
+                        {"audit_id": name, "position": i, **{head: _null(cell) for head, cell in row.items()}}
+                        for i, row in enumerate(rows[table.name])
                     ]
-                    if rows:
-                        connection.execute(table.insert(), rows)
+                    connection.execute(table.insert(), numbered)
         finally:
             engine.dispose()
     except ModuleNotFoundError as error:
@@ -80,40 +72,28 @@ def to_database(report: Report, url: str) -> str:
     return name
 
 
-def _metadata() -> "MetaData":
+def _metadata(first: dict[str, Row]) -> "MetaData":
+    """Return the tables, with the columns and types of their first rows."""
     import sqlalchemy as sql
 
+    types: dict[type, Any] = {bool: sql.Boolean, int: sql.BigInteger, float: sql.Double, str: sql.Text}
     metadata = sql.MetaData()
-    for name, (heads, _) in TABLES.items():
+    for name, row in first.items():
         sql.Table(
             name,
             metadata,
             sql.Column("audit_id", sql.String(64), primary_key=True),
             sql.Column("position", sql.Integer, primary_key=True, autoincrement=False),
-            *(sql.Column(head, _type(head)) for head in heads),
+            *(sql.Column(head, types[type(cell)]()) for head, cell in row.items()),
         )
     return metadata
 
 
-def _type(head: str) -> Any:
-    import sqlalchemy as sql
-
-    if head in TEXTS:
-        return sql.Text()
-    if head in TRUTHS:
-        return sql.Boolean()
-    return sql.BigInteger() if head in INTEGERS else sql.Double()
-
-
-def _null(cell: tables.Cell) -> tables.Cell:
+def _null(cell: Value) -> Value:
     """Return a cell as the driver takes it: NaN is NULL, NUL characters become visible."""
-    if isinstance(cell, bool) or cell is None:
-        return cell
     if isinstance(cell, str):
         return cell.replace("\0", "␀")
-    if isinstance(cell, int):
-        return cell
-    return None if math.isnan(cell) else float(cell)
+    return None if isinstance(cell, float) and math.isnan(cell) else cell
 
 
 def _missing(library: str) -> UserError:

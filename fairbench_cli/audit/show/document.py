@@ -2,86 +2,45 @@
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from fairbench_cli.audit.judge.report import Report
-from fairbench_cli.audit.judge.result import ByName, Disparity, GroupRow, Interval
-from fairbench_cli.audit.show import words
+from fairbench_cli.audit.show.layout import headline, source_name
 
-FORMAT = 1
+FORMAT = 2
 
 
 def document(report: Report) -> dict[str, Any]:
     """Return the audit as plain data: NaN becomes None, an infinite ratio the text "inf"."""
-    explained = {"explanations": [_finite(asdict(each)) for each in report.explanations]}
-    spec = asdict(report.audit.spec)
-    named = {"by_name": [_by_name(row) for row in report.audit.by_name]} if spec["by_name"] else {}
-    if not named:
-        del spec["by_name"]
+    config = report.config
+
+    def plain(rows: Sequence[Any]) -> list[Any]:
+        return [_finite(asdict(row)) for row in rows]
+
     return {
         "format": FORMAT,
-        "verdict": report.audit.verdict,
-        "summary": words.headline(report),
-        "source": words.source_name(report),
-        "rows": report.audit.tally.rows,
-        "weighted": report.audit.tally.weighted,
-        "spec": _finite(spec),
-        "measures": list(report.measures),
-        "overall": [_group(row) for row in report.audit.overall],
-        "groups": [_group(row) for row in report.audit.groups],
-        "disparities": [_disparity(row) for row in report.audit.disparities],
-        "verdicts": [_finite(asdict(row)) for row in report.audit.verdicts],
-        "notes": [*report.audit.tally.notes, *report.audit.notes],
-        **named,
-        **(explained if report.ask else {}),
+        "verdict": report.verdict,
+        "summary": headline(report),
+        "source": source_name(report),
+        "rows": report.rows,
+        "weighted": report.weighted,
+        "config": _finite(config.resolved()),
+        "metrics": list(report.decided_by),
+        "overall": plain(report.overall),
+        "groups": plain(report.groups),
+        "disparities": plain(report.disparities),
+        "verdicts": plain(report.verdicts),
+        "notes": list(report.notes),
+        **({"requested": plain(report.requested)} if report.requested else {}),
+        **({"explanations": plain(report.explanations)} if config.explained_by else {}),
     }
 
 
 def to_json(report: Report) -> str:
     """Write the document; the same audit gives the same bytes."""
     return json.dumps(document(report), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def _group(row: GroupRow) -> dict[str, Any]:
-    return {
-        **_place(row),
-        "rows": row.rows,
-        "small": row.small,
-        "counts": _finite(row.counts),
-        "metrics": {name: _interval(of) for name, of in row.metrics.items()},
-    }
-
-
-def _disparity(row: Disparity) -> dict[str, Any]:
-    return {
-        **_place(row),
-        "reference": row.reference,
-        "measure": row.measure,
-        "value": _finite(row.value),
-        "reference_value": _finite(row.reference_value),
-        "ratio": _interval(row.ratio),
-        "difference": _interval(row.difference),
-        "p": _finite(row.p),
-        "p_holm": _finite(row.p_holm),
-        "tau": row.tau,
-        "parity": row.parity,
-        "evidence": row.evidence,
-        "is_reference": row.is_reference,
-    }
-
-
-def _by_name(row: ByName) -> dict[str, Any]:
-    values = {name: _interval(of) for name, of in row.values.items()}
-    return {**_place(row), "reference": row.reference, "values": values}
-
-
-def _place(row: GroupRow | Disparity | ByName) -> dict[str, str]:
-    return {"model": row.model, "decision": row.decision, "attribute": row.attribute, "group": row.group}
-
-
-def _interval(of: Interval) -> dict[str, Any]:
-    return {"value": _finite(of.value), "low": _finite(of.low), "high": _finite(of.high)}
 
 
 def _finite(value: Any) -> Any:

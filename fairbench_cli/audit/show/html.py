@@ -5,69 +5,54 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fairbench_cli.audit.judge.report import Key, Report
-from fairbench_cli.audit.judge.result import Disparity, GroupRow, Interval, Parity
-from fairbench_cli.audit.judge.verdict import in_words
-from fairbench_cli.audit.show import words
+from fairbench_cli.audit.judge.report import AttributeVerdict, Disparity, GroupRow, Report
+from fairbench_cli.audit.show import layout
 from fairbench_cli.audit.show.bars import Bar, ratio_panel, value_panel
-from fairbench_cli.audit.show.by_name import by_name_passages
-from fairbench_cli.audit.show.console import notes
-from fairbench_cli.audit.show.explained import passages
+from fairbench_cli.audit.show.format import SYMBOLS, VERDICTS, fraction, interval, number, ratio
+from fairbench_cli.audit.show.layout import TextTable, worst_first
 from fairbench_cli.errors import user_error
+from fairbench_cli.measures.rates import RATES
 
 HERE = Path(__file__).parent
-CELLS = ("tp", "fp", "fn", "tn")
 MOST_BARS = 20  # groups in a figure; the tables have all
 
 
 @dataclass(frozen=True)
 class Panel:
-    """The two figures of one measure."""
+    """The two figures of one metric."""
 
-    measure: str
-    long: str
+    metric: str
+    label: str
     values: str
     ratios: str
     left_out: int
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """A row of the table of comparisons: a disparity, and the counts behind its two values."""
-
-    row: Disparity
-    small: bool
-    counts: str
-    reference_counts: str
-    interval: str
-    difference_interval: str
-    verdict: str
-
-
-@dataclass(frozen=True)
-class Section:
+class AttributePart:
     """One attribute under one model and decision."""
 
     anchor: str
-    title: str
     where: str
-    parity: Parity
-    said: str
-    cells: dict[str, Parity]
+    verdict: AttributeVerdict
+    sentence: str
     panels: tuple[Panel, ...]
-    comparisons: tuple[Comparison, ...]
-    others: tuple[Comparison, ...]
-    groups: tuple[GroupRow, ...]
+    tables: tuple[TextTable, ...]
 
 
-def to_html(report: Report, *, printed: bool = False) -> str:
-    """Write the page; the same audit gives the same bytes. `printed` leaves out what needs a screen.
+def to_html(report: Report) -> str:
+    """Write the page; the same audit gives the same bytes.
 
     Raises
     ------
     UserError
         When Jinja is not installed.
     """
+    return render(report)
+
+
+def render(report: Report, *, printed: bool = False) -> str:
+    """Write the page; `printed` leaves out what needs a screen."""
     try:
         import jinja2
     except ModuleNotFoundError:
@@ -79,109 +64,85 @@ def to_html(report: Report, *, printed: bool = False) -> str:
     )
     template = environment.from_string((HERE / "page.html.j2").read_text(encoding="utf-8"))
     page = template.render(
-        **context(report),
-        words=words,
+        **_context(report),
         printed=printed,
-        isnan=math.isnan,
         style=(HERE / "page.css").read_text(encoding="utf-8"),
         script=(HERE / "page.js").read_text(encoding="utf-8"),
     )
     return page.rstrip("\n") + "\n"
 
 
-def context(report: Report) -> dict[str, Any]:
+def _context(report: Report) -> dict[str, Any]:
     """Return what the template shows."""
-    audit = report.audit
+    metrics = dict.fromkeys(name for row in report.verdicts for name in row.parity)
     return {
         "report": report,
-        "audit": audit,
-        "source": words.source_name(report),
-        "headline": words.headline(report),
-        "metrics": list(dict.fromkeys(name for row in audit.groups for name in row.metrics)),
-        "cells": [
-            name for name in ("tp", "fp", "fn", "tn") if any(name in row.counts for row in audit.groups)
-        ],
-        "measures": report.deciding,
-        "others": [
-            name
-            for name in dict.fromkeys(name for row in audit.verdicts for name in row.parity)
-            if name not in report.deciding
-        ],
-        "sections": [_section(f"a{i}", key, report) for i, key in enumerate(report.attributes, start=1)],
-        "explained": (*by_name_passages(report), *passages(report)),
-        "notes": notes(report),
+        "config": report.config,
+        "source": layout.source_name(report),
+        "headline": layout.headline(report),
+        "limits": layout.limits(report),
+        "reference": layout.REFERENCES[report.config.ref_method],
+        "symbols": SYMBOLS,
+        "verdicts": VERDICTS,
+        "others": [name for name in metrics if name not in report.deciding],
+        "parts": [_part(f"a{i}", row, report) for i, row in enumerate(report.verdicts, start=1)],
+        "overall": layout.group_table("All rows", report.overall),
+        "more": (*layout.requested_sections(report), *layout.explanation_sections(report)),
+        "isnan": math.isnan,
     }
 
 
-def _section(anchor: str, key: Key, report: Report) -> Section:
-    audit, groups = report.audit, words.lookup(report)
-    rows = [row for row in audit.disparities if (row.model, row.decision, row.attribute) == key]
-    decide = [row for row in rows if row.measure in report.deciding]
-    compared = [row for row in decide if not row.is_reference]
-    fails = [row for row in compared if row.parity == "fail"]
-    open_ = sum(row.parity == "undecidable" for row in compared)
-    beyond = sum(row.evidence == "beyond chance" for row in fails)
-    said = f"{len(fails)} of {len(compared)} comparisons fail, {beyond} of them beyond chance"
-    said += f"; {open_} cannot be decided." if open_ else "."
-    others = [row for row in rows if row.measure not in report.deciding and not row.is_reference]
-    by_measure = [(name, [row for row in decide if row.measure == name]) for name in report.deciding]
-    verdicts = {(row.model, row.decision, row.attribute): row.parity for row in audit.verdicts}
-    return Section(
+def _part(anchor: str, verdict: AttributeVerdict, report: Report) -> AttributePart:
+    rows, groups = layout.of_attribute(verdict, report)
+    deciding = [row for row in rows if row.metric in report.deciding]
+    compared = [row for row in deciding if not row.is_reference]
+    others = [row for row in rows if row.metric not in report.deciding and not row.is_reference]
+    unclear = sum(row.parity == "undecidable" for row in compared)
+    sentence = layout.failures(compared) or f"0 of {len(compared)} comparisons fail"
+    where = layout.place(verdict.model, verdict.decision)
+    name = f"{verdict.attribute}, {where}" if report.several else verdict.attribute
+    tables = [
+        layout.comparison_table(f"{name}: comparisons, worst first", compared, groups),
+        layout.comparison_table(f"{name}: other metrics, which do not decide", others, groups),
+        layout.group_table(f"{name}: groups", groups),
+    ]
+    by_metric = [(name, [row for row in deciding if row.metric == name]) for name in report.deciding]
+    return AttributePart(
         anchor,
-        key[2],
-        words.place(*key[:2]),
-        report.attributes[key],
-        said,
-        verdicts[key],
-        tuple(_panel(name, each, groups) for name, each in by_measure if each),
-        tuple(_comparison(row, groups) for row in words.worst_first(compared)),
-        tuple(_comparison(row, groups) for row in words.worst_first(others)),
-        tuple(row for row in audit.groups if (row.model, row.decision, row.attribute) == key),
+        where,
+        verdict,
+        f"{sentence}; {unclear} cannot be decided." if unclear else f"{sentence}.",
+        tuple(_panel(name, each, groups) for name, each in by_metric if each),
+        tuple(table for table in tables if table.rows),
     )
 
 
-def _comparison(row: Disparity, groups: words.Lookup) -> Comparison:
-    own, other = groups.group(row, row.group), groups.group(row, row.reference)
-    return Comparison(
-        row,
-        own is not None and own.small,
-        groups.fraction(row.measure, own),
-        groups.fraction(row.measure, other),
-        words.interval(row.ratio),
-        words.interval(row.difference),
-        in_words(row),
-    )
-
-
-def _panel(measure: str, rows: list[Disparity], groups: words.Lookup) -> Panel:
-    ordered = words.worst_first(rows)  # references come last, and are always shown
+def _panel(metric: str, rows: list[Disparity], groups: list[GroupRow]) -> Panel:
+    of_group = {row.group: row for row in groups}
+    ordered = worst_first(rows)  # references come last, and are always shown
     shown = [row for i, row in enumerate(ordered) if i < MOST_BARS or row.is_reference]
     values, ratios = [], []
     for row in shown:
-        own = groups.group(row, row.group)
-        counted = groups.fraction(measure, own)
-        of = own.metrics.get(measure) if own else None
-        star = "*" if own and own.small else ""
-        value = words.number(row.value) + (f" ({counted})" if counted else "")
-        level = of or Interval(row.value, math.nan, math.nan)
-        values.append(Bar(row.group + star, value, level, row.parity, row.is_reference))
-        said = _ratio_said(row)
-        ratios.append(Bar(row.group + star, said, row.ratio, row.parity, row.is_reference))
+        own = of_group[row.group]
+        name = row.group + ("*" if own.small else "")
+        value = f"{number(row.value)} ({fraction(row.behind)})"
+        values.append(Bar(name, value, own.metrics[metric], row.parity, row.is_reference))
+        ratios.append(Bar(name, _ratio_text(row), row.ratio, row.parity, row.is_reference))
     references = {row.reference_value for row in shown if not math.isnan(row.reference_value)}
     line = references.pop() if len(references) == 1 else math.nan
-    long = words.label(measure)
+    label = RATES[metric].label
     return Panel(
-        measure,
-        long,
-        value_panel(f"{long} by group", values, line),
-        ratio_panel(f"{long}, ratio to the reference", ratios, rows[0].tau),
+        metric,
+        label,
+        value_panel(f"{label} by group", values, line),
+        ratio_panel(f"{label}, ratio to the reference", ratios, rows[0].tau),
         len(rows) - len(shown),
     )
 
 
-def _ratio_said(row: Disparity) -> str:
+def _ratio_text(row: Disparity) -> str:
     if row.is_reference:
         return "reference"
     if math.isnan(row.ratio.value):
         return "not decidable" if row.parity == "undecidable" else "both 0"
-    return f"{words.ratio(row.ratio.value, row.tau)} {words.interval(row.ratio, 2)}".strip()
+    return f"{ratio(row.ratio.value, row.tau)} {interval(row.ratio, 2)}".strip()

@@ -4,7 +4,7 @@ from importlib import import_module
 from pathlib import Path
 
 from fairbench_cli.audit.judge.report import Report
-from fairbench_cli.audit.show.html import to_html
+from fairbench_cli.audit.show.html import render
 from fairbench_cli.errors import user_error
 
 
@@ -25,7 +25,7 @@ def write_pdf(report: Report, path: Path) -> None:
             "pip install 'fairbench-cli[pdf]'; on Debian also: apt install libpango-1.0-0 libpangoft2-1.0-0",
             "--pdf",
         ) from None
-    printed = weasyprint.HTML(string=to_html(report, printed=True)).write_pdf()
+    printed = weasyprint.HTML(string=render(report, printed=True)).write_pdf()
     try:
         path.write_bytes(printed)
     except OSError as error:

@@ -1,82 +1,101 @@
-"""An audit as tidy tables: one flat row per group and measure, per comparison, per attribute and measure."""
+"""An audit as tidy tables: one flat row per group and metric, per comparison, per attribute and metric."""
 
 import csv
 import io
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 from fairbench_cli.audit.judge.report import Report
 
-Cell = str | float | int | bool | None
-Rows = list[tuple[Cell, ...]]
-
-GROUP_HEADS = ("model", "decision", "attribute", "group", "rows", "small", "measure", "value", "low", "high")
-DISPARITY_HEADS = (
-    *("model", "decision", "attribute", "group", "reference", "measure", "value", "reference_value"),
-    *("ratio", "ratio_low", "ratio_high", "difference", "difference_low", "difference_high"),
-    *("p", "p_holm", "tau", "parity", "evidence", "is_reference"),
-)
-VERDICT_HEADS = ("model", "decision", "attribute", "measure", "parity")
+Value = str | float | int | bool | None
+Row = dict[str, Value]
 
 
-def group_rows(report: Report) -> Rows:
-    """Return counts and metrics of every group, the overall rows first; counts have no interval."""
-    rows: Rows = []
-    for row in (*report.audit.overall, *report.audit.groups):
-        place = (row.model, row.decision, row.attribute, row.group, row.rows, row.small)
-        rows += [(*place, name, value, math.nan, math.nan) for name, value in row.counts.items()]
-        rows += [(*place, name, of.value, of.low, of.high) for name, of in row.metrics.items()]
-    return rows
+def group_rows(report: Report) -> Iterable[Row]:
+    """Yield counts and metrics of every group, the overall rows first; counts have no interval."""
+    for row in (*report.overall, *report.groups):
+        place: Row = {"model": row.model, "decision": row.decision, "attribute": row.attribute}
+        place |= {"group": row.group, "rows": row.rows, "small": row.small}
+        for name, value in row.counts.items():
+            yield {**place, "metric": name, "value": value, "low": math.nan, "high": math.nan}
+        for name, of in row.metrics.items():
+            yield {**place, "metric": name, "value": of.value, "low": of.low, "high": of.high}
 
 
-def disparity_rows(report: Report) -> Rows:
-    """Return every comparison."""
-    return [
-        (
-            *(row.model, row.decision, row.attribute, row.group, row.reference, row.measure),
-            *(row.value, row.reference_value),
-            *(row.ratio.value, row.ratio.low, row.ratio.high),
-            *(row.difference.value, row.difference.low, row.difference.high),
-            *(row.p, row.p_holm, row.tau, row.parity, row.evidence, row.is_reference),
-        )
-        for row in report.audit.disparities
-    ]
+def disparity_rows(report: Report) -> Iterable[Row]:
+    """Yield every comparison."""
+    for row in report.disparities:
+        yield {
+            "model": row.model,
+            "decision": row.decision,
+            "attribute": row.attribute,
+            "group": row.group,
+            "reference": row.reference,
+            "metric": row.metric,
+            "value": row.value,
+            "reference_value": row.reference_value,
+            "ratio": row.ratio.value,
+            "ratio_low": row.ratio.low,
+            "ratio_high": row.ratio.high,
+            "difference": row.difference.value,
+            "difference_low": row.difference.low,
+            "difference_high": row.difference.high,
+            "p": row.p,
+            "p_holm": row.p_holm,
+            "tau": row.tau,
+            "parity": row.parity,
+            "evidence": row.evidence,
+            "is_reference": row.is_reference,
+        }
 
 
-def verdict_rows(report: Report) -> Rows:
-    """Return the verdict of every attribute by measure and roll-up, then the one over all."""
-    rows: Rows = [
-        (row.model, row.decision, row.attribute, measure, parity)
-        for row in report.audit.verdicts
-        for measure, parity in row.parity.items()
-    ]
-    return [*rows, ("", "", "(all)", "(all)", report.audit.verdict)]
+def verdict_rows(report: Report) -> Iterable[Row]:
+    """Yield the verdict of every attribute by metric and roll-up, then the one over all."""
+    for row in report.verdicts:
+        for metric, parity in row.parity.items():
+            yield {
+                "model": row.model,
+                "decision": row.decision,
+                "attribute": row.attribute,
+                "metric": metric,
+                "parity": parity,
+            }
+    place = {"model": "", "decision": "", "attribute": "(all)"}
+    yield {**place, "metric": "(all)", "parity": report.verdict}
+
+
+TABLES: dict[str, Callable[[Report], Iterable[Row]]] = {
+    "groups": group_rows,
+    "disparities": disparity_rows,
+    "verdicts": verdict_rows,
+}
 
 
 def groups_csv(report: Report) -> str:
     """Write `group_rows` as CSV."""
-    return _csv(GROUP_HEADS, group_rows(report))
+    return _csv(group_rows(report))
 
 
 def disparities_csv(report: Report) -> str:
     """Write `disparity_rows` as CSV."""
-    return _csv(DISPARITY_HEADS, disparity_rows(report))
+    return _csv(disparity_rows(report))
 
 
 def verdicts_csv(report: Report) -> str:
     """Write `verdict_rows` as CSV."""
-    return _csv(VERDICT_HEADS, verdict_rows(report))
+    return _csv(verdict_rows(report))
 
 
-def _csv(heads: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
+def _csv(rows: Iterable[Row]) -> str:
+    found = list(rows)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(heads)
-    writer.writerows([_plain(cell) for cell in row] for row in rows)
+    writer.writerow(found[0])
+    writer.writerows([_plain(cell) for cell in row.values()] for row in found)
     return text.getvalue()
 
 
-def _plain(cell: Cell) -> str:
+def _plain(cell: Value) -> str:
     if cell is None or (isinstance(cell, float) and math.isnan(cell)):
         return ""
     if isinstance(cell, bool):

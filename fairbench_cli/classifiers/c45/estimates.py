@@ -1,11 +1,12 @@
-"""C4.5's pessimistic estimate of the errors that a leaf will make on unseen rows."""
+"""The settings of a tree, and C4.5's pessimistic estimate of the errors of a leaf on unseen rows."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.special import ndtri
 
-Floats = NDArray[np.float64]
+from fairbench_cli.classifiers.c45.columns import Floats
 
 EPS = 1e-6  # every comparison of weights and gains: a > b means a - b > EPS
 
@@ -16,8 +17,6 @@ def normal_quantile(confidence: float) -> float:
     >>> round(normal_quantile(0.25), 12)
     0.674489750196
     """
-    from scipy.special import ndtri
-
     return float(ndtri(1.0 - confidence))
 
 
@@ -63,5 +62,21 @@ def estimated_errors(counts: Floats, confidence: float, z: float) -> Floats:
     """Return the estimated errors of leaves with class weights `counts`, shape (..., classes)."""
     weight = counts.sum(axis=-1)
     errors = weight - counts.max(axis=-1)
-    estimated: Floats = errors + added_errors(weight, errors, confidence, z)
-    return estimated
+    return np.asarray(errors + added_errors(weight, errors, confidence, z))
+
+
+@dataclass(frozen=True)
+class Rules:
+    """All settings that decide the tree; see `C45` for the meanings.
+
+    `rows` is the number of training rows as given, before equal rows are merged; `z` the normal
+    quantile of `confidence`.
+    """
+
+    confidence: float
+    z: float
+    min_leaf: float
+    prune: bool
+    raise_subtrees: bool
+    collapse: bool
+    rows: int

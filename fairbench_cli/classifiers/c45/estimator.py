@@ -16,12 +16,9 @@ from sklearn.utils.validation import (
 )
 
 from fairbench_cli.classifiers.c45 import fast, reference
-from fairbench_cli.classifiers.c45.columns import Columns, Floats, Ints
-from fairbench_cli.classifiers.c45.estimates import normal_quantile
-from fairbench_cli.classifiers.c45.inputs import Levels, from_codes, from_frame
-from fairbench_cli.classifiers.c45.rules import Rules
-from fairbench_cli.classifiers.c45.text import export_text
-from fairbench_cli.classifiers.c45.tree import Tree, first_best, predict_probabilities
+from fairbench_cli.classifiers.c45.columns import Floats, Ints, Levels, TreeRows, from_codes, from_frame
+from fairbench_cli.classifiers.c45.estimates import Rules, normal_quantile
+from fairbench_cli.classifiers.c45.tree import FlatTree, export_text, first_best, predict_probabilities
 
 
 class C45(ClassifierMixin, BaseEstimator):
@@ -56,7 +53,7 @@ class C45(ClassifierMixin, BaseEstimator):
         Classes in declared order: the categories of a categorical `y`, else sorted. Ties go to the first.
     n_leaves_, size_ : int
         Leaves and nodes, empty leaves included, as Weka counts them.
-    tree_ : Tree
+    tree_ : FlatTree
         The tree as arrays.
 
     Notes
@@ -122,7 +119,7 @@ class C45(ClassifierMixin, BaseEstimator):
             kept = np.flatnonzero(weight > 0)
             columns, codes, weight = columns.take(kept), codes[kept], weight[kept]
         build = fast.build if columns.all_nominal_and_known else reference.build
-        self.tree_: Tree = build(columns, codes, weight, len(self.classes_), self._rules(len(columns)))
+        self.tree_: FlatTree = build(columns, codes, weight, len(self.classes_), self._rules(len(columns)))
         self.n_leaves_ = self.tree_.n_leaves
         self.size_ = self.tree_.size
         return self
@@ -150,12 +147,12 @@ class C45(ClassifierMixin, BaseEstimator):
         return export_text(self.tree_, self._levels, [str(label) for label in self.classes_])
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn that NaN is allowed, as a missing value."""
+        """Return tags that allow NaN, as a missing value."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
 
-    def _read(self, X: Any, known: Levels | None) -> tuple[Columns, Levels]:
+    def _read(self, X: Any, known: Levels | None) -> tuple[TreeRows, Levels]:
         if isinstance(X, pd.DataFrame):
             validate_data(self, X, skip_check_array=True, reset=known is None)
             return from_frame(X, known)

@@ -1,24 +1,27 @@
-"""The fast path for complete nominal data: equal rows put together, then compiled loops.
+"""The fast path for complete nominal data: equal rows merged, then compiled loops.
 
 Same rules and same trees as `reference`; only the bookkeeping differs. The rows of a node are a segment of
 `order`, and those of its children are segments of that segment, so sending rows through a split is a counting
 sort in place.
 """
 
+import math
+
+import numba
 import numpy as np
 
-from fairbench_cli.classifiers.c45.columns import Columns, Floats, Ints
-from fairbench_cli.classifiers.c45.estimates import EPS
-from fairbench_cli.classifiers.c45.fast_grow import grow
-from fairbench_cli.classifiers.c45.fast_prune import collapse, prune
-from fairbench_cli.classifiers.c45.rules import Rules
-from fairbench_cli.classifiers.c45.tree import Tree
+from fairbench_cli.classifiers.c45.columns import Floats, Ints, TreeRows
+from fairbench_cli.classifiers.c45.estimates import EPS, Rules
+from fairbench_cli.classifiers.c45.tree import FlatTree
+from fairbench_cli.classifiers.encode import distinct_rows
 
-_LARGEST_KEY = 2**62
+NODE = np.dtype(
+    [("feature", np.int64), ("first", np.int64), ("kids", np.int64), ("start", np.int64), ("stop", np.int64)]
+)
 
 
-def build(columns: Columns, y: Ints, weight: Floats, classes: int, rules: Rules) -> Tree:
-    """Grow, collapse and prune a tree; as `reference.build`, for nominal columns without missing values."""
+def build(columns: TreeRows, y: Ints, weight: Floats, classes: int, rules: Rules) -> FlatTree:
+    """Return a tree as `reference.build` does, for nominal columns without missing values."""
     codes, weights = merge_equal_rows(columns, y, weight, classes)
     levels = np.array(columns.levels, dtype=np.int64)
     few = levels < 0.3 * rules.rows - EPS
@@ -37,28 +40,15 @@ def build(columns: Columns, y: Ints, weight: Floats, classes: int, rules: Rules)
     return _compact(nodes, counts)
 
 
-def merge_equal_rows(columns: Columns, y: Ints, weight: Floats, classes: int) -> tuple[np.ndarray, Floats]:
+def merge_equal_rows(rows: TreeRows, y: Ints, weight: Floats, classes: int) -> tuple[np.ndarray, Floats]:
     """Return the distinct rows and their class weights, shape (distinct rows, classes)."""
-    codes = columns.codes
-    size = 1.0
-    for n in columns.levels:
-        size *= n
-    if size > _LARGEST_KEY:
-        distinct, inverse = np.unique(codes, axis=0, return_inverse=True)
-        inverse = inverse.ravel()
-    else:
-        key = np.zeros(len(codes), dtype=np.int64)
-        for j, n in enumerate(columns.levels):
-            key *= n
-            key += codes[:, j]
-        _, index, inverse = np.unique(key, return_index=True, return_inverse=True)
-        distinct = codes[index]
-    weights = np.bincount(inverse * classes + y, weight, minlength=len(distinct) * classes)
-    return np.ascontiguousarray(distinct), np.asarray(weights, dtype=np.float64).reshape(-1, classes)
+    first, group = distinct_rows(rows.codes)
+    weights = np.bincount(group * classes + y, weight, minlength=len(first) * classes)
+    return np.ascontiguousarray(rows.codes[first]), np.asarray(weights, dtype=np.float64).reshape(-1, classes)
 
 
-def _compact(nodes: np.ndarray, counts: Floats) -> Tree:
-    """Keep the nodes that are still reached, numbered breadth-first."""
+def _compact(nodes: np.ndarray, counts: Floats) -> FlatTree:
+    """Return the nodes that are still reached, numbered breadth-first."""
     old, parent, first = [0], [-1], []
     for i, node in enumerate(old):  # grows while it is walked
         start, kids = int(nodes["first"][node]), int(nodes["kids"][node])
@@ -66,7 +56,7 @@ def _compact(nodes: np.ndarray, counts: Floats) -> Tree:
         old.extend(range(start, start + kids))
         parent.extend([i] * kids)
     kept = nodes[old]
-    return Tree(
+    return FlatTree(
         feature=kept["feature"].copy(),
         threshold=np.full(len(old), np.nan),
         first=np.array(first, dtype=np.int64),
@@ -74,3 +64,258 @@ def _compact(nodes: np.ndarray, counts: Floats) -> Tree:
         parent=np.array(parent, dtype=np.int64),
         counts=counts[old],
     )
+
+
+@numba.njit(cache=True)
+def _xlogx(x):
+    return 0.0 if x < 1e-6 else x * math.log2(x)
+
+
+@numba.njit(cache=True)
+def grow(codes, weights, levels, few, min_leaf):
+    """Return nodes (dtype `NODE`, breadth-first), their class weights, and the rows in segment order."""
+    rows, m = codes.shape
+    classes = weights.shape[1]
+    offset = np.zeros(m + 1, np.int64)
+    for j in range(m):
+        offset[j + 1] = offset[j] + levels[j]
+    table = np.zeros((offset[m], classes))
+    order = np.arange(rows)
+    buffer = np.empty(rows, np.int64)
+    place = np.empty(levels.max() + 1, np.int64)
+    gains, ratios, valid = np.empty(m), np.empty(m), np.empty(m, np.bool_)
+    nodes = np.zeros(1024, NODE)
+    counts = np.zeros((1024, classes))
+    used = np.zeros((1024, m), np.bool_)
+    nodes[0].feature, nodes[0].stop = -1, rows
+    for r in range(rows):
+        for k in range(classes):
+            counts[0, k] += weights[r, k]
+    n, i = 1, 0
+    while i < n:
+        start, stop = nodes[i].start, nodes[i].stop
+        total, top, entropy = 0.0, 0.0, 0.0
+        for k in range(classes):
+            total += counts[i, k]
+            top = max(top, counts[i, k])
+            entropy -= _xlogx(counts[i, k])
+        entropy += _xlogx(total)
+        if total < 2 * min_leaf - EPS or total - top <= EPS:
+            i += 1
+            continue
+        table[:] = 0.0
+        for p in range(start, stop):
+            r = order[p]
+            for j in range(m):
+                if not used[i, j]:
+                    t = offset[j] + codes[r, j]
+                    for k in range(classes):
+                        table[t, k] += weights[r, k]
+        best = _choose(table, offset, used[i], few, min_leaf, total, entropy, gains, ratios, valid)
+        if best < 0:
+            i += 1
+            continue
+        kids = levels[best]
+        while n + kids > len(nodes):
+            nodes = np.concatenate((nodes, np.zeros(len(nodes), NODE)))
+            counts = np.concatenate((counts, np.zeros(counts.shape)))
+            used = np.concatenate((used, np.zeros(used.shape, np.bool_)))
+        nodes[i].feature, nodes[i].first, nodes[i].kids = best, n, kids
+        sort_segment(order, buffer, place, codes, best, kids, start, stop)
+        for v in range(kids):
+            kid = n + v
+            nodes[kid].feature = -1
+            nodes[kid].start = start if v == 0 else nodes[kid - 1].stop
+            nodes[kid].stop = place[v]
+            counts[kid] = table[offset[best] + v]
+            used[kid] = used[i]
+            used[kid, best] = True
+        n += kids
+        i += 1
+    return nodes[:n].copy(), counts[:n].copy(), order
+
+
+@numba.njit(cache=True)
+def _choose(table, offset, used, few, min_leaf, total, entropy, gains, ratios, valid):
+    """Return the column with the best gain ratio among those of at least average gain, or -1."""
+    classes = table.shape[1]
+    average, averaged = 0.0, 0
+    for j in range(len(used)):
+        valid[j] = False
+        if used[j]:
+            continue
+        large, inside, information = 0, 0.0, _xlogx(total)
+        for t in range(offset[j], offset[j + 1]):
+            size = 0.0
+            for k in range(classes):
+                size += table[t, k]
+            if size >= min_leaf - EPS:
+                large += 1
+            if size > 0.0:
+                part = _xlogx(size)
+                information -= part
+                inside += part
+                for k in range(classes):
+                    inside -= _xlogx(table[t, k])
+        if large < 2:
+            continue
+        valid[j] = True
+        saved = entropy - inside
+        gains[j] = 0.0 if abs(saved) <= EPS else saved / total
+        ratios[j] = 0.0 if abs(information) <= EPS else gains[j] / (information / total)
+        if few[j]:
+            average += gains[j]
+            averaged += 1
+    if averaged == 0:
+        return -1
+    least = average / averaged - 1e-3
+    best, ratio = -1, 0.0
+    for j in range(len(used)):
+        if valid[j] and gains[j] >= least and ratios[j] > ratio + EPS:
+            best, ratio = j, ratios[j]
+    return best
+
+
+@numba.njit(cache=True)
+def sort_segment(order, buffer, place, codes, feature, kids, start, stop):
+    """Sort a segment of rows by a column; `place` then holds where each branch ends."""
+    for v in range(kids):
+        place[v] = 0
+    for p in range(start, stop):
+        place[codes[order[p], feature]] += 1
+    before = start
+    for v in range(kids):
+        size = place[v]
+        place[v] = before
+        before += size
+    for p in range(start, stop):
+        v = codes[order[p], feature]
+        buffer[place[v]] = order[p]
+        place[v] += 1
+    for p in range(start, stop):
+        order[p] = buffer[p]
+
+
+@numba.njit(cache=True)
+def collapse(nodes, counts):
+    """Make a leaf of every node whose subtree makes no fewer training errors; top-down."""
+    n, classes = counts.shape
+    leaf, below = np.zeros(n), np.zeros(n)
+    for i in range(n - 1, -1, -1):  # children stand behind their parents
+        total, top = 0.0, 0.0
+        for k in range(classes):
+            total += counts[i, k]
+            top = max(top, counts[i, k])
+        leaf[i] = total - top
+        if nodes[i].feature < 0:
+            below[i] = leaf[i]
+        for v in range(nodes[i].kids):
+            below[i] += below[nodes[i].first + v]
+    for i in range(n):
+        if nodes[i].feature >= 0 and below[i] >= leaf[i] - 1e-3:
+            nodes[i].feature, nodes[i].kids = -1, 0
+
+
+@numba.njit(cache=True)
+def _estimate(counts, confidence, z):
+    """Return the estimated errors of a leaf; see `estimates.added_errors`."""
+    n, top = 0.0, 0.0
+    for k in range(len(counts)):
+        n += counts[k]
+        top = max(top, counts[k])
+    if n <= 0.0:
+        return 0.0
+    e = n - top
+    if e < 1.0:
+        none = n * (1.0 - confidence ** (1.0 / n))
+        return e + none + e * (_limit(n, 1.0, z) - none)
+    return e + _limit(n, e, z)
+
+
+@numba.njit(cache=True)
+def _limit(n, e, z):
+    if e + 0.5 >= n:
+        return max(n - e, 0.0)
+    f = (e + 0.5) / n
+    root = math.sqrt(f / n - f * f / n + z * z / (4.0 * n * n))
+    return n * (f + z * z / (2.0 * n) + z * root) / (1.0 + z * z / n) - e
+
+
+@numba.njit(cache=True)
+def prune(i, nodes, counts, below, scratch, order, codes, weights, confidence, z, raise_subtrees):
+    """Prune the subtree of node `i`; `below[i]` is then its estimated errors."""
+    leaf = _estimate(counts[i], confidence, z)
+    below[i] = leaf
+    if nodes[i].feature < 0:
+        return
+    tree, largest, size = 0.0, 0, -np.inf
+    for v in range(nodes[i].kids):
+        kid = nodes[i].first + v
+        prune(kid, nodes, counts, below, scratch, order, codes, weights, confidence, z, raise_subtrees)
+        tree += below[kid]
+        total = counts[kid].sum()
+        if total >= size - EPS:
+            largest, size = kid, total
+    branch = np.inf
+    if raise_subtrees:
+        branch = _if_sent(
+            largest, nodes[i].start, nodes[i].stop, nodes, scratch, order, codes, weights, confidence, z
+        )
+    if leaf <= tree + 0.1 + EPS and leaf <= branch + 0.1 + EPS:
+        nodes[i].feature, nodes[i].kids = -1, 0
+    elif branch <= tree + 0.1 + EPS:
+        nodes[i].feature, nodes[i].first, nodes[i].kids = (
+            nodes[largest].feature,
+            nodes[largest].first,
+            nodes[largest].kids,
+        )
+        _refill(i, nodes, counts, order, codes, weights)
+        prune(i, nodes, counts, below, scratch, order, codes, weights, confidence, z, raise_subtrees)
+    else:
+        below[i] = tree
+
+
+@numba.njit(cache=True)
+def _if_sent(node, start, stop, nodes, scratch, order, codes, weights, confidence, z):
+    """Return the estimated errors of a subtree if a segment's rows were sent through it."""
+    classes = weights.shape[1]
+    touched = np.empty(stop - start, np.int64)
+    n = 0
+    for p in range(start, stop):
+        r, at = order[p], node
+        while nodes[at].feature >= 0:
+            at = nodes[at].first + codes[r, nodes[at].feature]
+        fresh = True
+        for k in range(classes):
+            fresh = fresh and scratch[at, k] == 0.0
+        if fresh:
+            touched[n] = at
+            n += 1
+        for k in range(classes):
+            scratch[at, k] += weights[r, k]
+    errors = 0.0
+    for t in range(n):
+        # A row of zero weight leaves its leaf looking fresh, so a leaf may be listed twice; the second time
+        # its weights are zero and add nothing.
+        errors += _estimate(scratch[touched[t]], confidence, z)
+        scratch[touched[t]] = 0.0
+    return errors
+
+
+@numba.njit(cache=True)
+def _refill(i, nodes, counts, order, codes, weights):
+    """Send the rows of node `i` through the subtree that it has taken over."""
+    if nodes[i].feature < 0:
+        return
+    start, stop, first, kids = nodes[i].start, nodes[i].stop, nodes[i].first, nodes[i].kids
+    buffer = np.empty(stop, np.int64)
+    place = np.empty(kids, np.int64)
+    sort_segment(order, buffer, place, codes, nodes[i].feature, kids, start, stop)
+    for v in range(kids):
+        kid = first + v
+        nodes[kid].start = start if v == 0 else nodes[kid - 1].stop
+        nodes[kid].stop = place[v]
+        counts[kid] = 0.0
+        for p in range(nodes[kid].start, nodes[kid].stop):
+            counts[kid] += weights[order[p]]
+        _refill(kid, nodes, counts, order, codes, weights)

@@ -1,17 +1,135 @@
 """C4.5 as plain recursion over rows: the reference path, and the one for numbers and missing values.
 
 The rules are those of Weka's J48 (C4.5 release 8): Quinlan (1993), *C4.5: Programs for Machine Learning*.
+A node splits on the column of highest gain ratio among those of at least average gain.
 """
 
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from fairbench_cli.classifiers.c45.columns import Columns, Floats, Ints
-from fairbench_cli.classifiers.c45.estimates import EPS, estimated_errors
-from fairbench_cli.classifiers.c45.rules import Rules
-from fairbench_cli.classifiers.c45.splits import best_split
-from fairbench_cli.classifiers.c45.tree import LEAF, Tree
+from fairbench_cli.classifiers.c45.columns import Floats, Ints, TreeRows
+from fairbench_cli.classifiers.c45.estimates import EPS, Rules, estimated_errors
+from fairbench_cli.classifiers.c45.tree import LEAF, FlatTree
+from fairbench_cli.classifiers.encode import NUMBER
+
+
+@dataclass(frozen=True)
+class Split:
+    """A column, its gain and gain ratio, and where a numeric one is cut."""
+
+    feature: int
+    gain: float
+    ratio: float
+    threshold: float = np.nan
+
+
+def best_split(
+    columns: TreeRows, y: Ints, rows: Ints, weight: Floats, counts: Floats, rules: Rules
+) -> Split | None:
+    """Return the split of a node with class weights `counts`, or None for a leaf."""
+    total = counts.sum()
+    if total < 2 * rules.min_leaf - EPS or total - counts.max() <= EPS:
+        return None
+    valid = [
+        split
+        for feature in range(len(columns.levels))
+        if (split := _split(columns, feature, y, rows, weight, len(counts), rules)) is not None
+    ]
+    # A nominal column with very many levels does not count for the average, unless all are like that.
+    few = [n == NUMBER or n < 0.3 * rules.rows - EPS for n in columns.levels]
+    averaged = [split.gain for split in valid if not any(few) or few[split.feature]]
+    if not averaged:
+        return None
+    least = sum(averaged) / len(averaged) - 1e-3
+    best: Split | None = None
+    for split in valid:
+        if split.gain >= least and split.ratio > (best.ratio if best else 0.0) + EPS:
+            best = split
+    if best is None or best.ratio <= EPS:
+        return None
+    return best
+
+
+def _split(
+    columns: TreeRows, feature: int, y: Ints, rows: Ints, weight: Floats, classes: int, rules: Rules
+) -> Split | None:
+    if columns.levels[feature] == NUMBER:
+        return _numeric(columns, feature, y, rows, weight, classes, rules)
+    codes = columns.codes[rows, feature]
+    known = codes >= 0
+    n = columns.levels[feature]
+    weights = np.bincount(codes[known] * classes + y[rows[known]], weight[known], minlength=n * classes)
+    bags = np.asarray(weights, dtype=np.float64).reshape(n, classes)
+    if (bags.sum(axis=1) >= rules.min_leaf - EPS).sum() < 2:
+        return None
+    gain = _gain(bags, weight.sum())
+    return Split(feature, gain, _ratio(gain, bags, weight.sum()))
+
+
+def _numeric(
+    columns: TreeRows, feature: int, y: Ints, rows: Ints, weight: Floats, classes: int, rules: Rules
+) -> Split | None:
+    """Return the split at the threshold of the highest gain, less the cost of choosing among so many."""
+    values = columns.values(feature)[rows]
+    known = ~np.isnan(values)
+    order = np.argsort(values[known], kind="stable")
+    values, w, labels = values[known][order], weight[known][order], y[rows[known]][order]
+    least = max(rules.min_leaf, min(25.0, 0.1 * w.sum() / classes))
+    if len(values) < 2 * least - EPS:
+        return None
+    table = np.zeros((len(values), classes))
+    table[np.arange(len(values)), labels] = w
+    below = table.cumsum(axis=0)
+    at = np.flatnonzero(values[:-1] + 1e-5 < values[1:])
+    left, right = below[at], below[-1] - below[at]
+    admissible = (left.sum(axis=1) >= least - EPS) & (right.sum(axis=1) >= least - EPS)
+    at, bags = at[admissible], np.stack([left[admissible], right[admissible]], axis=1)
+    if not len(at):
+        return None
+    total = weight.sum()
+    gains = _gains(bags, total)
+    best, chosen = 0.0, -1
+    for i in np.flatnonzero(gains > np.concatenate([[0.0], np.maximum.accumulate(gains)[:-1]])):
+        if gains[i] > best + EPS:
+            best, chosen = float(gains[i]), int(i)
+    gain = best - np.log2(len(at)) / total
+    if chosen < 0 or gain <= EPS:
+        return None
+    i = at[chosen]
+    middle = (values[i] + values[i + 1]) / 2.0
+    everywhere = columns.values(feature)
+    threshold = float(everywhere[everywhere <= middle].max())
+    return Split(feature, gain, _ratio(gain, bags[chosen], total), threshold)
+
+
+def _entropy(weights: Floats, axis: int = -1) -> Floats:
+    """Return total times entropy in bits."""
+    return np.asarray(_xlogx(weights.sum(axis=axis)) - _xlogx(weights).sum(axis=axis))
+
+
+def _xlogx(x: Floats) -> Floats:
+    return np.where(x < 1e-6, 0.0, x * np.log2(np.maximum(x, 1e-6)))
+
+
+def _gain(bags: Floats, total: float) -> float:
+    return float(_gains(bags[None], total)[0])
+
+
+def _gains(bags: Floats, total: float) -> Floats:
+    """Return the gain of splits, bags of shape (splits, branches, classes); missing rows weigh it down."""
+    known = bags.sum(axis=(1, 2))
+    saved = _entropy(bags.sum(axis=1)) - _entropy(bags).sum(axis=1)
+    saved = saved * (known / total)
+    return np.where(np.abs(saved) <= EPS, 0.0, saved / np.maximum(known, EPS))
+
+
+def _ratio(gain: float, bags: Floats, total: float) -> float:
+    """Return gain over split information; rows with a missing value are one more branch of it."""
+    sizes = bags.sum(axis=1)
+    parts = np.append(sizes, max(total - sizes.sum(), 0.0))
+    information = float(_xlogx(np.asarray(total)) - _xlogx(parts).sum())
+    return 0.0 if abs(information) <= EPS else gain / (information / total)
 
 
 @dataclass(eq=False)
@@ -32,8 +150,8 @@ class Node:
         self.feature, self.threshold, self.kids = LEAF, np.nan, []
 
 
-def build(columns: Columns, y: Ints, weight: Floats, classes: int, rules: Rules) -> Tree:
-    """Grow, collapse and prune a tree."""
+def build(columns: TreeRows, y: Ints, weight: Floats, classes: int, rules: Rules) -> FlatTree:
+    """Return a tree that was grown, collapsed and pruned."""
     maker = _Maker(columns, y, classes, rules)
     rows = np.arange(len(columns))
     root = maker.grow(rows, weight)
@@ -46,7 +164,7 @@ def build(columns: Columns, y: Ints, weight: Floats, classes: int, rules: Rules)
 
 @dataclass(frozen=True, eq=False)
 class _Maker:
-    columns: Columns
+    columns: TreeRows
     y: Ints
     classes: int
     rules: Rules
@@ -64,7 +182,7 @@ class _Maker:
         return node
 
     def parts(self, node: Node, rows: Ints, weight: Floats) -> list[tuple[Ints, Floats]]:
-        """Send rows through a split; a missing value goes down every branch that is not empty."""
+        """Return the rows of each branch of a split; missing values go down every non-empty branch."""
         feature = np.full(len(rows), node.feature)
         branch = self.columns.branch(rows, feature, np.full(len(rows), node.threshold))
         n = self.columns.levels[node.feature] or 2
@@ -149,14 +267,14 @@ def _training_errors(node: Node) -> float:
     return sum(map(_training_errors, node.kids)) if node.kids else _leaf_errors(node)
 
 
-def flatten(root: Node) -> Tree:
-    """Put the nodes into arrays, numbered breadth-first."""
+def flatten(root: Node) -> FlatTree:
+    """Return the nodes as arrays, numbered breadth-first."""
     nodes, parent, first = [root], [-1], []
     for i, node in enumerate(nodes):  # grows while it is walked
         first.append(len(nodes) if node.kids else 0)
         nodes.extend(node.kids)
         parent.extend([i] * len(node.kids))
-    return Tree(
+    return FlatTree(
         feature=np.array([node.feature for node in nodes], dtype=np.int64),
         threshold=np.array([node.threshold for node in nodes]),
         first=np.array(first, dtype=np.int64),

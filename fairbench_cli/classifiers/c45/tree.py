@@ -1,21 +1,19 @@
-"""A grown tree as flat arrays: how big it is and what it predicts."""
+"""A grown tree as flat arrays: its size, its predictions, and its text as Weka prints it."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fairbench_cli.classifiers.c45.columns import Columns
-from fairbench_cli.classifiers.c45.estimates import EPS, Floats
-
-Ints = NDArray[np.int64]
+from fairbench_cli.classifiers.c45.columns import Floats, Ints, Levels, TreeRows
+from fairbench_cli.classifiers.c45.estimates import EPS
 
 LEAF = -1
 
 
 @dataclass(frozen=True, eq=False)
-class Tree:
-    """Nodes in breadth-first order: node 0 is the root, the children of a node stand side by side.
+class FlatTree:
+    """Nodes in breadth-first order: node 0 is the root, the children of a node follow each other.
 
     Parameters
     ----------
@@ -49,15 +47,14 @@ class Tree:
         return len(self.feature)
 
 
-def leaf_probabilities(tree: Tree, laplace: bool) -> Floats:
+def leaf_probabilities(tree: FlatTree, laplace: bool) -> Floats:
     """Return what each node would predict as a leaf, shape (nodes, classes)."""
     empty = (tree.counts.sum(axis=1) <= 0) & (tree.parent >= 0)
     counts = tree.counts[np.where(empty, tree.parent, np.arange(tree.size))] + (1.0 if laplace else 0.0)
-    probabilities: Floats = counts / counts.sum(axis=1, keepdims=True)
-    return probabilities
+    return np.asarray(counts / counts.sum(axis=1, keepdims=True))
 
 
-def predict_probabilities(tree: Tree, columns: Columns, laplace: bool) -> Floats:
+def predict_probabilities(tree: FlatTree, columns: TreeRows, laplace: bool) -> Floats:
     """Return class probabilities, shape (rows, classes).
 
     A row with a missing value goes down every non-empty branch, weighted by the branches' weights.
@@ -83,8 +80,8 @@ def predict_probabilities(tree: Tree, columns: Columns, laplace: bool) -> Floats
     return found
 
 
-def _spread(tree: Tree, at: Ints, row: Ints, weight: Floats) -> tuple[Ints, Ints, Floats]:
-    """Send rows with a missing value down every non-empty branch by the branches' weights."""
+def _spread(tree: FlatTree, at: Ints, row: Ints, weight: Floats) -> tuple[Ints, Ints, Floats]:
+    """Return rows with a missing value, sent down every non-empty branch by the branches' weights."""
     kids = tree.kids[at]
     parts = np.repeat(np.arange(len(at)), kids)
     offset = np.arange(len(parts)) - np.repeat(np.cumsum(kids) - kids, kids)
@@ -104,3 +101,47 @@ def first_best(probabilities: Floats) -> Ints:
         best[better] = k
         top[better] = probabilities[better, k]
     return best
+
+
+def export_text(tree: FlatTree, columns: Levels, classes: Sequence[str]) -> str:
+    """Return one line per branch; a leaf shows its class and (weight/weight of other classes)."""
+    if tree.feature[0] == LEAF:
+        return f": {_leaf(tree, 0, classes)}"
+    return "\n".join(_lines(tree, 0, "", columns, classes))
+
+
+def _lines(tree: FlatTree, node: int, indent: str, columns: Levels, classes: Sequence[str]) -> Iterator[str]:
+    feature = int(tree.feature[node])
+    levels = columns.levels[feature]
+    for v in range(int(tree.kids[node])):
+        kid = int(tree.first[node]) + v
+        if levels is None:
+            test = f"{'<=' if v == 0 else '>'} {_number(float(tree.threshold[node]), 6)}"
+        else:
+            test = f"= {levels[v]}"
+        head = f"{indent}{columns.names[feature]} {test}"
+        if tree.feature[kid] == LEAF:
+            yield f"{head}: {_leaf(tree, kid, classes)}"
+        else:
+            yield head
+            yield from _lines(tree, kid, indent + "|   ", columns, classes)
+
+
+def _leaf(tree: FlatTree, node: int, classes: Sequence[str]) -> str:
+    counts = tree.counts[node]
+    weight = float(counts.sum())
+    source = counts if weight > 0 or tree.parent[node] < 0 else tree.counts[tree.parent[node]]
+    wrong = weight - float(counts.max())
+    errors = f"/{_weight(wrong)}" if wrong > EPS else ""
+    return f"{classes[int(source.argmax())]} ({_weight(weight)}{errors})"
+
+
+def _weight(value: float) -> str:
+    """Write a weight with one or two decimals: 12.0, 3.25."""
+    text = f"{value:.2f}"
+    return text.removesuffix("0")
+
+
+def _number(value: float, decimals: int) -> str:
+    text = f"{value:.{decimals}f}".rstrip("0").rstrip(".")
+    return "0" if text in ("-0", "") else text

@@ -1,7 +1,7 @@
-"""Columns that alone give the label away, and so can hardly have been known before it.
+"""Columns that alone give the label away, and so were probably not known before it.
 
 What separates them from honest columns was measured on the shipped data sets. The strongest honest column
-is Dutch ``edu_level``, which tells 27 % of the label's entropy (Adult: ``relationship``, 21 %; COMPAS:
+is Dutch ``edu_level``, which explains 27 % of the label's entropy (Adult: ``relationship``, 21 %; COMPAS:
 ``decile_score``, 9 %); the weakest column of COMPAS that simply restates the outcome is ``event``, 51 %.
 """
 
@@ -10,11 +10,10 @@ import math
 import numpy as np
 import pandas as pd
 
-from fairbench_cli.data.check.finding import Leak
-from fairbench_cli.data.check.rows import Mask, RawRows
+from fairbench_cli.data.check.rows import Leak, Mask, RawRows
 from fairbench_cli.data.table import Floats, Rows
 
-TOLD = 0.40  # of the label's entropy
+EXPLAINED = 0.40  # of the label's entropy
 BINS = 50  # numbers with more values than this are cut into as many quantiles,
 ROWS = 20  # or into fewer, so that each has this many rows
 SURE = 0.75  # of the errors of guessing that are gone where a column has a value, or has none
@@ -26,13 +25,13 @@ def leaks(rows: RawRows) -> list[Leak]:
 
     A column does so in one of three ways:
 
-    * by its values: they tell at least 40 % of the label's entropy (`told_by`);
+    * by its values: they explain at least 40 % of the label's entropy (`explained_by`);
     * by its gaps: where it has a value, or where it has none, at least 75 % of the errors are gone that
       guessing the label of that side would make (Loevinger's H), as when only those who offended again
       have the number of a new case. In Adult, the rows without ``occupation`` have .61;
     * as a copy: it has two values, and they say just whether such a column is filled in.
 
-    Columns that tell a part only go unnamed: no threshold parts COMPAS' ``out_custody`` (6 %), which is
+    Columns that explain less go unnamed: no threshold parts COMPAS' ``out_custody`` (6 %), which is
     partly from after the outcome, from Dutch ``edu_level``.
     """
     y = rows.favourable[rows.complete]
@@ -48,14 +47,14 @@ def leaks(rows: RawRows) -> list[Leak]:
         if gives_away(gap, y):
             patterns.setdefault(_pattern(gap), name)
             found.append(_leak(rows, name, "filled in for one label only", gap.astype(np.intp), y))
-        elif told_by(by_value, y) >= TOLD:
+        elif explained_by(by_value, y) >= EXPLAINED:
             found.append(_leak(rows, name, "its values", by_value, y))
         else:
             quiet.append((name, by_value))
     for name, by_value in quiet:
         if by_value.max() == 1 and (like := patterns.get(_pattern(by_value == 1))):
             found.append(_leak(rows, name, f"the gaps of {like}", by_value, y))
-    return sorted(found, key=lambda leak: -leak.told)
+    return sorted(found, key=lambda leak: -leak.explained)
 
 
 def codes_of(cells: "pd.Series[str]", gaps: tuple[str, ...] = ("",)) -> Rows:
@@ -74,18 +73,17 @@ def codes_of(cells: "pd.Series[str]", gaps: tuple[str, ...] = ("",)) -> Rows:
         of_value = np.where(gap, len(edges) + 1, np.searchsorted(edges, numbers))
     else:
         of_value = np.where(gap, len(distinct), np.arange(len(distinct)))
-    values: Rows = np.unique(of_value[codes], return_inverse=True)[1].astype(np.intp)
-    return values
+    return np.unique(of_value[codes], return_inverse=True)[1].astype(np.intp)
 
 
-def told_by(codes: Rows, y: Mask) -> float:
-    """Return the share of the label's entropy that a column tells, each row judged without itself.
+def explained_by(codes: Rows, y: Mask) -> float:
+    """Return the share of the label's entropy that a column explains, each row judged without itself.
 
     A row's favourable label is expected at the rate of the other rows of its value, drawn a little (by one
-    row) to the rate of all: so an identifier tells nothing. At most 1; below 0 for a column that misleads.
+    row) to the rate of all: so an identifier explains nothing. At most 1; below 0 for a column that misleads.
 
     >>> y = np.array([True, False] * 50)
-    >>> round(told_by(np.arange(100), y), 3), round(told_by(np.array([0, 1] * 50), y), 2)
+    >>> round(explained_by(np.arange(100), y), 3), round(explained_by(np.array([0, 1] * 50), y), 2)
     (0.0, 0.99)
     """
     n, k, high, low = _expected(codes, y)
@@ -103,7 +101,7 @@ def accuracy_by(codes: Rows, y: Mask) -> float:
 
 
 def _expected(codes: Rows, y: Mask) -> tuple[Floats, ...]:
-    """Per value: rows, favourable rows, and the rates expected for a favourable and for another row."""
+    """Return per value: rows, favourable rows, and the rates expected for favourable and other rows."""
     n: Floats = np.bincount(codes).astype(np.float64)
     k: Floats = np.bincount(codes, weights=y).astype(np.float64)
     rate = float(y.mean())
@@ -111,7 +109,7 @@ def _expected(codes: Rows, y: Mask) -> tuple[Floats, ...]:
 
 
 def gives_away(gap: Mask, y: Mask) -> bool:
-    """Tell whether having a value, or having none, all but settles the label.
+    """Return whether having a value, or having none, all but settles the label.
 
     >>> y = np.arange(200) < 100
     >>> gives_away(np.arange(200) >= 60, y), gives_away(np.arange(200) % 3 == 0, y)
@@ -121,15 +119,15 @@ def gives_away(gap: Mask, y: Mask) -> bool:
 
 
 def _errors_gone(side: Mask, label: Mask) -> float:
-    """Loevinger's H of "on this side, always this label"; 0 where too few errors are to be expected."""
+    """Return Loevinger's H of "on this side, always this label"; 0 where few errors are expected."""
     expected = side.sum() * (1 - label.mean())
     return 0.0 if side.all() or expected < EXPECTED else 1 - float((side & ~label).sum() / expected)
 
 
 def _pattern(marks: Mask) -> bytes:
-    """Write down which rows are on the first one's side."""
+    """Return a key of which rows are on the first one's side."""
     return bytes(np.packbits(marks ^ marks[0]).tobytes())
 
 
 def _leak(rows: RawRows, name: str, how: str, codes: Rows, y: Mask) -> Leak:
-    return Leak(name, how, accuracy_by(codes, y), told_by(codes, y), not rows.card.drops(name))
+    return Leak(name, how, accuracy_by(codes, y), explained_by(codes, y), not rows.card.drops(name))

@@ -1,4 +1,4 @@
-"""All columns of a card's files, also those that the card leaves out, in the rows that it keeps."""
+"""What a check finds, and what it looks at: all columns of a card's files in the rows that the card keeps."""
 
 from dataclasses import dataclass
 
@@ -7,12 +7,58 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fairbench_cli.data.card import Card
-from fairbench_cli.data.load import load
-from fairbench_cli.data.locate import Found
-from fairbench_cli.data.parts import all_columns
+from fairbench_cli.data.load import load, read_parts
+from fairbench_cli.data.locate import LocatedFiles
 from fairbench_cli.data.table import Roles
 
 Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something about one column.
+
+    Parameters
+    ----------
+    column : str
+        Its name.
+    what : str
+        What is wrong, with the number that shows it.
+    fix : str
+        What to do about it.
+    where : str
+        ``file:line`` of the card.
+    """
+
+    column: str
+    what: str
+    fix: str
+    where: str
+
+
+@dataclass(frozen=True)
+class Leak:
+    """A column that gives the label away.
+
+    Parameters
+    ----------
+    column : str
+        Its name.
+    how : str
+        In what way.
+    accuracy : float
+        Share of rows whose label is predicted rightly from this column alone.
+    explained : float
+        Share of the label's entropy that it explains, at most 1 (below 0 when it misleads).
+    used : bool
+        Whether the card uses the column.
+    """
+
+    column: str
+    how: str
+    accuracy: float
+    explained: float
+    used: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,17 +96,15 @@ class RawRows:
     @property
     def favourable(self) -> Mask:
         """Whether each row's label is the favourable one."""
-        found: Mask = (self.cells[self.card.label.column] == self.card.label.favourable).to_numpy(dtype=bool)
-        return found
+        return (self.cells[self.card.label.column] == self.card.label.favourable).to_numpy(dtype=bool)
 
     def is_gap(self, name: str) -> Mask:
-        """Tell in which rows a column has no value."""
-        found: Mask = self.cells[name].isin(self.gaps).to_numpy(dtype=bool)
-        return found
+        """Return in which rows a column has no value."""
+        return self.cells[name].isin(self.gaps).to_numpy(dtype=bool)
 
 
-def raw_rows(card: Card, found: Found) -> RawRows:
-    """Read the files that were found for a card.
+def raw_rows(card: Card, found: LocatedFiles) -> RawRows:
+    """Return the rows of the files that were found for a card.
 
     Raises
     ------
@@ -69,7 +113,7 @@ def raw_rows(card: Card, found: Found) -> RawRows:
     """
     dataset = load(card, found)
     roles = tuple(dataset.roles(attribute) for attribute in card.protected)
-    cells = all_columns(card, found).reset_index(drop=True)
+    cells = read_parts(card, found)[1].reset_index(drop=True)
     complete = np.ones(len(cells), dtype=bool)
     if card.missing_rows == "drop":
         used = [name for name in cells.columns if not card.drops(name)]

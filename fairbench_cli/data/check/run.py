@@ -1,14 +1,98 @@
-"""All checks of a card."""
+"""All checks of a card: leaks, useless and duplicate columns, gaps by group, small groups."""
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from fairbench_cli.data.card import Card
-from fairbench_cli.data.check.columns import column_findings
-from fairbench_cli.data.check.finding import Finding, Leak
-from fairbench_cli.data.check.groups import group_findings
+import pandas as pd
+
+from fairbench_cli.data.card import Card, ColumnCard
 from fairbench_cli.data.check.leaks import leaks
-from fairbench_cli.data.check.rows import RawRows, raw_rows
-from fairbench_cli.data.locate import Found
+from fairbench_cli.data.check.rows import Finding, Leak, Mask, RawRows, raw_rows
+from fairbench_cli.data.locate import LocatedFiles
+from fairbench_cli.data.table import Roles
+
+GAP = 0.05  # difference of the shares of missing values; the largest in Adult is .032
+SURE = 3.0  # standard errors of that difference
+FEW = 30  # rows; a rate among fewer has a 95 % interval of some ±.18
+
+
+def column_findings(rows: RawRows) -> Iterator[Finding]:
+    """Yield the constant, near-unique and duplicate columns among those that the card uses.
+
+    Near-unique is a nominal column with more values than half of the rows, or whole numbers of which every
+    row has one of its own. Duplicates are columns whose values map one to one, and, where no value comes
+    twice, those with equal cells.
+    """
+    first: dict[bytes, str] = {}
+    protected = set(rows.card.protected)
+    for name in sorted(rows.features, key=lambda name: name not in protected):
+        cells = rows.cells[name][rows.complete]
+        codes, values = pd.factorize(cells.to_numpy(dtype=object))
+        where = rows.card.where("columns", name)
+        if len(values) == 1:
+            yield Finding(name, f'has one value in all {len(cells)} rows: "{values[0]}"', "drop it", where)
+            continue
+        kind = rows.card.columns.get(name, ColumnCard()).kind
+        most = len(cells) / 2 if kind == "nominal" else len(cells) - 1
+        if name not in protected and kind in ("nominal", "integer") and len(values) > most:
+            what = f"has {len(values)} different values in {len(cells)} rows"
+            yield Finding(name, what, "drop it if it only names the row; else cut it into bins", where)
+        # Codes are numbered as values appear, so one-to-one columns have the same codes.
+        key = codes.tobytes() if len(values) < len(cells) else repr(_plain(values.tolist())).encode()
+        like = first.setdefault(key, name)
+        if like in protected and like != name:
+            fix = f"drop it: a classifier that must not see {like} sees it here"
+            yield Finding(name, f"is one to one with the protected {like}", fix, where)
+        elif like != name:
+            yield Finding(name, f"is one to one with {like}", "drop one of the two", where)
+
+
+def _plain(cells: list[str]) -> list[str | float]:
+    """Return numbers as numbers, so that 1 and 1.0 are equal."""
+    try:
+        return [float(cell) for cell in cells]
+    except ValueError:
+        return list(cells)
+
+
+def group_findings(rows: RawRows) -> Iterator[Finding]:
+    """Yield the columns whose values are missing by group, and the groups with few rows of a label.
+
+    Missing is compared before rows are dropped for it (``missing_rows: drop``): dropping them takes more of
+    one group than of the other. It must differ by 5 points and by 3 standard errors.
+    """
+    gaps = {name: rows.is_gap(name) for name in rows.features}
+    for roles in rows.roles:
+        sides = [
+            rows.cells[roles.attribute].isin(group).to_numpy() for group in (roles.deprived, roles.favoured)
+        ]
+        for name, gap in gaps.items():
+            if name != roles.attribute and gap.any():
+                yield from _missing(rows, name, gap, roles, sides)
+        yield from _small(rows, roles, sides)
+
+
+def _missing(rows: RawRows, name: str, gap: Mask, roles: Roles, sides: list[Mask]) -> Iterator[Finding]:
+    deprived, favoured = (float(gap[side].mean()) for side in sides)
+    total = [int(side.sum()) for side in sides]
+    pooled = float((gap[sides[0]].sum() + gap[sides[1]].sum()) / sum(total))
+    error = math.sqrt(pooled * (1 - pooled) * (1 / total[0] + 1 / total[1]))
+    if abs(deprived - favoured) >= max(GAP, SURE * error):
+        shares = f"{deprived:.1%} of the deprived and {favoured:.1%} of the favoured"
+        fix = "find out why: gaps reveal the group, and dropping their rows takes more of one group"
+        where = rows.card.where("columns", name)
+        yield Finding(name, f"is missing in {shares} ({roles.attribute})", fix, where)
+
+
+def _small(rows: RawRows, roles: Roles, sides: list[Mask]) -> Iterator[Finding]:
+    for group, side in zip(("deprived", "favoured"), sides, strict=True):
+        for outcome, having in (("favourable", rows.favourable), ("unfavourable", ~rows.favourable)):
+            count = int((side & having & rows.complete).sum())
+            if count < FEW:
+                what = f"has {count} {group} row{'' if count == 1 else 's'} with {outcome} {roles.label}"
+                fix = f"below {FEW}, error rates of a group are guesses: merge levels or get more rows"
+                yield Finding(roles.attribute, what, fix, rows.card.where("protected", roles.attribute))
 
 
 @dataclass(frozen=True)
@@ -35,8 +119,8 @@ class Checked:
     left_out_leaks: tuple[Leak, ...]
 
 
-def check(card: Card, found: Found) -> Checked:
-    """Look through every column of a card's files.
+def check(card: Card, found: LocatedFiles) -> Checked:
+    """Return what the checks of every column of a card's files found.
 
     Raises
     ------
@@ -63,10 +147,7 @@ def check(card: Card, found: Found) -> Checked:
 
 
 def _warning(rows: RawRows, leak: Leak, guessing: float) -> Finding:
-    return Finding(
-        leak.column,
-        f"gives {rows.card.label.column} away ({leak.how}): alone right on {leak.accuracy:.0%} "
-        f"of rows, guessing on {guessing:.0%}",
-        "drop it, unless it is known before the outcome",
-        rows.card.where("columns", leak.column),
-    )
+    right = f"alone right on {leak.accuracy:.0%} of rows, guessing on {guessing:.0%}"
+    what = f"gives {rows.card.label.column} away ({leak.how}): {right}"
+    fix = "drop it, unless it is known before the outcome"
+    return Finding(leak.column, what, fix, rows.card.where("columns", leak.column))

@@ -1,14 +1,20 @@
-"""Trade loss for covariance between decision and group: the fairness and the accuracy mode."""
+"""Trade loss for covariance between decision and group: the three modes of `ZafarDI`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.optimize import linprog
+from scipy.sparse import csr_array, diags_array, vstack
 
 from fairbench_cli.data.table import Floats
+from fairbench_cli.interventions.zafar.interior import Limited, minimise_limited
 from fairbench_cli.interventions.zafar.logistic import Logistic, Solution, minimise
 from fairbench_cli.interventions.zafar.rows import TrainingRows
 
 MOST_SOLUTIONS = 60
+MARGIN = 1e-6  # by which w* itself is within every limit
+LEEWAY = 1e-5  # of the covariance, so that there is something left to choose
+MOST_ITERATIONS = 200_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +47,7 @@ class Tradeoff:
 
 
 def tradeoff(rows: TrainingRows, l2: float) -> Tradeoff:
-    """Fit the logistic regression without constraint; its rows must have both outcomes."""
+    """Return the logistic regression fitted without constraint, and a; the rows must have both outcomes."""
     problem = Logistic(rows, l2)
     start, mean = np.zeros(rows.width), float(rows.share @ rows.y)
     start[-1] = np.log(mean / (1 - mean))
@@ -60,7 +66,7 @@ def covariances(rows: TrainingRows) -> Floats:
 
 
 def least_loss(trade: Tradeoff, c: float) -> Solution:
-    """Minimise f subject to |a·w| ≤ c.
+    """Return the minimum of f subject to |a·w| ≤ c.
 
     f is convex, hence either w* does, or the bound is met with the sign of a·w*.
     """
@@ -71,7 +77,7 @@ def least_loss(trade: Tradeoff, c: float) -> Solution:
 
 
 def least_covariance(trade: Tradeoff, gamma: float, *, relative: bool) -> tuple[Solution, float, float]:
-    """Minimise |a·w| subject to f(w) ≤ (1 + γ) f(w*).
+    """Return the least |a·w| subject to f(w) ≤ (1 + γ) f(w*).
 
     V(c) = min {f(w): |a·w| ≤ c} is convex, falls from f(w₀), w₀ the w of least f with a·w = 0, to f(w*), and
     has V′(c) = −|λ|; what is sought is the c with V(c) = (1 + γ) f(w*). As V is nearly a parabola, Newton's
@@ -118,3 +124,61 @@ def least_covariance(trade: Tradeoff, gamma: float, *, relative: bool) -> tuple[
         if abs(here.value - target) <= 1e-10 * target or high - low <= 1e-12 * highest:
             break
     return here, c, gamma
+
+
+def limits(trade: Tradeoff, gamma: float) -> tuple[Floats, Floats]:
+    """Return the bounds of decisions that the limits on losses amount to.
+
+    A favoured row that w* accepts keeps dᵢ > 0 (by 1e-6); any other keeps its loss ℓᵢ ≤ (1 + γ) ℓᵢ*, which is
+    yᵢ dᵢ ≥ −log(exp((1 + γ) ℓᵢ*) − 1), y in {−1, 1}. A bound that w* meets by less than 1e-6 gives way to
+    that.
+
+    Returns
+    -------
+    turned, bounds : float64 array, shape (rows,)
+        turned ∘ d ≥ bounds.
+    """
+    rows, signs = trade.problem.rows, trade.problem.signs
+    d = rows.times(trade.free.w)
+    kept = (d > 0) & (rows.s == 1)
+    turned = np.where(kept, 1.0, signs)
+    z = np.maximum((1 + gamma) * np.logaddexp(0, -signs * d), 1e-300)
+    # log(exp(z) − 1) is z + log(1 − exp(−z)): no overflow.
+    bounds = np.where(kept, MARGIN, -(z + np.log(-np.expm1(-z))))
+    return turned, np.minimum(bounds, turned * d - MARGIN)
+
+
+def separate(trade: Tradeoff, gamma: float) -> tuple[Solution, float]:
+    """Return the least loss among the w of least |a·w| within the limits, and that |a·w|.
+
+    The first is a linear programme. Its optimum, 0 for any large γ, belongs to many w; of those within 1e-5
+    (or a thousandth) of it, that of least f is taken, by an interior-point method that starts at w*.
+    """
+    free, covariance = trade.free, abs(trade.covariance)
+    turned, bounds = limits(trade, gamma)
+    least = covariance_within(trade, turned, bounds)
+    if least is None:
+        return replace(free, trouble="the linear programme has no answer"), covariance
+    level = least + max(LEEWAY, 1e-3 * least)
+    if covariance <= level:
+        return free, least
+    limited = Limited(trade.problem, turned, bounds, trade.a, float(np.copysign(level, trade.covariance)))
+    return minimise_limited(limited, free), least
+
+
+def covariance_within(trade: Tradeoff, turned: Floats, bounds: Floats) -> float | None:
+    """Return the least |a·w| subject to turned ∘ (X w) ≥ bounds; None if the solver gives up.
+
+    w* is within the bounds, so that only its side of a·w = 0 need be searched.
+    """
+    side = trade.a * np.sign(trade.covariance)
+    within = diags_array(turned) @ trade.problem.rows.matrix()
+    found = linprog(  # type: ignore[call-overload]  # the stubs know no sparse matrices
+        side,
+        A_ub=-vstack([within, csr_array(side[np.newaxis])]),
+        b_ub=-np.append(bounds, 0.0),
+        bounds=(None, None),
+        method="highs-ds",
+        options={"maxiter": MOST_ITERATIONS},
+    )
+    return max(float(found.fun), 0.0) if found.status == 0 else None

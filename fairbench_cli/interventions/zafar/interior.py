@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairbench_cli.data.table import Floats
-from fairbench_cli.interventions.zafar.logistic import Logistic, solver
+from fairbench_cli.interventions.zafar.logistic import Logistic, Solution, solver
 
 TOLERANCE = 1e-9  # of the conditions of optimality, per unit of weight
 ENOUGH = 1e-7
@@ -40,29 +40,6 @@ class Limited:
 
 
 @dataclass(frozen=True, eq=False)
-class Reached:
-    """Where the interior-point method ended.
-
-    Parameters
-    ----------
-    w : float64 array, shape (width,)
-        The coefficients.
-    residual : float
-        The largest breach of the conditions of optimality (gradient of the Lagrangian, limits, equality,
-        duality gap), divided by f(w) where that is above 1.
-    steps : int
-        Newton steps.
-    converged : bool
-        Whether that is small enough.
-    """
-
-    w: Floats
-    residual: float
-    steps: int
-    converged: bool
-
-
-@dataclass(frozen=True, eq=False)
 class _Point:
     """Coefficients, slacks of the limits, multipliers z of those and of the equality; or a step of them."""
 
@@ -80,38 +57,25 @@ class _Point:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class _Missed:
-    """By how much a point misses the conditions of optimality, besides slack × z = 0."""
+def minimise_limited(limited: Limited, start: Solution) -> Solution:
+    """Return the minimum, from any start.
 
-    gradient: Floats
-    limits: Floats
-    equality: float
-
-    @property
-    def largest(self) -> float:
-        parts = (self.gradient, self.limits, np.array([self.equality]))
-        return max(float(np.abs(part).max()) for part in parts)
-
-
-def minimise_limited(limited: Limited, start: Floats) -> Reached:
-    """Minimise from any start.
+    The residual is the largest breach of the conditions of optimality (gradient of the Lagrangian, limits,
+    equality, duality gap), divided by f(w) where that is above 1.
 
     Mehrotra's predictor-corrector method (Nocedal & Wright, *Numerical Optimization*, 2006, chapters 16 and
     19) with slacks of their own: neither limits nor equality need be met on the way.
     """
     problem, rows = limited.problem, limited.problem.rows
-    d = rows.times(start)
+    d = rows.times(start.w)
     slack = np.maximum(limited.turned * d - limited.limits, LEAST_SLACK)
-    point = _Point(start, slack, problem.value(start, d) / len(d) / slack, 0.0)
+    point = _Point(start.w, slack, problem.value(start.w, d) / len(d) / slack, 0.0)
     best, lowest, steps, since = point, np.inf, 0, 0
     while True:
         missed = _missed(limited, point)
         gap = float(point.slack @ point.z)
-        size = max(
-            1.0, problem.value(point.w, rows.times(point.w))
-        )  # beyond 1 if far-out rows or weights rule
-        residual = max(missed.largest, gap) / size
+        size = max(1.0, problem.value(point.w, rows.times(point.w)))  # more if far-out rows or weights rule
+        residual = max(*(float(np.abs(part).max()) for part in missed), gap) / size
         since += 1
         if residual < 0.5 * lowest:
             since = 0
@@ -119,25 +83,26 @@ def minimise_limited(limited: Limited, start: Floats) -> Reached:
             best, lowest = point, residual
         stuck = since >= PATIENCE and lowest <= ENOUGH  # all that rounding allows
         if residual <= TOLERANCE or stuck or steps == MOST_STEPS or not np.isfinite(residual):
-            return Reached(best.w, lowest, steps, converged=lowest <= ENOUGH)
+            trouble = "" if lowest <= ENOUGH else "the optimum was not reached"
+            return Solution(best.w, lowest, start.steps + steps, trouble)
         point = _moved(limited, point, missed, gap)
         steps += 1
 
 
-def _missed(limited: Limited, point: _Point) -> _Missed:
+def _missed(limited: Limited, point: _Point) -> tuple[Floats, Floats, Floats]:
+    """Return by how much gradient, limits and equality are missed; optimal if slack × z = 0 too."""
     problem, rows = limited.problem, limited.problem.rows
     d = rows.times(point.w)
     pull = rows.transposed_times(limited.turned * point.z)
-    return _Missed(
-        problem.gradient(point.w, d) - pull + point.multiplier * limited.a,
-        limited.turned * d - point.slack - limited.limits,
-        float(limited.a @ point.w) - limited.level,
-    )
+    gradient = problem.gradient(point.w, d) - pull + point.multiplier * limited.a
+    equality = np.array([float(limited.a @ point.w) - limited.level])
+    return gradient, limited.turned * d - point.slack - limited.limits, equality
 
 
-def _moved(limited: Limited, point: _Point, missed: _Missed, gap: float) -> _Point:
-    """Take one step: how far Newton's own step gets tells which slack × z the true one should aim at."""
+def _moved(limited: Limited, point: _Point, missed: tuple[Floats, Floats, Floats], gap: float) -> _Point:
+    """Return the next point: how far Newton's own step gets decides the slack × z to aim at."""
     problem, rows, a = limited.problem, limited.problem.rows, limited.a
+    off_gradient, off_limits, off_equality = missed[0], missed[1], float(missed[2][0])
     ratio = np.minimum(point.z / point.slack, 1e30)
     h = rows.gram(problem.curvature(rows.times(point.w)) + ratio) + np.diag(problem.penalty)
     weight = float(h.diagonal().max() / (a @ a))
@@ -145,14 +110,14 @@ def _moved(limited: Limited, point: _Point, missed: _Missed, gap: float) -> _Poi
     toward = solve(a)
 
     def newton(product: Floats) -> _Point:
-        """Step whose slack × z falls by `product`."""
-        aim = limited.turned * (-product / point.slack - ratio * missed.limits)
-        step = solve(rows.transposed_times(aim) - missed.gradient)
-        multiplier = float((a @ step + missed.equality) / (a @ toward))
+        """Return the step whose slack × z falls by `product`."""
+        aim = limited.turned * (-product / point.slack - ratio * off_limits)
+        step = solve(rows.transposed_times(aim) - off_gradient)
+        multiplier = float((a @ step + off_equality) / (a @ toward))
         step = step - multiplier * toward
-        slack = limited.turned * rows.times(step) + missed.limits
+        slack = limited.turned * rows.times(step) + off_limits
         z = (-product - point.z * slack) / point.slack
-        return _Point(step, slack, z, multiplier - weight * missed.equality)
+        return _Point(step, slack, z, multiplier - weight * off_equality)
 
     product = point.slack * point.z
     plain = newton(product)
@@ -164,7 +129,7 @@ def _moved(limited: Limited, point: _Point, missed: _Missed, gap: float) -> _Poi
 
 
 def _longest(point: _Point, step: _Point) -> float:
-    """How far slack and z can go along a step, at most 1, before an entry is 0."""
+    """Return how far slack and z can go along a step, at most 1, before an entry is 0."""
     longest = 1.0
     for value, change in ((point.slack, step.slack), (point.z, step.z)):
         falling = change < 0

@@ -1,4 +1,4 @@
-"""Logistic regression by Newton's method, free or with one linear equality."""
+"""Logistic regression by Newton's method, free or with one linear equality, and the fitted linear model."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,11 +7,16 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import expit
 
-from fairbench_cli.data.table import Floats
-from fairbench_cli.interventions.zafar.rows import TrainingRows
+from fairbench_cli.classifiers.encode import BinEncoding, Design, fit_design
+from fairbench_cli.classifiers.fit import Classifier
+from fairbench_cli.data.table import Column, Floats, Labels, Sample
+from fairbench_cli.interventions.fitted import Fitted
+from fairbench_cli.interventions.zafar.rows import TrainingRows, training_rows
 
 TOLERANCE = 1e-10  # of the residual of the optimality conditions, per unit of weight
 MOST_STEPS = 200
+OPTIMAL = 1e-6  # how far a fit may miss the conditions of optimality, per unit of weight
+FAR_OUT = 50.0  # decisions beyond this have probabilities that are 0 or 1 to 20 decimals
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,17 +47,17 @@ class Logistic:
         return penalty
 
     def value(self, w: Floats, d: Floats) -> float:
-        """f(w)."""
+        """Return f(w)."""
         losses = np.logaddexp(0, -self.signs * d)
         return float(self.rows.share @ losses + 0.5 * self.penalty @ w**2)
 
     def gradient(self, w: Floats, d: Floats) -> Floats:
-        """∇f(w), shape (width,)."""
+        """Return ∇f(w), shape (width,)."""
         slopes = self.rows.share * (expit(d) - self.rows.y)
         return np.asarray(self.rows.transposed_times(slopes) + self.penalty * w)
 
     def curvature(self, d: Floats) -> Floats:
-        """Second derivative of the loss by each row's d, shape (rows,)."""
+        """Return the second derivative of the loss by each row's d, shape (rows,)."""
         return np.asarray(self.rows.share * expit(d) * expit(-d))
 
 
@@ -64,27 +69,39 @@ class Solution:
     ----------
     w : float64 array, shape (width,)
         The coefficients.
-    value : float
-        f(w).
-    multiplier : float
-        λ of the equality: ∇f(w) + λ a = 0. 0 without one.
     residual : float
-        max |∇f(w) + λ a|, how far the optimality conditions are from met.
+        By how much the conditions of optimality are missed, per unit of weight.
     steps : int
-        Newton steps, those of earlier solutions it started from included.
+        Newton steps, those of earlier solutions it started from included; rounds of the convex-concave
+        procedure.
+    trouble : str
+        Why it is not the optimum; else empty.
+    value : float
+        f(w), from `minimise`.
+    multiplier : float
+        λ of the equality of `minimise`: ∇f(w) + λ a = 0. 0 without one.
+    polishing : int
+        Steps that followed along the kinks of a mistreatment problem.
     """
 
     w: Floats
-    value: float
-    multiplier: float
     residual: float
     steps: int
+    trouble: str = ""
+    value: float = 0.0
+    multiplier: float = 0.0
+    polishing: int = 0
+
+    @property
+    def facts(self) -> dict[str, float | int]:
+        """How optimal the solution is, and the work that it took."""
+        return {"kkt": self.residual, "steps": self.steps}
 
 
 def minimise(
     problem: Logistic, start: Floats, a: Floats | None = None, level: float = 0.0, steps: int = 0
 ) -> Solution:
-    """Minimise f(w), subject to a·w = level if there is an `a`.
+    """Return the minimum of f(w), subject to a·w = level if there is an `a`.
 
     Newton's method: the step solves [H aᵀ; a 0] [p; λ] = [−∇f; level − a·w] by the Schur complement in the
     Cholesky factor of H + ρ a aᵀ, and is halved until f falls enough (Armijo). That ρ leaves step and λ as
@@ -131,17 +148,17 @@ def minimise(
         else:
             break
         w, d, value, taken = trial_w, trial_d, trial, taken + 1
-    return Solution(w, value, multiplier, residual, steps + taken)
+    return Solution(w, residual, steps + taken, value=value, multiplier=multiplier)
 
 
 def _hessian(problem: Logistic, d: Floats, a: Floats | None) -> Floats:
-    """H, or H + ρ a aᵀ with its two terms of one size."""
+    """Return H, or H + ρ a aᵀ with its two terms of one size."""
     h = problem.rows.gram(problem.curvature(d)) + np.diag(problem.penalty)
     return h if a is None else h + h.diagonal().max() / (a @ a) * np.outer(a, a)
 
 
 def _onto(problem: Logistic, start: Floats, a: Floats, level: float) -> Floats:
-    """Move the start onto a·w = level: by a Newton step, or by shrinking it, whichever has the lower f."""
+    """Return the start moved onto a·w = level: by Newton or by shrinking, whichever has the lower f."""
     gap = level - float(a @ start)
     if gap == 0:
         return start
@@ -156,7 +173,7 @@ def solver(h: Floats) -> Callable[[Floats], Floats]:
     """Return what solves h p = v for p, h symmetric and positive semidefinite, shape (width, width).
 
     The diagonal is raised by a hair, and by more until Cholesky's factorisation exists: full one-hot blocks
-    beside an intercept leave h singular without a penalty.
+    next to an intercept leave h singular without a penalty.
     """
     raised = 1e-13 * float(h.diagonal().max()) + 1e-100
     while True:
@@ -166,3 +183,71 @@ def solver(h: Floats) -> Callable[[Floats], Floats]:
             raised *= 100
         else:
             return lambda v: np.asarray(cho_solve(factor, v))
+
+
+@dataclass(frozen=True, eq=False)
+class LinearModel:
+    """Predicts the favourable outcome where X w > border.
+
+    Parameters
+    ----------
+    design : Design
+        Makes X, the intercept last.
+    w : float64 array, shape (width,)
+        The coefficients.
+    border : float
+        0, or a hair less where rows on 0 are to count as favourable whatever the rounding.
+    """
+
+    design: Design
+    w: Floats
+    border: float = 0.0
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The features it was trained on."""
+        return self.design.columns
+
+    def decisions(self, sample: Sample) -> Floats:
+        """Return X w, shape (rows,): the signed distances from the border, times the norm of w.
+
+        Raises
+        ------
+        KeyError, ValueError
+            When a feature is missing, or has other levels than in training.
+        """
+        return np.asarray(np.einsum("ij,j->i", self.design.transform(sample.features), self.w))
+
+    def predict(self, sample: Sample) -> Labels:
+        """Return predicted outcomes: int8, shape (rows,), 1 for the favourable one; raises as `decisions`."""
+        return (self.decisions(sample) > self.border).astype(np.int8)
+
+    def predict_proba(self, sample: Sample) -> Floats:
+        """Return each row's probability of the favourable outcome, shape (rows,); raises as `decisions`."""
+        return np.asarray(expit(self.decisions(sample)))
+
+
+def prepared(train: Sample, classifier: Classifier, bins: BinEncoding) -> tuple[Design, TrainingRows]:
+    """Return the design of a sample and its distinct rows; raises `ValueError` without any weight."""
+    design = fit_design(train, include_protected=classifier.include_protected, bins=bins)
+    return design, training_rows(train, design)
+
+
+def constant_model(design: Design, rows: TrainingRows) -> Fitted | None:
+    """Return the constant model if all rows have the same outcome; else None."""
+    if len(set(rows.y.tolist())) > 1:
+        return None
+    w = np.zeros(design.width)
+    w[-1] = 1.0 if rows.y[0] else -1.0
+    return Fitted(LinearModel(design, w), "noop", "every training row has the same outcome")
+
+
+def quasi_separation(largest: float) -> str:
+    """Return a warning if the largest |d| of a training row is beyond 50; else nothing.
+
+    >>> quasi_separation(49.0), quasi_separation(60.0)
+    ('', "quasi-separation: a training row's decision value is 60, beyond 50")
+    """
+    if largest <= FAR_OUT:
+        return ""
+    return f"quasi-separation: a training row's decision value is {largest:.0f}, beyond {FAR_OUT:.0f}"

@@ -1,20 +1,25 @@
 """Disparate mistreatment as a problem in the coefficients of a linear model: its loss and its constraints."""
 
 from dataclasses import dataclass
+from itertools import product
 from typing import Literal
 
 import numpy as np
+import pandas as pd
 from scipy.linalg import cholesky, solve_triangular
+from scipy.optimize import linprog
+from scipy.sparse import csr_array, eye_array, hstack, vstack
 from scipy.special import expit
 
 from fairbench_cli.data.table import Floats, Labels, Rows
 
 Constraint = Literal["fpr", "fnr", "both"]
 Rates = tuple[Literal["fpr", "fnr"], ...]
+ON_KINK = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class Mistreatment:
     """Minimise a mean logistic loss while groups err alike.
 
     Rows with the same features are one pattern. With d = x·w per pattern, the loss is
@@ -41,14 +46,12 @@ class Problem:
     ridge: float
 
     def slopes(self, side: Labels) -> Floats:
-        """Slope of F_j in d of each pattern that lies on the given side of d = 0: 1, −1, or 0 for none."""
-        chosen: Floats = self.up * (side > 0) + self.down * (side < 0)
-        return chosen
+        """Return the slope of F_j in d of each pattern on the given side of d = 0: 1, −1, or 0 for none."""
+        return self.up * (side > 0) + self.down * (side < 0)
 
     def disparities(self, d: Floats) -> Floats:
         """Return F_j, shape (constraints,)."""
-        values: Floats = self.up @ np.maximum(d, 0.0) + self.down @ np.minimum(d, 0.0)
-        return values
+        return self.up @ np.maximum(d, 0.0) + self.down @ np.minimum(d, 0.0)
 
     def loss(self, w: Floats, d: Floats) -> float:
         """Return ℓ at w, with d = x·w."""
@@ -77,8 +80,8 @@ class Problem:
 
 def problem(
     x: Floats, y: Labels, s: Labels, weights: Floats, constraint: Constraint, l2: float
-) -> tuple[Problem, Rates]:
-    """State the problem of Zafar et al. (2017), and which rates it can constrain.
+) -> tuple[Mistreatment, Rates]:
+    """Return the problem of Zafar et al. (2017), and which rates it can constrain.
 
     Over the U rows with the label that the rate is about (negatives for fpr, positives for fnr),
     F = Σ k min(0, ±d), k = (U_0/U)/U in the favoured group and −(U_1/U)/U in the deprived one. A rate is left
@@ -116,24 +119,20 @@ def problem(
             rates = (*rates, rate)
     shape = (len(rates), len(patterns))
     both = sums.sum(axis=0) / total
-    made = Problem(patterns, both[0], both[1], np.reshape(up, shape), np.reshape(down, shape), l2 / total)
+    made = Mistreatment(
+        patterns, both[0], both[1], np.reshape(up, shape), np.reshape(down, shape), l2 / total
+    )
     return made, rates
 
 
 def _distinct(x: Floats) -> tuple[Floats, Rows]:
     """Return the different rows in order of first appearance, and which of them each row is."""
-    binary = ((x == 0) | (x == 1)).all(axis=0)
-    numbers = np.ascontiguousarray(x[:, ~binary]).view(np.uint8).reshape(len(x), -1)
-    packed = np.ascontiguousarray(np.hstack([np.packbits(x[:, binary] != 0, axis=1), numbers]))
-    keys = packed.view(np.dtype((np.void, packed.shape[1]))).ravel()
-    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    return np.ascontiguousarray(x[first[order]]), rank[inverse.ravel()]
+    pattern, _ = pd.factorize(np.array([row.tobytes() for row in x], dtype=object))
+    first = np.unique(pattern, return_index=True)[1]
+    return np.ascontiguousarray(x[first]), pattern
 
 
-def whitener(problem: Problem, d: Floats) -> Floats:
+def whitener(problem: Mistreatment, d: Floats) -> Floats:
     """Return T, shape (width, width), for which w = T v makes the Hessian at d the identity."""
     root = cholesky(problem.hessian(d), lower=True)
     inverse: Floats = solve_triangular(root, np.eye(len(root)), lower=True)
@@ -141,12 +140,64 @@ def whitener(problem: Problem, d: Floats) -> Floats:
 
 
 def side_of(d: Floats) -> Labels:
-    """Which side of d = 0 patterns are on; at 0 they count as above."""
+    """Return the side of d = 0 that patterns are on; at 0 they count as above."""
     return np.where(d < 0, -1, 1).astype(np.int8)
 
 
-def constant(problem: Problem) -> Floats:
+def constant(problem: Mistreatment) -> Floats:
     """Return the constant model of least loss, for which every F_j is 0."""
     w = np.zeros(problem.x.shape[1])
     w[-1] = np.log(max(problem.positives.sum(), 1e-9) / max(problem.negatives.sum(), 1e-9))
     return w
+
+
+def kkt(problem: Mistreatment, w: Floats, threshold: float) -> float:
+    """Return the least ‖∇ℓ + Σ λ_j h_j‖∞ over all multipliers λ_j and all h_j of F_j's generalised gradient.
+
+    F_j's generalised gradient is Σ k_i x_i, where k_i is a pattern's slope on its side of d = 0, or, for a
+    pattern with |d| ≤ 1e-9, any number between its slopes on both sides. λ_j is free if the threshold is 0;
+    else it has the sign of F_j, and is 0 where |F_j| is below the threshold. The least is a linear program's
+    for each pattern of signs.
+    """
+    d = problem.x @ w
+    f, g = problem.disparities(d), problem.gradient(w, d)
+    signs = [_signs(float(value), threshold) for value in f]
+    return min(_residual(problem, d, g, np.array(chosen)) for chosen in product(*signs))
+
+
+def _signs(f: float, threshold: float) -> tuple[int, ...]:
+    """Return the signs that the multiplier of a constraint may have."""
+    if threshold == 0:
+        return (1, -1)
+    if abs(f) < threshold - 1e-8:
+        return (0,)
+    return (1,) if f > 0 else (-1,)
+
+
+def _residual(problem: Mistreatment, d: Floats, g: Floats, signs: Floats) -> float:
+    """Return the least residual with multipliers of the given signs, 1, −1 or 0 for none."""
+    # The solver's tolerances are absolute: slopes are counted in the steepest, the gradient in its largest.
+    size = float(np.abs(g).max())
+    if size == 0:
+        return 0.0
+    steepest = np.maximum(np.abs(problem.up), np.abs(problem.down)).max(axis=1, keepdims=True)
+    steepest[steepest == 0] = 1.0
+    up, down = signs[:, np.newaxis] * problem.up / steepest, signs[:, np.newaxis] * problem.down / steepest
+    j, i = np.nonzero((np.abs(d) <= ON_KINK) & (up != down))
+    base = np.where(d > ON_KINK, up, down) @ problem.x
+    kinks = (up - down)[j, i][:, np.newaxis] * problem.x[i]
+    columns, ones = np.vstack([base, kinks]).T, np.ones((len(g), 1))
+    # Sparse: many thousand rows may sit on d = 0, and each has a share of its own.
+    share = hstack([csr_array(-np.eye(len(signs))[j]), eye_array(len(j)), csr_array((len(j), 1))])
+    found = linprog(  # type: ignore[call-overload]  # the stubs know no sparse matrices
+        np.append(np.zeros(columns.shape[1]), 1.0),
+        A_ub=vstack([csr_array(np.hstack([columns, -ones])), csr_array(np.hstack([-columns, -ones])), share]),
+        b_ub=np.concatenate([-g / size, g / size, np.zeros(len(j))]),
+        bounds=(0, None),
+        method="highs",
+    )
+    if found.x is None:
+        return size
+    lam = np.maximum(found.x[: len(signs)], 0.0)
+    tau = np.clip(found.x[len(signs) : -1], 0.0, lam[j])
+    return float(np.abs(g + size * (columns @ np.concatenate([lam, tau]))).max())

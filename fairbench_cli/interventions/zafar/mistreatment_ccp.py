@@ -7,24 +7,26 @@ import numpy as np
 from scipy.optimize import minimize
 
 from fairbench_cli.data.table import Floats, Labels
-from fairbench_cli.interventions.zafar.mistreatment import Problem, side_of, whitener
+from fairbench_cli.interventions.zafar.logistic import Solution
+from fairbench_cli.interventions.zafar.mistreatment import Mistreatment, constant, kkt, side_of, whitener
+from fairbench_cli.interventions.zafar.mistreatment_direct import restored
 
 # The values of the authors' demonstrations, and the stopping rules of the procedure they call.
 TAU, MU, TAU_MAX, ROUNDS = 5.0, 1.2, 1e10, 50
 SLACK, CHANGE = 1e-3, 1e-5
 FTOL, MOST_STEPS = 1e-7, 200  # of a round; a tighter one costs much and moves the end by less than CHANGE
 
-Part = tuple[Floats, Floats]  # slopes above and below d = 0
+Slopes = tuple[Floats, Floats]  # slopes above and below d = 0
 
 
 @dataclass(eq=False)
 class Whitened:
     """A problem in coordinates v, w = T v, in which the Hessian at the start is the identity.
 
-    SLSQP asks for values and gradients at a point one by one; the point it asked for last is kept.
+    SLSQP requests values and gradients at a point one by one; the last point is kept.
     """
 
-    problem: Problem
+    problem: Mistreatment
     t: Floats
     _last: tuple[bytes, Floats, Floats] = field(default=(b"", np.empty(0), np.empty(0)), init=False)
 
@@ -38,8 +40,7 @@ class Whitened:
 
     def back(self, w: Floats) -> Floats:
         """Return v at w."""
-        v: Floats = np.linalg.solve(self.t, w).astype(np.float64)
-        return v
+        return np.linalg.solve(self.t, w).astype(np.float64)
 
     def loss(self, v: Floats) -> float:
         """Return ℓ at v."""
@@ -47,27 +48,25 @@ class Whitened:
 
     def gradient(self, v: Floats) -> Floats:
         """Return the gradient of ℓ in v."""
-        g: Floats = self.problem.gradient(*self.at(v)) @ self.t
-        return g
+        return self.problem.gradient(*self.at(v)) @ self.t
 
     def rows(self, slopes: Floats) -> Floats:
         """Return gradients in v, shape (constraints, width), from slopes in each pattern's d."""
-        gradients: Floats = slopes @ self.problem.x @ self.t
-        return gradients
+        return slopes @ self.problem.x @ self.t
 
 
-@dataclass(frozen=True, eq=False)
-class Procedure:
-    """Where the procedure ended: weights, rounds, sum of slacks, and whether its own rule stopped it."""
+def procedure(problem: Mistreatment, start: Floats, threshold: float) -> Solution:
+    """Return the end of the convex-concave procedure, moved to the threshold where slacks were left."""
+    w, rounds, converged = ccp(problem, start, threshold)
+    near = restored(problem, w, threshold)
+    trouble = "" if converged else "the convex-concave procedure did not converge"
+    if near is None:
+        near, trouble = constant(problem), "the convex-concave procedure kept no constraint: a constant model"
+    return Solution(near, kkt(problem, near, threshold), rounds, trouble)
 
-    w: Floats
-    rounds: int
-    slack: float
-    converged: bool
 
-
-def ccp(problem: Problem, start: Floats, threshold: float) -> Procedure:
-    """Solve by rounds of convex problems; start at the unconstrained optimum.
+def ccp(problem: Mistreatment, start: Floats, threshold: float) -> tuple[Floats, int, bool]:
+    """Return weights of a solution by rounds of convex problems, the rounds and whether it converged.
 
     F_j is a convex part plus a concave one. In each round the concave side of F_j ≤ threshold and of
     −F_j ≤ threshold is replaced by its tangent; both sides being of degree 1 in w, that is its slope times w.
@@ -84,20 +83,19 @@ def ccp(problem: Problem, start: Floats, threshold: float) -> Procedure:
         v, slack = _convex(white, v, threshold, tau, tangents, (convex, concave))
         cost = white.loss(v) + tau * slack
         if slack <= SLACK and abs(before - cost) <= CHANGE:
-            return Procedure(white.t @ v, rounds, slack, True)
+            return white.t @ v, rounds, True
         before, tau = cost, min(tau * MU, TAU_MAX)
-    return Procedure(white.t @ v, ROUNDS, slack, False)
+    return white.t @ v, ROUNDS, False
 
 
-def _slopes(part: Part, side: Labels) -> Floats:
-    slopes: Floats = np.where(side > 0, part[0], part[1])
-    return slopes
+def _slopes(part: Slopes, side: Labels) -> Floats:
+    return np.where(side > 0, part[0], part[1])
 
 
 def _convex(
-    white: Whitened, v: Floats, threshold: float, tau: float, tangents: Floats, parts: tuple[Part, Part]
+    white: Whitened, v: Floats, threshold: float, tau: float, tangents: Floats, parts: tuple[Slopes, Slopes]
 ) -> tuple[Floats, float]:
-    """Minimise ℓ + τ Σ slack in one round; return v and the sum of slacks that v needs."""
+    """Return the v of least ℓ + τ Σ slack in one round, and the sum of slacks that v needs."""
     convex, concave = parts
     width, count = len(v), len(tangents)
 
@@ -107,8 +105,7 @@ def _convex(
         curved = np.concatenate(
             [convex[0] @ above + convex[1] @ below, -concave[0] @ above - concave[1] @ below]
         )
-        over: Floats = curved + tangents @ v - threshold
-        return over
+        return curved + tangents @ v - threshold
 
     def excess_rows(v: Floats) -> Floats:
         side = side_of(white.at(v)[1])

@@ -1,4 +1,4 @@
-"""Training rows for linear models: equal ones put together, products by their level codes."""
+"""Training rows for linear models: equal rows are merged, products go by their level codes."""
 
 from dataclasses import dataclass
 
@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from fairbench_cli.classifiers.design import Design
-from fairbench_cli.data.table import Codes, Floats, Labels, Rows, Sample
+from fairbench_cli.classifiers.encode import Design, distinct_rows
+from fairbench_cli.data.table import Floats, Labels, Sample
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,10 +23,8 @@ class TrainingRows:
         The columns of X that are no one-hot blocks, the intercept included.
     number_places : int array, shape (numbers,)
         Which columns of X those are.
-    blocks : tuple of int array, each of shape (rows,)
-        The level codes of each one-hot block.
-    starts, sizes : tuple of int
-        First column of X and number of columns of each block.
+    blocks : tuple of (codes, start, size)
+        The level codes of each one-hot block, shape (rows,), its first column of X and its number of columns.
     y, s : int8 array, shape (rows,)
         Outcome and group.
     share : float64 array, shape (rows,)
@@ -37,9 +35,7 @@ class TrainingRows:
 
     numbers: Floats
     number_places: NDArray[np.intp]
-    blocks: tuple[NDArray[np.intp], ...]
-    starts: tuple[int, ...]
-    sizes: tuple[int, ...]
+    blocks: tuple[tuple[NDArray[np.intp], int, int], ...]
     y: Labels
     s: Labels
     share: Floats
@@ -48,35 +44,34 @@ class TrainingRows:
     @property
     def width(self) -> int:
         """Number of columns of X."""
-        return len(self.number_places) + sum(self.sizes)
+        return len(self.number_places) + sum(size for _, _, size in self.blocks)
 
     def times(self, w: Floats) -> Floats:
-        """X w, shape (rows,)."""
+        """Return X w, shape (rows,)."""
         product: Floats = np.einsum("ij,j->i", self.numbers, w[self.number_places])
-        for codes, start, size in zip(self.blocks, self.starts, self.sizes, strict=True):
+        for codes, start, size in self.blocks:
             product += w[start : start + size][codes]
         return product
 
     def transposed_times(self, v: Floats) -> Floats:
-        """Xᵀ v, shape (width,)."""
+        """Return Xᵀ v, shape (width,)."""
         product = np.empty(self.width)
         product[self.number_places] = np.einsum("ij,i->j", self.numbers, v)
-        for codes, start, size in zip(self.blocks, self.starts, self.sizes, strict=True):
+        for codes, start, size in self.blocks:
             product[start : start + size] = np.bincount(codes, v, size)
         return product
 
     def gram(self, v: Floats) -> Floats:
-        """Xᵀ diag(v) X, shape (width, width)."""
+        """Return Xᵀ diag(v) X, shape (width, width)."""
         product = np.zeros((self.width, self.width))
         scaled = np.ascontiguousarray((self.numbers * v[:, np.newaxis]).T)
         product[np.ix_(self.number_places, self.number_places)] = np.einsum("ji,ik->jk", scaled, self.numbers)
-        whole = list(zip(self.blocks, self.starts, self.sizes, strict=True))
-        for j, (codes, start, size) in enumerate(whole):
+        for j, (codes, start, size) in enumerate(self.blocks):
             block = slice(start, start + size)
             for place, weighted in zip(self.number_places, scaled, strict=True):
                 product[place, block] = product[block, place] = np.bincount(codes, weighted, size)
             product[range(start, start + size), range(start, start + size)] = np.bincount(codes, v, size)
-            for others, other_start, other_size in whole[j + 1 :]:
+            for others, other_start, other_size in self.blocks[j + 1 :]:
                 joint = np.bincount(codes * other_size + others, v, size * other_size)
                 other = slice(other_start, other_start + other_size)
                 product[block, other] = joint.reshape(size, other_size)
@@ -84,32 +79,29 @@ class TrainingRows:
         return product
 
     def matrix(self) -> csr_array[np.float64]:
-        """X itself, shape (rows, width)."""
+        """Return X itself, shape (rows, width)."""
         each = np.arange(len(self.y))
         i = np.concatenate([np.repeat(each, self.numbers.shape[1]), *(each for _ in self.blocks)])
-        starts = zip(self.blocks, self.starts, strict=True)
-        j = np.concatenate([np.tile(self.number_places, len(each)), *(codes + k for codes, k in starts)])
+        places = (codes + start for codes, start, _ in self.blocks)
+        j = np.concatenate([np.tile(self.number_places, len(each)), *places])
         entries = np.concatenate([self.numbers.ravel(), np.ones(len(each) * len(self.blocks))])
         return csr_array((entries, (i, j)), shape=(len(each), self.width))
 
 
 def training_rows(sample: Sample, design: Design) -> TrainingRows:
-    """Put the equal rows of a sample together; rows without weight are left out."""
+    """Return the rows of a sample, equal ones merged; rows without weight are left out."""
     weights = np.ones(len(sample)) if sample.weights is None else sample.weights
     kept = np.flatnonzero(weights > 0)
     codes = sample.features.codes[:, [sample.features.index(column.name) for column in design.columns]]
-    first, group = distinct(codes[kept], sample.s[kept] * 2 + sample.y[kept])
+    first, group = distinct_rows(codes[kept], sample.s[kept] * 2 + sample.y[kept])
     rows = kept[first]
-    numbers, number_places, blocks, starts, sizes = [], [], [], [], []
-    start = 0
+    numbers, number_places, blocks, start = [], [], [], 0
     for j, table in enumerate(design.tables):
         if table.shape[1] == 1:
             numbers.append(table[codes[rows, j], 0])
             number_places.append(start)
         else:
-            blocks.append(codes[rows, j].astype(np.intp))
-            starts.append(start)
-            sizes.append(table.shape[1])
+            blocks.append((codes[rows, j].astype(np.intp), start, table.shape[1]))
         start += table.shape[1]
     if design.intercept:
         numbers.append(np.ones(len(rows)))
@@ -119,35 +111,8 @@ def training_rows(sample: Sample, design: Design) -> TrainingRows:
         np.stack(numbers, axis=1) if numbers else np.empty((len(rows), 0)),
         np.array(number_places, dtype=np.intp),
         tuple(blocks),
-        tuple(starts),
-        tuple(sizes),
         sample.y[rows],
         sample.s[rows],
         np.bincount(group, weights[kept]) / total,
         total,
     )
-
-
-def distinct(codes: Codes, cell: Labels) -> tuple[Rows, Rows]:
-    """Find the distinct rows of (cell, codes).
-
-    Returns
-    -------
-    first : int array, shape (distinct,)
-        The first row of each, sorted by cell and then by the codes.
-    group : int array, shape (rows,)
-        Which of them each row is.
-
-    >>> first, group = distinct(np.array([[3], [1], [3]], dtype=np.int16), np.zeros(3, dtype=np.int8))
-    >>> first.tolist(), group.tolist()
-    ([1, 0], [1, 0, 1])
-    """
-    key, top = cell.astype(np.int64), 4
-    for column in codes.T:
-        levels = int(column.max(initial=0)) + 1
-        if top * levels >= 2**62:
-            ranks = np.unique(key, return_inverse=True)[1]
-            key, top = ranks.astype(np.int64), len(key)
-        key, top = key * levels + column, top * levels
-    _, first, group = np.unique(key, return_index=True, return_inverse=True)
-    return first, group

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from fairbench_cli.network.graph import topological_order
+from fairbench_cli.network.model import topological_order
 
 SWEEPS = 24
 STRAIGHT = (1.0, 2.0, 8.0)

@@ -1,0 +1,402 @@
+"""What an audit is asked to do: every key, its default and its meaning; from flags, a YAML file or Python."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic_core import PydanticCustomError
+
+from fairbench_cli.errors import Problem, UserError, nearest, shown, suggest
+from fairbench_cli.measures.situation import MARGIN, NEIGHBOURS
+from fairbench_cli.strict_yaml import Document, Place, read_yaml, scalar
+from fairbench_cli.validation import in_file_order, mistake, problems_of
+
+Ties = Literal["include", "exclude", "random"]
+RefMethod = Literal["given", "majority", "minimum", "maximum", "rest"]
+
+TAU = 0.8
+DEFAULT = "default"  # in `tau`: every metric that has no tau of its own
+
+
+@dataclass(frozen=True)
+class Decision:
+    """How scores become decisions.
+
+    Parameters
+    ----------
+    kind : {"binary", "threshold", "top-k", "top-share"}
+        ``binary``: scores are 0/1 as they are. ``threshold``: score >= value. ``top-k``: the `value` rows
+        with the highest scores. ``top-share``: that share of the rows, in (0, 1].
+    value : float
+        Unused for ``binary``.
+    ties : {"include", "exclude", "random"}
+        What happens to rows with exactly the score at the cut of a top list, when not all of them fit.
+    """
+
+    kind: Literal["binary", "threshold", "top-k", "top-share"] = "binary"
+    value: float = 0.0
+    ties: Ties = "include"
+
+    def __str__(self) -> str:
+        shown = f"{self.value:.15g}"
+        return {
+            "binary": "binary",
+            "threshold": f"score >= {shown}",
+            "top-k": f"top {shown}",
+            "top-share": f"top {100 * self.value:.12g} %",
+        }[self.kind]
+
+
+@dataclass(frozen=True)
+class ExplainConfig:
+    """What to explain differences by.
+
+    Parameters
+    ----------
+    by : tuple of tuples of column names
+        Each is one explanation; several columns are crossed.
+    neighbours : int
+        k of situation testing and consistency.
+    margin : float in (0, 1]
+        By how much neighbours must differ in situation testing.
+    """
+
+    by: tuple[tuple[str, ...], ...]
+    neighbours: int = NEIGHBOURS
+    margin: float = MARGIN
+
+
+def _kind(name: str) -> str | None:
+    """Return what an audit does with a metric, see `judge.metrics.kind`; None when there is none."""
+    from fairbench_cli.audit.judge.metrics import kind
+
+    try:
+        return kind(name)
+    except KeyError:
+        return None
+
+
+def _check_metric(*kinds: str, also: str = "") -> AfterValidator:
+    """Check the name of a metric; what stands before a colon (an attribute) is not looked at."""
+
+    def check(text: str) -> str:
+        name = text.rpartition(":")[2]
+        kind = _kind(name)
+        if kind == "rows":
+            raise mistake(f"{shown(name)} needs the rows, and these are counted", "see --explain, or a run")
+        if kind not in kinds and name != also:
+            from fairbench_cli.audit.judge.metrics import COMPARED, ROLL_UPS
+            from fairbench_cli.measures.registry import METRICS
+
+            rates = [*COMPARED, *(ROLL_UPS if "roll-up" in kinds else ()), *([also] if also else [])]
+            every = [other for other in METRICS if _kind(other) in kinds]
+            known = rates if nearest(name, rates) else [*rates, *every]
+            raise mistake(f"no metric is called {shown(name)}", suggest(name, known))
+        return text
+
+    return AfterValidator(check)
+
+
+def _listed(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list | tuple) else (value,)
+
+
+LISTED = BeforeValidator(_listed)
+
+
+def _by_name(read: Callable[[str], Any], alone: str = "") -> Callable[[Any], Any]:
+    """Return a reader of {name: value}, "name=value" or a list of these; `alone` names a value without one.
+
+    >>> _by_name(scalar, "default")(["0.8", "fpr=0.9", {"tpr": 0.7}])
+    {'default': 0.8, 'fpr': 0.9, 'tpr': 0.7}
+    >>> _by_name(str)(["race=Caucasian", "age=25 = 45"])
+    {'race': 'Caucasian', 'age': '25 = 45'}
+    """
+
+    def take(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return dict(value)
+        if isinstance(value, list | tuple):
+            each = [take(part) for part in value]
+            mappings = all(isinstance(part, dict) for part in each)
+            return {name: of for part in each for name, of in part.items()} if mappings else value
+        if isinstance(value, str):
+            name, sign, text = (part.strip() for part in value.partition("="))
+            if name and text:
+                return {name: read(text)}
+            if sign or not alone:
+                raise mistake(f"{shown(value)} is not NAME=VALUE", "write NAME=VALUE")
+            value = read(name)
+        return {alone: value} if alone else value
+
+    return take
+
+
+def _column_sets(least: int, wrong: str, fix: str) -> Callable[[Any], Any]:
+    """Return a reader of column names ("a"), sets of them ("a,b" or [a, b]), or a list of these; none twice.
+
+    A set has at least `least` names, each once.
+    """
+
+    def take(value: Any) -> Any:
+        each = _listed(value)
+        if least > 1 and all(isinstance(part, str) and "," not in part for part in each):
+            each = (each,)
+        if not all(isinstance(part, str) or _texts(part) for part in each):
+            return each
+        sets = tuple(
+            tuple(map(str.strip, part.split(",") if isinstance(part, str) else part)) for part in each
+        )
+        for names in sets:
+            if len(names) < least or "" in names or len(set(names)) < len(names):
+                raise mistake(f"{shown(','.join(names))} {wrong}", fix)
+        return tuple(dict.fromkeys(sets))
+
+    return take
+
+
+def _texts(value: Any) -> bool:
+    return isinstance(value, list | tuple) and bool(value) and all(isinstance(part, str) for part in value)
+
+
+_references, _bins, _taus = _by_name(str), _by_name(scalar), _by_name(scalar, DEFAULT)
+_intersections = _column_sets(2, "is not two or more attributes", "write race,sex")
+_explained = _column_sets(1, "does not name different columns", "write education,hours")
+
+ColumnSets = tuple[tuple[str, ...], ...]
+Count = Annotated[int, Field(ge=1)]
+Share = Annotated[float, Field(gt=0, le=1)]
+MetricName = Annotated[str, _check_metric("rate", "roll-up", "counts")]
+Compared = Annotated[str, _check_metric("rate", also=DEFAULT)]
+
+
+class AuditConfig(BaseModel):
+    """What an audit is asked to do.
+
+    Every field is a key of a config file, a flag and a keyword of `audit()`, all by its alias (with dashes or
+    underscores). What the descriptions say is what ``fairbench audit --help`` prints.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        strict=True,
+        validate_by_name=True,
+        validate_by_alias=True,
+        alias_generator=lambda name: name.replace("_", "-"),
+    )
+
+    score: str | None = Field(None, description="Column of scores. Default: score.")
+    label: str | None = Field(None, description="Column of true labels. Default: label_value or label.")
+    attributes: Annotated[tuple[str, ...], LISTED, Field(min_length=1)] | None = Field(
+        None, alias="attribute", description="Column to audit. Default: other text columns."
+    )
+    weight: str | None = Field(None, description="Column of weights.")
+    model_column: str | None = Field(None, description="Column of the models' names; each is audited.")
+    bins: Annotated[dict[str, Annotated[int, Field(ge=2)]], BeforeValidator(_bins)] = Field(
+        {}, description="Cut a numeric attribute: --bins age=4"
+    )
+    intersections: Annotated[ColumnSets, BeforeValidator(_intersections)] = Field(
+        (), alias="intersect", description="Audit a combination: --intersect race,sex"
+    )
+    threshold: Annotated[tuple[Annotated[float, Field(allow_inf_nan=False)], ...], LISTED] = Field(
+        (), description="Selected: score >= this."
+    )
+    top_k: Annotated[tuple[Count, ...], LISTED] = Field((), description="Selected: the k highest scores.")
+    top_share: Annotated[tuple[Share, ...], LISTED] = Field(
+        (), description="Selected: the highest share, such as 0.1."
+    )
+    ties: Ties = Field(
+        "include", description=f"Equal scores at the cut of a top list: {', '.join(get_args(Ties))}."
+    )
+    references: Annotated[dict[str, str], BeforeValidator(_references)] = Field(
+        {}, alias="ref", description="Reference group: --ref race=Caucasian"
+    )
+    ref_method: RefMethod = Field(
+        "majority", description=f"Reference without --ref: {', '.join(get_args(RefMethod)[1:])}."
+    )
+    tau_by_metric: Annotated[
+        dict[Compared, Share], BeforeValidator(_taus), AfterValidator(lambda taus: {DEFAULT: TAU, **taus})
+    ] = Field(
+        {DEFAULT: TAU}, alias="tau", description="Ratios pass from tau to 1/tau: --tau 0.8 --tau fpr=0.9"
+    )
+    metrics: Annotated[tuple[MetricName, ...], LISTED, Field(min_length=1)] = Field(
+        (),
+        alias="metric",
+        description="Metric or roll-up that decides; any of `fairbench list metrics` is shown.",
+    )
+    intervention: Literal["punitive", "assistive"] | None = Field(
+        None, description="Decide by fdr and fpr (punitive), or by for and fnr (assistive)."
+    )
+    min_group: int = Field(30, ge=1, description="Flag groups with fewer rows.")
+    fail: bool = Field(False, description="Exit 1 when the verdict is fail.")
+    failing_metrics: Annotated[tuple[MetricName, ...], LISTED] = Field(
+        (), alias="fail-on", description="Exit 1 when this fails: fpr or race:fpr"
+    )
+    draws: int = Field(1000, ge=0, le=1_000_000, description="Bootstrap draws; 0 takes closed forms.")
+    seed: int = Field(0, ge=0, description="Of draws and random ties.")
+    confidence: float = Field(0.95, gt=0, lt=1, description="Of intervals and tests.")
+    explained_by: Annotated[ColumnSets, BeforeValidator(_explained)] = Field(
+        (), alias="explain", description="Column to explain differences by; a,b crosses two."
+    )
+    neighbours: Count = Field(NEIGHBOURS, description="People to compare each with.")
+    margin: Share = Field(MARGIN, description="Least difference of these.")
+
+    @property
+    def decisions(self) -> tuple[Decision, ...]:
+        """How scores become decisions, each audited apart."""
+        each = [Decision("threshold", value) for value in self.threshold]
+        each += [Decision("top-k", value, self.ties) for value in self.top_k]
+        each += [Decision("top-share", value, self.ties) for value in self.top_share]
+        return tuple(dict.fromkeys(each)) or (Decision(),)
+
+    @property
+    def tau(self) -> float:
+        """The tau of metrics that have none of their own: a ratio passes in [tau, 1/tau], exactly."""
+        return self.tau_by_metric[DEFAULT]
+
+    @property
+    def taus(self) -> dict[str, float]:
+        """The metrics that have a tau of their own."""
+        return {name: tau for name, tau in self.tau_by_metric.items() if name != DEFAULT}
+
+    @property
+    def measures(self) -> tuple[str, ...] | None:
+        """The rates and roll-ups that decide, in the order given; None: the default ones."""
+        if self.intervention is not None:
+            from fairbench_cli.audit.judge.metrics import INTERVENTIONS
+
+            return INTERVENTIONS[self.intervention]
+        return tuple(name for name in self.metrics if _kind(name) != "counts") or None
+
+    @property
+    def requested(self) -> tuple[str, ...]:
+        """The metrics asked for by name that are no rates and no roll-ups, in the order given."""
+        return tuple(dict.fromkeys(name for name in self.metrics if _kind(name) == "counts"))
+
+    @property
+    def fail_on(self) -> tuple[tuple[str, str], ...]:
+        """What alone decides the exit code, as (attribute or "", metric); empty: the verdict."""
+        parts = (text.rpartition(":") for text in self.failing_metrics)
+        return tuple((attribute, metric) for attribute, _, metric in parts)
+
+    @property
+    def explain(self) -> ExplainConfig | None:
+        """What to explain differences by."""
+        if not self.explained_by:
+            return None
+        return ExplainConfig(self.explained_by, self.neighbours, self.margin)
+
+    def resolved(self) -> dict[str, Any]:
+        """Return the keys and values of a config file that gives the same numbers, with every default.
+
+        >>> AuditConfig(min_group=5).resolved()["min-group"]
+        5
+        """
+        unused = {"fail", "failing_metrics", *(() if self.explained_by else ("neighbours", "margin"))}
+        unused |= set() if self.top_k or self.top_share else {"ties"}
+        found = self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=unused)
+        return {key: value for key, value in found.items() if value not in ([], {})}
+
+
+def meanings() -> dict[str, str]:
+    """Return what each key means, with its default.
+
+    >>> meanings()["min-group"]
+    'Flag groups with fewer rows. Default: 30.'
+    """
+    found = {}
+    for name, field in AuditConfig.model_fields.items():
+        default = field.default.get(DEFAULT) if isinstance(field.default, dict) else field.default
+        unsaid = default is None or isinstance(default, bool | tuple)
+        found[field.alias or name] = f"{field.description}{'' if unsaid else f' Default: {default}.'}"
+    return found
+
+
+def read_config(given: Mapping[str, Any], path: Path | None = None, before: str = "") -> AuditConfig:
+    """Check options, those given laid over those of a file.
+
+    Parameters
+    ----------
+    given : mapping
+        Values by key (with dashes or underscores), such as ``{"ref": {"race": "Caucasian"}, "tau": 0.8}``.
+        None is left out.
+    path : Path, optional
+        A YAML file with the same keys.
+    before : str
+        What messages write before a key that was given: "--" on the command line.
+
+    Raises
+    ------
+    UserError
+        Listing every mistake.
+
+    Examples
+    --------
+    >>> config = read_config({"tau": {"fpr": 0.9}, "top_k": [10, 20]})
+    >>> config.tau, config.taus, [str(decision) for decision in config.decisions]
+    (0.8, {'fpr': 0.9}, ['top 10', 'top 20'])
+    """
+    keys = {key.replace("_", "-"): value for key, value in given.items() if value is not None}
+    spots: dict[Place, str] = {(key,): before + key for key in keys}
+    document = _laid_over(keys, read_yaml(path) if path else Document({}, {}, ""), spots)
+    try:
+        config = AuditConfig.model_validate(document.data, by_name=False)
+        problems = _contradictions(config, document)
+    except ValidationError as error:
+        problems = list(problems_of(error, AuditConfig, document))
+    if problems:
+        raise UserError(*in_file_order(problems, document.name))
+    return config
+
+
+def _laid_over(given: Mapping[str, Any], document: Document, spots: dict[Place, str]) -> Document:
+    if not isinstance(document.data, dict):
+        raise UserError(
+            Problem("a config is a mapping of keys to values", "write `tau: 0.8`", document.where(()))
+        )
+    data = dict(document.data)
+    if "ref" in given and "ref-method" not in given:
+        data.pop("ref-method", None)
+    if given.get("ref-method", "given") != "given" and "ref" not in given:
+        data.pop("ref", None)
+    readers = {"ref": _references, "bins": _bins, "tau": _taus}
+    for key, value in given.items():
+        data[key] = _merged(data[key], value, readers[key]) if key in data and key in readers else value
+    if data.get("ref"):
+        data.setdefault("ref-method", "given")
+    return Document(data, {**document.spots, **spots}, document.name)
+
+
+def _merged(under: Any, over: Any, read: Callable[[Any], Any]) -> Any:
+    """Lay one mapping over another; what cannot be read is left to be refused with everything else."""
+    try:
+        low, high = read(under), read(over)
+    except PydanticCustomError:
+        return over
+    return {**low, **high} if isinstance(low, dict) and isinstance(high, dict) else over
+
+
+def _contradictions(config: AuditConfig, document: Document) -> list[Problem]:
+    given, found = config.model_fields_set, []
+    if config.references and config.ref_method != "given":
+        what = f"ref-method {config.ref_method} and reference groups contradict each other"
+        found.append(("ref-method", what, "leave one of the two out"))
+    if config.intervention and any(_kind(name) != "counts" for name in config.metrics):
+        found.append(
+            ("intervention", "metric and intervention both say what decides", "leave one of the two out")
+        )
+    if "ties" in given and not (config.top_k or config.top_share):
+        found.append(("ties", "ties has no effect", "give top-k or top-share, or leave it out"))
+    if config.explain and len(config.decisions) > 1:
+        what = "several decisions are audited, and one can be explained at a time"
+        found.append(("explain", what, "give one decision"))
+    if not config.explain:
+        found += [
+            (key, f"{key} has no effect", "give explain, or leave it out")
+            for key in ("neighbours", "margin")
+            if key in given
+        ]
+    return [Problem(what, fix, document.where((key,))) for key, what, fix in found]

@@ -1,0 +1,362 @@
+"""Find out the format and the columns of the predictions, and make a view of them in DuckDB, all as text."""
+
+import codecs
+import csv
+import gzip
+import io
+import json
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TextIO, cast
+
+from fairbench_cli.errors import user_error
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from duckdb import DuckDBPyConnection
+
+BLANKS = " \t\r\n\v\f\u00a0\ufeff"
+SNIFF = 1 << 18  # bytes
+SAMPLE = 10_000  # rows
+NOT_UTF8 = "save it as UTF-8, for instance `iconv -f latin1 -t utf-8 FILE > NEW`"
+FRAME = "data frame"  # in messages, instead of a file
+
+Format = Literal["csv", "ndjson", "parquet", "frame"]
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Rows that can be scanned.
+
+    The view ``predictions`` of `engine` has for column i of the file ``c{i}`` (its text, NULL if there is
+    none), ``t{i}`` (without the blanks around it) and ``n{i}`` (as a number, NULL when it is none).
+
+    Parameters
+    ----------
+    engine : DuckDBPyConnection
+        What scans them.
+    name : str
+        As the user gave it; "-" for standard input.
+    columns : tuple of str
+        Trimmed names; empty for a column without a name.
+    format : {"csv", "ndjson", "parquet", "frame"}
+        How the rows are written.
+    path : Path
+        Where the bytes are.
+    zipped : bool
+        Whether they are compressed with gzip.
+    separator : str
+        Between the cells of a text table.
+    notes : tuple of str
+        What a reader should know.
+    """
+
+    engine: "DuckDBPyConnection"
+    name: str
+    columns: tuple[str, ...]
+    format: Format
+    path: Path = Path()
+    zipped: bool = False
+    separator: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def places(self) -> dict[str, int]:
+        """Where each column that has a name is."""
+        return {name: i for i, name in enumerate(self.columns) if name}
+
+    def all(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Return every row of a query."""
+        return self.engine.execute(sql, parameters).fetchall()
+
+    def one(self, sql: str, parameters: Sequence[object] = ()) -> tuple[Any, ...]:
+        """Return the first row of a query; empty when there is none."""
+        return self.engine.execute(sql, parameters).fetchone() or ()
+
+    @contextmanager
+    def text(self) -> Iterator[TextIO]:
+        """Open a text format as text, line ends kept."""
+        with (
+            _unzipped(self.path, self.zipped) as binary,
+            io.TextIOWrapper(binary, encoding="utf-8-sig", newline="") as text,
+        ):
+            yield text
+
+
+def quoted(text: str) -> str:
+    """Write a text as an SQL literal."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def blank(column: int) -> str:
+    """Write in SQL that a cell is empty."""
+    return f"coalesce(t{column}, '') = ''"
+
+
+def not_finite(value: str) -> str:
+    """Write in SQL that a number is missing, not a number or infinite."""
+    return f"({value} IS NULL OR NOT isfinite({value}))"
+
+
+def code_sql(column: int, bad: int) -> str:
+    """Write a 0/1 cell in SQL: 0, 1, or `bad`; only odd cells are trimmed, for ``t{i}`` would be of all."""
+    cell = f"c{column}"
+    plain = _trimmed(cell)
+    value = f"TRY_CAST({plain} AS DOUBLE)"
+    return (
+        f"CASE WHEN {cell} = '0' OR {cell} = '0.0' THEN 0 WHEN {cell} = '1' OR {cell} = '1.0' THEN 1 "
+        f"WHEN lower({plain}) = 'true' THEN 1 WHEN lower({plain}) = 'false' THEN 0 "
+        f"WHEN {value} = 1 THEN 1 WHEN {value} = 0 THEN 0 ELSE {bad} END"
+    )
+
+
+def _trimmed(text: str) -> str:
+    return f"trim({text}, {' || '.join(f'chr({ord(blank)})' for blank in BLANKS)})"
+
+
+def open_file(engine: "DuckDBPyConnection", source: str, stdin: BinaryIO | None, folder: Path) -> Predictions:
+    """Return the predictions in a file.
+
+    Parameters
+    ----------
+    engine : DuckDBPyConnection
+        What scans it.
+    source : str
+        A path; "-" for `stdin`, or for the standard input of the process without one.
+    stdin : binary file, or None
+    folder : Path
+        Where what can be read only once is kept.
+
+    Raises
+    ------
+    UserError
+        When it cannot be read.
+    """
+    path = _on_disk(source, stdin, folder)
+    zipped, head = _first_bytes(path, source)
+    form = _format(source, zipped, head)
+    if form == "parquet":
+        return _parquet(engine, source, path)
+    if not head.strip(b"\xef\xbb\xbf \t\r\n"):
+        raise user_error("the file is empty", "write a header line and one row per person", source)
+    if form == "ndjson":
+        return _ndjson(engine, source, path, zipped)
+    return _csv(engine, source, path, zipped, head)
+
+
+def open_frame(engine: "DuckDBPyConnection", frame: "pd.DataFrame") -> Predictions:
+    """Return the predictions in a data frame; its index is not looked at."""
+    columns, notes = _names([str(name) for name in frame.columns], FRAME)
+    engine.execute("SET pandas_analyze_sample=0")  # a column of objects is one of texts
+    engine.register("frame", frame.set_axis([f"v{i}" for i in range(len(columns))], axis=1))
+    kinds = engine.execute("DESCRIBE SELECT * FROM frame").fetchall()
+    _view(engine, "frame", [_typed(f"v{i}", kind) for i, (_, kind, *_) in enumerate(kinds)])
+    return Predictions(engine, FRAME, columns, "frame", notes=notes)
+
+
+def _on_disk(source: str, stdin: BinaryIO | None, folder: Path) -> Path:
+    """Return a path that may be read more than once and that DuckDB takes literally."""
+    try:
+        if source == "-":
+            return _spool(sys.stdin.buffer if stdin is None else stdin, folder)
+        path = Path(source)
+        if path.is_dir():
+            raise user_error("it is a folder", "name a file of predictions", source)
+        if not path.exists():
+            raise user_error("no such file", "check the path", source)
+        with path.open("rb") as file:
+            if not path.is_file():  # a pipe
+                return _spool(cast("BinaryIO", file), folder)
+        path = path.absolute()
+        if set("*?[]{}") & set(str(path)):  # DuckDB would look for many files
+            link = folder / "input"
+            link.symlink_to(path)
+            return link
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise user_error(f"cannot be read: {reason}", "check the path and its permissions", source) from None
+    return path
+
+
+def _spool(stream: BinaryIO, folder: Path) -> Path:
+    path = folder / "input"
+    with path.open("wb") as file:
+        shutil.copyfileobj(stream, file, 1 << 20)
+    return path
+
+
+def _unzipped(path: Path, zipped: bool) -> BinaryIO:
+    return cast("BinaryIO", gzip.open(path) if zipped else path.open("rb"))
+
+
+def _first_bytes(path: Path, name: str) -> tuple[bool, bytes]:
+    """Return whether the file is gzip, and its first bytes without the compression."""
+    with path.open("rb") as file:
+        zipped = file.read(2) == b"\x1f\x8b"
+    try:
+        with _unzipped(path, zipped) as file:
+            return zipped, file.read(SNIFF)
+    except (OSError, EOFError, gzip.zlib.error):  # type: ignore[attr-defined]
+        raise user_error("the gzip data are damaged", "compress the file again", name) from None
+
+
+def _format(name: str, zipped: bool, head: bytes) -> Format:
+    if head.startswith(b"PAR1"):
+        if zipped:
+            raise user_error(
+                "Parquet inside gzip is not read", "decompress it first: Parquet is packed", name
+            )
+        return "parquet"
+    kinds = {
+        b"PK\x03\x04": "a zip archive or Excel workbook",
+        b"\x28\xb5\x2f\xfd": "zstd data",
+        b"BZh": "bzip2 data",
+    }
+    for magic, kind in kinds.items():
+        if head.startswith(magic):
+            raise user_error(f"this is {kind}", "unpack it, or save it as CSV", name)
+    if head[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\x00" in head[:200]:
+        raise user_error("this is UTF-16 or binary, not UTF-8 text", "save it as UTF-8", name)
+    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if start.startswith((b"[{", b"[\n", b"[\r", b"[ ")):
+        raise user_error("this is a JSON array", "write one JSON object per line (.ndjson)", name)
+    if name.lower().removesuffix(".gz").endswith((".parquet", ".pq")) and head:
+        raise user_error("this is not a Parquet file", "name it after what it is, for instance .csv", name)
+    by_name = name.lower().removesuffix(".gz").endswith((".ndjson", ".jsonl"))
+    return "ndjson" if by_name or start.startswith(b"{") else "csv"
+
+
+def _parquet(engine: "DuckDBPyConnection", name: str, path: Path) -> Predictions:
+    import duckdb
+
+    table = f"read_parquet({quoted(str(path))}, hive_partitioning=false, binary_as_string=true)"
+    try:
+        found = engine.execute(f"DESCRIBE SELECT * FROM {table}").fetchall()
+    except duckdb.Error:
+        raise user_error("the Parquet data are damaged", "write the file again", name) from None
+    columns, notes = _names([column for column, *_ in found], name)
+    _view(engine, table, [_typed(_identifier(column), kind) for column, kind, *_ in found])
+    return Predictions(engine, name, columns, "parquet", path, notes=notes)
+
+
+def _ndjson(engine: "DuckDBPyConnection", name: str, path: Path, zipped: bool) -> Predictions:
+    keys: dict[str, None] = {}
+    at = 0
+    try:
+        with Predictions(engine, name, (), "ndjson", path, zipped).text() as text:
+            for at, line in enumerate(islice(text, SAMPLE), 1):
+                if line.strip():
+                    record = json.loads(line)
+                    if not isinstance(record, dict):
+                        raise user_error(
+                            "a line is not a JSON object", 'write {"score": 1, …}', f"{name}:{at}"
+                        )
+                    keys.update(dict.fromkeys(record))
+    except UnicodeError:
+        raise user_error("the text is not UTF-8", NOT_UTF8, name) from None
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise user_error(f"not JSON: {error}", "write one JSON object per line", f"{name}:{at}") from None
+    if len({key.lower() for key in keys}) < len(keys):
+        raise user_error("two keys differ only in capitals", "rename one of them", name)
+    if any("\x00" in key for key in keys):
+        raise user_error("a key holds a NUL character", "rename it", name)
+    kinds = ", ".join(f"{quoted(key)}: 'VARCHAR'" for key in keys)
+    options = f"format='newline_delimited', columns={{{kinds}}}, hive_partitioning=false"
+    table = f"read_json({quoted(str(path))}, {options}, compression='{'gzip' if zipped else 'none'}')"
+    columns, notes = _names(list(keys), name)
+    _view(engine, table, [_as_number(_identifier(key)) for key in keys])
+    return Predictions(engine, name, columns, "ndjson", path, zipped, notes=notes)
+
+
+def _csv(engine: "DuckDBPyConnection", name: str, path: Path, zipped: bool, head: bytes) -> Predictions:
+    try:
+        first = codecs.getincrementaldecoder("utf-8-sig")().decode(head, final=len(head) < SNIFF)
+    except UnicodeDecodeError:
+        raise user_error("the text is not UTF-8", NOT_UTF8, name) from None
+    if len(head) == SNIFF and len(first.splitlines()) == 1:
+        raise user_error(
+            "the first line is longer than any header", "check that this is a CSV file", f"{name}:1"
+        )
+    if not first[0].strip() and first.splitlines()[0].strip(BLANKS) == "":
+        raise user_error("the first line is blank", "start with the header", f"{name}:1")
+    notes: list[str] = []
+    tabs = name.lower().removesuffix(".gz").endswith((".tsv", ".tab"))
+    separator = "\t" if tabs else ","
+    header = _header(first, separator, name)
+    if len(header) == 1:
+        other = max(";\t|,", key=lambda mark: len(_header(first, mark, name)))
+        if len(_header(first, other, name)) > 1:
+            separator, header = other, _header(first, other, name)
+            called = {"\t": "tabs", ";": "semicolons", "|": "bars", ",": "commas"}[other]
+            notes.append(f"Columns are separated by {called}.")
+    columns, more = _names(header, name)
+    kinds = ", ".join(f"'x{i}': 'VARCHAR'" for i in range(len(columns)))
+    mark = "chr(9)" if separator == "\t" else quoted(separator)
+    options = (
+        f"auto_detect=false, header=true, delim={mark}, quote='\"', escape='\"', strict_mode=true, "
+        f"hive_partitioning=false, buffer_size=8000000, max_line_size=2000000, columns={{{kinds}}}"
+    )
+    table = f"read_csv({quoted(str(path))}, {options}, compression='{'gzip' if zipped else 'none'}')"
+    _view(engine, table, [_as_number(f"x{i}") for i in range(len(columns))])
+    return Predictions(engine, name, columns, "csv", path, zipped, separator, (*notes, *more))
+
+
+def _header(text: str, separator: str, name: str) -> list[str]:
+    try:
+        return next(csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True))
+    except (csv.Error, StopIteration):
+        raise user_error("the header cannot be read", "check its quotes", f"{name}:1") from None
+
+
+def _names(names: list[str], name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the trimmed names of columns, and what a reader should know of them."""
+    if not names:
+        raise user_error("there are no columns", "give a score and a group for each person", name)
+    trimmed = tuple(text.strip(BLANKS) for text in names)
+    given = [text for text in trimmed if text]
+    twice = sorted({text for text in given if given.count(text) > 1})
+    if twice:
+        raise user_error(f'column "{twice[0]}" appears twice', "rename or remove one of them", f"{name}:1")
+    notes = []
+    if any(text != plain for text, plain in zip(names, trimmed, strict=True) if plain):
+        notes.append("Blanks around column names were trimmed.")
+    unnamed = [i for i, text in enumerate(trimmed, 1) if not text]
+    if unnamed:
+        notes.append(f"Columns without a name are left out: {', '.join(map(str, unnamed))}.")
+    return trimmed, tuple(notes)
+
+
+def _identifier(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _as_number(text: str) -> tuple[str, str]:
+    """Return a column of texts in SQL, and it as a number.
+
+    The sum keeps DuckDB 2.0 from reading the column as numbers, which fails where one is none. It also makes
+    -0.0 to 0.0.
+    """
+    return text, f"TRY_CAST({text} AS DOUBLE) + 0.0"
+
+
+def _typed(value: str, kind: str) -> tuple[str, str]:
+    """Return a column of any type in SQL, as text and as a number; NaN is NULL."""
+    if kind in ("DOUBLE", "FLOAT"):
+        value = f"CASE WHEN isnan({value}) THEN NULL ELSE {value} END"
+    text = f"CAST({value} AS VARCHAR)"
+    exact = kind == "DOUBLE" or kind.endswith(("INT", "INTEGER"))
+    return (text, f"CAST({value} AS DOUBLE) + 0.0") if exact else _as_number(text)
+
+
+def _view(engine: "DuckDBPyConnection", table: str, columns: list[tuple[str, str]]) -> None:
+    """Make the view of `Predictions`, from the text and the number of each column."""
+    parts = [
+        f"{text} AS c{i}, {_trimmed(text)} AS t{i}, {number} AS n{i}"
+        for i, (text, number) in enumerate(columns)
+    ]
+    engine.execute(f"CREATE TEMP VIEW predictions AS SELECT {', '.join(parts)} FROM {table}")

@@ -1,0 +1,44 @@
+"""The outputs of an audit by name: what `--format` prints, and what a folder holds. A new one is a line here.
+
+Each is a function of a `Report` that returns text, named here and loaded when it is used.
+"""
+
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fairbench_cli.files import make_folder, write_text
+
+if TYPE_CHECKING:
+    from fairbench_cli.audit.judge.report import Report
+
+# Name: the file in a folder, the function.
+FORMATS: dict[str, tuple[str, str]] = {
+    "csv": ("disparities.csv", "tables:disparities_csv"),
+    "groups": ("groups.csv", "tables:groups_csv"),
+    "verdicts": ("audit.csv", "tables:verdicts_csv"),
+    "json": ("audit.json", "document:to_json"),
+    "markdown": ("audit.md", "markdown:to_markdown"),
+    "html": ("audit.html", "html:to_html"),
+}
+
+
+def write(report: "Report", name: str) -> str:
+    """Return a report in the format called `name`; `KeyError` when there is none."""
+    module, _, function = FORMATS[name][1].partition(":")
+    text: str = getattr(import_module(f"fairbench_cli.audit.show.{module}"), function)(report)
+    return text
+
+
+def write_folder(report: "Report", folder: Path) -> None:
+    """Write a file of every format; what is in the folder under other names stays.
+
+    Raises
+    ------
+    UserError
+        When a file cannot be written.
+    """
+    texts = {file: write(report, name) for name, (file, _) in FORMATS.items()}
+    make_folder(folder)
+    for file, text in texts.items():
+        write_text(folder / file, text)

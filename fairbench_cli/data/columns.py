@@ -1,0 +1,191 @@
+"""Text cells to levels and codes: categories, equal-width bins, capped counts, numbers."""
+
+import math
+import re
+from collections.abc import Iterable
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+
+from fairbench_cli.data.card import BinsCard
+from fairbench_cli.data.table import Codes, Column, Floats
+
+MOST_LEVELS = int(np.iinfo(np.int16).max) + 1
+
+_WHOLE = re.compile(r"[-+]?[0-9]+(\.0*)?")
+_REAL = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
+
+
+class Misfit(Exception):  # noqa: N818 - becomes the user's error once file and line are known
+    """A column that does not fit what is said about it.
+
+    Parameters
+    ----------
+    what, fix : str
+        What is wrong, and what to do.
+    cell : str or None
+        The cell that shows it.
+    """
+
+    def __init__(self, what: str, fix: str, cell: str | None = None) -> None:
+        super().__init__(what)
+        self.what, self.fix, self.cell = what, fix, cell
+
+
+def by_byte_value(cells: Iterable[str]) -> tuple[str, ...]:
+    """Return the distinct values sorted by their UTF-8 bytes, as R sorts in the C locale.
+
+    >>> by_byte_value(["b", "é", "Z", "b", "10", "9"])
+    ('10', '9', 'Z', 'b', 'é')
+    """
+    return tuple(sorted(set(cells), key=str.encode))
+
+
+def coded(name: str, cells: "pd.Series[str]", levels: tuple[str, ...] | None = None) -> tuple[Column, Codes]:
+    """Return cells as codes of the given levels, or of those that occur, by byte value.
+
+    Raises
+    ------
+    Misfit
+        A cell that is no level, or too many levels.
+
+    >>> column, codes = coded("sex", pd.Series(["m", "f", "m"]))
+    >>> column.levels, codes.tolist()
+    (('f', 'm'), [1, 0, 1])
+    """
+    first_seen, distinct = pd.factorize(cells.to_numpy(dtype=object))
+    levels = by_byte_value(distinct) if levels is None else levels
+    if len(levels) > MOST_LEVELS:
+        what = f'column "{name}" has {len(levels)} levels, more than {MOST_LEVELS}'
+        raise Misfit(what, "drop it (an identifier?) or cut its values into bins")
+    code = {level: k for k, level in enumerate(levels)}
+    for value in distinct:
+        if value not in code:
+            known = ", ".join(levels[:10]) + (", …" if len(levels) > 10 else "")
+            what = f'column "{name}" has "{value}", which is not one of its levels'
+            raise Misfit(what, f"add it to `levels`, or `recode` it to one of: {known}", str(value))
+    codes: Codes = np.array([code[value] for value in distinct], dtype=np.int16)[first_seen]
+    return Column(name, levels), codes
+
+
+def occurring(column: Column, codes: Codes) -> tuple[Column, Codes]:
+    """Return a column less the levels without a row: bins that nobody is in, what an ARFF file only declares.
+
+    An empty level would only weigh on a network's score, whose penalty counts levels.
+
+    >>> column, codes = occurring(Column("x", ("a", "b", "c")), np.array([2, 0, 2], dtype=np.int16))
+    >>> column.levels, codes.tolist()
+    (('a', 'c'), [1, 0, 1])
+    """
+    present, renumbered = np.unique(codes, return_inverse=True)
+    levels = tuple(column.levels[code] for code in present)
+    values = tuple(column.values[code] for code in present) if column.values else ()
+    return Column(column.name, levels, column.kind, values), renumbered.astype(np.int16)
+
+
+def as_numbers(name: str, cells: "pd.Series[str]", *, whole: bool) -> Floats:
+    """Return cells as numbers; whole ones may end in ``.0``.
+
+    Raises
+    ------
+    Misfit
+        A cell that is no (whole) number.
+
+    >>> as_numbers("age", pd.Series(["17", "90.0"]), whole=True).tolist()
+    [17.0, 90.0]
+    """
+    pattern, kind = (_WHOLE, "whole numbers") if whole else (_REAL, "numbers")
+    seen, distinct = pd.factorize(cells.to_numpy(dtype=object))
+    for cell in distinct:
+        if not pattern.fullmatch(cell) or not math.isfinite(float(cell)):
+            fix = "`recode` it to a number, or list it under `missing` with `missing_rows: drop`"
+            raise Misfit(f'column "{name}" should hold {kind} but has "{cell}"', fix, str(cell))
+    return np.array([float(cell) for cell in distinct], dtype=np.float64)[seen]
+
+
+def bin_numbers(name: str, numbers: Floats, bins: BinsCard, *, whole: bool) -> tuple[Column, Codes]:
+    """Return numbers cut into equal-width bins, closed on the right.
+
+    Whole numbers get labels such as ``25-31``, others such as ``(24.3, 31.6]``.
+
+    Raises
+    ------
+    Misfit
+        When there is nothing to cut, or bins are so narrow that some hold no number.
+
+    >>> ages = np.array([17.0, 24, 25, 90])
+    >>> column, codes = bin_numbers("age", ages, BinsCard(count=10, low=17, high=90), whole=True)
+    >>> [column.levels[code] for code in codes]
+    ['17-24', '17-24', '25-31', '83-90']
+    """
+    low = float(numbers.min()) if bins.low is None else bins.low
+    high = float(numbers.max()) if bins.high is None else bins.high
+    if low >= high:
+        what = f'column "{name}" cannot be cut into bins: from {low:g} to {high:g} there is no room'
+        raise Misfit(what, "drop it, make it nominal, or correct `low` and `high`")
+    edges = np.linspace(low, high, bins.count + 1)
+    labels = _whole_labels(edges) if whole else _real_labels(edges)
+    if labels is None or len(set(labels)) < len(labels):
+        what = f'column "{name}": {bins.count} bins from {low:g} to {high:g} are too narrow'
+        raise Misfit(what, "use fewer bins")
+    codes: Codes = np.searchsorted(edges[1:-1], numbers, side="left").astype(np.int16)
+    middles = tuple(((edges[:-1] + edges[1:]) / 2).tolist())
+    return Column(name, tuple(labels), "bins", middles), codes
+
+
+def cap_numbers(name: str, numbers: Floats, cap: int) -> tuple[Column, Codes]:
+    """Return whole numbers as levels, with everything from `cap` on in one.
+
+    Raises
+    ------
+    Misfit
+        For a number below 0.
+
+    >>> column, codes = cap_numbers("priors", np.array([0.0, 2, 7]), 3)
+    >>> column.levels, codes.tolist()
+    (('0', '1', '2', '3+'), [0, 2, 3])
+    """
+    if numbers.min() < 0:
+        raise Misfit(f'column "{name}" has {numbers.min():g}, but cap needs numbers from 0 on', "use bins")
+    levels = (*(str(i) for i in range(cap)), f"{cap}+")
+    values = tuple(map(float, range(cap + 1)))
+    return Column(name, levels, "bins", values), np.minimum(numbers, cap).astype(np.int16)
+
+
+def keep_numbers(name: str, numbers: Floats) -> tuple[Column, Codes]:
+    """Return numbers as they are, every distinct one a level.
+
+    Raises
+    ------
+    Misfit
+        When there are more distinct numbers than codes.
+
+    >>> column, codes = keep_numbers("hours", np.array([40.0, 37.5, 40]))
+    >>> column.levels, column.values, codes.tolist()
+    (('37.5', '40'), (37.5, 40.0), [1, 0, 1])
+    """
+    values, codes = np.unique(numbers, return_inverse=True)
+    if len(values) > MOST_LEVELS:
+        what = f'column "{name}" has {len(values)} different numbers, more than {MOST_LEVELS}'
+        raise Misfit(what, "cut them into bins, or round them")
+    levels = tuple(_written(value) for value in values.tolist())
+    return Column(name, levels, "number", tuple(values.tolist())), codes.astype(np.int16)
+
+
+def _written(value: float) -> str:
+    return str(int(value)) if value.is_integer() else repr(value)
+
+
+def _whole_labels(edges: Floats) -> list[str] | None:
+    starts = [int(np.ceil(edges[0])), *(int(np.floor(edge)) + 1 for edge in edges[1:-1])]
+    ends = [int(np.floor(edge)) for edge in edges[1:]]
+    if any(start > end for start, end in zip(starts, ends, strict=True)):
+        return None
+    return [f"{start}-{end}" for start, end in zip(starts, ends, strict=True)]
+
+
+def _real_labels(edges: Floats) -> list[str]:
+    written = [f"{edge:.6g}" for edge in edges]
+    first = f"[{written[0]}, {written[1]}]"
+    return [first, *(f"({a}, {b}]" for a, b in pairwise(written[1:]))]

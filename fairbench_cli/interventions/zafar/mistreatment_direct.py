@@ -1,0 +1,357 @@
+"""A local minimum of a mistreatment problem: Newton steps on ever less rounded kinks of F, then along them.
+
+`smooth` ends near a local minimum, `restored` moves its end onto the threshold, and `polish` takes
+trust-region steps from there that follow the kinks exactly.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from fairbench_cli.data.table import Floats, Labels
+from fairbench_cli.interventions.zafar.logistic import OPTIMAL, Solution, solver
+from fairbench_cli.interventions.zafar.mistreatment import Mistreatment, constant, kkt, side_of, whitener
+
+# Wide rounding first: it looks past the kinks nearby, and ends in lower minima than narrow rounding alone.
+ROUNDINGS = (0.5, 0.1, 0.02, 0.004, 0.001)
+NEAR = 1e-5
+MOST_STEPS = 12
+EXACT = 1e-12
+STEPS = 150
+PATIENCE = 30  # how often a walk may change sides without moving, where many kinks meet
+FEW = 8  # steps after which rounding once more is the better bet
+FAR = 0.02  # first trust region when the start is not known to be near a minimum
+
+
+@dataclass(frozen=True, eq=False)
+class _Rounded:
+    """F at d with max(0, d) made a parabola where |d| < h: values, slopes in each d, bends of each kink."""
+
+    f: Floats
+    slopes: Floats
+    bends: Floats
+
+
+def _rounded(problem: Mistreatment, d: Floats, h: float) -> _Rounded:
+    kinks, within = problem.up - problem.down, np.abs(d) < h
+    positive = np.where(within, (d + h) ** 2 / (4 * h), np.maximum(d, 0.0))
+    slopes = problem.down + kinks * np.clip((d + h) / (2 * h), 0.0, 1.0)
+    return _Rounded(kinks @ positive + problem.down @ d, slopes, kinks * within / (2 * h))
+
+
+def smooth(
+    problem: Mistreatment, start: Floats, threshold: float, roundings: tuple[float, ...] = ROUNDINGS
+) -> tuple[Floats, int]:
+    """Return weights near a local minimum, and the number of steps; start at the unconstrained optimum.
+
+    For each width of rounding, steps of sequential quadratic programming: ℓ and the constraints' bends the
+    right way are followed to second order, bends the wrong way, which would spoil convexity, to first. The
+    line search is on ℓ + Σ μ_j (|F_j| − threshold)⁺; a step that fails for F's bends alone is corrected once
+    before it is halved.
+    """
+    w, d, steps = start, problem.x @ start, 0
+    multipliers = np.zeros(len(problem.up))
+    for h in roundings:
+        penalty = np.zeros(len(multipliers))
+        for _ in range(MOST_STEPS):
+            f = _rounded(problem, d, h)
+            rows, g = f.slopes @ problem.x, problem.gradient(w, d)
+            step, back, multipliers = _step(problem, d, g, f, rows, multipliers, threshold)
+            excess = np.abs(_excess(f.f, threshold))
+            if np.abs(g + multipliers @ rows).max() <= NEAR and excess.max(initial=0.0) <= NEAR:
+                break
+            penalty = np.maximum(penalty, 1.5 * np.abs(multipliers) + 1e-6)
+            cost = problem.loss(w, d) + penalty @ excess
+            fall = min(float(g @ step - penalty @ excess), 0.0)
+            size, steps = 1.0, steps + 1
+            while size > 1e-6:
+                enough = cost + 1e-4 * size * fall + 1e-14
+                trial = w + size * step
+                reached, over = _cost(problem, trial, h, threshold, penalty)
+                if reached > enough:
+                    trial = trial + back @ over
+                    reached, _ = _cost(problem, trial, h, threshold, penalty)
+                if reached <= enough:
+                    break
+                size /= 2
+            else:
+                break
+            w, d = trial, problem.x @ trial
+    return w, steps
+
+
+def _cost(
+    problem: Mistreatment, w: Floats, h: float, threshold: float, penalty: Floats
+) -> tuple[float, Floats]:
+    """Return ℓ + Σ μ_j (|F_j| − threshold)⁺, and the excess."""
+    d = problem.x @ w
+    excess = _excess(_rounded(problem, d, h).f, threshold)
+    return problem.loss(w, d) + float(penalty @ np.abs(excess)), excess
+
+
+def _excess(f: Floats, threshold: float) -> Floats:
+    """Return by how much each F_j is above the threshold, or below minus the threshold."""
+    return np.asarray(f - np.clip(f, -threshold, threshold))
+
+
+def _step(
+    problem: Mistreatment,
+    d: Floats,
+    g: Floats,
+    f: _Rounded,
+    rows: Floats,
+    multipliers: Floats,
+    threshold: float,
+) -> tuple[Floats, Floats, Floats]:
+    """Return the p of least g·p + p·H p/2 with |F + rows p| ≤ threshold.
+
+    With it the matrix that turns an excess of F into the step that removes it, and the multipliers.
+    """
+    solve = solver(problem.hessian(d, np.maximum(multipliers @ f.bends, 0.0)))
+    toward = solve(np.column_stack([g, rows.T]))
+    p, across = -toward[:, 0], toward[:, 1:]
+    s = rows @ across
+    multipliers = _multipliers(s, f.f + rows @ p, threshold)
+    return p - across @ multipliers, -across @ np.linalg.pinv(s, rcond=1e-12), multipliers
+
+
+def _multipliers(s: Floats, f: Floats, threshold: float) -> Floats:
+    """Return the λ with |f − s λ| ≤ threshold where λ_j = 0 or has the sign of a bound that is met."""
+    if threshold == 0:
+        return np.asarray(np.linalg.lstsq(s, f, rcond=1e-12)[0])
+    for chosen in product((0.0, 1.0, -1.0), repeat=len(f)):
+        sides = np.array(chosen)
+        met = sides != 0
+        found = np.zeros(len(f))
+        found[met] = np.linalg.lstsq(s[np.ix_(met, met)], (f - threshold * sides)[met], rcond=1e-12)[0]
+        if (found * sides >= 0).all() and (np.abs(f - s @ found) <= threshold + 1e-12).all():
+            return found
+    return np.asarray(np.linalg.lstsq(s, f - threshold * np.sign(f), rcond=1e-12)[0])
+
+
+def restored(problem: Mistreatment, w: Floats, threshold: float) -> Floats | None:
+    """Return weights near w with |F_j| ≤ threshold, by Newton steps on F; None if they do not get there."""
+    d = problem.x @ w
+    t = whitener(problem, d)
+    for _ in range(100):
+        excess = _excess(problem.disparities(d), threshold)
+        broken = np.abs(excess) > EXACT * 1e-2
+        if not broken.any():
+            return w
+        side = side_of(d)
+        rows = (problem.slopes(side)[broken] @ problem.x) @ t
+        step = t @ np.linalg.lstsq(rows, -excess[broken], rcond=None)[0]
+        worst = float(np.abs(excess).max())
+        for halving in range(30):
+            trial = w + step * 0.5**halving
+            d_trial = problem.x @ trial
+            if np.abs(_excess(problem.disparities(d_trial), threshold)).max() < worst:
+                break
+        else:
+            return w if worst <= EXACT else None
+        w, d = trial, d_trial
+    return w if worst <= EXACT else None
+
+
+def polish(
+    problem: Mistreatment, w: Floats, threshold: float, radius: float = 1e-3, most: int = STEPS
+) -> tuple[Floats, int]:
+    """Return a local minimum of ℓ, reached from weights with |F_j| ≤ threshold within it, and the steps.
+
+    If the steps do not come to rest, the last weights. `radius` is the first trust
+    region's, `most` bounds the number.
+
+    Near a kink the side of every pattern is followed, so that only ℓ is approximated, by its second-order
+    expansion; a step that does not lower ℓ as predicted is tried again within a quarter of the radius.
+    """
+    d = problem.x @ w
+    side = side_of(d)
+    value = problem.loss(w, d)
+    fresh: bool = True
+    for step in range(most):
+        if fresh:
+            t = whitener(problem, d)
+            z = problem.x @ t
+            reach = np.sqrt(np.einsum("ij,ij->i", z, z))
+            g = t.T @ problem.gradient(w, d)
+        near = np.flatnonzero((np.abs(d) <= radius * reach) | (side == 0))
+        far = side.copy()
+        far[near] = 0
+        walk = _Walk(
+            z[near],
+            reach[near],
+            problem.up[:, near],
+            problem.down[:, near],
+            p=np.zeros(len(w)),
+            d=d[near],
+            side=side[near],
+            rows=problem.slopes(side) @ z,
+            f=problem.disparities(d),
+        )
+        end, inside = _walked(walk, g, radius, threshold)
+        predicted = -(g @ end.p + 0.5 * end.p @ end.p)
+        length = float(np.linalg.norm(end.p))
+        w_trial = w + t @ end.p
+        d_trial = problem.x @ w_trial
+        value_trial = problem.loss(w_trial, d_trial)
+        if predicted <= 1e-15 * max(1.0, value):
+            return w, step
+        # Where the Hessian is nearly singular, rounding alone can leave the threshold.
+        kept = bool(np.abs(problem.disparities(d_trial)).max() <= threshold + 1e-9)
+        fresh = kept and float(predicted) > 0 and value - value_trial >= 0.1 * float(predicted)
+        if not fresh:
+            if radius < 1e-10:
+                return w, step
+            radius = 0.25 * min(radius, length)
+            continue
+        side = far
+        side[near] = end.side
+        w, d, value = w_trial, d_trial, value_trial
+        if not inside and value - value_trial <= 1.5 * predicted:
+            radius = min(2 * radius, 0.2)
+    return w, most
+
+
+@dataclass(frozen=True, eq=False)
+class _Walk:
+    """Where a walk within the trust region has got to, in whitened coordinates.
+
+    `z`, its norm `reach`, `up`, `down`, `d` and `side` are of the near patterns, side 0 being held at d = 0;
+    `p` is the way so far; `rows` are the gradients of F_j, and `f` their values.
+    """
+
+    z: Floats
+    reach: Floats
+    up: Floats
+    down: Floats
+    p: Floats
+    d: Floats
+    side: Labels
+    rows: Floats
+    f: Floats
+
+    def moved(self, i: int, to: int) -> "_Walk":
+        """Return the walk with pattern i on another side."""
+        slope = {1: self.up[:, i], -1: self.down[:, i], 0: np.zeros(len(self.f))}
+        change = slope[to] - slope[int(self.side[i])]
+        side = self.side.copy()
+        side[i] = to
+        return replace(self, side=side, rows=self.rows + np.outer(change, self.z[i]))
+
+
+def _walked(walk: _Walk, g: Floats, radius: float, threshold: float) -> tuple[_Walk, bool]:
+    """Return the least g·p + ‖p‖²/2 within |F_j| ≤ threshold and ‖p‖ ≤ radius, and whether it rests."""
+    active = np.abs(walk.f) >= threshold - EXACT
+    kinked = (walk.up != 0).any(axis=0) | (walk.down != 0).any(axis=0)
+    idle = 0
+    for _ in range(3 * (PATIENCE + len(g))):
+        held = np.flatnonzero(walk.side == 0)
+        fixed = np.vstack([walk.rows[active], walk.z[held]])
+        slope = g + walk.p
+        multipliers, e = _projected(fixed, slope)
+        if np.linalg.norm(e) <= 1e-11 * max(1.0, float(np.linalg.norm(slope))):
+            lam = np.zeros(len(walk.f))
+            lam[active] = multipliers[: active.sum()]
+            wrong = active & (lam * np.sign(walk.f) < -1e-12) if threshold > 0 else active & False
+            if wrong.any():
+                active = active & ~wrong
+                continue
+            nu = multipliers[active.sum() :]
+            over, under = nu - lam @ walk.up[:, held], lam @ walk.down[:, held] - nu
+            worst = np.maximum(over, under)
+            if not len(worst) or worst.max() <= 1e-12:
+                return walk, True
+            i = int(np.argmax(worst))
+            walk = walk.moved(int(held[i]), 1 if over[i] >= under[i] else -1)
+            continue
+        change = walk.z @ e
+        # Patterns in the span of those held stay where they are, whatever the rounding says.
+        towards = kinked & (walk.side * change < -1e-10 * float(np.linalg.norm(e)) * walk.reach)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            until = np.where(towards, np.maximum(walk.d * walk.side, 0.0) / np.abs(change), np.inf)
+        i = int(np.argmin(until)) if len(until) else -1
+        slide = walk.rows @ e
+        with np.errstate(divide="ignore", invalid="ignore"):
+            room = np.where(
+                active | (slide == 0), np.inf, (threshold - np.sign(slide) * walk.f) / np.abs(slide)
+            )
+        j = int(np.argmin(room))
+        a, b, c = float(e @ e), float(walk.p @ e), float(walk.p @ walk.p) - radius**2
+        edge = (-b + math.sqrt(max(b * b - a * c, 0.0))) / a
+        t = min(1.0, float(until[i]) if i >= 0 else np.inf, max(float(room[j]), 0.0), edge)
+        # Where many kinks meet, the walk can go round them on the spot; `kkt` says whether that was the end.
+        idle = idle + 1 if t * float(np.linalg.norm(e)) <= 1e-12 else 0
+        if idle > PATIENCE:
+            return walk, True
+        walk = replace(walk, p=walk.p + t * e, d=walk.d + t * change, f=walk.f + t * slide)
+        if i >= 0 and t == until[i]:
+            walk = walk.moved(i, 0)
+        elif t == max(room[j], 0.0):
+            active = active.copy()
+            active[j] = True
+        elif t == edge:
+            return walk, False
+    return walk, False
+
+
+def _projected(fixed: Floats, slope: Floats) -> tuple[Floats, Floats]:
+    """Return the multipliers m of least ‖slope + m·fixed‖, and minus what then remains of the slope."""
+    if len(fixed) > fixed.shape[1]:
+        values, vectors = np.linalg.eigh(fixed.T @ fixed)
+        kept = values > 1e-12 * values[-1]
+        basis = vectors[:, kept]
+        solve = fixed @ (basis / values[kept])
+        multipliers = np.zeros(len(fixed))
+        for _ in range(3):  # normal equations square the condition number: refine
+            multipliers = multipliers - solve @ (basis.T @ (slope + multipliers @ fixed))
+        rest: Floats = slope - basis @ (basis.T @ slope)
+        return multipliers, -(rest - basis @ (basis.T @ rest))
+    try:
+        factor = cho_factor(fixed @ fixed.T)
+        multipliers = np.zeros(len(fixed))
+        for _ in range(3):
+            multipliers = multipliers - cho_solve(factor, fixed @ (slope + multipliers @ fixed))
+        if np.abs(multipliers).max(initial=0.0) < 1e6:
+            return multipliers, -(slope + multipliers @ fixed)
+    except LinAlgError:
+        pass
+    least: Floats = np.linalg.lstsq(fixed.T, -slope, rcond=1e-12)[0].astype(np.float64)
+    return least, -(slope + least @ fixed)
+
+
+def direct(problem: Mistreatment, start: Floats, threshold: float) -> Solution:
+    """Return a local minimum, from the unconstrained optimum by way of rounded kinks.
+
+    Where many kinks meet, the last steps can miss it: then kinks are rounded once more, from where they
+    ended. The constant model is fair too: where it is better, the steps start again from there.
+    """
+    flat = constant(problem)
+    stop, steps = smooth(problem, start, threshold)
+    w, further = _polished(problem, stop, threshold)
+    residual = kkt(problem, w, threshold)
+    if residual > OPTIMAL:
+        stop, more = smooth(problem, w, threshold, ROUNDINGS[1:])
+        again, yet_further = _polished(problem, stop, threshold)
+        left, steps, further = kkt(problem, again, threshold), steps + more, further + yet_further
+        if left < residual:
+            w, residual = again, left
+    if _loss(problem, w) > _loss(problem, flat):
+        w, more = polish(problem, flat, threshold, FAR)
+        residual, further = kkt(problem, w, threshold), further + more
+    trouble = "" if residual <= OPTIMAL else "no local minimum was reached"
+    return Solution(w, residual, steps, trouble, polishing=further)
+
+
+def _polished(problem: Mistreatment, near: Floats, threshold: float) -> tuple[Floats, int]:
+    """Return a polish of weights near a local minimum, or of the constant model where `restored` fails."""
+    w = restored(problem, near, threshold)
+    if w is None:
+        return polish(problem, constant(problem), threshold, FAR)
+    return polish(problem, w, threshold, most=FEW)
+
+
+def _loss(problem: Mistreatment, w: Floats) -> float:
+    return problem.loss(w, problem.x @ w)

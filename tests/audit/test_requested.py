@@ -1,0 +1,249 @@
+"""Metrics by name in an audit: ``--metric normalised-discrimination``."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from audit_counts import compas, one, slice_of, tally_of
+
+from fairbench_cli.audit import audit
+from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.judge.judge import judge
+from fairbench_cli.audit.judge.metrics import COMPARED, canonical, kind
+from fairbench_cli.audit.show.formats import write
+from fairbench_cli.audit.show.layout import requested_sections
+from fairbench_cli.errors import UserError
+from fairbench_cli.measures.counts import Counts
+from fairbench_cli.measures.intervals import difference_interval
+from fairbench_cli.measures.registry import COUNT_METRICS, find, measure
+
+TWO = {"a": (50.0, 25.0, 30.0, 40.0), "b": (40.0, 15.0, 20.0, 120.0)}
+NAMES = tuple(name for name in COUNT_METRICS if kind(name) == "counts" and canonical(name) == name)
+TITLE = "Metrics asked for by name"
+ASKED = AuditConfig(metric=("discrimination", "normalised-discrimination", "discrimination-of-labels"))
+
+
+@pytest.fixture
+def preds(tmp_path):
+    """The rows of `TWO`, with an attribute that says nothing."""
+    rows = [
+        f"{score},{label},{race},{'fm'[i % 2]}"
+        for race, cells in TWO.items()
+        for (score, label), n in zip(((1, 1), (1, 0), (0, 1), (0, 0)), cells, strict=True)
+        for i in range(int(n))
+    ]
+    path = tmp_path / "preds.csv"
+    path.write_text("\n".join(["score,label_value,race,sex", *rows]) + "\n")
+    return path
+
+
+def test_every_metric_of_counts_is_that_of_the_group_and_its_reference():
+    tally = compas()
+    found = judge(tally, AuditConfig(draws=0, metric=NAMES)).requested
+    assert len(found) == sum(len(part.counts.groups) - 1 for part in tally.slices)
+    parts = {part.attribute: part.counts for part in tally.slices}
+    for row in found:
+        pair = parts[row.attribute].only(row.group, row.reference)
+        assert (
+            row.reference
+            == max(zip(parts[row.attribute].group_total, parts[row.attribute].groups, strict=True))[1]
+        )
+        for name in NAMES:
+            np.testing.assert_array_equal(row.values[name].value, measure(name, pair), name)
+            assert np.isnan([row.values[name].low, row.values[name].high]).all()
+
+
+def test_only_rates_are_no_metrics_of_their_own():
+    others = set(COUNT_METRICS) - set(NAMES)
+    assert {canonical(name) for name in others} == {
+        *COMPARED,
+        "base-rate-ratio",
+        "group-share-ratio",
+        "bcr-ratio",
+    }
+    assert all(find(name).section in ("rate", "alias") for name in others)
+    config = AuditConfig(draws=0, metric=("base-rate", "demographic_parity_difference"))
+    (found,) = judge(one(TWO), config).requested
+    assert list(found.values) == ["base-rate-ratio", "demographic-parity-difference"]
+
+
+def test_the_reference_may_be_everybody_else():
+    three = {**TWO, "c": (9.0, 30.0, 12.0, 14.0)}
+    found = judge(one(three), ASKED.model_copy(update={"draws": 0, "ref_method": "rest"})).requested
+    n = slice_of(three).counts.n
+    assert [(row.group, row.reference) for row in found] == [(group, "(rest)") for group in "abc"]
+    for g, row in enumerate(found):
+        pair = Counts(("g", "rest"), np.stack([n[g], n.sum(0) - n[g]]))
+        assert row.values["discrimination"].value == measure("discrimination", pair)
+
+
+def test_intervals_of_a_difference_are_near_newcombes():
+    (found,) = judge(one(TWO), ASKED.model_copy(update={"draws": 20_000})).requested
+    assert (found.group, found.reference) == ("a", "b")
+    # Percentiles are of a few hundred rows: half a step of a rate on either side.
+    low, high = difference_interval(55, 195, 75, 145)
+    of = found.values["discrimination"]
+    assert (of.low, of.value, of.high) == pytest.approx((low, 55 / 195 - 75 / 145, high), abs=0.01)
+    low, high = difference_interval(60, 195, 80, 145)
+    of = found.values["discrimination-of-labels"]
+    assert (of.low, of.value, of.high) == pytest.approx((low, 60 / 195 - 80 / 145, high), abs=0.01)
+
+
+def test_intervals_of_normalised_discrimination_are_those_of_resampled_rows():
+    (found,) = judge(one(TWO), ASKED.model_copy(update={"draws": 20_000})).requested
+    n = slice_of(TWO).counts.n
+    cell = np.repeat(np.arange(8), n.ravel().astype(int))
+    rng = np.random.default_rng(2)
+    drawn = [np.bincount(rng.choice(cell, len(cell)), minlength=8).reshape(2, 2, 2) for _ in range(4000)]
+    values = measure("normalised-discrimination", Counts(("a", "b"), np.array(drawn, dtype=float)))
+    of = found.values["normalised-discrimination"]
+    assert (of.low, of.high) == pytest.approx(np.quantile(values, [0.025, 0.975]), abs=0.012)
+
+
+def test_draws_depend_on_the_seed_the_place_and_nothing_else():
+    alone = judge(one(TWO), ASKED).requested
+    assert judge(one(TWO), ASKED).requested == alone
+    sexes = slice_of({"f": (9, 8, 7, 66), "m": (50, 40, 30, 200)}, "sex")
+    with_more = tally_of(slice_of(TWO), sexes)
+    assert judge(with_more, ASKED).requested[0] == alone[0]
+    less = judge(one(TWO), ASKED.model_copy(update={"metrics": ("discrimination",)})).requested[0]
+    assert less.values["discrimination"] == alone[0].values["discrimination"]
+    other = judge(one(TWO), ASKED.model_copy(update={"seed": 1})).requested[0]
+    assert other.values["discrimination"] != alone[0].values["discrimination"]
+
+
+def test_weighted_counts_are_worth_their_effective_rows():
+    plain = judge(one(TWO), ASKED.model_copy(update={"metrics": ("phi", "chi-squared")})).requested
+    part = slice_of({group: tuple(4 * cell for cell in cells) for group, cells in TWO.items()})
+    heavy = tally_of(replace(part, rows_per_weight=0.25), weighted=True)
+    assert judge(heavy, ASKED.model_copy(update={"metrics": ("phi", "chi-squared")})).requested == plain
+
+
+def test_there_is_no_interval_of_a_test_nor_of_few_rows():
+    few = {"a": (50.0, 25.0, 30.0, 40.0), "b": (5.0, 4.0, 20.0, 120.0)}
+    asked = ("discrimination", "discrimination-of-labels", "fpr-difference", "chi-squared-p")
+    (found,) = judge(one(few), AuditConfig(metric=asked)).requested
+    with_interval = [name for name, of in found.values.items() if not np.isnan(of.low)]
+    assert with_interval == ["discrimination-of-labels"]
+    assert np.isfinite([of.value for of in found.values.values()]).all()
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        {"a": (0.0, 0.0, 0.0, 0.0), "b": (1.0, 2.0, 3.0, 4.0)},
+        {"a": (0.0, 0.0, 0.0, 0.0), "b": (0.0, 0.0, 0.0, 0.0)},
+        {"a": (3.0, 4.0, 5.0, 6.0)},
+    ],
+)
+def test_empty_groups_and_one_alone_are_no_mistake(groups):
+    found = judge(one(groups), AuditConfig(metric=NAMES)).requested
+    assert len(found) == len(groups) - 1
+    for row in found:
+        assert np.isnan(row.values["discrimination"].value)
+
+
+def test_labels_are_needed_by_what_speaks_of_them():
+    without = one(TWO, labelled=False)
+    assert judge(without, AuditConfig(draws=0, metric=("phi", "chi-squared-p"))).requested
+    for name in ("phi-of-labels", "overestimation", "kappa"):
+        with pytest.raises(UserError, match=f"{name} cannot be computed without labels"):
+            judge(without, AuditConfig(metric=("phi", name)))
+
+
+def test_they_have_a_section_of_their_own_and_decide_nothing():
+    tally = one(TWO)
+    plain, named = (judge(tally, config) for config in (AuditConfig(), ASKED))
+    assert named.decided_by == plain.decided_by
+    assert requested_sections(plain) == ()
+    (section,) = requested_sections(named)
+    assert section.title == TITLE
+    rows = [[cell.text for cell in row] for row in section.tables[0].rows]
+    assert [row[:2] for row in rows] == [["a", name] for name in ASKED.requested]
+    assert [row[-1] for row in rows] == ["fails", "fails", "fails"]
+    document = json.loads(write(named, "json"))
+    (requested,) = document.pop("requested")
+    assert requested["values"]["discrimination"]["value"] == 55 / 195 - 75 / 145
+    assert document["config"].pop("metric") == list(ASKED.requested)
+    for row in document["verdicts"]:
+        for name in ASKED.requested:
+            assert row["parity"].pop(name) == "fail"
+    assert document == json.loads(write(plain, "json"))
+    for name in ("markdown", "html"):
+        assert TITLE in write(named, name)
+        assert TITLE not in write(plain, name)
+
+
+def test_a_console_shows_twelve_lines_unless_all():
+    report = judge(one(TWO), AuditConfig(draws=0, metric=NAMES))
+    (short,), (full,) = requested_sections(report, 12), requested_sections(report)
+    assert (len(short.tables[0].rows), len(full.tables[0].rows)) == (12, len(NAMES))
+    assert short.tables[0].more == f"and {len(NAMES) - 12} more: see --all"
+
+
+def test_labels_audited_as_scores_are_what_the_measure_of_labels_says(preds):
+    labels = audit(preds, score="label_value", label="label_value", metric="phi", attribute=["race"])
+    (found,) = labels.report.requested
+    (direct,) = audit(preds, metric="phi-of-labels", attribute=["race"]).report.requested
+    of, other = found.values["phi"], direct.values["phi-of-labels"]
+    assert of.value == other.value
+    assert (of.low, of.high) == pytest.approx((other.low, other.high), abs=0.02)
+
+
+def test_from_the_command_line(preds, say, tmp_path):
+    said = say("audit", preds, "-a", "race", "-m", "fpr", "-m", "normalised-discrimination")
+    assert said.code == 0
+    assert "by fpr;" in said.out.replace("\n", " ")
+    assert TITLE in said.out
+    assert "a      normalised-discrimination" in said.out
+    said = say("audit", preds, "-m", "phi", "--intervention", "punitive")
+    assert "by fdr, fpr" in said.out.replace("\n", " ")
+    config = tmp_path / "audit.yaml"
+    config.write_text("metric: [phi, elift-of-labels]\ndraws: 0\n")
+    assert "elift-of-labels" in say("audit", preds, "-c", config).out
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("normalised-discriminaton", 'did you mean "normalised-discrimination"?'),
+        ("fprr", 'did you mean "fpr"?'),
+        ("consistency", "see --explain"),
+    ],
+)
+def test_a_wrong_name_is_looked_for_in_both_lists(preds, say, name, words):
+    said = say("audit", preds, "-m", name)
+    assert said.code == 2
+    assert words in said.err
+
+
+def test_they_leave_the_files_of_aequitas_alone(preds, say, tmp_path):
+    for folder, more in (("plain", ()), ("named", ("-m", "phi"))):
+        assert say("audit", preds, "-o", tmp_path / folder, "--compat", "aequitas", *more).code == 0
+    for path in sorted((tmp_path / "plain").iterdir()):
+        assert path.read_bytes() == (tmp_path / "named" / path.name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("flags", "code"),
+    [
+        (("-m", "discrimination"), 0),  # fails, and does not decide
+        (("--fail-on", "selection-rate-difference"), 1),
+        (("--fail-on", "race:discrimination"), 1),
+        (("--fail-on", "sex:discrimination"), 0),
+        (("--fail-on", "race:discrimination", "--tau", "0.7"), 0),
+        (("--fail-on", "race:base-rate"), 1),
+        (("--fail-on", "selection-rate-p", "--fail-on", "sex:fpr"), 1),
+        (("--fail-on", "race:pprev"), 1),
+    ],
+)
+def test_any_metric_with_an_ideal_can_be_the_gate(preds, say, flags, code):
+    assert say("audit", preds, "--draws", "50", *flags).code == code
+
+
+def test_a_metric_without_an_ideal_is_no_gate(preds, say):
+    said = say("audit", preds, "--fail-on", "race:chi-squared")
+    assert said.code == 2
+    assert "chi-squared has no value from which it passes" in said.err
+    assert len(said.err.splitlines()) == 2

@@ -1,0 +1,203 @@
+"""Parity on counts: exact, symmetric and three-valued."""
+
+from fractions import Fraction
+from itertools import product
+from math import inf, isnan, nan
+
+import pytest
+from audit_counts import Cells, compas, one
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.judge.judge import judge
+from fairbench_cli.audit.judge.metrics import INTERVENTIONS, ROLL_UPS, can_decide, canonical
+from fairbench_cli.audit.judge.report import Disparity, Parity
+from fairbench_cli.audit.judge.verdict import all_of, decide, decide_metric, roll_ups
+from fairbench_cli.audit.show.layout import in_words
+from fairbench_cli.errors import UserError
+from fairbench_cli.measures.registry import find
+
+MOST = 60
+
+rates = st.integers(1, 10**9).flatmap(lambda below: st.tuples(st.integers(0, below), st.just(below)))
+
+
+def boundary() -> list[tuple[int, int, int, int]]:
+    """All a/b and c/d with denominators up to 60 whose ratio is 4/5 or 5/4."""
+    by_rate: dict[Fraction, list[tuple[int, int]]] = {}
+    for below in range(1, MOST + 1):
+        for above in range(1, below + 1):
+            by_rate.setdefault(Fraction(above, below), []).append((above, below))
+    return [
+        (*mine, *theirs)
+        for rate, all_theirs in by_rate.items()
+        for ratio in (Fraction(4, 5), Fraction(5, 4))
+        for mine, theirs in product(by_rate.get(rate * ratio, ()), all_theirs)
+    ]
+
+
+def test_every_pair_at_exactly_four_fifths_passes() -> None:
+    pairs = boundary()
+    floats = [0.8 <= (a / b) / (c / d) <= 1 / 0.8 for a, b, c, d in pairs]
+    assert all(decide(a, b, c, d, 0.8) == "pass" for a, b, c, d in pairs)
+    # What binary floats make of them; the reason for integers.
+    assert 0.2 < floats.count(False) / len(pairs) < 0.25
+
+
+@given(rates, rates, st.sampled_from([0.8, 0.5, 0.9, 1.0, 0.95]))
+def test_parity_is_the_exact_rule_and_symmetric(
+    mine: tuple[int, int], theirs: tuple[int, int], tau: float
+) -> None:
+    assert decide(*mine, *theirs, tau) == decide(*theirs, *mine, tau)
+    assume(theirs[0])
+    ratio, exact = Fraction(*mine) / Fraction(*theirs), Fraction(str(tau))
+    assert decide(*mine, *theirs, tau) == ("pass" if exact <= ratio <= 1 / exact else "fail")
+
+
+def test_fractional_weights_are_compared_with_a_tolerance() -> None:
+    assert decide(0.1 + 0.2, 1, 0.375, 1, 0.8) == "pass"  # 0.30000000000000004
+    assert decide(0.1 * 3 * 0.8, 1.5, 0.1 * 3, 1.5, 0.8) == "pass"
+    assert decide(0.2999, 1, 0.375, 1, 0.8) == "fail"
+
+
+def test_zeros() -> None:
+    assert decide(0, 5, 0, 7, 0.8) == "pass"
+    assert decide(1, 5, 0, 7, 0.8) == "fail"
+    assert decide(0, 5, 1, 7, 0.8) == "fail"
+    assert decide(0, 0, 1, 7, 0.8) == decide(1, 7, 0, 0, 0.8) == decide(0, 0, 0, 0, 0.8) == "undecidable"
+
+
+VALUES: tuple[Parity, ...] = ("pass", "fail", "undecidable")
+
+
+@pytest.mark.parametrize(("first", "second"), list(product(VALUES, VALUES)))
+def test_kleene(first: Parity, second: Parity) -> None:
+    truth: dict[Parity, float] = {"fail": 0, "undecidable": 0.5, "pass": 1}
+    assert truth[all_of([first, second])] == min(truth[first], truth[second])
+
+
+def test_roll_ups_name_their_measures() -> None:
+    every: dict[str, Parity] = {name: "pass" for names in ROLL_UPS.values() for name in names}
+    assert set(roll_ups(every)) == set(ROLL_UPS)
+    failing = roll_ups(every | {"fpr": "fail"})
+    assert [name for name, parity in failing.items() if parity == "fail"] == [
+        "type-i-parity",
+        "equalised-odds-parity",
+        "supervised-parity",
+    ]
+    assert INTERVENTIONS["punitive"] == ROLL_UPS["type-i-parity"]
+    assert INTERVENTIONS["assistive"] == ROLL_UPS["type-ii-parity"]
+
+
+def disparities(groups: dict[str, Cells], reference: str) -> dict[str, Disparity]:
+    audit = judge(one(groups), AuditConfig(draws=0, references={"race": reference}))
+    return {found.metric: found for found in audit.disparities if not found.is_reference}
+
+
+@given(st.tuples(*[st.integers(0, 50)] * 4), st.tuples(*[st.integers(0, 50)] * 4))
+def test_swapping_group_and_reference_inverts(
+    mine: tuple[int, int, int, int], theirs: tuple[int, int, int, int]
+) -> None:
+    groups: dict[str, Cells] = {"a": mine, "b": theirs}
+    forth, back = disparities(groups, "b"), disparities(groups, "a")
+    for measure, found in forth.items():
+        other = back[measure]
+        assert found.parity == other.parity
+        assert found.difference.value == pytest.approx(-other.difference.value, nan_ok=True)
+        assert found.difference.low == pytest.approx(-other.difference.high, nan_ok=True)
+        assert found.p == pytest.approx(other.p, nan_ok=True)
+        if found.value > 0 and other.value > 0:
+            assert found.ratio.value == pytest.approx(1 / other.ratio.value)
+            assert found.ratio.low == pytest.approx(1 / other.ratio.high)
+        if found.value == 0 and other.value == 0:
+            assert isnan(found.ratio.value)
+
+
+def test_tau_per_measure() -> None:
+    groups: dict[str, Cells] = {"a": (50, 50, 50, 50), "b": (50, 45, 50, 55)}
+    audit = judge(one(groups), AuditConfig(draws=0, tau={"fpr": 0.95}))
+    parity = audit.verdicts[0].parity
+    assert (parity["fpr"], parity["tnr"], parity["selection-rate"]) == ("fail", "pass", "pass")
+
+
+def test_attribute_fails_before_it_is_undecidable() -> None:
+    groups: dict[str, Cells] = {"a": (50, 50, 50, 50), "b": (10, 90, 90, 10), "c": (0, 0, 0, 0)}
+    parity = judge(one(groups), AuditConfig(draws=0)).verdicts[0].parity
+    assert (parity["fpr"], parity["selection-rate"]) == ("fail", "undecidable")
+    without: dict[str, Cells] = {"a": (50, 50, 50, 50), "b": (50, 50, 50, 50), "c": (0, 0, 0, 0)}
+    assert judge(one(without), AuditConfig(draws=0)).verdict == "undecidable"
+
+
+def test_words() -> None:
+    groups: dict[str, Cells] = {
+        "a": (500, 500, 500, 500),
+        "b": (500, 900, 500, 100),
+        "c": (50, 37, 50, 63),
+        "d": (2, 0, 2, 2),
+        "e": (50, 50, 50, 50),
+        "f": (40, 0, 40, 0),
+    }
+    audit = judge(one(groups), AuditConfig(draws=0))
+    words = [in_words(found) for found in audit.disparities if found.metric == "fpr"]
+    assert words == [
+        "reference",
+        "fails, and beyond chance",
+        "fails, but within chance",
+        "fails, too few to tell",
+        "passes",
+        "not decidable",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "tau", "inside", "outside"),
+    [
+        ("selection-rate-difference", 0.8, (-0.2, 0.0, 0.2), (-0.21, 0.21)),
+        ("tpr-difference", 0.9, (-0.1, 0.1), (-0.11, 0.11)),
+        ("discrimination", 0.8, (-0.2, 0.2), (-0.21, 0.21)),
+        ("base-rate-ratio", 0.8, (0.8, 1.0, 1.25), (0.79, 1.26, 0.0, inf)),
+        ("selection-rate-worst-ratio", 0.8, (0.8, 1.0), (0.79,)),
+        ("accuracy-of-group", 0.8, (0.8, 1.0), (0.79,)),
+        ("auc-between-groups", 0.8, (0.4, 0.5, 0.6), (0.39, 0.61)),
+        ("cv", 0.8, (0.8, 1.0, 1.2), (0.79, 1.21)),
+        ("selection-rate-p", 0.8, (0.05, 0.5), (0.049,)),
+        ("chi-squared-p", 0.8, (0.05, 0.5), (0.049,)),
+    ],
+)
+def test_one_rule_decides_on_any_metric(
+    name: str, tau: float, inside: tuple[float, ...], outside: tuple[float, ...]
+) -> None:
+    found = {value: decide_metric(find(name), value, tau, 0.95) for value in (*inside, *outside)}
+    assert found == {**dict.fromkeys(inside, "pass"), **dict.fromkeys(outside, "fail")}
+    assert decide_metric(find(name), nan, tau, 0.95) == "undecidable"
+
+
+def test_what_has_no_ideal_or_no_end_cannot_decide() -> None:
+    for name in ("chi-squared", "selection-rate-z", "eta-neutrality", "mann-whitney-u", "acceptance-rate"):
+        assert decide_metric(find(name), 0.0, 0.8, 0.95) is None
+        assert name == "acceptance-rate" or not can_decide(canonical(name))
+    assert can_decide(canonical("acceptance-rate"))  # a name of the selection rate, whose ratio decides
+
+
+@pytest.mark.parametrize(
+    ("fail_on", "expected"),
+    [
+        ((), "fail"),
+        (("fpr",), "fail"),
+        (("sex:fpr",), "pass"),
+        (("sex:fpr", "sex:fdr"), "fail"),
+        (("race:type-i-parity",), "fail"),
+    ],
+)
+def test_the_gate_looks_at_what_was_chosen(fail_on: tuple[str, ...], expected: Parity) -> None:
+    assert judge(compas(), AuditConfig(draws=0, failing_metrics=fail_on)).gate == expected
+
+
+def test_the_gate_knows_what_was_audited() -> None:
+    with pytest.raises(UserError, match='did you mean "race"'):
+        judge(compas(), AuditConfig(draws=0, failing_metrics=("rac:fpr",)))
+    with pytest.raises(UserError, match="npv cannot be computed without labels"):
+        judge(
+            one({"a": (5, 5, 0, 0), "b": (9, 1, 0, 0)}, labelled=False), AuditConfig(failing_metrics=("npv",))
+        )
