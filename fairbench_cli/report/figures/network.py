@@ -124,7 +124,7 @@ def roles(name: str, marks: Marks) -> tuple[Kind, str]:
 
 
 def has_edited_arc(net: BayesNet, marks: Marks) -> bool:
-    """Tell whether the network has the arc along which β edits the outcome's probabilities."""
+    """Return whether the network has the arc along which β edits the outcome's probabilities."""
     return (marks.edited, marks.outcome) in net.arcs
 
 
