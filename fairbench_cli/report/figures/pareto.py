@@ -130,7 +130,7 @@ def _points(ax: Axes, cloud: dict[Technique, Point]) -> None:
 
 
 def _labels(figure: Figure, ax: Axes, cloud: dict[Technique, Point], stairs: Floats) -> None:
-    """Name the points of the front next to them; a thin line leads to a label that had to move away."""
+    """Name the points of the front next to them; thin lines lead to labels that had to move away."""
     named = [(t.label, point.x.mean, point.y.mean) for t, point in cloud.items() if point.free]
     if not named:
         return
