@@ -1,1 +1,1 @@
-"""Published values, one CSV a paper, and a run's results beside them."""
+"""Published values, one CSV a paper, and a run's results against them."""

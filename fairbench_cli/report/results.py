@@ -178,6 +178,11 @@ class RunResults:
         groups = {(data.dataset, data.attribute): data.asked(self.attributes) for data in self.datasets}
         return self.results.of(metrics, groups)
 
+    @property
+    def with_results(self) -> set[tuple[str, str]]:
+        """The data sets, each with its attribute, of which some repeat has been run."""
+        return {(data.dataset, data.attribute) for data in self.datasets}
+
     @cached_property
     def own(self) -> Results:
         """The results of the groups of each cell's own attribute."""

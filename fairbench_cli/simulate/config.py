@@ -1,6 +1,6 @@
 """From a YAML file to a `Simulation`; every mistake in it is reported at once, with its line.
 
-A simulation's file is told from a run's by its key ``truth``.
+What makes a file a simulation's is its key ``truth``.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from fairbench_cli.strict_yaml import Document, Place, dump_yaml, laid_over, rea
 from fairbench_cli.validation import NAME, StrictModel, in_file_order, in_list, mistake, problems_of
 
 EXAMPLE = "see configs/zliobaite2017.yaml"
-MOST_LINES = 8  # of a figure: more cannot be told apart
+MOST_LINES = 8  # of a figure: more look alike
 
 METRICS = tuple(name for name, entry in COUNT_METRICS.items() if entry.on == "both")
 """The measures that need nothing but groups and decisions."""

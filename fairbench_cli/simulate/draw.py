@@ -30,7 +30,7 @@ class Setting:
     accepted : float
         P(+): share of the rows that is accepted, to the nearest row.
     truth : float
-        Degree of discrimination d in [−1, 1]: the share |d| of the rows is put in order of their groups.
+        Degree of discrimination d in [−1, 1]: the share |d| of the rows is sorted by group.
     """
 
     rows: int

@@ -75,7 +75,7 @@ TARGET: dict[str, Any] = {
     "lw": 3.6,
     "solid_capstyle": "butt",
     "zorder": 2,
-}  # seen beside a line on it
+}  # seen next to a line on it
 
 
 def _look(i: int) -> dict[str, Any]:

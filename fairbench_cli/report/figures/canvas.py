@@ -50,7 +50,7 @@ STYLE: dict[Any, Any] = {
 
 @contextmanager
 def house_style() -> Iterator[None]:
-    """Draw in the house's style whatever the user's matplotlibrc says, and put theirs back afterwards."""
+    """Draw in the house's style whatever the user's matplotlibrc says, and restore theirs afterwards."""
     with mpl.rc_context(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from font")  # drawn as a box
         mpl.rcdefaults()
@@ -101,7 +101,7 @@ class Grid:
     width, height : float
         Of one panel's axes, in inches.
     left, below, above : float
-        Room beside every panel for its tick labels, its axis' name and its title.
+        Room around every panel for its tick labels, its axis' name and its title.
     """
 
     n: int

@@ -28,7 +28,7 @@ SPREAD = 0.36
 
 def draw(run: RunResults) -> dict[str, Figure]:
     """Draw one figure per data set, protected attribute and classifier: a panel per metric."""
-    return {slug: _figure(part, run) for slug, part in parts_by_slug(run.plan).items()}
+    return {slug: _figure(part, run) for slug, part in parts_by_slug(run).items()}
 
 
 def _figure(part: Part, run: RunResults) -> Figure:

@@ -24,7 +24,7 @@ def draw(run: RunResults) -> dict[str, Figure]:
 
     Hollow dots are repeats whose technique could do its work in part only (``degraded``).
     """
-    return {slug: _figure(part, run) for slug, part in parts_by_slug(run.plan).items()}
+    return {slug: _figure(part, run) for slug, part in parts_by_slug(run).items()}
 
 
 def _figure(part: Part, run: RunResults) -> Figure:

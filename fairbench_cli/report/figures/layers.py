@@ -73,7 +73,7 @@ def lay_out(parents: Sequence[Sequence[int]], widths: Sequence[float], gap: floa
 
 
 def levels(parents: Sequence[Sequence[int]]) -> list[int]:
-    """Put every node one layer below its lowest parent, then let it sink where that shortens arcs.
+    """Return each node's layer: one below its lowest parent, or lower where that shortens arcs.
 
     Raises
     ------

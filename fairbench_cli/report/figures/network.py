@@ -37,8 +37,7 @@ def draw(run: RunResults) -> dict[str, Figure]:
     UserError
         When a network is not where the run left it.
     """
-    with_results = {(data.dataset, data.attribute) for data in run.datasets}
-    sources = [one for one in run.plan.datasets if (one["dataset"], one["attribute"]) in with_results]
+    sources = [one for one in run.plan.datasets if (one["dataset"], one["attribute"]) in run.with_results]
     names = slugs((source["dataset"], source["attribute"]) for source in sources)
     return {name: _figure(run.folder, source) for name, source in zip(names, sources, strict=True)}
 
@@ -125,7 +124,7 @@ def roles(name: str, marks: Marks) -> tuple[Kind, str]:
 
 
 def has_edited_arc(net: BayesNet, marks: Marks) -> bool:
-    """Tell whether the network has the arc along which β edits the outcome's probabilities."""
+    """Return whether the network has the arc along which β edits the outcome's probabilities."""
     return (marks.edited, marks.outcome) in net.arcs
 
 

@@ -1,4 +1,4 @@
-"""What removing discrimination costs an oracle, beside closed forms: Žliobaitė (2015), Figure 3."""
+"""What removing discrimination costs an oracle, against closed forms: Žliobaitė (2015), Figure 3."""
 
 import json
 from collections.abc import Mapping

@@ -40,7 +40,7 @@ def draw(run: RunResults) -> dict[str, Figure]:
     values of means.
     """
     points = points_of(run)
-    return {slug: _figure(part, run, points) for slug, part in parts_by_slug(run.plan).items()}
+    return {slug: _figure(part, run, points) for slug, part in parts_by_slug(run).items()}
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def _points(ax: Axes, cloud: dict[Technique, Point]) -> None:
 
 
 def _labels(figure: Figure, ax: Axes, cloud: dict[Technique, Point], stairs: Floats) -> None:
-    """Name the points of the front beside them; a thin line leads to a label that had to move away."""
+    """Name the points of the front next to them; thin lines lead to labels that had to move away."""
     named = [(t.label, point.x.mean, point.y.mean) for t, point in cloud.items() if point.free]
     if not named:
         return
@@ -228,7 +228,7 @@ def place_labels(
 
 
 def _around(point: Floats, size: Floats) -> Floats:
-    """Return boxes around a point, near ones first: beside it, above it, below it, aslant."""
+    """Return boxes around a point, near ones first: next to it, above it, below it, aslant."""
     turn = 2 * np.pi * np.arange(ANGLES) / ANGLES
     way = np.stack([np.cos(turn), np.sin(turn)], axis=1)
     # The box's corner or side that faces the point is a radius away, whatever the direction.

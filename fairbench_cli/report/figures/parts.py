@@ -95,9 +95,9 @@ def slugs(names: Iterable[Sequence[str]]) -> list[str]:
     return found
 
 
-def parts_by_slug(plan: RunPlan) -> dict[str, Part]:
-    """Return the parts of a plan by file name."""
-    parts = parts_of(plan)
+def parts_by_slug(run: RunResults) -> dict[str, Part]:
+    """Return the parts of a run by file name, those of data sets without any result left out."""
+    parts = [part for part in parts_of(run.plan) if (part.dataset, part.attribute) in run.with_results]
     names = slugs((part.dataset, part.attribute, part.classifier[0]) for part in parts)
     return dict(zip(names, parts, strict=True))
 
