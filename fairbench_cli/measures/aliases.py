@@ -93,6 +93,7 @@ ALIASES: tuple[Alias, ...] = (
     Alias("pprev", _AEQUITAS, ("selection-rate",)),
     Alias("ppr", _AEQUITAS, ("selected-share",)),
     Alias("prev", _AEQUITAS, ("base-rate",)),
+    Alias("share", _AEQUITAS, ("group-share",)),
     Alias("precision", _COMMON, ("ppv",)),
     Alias("recall", _COMMON, ("tpr",)),
     Alias("sensitivity", _COMMON, ("tpr",)),

@@ -63,6 +63,7 @@ def definition(name, counts):
         "pprev": alone["selection"],
         "ppr": np.ones_like(total),
         "prev": alone["base"],
+        "share": np.ones_like(total),
         "precision": alone["ppv"],
         "recall": alone["tpr"],
         "sensitivity": alone["tpr"],
