@@ -179,7 +179,7 @@ def plain(text: str) -> None:
 
 
 def two_lines(done, *words: str) -> None:
-    """Check that the one mistake was told, in words that hold all of `words`."""
+    """Check that the one mistake is reported, in words that hold all of `words`."""
     assert done.code == 2, done
     assert re.fullmatch(r"(.+: )?error: [^\n]+\n  fix: [^\n]+\n", done.err), done.err
     for word in words:

@@ -106,18 +106,18 @@ def test_cochran_mantel_haenszel_is_statsmodels(n):
 
 
 def test_strata_that_say_nothing_change_nothing():
-    told = np.array([[[3.0, 1], [2, 4]], [[1, 2], [3, 9]]])
+    known = np.array([[[3.0, 1], [2, 4]], [[1, 2], [3, 9]]])
     empty, one_row, one_group = np.zeros((3, 2, 2, 2))
     one_row[0, 0, 1] = 1
     one_group[1] = 5
-    alone = significance.cochran_mantel_haenszel(Counts(GROUPS, told[None]))
-    among = Counts(GROUPS, np.stack([empty, told, one_row, one_group]))
+    alone = significance.cochran_mantel_haenszel(Counts(GROUPS, known[None]))
+    among = Counts(GROUPS, np.stack([empty, known, one_row, one_group]))
     assert significance.cochran_mantel_haenszel(among) == pytest.approx(alone)
     silent = Counts(GROUPS, np.stack([empty, one_row, one_group]))
     assert np.isnan(significance.cochran_mantel_haenszel(silent))
     assert np.isnan(significance.cochran_mantel_haenszel_p(silent))
     with pytest.raises(ValueError, match="axis of strata"):
-        significance.cochran_mantel_haenszel(Counts(GROUPS, told))
+        significance.cochran_mantel_haenszel(Counts(GROUPS, known))
 
 
 def test_strata_are_the_last_leading_axis():

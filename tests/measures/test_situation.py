@@ -1,4 +1,4 @@
-"""How people are treated who are alike, beside naive loops."""
+"""How people are treated who are alike, against naive loops."""
 
 from fractions import Fraction
 
