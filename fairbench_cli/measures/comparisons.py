@@ -28,12 +28,11 @@ class Comparison:
 
     Parameters
     ----------
-    name, formula : str
-        As written after the rate's name; what is computed.
     function : callable
-        Takes counts and the name of a rate, returns one value per leading axis.
+        Takes counts and the name of a rate, returns one value per leading axis. Its name is what is written
+        after the rate's name, the first line of its docstring is the formula.
     low, high, ideal : float
-        Range and best value; an ideal of None is that of the rate.
+        Range and best value; an ideal of None is that of the rate, if it is a rate itself.
     groups : {"pair", "reference", "any"}
         Whether it takes two groups, any number of them and the reference, or any number of them.
     swap : Swap
@@ -42,8 +41,6 @@ class Comparison:
         When it has no value though the rates have.
     """
 
-    name: str
-    formula: str
     function: Values
     low: float
     high: float
@@ -53,14 +50,24 @@ class Comparison:
     undefined: str = ""
 
     @property
-    def of_rate(self) -> bool:
-        """Return whether it is a rate itself, not a comparison of several."""
-        return (self.low, self.high, self.ideal) == (0, 1, None) and not self.is_test
+    def name(self) -> str:
+        """What is written after the rate's name."""
+        return self.function.__name__.replace("_", "-")
+
+    @property
+    def formula(self) -> str:
+        """What is computed."""
+        return (self.function.__doc__ or "").splitlines()[0].removeprefix("Return ").removesuffix(".")
 
     @property
     def is_test(self) -> bool:
-        """Return whether it is a statistic or p-value, which shares of a whole list do not have."""
+        """Whether it is a statistic or p-value, which shares of a whole list do not have."""
         return self.name in ("z", "p")
+
+    @property
+    def of_rate(self) -> bool:
+        """Whether it is a rate itself, not a comparison of several."""
+        return (self.low, self.high, self.ideal) == (0, 1, None) and not self.is_test
 
 
 def difference(counts: Counts, rate: str) -> Floats:
@@ -147,38 +154,24 @@ def p(counts: Counts, rate: str) -> Floats:
     return _test(counts, rate)[1]
 
 
-def _comparison(
-    function: Values,
-    low: float,
-    high: float,
-    ideal: float | None,
-    groups: Groups,
-    swap: Swap,
-    undefined: str = "",
-) -> Comparison:
-    name = function.__name__.replace("_", "-")
-    formula = (function.__doc__ or "").splitlines()[0].removeprefix("Return ").removesuffix(".")
-    return Comparison(name, formula, function, low, high, ideal, groups, swap, undefined)
-
-
 _INFINITE = "NaN when both rates are 0, infinite when only that of the reference is"
 
 COMPARISONS: dict[str, Comparison] = {
     one.name: one
     for one in (
-        _comparison(difference, -1, 1, 0, "pair", MIRRORED),
-        _comparison(ratio, 0, math.inf, 1, "pair", INVERTED, _INFINITE),
-        _comparison(spread, 0, 1, 0, "any", SAME),
-        _comparison(worst_ratio, 0, 1, 1, "any", SAME, "NaN when all rates are 0"),
-        _comparison(farthest_difference, -1, 1, 0, "reference", MIRRORED),
-        _comparison(farthest_ratio, 0, math.inf, 1, "reference", INVERTED, _INFINITE),
-        _comparison(mean_difference, -1, 1, 0, "reference", MIRRORED),
-        _comparison(mean_ratio, 0, math.inf, 1, "reference", INVERTED, _INFINITE),
-        _comparison(mean_of_groups, 0, 1, None, "any", SAME),
-        _comparison(of_group, 0, 1, None, "pair", Swap("of-reference")),
-        _comparison(of_reference, 0, 1, None, "pair", Swap("of-group")),
-        _comparison(z, -math.inf, math.inf, 0, "pair", MIRRORED, "NaN when all or none count"),
-        _comparison(p, 0, 1, None, "pair", SAME),
+        Comparison(difference, -1, 1, 0, "pair", MIRRORED),
+        Comparison(ratio, 0, math.inf, 1, "pair", INVERTED, _INFINITE),
+        Comparison(spread, 0, 1, 0, "any", SAME),
+        Comparison(worst_ratio, 0, 1, 1, "any", SAME, "NaN when all rates are 0"),
+        Comparison(farthest_difference, -1, 1, 0, "reference", MIRRORED),
+        Comparison(farthest_ratio, 0, math.inf, 1, "reference", INVERTED, _INFINITE),
+        Comparison(mean_difference, -1, 1, 0, "reference", MIRRORED),
+        Comparison(mean_ratio, 0, math.inf, 1, "reference", INVERTED, _INFINITE),
+        Comparison(mean_of_groups, 0, 1, None, "any", SAME),
+        Comparison(of_group, 0, 1, None, "pair", Swap("of-reference")),
+        Comparison(of_reference, 0, 1, None, "pair", Swap("of-group")),
+        Comparison(z, -math.inf, math.inf, 0, "pair", MIRRORED, "NaN when all or none count"),
+        Comparison(p, 0, 1, None, "pair", SAME),
     )
 }
 
