@@ -146,12 +146,12 @@ def decisions_of(simulation: Simulation, setting: Setting) -> NDArray[np.int64]:
 
 
 def _frame(simulation: Simulation, deprived: float, accepted: float) -> pd.DataFrame:
-    settings = (Setting(simulation.rows, deprived, accepted, truth) for truth in simulation.truths)
+    settings = (Setting(simulation.rows, deprived, accepted, truth) for truth in simulation.truth)
     decisions = np.stack([decisions_of(simulation, setting) for setting in settings])
     each, together = counts_of(decisions), counts_of(decisions.sum(1))
     frames = []
     for metric in simulation.metrics:
         numbers = mean_and_interval(measure(metric, each)) | {"pooled": measure(metric, together)}
-        frames.append(pd.DataFrame({"truth": simulation.truths, "metric": metric} | numbers))
+        frames.append(pd.DataFrame({"truth": simulation.truth, "metric": metric} | numbers))
     tidy = pd.concat(frames).sort_values("truth", kind="stable")
     return tidy.assign(deprived=deprived, accepted=accepted, n=simulation.runs)[COLUMNS]

@@ -56,7 +56,7 @@ def off_truth(frame: pd.DataFrame, metric: str) -> pd.DataFrame:
 def markdown(simulation: Simulation, frame: pd.DataFrame) -> str:
     """Return the summary as Markdown, with a table of panels for every measure on the truth's scale."""
     s = simulation
-    size = f"{len(s.deprived) * len(s.accepted)} settings × {len(s.truths)} degrees of discrimination d × "
+    size = f"{len(s.deprived) * len(s.accepted)} settings × {len(s.truth)} degrees of discrimination d × "
     parts = [
         f"# {s.name}",
         f"{size}{s.runs:,} runs of {s.rows:,} rows. {_EXPLAINED}",
@@ -150,6 +150,6 @@ def write_simulation(folder: Path, simulation: Simulation, frame: pd.DataFrame) 
     with house_style():
         figures = {
             f"simulation-{name}": draw_against_truth(frame, metrics, subtitle)
-            for name, metrics in simulation.figures
+            for name, metrics in simulation.figures.items()
         }
         return write_figures(folder / "figures", figures, ["simulation"])
