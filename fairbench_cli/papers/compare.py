@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.errors import user_error
 from fairbench_cli.experiment.journal import Records, read_journals
 from fairbench_cli.experiment.plan import RunPlan, read_plan
@@ -17,8 +16,8 @@ from fairbench_cli.experiment.select import select
 from fairbench_cli.papers.match import facts_of, match
 from fairbench_cli.papers.registry import Paper, read_published
 from fairbench_cli.report.repeats import CELL_COLUMNS
-from fairbench_cli.report.results import Mean, RunResults, run_results
-from fairbench_cli.report.tables import named, shown, technique_label
+from fairbench_cli.report.results import RunResults, run_results
+from fairbench_cli.report.tables import classifier_label, shown, technique_label
 
 INSIDE = "inside interval"
 NEAR = "within 0.02"
@@ -154,9 +153,9 @@ _NOTHING = (np.nan, np.nan, np.nan, 0, 0, "…", "")
 def _ours(run: RunResults, cell: dict[str, Any], metric: str) -> tuple[Any, ...]:
     """Return `OURS` of a cell."""
     key = tuple(cell[name] for name in CELL_COLUMNS)
-    mean = run.found[*key, metric].mean if key in run.cells else Mean(np.nan, np.nan, np.nan, 0)
+    mean = run.get(key, metric).mean
     technique = technique_label(cell["intervention"], cell["parameters"], cell["include_protected"])
-    classifier = named(cell["classifier"], cell["classifier_parameters"], CLASSIFIERS)
+    classifier = classifier_label(cell["classifier"], cell["classifier_parameters"])
     name = f"{cell['dataset']}, {cell['attribute']}, β = {cell['beta']:g}, {technique}, {classifier}"
     numbers = (mean.mean, mean.low, mean.high, mean.n, run.plan.config.repeats)
     return (*numbers, shown(run, cell, metric), name)

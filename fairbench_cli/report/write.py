@@ -14,8 +14,7 @@ from fairbench_cli.report.figures import draw_figures
 from fairbench_cli.report.paired import paired_frame
 from fairbench_cli.report.pareto import SHOWN, pareto_frame
 from fairbench_cli.report.repeats import groups_frame
-from fairbench_cli.report.results import results_frame, run_results, summary_frame
-from fairbench_cli.report.sweep import sweep_frame
+from fairbench_cli.report.results import results_frame, run_results, summary_frame, sweep_frame
 from fairbench_cli.report.tables import PaperTable
 
 

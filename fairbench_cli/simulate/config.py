@@ -54,9 +54,11 @@ class Simulation(StrictModel):
     runs: int = Field(default=100, ge=1, le=100_000)
     deprived: tuple[Fraction, ...] = Field(strict=False, min_length=1, description="P(s=g).")
     accepted: tuple[Fraction, ...] = Field(strict=False, min_length=1, description="P(+).")
-    truth: tuple[Degree, ...] = Field(strict=False, min_length=1, description="d; or {from: -1, to: 1, steps: 21}.")
+    truth: tuple[Degree, ...] = Field(
+        strict=False, min_length=1, description="d; or {from: -1, to: 1, steps: 21}."
+    )
     metrics: Names = Field(min_length=1)
-    figures: dict[Annotated[str, Field(pattern=NAME)], Names] = {}
+    figures: dict[Annotated[str, Field(pattern=NAME)], Names] = Field(default={})
 
     def as_yaml(self) -> str:
         """Return a file that `read_simulation` reads back the same."""

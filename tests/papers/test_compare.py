@@ -24,7 +24,7 @@ from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.select import select
 from fairbench_cli.measures.counts import PAIR as GROUPS
 from fairbench_cli.measures.counts import Counts
-from fairbench_cli.measures.registry import MEASURES
+from fairbench_cli.measures.registry import COUNT_METRICS
 from fairbench_cli.papers.compare import Comparison, agreement, compare, judge, worst
 from fairbench_cli.papers.formats import comma_separated, markdown
 from fairbench_cli.papers.registry import PAPERS, read_published
@@ -58,7 +58,7 @@ def test_a_paper_speaks_of_its_own_csv_and_of_our_measures(paper):
     for column, labels in paper.labels.items():
         assert set(labels) <= set(values[column])
     for name in values["metric"].unique():
-        entry = MEASURES[paper.metrics.get(name, name)]
+        entry = COUNT_METRICS[paper.metrics.get(name, name)]
         printed = values.loc[values["metric"] == name, "value"].dropna()
         assert printed.between(entry.low, entry.high).all()
 

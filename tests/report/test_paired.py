@@ -14,7 +14,7 @@ from scipy import stats
 
 from fairbench_cli.experiment.journal import read_journals
 from fairbench_cli.experiment.plan import read_plan
-from fairbench_cli.measures.registry import MEASURES
+from fairbench_cli.measures.registry import COUNT_METRICS
 from fairbench_cli.report.formats import markdown
 from fairbench_cli.report.paired import paired_frame, paired_table, paired_test
 from fairbench_cli.report.pareto import APART, SHOWN, pareto_frame, pareto_table
@@ -136,7 +136,7 @@ def test_a_row_is_scipys_and_holm_is_statsmodels():
     for row in paired.itertuples():
         ours = values.loc[(row.intervention, row.beta, row.metric)]
         theirs = values.loc[("none", row.beta, row.metric)]
-        ideal = MEASURES[row.metric].ideal
+        ideal = COUNT_METRICS[row.metric].ideal
         known = stats.ttest_rel(ours, theirs)
         assert [row.low, row.high] == pytest.approx(list(known.confidence_interval(0.95)))
         assert row.difference == pytest.approx(np.mean(ours - theirs))

@@ -16,7 +16,7 @@ from fairbench_cli.experiment.outputs import FIGURES
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.report.figures.canvas import GREY, NORMAL, SMALL, Grid, panel_page, wrapped
 from fairbench_cli.report.figures.parts import TESTED_ON, Part, gather, idle_beta, parts_by_slug, shortfall
-from fairbench_cli.report.results import Key, RunResults
+from fairbench_cli.report.results import CellKey, RunResults
 
 
 def draw(run: RunResults) -> dict[str, Figure]:
@@ -83,13 +83,11 @@ class _Cloud:
     missing: str
 
 
-def _cloud(key: Key, run: RunResults) -> _Cloud:
-    if key not in run.cells:
-        return _Cloud(np.empty((0, 2)), np.empty(0, dtype=bool), "not run yet")
-    x, y = (run.found[*key, name] for name in FIGURES["discrimination-accuracy"].metrics)
+def _cloud(key: CellKey, run: RunResults) -> _Cloud:
+    x, y = (run.get(key, name) for name in FIGURES["discrimination-accuracy"].metrics)
     dots = np.stack([x.values, y.values], axis=1)
     known = np.isfinite(dots).all(axis=1)
-    missing = shortfall(run.cells[key].statuses, int(known.sum()), run.plan.config.repeats)
+    missing = shortfall(run.cell(key).statuses, int(known.sum()), run.plan.config.repeats)
     return _Cloud(dots[known], (x.status == "degraded")[known], missing)
 
 

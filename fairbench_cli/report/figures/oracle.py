@@ -44,8 +44,8 @@ def draw(run: RunResults) -> dict[str, Figure]:
     """
     sets: dict[tuple[str, str], dict[tuple[str, float], Counts]] = {}
     for cell in run.plan.cells:
-        found = run.cells.get(tuple(cell[name] for name in CELL_COLUMNS))
-        if cell["intervention"] != "oracle" or found is None or not len(found.counts.n):
+        found = run.cell(tuple(cell[name] for name in CELL_COLUMNS))
+        if cell["intervention"] != "oracle" or not len(found.counts.n):
             continue
         own = {"strategy": "both", "remove": 1.0} | json.loads(cell["parameters"])
         points = sets.setdefault((cell["dataset"], cell["attribute"]), {})
