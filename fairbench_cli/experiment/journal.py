@@ -152,8 +152,8 @@ def _plain(value: Any) -> Any:
 
 Weight = Annotated[FiniteFloat, Field(ge=0)]
 Pair = Annotated[list[Weight], Field(min_length=2, max_length=2)]
-Table = Annotated[list[Pair], Field(min_length=2, max_length=2)]
-ByGroup = Annotated[list[Table], Field(min_length=2)]
+OfGroup = Annotated[list[Pair], Field(min_length=2, max_length=2)]
+ByGroup = Annotated[list[OfGroup], Field(min_length=2)]
 
 
 class _Line(BaseModel):

@@ -35,7 +35,7 @@ OURS = ["ours", "low", "high", "n_ok", "n", "shown", "cell"]
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Reproduction:
     """Every published value with what a run has in its place.
 
     Parameters
@@ -67,7 +67,7 @@ class Comparison:
 
 def compare_folder(
     folder: Path, paper: Paper, run: str, *, tables: tuple[str, ...] = (), filters: tuple[str, ...] = ()
-) -> Comparison:
+) -> Reproduction:
     """Compare a folder of `fairbench run` with a paper.
 
     Parameters
@@ -102,7 +102,7 @@ def compare(
     *,
     run: str,
     filters: tuple[str, ...] = (),
-) -> Comparison:
+) -> Reproduction:
     """Set every published value against the mean of the cell that fits it.
 
     Metrics are computed from the journal's counts, whether or not the run's config lists them.
@@ -132,7 +132,7 @@ def compare(
         for row in values[["theirs", "ours", "low", "high", "shown"]].itertuples(index=False, name=None)
     ]
     values = values.assign(verdict=[v for v, _ in judged], note=[n for _, n in judged])
-    return Comparison(paper, run, values, f"{TRAINED[plan.config.sample.source]}; {TESTED[plan.config.test]}")
+    return Reproduction(paper, run, values, f"{TRAINED[config.sample.source]}; {TESTED[config.test]}")
 
 
 TRAINED = {

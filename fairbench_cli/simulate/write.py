@@ -89,12 +89,9 @@ def _place(off: pd.DataFrame, column: str) -> str:
 
 
 def _panels(simulation: Simulation, off: pd.DataFrame) -> str:
-    rows = []
-    for deprived in simulation.deprived:
-        row = off[off["deprived"] == deprived]
-        cells = [row[row["accepted"] == accepted] for accepted in simulation.accepted]
-        shown = [f"{one['mean_off'].max():.3f} / {one['pooled_off'].max():.3f}" for one in cells]
-        rows.append([f"{deprived:g}", *shown])
+    most = off.groupby(["deprived", "accepted"])[["mean_off", "pooled_off"]].max()
+    texts = {place: f"{mean:.3f} / {pooled:.3f}" for place, mean, pooled in most.itertuples(name=None)}
+    rows = [[f"{d:g}", *(texts[d, a] for a in simulation.accepted)] for d in simulation.deprived]
     return grid(["P(s=g)", *(f"P(+) = {accepted:g}" for accepted in simulation.accepted)], rows, 1)
 
 

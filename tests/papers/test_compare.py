@@ -25,7 +25,7 @@ from fairbench_cli.experiment.select import select
 from fairbench_cli.measures.counts import PAIR as GROUPS
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.registry import COUNT_METRICS
-from fairbench_cli.papers.compare import Comparison, agreement, compare, judge, worst
+from fairbench_cli.papers.compare import Reproduction, agreement, compare, judge, worst
 from fairbench_cli.papers.formats import comma_separated, markdown
 from fairbench_cli.papers.registry import PAPERS, read_published
 
@@ -144,7 +144,7 @@ CELL = {
 }
 
 
-def compared(*cells: dict, statuses=(), filters=(), tables=(), paper=CARDOSO) -> Comparison:
+def compared(*cells: dict, statuses=(), filters=(), tables=(), paper=CARDOSO) -> Reproduction:
     """Compare a run of one repeat per cell, all with the same counts."""
     listed = [CELL | cell | {"key": str(i)} for i, cell in enumerate(cells)]
     source = "data" if paper.name == "zliobaite2015" else "network"
@@ -158,7 +158,7 @@ def compared(*cells: dict, statuses=(), filters=(), tables=(), paper=CARDOSO) ->
     return compare(paper, published, study, records, run="small", filters=filters)
 
 
-def covered(comparison: Comparison) -> set[tuple[str, str]]:
+def covered(comparison: Reproduction) -> set[tuple[str, str]]:
     return set(comparison.covered[["dataset", "intervention"]].itertuples(index=False, name=None))
 
 
@@ -285,7 +285,7 @@ def test_zliobaite2015_goes_by_classifier_and_strategy():
 # Dashes, failures and what was not run, in the files
 
 
-def dutch(statuses: list[str]) -> Comparison:
+def dutch(statuses: list[str]) -> Reproduction:
     names = ["none", "massaging", "uniform-sampling", "preferential-sampling"]
     cells = [{"dataset": "dutch", "beta": 1.0, "intervention": name} for name in names]
     return compared(*cells, statuses=statuses, tables=("2", "3"))

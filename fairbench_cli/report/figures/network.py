@@ -92,7 +92,7 @@ class Marks:
 
 
 @dataclass(frozen=True)
-class Kind:
+class BoxLook:
     """How a role's box looks, in colour and in shape."""
 
     name: str
@@ -102,13 +102,13 @@ class Kind:
     width: float
 
 
-OUTCOME = Kind("outcome", "#FBD9A5", "#8A4B00", "square,pad=0", 2.4)
-PROTECTED = Kind("protected attribute", "#BFDDF2", "#00476E", "roundtooth,pad=0,tooth_size=0.035", 1.4)
-EDITED = Kind("proxy that β edits", "#CDEBDD", "#00614A", "round,pad=0,rounding_size=0.19", 1.4)
-PLAIN = Kind("", "#FFFFFF", GREY, "round,pad=0,rounding_size=0.06", 0.9)
+OUTCOME = BoxLook("outcome", "#FBD9A5", "#8A4B00", "square,pad=0", 2.4)
+PROTECTED = BoxLook("protected attribute", "#BFDDF2", "#00476E", "roundtooth,pad=0,tooth_size=0.035", 1.4)
+EDITED = BoxLook("proxy that β edits", "#CDEBDD", "#00614A", "round,pad=0,rounding_size=0.19", 1.4)
+PLAIN = BoxLook("", "#FFFFFF", GREY, "round,pad=0,rounding_size=0.06", 0.9)
 
 
-def roles(name: str, marks: Marks) -> tuple[Kind, str]:
+def roles(name: str, marks: Marks) -> tuple[BoxLook, str]:
     """Return how a column's box looks and what stands under its name.
 
     >>> roles("sex", Marks("income", "sex", "sex"))[1]
@@ -220,13 +220,15 @@ def _arc(ax: Axes, line: Any, edited: bool, gid: str) -> None:
     ax.add_patch(arrow)
 
 
-def _box(corner: tuple[float, float], width: float, height: float, kind: Kind, **more: Any) -> FancyBboxPatch:
+def _box(
+    corner: tuple[float, float], width: float, height: float, kind: BoxLook, **more: Any
+) -> FancyBboxPatch:
     return FancyBboxPatch(
         corner, width, height, boxstyle=kind.shape, fc=kind.face, ec=kind.edge, lw=kind.width, **more
     )
 
 
-def _node(ax: Axes, middle: tuple[float, float], width: float, name: str, kind: Kind, role: str) -> None:
+def _node(ax: Axes, middle: tuple[float, float], width: float, name: str, kind: BoxLook, role: str) -> None:
     corner = (middle[0] - width / 2, middle[1] - HEIGHT / 2)
     ax.add_patch(_box(corner, width, HEIGHT, kind, zorder=4, gid=f"node-{name}"))
     lift = 0.075 if role else 0.0
@@ -237,7 +239,7 @@ def _node(ax: Axes, middle: tuple[float, float], width: float, name: str, kind: 
         ax.text(middle[0], middle[1] - 0.085, role, fontsize=SMALL, color=kind.edge, **text)
 
 
-def _legend(kinds: Sequence[Kind], has_edited_arc: bool) -> list[tuple[Any, str]]:
+def _legend(kinds: Sequence[BoxLook], has_edited_arc: bool) -> list[tuple[Any, str]]:
     legend: list[tuple[Any, str]] = [(_box((0, 0), 1, 1, kind), kind.name) for kind in kinds]
     if has_edited_arc:
         legend.append((Line2D([], [], color=EDITED_ARC, lw=1.9), "arc whose probabilities β edits"))

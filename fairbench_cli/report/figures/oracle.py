@@ -14,7 +14,7 @@ from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.report.figures.canvas import GREY, NORMAL, Grid, panel_page
 from fairbench_cli.report.figures.closed_forms import (
-    Labels,
+    LabelShares,
     cost,
     fixed_rate_cost,
     fixed_rate_kappa,
@@ -24,6 +24,8 @@ from fairbench_cli.report.figures.closed_forms import (
 from fairbench_cli.report.figures.parts import COLOURS, slugs
 from fairbench_cli.report.repeats import CELL_COLUMNS
 from fairbench_cli.report.results import RunResults, mean_and_interval
+
+Points = Mapping[tuple[str, float], Counts]  # of the test rows, by strategy and share removed
 
 STRATEGIES = {
     "increase-deprived": (COLOURS[3], "^"),
@@ -54,7 +56,7 @@ def draw(run: RunResults) -> dict[str, Figure]:
     return dict(zip(slugs(sets), figures, strict=True))
 
 
-def _figure(plan: RunPlan, name: tuple[str, str], points: Mapping[tuple[str, float], Counts]) -> Figure:
+def _figure(plan: RunPlan, name: tuple[str, str], points: Points) -> Figure:
     labels = labels_of(next(iter(points.values())))
     repeats = {len(counts.n) for counts in points.values()}
     shown = f"{min(repeats)}" if len(repeats) == 1 else f"{min(repeats)} to {max(repeats)}"
@@ -68,7 +70,7 @@ def _figure(plan: RunPlan, name: tuple[str, str], points: Mapping[tuple[str, flo
         Grid(2, 2, 3.15, 2.6, 0.62, 0.42, 0.26),
     )
     for ax, (x, y) in zip(panels, PANELS, strict=True):
-        _lines(ax, points, labels, x)
+        _lines(ax, points, labels, (x, y))
         for strategy in STRATEGIES:
             _points(ax, points, strategy, (x, y))
         ax.set_xlabel({"discrimination": "discrimination d"}.get(x, "normalised discrimination δ"))
@@ -80,7 +82,7 @@ def _figure(plan: RunPlan, name: tuple[str, str], points: Mapping[tuple[str, flo
     return figure
 
 
-def _legend(points: Mapping[tuple[str, float], Counts], labels: Labels) -> list[tuple[Any, str]]:
+def _legend(points: Points, labels: LabelShares) -> list[tuple[Any, str]]:
     formula = {"increase-deprived": "1 − α", "both": "2α(1 − α)", "decrease-favoured": "α"}
     keys: list[tuple[Any, str]] = [
         (
@@ -97,28 +99,22 @@ def _legend(points: Mapping[tuple[str, float], Counts], labels: Labels) -> list[
     return [*keys, (Line2D([], [], **BOUND), bound)]
 
 
-def _lines(ax: Axes, points: Mapping[tuple[str, float], Counts], labels: Labels, x: str) -> None:
+def _lines(ax: Axes, points: Points, labels: LabelShares, axes: tuple[str, str]) -> None:
     """Draw the closed forms from the labels to d = 0."""
     if not labels.d > 0:  # the oracle leaves such labels as they are
         return
     for strategy in STRATEGIES:
-        track = oracle_path(strategy, STEPS, labels)
-        if x == "discrimination":
-            d, y = track.discrimination, track.accuracy
-            bound = 1 - min(labels.alpha, 1 - labels.alpha) * (labels.d - d)
-        else:
-            d, y = track.normalised, track.kappa
-            bound = fixed_rate_kappa(d, labels)
+        d, height = (oracle_path(strategy, STEPS, labels)[axis] for axis in axes)
         if strategy == "both":
+            plain = 1 - min(labels.alpha, 1 - labels.alpha) * (labels.d - d)
+            bound = plain if axes == PANELS[0] else fixed_rate_kappa(d, labels)
             ax.plot(d, bound, gid="bound", **BOUND)
         if any(own == strategy for own, _ in points):
-            ax.plot(d, y, color=STRATEGIES[strategy][0], lw=0.9, zorder=3, gid=f"form-{strategy}")
+            ax.plot(d, height, color=STRATEGIES[strategy][0], lw=0.9, zorder=3, gid=f"form-{strategy}")
     ax.axvline(0, color=GREY, lw=0.8, ls="--", zorder=1)
 
 
-def _points(
-    ax: Axes, points: Mapping[tuple[str, float], Counts], strategy: str, axes: tuple[str, str]
-) -> None:
+def _points(ax: Axes, points: Points, strategy: str, axes: tuple[str, str]) -> None:
     """Draw what the run found of a strategy, in order of what is removed."""
     colour, marker = STRATEGIES[strategy]
     own = [counts for (name, _), counts in sorted(points.items(), key=lambda at: at[0]) if name == strategy]

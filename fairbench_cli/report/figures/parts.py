@@ -52,14 +52,13 @@ def parts_of(plan: RunPlan) -> list[Part]:
         (cell, (cell["intervention"], cell["parameters"], cell["include_protected"])) for cell in plan.cells
     ]
     looks = {one.own: one for one in _techniques(list(dict.fromkeys(own for _, own in cells)))}
-    found: dict[tuple[str, str, tuple[str, str]], tuple[dict[TechniqueLook, None], set[float]]] = {}
+    found: dict[tuple[str, str, tuple[str, str]], dict[tuple[TechniqueLook, float], None]] = {}
     for cell, own in cells:
-        classifier = cell["classifier"], cell["classifier_parameters"]
-        techniques, betas = found.setdefault((cell["dataset"], cell["attribute"], classifier), ({}, set()))
-        techniques[looks[own]] = None
-        betas.add(cell["beta"])
+        name = cell["dataset"], cell["attribute"], (cell["classifier"], cell["classifier_parameters"])
+        found.setdefault(name, {})[looks[own], cell["beta"]] = None
     return [
-        Part(*name, tuple(techniques), tuple(sorted(betas))) for name, (techniques, betas) in found.items()
+        Part(*name, tuple(dict.fromkeys(t for t, _ in drawn)), tuple(sorted({beta for _, beta in drawn})))
+        for name, drawn in found.items()
     ]
 
 
