@@ -113,7 +113,7 @@ TABLES_OF_KEYS = {
 
 
 def with_key_tables(page: str) -> str:
-    """Return the text of ``docs/config.md`` with its tables of keys made anew.
+    """Return the text of ``docs/config.md`` with new tables of keys.
 
     A table is between ``<!-- keys: NAME -->`` and ``<!-- end of keys -->``.
     """

@@ -93,7 +93,7 @@ def worst_rows(comparison: Reproduction, most: int = WORST) -> tuple[list[str], 
 
 
 def _own_columns(comparison: Reproduction) -> list[str]:
-    """Return the columns of the paper's CSV that tell one value from the next."""
+    """Return the columns of the paper's CSV that distinguish the values."""
     names = list(comparison.values.columns)
     own = names[: names.index("theirs")]
     return [name for name in own if name != "table" or "table" in comparison.paper.blocks]

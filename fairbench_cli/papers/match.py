@@ -15,7 +15,7 @@ NO_AXES = ("table", "metric", "value")
 
 
 def facts_of(cell: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what tells a cell from others by name.
+    """Return what distinguishes a cell from others, by name.
 
     These are its columns, the parameters of its intervention, and those of its classifier as
     ``classifier.NAME``.

@@ -181,7 +181,7 @@ def caption(plan: RunPlan, used: set[str]) -> tuple[str, ...]:
 
 
 def _legend(used: set[str]) -> list[str]:
-    """Explain what stands in the cells besides means."""
+    """Explain what cells hold that is no plain mean."""
     lines = []
     if any(cell.endswith(")") for cell in used):
         lines.append("(a/b): only a of b repeats have a value.")

@@ -1,4 +1,4 @@
-"""Measures that need rows, by name in a run: computed in the cell, kept beside the counts."""
+"""Measures that need rows, by name in a run: computed in the cell, kept next to the counts."""
 
 import numpy as np
 import pandas as pd

@@ -305,7 +305,7 @@ def test_dashes_and_failures_in_a_comparison():
         "preferential-sampling": 'theirs is "-"',
     }  # fmt: skip
     shares = agreement(found.values, (0.02, 0.05))
-    # Two "-" beside "-" agree in every way; one repeat has no interval for any other value to be inside of.
+    # Two "-" against "-" agree in every way; one repeat has no interval for any other value to be inside of.
     assert (shares.n, shares.inside, shares.off) == (8, 2, 5)
     assert set(worst(found.values, 3)["intervention"]) <= {"massaging", "preferential-sampling"}
 
@@ -488,15 +488,15 @@ def test_the_reproduction_job_fetches_runs_and_compares():
     groups = {group.name for group in app.registered_groups}
     assert {step[0] for step in steps()} <= commands | groups
     (run,) = (step for step in steps() if step[0] == "run")
-    (told,) = (step for step in steps() if step[0] == "compare")
+    (step_of_compare,) = (step for step in steps() if step[0] == "compare")
     name = Path(run[1]).stem
-    assert told[1] == f"results/{name}"
-    assert told[told.index("--paper") + 1] in PAPERS
-    assert float(told[told.index("--fail-under") + 1]) >= 0.85
+    assert step_of_compare[1] == f"results/{name}"
+    assert step_of_compare[step_of_compare.index("--paper") + 1] in PAPERS
+    assert float(step_of_compare[step_of_compare.index("--fail-under") + 1]) >= 0.85
     uploads = [
         step for step in workflow()["jobs"]["cardoso2019"]["steps"] if "upload" in step.get("uses", "")
     ]
-    assert [(step["if"], step["with"]["path"]) for step in uploads] == [("always()", told[1])]
+    assert [(step["if"], step["with"]["path"]) for step in uploads] == [("always()", step_of_compare[1])]
 
 
 def test_the_reproduction_job_has_a_config_and_all_its_data():

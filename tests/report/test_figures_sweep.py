@@ -1,4 +1,4 @@
-"""The figures of sweeps and of the oracle: what is drawn, and formulas that are drawn beside it."""
+"""The figures of sweeps and of the oracle: what is drawn, and formulas that are drawn with it."""
 
 import itertools
 import json

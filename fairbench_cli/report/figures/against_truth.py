@@ -75,7 +75,7 @@ TARGET: dict[str, Any] = {"color": TARGET_COLOUR, "lw": 3.6, "solid_capstyle": "
 
 
 def _look(i: int) -> dict[str, Any]:
-    """Return how line `i` is drawn; the dashes tell lines apart where one lies on another."""
+    """Return how line `i` is drawn; dashes differ, for lines that lie on one another."""
     return {"color": COLOURS[(i + 1) % len(COLOURS)], "ls": DASHES[i % len(DASHES)], "lw": 1.5}
 
 
