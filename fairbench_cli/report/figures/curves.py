@@ -10,14 +10,7 @@ from matplotlib.lines import Line2D
 from fairbench_cli.experiment.outputs import FIGURES
 from fairbench_cli.measures.registry import find
 from fairbench_cli.report.figures.canvas import GREY, Grid, panel_page
-from fairbench_cli.report.figures.parts import (
-    Part,
-    TechniqueLook,
-    idle_beta,
-    means_text,
-    missing_lines,
-    parts_by_slug,
-)
+from fairbench_cli.report.figures.parts import Part, TechniqueLook, means_text, notes_of, parts_by_slug
 from fairbench_cli.report.results import RunResults
 
 SHOWN = FIGURES["curves"].metrics
@@ -37,7 +30,7 @@ def _figure(part: Part, run: RunResults) -> Figure:
         f"Measures over the bias level β: {part.title}",
         f"{means_text(run.plan)} Techniques are set slightly apart at each β.",
         legend,
-        idle_beta(run.plan, part) + missing_lines(part, run, drawn),
+        notes_of(part, run, drawn),
         Grid(len(SHOWN), 2, 3.7, 2.45, 0.68, 0.42, 0.12),
     )
     for ax, metric in zip(panels, SHOWN, strict=True):

@@ -54,15 +54,13 @@ def _figure(part: Part, run: RunResults) -> Figure:
         own = [clouds[t, beta] for beta in part.betas]
         for b, (cloud, colour) in enumerate(zip(own, colours, strict=True)):
             faces = ["none" if hollow else f"{colour}cc" for hollow in cloud.degraded] or "none"
-            ax.scatter(
-                cloud.dots[:, 0],
-                cloud.dots[:, 1],
-                s=10,
-                facecolors=faces,
-                edgecolors=colour,
-                lw=0.5,
-                gid=f"dots-{k}-{b}",
-            )
+            look: dict[str, Any] = {
+                "facecolors": faces,
+                "edgecolors": colour,
+                "lw": 0.5,
+                "gid": f"dots-{k}-{b}",
+            }
+            ax.scatter(cloud.dots[:, 0], cloud.dots[:, 1], s=10, **look)
         ax.set(xlim=limits[:2], ylim=limits[2:])
         ax.locator_params(nbins=6)
         ax.set_title("\n".join(titles[k]), loc="left", fontsize=NORMAL, fontweight="bold", pad=4)
@@ -133,14 +131,6 @@ def _note(ax: Axes, lines: list[str], dots: Floats) -> None:
         return int(near.all(axis=1).sum())
 
     x, y = min(((1.0, 0.0), (0.0, 0.0), (1.0, 1.0), (0.0, 1.0)), key=covered)
-    ax.text(
-        0.97 if x else 0.03,
-        0.96 if y else 0.04,
-        "\n".join(lines),
-        transform=ax.transAxes,
-        ha="right" if x else "left",
-        va="top" if y else "bottom",
-        fontsize=SMALL,
-        style="italic",
-        color=GREY,
-    )
+    look: dict[str, Any] = {"fontsize": SMALL, "style": "italic", "color": GREY, "transform": ax.transAxes}
+    aligned: dict[str, Any] = {"ha": "right" if x else "left", "va": "top" if y else "bottom"}
+    ax.text(0.97 if x else 0.03, 0.96 if y else 0.04, "\n".join(lines), **aligned, **look)

@@ -12,15 +12,8 @@ from matplotlib.lines import Line2D
 from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.registry import measure
+from fairbench_cli.report.figures import closed_forms as forms
 from fairbench_cli.report.figures.canvas import GREY, NORMAL, Grid, panel_page
-from fairbench_cli.report.figures.closed_forms import (
-    LabelShares,
-    cost,
-    fixed_rate_cost,
-    fixed_rate_kappa,
-    labels_of,
-    oracle_path,
-)
 from fairbench_cli.report.figures.parts import COLOURS, slugs
 from fairbench_cli.report.repeats import CELL_COLUMNS
 from fairbench_cli.report.results import RunResults, mean_and_interval
@@ -57,7 +50,7 @@ def draw(run: RunResults) -> dict[str, Figure]:
 
 
 def _figure(plan: RunPlan, name: tuple[str, str], points: Points) -> Figure:
-    labels = labels_of(next(iter(points.values())))
+    labels = forms.labels_of(next(iter(points.values())))
     repeats = {len(counts.n) for counts in points.values()}
     shown = f"{min(repeats)}" if len(repeats) == 1 else f"{min(repeats)} to {max(repeats)}"
     figure, panels = panel_page(
@@ -82,32 +75,32 @@ def _figure(plan: RunPlan, name: tuple[str, str], points: Points) -> Figure:
     return figure
 
 
-def _legend(points: Points, labels: LabelShares) -> list[tuple[Any, str]]:
+def _legend(points: Points, labels: forms.LabelShares) -> list[tuple[Any, str]]:
     formula = {"increase-deprived": "1 − α", "both": "2α(1 − α)", "decrease-favoured": "α"}
     keys: list[tuple[Any, str]] = [
         (
             Line2D([], [], color=colour, marker=marker, ms=5, lw=0.9, mec="white", mew=0.4),
-            f"{strategy}: A falls by {formula[strategy]} = {cost(strategy, labels.alpha):.3f} per d",
+            f"{strategy}: A falls by {formula[strategy]} = {forms.cost(strategy, labels.alpha):.3f} per d",
         )
         for strategy, (colour, marker) in STRATEGIES.items()
         if any(own == strategy for own, _ in points)
     ]
     bound = (
         f"left: the paper's bound min(α, 1 − α) = {min(labels.alpha, 1 - labels.alpha):.3f} per d; "
-        f"right: its line at a fixed π, {fixed_rate_cost(labels):.3f} per δ"
+        f"right: its line at a fixed π, {forms.fixed_rate_cost(labels):.3f} per δ"
     )
     return [*keys, (Line2D([], [], **BOUND), bound)]
 
 
-def _lines(ax: Axes, points: Points, labels: LabelShares, axes: tuple[str, str]) -> None:
+def _lines(ax: Axes, points: Points, labels: forms.LabelShares, axes: tuple[str, str]) -> None:
     """Draw the closed forms from the labels to d = 0."""
     if not labels.d > 0:  # the oracle leaves such labels as they are
         return
     for strategy in STRATEGIES:
-        d, height = (oracle_path(strategy, STEPS, labels)[axis] for axis in axes)
+        d, height = (forms.oracle_path(strategy, STEPS, labels)[axis] for axis in axes)
         if strategy == "both":
             plain = 1 - min(labels.alpha, 1 - labels.alpha) * (labels.d - d)
-            bound = plain if axes == PANELS[0] else fixed_rate_kappa(d, labels)
+            bound = plain if axes == PANELS[0] else forms.fixed_rate_kappa(d, labels)
             ax.plot(d, bound, gid="bound", **BOUND)
         if any(own == strategy for own, _ in points):
             ax.plot(d, height, color=STRATEGIES[strategy][0], lw=0.9, zorder=3, gid=f"form-{strategy}")

@@ -12,14 +12,7 @@ from numpy.typing import ArrayLike
 
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.report.figures.canvas import GREY, INK, NORMAL, SMALL, Grid, panel_page, text_width
-from fairbench_cli.report.figures.parts import (
-    Part,
-    TechniqueLook,
-    idle_beta,
-    means_text,
-    missing_lines,
-    parts_by_slug,
-)
+from fairbench_cli.report.figures.parts import Part, TechniqueLook, means_text, notes_of, parts_by_slug
 from fairbench_cli.report.pareto import SHOWN, pareto_frame
 from fairbench_cli.report.repeats import CELL_COLUMNS
 from fairbench_cli.report.results import CellKey, Mean, RunResults, mean_and_interval
@@ -78,7 +71,7 @@ def _figure(part: Part, run: RunResults, points: dict[CellKey, Point]) -> Figure
         f"{means_text(run.plan)} Upper left is better; no technique dominates those named and in full "
         "colour." + (" Every panel has its own scale." if n > 1 else ""),
         legend,
-        idle_beta(run.plan, part) + missing_lines(part, run, drawn),
+        notes_of(part, run, drawn),
         Grid(n, *size, left=0.68, below=0.42, above=0.32),
         handle=0.12,
     )

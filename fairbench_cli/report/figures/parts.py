@@ -114,8 +114,8 @@ def shortfall(statuses: Sequence[str], drawn: int, repeats: int) -> str:
     return why_nothing(statuses, repeats)
 
 
-def missing_lines(part: Part, run: RunResults, drawn: Mapping[CellKey, int]) -> list[str]:
-    """Say which techniques have no value, or not of every repeat, at which β.
+def notes_of(part: Part, run: RunResults, drawn: Mapping[CellKey, int]) -> list[str]:
+    """Say whether β has nothing to edit, and which techniques lack values of some repeats at which β.
 
     `drawn` are the numbers of repeats that are drawn, by cell.
     """
@@ -125,7 +125,8 @@ def missing_lines(part: Part, run: RunResults, drawn: Mapping[CellKey, int]) -> 
             key = part.key(t, beta)
             n = run.plan.config.repeats
             reasons[t.label, beta] = shortfall(run.cell(key).statuses, drawn.get(key, 0), n)
-    return [f"{', '.join(who)}: {what}" for what, who in gather(reasons).items()]
+    missing = [f"{', '.join(who)}: {what}" for what, who in gather(reasons).items()]
+    return idle_beta(run.plan, part) + missing
 
 
 def gather(reasons: Mapping[tuple[str, float], str]) -> dict[str, list[str]]:
