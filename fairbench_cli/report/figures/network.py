@@ -123,11 +123,6 @@ def roles(name: str, marks: Marks) -> tuple[BoxLook, str]:
     return PLAIN, ""
 
 
-def has_edited_arc(net: BayesNet, marks: Marks) -> bool:
-    """Return whether the network has the arc along which β edits the outcome's probabilities."""
-    return (marks.edited, marks.outcome) in net.arcs
-
-
 def draw_network(net: BayesNet, marks: Marks, title: str, about: str) -> Figure:
     """Draw a network with the outcome, the protected attribute and what β edits marked.
 
@@ -136,9 +131,9 @@ def draw_network(net: BayesNet, marks: Marks, title: str, about: str) -> Figure:
     title, about : str
         Set above the drawing.
     """
-    missing = marks.edited if marks.outcome and not has_edited_arc(net, marks) else None
-    if missing:
-        about += f" {missing} is no parent of {marks.outcome}: β has nothing to edit."
+    edited = (marks.edited, marks.outcome)
+    if marks.edited and marks.outcome and edited not in net.arcs:
+        about += f" {marks.edited} is no parent of {marks.outcome}: β has nothing to edit."
         marks = replace(marks, edited=None)
     labels = [(name, *roles(name, marks)) for name in net.names]
     widths = [
@@ -149,9 +144,8 @@ def draw_network(net: BayesNet, marks: Marks, title: str, about: str) -> Figure:
     layout = lay_out(net.parents, widths, GAP)
     wide = max(x + width / 2 for x, width in zip(layout.x, [*widths, *[0.0] * len(layout.x)], strict=False))
     tall = len(layout.layers) * (HEIGHT + BETWEEN) - BETWEEN
-    edited = (marks.edited, marks.outcome)
     shown = {kind for _, kind, _ in labels}
-    legend = _legend([k for k in (OUTCOME, PROTECTED, EDITED) if k in shown], has_edited_arc(net, marks))
+    legend = _legend([k for k in (OUTCOME, PROTECTED, EDITED) if k in shown], edited in net.arcs)
     figure, (ax,) = panel_page(
         title, about, legend, [], Grid(1, 1, wide + 0.1, tall + 0.1, 0, 0, 0.1), handle=0.34
     )
