@@ -4,6 +4,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from pydantic_core import to_jsonable_python
+
 from fairbench_cli.data.card import BiasTarget, Card, find_card, read_card
 from fairbench_cli.data.load import Dataset, checked_roles, load
 from fairbench_cli.data.locate import folders, locate
@@ -97,7 +99,7 @@ class PreparedDataset:
             "dataset": self.spec.name,
             "label": self.roles.label,
             "attribute": self.roles.attribute,
-            "protected": [asdict(attribute) for attribute in self.protected.attributes],
+            "protected": to_jsonable_python(self.protected.attributes),
             "bias_direction": self.spec.bias_direction,
             "edited_column": self.target.column,
             "arc_to_outcome": self.has_arc,
