@@ -67,6 +67,25 @@ def read_yaml(path: Path) -> Document:
     return parse_yaml(read_text(path), str(path))
 
 
+def read_mapping(path: Path, what: str, example: str) -> Document:
+    """Return a strict YAML file that holds a mapping.
+
+    Parameters
+    ----------
+    what, example : str
+        For the error: what the file should be, and what to do.
+
+    Raises
+    ------
+    UserError
+        When it holds something else, or listing everything wrong with its form.
+    """
+    document = read_yaml(path)
+    if not isinstance(document.data, dict):
+        raise user_error(f"{what} is a mapping of keys to values", example, document.where(()))
+    return document
+
+
 def parse_yaml(text: str, name: str) -> Document:
     r"""Return strict YAML, parsed.
 

@@ -8,7 +8,7 @@ import typer
 from fairbench_cli.papers.registry import PAPERS
 
 if TYPE_CHECKING:  # pandas comes with it
-    from fairbench_cli.papers.compare import Comparison
+    from fairbench_cli.papers.compare import Reproduction
 
 
 def compare(
@@ -70,7 +70,7 @@ def _names(folders: list[Path], *, alone: bool) -> list[str]:
     raise user_error(f'two folders are called "{again}"', "compare them one at a time, or rename one")
 
 
-def _print_one(comparison: "Comparison", tolerance: float) -> None:
+def _print_one(comparison: "Reproduction", tolerance: float) -> None:
     from fairbench_cli.cli.console import print_rows, say
     from fairbench_cli.papers.formats import coverage, summary, verdict_counts, worst_rows
 
@@ -84,7 +84,7 @@ def _print_one(comparison: "Comparison", tolerance: float) -> None:
     _fold(verdict_counts(comparison))
 
 
-def _print_several(comparisons: "list[Comparison]", tolerance: float) -> None:
+def _print_several(comparisons: "list[Reproduction]", tolerance: float) -> None:
     from fairbench_cli.cli.console import print_rows, say
     from fairbench_cli.papers.formats import coverage, side_by_side
 
@@ -96,7 +96,7 @@ def _print_several(comparisons: "list[Comparison]", tolerance: float) -> None:
         _fold(f"{number} {one.run}: {coverage(one)}; {one.protocol}")
 
 
-def _print_share(comparison: "Comparison", tolerance: float, fail_under: float | None) -> bool:
+def _print_share(comparison: "Reproduction", tolerance: float, fail_under: float | None) -> bool:
     """Print the share within the tolerance; return whether it is enough."""
     from fairbench_cli.papers.compare import agreement
     from fairbench_cli.papers.formats import share
@@ -111,7 +111,7 @@ def _print_share(comparison: "Comparison", tolerance: float, fail_under: float |
 
 
 def _write(
-    comparisons: "list[Comparison]", folders: list[Path], output: Path | None, tolerance: float
+    comparisons: "list[Reproduction]", folders: list[Path], output: Path | None, tolerance: float
 ) -> None:
     from fairbench_cli.cli.console import talk
     from fairbench_cli.files import make_folder, write_text

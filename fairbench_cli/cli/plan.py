@@ -9,26 +9,23 @@ def plan(
     """Show the cells of an experiment: done, to do, time left. Runs nothing."""
     from collections import Counter
 
-    from fairbench_cli.classifiers.registry import CLASSIFIERS
     from fairbench_cli.cli.console import print_rows, say
     from fairbench_cli.cli.progress import Clock, in_words, kind_of
     from fairbench_cli.experiment.run import prepare
-    from fairbench_cli.report.tables import named, technique_label
+    from fairbench_cli.report.tables import classifier_label, technique_label
 
     prepared = prepare(
         config, folder=output, data_dir=data_dir, overrides=tuple(set_ or ()), filters=tuple(only or ())
     )
     repeats = prepared.config.repeats
-    groups: dict[tuple[str, ...], list[int]] = {}
+    groups: dict[tuple[str, ...], Counter[str]] = {}
     for cell in prepared.selected:
         shown = cell.describe()
         label = technique_label(shown["intervention"], shown["parameters"], shown["include_protected"])
-        classifier = named(shown["classifier"], shown["classifier_parameters"], CLASSIFIERS)
-        known = groups.setdefault((*cell.source, label, classifier), [0, 0])
-        done = sum(prepared.is_done(cell, repeat) for repeat in range(repeats))
-        known[0] += done
-        known[1] += repeats - done
-    rows = [[*group, str(done), str(left)] for group, (done, left) in groups.items()]
+        classifier = classifier_label(shown["classifier"], shown["classifier_parameters"])
+        known = groups.setdefault((*cell.source, label, classifier), Counter())
+        known.update("done" if prepared.is_done(cell, k) else "to do" for k in range(repeats))
+    rows = [[*group, str(n["done"]), str(n["to do"])] for group, n in groups.items()]
     print_rows(["dataset", "attribute", "technique", "classifier", "done", "to do"], rows, right=2)
     say(f"β: {', '.join(dict.fromkeys(f'{cell.beta:g}' for cell in prepared.selected))}")
     todo, total = prepared.todo, prepared.size
@@ -36,17 +33,13 @@ def plan(
     say(f"{cells} cells × {repeats} repeats = {total}: {total - len(todo)} done, {len(todo)} to do")
     for dataset in prepared.plan.datasets:
         if prepared.config.sample.source == "data":
-            rows_used = f"{dataset['sample_size']} of {dataset['rows']} rows a training set"
-            say(f"{dataset['dataset']}: {rows_used}, the rest a test set")
-            continue
-        arc = "is" if dataset["arc_to_outcome"] else "is not"
-        say(
-            f"{dataset['dataset']}: network BIC {dataset['bic']:.3f}, "
-            f"{dataset['edited_column']} {arc} a parent of the outcome, "
-            f"{dataset['sample_size']} rows a training set"
-        )
-    clock = Clock(prepared.records.values(), {cell.key: kind_of(cell) for cell in prepared.selected})
-    seconds = clock.left(dict(Counter(kind_of(cell) for cell, _ in todo)), 1)
+            about = f"{dataset['sample_size']} of {dataset['rows']} rows a training set, the rest a test set"
+        else:
+            arc = f"{dataset['edited_column']} {'is' if dataset['arc_to_outcome'] else 'is not'} a parent"
+            size = f"{dataset['sample_size']} rows a training set"
+            about = f"network BIC {dataset['bic']:.3f}, {arc} of the outcome, {size}"
+        say(f"{dataset['dataset']}: {about}")
+    seconds = Clock(prepared).left(Counter(kind_of(cell) for cell, _ in todo), 1)
     if todo and seconds is not None:
         say(f"about {in_words(seconds)} of CPU time left")
     say(f"results: {prepared.folder}")

@@ -2,9 +2,8 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Mapping
 from statistics import median
-from types import TracebackType
 from typing import Self
 
 from rich.console import Console
@@ -24,25 +23,24 @@ class Clock:
     The median, because the first repeat of every worker pays for loading libraries.
     """
 
-    def __init__(self, records: Iterable[Repeat], kinds: dict[str, tuple[str, ...]]) -> None:
-        self._kinds = kinds
+    def __init__(self, prepared: PreparedRun) -> None:
+        self.kinds = {cell.key: kind_of(cell) for cell in prepared.selected}
         self._seconds: dict[tuple[str, ...], list[float]] = {}
-        for record in records:
+        for record in prepared.records.values():
             self.note(record)
 
     def note(self, record: Repeat) -> None:
         """Take in a finished repeat."""
-        kind = self._kinds.get(record.key)
-        if kind is not None:
-            self._seconds.setdefault(kind, []).append(record.seconds)
+        if record.key in self.kinds:
+            self._seconds.setdefault(self.kinds[record.key], []).append(record.seconds)
 
-    def left(self, todo: dict[tuple[str, ...], int], jobs: int) -> float | None:
+    def left(self, todo: Mapping[tuple[str, ...], int], jobs: int) -> float | None:
         """Return the seconds left for `todo` repeats per kind of cell; None while nothing is known."""
         medians = {kind: median(seconds) for kind, seconds in self._seconds.items()}
         if not medians:
             return None
         typical = median(medians.values())
-        return sum(n * medians.get(kind, typical) for kind, n in todo.items()) / max(jobs, 1)
+        return sum(n * medians.get(kind, typical) for kind, n in todo.items()) / jobs
 
 
 def kind_of(cell: Cell) -> tuple[str, ...]:
@@ -54,11 +52,9 @@ class RunProgress:
     """Shows repeats done and failed, and the time left."""
 
     def __init__(self, prepared: PreparedRun, jobs: int) -> None:
-        kinds = {cell.key: kind_of(cell) for cell in prepared.selected}
-        self._kinds = kinds
-        self._left = Counter(kinds[cell.key] for cell, _ in prepared.todo)
-        self._clock = Clock(prepared.records.values(), kinds)
-        self._total = sum(self._left.values())
+        self._left = Counter(kind_of(cell) for cell, _ in prepared.todo)
+        self._clock = Clock(prepared)
+        self._total = self._left.total()
         self._jobs = jobs
         self._done = self._failed = 0
         self._start = self._spoke = time.monotonic()
@@ -79,12 +75,7 @@ class RunProgress:
             self._bar.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._console.is_terminal:
             self._bar.stop()
         elif self._total:
@@ -95,7 +86,7 @@ class RunProgress:
         self._done += 1
         self._failed += outcome.status in RETRIED
         self._clock.note(outcome)
-        self._left[self._kinds[outcome.key]] -= 1
+        self._left[self._clock.kinds[outcome.key]] -= 1
         if self._console.is_terminal:
             failed = f"[red]{self._failed} failed[/] " if self._failed else ""
             self._bar.update(
@@ -108,7 +99,7 @@ class RunProgress:
         return self._done / max(time.monotonic() - self._start, 1e-9)
 
     def _eta(self) -> str:
-        seconds = self._clock.left(dict(self._left), self._jobs)
+        seconds = self._clock.left(self._left, self._jobs)
         return "" if seconds is None or self._done == self._total else f"{in_words(seconds)} left"
 
     def _say(self) -> None:

@@ -17,7 +17,6 @@ from fairbench_cli.measures.counts import Counts, count
 from fairbench_cli.measures.sweep import swept_counts
 from fairbench_cli.network.bias import shift
 from fairbench_cli.network.draw import sample
-from fairbench_cli.network.model import BayesNet
 
 Status = Literal["ok", "noop", "degraded", "infeasible", "failed", "killed"]
 
@@ -104,16 +103,12 @@ def draw(cell: Cell, population: Population, repeat: int) -> tuple[Sample, Sampl
         shuffled = np.random.default_rng(cell.sample_seed(repeat)).permutation(len(rows))
         train, rest = shuffled[: population.size], shuffled[population.size :]
         return rows.take(np.sort(train)), rows.take(np.sort(rest))
-    train_rows = sample(biased(network, population, cell.beta), population.size, cell.sample_seed(repeat))
+    biased, target = network, population.target
+    if population.biased:
+        column, groups = target.column, (target.deprived, target.favoured)
+        edit = (roles.label, roles.favourable, column, *groups, cell.beta)
+        biased = shift(network, *edit, both=population.both)
+    train_rows = sample(biased, population.size, cell.sample_seed(repeat))
     if rows is None:
         rows = to_sample(sample(network, population.size, cell.test_seed(repeat)), roles)
     return to_sample(train_rows, roles), rows
-
-
-def biased(network: BayesNet, population: Population, beta: float) -> BayesNet:
-    """Return the network with its bias raised by β, or as it is where it has no table to edit."""
-    roles, target = population.roles, population.target
-    if not population.biased:
-        return network
-    groups = target.deprived, target.favoured
-    return shift(network, roles.label, roles.favourable, target.column, *groups, beta, both=population.both)

@@ -8,11 +8,10 @@ from fairbench_cli.errors import Problem, suggest
 from fairbench_cli.experiment.components import named
 from fairbench_cli.experiment.config import WITHOUT_EFFECT, DatasetSpec, ExperimentConfig, attribute_names
 from fairbench_cli.experiment.outputs import FIGURES, NEEDS
-from fairbench_cli.experiment.row_metrics import over_strata
-from fairbench_cli.measures.registry import ROW_MEASURES
+from fairbench_cli.measures.registry import METRICS, ROW_METRICS
 from fairbench_cli.strict_yaml import Document, Place
 
-Finding = tuple[Place, str, str]  # where, what is wrong, what to do
+Conflict = tuple[Place, str, str]  # where, what is wrong, what to do
 
 
 @dataclass(frozen=True)
@@ -42,14 +41,14 @@ class Given:
 
 def cross_checks(given: Given, wrong: Collection[str]) -> list[Problem]:
     """Check the keys against each other, but for those that are `wrong` by themselves."""
-    findings: list[Finding] = []
+    findings: list[Conflict] = []
     for keys, check in _CHECKS.items():
         if not set(keys) & set(wrong):
             findings += check(given)
     return [Problem(what, fix, given.document.where(place)) for place, what, fix in findings]
 
 
-def _without_effect(given: Given) -> Iterator[Finding]:
+def _without_effect(given: Given) -> Iterator[Conflict]:
     """Find settings that mean nothing for the kind of source that the config names."""
     config = given.config
     settings, where_not, fix = WITHOUT_EFFECT[config.sample.source]
@@ -59,7 +58,7 @@ def _without_effect(given: Given) -> Iterator[Finding]:
             yield (*place, key), f"{key} has no effect {where_not}", f"remove it, or {fix}"
 
 
-def _test_rows(given: Given) -> Iterator[Finding]:
+def _test_rows(given: Given) -> Iterator[Conflict]:
     """Find test rows that do not go with where the training rows come from."""
     config = given.config
     real = config.sample.source == "data"
@@ -71,10 +70,10 @@ def _test_rows(given: Given) -> Iterator[Finding]:
         yield ("test",), "test: holdout needs rows that are not trained on", fix
 
 
-def _strata(given: Given) -> Iterator[Finding]:
+def _strata(given: Given) -> Iterator[Conflict]:
     """Find measures within strata where the config names none, and strata that nothing is measured in."""
     config = given.config
-    needing = [i for i, name in enumerate(config.metrics) if over_strata(name)]
+    needing = [i for i, name in enumerate(config.metrics) if METRICS[name].needs == "strata"]
     if needing and not config.strata:
         what = f"{config.metrics[needing[0]]} compares groups within strata"
         yield ("metrics", needing[0]), what, "write `strata: [ATTRIBUTE]`"
@@ -83,30 +82,24 @@ def _strata(given: Given) -> Iterator[Finding]:
         yield ("strata",), "strata has no effect on these metrics", fix
 
 
-def _sweep(given: Given) -> Iterator[Finding]:
+def _sweep(given: Given) -> Iterator[Conflict]:
     """Find a sweep whose measures all need rows: it has counts alone."""
     config = given.config
-    if config.sweep and all(name in ROW_MEASURES for name in config.metrics):
+    if config.sweep and all(name in ROW_METRICS for name in config.metrics):
         what = f"a sweep has counts alone, and {config.metrics[0]} needs rows"
         yield ("sweep",), what, "add a metric such as accuracy"
 
 
-def _figures(given: Given) -> Iterator[Finding]:
+def _figures(given: Given) -> Iterator[Conflict]:
     """Find figures of what the config does not ask for."""
-    config = given.config
-    missing = {
-        "sweep": config.sweep is None,
-        "network": config.sample.source == "data",
-        "oracle": all(technique.spec.name != "oracle" for technique in config.interventions),
-    }
-    for i, figure in enumerate(config.figures):
-        needs = FIGURES[figure].needs
-        if needs and missing[needs]:
-            what, fix = NEEDS[needs]
-            yield ("figures", i), f"the figure {figure} {what}", fix
+    for i, figure in enumerate(given.config.figures):
+        for need in FIGURES[figure].needs:
+            is_met, what, fix = NEEDS[need]
+            if not is_met(given.config):
+                yield ("figures", i), f"the figure {figure} {what}", fix
 
 
-def _left_out(given: Given) -> Iterator[Finding]:
+def _left_out(given: Given) -> Iterator[Conflict]:
     """Find what every data set leaves out."""
     config = given.config
     chosen = {
@@ -123,7 +116,7 @@ def _left_out(given: Given) -> Iterator[Finding]:
                 yield place, f"no data set takes {name}", fix
 
 
-def _listed_twice(given: Given) -> Iterator[Finding]:
+def _listed_twice(given: Given) -> Iterator[Conflict]:
     """Find data sets whose results would have the same name."""
     seen = set()
     for place, spec, card in given.datasets:
@@ -134,7 +127,7 @@ def _listed_twice(given: Given) -> Iterator[Finding]:
         seen.add((name, attribute))
 
 
-def _nobody_favoured(given: Given) -> Iterator[Finding]:
+def _nobody_favoured(given: Given) -> Iterator[Conflict]:
     """Find a bias in both directions where the card does not say whom it favours."""
     for place, spec, card in given.datasets:
         part = spec if "bias_direction" in spec.model_fields_set else given.config.sample
@@ -146,7 +139,7 @@ def _nobody_favoured(given: Given) -> Iterator[Finding]:
             yield (*place, "bias_direction"), what, fix
 
 
-def _attributes(given: Given) -> Iterator[Finding]:
+def _attributes(given: Given) -> Iterator[Conflict]:
     """Find attributes and intersections that no data set has, or that are listed twice."""
     attributes = given.config.attributes
     for i, text in enumerate(attributes):
@@ -179,7 +172,7 @@ def unknown_attribute(text: str, known: Sequence[Collection[str]]) -> tuple[str,
     return None
 
 
-_CHECKS: dict[tuple[str, ...], Callable[[Given], Iterator[Finding]]] = {
+_CHECKS: dict[tuple[str, ...], Callable[[Given], Iterator[Conflict]]] = {
     ("datasets", "sample"): _without_effect,
     ("sample", "test"): _test_rows,
     ("metrics", "strata"): _strata,

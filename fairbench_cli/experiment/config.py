@@ -10,15 +10,11 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from fairbench_cli.experiment.components import ComponentSpec, TechniqueSpec
-from fairbench_cli.experiment.outputs import DEFAULT_TABLES, TABLES
+from fairbench_cli.experiment.outputs import DEFAULT_TABLES, FIGURES, TABLES
 from fairbench_cli.experiment.row_metrics import RequestedRowMetrics
-from fairbench_cli.measures.registry import DEFAULT_METRICS, MEASURES, ROW_MEASURES
+from fairbench_cli.measures.registry import DEFAULT_METRICS, ROW_METRICS
 from fairbench_cli.strict_yaml import dump_yaml
 from fairbench_cli.validation import NAME, StrictModel
-
-METRICS = (*MEASURES, *ROW_MEASURES)
-
-TestRows = Literal["original", "network", "holdout"]
 
 
 def attribute_names(text: str) -> tuple[str, ...]:
@@ -41,7 +37,7 @@ def _one_or_more(value: Any) -> Any:
 
 Beta = Annotated[float, Field(ge=0, le=1)]
 Names = Annotated[tuple[str, ...], Field(strict=False)]
-Attribute = Annotated[str, AfterValidator(canonical_attribute)]
+AttributeName = Annotated[str, AfterValidator(canonical_attribute)]
 
 
 class BiasConfig(StrictModel):
@@ -136,7 +132,7 @@ class ExperimentConfig(StrictModel):
         min_length=1, description="Names of cards, or paths of your own; with options below."
     )
     sample: SampleConfig = Field(default=SampleConfig(), description="Where training sets come from.")
-    test: TestRows | None = Field(
+    test: Literal["original", "network", "holdout"] | None = Field(
         default=None,
         description="`original`: the real rows, the default. `network`: rows sampled at β = 0, as many as a "
         "training set has. `holdout`, the default with `from: data`: the rows that are not trained on.",
@@ -156,7 +152,7 @@ class ExperimentConfig(StrictModel):
         min_length=1,
         description="What results.csv and summary.csv hold; `fairbench list metrics` has them all.",
     )
-    attributes: tuple[Attribute, ...] = Field(
+    attributes: tuple[AttributeName, ...] = Field(
         default=(),
         strict=False,
         description="Protected attributes and intersections, such as `sex×race`, that results and tables are "
@@ -178,14 +174,13 @@ class ExperimentConfig(StrictModel):
     )
     figures: Names = Field(
         default=(),
-        description="`discrimination-accuracy`, `curves`, `pareto`, `network`; `sweep` with a sweep; "
-        "`oracle` with the oracle; as SVG and PNG.",
+        description=f"{', '.join(f'`{name}`' for name in FIGURES)}; as SVG and PNG.",
     )
 
     @cached_property
     def row_metrics(self) -> RequestedRowMetrics:
         """Return the metrics that need the test rows themselves, with their strata."""
-        return RequestedRowMetrics(tuple(name for name in self.metrics if name in ROW_MEASURES), self.strata)
+        return RequestedRowMetrics(tuple(name for name in self.metrics if name in ROW_METRICS), self.strata)
 
     def plain(self) -> dict[str, Any]:
         """Return the config as plain data, with every default spelled out; it runs as it is."""

@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter
+from pydantic_core import to_jsonable_python
 
 from fairbench_cli.data.card import BiasTarget, Card, find_card, read_card
 from fairbench_cli.data.load import Dataset, checked_roles, load
@@ -99,9 +99,7 @@ class PreparedDataset:
             "dataset": self.spec.name,
             "label": self.roles.label,
             "attribute": self.roles.attribute,
-            "protected": TypeAdapter(ProtectedAttributes).dump_python(self.protected, mode="json")[
-                "attributes"
-            ],
+            "protected": to_jsonable_python(self.protected.attributes),
             "bias_direction": self.spec.bias_direction,
             "edited_column": self.target.column,
             "arc_to_outcome": self.has_arc,

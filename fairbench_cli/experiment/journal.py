@@ -10,7 +10,6 @@ import os
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Annotated, Any, Literal, Self
 
 import numpy as np
@@ -65,12 +64,7 @@ class Journal:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._file is not None:
             self._file.close()
 
@@ -158,8 +152,8 @@ def _plain(value: Any) -> Any:
 
 Weight = Annotated[FiniteFloat, Field(ge=0)]
 Pair = Annotated[list[Weight], Field(min_length=2, max_length=2)]
-Table = Annotated[list[Pair], Field(min_length=2, max_length=2)]
-ByGroup = Annotated[list[Table], Field(min_length=2)]
+OfGroup = Annotated[list[Pair], Field(min_length=2, max_length=2)]
+ByGroup = Annotated[list[OfGroup], Field(min_length=2)]
 
 
 class _Line(BaseModel):

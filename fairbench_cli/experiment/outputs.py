@@ -3,14 +3,15 @@
 Nothing is imported before it is written: a config is checked against the names alone.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from fairbench_cli.classifiers.registry import Entry
 
 
 @dataclass(frozen=True)
-class Output:
+class ReportOutput:
     """A table or a figure of a report.
 
     Parameters
@@ -20,15 +21,15 @@ class Output:
         `PaperTable`, a figure's takes the `RunResults` and returns figures by file name.
     metrics : tuple of str
         The metrics that it shows. They are computed whether or not the config lists them.
-    needs : {"sweep", "network", "oracle"}, optional
-        What the config must ask for besides, as in `NEEDS`.
+    needs : tuple of str
+        Names in `NEEDS`: what the config must ask for.
     always : bool
         Whether every report writes it, asked for or not.
     """
 
     target: str
     metrics: tuple[str, ...] = ()
-    needs: Literal["sweep", "network", "oracle"] | None = None
+    needs: tuple[str, ...] = ()
     always: bool = False
 
     def load(self) -> Any:
@@ -39,12 +40,12 @@ class Output:
 _BOTH, _ERRORS = ("discrimination", "accuracy"), ("overestimation", "underestimation")
 _REPORT = "fairbench_cli.report"
 
-TABLES: dict[str, Output] = {
-    "discrimination-accuracy": Output(f"{_REPORT}.tables:paper_table", _BOTH),
-    "over-underestimation": Output(f"{_REPORT}.tables:paper_table", _ERRORS),
-    "group-rates": Output(f"{_REPORT}.group_rates:group_rates_table"),
-    "difference-to-none": Output(f"{_REPORT}.paired:paired_table", (*_BOTH, *_ERRORS), always=True),
-    "pareto": Output(f"{_REPORT}.pareto:pareto_table", _BOTH, always=True),
+TABLES: dict[str, ReportOutput] = {
+    "discrimination-accuracy": ReportOutput(f"{_REPORT}.tables:paper_table", _BOTH),
+    "over-underestimation": ReportOutput(f"{_REPORT}.tables:paper_table", _ERRORS),
+    "group-rates": ReportOutput(f"{_REPORT}.tables:group_rates_table"),
+    "difference-to-none": ReportOutput(f"{_REPORT}.paired:paired_table", (*_BOTH, *_ERRORS), always=True),
+    "pareto": ReportOutput(f"{_REPORT}.pareto:pareto_table", _BOTH, always=True),
 }
 DEFAULT_TABLES = ("discrimination-accuracy", "over-underestimation")
 
@@ -55,18 +56,26 @@ FORMATS: dict[str, str] = {
 }
 """By the ending of the file: functions of a `PaperTable` that return text."""
 
-FIGURES: dict[str, Output] = {
-    "discrimination-accuracy": Output(f"{_REPORT}.figures.discrimination_accuracy:draw", _BOTH),
-    "network": Output(f"{_REPORT}.figures.network:draw", needs="network"),
-    "curves": Output(f"{_REPORT}.figures.curves:draw", (*_BOTH, *_ERRORS)),
-    "pareto": Output(f"{_REPORT}.figures.pareto:draw", _BOTH),
-    "sweep": Output(f"{_REPORT}.figures.sweep:draw", needs="sweep"),
-    "oracle": Output(f"{_REPORT}.figures.oracle:draw", needs="oracle"),
+FIGURES: dict[str, ReportOutput] = {
+    "discrimination-accuracy": ReportOutput(f"{_REPORT}.figures.discrimination_accuracy:draw", _BOTH),
+    "network": ReportOutput(f"{_REPORT}.figures.network:draw", needs=("network",)),
+    "curves": ReportOutput(f"{_REPORT}.figures.curves:draw", (*_BOTH, *_ERRORS)),
+    "pareto": ReportOutput(f"{_REPORT}.figures.pareto:draw", _BOTH),
+    "sweep": ReportOutput(f"{_REPORT}.figures.sweep:draw", needs=("sweep",)),
+    "oracle": ReportOutput(f"{_REPORT}.figures.oracle:draw", needs=("oracle",)),
 }
 
-NEEDS: dict[str, tuple[str, str]] = {
-    "sweep": ("needs a sweep", "write `sweep: acceptance-rate`"),
-    "network": ("has none to draw with `from: data`", "remove it"),
-    "oracle": ("needs the oracle", "add oracle to `interventions`"),
+NEEDS: dict[str, tuple[Callable[[Any], bool], str, str]] = {
+    "sweep": (lambda config: config.sweep is not None, "needs a sweep", "write `sweep: acceptance-rate`"),
+    "network": (
+        lambda config: config.sample.source != "data",
+        "has none to draw with `from: data`",
+        "remove it",
+    ),
+    "oracle": (
+        lambda config: any(technique.spec.name == "oracle" for technique in config.interventions),
+        "needs the oracle",
+        "add oracle to `interventions`",
+    ),
 }
-"""What to say of a config that does not ask for what a figure needs: what is missing, and how to mend it."""
+"""What a figure needs of an `ExperimentConfig`: whether it asks for it; else what is wrong, and the fix."""

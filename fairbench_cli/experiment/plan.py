@@ -44,8 +44,9 @@ class Cell:
         return self.dataset, self.attribute
 
     def describe(self) -> dict[str, Any]:
-        """Return the cell's columns in every result file."""
+        """Return the cell's key and its columns in every result file."""
         return {
+            "key": self.key,
             "dataset": self.dataset,
             "attribute": self.attribute,
             "beta": self.beta,
@@ -117,23 +118,26 @@ class RunPlan:
     datasets : list of dict
         Per prepared data set: its name, protected attributes, network, BIC, whether β had something to edit.
     cells : list of dict
-        ``key`` and the columns of `Cell.describe`, in the order of the config.
+        `Cell.describe` of each, in the order of the config.
     """
 
     config: ExperimentConfig
     datasets: list[dict[str, Any]]
     cells: list[dict[str, Any]]
 
+    def dataset(self, name: str, attribute: str) -> dict[str, Any]:
+        """Return what `datasets` says about one of them."""
+        return next(one for one in self.datasets if (one["dataset"], one["attribute"]) == (name, attribute))
+
     def protected(self, dataset: str, attribute: str) -> ProtectedAttributes:
         """Return the attributes by whose joint levels the repeats of a data set are counted."""
-        (own,) = (d for d in self.datasets if (d["dataset"], d["attribute"]) == (dataset, attribute))
+        own = self.dataset(dataset, attribute)
         return TypeAdapter(ProtectedAttributes).validate_python({"attributes": own["protected"]})
 
 
 def make_plan(config: ExperimentConfig, datasets: list[PreparedDataset], cells: list[Cell]) -> RunPlan:
     """Return the plan of an experiment."""
-    described = [{"key": cell.key, **cell.describe()} for cell in cells]
-    return RunPlan(config, [dataset.describe() for dataset in datasets], described)
+    return RunPlan(config, [one.describe() for one in datasets], [cell.describe() for cell in cells])
 
 
 def write_plan(folder: Path, plan: RunPlan) -> None:

@@ -10,21 +10,16 @@ from fairbench_cli.data.card import Card, find_card, known_cards, read_card, shi
 from fairbench_cli.errors import Problem, UserError, shown, user_error
 from fairbench_cli.experiment.checks import Given, cross_checks
 from fairbench_cli.experiment.components import ComponentSpec, ParameterGrid, TechniqueSpec, named
-from fairbench_cli.experiment.config import (
-    METRICS,
-    BiasConfig,
-    DatasetOptions,
-    DatasetSpec,
-    ExperimentConfig,
-)
+from fairbench_cli.experiment.config import BiasConfig, DatasetOptions, DatasetSpec, ExperimentConfig
 from fairbench_cli.experiment.outputs import FIGURES, TABLES
 from fairbench_cli.interventions.registry import INTERVENTIONS
-from fairbench_cli.strict_yaml import Document, Place, laid_over, read_yaml
+from fairbench_cli.measures.registry import METRICS
+from fairbench_cli.strict_yaml import Document, Place, laid_over, read_mapping
 from fairbench_cli.validation import in_file_order, in_list, problems_of
 
 # Lists whose values must differ and, where they are names, be known.
 _LISTS: tuple[tuple[Place, str, tuple[str, ...]], ...] = (
-    (("metrics",), "metric", METRICS),
+    (("metrics",), "metric", tuple(METRICS)),
     (("tables",), "table", tuple(TABLES)),
     (("figures",), "figure", tuple(FIGURES)),
     (("strata",), "attribute", ()),
@@ -47,10 +42,7 @@ def read_config(path: Path, overrides: tuple[str, ...] = ()) -> ExperimentConfig
     UserError
         Listing every mistake, in the order of the file.
     """
-    document = read_yaml(path)
-    if not isinstance(document.data, dict):
-        where = document.where(())
-        raise user_error("a config is a mapping of keys to values", "see configs/quickstart.yaml", where)
+    document = read_mapping(path, "a config", "see configs/quickstart.yaml")
     if "truth" in document.data and "datasets" not in document.data:
         what = "this is a simulation, which has no data sets to run on"
         raise user_error(what, f"run `fairbench simulate {path}`", document.where(("truth",)))

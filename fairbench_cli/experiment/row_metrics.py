@@ -6,24 +6,8 @@ from functools import cached_property
 import numpy as np
 
 from fairbench_cli.data.table import Floats, Labels, Sample
-from fairbench_cli.measures.metric import OF_LABELS
+from fairbench_cli.measures.registry import METRICS, measure_rows
 from fairbench_cli.measures.rows import Rows
-
-# These compare the groups within strata, and a config must say which.
-OVER_STRATA = frozenset(
-    {
-        "unexplained-difference",
-        "explained-difference",
-        "belift",
-        "cochran-mantel-haenszel",
-        "cochran-mantel-haenszel-p",
-    }
-)
-
-
-def over_strata(name: str) -> bool:
-    """Return whether a measure compares groups within strata."""
-    return name.removesuffix(OF_LABELS) in OVER_STRATA
 
 
 @dataclass(frozen=True)
@@ -33,7 +17,7 @@ class RequestedRowMetrics:
     Parameters
     ----------
     names : tuple of str
-        Names in `ROW_MEASURES`.
+        Names in `ROW_METRICS`.
     strata : tuple of str
         Attributes whose levels, crossed, are the strata of those that compare groups within strata.
     """
@@ -47,7 +31,7 @@ class RequestedRowMetrics:
         >>> RequestedRowMetrics(strata=("education",)).record("belift")
         'belift by education'
         """
-        return f"{name} by {' × '.join(self.strata)}" if over_strata(name) else name
+        return f"{name} by {' × '.join(self.strata)}" if METRICS[name].needs == "strata" else name
 
     @cached_property  # asked for once per repeat of a plan
     def records(self) -> frozenset[str]:
@@ -64,8 +48,6 @@ class RequestedRowMetrics:
         """
         if not self.names:
             return {}
-        from fairbench_cli.measures.registry import measure_rows
-
         values = measure_rows(self.names, rows_of(test, predicted, scores, self.strata))
         return {self.record(name): value for name, value in values.items()}
 

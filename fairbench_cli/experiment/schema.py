@@ -17,15 +17,10 @@ from fairbench_cli.classifiers.registry import CLASSIFIERS, Entry
 from fairbench_cli.data.card import known_cards
 from fairbench_cli.errors import shown
 from fairbench_cli.experiment.components import ComponentSpec
-from fairbench_cli.experiment.config import (
-    METRICS,
-    BiasConfig,
-    DatasetOptions,
-    ExperimentConfig,
-    SampleConfig,
-)
+from fairbench_cli.experiment.config import BiasConfig, DatasetOptions, ExperimentConfig, SampleConfig
 from fairbench_cli.experiment.outputs import FIGURES, TABLES
 from fairbench_cli.interventions.registry import INTERVENTIONS
+from fairbench_cli.measures.registry import METRICS
 
 MOST_SHOWN = 5  # values of a default
 
@@ -118,7 +113,7 @@ TABLES_OF_KEYS = {
 
 
 def with_key_tables(page: str) -> str:
-    """Return the text of ``docs/config.md`` with its tables of keys made anew.
+    """Return the text of ``docs/config.md`` with new tables of keys.
 
     A table is between ``<!-- keys: NAME -->`` and ``<!-- end of keys -->``.
     """
@@ -126,9 +121,13 @@ def with_key_tables(page: str) -> str:
     return re.sub(f"{start}.*?{end}", lambda m: m[1] + TABLES_OF_KEYS[m[2]] + m[3], page, flags=re.DOTALL)
 
 
-if __name__ == "__main__":
-    root = Path(__file__).parents[2]
+def write_all(root: Path) -> None:
+    """Write ``configs/schema.json`` and the tables of ``docs/config.md`` of a checkout."""
     text = json.dumps(config_schema(), indent=2, ensure_ascii=False) + "\n"
     (root / "configs/schema.json").write_text(text, encoding="utf-8")
     docs = root / "docs/config.md"
     docs.write_text(with_key_tables(docs.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write_all(Path(__file__).parents[2])

@@ -123,7 +123,6 @@ def _all() -> dict[str, Metric]:
 METRICS: dict[str, Metric] = _all()
 COUNT_METRICS = {name: metric for name, metric in METRICS.items() if metric.needs == "counts"}
 ROW_METRICS = {name: metric for name, metric in METRICS.items() if metric.needs != "counts"}
-MEASURES, ROW_MEASURES = COUNT_METRICS, ROW_METRICS  # old names, until every room uses the new ones
 
 # What a run computes when its config does not say.
 DEFAULT_METRICS = (

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.errors import user_error
 from fairbench_cli.experiment.journal import Records, read_journals
 from fairbench_cli.experiment.plan import RunPlan, read_plan
@@ -17,8 +16,8 @@ from fairbench_cli.experiment.select import select
 from fairbench_cli.papers.match import facts_of, match
 from fairbench_cli.papers.registry import Paper, read_published
 from fairbench_cli.report.repeats import CELL_COLUMNS
-from fairbench_cli.report.results import Mean, RunResults, run_results
-from fairbench_cli.report.tables import named, shown, technique_label
+from fairbench_cli.report.results import RunResults, run_results
+from fairbench_cli.report.tables import classifier_label, shown, technique_label
 
 INSIDE = "inside interval"
 NEAR = "within 0.02"
@@ -36,7 +35,7 @@ OURS = ["ours", "low", "high", "n_ok", "n", "shown", "cell"]
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Reproduction:
     """Every published value with what a run has in its place.
 
     Parameters
@@ -68,7 +67,7 @@ class Comparison:
 
 def compare_folder(
     folder: Path, paper: Paper, run: str, *, tables: tuple[str, ...] = (), filters: tuple[str, ...] = ()
-) -> Comparison:
+) -> Reproduction:
     """Compare a folder of `fairbench run` with a paper.
 
     Parameters
@@ -103,7 +102,7 @@ def compare(
     *,
     run: str,
     filters: tuple[str, ...] = (),
-) -> Comparison:
+) -> Reproduction:
     """Set every published value against the mean of the cell that fits it.
 
     Metrics are computed from the journal's counts, whether or not the run's config lists them.
@@ -133,7 +132,7 @@ def compare(
         for row in values[["theirs", "ours", "low", "high", "shown"]].itertuples(index=False, name=None)
     ]
     values = values.assign(verdict=[v for v, _ in judged], note=[n for _, n in judged])
-    return Comparison(paper, run, values, f"{TRAINED[plan.config.sample.source]}; {TESTED[plan.config.test]}")
+    return Reproduction(paper, run, values, f"{TRAINED[config.sample.source]}; {TESTED[config.test]}")
 
 
 TRAINED = {
@@ -154,9 +153,9 @@ _NOTHING = (np.nan, np.nan, np.nan, 0, 0, "…", "")
 def _ours(run: RunResults, cell: dict[str, Any], metric: str) -> tuple[Any, ...]:
     """Return `OURS` of a cell."""
     key = tuple(cell[name] for name in CELL_COLUMNS)
-    mean = run.found[*key, metric].mean if key in run.cells else Mean(np.nan, np.nan, np.nan, 0)
+    mean = run.get(key, metric).mean
     technique = technique_label(cell["intervention"], cell["parameters"], cell["include_protected"])
-    classifier = named(cell["classifier"], cell["classifier_parameters"], CLASSIFIERS)
+    classifier = classifier_label(cell["classifier"], cell["classifier_parameters"])
     name = f"{cell['dataset']}, {cell['attribute']}, β = {cell['beta']:g}, {technique}, {classifier}"
     numbers = (mean.mean, mean.low, mean.high, mean.n, run.plan.config.repeats)
     return (*numbers, shown(run, cell, metric), name)

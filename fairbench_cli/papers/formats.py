@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from fairbench_cli.papers.compare import NOT_RUN, OFF, VERDICTS, Comparison, agreement, worst
+from fairbench_cli.papers.compare import NOT_RUN, OFF, VERDICTS, Reproduction, agreement, worst
 from fairbench_cli.papers.match import say_label
 from fairbench_cli.report.formats import grid
 
@@ -28,7 +28,7 @@ def share(part: int, whole: int) -> str:
     return f"{part / whole:.3f}" if whole else "-"
 
 
-def summary(comparison: Comparison, tolerance: float) -> tuple[list[str], list[list[str]]]:
+def summary(comparison: Reproduction, tolerance: float) -> tuple[list[str], list[list[str]]]:
     """Return heads and rows, one per block that is covered and one for all: n, shares, how many are off."""
     rows = []
     for labels, part in _parts(comparison).items():
@@ -39,7 +39,7 @@ def summary(comparison: Comparison, tolerance: float) -> tuple[list[str], list[l
     return [*comparison.paper.blocks, "n", "inside", *within, "off"], rows
 
 
-def side_by_side(comparisons: Sequence[Comparison], tolerance: float) -> tuple[list[str], list[list[str]]]:
+def side_by_side(comparisons: Sequence[Reproduction], tolerance: float) -> tuple[list[str], list[list[str]]]:
     """Return heads and rows of several runs' shares within the tolerance, "of n" values each."""
     parts = [_parts(one) for one in comparisons]
     total = list(parts[0])[-1]
@@ -48,7 +48,7 @@ def side_by_side(comparisons: Sequence[Comparison], tolerance: float) -> tuple[l
     return [*comparisons[0].paper.blocks, *(one.run for one in comparisons)], rows
 
 
-def _parts(comparison: Comparison) -> dict[tuple[str, ...], pd.DataFrame]:
+def _parts(comparison: Reproduction) -> dict[tuple[str, ...], pd.DataFrame]:
     """Return the values that the run covers by block, and all of them."""
     by = list(comparison.paper.blocks)
     parts = {tuple(map(str, labels)): part for labels, part in comparison.covered.groupby(by, sort=False)}
@@ -62,7 +62,7 @@ def _share_of(values: pd.DataFrame | None, tolerance: float) -> str:
     return f"{share(found.within[0], found.n)} of {found.n}"
 
 
-def coverage(comparison: Comparison) -> str:
+def coverage(comparison: Reproduction) -> str:
     """Say how many of the published values the run covers, and where the others stand."""
     values = comparison.values
     missing = values[values["verdict"] == NOT_RUN]
@@ -75,13 +75,13 @@ def coverage(comparison: Comparison) -> str:
     return f"{head}; not run: {where}"
 
 
-def verdict_counts(comparison: Comparison) -> str:
+def verdict_counts(comparison: Reproduction) -> str:
     """Count the verdicts, those that were not run apart."""
     found = comparison.covered["verdict"].value_counts()
     return ", ".join(f"{found[verdict]} {verdict}" for verdict in VERDICTS if verdict in found)
 
 
-def worst_rows(comparison: Comparison, most: int = WORST) -> tuple[list[str], list[list[str]]]:
+def worst_rows(comparison: Reproduction, most: int = WORST) -> tuple[list[str], list[list[str]]]:
     """Return heads and rows of the values furthest off: which one, ours, theirs and the difference."""
     columns = _own_columns(comparison)
     rows = []
@@ -92,8 +92,8 @@ def worst_rows(comparison: Comparison, most: int = WORST) -> tuple[list[str], li
     return ["value", "ours", "theirs", "difference"], rows
 
 
-def _own_columns(comparison: Comparison) -> list[str]:
-    """Return the columns of the paper's CSV that tell one value from the next."""
+def _own_columns(comparison: Reproduction) -> list[str]:
+    """Return the columns of the paper's CSV that distinguish the values."""
     names = list(comparison.values.columns)
     own = names[: names.index("theirs")]
     return [name for name in own if name != "table" or "table" in comparison.paper.blocks]
@@ -103,7 +103,7 @@ def _printed(value: float) -> str:
     return "-" if pd.isna(value) else f"{value:.3f}"
 
 
-def markdown(comparison: Comparison, tolerance: float) -> str:
+def markdown(comparison: Reproduction, tolerance: float) -> str:
     """Return the whole comparison: the summary, the worst values, then every block side by side."""
     total = agreement(comparison.values, (tolerance,))
     parts = [
@@ -122,7 +122,7 @@ def markdown(comparison: Comparison, tolerance: float) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def markdown_side_by_side(comparisons: Sequence[Comparison], tolerance: float) -> str:
+def markdown_side_by_side(comparisons: Sequence[Reproduction], tolerance: float) -> str:
     """Return the shares of several runs, one column each."""
     paper = comparisons[0].paper
     heads, rows = side_by_side(comparisons, tolerance)
@@ -148,7 +148,7 @@ def legend() -> tuple[str, str]:
     )
 
 
-def _blocks(comparison: Comparison) -> Iterator[str]:
+def _blocks(comparison: Reproduction) -> Iterator[str]:
     paper, values = comparison.paper, comparison.values
     down = [name for name in _own_columns(comparison) if name not in (*paper.blocks, paper.across)]
     for labels, part in values.groupby(list(paper.blocks), sort=False):
@@ -172,7 +172,7 @@ def _cell(row: Mapping[Hashable, Any]) -> str:
     return f"{row['shown']} / {_printed(row['theirs'])}{mark}"
 
 
-def comma_separated(comparison: Comparison) -> str:
+def comma_separated(comparison: Reproduction) -> str:
     """Return every published value as one row of CSV."""
     text: str = comparison.values.drop(columns="shown").to_csv(index=False, lineterminator="\n")
     return text

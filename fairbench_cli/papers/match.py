@@ -8,16 +8,14 @@ import pandas as pd
 
 from fairbench_cli.errors import UserError, user_error
 from fairbench_cli.experiment.plan import CELL_COLUMNS
-from fairbench_cli.experiment.select import text_of
+from fairbench_cli.experiment.select import Facts, text_of
 from fairbench_cli.papers.registry import Paper, Where
-
-Facts = dict[str, Any]
 
 NO_AXES = ("table", "metric", "value")
 
 
-def facts_of(cell: Mapping[str, Any]) -> Facts:
-    """Return what tells a cell from others by name.
+def facts_of(cell: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what distinguishes a cell from others, by name.
 
     These are its columns, the parameters of its intervention, and those of its classifier as
     ``classifier.NAME``.
@@ -69,30 +67,21 @@ def say_label(axis: str, label: str) -> str:
 
 
 def _where(paper: Paper, axis: str, label: str) -> Where | None:
-    listed = paper.labels.get(axis, {})
-    if label in listed:
-        return listed[label]
-    return {axis: (float(label) if axis == "beta" else label,)}
+    own = {axis: (float(label) if axis == "beta" else label,)}
+    return paper.labels.get(axis, {}).get(label, own)
 
 
 def _fitting(cells: Sequence[Facts], where: Where | None) -> frozenset[int]:
-    if where is None:
-        return frozenset()
-    return frozenset(i for i, facts in enumerate(cells) if _fits(facts, where))
+    return frozenset(i for i, facts in enumerate(cells) if where is not None and _fits(facts, where))
 
 
-def _fits(facts: Mapping[str, Any], where: Where) -> bool:
+def _fits(facts: Facts, where: Where) -> bool:
+    """Return whether a cell is as it must be; adult-train, a variant of adult, is adult too."""
     return all(
-        any(
-            _named(facts.get(key), value) if key == "dataset" else facts.get(key) == value for value in values
-        )
+        facts.get(key) in values
+        or (key == "dataset" and str(facts.get(key)).startswith(tuple(f"{name}-" for name in values)))
         for key, values in where.items()
     )
-
-
-def _named(dataset: Any, name: str) -> bool:
-    """Return whether a data set is the one of that name or a variant, such as adult-train of adult."""
-    return bool(dataset == name or str(dataset).startswith(f"{name}-"))
 
 
 def _ambiguous(what: str, cells: Sequence[Facts], run: str) -> UserError:

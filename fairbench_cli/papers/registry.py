@@ -18,7 +18,7 @@ class Paper:
     """A paper's published values and what they are called in a run.
 
     The values are in ``NAME.csv`` next to this file: the columns `metric` and `value` (empty: the paper
-    prints "-"), `table` where there are several, and whatever else tells one value from the next.
+    prints "-"), `table` where there are several, and whatever else distinguishes the values.
 
     Parameters
     ----------

@@ -1,9 +1,9 @@
 """A paper table as Markdown, LaTeX and CSV."""
 
-import csv
-import io
 import re
 import unicodedata
+
+import pandas as pd
 
 from fairbench_cli.report.tables import Block, PaperTable
 
@@ -80,10 +80,7 @@ def _tex(text: str) -> str:
 
 def comma_separated(table: PaperTable) -> str:
     """Return the table as CSV, one row per row of a block; `block` names data set and classifier."""
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    betas = table.blocks[0].betas
-    writer.writerow(["block", *table.columns, *(f"beta={beta:g}" for beta in betas)])
-    for block in table.blocks:
-        writer.writerows([block.title, *row] for row in _flat(block))
-    return stream.getvalue()
+    heads = ["block", *table.columns, *(f"beta={beta:g}" for beta in table.blocks[0].betas)]
+    rows = [[block.title, *row] for block in table.blocks for row in _flat(block)]
+    text: str = pd.DataFrame(rows, columns=heads).to_csv(index=False, lineterminator="\n")
+    return text

@@ -39,17 +39,9 @@ def pareto_frame(results: Results, metrics: tuple[str, str] = SHOWN) -> pd.DataF
         Names of metrics that have an ideal.
     """
     situation = [*SITUATION[:2], "compared", *SITUATION[2:]]
-    numbers = [*metrics, *(f"{name}_distance" for name in metrics)]
-    columns = [
-        *situation,
-        *TECHNIQUE,
-        "technique",
-        "n",
-        *numbers,
-        "front",
-        "dominated_by",
-        "clearly_dominated_by",
-    ]
+    numbers = ["n", *metrics, *(f"{name}_distance" for name in metrics)]
+    judged = ["front", "dominated_by", "clearly_dominated_by"]
+    columns = [*situation, *TECHNIQUE, "technique", *numbers, *judged]
     one, other = (results.take((results.rows["metric"] == name).to_numpy()) for name in metrics)
     values = np.stack([one.values, other.values])
     values = np.where(np.isfinite(values).all(axis=0), values, np.nan)

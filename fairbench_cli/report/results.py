@@ -1,6 +1,6 @@
 """Every metric of every repeat as arrays, their means and intervals, and what a report is written from."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,20 +13,16 @@ from scipy.special import stdtrit
 
 from fairbench_cli.experiment.journal import Records
 from fairbench_cli.experiment.plan import RunPlan
-from fairbench_cli.measures.counts import Counts, Floats
-from fairbench_cli.measures.registry import measure
-from fairbench_cli.report.repeats import (
-    CELL_COLUMNS,
-    DatasetRepeats,
-    Texts,
-    check_attributes,
-    collect,
-)
+from fairbench_cli.measures.counts import PAIR, Counts, Floats
+from fairbench_cli.measures.registry import COUNT_METRICS, measure
+from fairbench_cli.measures.sweep import RATES
+from fairbench_cli.report.repeats import CELL_COLUMNS, DatasetRepeats, Texts, check_attributes, collect
 
 COMPARED = [*CELL_COLUMNS[:2], "compared", *CELL_COLUMNS[2:]]
 ROW_COLUMNS = [*COMPARED, "metric"]
+SWEEP_COLUMNS = [*COMPARED, "rate", "metric", "mean", "sd", "low", "high", "n_ok", "n"]
 
-Key = tuple[Any, ...]
+CellKey = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -49,16 +45,7 @@ class Results:
 
     def take(self, at: NDArray[Any]) -> "Results":
         """Return some of the rows, by a mask or by their places."""
-        return Results(
-            self.rows[at] if at.dtype == bool else self.rows.iloc[at], self.values[at], self.status[at]
-        )
-
-    def of(self, metrics: Sequence[str], attributes: Mapping[tuple[str, str], Sequence[str]]) -> "Results":
-        """Return the rows of some metrics and, by data set and attribute, of some groups compared."""
-        columns = self.rows[["dataset", "attribute", "compared", "metric"]].itertuples(index=False, name=None)
-        return self.take(
-            np.array([m in metrics and c in attributes[d, a] for d, a, c, m in columns], dtype=bool)
-        )
+        return Results(self.rows.iloc[at], self.values[at], self.status[at])
 
 
 def results_of(
@@ -136,6 +123,9 @@ class Found:
     mean: Mean
 
 
+NOTHING = Found(np.empty(0), np.empty(0, dtype=object), Mean(np.nan, np.nan, np.nan, 0))
+
+
 @dataclass(frozen=True)
 class FoundCell:
     """What a run found in a cell: the status of each repeat that was run, and counts of those that have them.
@@ -147,6 +137,9 @@ class FoundCell:
     statuses: list[str]
     counts: Counts
     swept: Counts
+
+
+EMPTY = FoundCell([], Counts(PAIR, np.zeros((0, 2, 2, 2))), Counts(PAIR, np.zeros((0, 0, 2, 2, 2))))
 
 
 @dataclass(frozen=True)
@@ -176,7 +169,11 @@ class RunResults:
     def asked(self, metrics: Sequence[str]) -> Results:
         """Return the results of some metrics and of the groups that are to be compared."""
         groups = {(data.dataset, data.attribute): data.asked(self.attributes) for data in self.datasets}
-        return self.results.of(metrics, groups)
+        columns = self.results.rows[["dataset", "attribute", "compared", "metric"]]
+        wanted = [
+            m in metrics and c in groups[d, a] for d, a, c, m in columns.itertuples(index=False, name=None)
+        ]
+        return self.results.take(np.array(wanted, dtype=bool))
 
     @property
     def with_results(self) -> set[tuple[str, str]]:
@@ -189,7 +186,7 @@ class RunResults:
         return self.results.take((self.results.rows["compared"] == self.results.rows["attribute"]).to_numpy())
 
     @cached_property
-    def found(self) -> dict[Key, Found]:
+    def found(self) -> dict[CellKey, Found]:
         """What was found of the groups of each cell's own attribute, by ``(*CELL_COLUMNS, metric)``."""
         numbers = summary_frame(self.own, self.plan.config.repeats)[["mean", "low", "high", "n_ok"]]
         keys = self.own.rows[[*CELL_COLUMNS, "metric"]].itertuples(index=False, name=None)
@@ -197,8 +194,16 @@ class RunResults:
         parts = zip(keys, self.own.values, self.own.status, means, strict=True)
         return {key: Found(values, status, mean) for key, values, status, mean in parts}
 
+    def get(self, key: CellKey, metric: str) -> Found:
+        """Return what was found of a metric in a cell, by its values of `CELL_COLUMNS`; maybe nothing."""
+        return self.found.get((*key, metric), NOTHING)
+
+    def cell(self, key: CellKey) -> FoundCell:
+        """Return what was counted in a cell, by its values of `CELL_COLUMNS`; maybe nothing."""
+        return self.cells.get(key, EMPTY)
+
     @cached_property
-    def cells(self) -> dict[Key, FoundCell]:
+    def cells(self) -> dict[CellKey, FoundCell]:
         """What was counted of the groups of each cell's own attribute, by `CELL_COLUMNS`."""
         return {
             tuple(cell[name] for name in CELL_COLUMNS): FoundCell(
@@ -226,6 +231,25 @@ def run_results(
     datasets = collect(plan, records)
     check_attributes(attributes, datasets)
     return RunResults(folder, plan, datasets, results_of(datasets, metrics, attributes), tuple(attributes))
+
+
+def sweep_frame(run: RunResults) -> pd.DataFrame:
+    """Return mean, sd and 95 % t-interval over the repeats of every cell, groups compared, rate and metric.
+
+    Cells whose model has no scores, or no repeat, are left out, and so are metrics of rows.
+    """
+    parts = [pd.DataFrame(columns=SWEEP_COLUMNS)]
+    for data in run.datasets:
+        for cell, swept in zip(data.cells, data.swept, strict=True):
+            for compared in data.asked(run.attributes) if len(swept.n) else ():
+                levels = data.levels(swept, compared)
+                own = {name: cell[name] for name in CELL_COLUMNS} | {"compared": compared}
+                for name in run.plan.config.metrics:
+                    if name in COUNT_METRICS:
+                        numbers = mean_and_interval(measure(name, levels).T)
+                        columns = {"rate": RATES, "metric": name, **numbers, "n": run.plan.config.repeats}
+                        parts.append(pd.DataFrame(own | columns)[SWEEP_COLUMNS])
+    return pd.concat(parts[1:] or parts, ignore_index=True)
 
 
 def t_interval(mean: Floats, sd: Floats, n: NDArray[np.int64]) -> tuple[Floats, Floats]:

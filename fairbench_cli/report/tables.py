@@ -1,22 +1,25 @@
 """The papers' tables, two metrics per technique and one column per β, and what all tables share."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from fairbench_cli.classifiers.registry import CLASSIFIERS, Entry
 from fairbench_cli.experiment.journal import RETRIED
 from fairbench_cli.experiment.outputs import TABLES
 from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.interventions.registry import INTERVENTIONS
+from fairbench_cli.measures.rates import rate_by_group
 from fairbench_cli.report.repeats import CELL_COLUMNS, TECHNIQUE
-from fairbench_cli.report.results import Key, RunResults
+from fairbench_cli.report.results import CellKey, RunResults, mean_and_interval
 
 BLOCK = ["dataset", "attribute", "compared", "classifier", "classifier_parameters"]
 DEGRADED, NOT_RUN = "*", "…"
 
-Cells = dict[tuple[Key, tuple[str, ...], float], str]
+Cells = dict[tuple[CellKey, tuple[str, ...], float], str]
 
 MARKS = {
     "-": "no repeat was feasible",
@@ -56,13 +59,13 @@ def blocks_of(run: RunResults, cells: Cells, missing: str) -> tuple[Block, ...]:
         What stands where there is no cell.
     """
     betas = tuple(sorted({cell["beta"] for cell in run.plan.cells}))
-    rows: dict[Key, dict[str, dict[tuple[str, ...], None]]] = {}
+    rows: dict[CellKey, dict[str, dict[tuple[str, ...], None]]] = {}
     for block, labels, _ in cells:
         rows.setdefault(block, {}).setdefault(labels[0], {})[labels] = None
     blocks = []
     for block, techniques in rows.items():
         dataset, attribute, compared, name, parameters = block
-        title = f"{dataset}, {attribute}, {named(name, parameters, CLASSIFIERS)}"
+        title = f"{dataset}, {attribute}, {classifier_label(name, parameters)}"
         title += "" if compared == attribute else f": groups of {compared}"
         texts = tuple(
             (*labels, tuple(cells.get((block, labels, beta), missing) for beta in betas))
@@ -88,36 +91,68 @@ def paper_table(name: str, run: RunResults) -> PaperTable:
     return PaperTable(name, caption(run.plan, set(texts.values())), blocks_of(run, texts, NOT_RUN))
 
 
+def group_rates_table(name: str, run: RunResults) -> PaperTable:
+    """Lay out the rows, selection rate and true positive rate of each group, means over the repeats.
+
+    The groups are the joint levels of each attribute or intersection that the run's results compare.
+    """
+    texts: Cells = {}
+    for data in run.datasets:
+        for compared in data.asked(run.attributes):
+            levels = data.levels(data.counts, compared)
+            shown = {name: rate_by_group(levels, name) for name in ("selection-rate", "tpr")}
+            shown = {"rows": levels.group_total} | shown  # each of shape (cells, repeats, groups)
+            found = {metric: mean_and_interval(np.moveaxis(n, 1, -1)) for metric, n in shown.items()}
+            for i, cell in enumerate(data.cells):
+                block = tuple((cell | {"compared": compared})[name] for name in BLOCK)
+                technique = technique_label(*(cell[name] for name in TECHNIQUE))
+                statuses = [status for status in data.status[i] if status]
+                for g, group in enumerate(levels.groups):
+                    for metric, numbers in found.items():
+                        texts[block, (technique, group, metric), cell["beta"]] = show_cell(
+                            float(numbers["mean"][i, g]),
+                            int(numbers["n_ok"][i, g]),
+                            run.plan.config.repeats,
+                            statuses,
+                            ".6g" if metric == "rows" else ".3f",
+                        )
+    columns = ("technique", "group", "measure")
+    return PaperTable(name, caption(run.plan, set(texts.values())), blocks_of(run, texts, NOT_RUN), columns)
+
+
 def shown(run: RunResults, cell: Mapping[str, Any], metric: str) -> str:
     """Write what a run found of a metric in a cell of its plan, as `show_cell` does."""
     key = tuple(cell[column] for column in CELL_COLUMNS)
-    if key not in run.cells:
-        return NOT_RUN
-    mean = run.found[*key, metric].mean
-    return show_cell((mean.mean, mean.n), run.plan.config.repeats, run.cells[key].statuses)
+    mean = run.get(key, metric).mean
+    return show_cell(mean.mean, mean.n, run.plan.config.repeats, run.cell(key).statuses)
 
 
-def show_cell(found: tuple[float, int] | None, n: int, statuses: list[str], form: str = ".3f") -> str:
+def show_cell(mean: float, n_ok: int, n: int, statuses: Sequence[str], form: str = ".3f") -> str:
     """Write a mean and how many of the `n` repeats that were asked for gave a value, or why none did.
 
-    >>> show_cell((0.25, 30), 30, ["ok"] * 30), show_cell((-0.25, 28), 30, ["ok"] * 28 + ["infeasible"] * 2)
+    >>> show_cell(0.25, 30, 30, ["ok"] * 30), show_cell(-0.25, 28, 30, ["ok"] * 28 + ["infeasible"] * 2)
     ('0.250', '-0.250 (28/30)')
-    >>> show_cell((0.02, 2), 2, ["ok", "degraded"])
+    >>> show_cell(0.02, 2, 2, ["ok", "degraded"])
     '0.020*'
-    >>> [show_cell(None, 2, found) for found in (["infeasible"] * 2, ["failed", "infeasible"], [])]
+    >>> [show_cell(np.nan, 0, 2, found) for found in (["infeasible"] * 2, ["failed", "infeasible"], [])]
     ['-', 'failed', '…']
     """
-    mean, n_ok = found or (0.0, 0)
-    if n_ok:
-        shown = f"{mean:{form}}"
-        shown = "0.000" if shown == "-0.000" else shown
-        shown += DEGRADED if "degraded" in statuses else ""
-        return shown if n_ok == n else f"{shown} ({n_ok}/{n})"
+    if not n_ok:
+        return _MARK_OF[why_nothing(statuses, n)]
+    shown = f"{mean:{form}}".replace("-0.000", "0.000") + (DEGRADED if "degraded" in statuses else "")
+    return shown if n_ok == n else f"{shown} ({n_ok}/{n})"
+
+
+_MARK_OF = {"infeasible": "-", "undefined (0/0)": "n/a", "failed": "failed", "not run yet": NOT_RUN}
+
+
+def why_nothing(statuses: Sequence[str], n: int) -> str:
+    """Return why none of `n` repeats gave a value, by the statuses of those that were run."""
     if RETRIED & set(statuses):
         return "failed"
     if set(statuses) == {"infeasible"}:
-        return "-"
-    return NOT_RUN if len(statuses) < n else "n/a"
+        return "infeasible"
+    return "not run yet" if len(statuses) < n else "undefined (0/0)"
 
 
 def caption(plan: RunPlan, used: set[str]) -> tuple[str, ...]:
@@ -146,7 +181,7 @@ def caption(plan: RunPlan, used: set[str]) -> tuple[str, ...]:
 
 
 def _legend(used: set[str]) -> list[str]:
-    """Explain what stands in the cells besides means."""
+    """Explain what cells hold that is no plain mean."""
     lines = []
     if any(cell.endswith(")") for cell in used):
         lines.append("(a/b): only a of b repeats have a value.")
@@ -164,6 +199,11 @@ def technique_label(intervention: str, parameters: str, seen: bool) -> str:
     'massaging + s'
     """
     return named(intervention, parameters, INTERVENTIONS) + (" + s" if seen else "")
+
+
+def classifier_label(name: str, parameters: str) -> str:
+    """Name a classifier by what differs from its defaults."""
+    return named(name, parameters, CLASSIFIERS)
 
 
 def named(name: str, parameters: str, registry: Mapping[str, Entry]) -> str:

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-import pandas as pd
-
 from fairbench_cli.classifiers.registry import Entry
 from fairbench_cli.experiment.journal import Records, read_journals
 from fairbench_cli.experiment.outputs import FIGURES, FORMATS, TABLES
@@ -14,8 +12,7 @@ from fairbench_cli.report.figures import draw_figures
 from fairbench_cli.report.paired import paired_frame
 from fairbench_cli.report.pareto import SHOWN, pareto_frame
 from fairbench_cli.report.repeats import groups_frame
-from fairbench_cli.report.results import results_frame, run_results, summary_frame
-from fairbench_cli.report.sweep import sweep_frame
+from fairbench_cli.report.results import results_frame, run_results, summary_frame, sweep_frame
 from fairbench_cli.report.tables import PaperTable
 
 
@@ -56,7 +53,11 @@ def write_report(
         "sweep": sweep_frame(run) if config.sweep else None,
     }
     for name, frame in frames.items():
-        _write_csv(folder / f"{name}.csv", frame)
+        if frame is None:
+            (folder / f"{name}.csv").unlink(missing_ok=True)
+        else:
+            text: str = frame.to_csv(index=False, lineterminator="\n")
+            write_text(folder / f"{name}.csv", text)
     tables = [TABLES[name].load()(name, run) for name in (*asked, *always)]
     _write_tables(folder / "tables", [table for table in tables if table.blocks])
     draw_figures(run, config.figures)
@@ -85,11 +86,3 @@ def _write_tables(folder: Path, tables: list[PaperTable]) -> None:
     for table in tables:
         for ending, target in FORMATS.items():
             write_text(folder / f"{table.name}.{ending}", Entry(target).load()(table))
-
-
-def _write_csv(path: Path, frame: pd.DataFrame | None) -> None:
-    if frame is None:
-        path.unlink(missing_ok=True)
-        return
-    text: str = frame.to_csv(index=False, lineterminator="\n")
-    write_text(path, text)

@@ -4,7 +4,6 @@ What makes a file a simulation's is its key ``truth``.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +12,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from fairbench_cli.errors import Problem, UserError, user_error
 from fairbench_cli.measures.registry import COUNT_METRICS
-from fairbench_cli.strict_yaml import Document, Place, dump_yaml, laid_over, read_yaml
+from fairbench_cli.strict_yaml import Document, Place, dump_yaml, laid_over, read_mapping
 from fairbench_cli.validation import NAME, StrictModel, in_file_order, in_list, mistake, problems_of
 
 EXAMPLE = "see configs/zliobaite2017.yaml"
@@ -22,8 +21,9 @@ MOST_LINES = 8  # of a figure: more look alike
 METRICS = tuple(name for name, entry in COUNT_METRICS.items() if entry.on == "both")
 """The measures that need nothing but groups and decisions."""
 
-Share = Annotated[float, Field(gt=0, lt=1)]
+Fraction = Annotated[float, Field(gt=0, lt=1)]
 Degree = Annotated[float, Field(ge=-1, le=1)]
+Names = Annotated[tuple[str, ...], Field(strict=False)]
 
 
 class Range(StrictModel):
@@ -42,43 +42,27 @@ class Range(StrictModel):
     def numbers(self) -> list[float]:
         """Return them, rounded so that they look as they would be written."""
         spread = np.linspace(self.start, self.to, self.steps).round(10) + 0.0  # -0.0 becomes 0.0
-        return [float(number) for number in spread]
+        return list(map(float, spread))
 
 
-class SimulationFile(StrictModel):
-    """The keys of a simulation's file."""
+class Simulation(StrictModel):
+    """A simulation with everything spelled out; for the meaning of numbers see `draw.Setting`."""
 
     name: str = Field(pattern=NAME, description="Results land in results/NAME.")
     seed: int = Field(default=0, ge=0, description="Base of every other seed.")
     rows: int = Field(default=10_000, ge=2, le=100_000_000, description="Individuals of a run.")
     runs: int = Field(default=100, ge=1, le=100_000)
-    deprived: list[Share] = Field(min_length=1, description="P(s=g).")
-    accepted: list[Share] = Field(min_length=1, description="P(+).")
-    truth: list[Degree] = Field(min_length=1, description="d; or {from: -1, to: 1, steps: 21}.")
-    metrics: list[str] = Field(min_length=1)
-    figures: dict[Annotated[str, Field(pattern=NAME)], list[str]] = Field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Simulation:
-    """A simulation with everything spelled out; for the meaning of numbers see `draw.Setting`."""
-
-    name: str
-    seed: int
-    rows: int
-    runs: int
-    deprived: tuple[float, ...]
-    accepted: tuple[float, ...]
-    truths: tuple[float, ...]
-    metrics: tuple[str, ...]
-    figures: tuple[tuple[str, tuple[str, ...]], ...]
+    deprived: tuple[Fraction, ...] = Field(strict=False, min_length=1, description="P(s=g).")
+    accepted: tuple[Fraction, ...] = Field(strict=False, min_length=1, description="P(+).")
+    truth: tuple[Degree, ...] = Field(
+        strict=False, min_length=1, description="d; or {from: -1, to: 1, steps: 21}."
+    )
+    metrics: Names = Field(min_length=1)
+    figures: dict[Annotated[str, Field(pattern=NAME)], Names] = Field(default={})
 
     def as_yaml(self) -> str:
         """Return a file that `read_simulation` reads back the same."""
-        axes = {"deprived": self.deprived, "accepted": self.accepted, "truth": self.truths}
-        head = {"name": self.name, "seed": self.seed, "rows": self.rows, "runs": self.runs}
-        lists = {key: list(values) for key, values in (axes | {"metrics": self.metrics}).items()}
-        return dump_yaml(head | lists | {"figures": {name: list(own) for name, own in self.figures}})
+        return dump_yaml(self.model_dump(mode="json"))
 
 
 def read_simulation(path: Path, overrides: tuple[str, ...] = ()) -> Simulation:
@@ -89,41 +73,28 @@ def read_simulation(path: Path, overrides: tuple[str, ...] = ()) -> Simulation:
     UserError
         Listing every mistake, in the order of the file.
     """
-    document = read_yaml(path)
-    if not isinstance(document.data, dict):
-        raise user_error("a simulation is a mapping of keys to values", EXAMPLE, document.where(()))
+    document = read_mapping(path, "a simulation", EXAMPLE)
     if "datasets" in document.data and "truth" not in document.data:
         raise user_error("this is an experiment, not a simulation", f"fairbench run {path}", str(path))
     document, problems = laid_over(document, overrides)
-    parsed: SimulationFile | None = None
     data, found = _spread_out(document)
     problems += found
     try:
-        parsed = SimulationFile.model_validate(data)
+        simulation = Simulation.model_validate(data)
     except ValidationError as error:
-        problems += problems_of(error, SimulationFile, document)
+        problems += problems_of(error, Simulation, document)
     for key in ("deprived", "accepted", "truth"):
         problems += in_list(document, (key,), "value")
-    wrong = list(_metric_problems(document, ("metrics",), document.data.get("metrics")))
+    wrong = list(_metric_problems(document, ("metrics",)))
     problems += wrong
     listed = None if wrong else document.data.get("metrics")  # what follows from a wrong name is not said
     figures = document.data.get("figures")
     for name, own in figures.items() if isinstance(figures, dict) else ():
-        problems += _metric_problems(document, ("figures", name), own)
+        problems += _metric_problems(document, ("figures", name))
         problems += _figure_problems(document, name, own, listed)
-    if problems or parsed is None:
+    if problems:
         raise UserError(*in_file_order(problems, document.name))
-    return Simulation(
-        name=parsed.name,
-        seed=parsed.seed,
-        rows=parsed.rows,
-        runs=parsed.runs,
-        deprived=tuple(parsed.deprived),
-        accepted=tuple(parsed.accepted),
-        truths=tuple(parsed.truth),
-        metrics=tuple(parsed.metrics),
-        figures=tuple((name, tuple(own)) for name, own in parsed.figures.items()),
-    )
+    return simulation
 
 
 def _spread_out(document: Document) -> tuple[dict[str, Any], list[Problem]]:
@@ -138,15 +109,15 @@ def _spread_out(document: Document) -> tuple[dict[str, Any], list[Problem]]:
         return data | {"truth": [0.0]}, problems
 
 
-def _metric_problems(document: Document, place: Place, names: Any) -> Iterator[Problem]:
-    """Find measures that are unknown, listed twice, or need labels."""
-    labelled = {name for name in COUNT_METRICS if name not in METRICS}
-    for i, name in enumerate(names if isinstance(names, list) else ()):
-        if isinstance(name, str) and name in labelled:
-            what = f'metric "{name}" speaks of labels, and simulated decisions have none'
-            yield Problem(what, f"use one of: {', '.join(METRICS)}", document.where((*place, i)))
-    found = in_list(document, place, "metric", METRICS)
-    yield from (one for one in found if not any(f'"{name}"' in one.what for name in labelled))
+def _metric_problems(document: Document, place: Place) -> Iterator[Problem]:
+    """Find metrics that are unknown, listed twice, or need labels."""
+    labelled = {f'unknown metric "{name}"': name for name in COUNT_METRICS if name not in METRICS}
+    for problem in in_list(document, place, "metric", METRICS):
+        if problem.what in labelled:
+            what = f'metric "{labelled[problem.what]}" speaks of labels, and simulated decisions have none'
+            yield Problem(what, f"use one of: {', '.join(METRICS)}", problem.where)
+        else:
+            yield problem
 
 
 def _figure_problems(document: Document, name: str, own: Any, metrics: Any) -> Iterator[Problem]:

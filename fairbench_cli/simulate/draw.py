@@ -43,7 +43,7 @@ def draw_decisions(setting: Setting, rng: np.random.Generator) -> NDArray[np.int
     """Draw one run: the numbers of refused and accepted rows of the deprived and of the favoured.
 
     Row by row, this is what happens. Scores are uniform, and who is deprived is drawn independently of
-    them. A share |d| of the rows is chosen at random, and *their* scores are dealt among them anew: the
+    them. A share |d| of the rows is chosen at random, and *their* scores are dealt among them again: the
     highest go to the favoured among them (to the deprived if d < 0), the rest to the others. The other rows
     keep their scores. Then the rows with the highest scores, a share P(+), are accepted.
 
@@ -57,7 +57,7 @@ def draw_decisions(setting: Setting, rng: np.random.Generator) -> NDArray[np.int
     hypergeometric:
 
     * favoured among the chosen, for the choice does not know the groups;
-    * accepted among the chosen, for dealing their scores anew leaves them their scores, and the choice does
+    * accepted among the chosen, for dealing their scores again leaves them their scores, and the choice does
       not know the scores. Who of the chosen is accepted then follows from their order;
     * favoured among the accepted others, for the scores of the others do not know the groups.
 
@@ -146,12 +146,12 @@ def decisions_of(simulation: Simulation, setting: Setting) -> NDArray[np.int64]:
 
 
 def _frame(simulation: Simulation, deprived: float, accepted: float) -> pd.DataFrame:
-    settings = (Setting(simulation.rows, deprived, accepted, truth) for truth in simulation.truths)
+    settings = (Setting(simulation.rows, deprived, accepted, truth) for truth in simulation.truth)
     decisions = np.stack([decisions_of(simulation, setting) for setting in settings])
     each, together = counts_of(decisions), counts_of(decisions.sum(1))
     frames = []
     for metric in simulation.metrics:
         numbers = mean_and_interval(measure(metric, each)) | {"pooled": measure(metric, together)}
-        frames.append(pd.DataFrame({"truth": simulation.truths, "metric": metric} | numbers))
+        frames.append(pd.DataFrame({"truth": simulation.truth, "metric": metric} | numbers))
     tidy = pd.concat(frames).sort_values("truth", kind="stable")
     return tidy.assign(deprived=deprived, accepted=accepted, n=simulation.runs)[COLUMNS]

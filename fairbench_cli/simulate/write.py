@@ -56,7 +56,7 @@ def off_truth(frame: pd.DataFrame, metric: str) -> pd.DataFrame:
 def markdown(simulation: Simulation, frame: pd.DataFrame) -> str:
     """Return the summary as Markdown, with a table of panels for every measure on the truth's scale."""
     s = simulation
-    size = f"{len(s.deprived) * len(s.accepted)} settings × {len(s.truths)} degrees of discrimination d × "
+    size = f"{len(s.deprived) * len(s.accepted)} settings × {len(s.truth)} degrees of discrimination d × "
     parts = [
         f"# {s.name}",
         f"{size}{s.runs:,} runs of {s.rows:,} rows. {_EXPLAINED}",
@@ -89,12 +89,9 @@ def _place(off: pd.DataFrame, column: str) -> str:
 
 
 def _panels(simulation: Simulation, off: pd.DataFrame) -> str:
-    rows = []
-    for deprived in simulation.deprived:
-        row = off[off["deprived"] == deprived]
-        cells = [row[row["accepted"] == accepted] for accepted in simulation.accepted]
-        shown = [f"{one['mean_off'].max():.3f} / {one['pooled_off'].max():.3f}" for one in cells]
-        rows.append([f"{deprived:g}", *shown])
+    most = off.groupby(["deprived", "accepted"])[["mean_off", "pooled_off"]].max()
+    texts = {place: f"{mean:.3f} / {pooled:.3f}" for place, mean, pooled in most.itertuples(name=None)}
+    rows = [[f"{d:g}", *(texts[d, a] for a in simulation.accepted)] for d in simulation.deprived]
     return grid(["P(s=g)", *(f"P(+) = {accepted:g}" for accepted in simulation.accepted)], rows, 1)
 
 
@@ -150,6 +147,6 @@ def write_simulation(folder: Path, simulation: Simulation, frame: pd.DataFrame) 
     with house_style():
         figures = {
             f"simulation-{name}": draw_against_truth(frame, metrics, subtitle)
-            for name, metrics in simulation.figures
+            for name, metrics in simulation.figures.items()
         }
         return write_figures(folder / "figures", figures, ["simulation"])

@@ -232,7 +232,7 @@ def test_listing_loads_no_learner():
         "import sys\n"
         "from fairbench_cli.classifiers.registry import CLASSIFIERS\n"
         "from fairbench_cli.interventions.registry import INTERVENTIONS\n"
-        "from fairbench_cli.measures.registry import MEASURES, measure\n"
+        "from fairbench_cli.measures.registry import COUNT_METRICS, measure\n"
         "[entry.summary for entry in (*CLASSIFIERS.values(), *INTERVENTIONS.values())]\n"
         "print([name for name in ('sklearn', 'torch', 'pomegranate') if name in sys.modules])\n"
     )

@@ -115,7 +115,7 @@ def test_data_and_network_settings_decide(tmp_path):
         "learner": of(card, learner="tabu"),
         "score": of(card, score="aic"),
         "most parents": of(card, max_parents=2),
-        "an arc put in": of(card, require_arc=True),
+        "an arc required": of(card, require_arc=True),
         "the outcome a sink": of(card, outcome_sink=True),
     }
     assert len(set(different.values())) == len(different)

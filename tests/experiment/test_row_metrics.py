@@ -1,4 +1,4 @@
-"""Measures that need rows, by name in a run: computed in the cell, kept beside the counts."""
+"""Measures that need rows, by name in a run: computed in the cell, kept next to the counts."""
 
 import numpy as np
 import pandas as pd
@@ -7,7 +7,7 @@ from conftest import fairbench, write_config
 
 from fairbench_cli.data.table import Column, Sample, Table
 from fairbench_cli.experiment.row_metrics import RequestedRowMetrics, rows_of
-from fairbench_cli.measures.registry import ROW_MEASURES
+from fairbench_cli.measures.registry import ROW_METRICS
 
 METRICS = ["accuracy", "consistency", "unexplained-difference", "explained-difference", "discrimination"]
 
@@ -84,7 +84,7 @@ def test_every_measure_of_rows_can_be_asked_for():
     y = (codes[:, 0] + codes[:, 1] + rng.integers(0, 2, n) > 2).astype(np.int8)
     table = Table(columns, codes.astype(np.int16))
     sample = Sample(table, "sex", y, codes[:, 1].astype(np.int8))
-    requested = RequestedRowMetrics(tuple(ROW_MEASURES), ("job",))
+    requested = RequestedRowMetrics(tuple(ROW_METRICS), ("job",))
     values = requested.measure(sample, y, rng.random(n))
     assert values.keys() == requested.records
     assert RequestedRowMetrics().measure(sample, y, None) == {}

@@ -24,8 +24,8 @@ from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.select import select
 from fairbench_cli.measures.counts import PAIR as GROUPS
 from fairbench_cli.measures.counts import Counts
-from fairbench_cli.measures.registry import MEASURES
-from fairbench_cli.papers.compare import Comparison, agreement, compare, judge, worst
+from fairbench_cli.measures.registry import COUNT_METRICS
+from fairbench_cli.papers.compare import Reproduction, agreement, compare, judge, worst
 from fairbench_cli.papers.formats import comma_separated, markdown
 from fairbench_cli.papers.registry import PAPERS, read_published
 
@@ -58,7 +58,7 @@ def test_a_paper_speaks_of_its_own_csv_and_of_our_measures(paper):
     for column, labels in paper.labels.items():
         assert set(labels) <= set(values[column])
     for name in values["metric"].unique():
-        entry = MEASURES[paper.metrics.get(name, name)]
+        entry = COUNT_METRICS[paper.metrics.get(name, name)]
         printed = values.loc[values["metric"] == name, "value"].dropna()
         assert printed.between(entry.low, entry.high).all()
 
@@ -144,7 +144,7 @@ CELL = {
 }
 
 
-def compared(*cells: dict, statuses=(), filters=(), tables=(), paper=CARDOSO) -> Comparison:
+def compared(*cells: dict, statuses=(), filters=(), tables=(), paper=CARDOSO) -> Reproduction:
     """Compare a run of one repeat per cell, all with the same counts."""
     listed = [CELL | cell | {"key": str(i)} for i, cell in enumerate(cells)]
     source = "data" if paper.name == "zliobaite2015" else "network"
@@ -158,7 +158,7 @@ def compared(*cells: dict, statuses=(), filters=(), tables=(), paper=CARDOSO) ->
     return compare(paper, published, study, records, run="small", filters=filters)
 
 
-def covered(comparison: Comparison) -> set[tuple[str, str]]:
+def covered(comparison: Reproduction) -> set[tuple[str, str]]:
     return set(comparison.covered[["dataset", "intervention"]].itertuples(index=False, name=None))
 
 
@@ -285,7 +285,7 @@ def test_zliobaite2015_goes_by_classifier_and_strategy():
 # Dashes, failures and what was not run, in the files
 
 
-def dutch(statuses: list[str]) -> Comparison:
+def dutch(statuses: list[str]) -> Reproduction:
     names = ["none", "massaging", "uniform-sampling", "preferential-sampling"]
     cells = [{"dataset": "dutch", "beta": 1.0, "intervention": name} for name in names]
     return compared(*cells, statuses=statuses, tables=("2", "3"))
@@ -305,7 +305,7 @@ def test_dashes_and_failures_in_a_comparison():
         "preferential-sampling": 'theirs is "-"',
     }  # fmt: skip
     shares = agreement(found.values, (0.02, 0.05))
-    # Two "-" beside "-" agree in every way; one repeat has no interval for any other value to be inside of.
+    # Two "-" against "-" agree in every way; one repeat has no interval for any other value to be inside of.
     assert (shares.n, shares.inside, shares.off) == (8, 2, 5)
     assert set(worst(found.values, 3)["intervention"]) <= {"massaging", "preferential-sampling"}
 
@@ -488,15 +488,15 @@ def test_the_reproduction_job_fetches_runs_and_compares():
     groups = {group.name for group in app.registered_groups}
     assert {step[0] for step in steps()} <= commands | groups
     (run,) = (step for step in steps() if step[0] == "run")
-    (told,) = (step for step in steps() if step[0] == "compare")
+    (step_of_compare,) = (step for step in steps() if step[0] == "compare")
     name = Path(run[1]).stem
-    assert told[1] == f"results/{name}"
-    assert told[told.index("--paper") + 1] in PAPERS
-    assert float(told[told.index("--fail-under") + 1]) >= 0.85
+    assert step_of_compare[1] == f"results/{name}"
+    assert step_of_compare[step_of_compare.index("--paper") + 1] in PAPERS
+    assert float(step_of_compare[step_of_compare.index("--fail-under") + 1]) >= 0.85
     uploads = [
         step for step in workflow()["jobs"]["cardoso2019"]["steps"] if "upload" in step.get("uses", "")
     ]
-    assert [(step["if"], step["with"]["path"]) for step in uploads] == [("always()", told[1])]
+    assert [(step["if"], step["with"]["path"]) for step in uploads] == [("always()", step_of_compare[1])]
 
 
 def test_the_reproduction_job_has_a_config_and_all_its_data():

@@ -1,4 +1,4 @@
-"""The figures of sweeps and of the oracle: what is drawn, and formulas that are drawn beside it."""
+"""The figures of sweeps and of the oracle: what is drawn, and formulas that are drawn with it."""
 
 import itertools
 import json
@@ -29,7 +29,7 @@ from fairbench_cli.report.figures import draw_figures
 from fairbench_cli.report.figures.canvas import house_style
 from fairbench_cli.report.figures.closed_forms import (
     MOST,
-    Labels,
+    LabelShares,
     cost,
     fixed_rate_cost,
     fixed_rate_kappa,
@@ -216,20 +216,19 @@ def test_the_closed_forms_are_what_the_oracle_does(seed, strategy, remove):
     found = count(s, y, predicted, GROUPS)
     labels = labels_of(found)
     track = oracle_path(strategy, np.array(remove), labels)
-    for metric, expected in zip(
-        ("discrimination", "accuracy", "normalised-discrimination", "kappa"),
-        (track.discrimination, track.accuracy, track.normalised, track.kappa),
-        strict=True,
-    ):
+    assert list(track) == ["discrimination", "accuracy", "normalised-discrimination", "kappa"]
+    for metric, expected in track.items():
         assert measure(metric, found) == pytest.approx(float(expected), abs=2e-3), metric
 
 
 @given(st.floats(0.02, 0.98), st.floats(0.02, 0.98), st.floats(0.01, 1))
 def test_at_a_fixed_rate_kappa_falls_in_a_line_and_no_strategy_beats_the_bound(alpha, base, share):
-    labels = Labels(alpha, base, share * float(MOST["discrimination"](np.array(base), Labels(alpha, 0, 0))))
+    labels = LabelShares(
+        alpha, base, share * float(MOST["discrimination"](np.array(base), LabelShares(alpha, 0, 0)))
+    )
     steps = np.linspace(0, 1, 11)
     track = oracle_path("both", steps, labels)
-    assert np.allclose(track.kappa, fixed_rate_kappa(track.normalised, labels))
+    assert np.allclose(track["kappa"], fixed_rate_kappa(track["normalised-discrimination"], labels))
     assert fixed_rate_cost(labels) == pytest.approx(min(alpha / base, (1 - alpha) / (1 - base)))
     costs = [cost(strategy, alpha) for strategy in STRATEGIES]
     assert min(costs) == pytest.approx(min(alpha, 1 - alpha))
@@ -266,7 +265,7 @@ def test_the_oracles_figure_has_every_point_and_the_formulas(folder):
         assert np.allclose(1 - bound[1], price * (bound[0][0] - bound[0]))
 
 
-def labels_of_the_rows(folder: Path) -> Labels:
+def labels_of_the_rows(folder: Path) -> LabelShares:
     run = run_of(folder)
     oracle = next(key for key in run.cells if key[0] == "baselines" and key[3] == "oracle")
     return labels_of(run.cells[oracle].counts)

@@ -14,7 +14,7 @@ from scipy import stats
 
 from fairbench_cli.experiment.journal import read_journals
 from fairbench_cli.experiment.plan import read_plan
-from fairbench_cli.measures.registry import MEASURES
+from fairbench_cli.measures.registry import COUNT_METRICS
 from fairbench_cli.report.formats import markdown
 from fairbench_cli.report.paired import paired_frame, paired_table, paired_test
 from fairbench_cli.report.pareto import APART, SHOWN, pareto_frame, pareto_table
@@ -136,7 +136,7 @@ def test_a_row_is_scipys_and_holm_is_statsmodels():
     for row in paired.itertuples():
         ours = values.loc[(row.intervention, row.beta, row.metric)]
         theirs = values.loc[("none", row.beta, row.metric)]
-        ideal = MEASURES[row.metric].ideal
+        ideal = COUNT_METRICS[row.metric].ideal
         known = stats.ttest_rel(ours, theirs)
         assert [row.low, row.high] == pytest.approx(list(known.confidence_interval(0.95)))
         assert row.difference == pytest.approx(np.mean(ours - theirs))
@@ -357,7 +357,7 @@ def test_domination_is_clear_when_the_paired_tests_say_so():
     )
     assert one(frame, **M).front
     assert one(frame, intervention="none").clearly_dominated_by == "massaging"
-    # Apart by far less than the repeats vary, yet the pairs tell: 0.01 against a sd of 0.05.
+    # Apart by far less than the repeats vary, yet the pairs show it: 0.01 against a sd of 0.05.
     assert stats.ttest_ind(0.30 + wiggle(), 0.29 + wiggle()).pvalue > 0.05
 
 
@@ -387,9 +387,9 @@ def test_clearness_is_holm_adjusted_over_all_pairs():
     from statsmodels.stats.multitest import multipletests
 
     p = [stats.ttest_rel(values[a], values[b]).pvalue for a, b in pairs]
-    told = multipletests(p, alpha=0.05, method="holm")[0]
-    assert 0 < told.sum() < (np.array(p) < 0.05).sum()
-    clear = {pair for pair, yes in zip(pairs, told, strict=True) if yes}
+    found = multipletests(p, alpha=0.05, method="holm")[0]
+    assert 0 < found.sum() < (np.array(p) < 0.05).sum()
+    clear = {pair for pair, yes in zip(pairs, found, strict=True) if yes}
     for row in frame.itertuples():
         better = [n for n in NAMES if values[n].mean() < values[row.intervention].mean()]
         assert row.dominated_by == APART.join(better)

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import normalized_mutual_info_score
 
 from fairbench_cli.errors import UserError
-from fairbench_cli.measures.registry import MEASURES, measure
+from fairbench_cli.measures.registry import COUNT_METRICS, measure
 from fairbench_cli.report.figures.against_truth import draw_against_truth
 from fairbench_cli.report.figures.canvas import house_style
 from fairbench_cli.simulate.config import METRICS, read_simulation
@@ -73,11 +73,11 @@ def exact_by_sorting(setting: Setting) -> dict[int, Fraction]:
     return {above: Fraction(times, found.total()) for above, times in found.items()}
 
 
-class Told:
-    """Draws what it is told, noting what could have come and how likely each was."""
+class Scripted:
+    """Draws what the script says, noting what could have come and how likely each was."""
 
-    def __init__(self, told: tuple[int, ...]) -> None:
-        self.told = told
+    def __init__(self, script: tuple[int, ...]) -> None:
+        self.script = script
         self.odds: list[dict[int, Fraction]] = []
 
     def hypergeometric(self, good: int, bad: int, sample: int) -> int:
@@ -85,7 +85,7 @@ class Told:
         ways = comb(good + bad, sample)
         self.odds.append({k: Fraction(comb(good, k) * comb(bad, sample - k), ways) for k in support})
         at = len(self.odds) - 1
-        return self.told[at] if at < len(self.told) else support[0]
+        return self.script[at] if at < len(self.script) else support[0]
 
 
 def exact(setting: Setting) -> dict[int, Fraction]:
@@ -93,13 +93,13 @@ def exact(setting: Setting) -> dict[int, Fraction]:
     found: Counter = Counter()
     ahead: list[tuple[tuple[int, ...], Fraction]] = [((), Fraction(1))]
     while ahead:
-        told, weight = ahead.pop()
-        rng = Told(told)
+        script, weight = ahead.pop()
+        rng = Scripted(script)
         above = int(draw_decisions(setting, rng)[1, 1])
-        if len(told) == len(rng.odds):
+        if len(script) == len(rng.odds):
             found[above] += weight
         else:
-            ahead += [((*told, k), weight * odds) for k, odds in rng.odds[len(told)].items()]
+            ahead += [((*script, k), weight * odds) for k, odds in rng.odds[len(script)].items()]
     return dict(found)
 
 
@@ -298,7 +298,7 @@ def test_every_measure_of_decisions_can_be_simulated_without_a_warning(say, tmp_
     config = write_small(tmp_path / "small.yaml", metrics=list(METRICS), figures={})
     assert say("simulate", config).code == 0
     assert {"phi", "elift-as-printed", DELTA} < set(METRICS)
-    assert all(MEASURES[name].on == "both" for name in METRICS)
+    assert all(COUNT_METRICS[name].on == "both" for name in METRICS)
 
 
 # The figures
@@ -350,7 +350,7 @@ def problems(path: Path, *overrides: str) -> list[str]:
     return [str(problem) for problem in caught.value.problems]
 
 
-def test_all_mistakes_are_told_at_once_with_their_lines(tmp_path):
+def test_all_mistakes_are_reported_at_once_with_their_lines(tmp_path):
     path = tmp_path / "bad.yaml"
     path.write_text(BAD)
     found = problems(path)
@@ -358,8 +358,8 @@ def test_all_mistakes_are_told_at_once_with_their_lines(tmp_path):
         'bad.yaml:2: error: unknown key "row"', "bad.yaml:3: error: runs must be at least 1",
         "bad.yaml:4: error: deprived must be below 1", "bad.yaml:5: error: value 0.5 is listed twice",
         "bad.yaml:6: error: truth: from 1 is not below to -1",
-        'bad.yaml:7: error: metric "accuracy" speaks of labels',
         'bad.yaml:7: error: unknown metric "discriminaton"',
+        'bad.yaml:7: error: metric "accuracy" speaks of labels',
         'bad.yaml:9: error: figure "one" has ratios and other measures',
         'bad.yaml:10: error: figure "two" draws nothing',
     ]  # fmt: skip
@@ -368,10 +368,10 @@ def test_all_mistakes_are_told_at_once_with_their_lines(tmp_path):
         assert text in problem
         assert "\n  fix: " in problem
     assert 'did you mean "rows"?' in found[0]
-    assert 'did you mean "discrimination"?' in found[6]
+    assert 'did you mean "discrimination"?' in found[5]
 
 
-def test_a_figure_of_what_is_not_listed_is_told_unless_a_metric_is_wrong(tmp_path):
+def test_a_figure_of_what_is_not_listed_is_reported_unless_a_metric_is_wrong(tmp_path):
     path = write_small(tmp_path / "small.yaml", figures={"one": ["discrimination", "phi"]})
     (only,) = problems(path, "metrics=[discrimination]")
     assert 'figure "one" draws phi, which the metrics do not list' in only
@@ -399,13 +399,13 @@ def test_the_table_cuts_no_number_and_keeps_its_names(say, tmp_path, monkeypatch
 
 def test_settings_are_laid_over_and_their_mistakes_stand_at_the_flag(tmp_path):
     path = write_small(tmp_path / "small.yaml")
-    assert read_simulation(path, ("runs=7", "truth=[0.5]")).truths == (0.5,)
+    assert read_simulation(path, ("runs=7", "truth=[0.5]")).truth == (0.5,)
     assert problems(path, "truth.steps=1")[0].startswith("--set truth.steps: error: truth.steps must be")
 
 
 def test_a_truth_in_steps_is_written_as_people_write_it(tmp_path):
     simulation = read_simulation(write_small(tmp_path / "a.yaml", truth={"from": -1, "to": 1, "steps": 21}))
-    assert simulation.truths == tuple(step / 10 for step in range(-10, 11))
+    assert simulation.truth == tuple(step / 10 for step in range(-10, 11))
 
 
 def test_an_experiment_is_sent_to_run_and_the_folder_of_a_run_is_left_alone(say, finished, tmp_path):

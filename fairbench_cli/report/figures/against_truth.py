@@ -70,16 +70,12 @@ def draw_against_truth(frame: pd.DataFrame, metrics: Sequence[str], subtitle: st
     return figure
 
 
-TARGET: dict[str, Any] = {
-    "color": TARGET_COLOUR,
-    "lw": 3.6,
-    "solid_capstyle": "butt",
-    "zorder": 2,
-}  # seen next to a line on it
+# Wide, to be seen next to a line on it.
+TARGET: dict[str, Any] = {"color": TARGET_COLOUR, "lw": 3.6, "solid_capstyle": "butt", "zorder": 2}
 
 
 def _look(i: int) -> dict[str, Any]:
-    """Return how line `i` is drawn; the dashes tell lines apart where one lies on another."""
+    """Return how line `i` is drawn; dashes differ, for lines that lie on one another."""
     return {"color": COLOURS[(i + 1) % len(COLOURS)], "ls": DASHES[i % len(DASHES)], "lw": 1.5}
 
 
@@ -104,37 +100,20 @@ def _powers(low: float, high: float) -> tuple[list[float], list[str]]:
 def _line(ax: Axes, i: int, x: Floats, y: Floats, *, ratios: bool) -> None:
     there = np.isfinite(y) & ((y > 0) | (not ratios))
     ax.plot(x, np.where(there, y, np.nan), gid=f"line-{i}", zorder=3, **_look(i))
-    if not ratios:
-        return
-    for value, marker, first, step in ENDS:
+    look: dict[str, Any] = {"s": 16, "color": _look(i)["color"], "linewidths": 0, "clip_on": False}
+    for value, marker, first, step in ENDS if ratios else ():
         at = x[y == value]
         height = np.full(len(at), first + i * step)
-        ax.scatter(
-            at,
-            height,
-            s=16,
-            marker=marker,
-            color=_look(i)["color"],
-            linewidths=0,
-            transform=ax.get_xaxis_transform(),
-            clip_on=False,
-            zorder=4,
-        )
+        ax.scatter(at, height, marker=marker, transform=ax.get_xaxis_transform(), zorder=4, **look)
 
 
 def _name(ax: Axes, deprived: float, accepted: float, axes: tuple[list[float], list[float]]) -> None:
     """Name rows and columns of panels at the outer sides, where the axes' numbers are too."""
     rows, columns = axes
     ax.set_xticks([-1, -0.5, 0, 0.5, 1], ["−1", "", "0", "", "1"])
-    ax.tick_params(length=2, which="both")
+    top, bottom, left = deprived == rows[0], deprived == rows[-1], accepted == columns[0]
+    ax.tick_params(length=2, which="both", labelbottom=bottom, labelleft=left)
     ax.minorticks_off()
-    if deprived == rows[0]:
-        ax.set_title(f"P(+) = {accepted:.4g}", fontsize="medium", pad=3)
-    if deprived == rows[-1]:
-        ax.set_xlabel("true degree", labelpad=1)
-    else:
-        ax.tick_params(labelbottom=False)
-    if accepted == columns[0]:
-        ax.set_ylabel(f"P(s=g) = {deprived:.4g}", labelpad=1)
-    else:
-        ax.tick_params(labelleft=False)
+    ax.set_title(f"P(+) = {accepted:.4g}" if top else "", fontsize="medium", pad=3)
+    ax.set_xlabel("true degree" if bottom else "", labelpad=1)
+    ax.set_ylabel(f"P(s=g) = {deprived:.4g}" if left else "", labelpad=1)

@@ -112,11 +112,6 @@ class Grid:
     below: float
     above: float
 
-    @property
-    def rows(self) -> int:
-        """Number of rows."""
-        return -(-self.n // self.columns)
-
 
 def panel_page(
     title: str,
@@ -151,7 +146,7 @@ def panel_page(
     top = EDGE + LINE[LARGE] * len(head) + LINE[NORMAL] * (len(about) + keys) + (0.12 if keys else 0.0)
     bottom = EDGE + LINE[SMALL] * len(foot) + (0.05 if foot else 0.0)
     row = grid.above + grid.height + grid.below
-    height = top + grid.rows * row + last + bottom
+    height = top + -(-grid.n // grid.columns) * row + last + bottom
     figure = Figure(figsize=(width, height))
     _lines(figure, head, EDGE, LARGE, weight="bold")
     _lines(figure, about, EDGE + LINE[LARGE] * len(head), NORMAL, color=GREY)

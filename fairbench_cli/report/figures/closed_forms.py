@@ -9,7 +9,7 @@ from fairbench_cli.measures.counts import Counts, Floats, divide
 
 
 @dataclass(frozen=True)
-class Labels:
+class LabelShares:
     """What the formulas know of test rows, all in [0, 1] but d in [-1, 1].
 
     Parameters
@@ -27,13 +27,13 @@ class Labels:
     d: float
 
 
-def labels_of(counts: Counts) -> Labels:
+def labels_of(counts: Counts) -> LabelShares:
     """Return the means over the repeats of counts of shape (repeats, groups, 2, 2), the deprived first."""
     labelled = counts.labelled
     rows, positive = counts.total, labelled[..., 1]
     deprived, favoured = np.moveaxis(divide(positive, counts.group_total), -1, 0)
     shares = (divide(counts.group_total[..., 1], rows), divide(positive.sum(-1), rows), favoured - deprived)
-    return Labels(*(float(np.mean(share)) for share in shares))
+    return LabelShares(*(float(np.mean(share)) for share in shares))
 
 
 def random_counts(counts: Counts, rates: Floats) -> Counts:
@@ -51,23 +51,23 @@ def random_counts(counts: Counts, rates: Floats) -> Counts:
     return Counts(counts.groups, counts.labelled[..., np.newaxis] * share.reshape(shape))
 
 
-def most_accuracy(rates: Floats, labels: Labels) -> Floats:
+def most_accuracy(rates: Floats, labels: LabelShares) -> Floats:
     """Return 1 − |π − π₀|: those with favourable labels are accepted before all others."""
     return 1 - np.abs(rates - labels.base)
 
 
-def most_kappa(rates: Floats, labels: Labels) -> Floats:
+def most_kappa(rates: Floats, labels: LabelShares) -> Floats:
     """Return κ of the most accuracy."""
     return kappa_of(most_accuracy(rates, labels), rates, labels)
 
 
-def most_discrimination(rates: Floats, labels: Labels) -> Floats:
+def most_discrimination(rates: Floats, labels: LabelShares) -> Floats:
     """Return d_max = min(π/α, (1−π)/(1−α)): the favoured are accepted before all others."""
     most: Floats = np.minimum(divide(rates, labels.alpha), divide(1 - rates, 1 - labels.alpha))
     return most
 
 
-MOST: dict[str, Callable[[Floats, Labels], Floats]] = {
+MOST: dict[str, Callable[[Floats, LabelShares], Floats]] = {
     "accuracy": most_accuracy,
     "kappa": most_kappa,
     "discrimination": most_discrimination,
@@ -75,20 +75,10 @@ MOST: dict[str, Callable[[Floats, Labels], Floats]] = {
 """The most a measure can be at an acceptance rate; δ has the same most, 1, at every rate."""
 
 
-def kappa_of(accuracy: Floats, rates: Floats, labels: Labels) -> Floats:
+def kappa_of(accuracy: Floats, rates: Floats, labels: LabelShares) -> Floats:
     """Return (A − R) / (1 − R), R = π₀π + (1−π₀)(1−π)."""
     chance = labels.base * rates + (1 - labels.base) * (1 - rates)
     return divide(accuracy - chance, 1 - chance)
-
-
-@dataclass(frozen=True)
-class Track:
-    """What the oracle reaches as it removes discrimination: arrays of one shape."""
-
-    discrimination: Floats
-    accuracy: Floats
-    normalised: Floats
-    kappa: Floats
 
 
 def cost(strategy: str, alpha: float) -> float:
@@ -105,8 +95,8 @@ def cost(strategy: str, alpha: float) -> float:
     return costs[strategy]
 
 
-def oracle_path(strategy: str, remove: Floats, labels: Labels) -> Track:
-    """Return where the oracle is when it has removed shares of the labels' discrimination.
+def oracle_path(strategy: str, remove: Floats, labels: LabelShares) -> dict[str, Floats]:
+    """Return by metric where the oracle is when it has removed shares of the labels' discrimination.
 
     With ``both`` it moves on the line κ₀ − κ = min(α/π₀, (1−α)/(1−π₀)) (δ₀ − δ). The other strategies move
     the acceptance rate, so that κ and δ follow from A, d and π instead.
@@ -121,18 +111,22 @@ def oracle_path(strategy: str, remove: Floats, labels: Labels) -> Track:
     moved = {"decrease-favoured": -labels.alpha, "increase-deprived": 1 - labels.alpha, "both": 0.0}
     rates = labels.base + moved[strategy] * removed
     d = labels.d - removed
-    normalised = divide(d, most_discrimination(rates, labels))
-    return Track(d, accuracy, normalised, kappa_of(accuracy, rates, labels))
+    return {
+        "discrimination": d,
+        "accuracy": accuracy,
+        "normalised-discrimination": divide(d, most_discrimination(rates, labels)),
+        "kappa": kappa_of(accuracy, rates, labels),
+    }
 
 
-def fixed_rate_kappa(normalised: Floats, labels: Labels) -> Floats:
+def fixed_rate_kappa(normalised: Floats, labels: LabelShares) -> Floats:
     """Return 1 − min(α/π₀, (1−α)/(1−π₀)) (δ₀ − δ), the oracle's κ at the labels' own acceptance rate."""
     start = divide(labels.d, most_discrimination(np.array(labels.base), labels))
     line: Floats = 1 - fixed_rate_cost(labels) * (start - normalised)
     return line
 
 
-def fixed_rate_cost(labels: Labels) -> float:
+def fixed_rate_cost(labels: LabelShares) -> float:
     """Return (κ₀ − κ) / (δ₀ − δ) = min(α/π₀, (1−α)/(1−π₀)) of the oracle at a fixed acceptance rate."""
     alpha, base = labels.alpha, labels.base
     return float(np.minimum(divide(alpha, base), divide(1 - alpha, 1 - base)))

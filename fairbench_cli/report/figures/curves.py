@@ -1,6 +1,5 @@
 """Measures over β, one line per technique, with 95 % intervals."""
 
-import math
 from itertools import pairwise
 from typing import Any
 
@@ -11,15 +10,8 @@ from matplotlib.lines import Line2D
 from fairbench_cli.experiment.outputs import FIGURES
 from fairbench_cli.measures.registry import find
 from fairbench_cli.report.figures.canvas import GREY, Grid, panel_page
-from fairbench_cli.report.figures.parts import (
-    Part,
-    Technique,
-    idle_beta,
-    means_text,
-    missing_lines,
-    parts_by_slug,
-)
-from fairbench_cli.report.results import Mean, RunResults
+from fairbench_cli.report.figures.parts import Part, TechniqueLook, means_text, notes_of, parts_by_slug
+from fairbench_cli.report.results import RunResults
 
 SHOWN = FIGURES["curves"].metrics
 SPREAD = 0.36
@@ -38,7 +30,7 @@ def _figure(part: Part, run: RunResults) -> Figure:
         f"Measures over the bias level β: {part.title}",
         f"{means_text(run.plan)} Techniques are set slightly apart at each β.",
         legend,
-        idle_beta(run.plan, part) + missing_lines(part, run, drawn),
+        notes_of(part, run, drawn),
         Grid(len(SHOWN), 2, 3.7, 2.45, 0.68, 0.42, 0.12),
     )
     for ax, metric in zip(panels, SHOWN, strict=True):
@@ -52,13 +44,10 @@ def _figure(part: Part, run: RunResults) -> Figure:
     return figure
 
 
-def look(technique: Technique) -> dict[str, Any]:
+def look(technique: TechniqueLook) -> dict[str, Any]:
     """Return how a technique's line is drawn."""
     own = {"color": technique.colour, "marker": technique.marker, "ls": technique.dash}
     return own | {"ms": 4.5, "lw": 1.2, "mew": 0.3, "mec": "white"}
-
-
-NOTHING = Mean(math.nan, math.nan, math.nan, 0)
 
 
 def _lines(ax: Axes, part: Part, run: RunResults, metric: str) -> None:
@@ -67,8 +56,7 @@ def _lines(ax: Axes, part: Part, run: RunResults, metric: str) -> None:
     spread = (SPREAD if len(part.betas) > 1 else 0.7) * step
     for i, t in enumerate(part.techniques):
         aside = spread * ((i + 0.5) / n - 0.5)
-        found = [run.found.get((*part.key(t, beta), metric)) for beta in part.betas]
-        own = [NOTHING if one is None else one.mean for one in found]  # NaN leaves a gap in the line
+        own = [run.get(part.key(t, beta), metric).mean for beta in part.betas]  # NaN leaves a gap
         x = [beta + aside for beta in part.betas]
         ax.plot(x, [one.mean for one in own], gid=f"{metric}-{i}", zorder=3, **look(t))
         ax.vlines(x, [one.low for one in own], [one.high for one in own], color=t.colour, lw=1.1, zorder=4)

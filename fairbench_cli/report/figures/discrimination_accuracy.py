@@ -16,7 +16,7 @@ from fairbench_cli.experiment.outputs import FIGURES
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.report.figures.canvas import GREY, NORMAL, SMALL, Grid, panel_page, wrapped
 from fairbench_cli.report.figures.parts import TESTED_ON, Part, gather, idle_beta, parts_by_slug, shortfall
-from fairbench_cli.report.results import Key, RunResults
+from fairbench_cli.report.results import CellKey, RunResults
 
 
 def draw(run: RunResults) -> dict[str, Figure]:
@@ -54,15 +54,13 @@ def _figure(part: Part, run: RunResults) -> Figure:
         own = [clouds[t, beta] for beta in part.betas]
         for b, (cloud, colour) in enumerate(zip(own, colours, strict=True)):
             faces = ["none" if hollow else f"{colour}cc" for hollow in cloud.degraded] or "none"
-            ax.scatter(
-                cloud.dots[:, 0],
-                cloud.dots[:, 1],
-                s=10,
-                facecolors=faces,
-                edgecolors=colour,
-                lw=0.5,
-                gid=f"dots-{k}-{b}",
-            )
+            look: dict[str, Any] = {
+                "facecolors": faces,
+                "edgecolors": colour,
+                "lw": 0.5,
+                "gid": f"dots-{k}-{b}",
+            }
+            ax.scatter(cloud.dots[:, 0], cloud.dots[:, 1], s=10, **look)
         ax.set(xlim=limits[:2], ylim=limits[2:])
         ax.locator_params(nbins=6)
         ax.set_title("\n".join(titles[k]), loc="left", fontsize=NORMAL, fontweight="bold", pad=4)
@@ -83,13 +81,11 @@ class _Cloud:
     missing: str
 
 
-def _cloud(key: Key, run: RunResults) -> _Cloud:
-    if key not in run.cells:
-        return _Cloud(np.empty((0, 2)), np.empty(0, dtype=bool), "not run yet")
-    x, y = (run.found[*key, name] for name in FIGURES["discrimination-accuracy"].metrics)
+def _cloud(key: CellKey, run: RunResults) -> _Cloud:
+    x, y = (run.get(key, name) for name in FIGURES["discrimination-accuracy"].metrics)
     dots = np.stack([x.values, y.values], axis=1)
     known = np.isfinite(dots).all(axis=1)
-    missing = shortfall(run.cells[key].statuses, int(known.sum()), run.plan.config.repeats)
+    missing = shortfall(run.cell(key).statuses, int(known.sum()), run.plan.config.repeats)
     return _Cloud(dots[known], (x.status == "degraded")[known], missing)
 
 
@@ -135,14 +131,6 @@ def _note(ax: Axes, lines: list[str], dots: Floats) -> None:
         return int(near.all(axis=1).sum())
 
     x, y = min(((1.0, 0.0), (0.0, 0.0), (1.0, 1.0), (0.0, 1.0)), key=covered)
-    ax.text(
-        0.97 if x else 0.03,
-        0.96 if y else 0.04,
-        "\n".join(lines),
-        transform=ax.transAxes,
-        ha="right" if x else "left",
-        va="top" if y else "bottom",
-        fontsize=SMALL,
-        style="italic",
-        color=GREY,
-    )
+    look: dict[str, Any] = {"fontsize": SMALL, "style": "italic", "color": GREY, "transform": ax.transAxes}
+    aligned: dict[str, Any] = {"ha": "right" if x else "left", "va": "top" if y else "bottom"}
+    ax.text(0.97 if x else 0.03, 0.96 if y else 0.04, "\n".join(lines), **aligned, **look)

@@ -92,7 +92,7 @@ class Marks:
 
 
 @dataclass(frozen=True)
-class Kind:
+class BoxLook:
     """How a role's box looks, in colour and in shape."""
 
     name: str
@@ -102,13 +102,13 @@ class Kind:
     width: float
 
 
-OUTCOME = Kind("outcome", "#FBD9A5", "#8A4B00", "square,pad=0", 2.4)
-PROTECTED = Kind("protected attribute", "#BFDDF2", "#00476E", "roundtooth,pad=0,tooth_size=0.035", 1.4)
-EDITED = Kind("proxy that β edits", "#CDEBDD", "#00614A", "round,pad=0,rounding_size=0.19", 1.4)
-PLAIN = Kind("", "#FFFFFF", GREY, "round,pad=0,rounding_size=0.06", 0.9)
+OUTCOME = BoxLook("outcome", "#FBD9A5", "#8A4B00", "square,pad=0", 2.4)
+PROTECTED = BoxLook("protected attribute", "#BFDDF2", "#00476E", "roundtooth,pad=0,tooth_size=0.035", 1.4)
+EDITED = BoxLook("proxy that β edits", "#CDEBDD", "#00614A", "round,pad=0,rounding_size=0.19", 1.4)
+PLAIN = BoxLook("", "#FFFFFF", GREY, "round,pad=0,rounding_size=0.06", 0.9)
 
 
-def roles(name: str, marks: Marks) -> tuple[Kind, str]:
+def roles(name: str, marks: Marks) -> tuple[BoxLook, str]:
     """Return how a column's box looks and what stands under its name.
 
     >>> roles("sex", Marks("income", "sex", "sex"))[1]
@@ -123,11 +123,6 @@ def roles(name: str, marks: Marks) -> tuple[Kind, str]:
     return PLAIN, ""
 
 
-def has_edited_arc(net: BayesNet, marks: Marks) -> bool:
-    """Return whether the network has the arc along which β edits the outcome's probabilities."""
-    return (marks.edited, marks.outcome) in net.arcs
-
-
 def draw_network(net: BayesNet, marks: Marks, title: str, about: str) -> Figure:
     """Draw a network with the outcome, the protected attribute and what β edits marked.
 
@@ -136,9 +131,9 @@ def draw_network(net: BayesNet, marks: Marks, title: str, about: str) -> Figure:
     title, about : str
         Set above the drawing.
     """
-    missing = marks.edited if marks.outcome and not has_edited_arc(net, marks) else None
-    if missing:
-        about += f" {missing} is no parent of {marks.outcome}: β has nothing to edit."
+    edited = (marks.edited, marks.outcome)
+    if marks.edited and marks.outcome and edited not in net.arcs:
+        about += f" {marks.edited} is no parent of {marks.outcome}: β has nothing to edit."
         marks = replace(marks, edited=None)
     labels = [(name, *roles(name, marks)) for name in net.names]
     widths = [
@@ -149,9 +144,8 @@ def draw_network(net: BayesNet, marks: Marks, title: str, about: str) -> Figure:
     layout = lay_out(net.parents, widths, GAP)
     wide = max(x + width / 2 for x, width in zip(layout.x, [*widths, *[0.0] * len(layout.x)], strict=False))
     tall = len(layout.layers) * (HEIGHT + BETWEEN) - BETWEEN
-    edited = (marks.edited, marks.outcome)
     shown = {kind for _, kind, _ in labels}
-    legend = _legend([k for k in (OUTCOME, PROTECTED, EDITED) if k in shown], has_edited_arc(net, marks))
+    legend = _legend([k for k in (OUTCOME, PROTECTED, EDITED) if k in shown], edited in net.arcs)
     figure, (ax,) = panel_page(
         title, about, legend, [], Grid(1, 1, wide + 0.1, tall + 0.1, 0, 0, 0.1), handle=0.34
     )
@@ -220,13 +214,15 @@ def _arc(ax: Axes, line: Any, edited: bool, gid: str) -> None:
     ax.add_patch(arrow)
 
 
-def _box(corner: tuple[float, float], width: float, height: float, kind: Kind, **more: Any) -> FancyBboxPatch:
+def _box(
+    corner: tuple[float, float], width: float, height: float, kind: BoxLook, **more: Any
+) -> FancyBboxPatch:
     return FancyBboxPatch(
         corner, width, height, boxstyle=kind.shape, fc=kind.face, ec=kind.edge, lw=kind.width, **more
     )
 
 
-def _node(ax: Axes, middle: tuple[float, float], width: float, name: str, kind: Kind, role: str) -> None:
+def _node(ax: Axes, middle: tuple[float, float], width: float, name: str, kind: BoxLook, role: str) -> None:
     corner = (middle[0] - width / 2, middle[1] - HEIGHT / 2)
     ax.add_patch(_box(corner, width, HEIGHT, kind, zorder=4, gid=f"node-{name}"))
     lift = 0.075 if role else 0.0
@@ -237,7 +233,7 @@ def _node(ax: Axes, middle: tuple[float, float], width: float, name: str, kind: 
         ax.text(middle[0], middle[1] - 0.085, role, fontsize=SMALL, color=kind.edge, **text)
 
 
-def _legend(kinds: Sequence[Kind], has_edited_arc: bool) -> list[tuple[Any, str]]:
+def _legend(kinds: Sequence[BoxLook], has_edited_arc: bool) -> list[tuple[Any, str]]:
     legend: list[tuple[Any, str]] = [(_box((0, 0), 1, 1, kind), kind.name) for kind in kinds]
     if has_edited_arc:
         legend.append((Line2D([], [], color=EDITED_ARC, lw=1.9), "arc whose probabilities β edits"))

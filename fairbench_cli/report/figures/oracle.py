@@ -12,18 +12,13 @@ from matplotlib.lines import Line2D
 from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.registry import measure
+from fairbench_cli.report.figures import closed_forms as forms
 from fairbench_cli.report.figures.canvas import GREY, NORMAL, Grid, panel_page
-from fairbench_cli.report.figures.closed_forms import (
-    Labels,
-    cost,
-    fixed_rate_cost,
-    fixed_rate_kappa,
-    labels_of,
-    oracle_path,
-)
 from fairbench_cli.report.figures.parts import COLOURS, slugs
 from fairbench_cli.report.repeats import CELL_COLUMNS
 from fairbench_cli.report.results import RunResults, mean_and_interval
+
+Points = Mapping[tuple[str, float], Counts]  # of the test rows, by strategy and share removed
 
 STRATEGIES = {
     "increase-deprived": (COLOURS[3], "^"),
@@ -44,8 +39,8 @@ def draw(run: RunResults) -> dict[str, Figure]:
     """
     sets: dict[tuple[str, str], dict[tuple[str, float], Counts]] = {}
     for cell in run.plan.cells:
-        found = run.cells.get(tuple(cell[name] for name in CELL_COLUMNS))
-        if cell["intervention"] != "oracle" or found is None or not len(found.counts.n):
+        found = run.cell(tuple(cell[name] for name in CELL_COLUMNS))
+        if cell["intervention"] != "oracle" or not len(found.counts.n):
             continue
         own = {"strategy": "both", "remove": 1.0} | json.loads(cell["parameters"])
         points = sets.setdefault((cell["dataset"], cell["attribute"]), {})
@@ -54,8 +49,8 @@ def draw(run: RunResults) -> dict[str, Figure]:
     return dict(zip(slugs(sets), figures, strict=True))
 
 
-def _figure(plan: RunPlan, name: tuple[str, str], points: Mapping[tuple[str, float], Counts]) -> Figure:
-    labels = labels_of(next(iter(points.values())))
+def _figure(plan: RunPlan, name: tuple[str, str], points: Points) -> Figure:
+    labels = forms.labels_of(next(iter(points.values())))
     repeats = {len(counts.n) for counts in points.values()}
     shown = f"{min(repeats)}" if len(repeats) == 1 else f"{min(repeats)} to {max(repeats)}"
     figure, panels = panel_page(
@@ -68,7 +63,7 @@ def _figure(plan: RunPlan, name: tuple[str, str], points: Mapping[tuple[str, flo
         Grid(2, 2, 3.15, 2.6, 0.62, 0.42, 0.26),
     )
     for ax, (x, y) in zip(panels, PANELS, strict=True):
-        _lines(ax, points, labels, x)
+        _lines(ax, points, labels, (x, y))
         for strategy in STRATEGIES:
             _points(ax, points, strategy, (x, y))
         ax.set_xlabel({"discrimination": "discrimination d"}.get(x, "normalised discrimination δ"))
@@ -80,45 +75,39 @@ def _figure(plan: RunPlan, name: tuple[str, str], points: Mapping[tuple[str, flo
     return figure
 
 
-def _legend(points: Mapping[tuple[str, float], Counts], labels: Labels) -> list[tuple[Any, str]]:
+def _legend(points: Points, labels: forms.LabelShares) -> list[tuple[Any, str]]:
     formula = {"increase-deprived": "1 − α", "both": "2α(1 − α)", "decrease-favoured": "α"}
     keys: list[tuple[Any, str]] = [
         (
             Line2D([], [], color=colour, marker=marker, ms=5, lw=0.9, mec="white", mew=0.4),
-            f"{strategy}: A falls by {formula[strategy]} = {cost(strategy, labels.alpha):.3f} per d",
+            f"{strategy}: A falls by {formula[strategy]} = {forms.cost(strategy, labels.alpha):.3f} per d",
         )
         for strategy, (colour, marker) in STRATEGIES.items()
         if any(own == strategy for own, _ in points)
     ]
     bound = (
         f"left: the paper's bound min(α, 1 − α) = {min(labels.alpha, 1 - labels.alpha):.3f} per d; "
-        f"right: its line at a fixed π, {fixed_rate_cost(labels):.3f} per δ"
+        f"right: its line at a fixed π, {forms.fixed_rate_cost(labels):.3f} per δ"
     )
     return [*keys, (Line2D([], [], **BOUND), bound)]
 
 
-def _lines(ax: Axes, points: Mapping[tuple[str, float], Counts], labels: Labels, x: str) -> None:
+def _lines(ax: Axes, points: Points, labels: forms.LabelShares, axes: tuple[str, str]) -> None:
     """Draw the closed forms from the labels to d = 0."""
     if not labels.d > 0:  # the oracle leaves such labels as they are
         return
     for strategy in STRATEGIES:
-        track = oracle_path(strategy, STEPS, labels)
-        if x == "discrimination":
-            d, y = track.discrimination, track.accuracy
-            bound = 1 - min(labels.alpha, 1 - labels.alpha) * (labels.d - d)
-        else:
-            d, y = track.normalised, track.kappa
-            bound = fixed_rate_kappa(d, labels)
+        d, height = (forms.oracle_path(strategy, STEPS, labels)[axis] for axis in axes)
         if strategy == "both":
+            plain = 1 - min(labels.alpha, 1 - labels.alpha) * (labels.d - d)
+            bound = plain if axes == PANELS[0] else forms.fixed_rate_kappa(d, labels)
             ax.plot(d, bound, gid="bound", **BOUND)
         if any(own == strategy for own, _ in points):
-            ax.plot(d, y, color=STRATEGIES[strategy][0], lw=0.9, zorder=3, gid=f"form-{strategy}")
+            ax.plot(d, height, color=STRATEGIES[strategy][0], lw=0.9, zorder=3, gid=f"form-{strategy}")
     ax.axvline(0, color=GREY, lw=0.8, ls="--", zorder=1)
 
 
-def _points(
-    ax: Axes, points: Mapping[tuple[str, float], Counts], strategy: str, axes: tuple[str, str]
-) -> None:
+def _points(ax: Axes, points: Points, strategy: str, axes: tuple[str, str]) -> None:
     """Draw what the run found of a strategy, in order of what is removed."""
     colour, marker = STRATEGIES[strategy]
     own = [counts for (name, _), counts in sorted(points.items(), key=lambda at: at[0]) if name == strategy]

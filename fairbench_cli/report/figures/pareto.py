@@ -12,17 +12,10 @@ from numpy.typing import ArrayLike
 
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.report.figures.canvas import GREY, INK, NORMAL, SMALL, Grid, panel_page, text_width
-from fairbench_cli.report.figures.parts import (
-    Part,
-    Technique,
-    idle_beta,
-    means_text,
-    missing_lines,
-    parts_by_slug,
-)
+from fairbench_cli.report.figures.parts import Part, TechniqueLook, means_text, notes_of, parts_by_slug
 from fairbench_cli.report.pareto import SHOWN, pareto_frame
 from fairbench_cli.report.repeats import CELL_COLUMNS
-from fairbench_cli.report.results import Key, Mean, RunResults, mean_and_interval
+from fairbench_cli.report.results import CellKey, Mean, RunResults, mean_and_interval
 
 FADED = 0.45
 FAR = 12.0
@@ -52,7 +45,7 @@ class Point:
     free: bool
 
 
-def points_of(run: RunResults) -> dict[Key, Point]:
+def points_of(run: RunResults) -> dict[CellKey, Point]:
     """Return the cells that have both metrics in some repeat; keys are values of `CELL_COLUMNS`."""
     points = {}
     frame = pareto_frame(run.own)
@@ -68,7 +61,7 @@ def points_of(run: RunResults) -> dict[Key, Point]:
     return points
 
 
-def _figure(part: Part, run: RunResults, points: dict[Key, Point]) -> Figure:
+def _figure(part: Part, run: RunResults, points: dict[CellKey, Point]) -> Figure:
     n = len(part.betas)
     legend: list[tuple[Any, str]] = [(Line2D([], [], **_look(t), ls=""), t.label) for t in part.techniques]
     size = (1, 6.4, 4.2) if n == 1 else (2, 3.7, 2.6)
@@ -78,7 +71,7 @@ def _figure(part: Part, run: RunResults, points: dict[Key, Point]) -> Figure:
         f"{means_text(run.plan)} Upper left is better; no technique dominates those named and in full "
         "colour." + (" Every panel has its own scale." if n > 1 else ""),
         legend,
-        idle_beta(run.plan, part) + missing_lines(part, run, drawn),
+        notes_of(part, run, drawn),
         Grid(n, *size, left=0.68, below=0.42, above=0.32),
         handle=0.12,
     )
@@ -99,7 +92,7 @@ def _figure(part: Part, run: RunResults, points: dict[Key, Point]) -> Figure:
     return figure
 
 
-def _look(technique: Technique) -> dict[str, Any]:
+def _look(technique: TechniqueLook) -> dict[str, Any]:
     return {"color": technique.colour, "marker": technique.marker, "ms": 6.5, "mec": "white", "mew": 0.4}
 
 
@@ -119,7 +112,7 @@ def _limits(points: list[Point]) -> tuple[float, float, float, float]:
     )
 
 
-def _points(ax: Axes, cloud: dict[Technique, Point]) -> None:
+def _points(ax: Axes, cloud: dict[TechniqueLook, Point]) -> None:
     for t, point in cloud.items():
         x, y = point.x, point.y
         own: dict[str, Any] = {"alpha": 1.0 if point.free else FADED, "zorder": 4 if point.free else 3}
@@ -129,7 +122,7 @@ def _points(ax: Axes, cloud: dict[Technique, Point]) -> None:
         ax.plot([x.mean], [y.mean], **_look(t), **own, ls="", gid=gid)
 
 
-def _labels(figure: Figure, ax: Axes, cloud: dict[Technique, Point], stairs: Floats) -> None:
+def _labels(figure: Figure, ax: Axes, cloud: dict[TechniqueLook, Point], stairs: Floats) -> None:
     """Name the points of the front next to them; thin lines lead to labels that had to move away."""
     named = [(t.label, point.x.mean, point.y.mean) for t, point in cloud.items() if point.free]
     if not named:

@@ -4,15 +4,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from fairbench_cli.classifiers.registry import CLASSIFIERS
-from fairbench_cli.experiment.journal import RETRIED
 from fairbench_cli.experiment.plan import RunPlan
-from fairbench_cli.report.results import Key, RunResults
-from fairbench_cli.report.tables import named, technique_label
+from fairbench_cli.report.results import CellKey, RunResults
+from fairbench_cli.report.tables import classifier_label, technique_label, why_nothing
 
 
 @dataclass(frozen=True)
-class Technique:
+class TechniqueLook:
     """A technique as it is drawn: everywhere in a run in the same colour, marker and dash."""
 
     own: tuple[str, str, bool]
@@ -29,17 +27,17 @@ class Part:
     dataset: str
     attribute: str
     classifier: tuple[str, str]
-    techniques: tuple[Technique, ...]
+    techniques: tuple[TechniqueLook, ...]
     betas: tuple[float, ...]
 
-    def key(self, technique: Technique, beta: float) -> Key:
+    def key(self, technique: TechniqueLook, beta: float) -> CellKey:
         """Return the values of `CELL_COLUMNS` of a cell."""
         return (self.dataset, self.attribute, beta, *technique.own, *self.classifier)
 
     @property
     def title(self) -> str:
         """Return data set, attribute and classifier, for people."""
-        return f"{self.dataset}, {self.attribute}, {named(*self.classifier, CLASSIFIERS)}"
+        return f"{self.dataset}, {self.attribute}, {classifier_label(*self.classifier)}"
 
 
 # Okabe and Ito's colours without the yellow, which is lost on paper.
@@ -54,18 +52,17 @@ def parts_of(plan: RunPlan) -> list[Part]:
         (cell, (cell["intervention"], cell["parameters"], cell["include_protected"])) for cell in plan.cells
     ]
     looks = {one.own: one for one in _techniques(list(dict.fromkeys(own for _, own in cells)))}
-    found: dict[tuple[str, str, tuple[str, str]], tuple[dict[Technique, None], set[float]]] = {}
+    found: dict[tuple[str, str, tuple[str, str]], dict[tuple[TechniqueLook, float], None]] = {}
     for cell, own in cells:
-        classifier = cell["classifier"], cell["classifier_parameters"]
-        techniques, betas = found.setdefault((cell["dataset"], cell["attribute"], classifier), ({}, set()))
-        techniques[looks[own]] = None
-        betas.add(cell["beta"])
+        name = cell["dataset"], cell["attribute"], (cell["classifier"], cell["classifier_parameters"])
+        found.setdefault(name, {})[looks[own], cell["beta"]] = None
     return [
-        Part(*name, tuple(techniques), tuple(sorted(betas))) for name, (techniques, betas) in found.items()
+        Part(*name, tuple(dict.fromkeys(t for t, _ in drawn)), tuple(sorted({beta for _, beta in drawn})))
+        for name, drawn in found.items()
     ]
 
 
-def _techniques(owns: Sequence[tuple[str, str, bool]]) -> list[Technique]:
+def _techniques(owns: Sequence[tuple[str, str, bool]]) -> list[TechniqueLook]:
     """Give variants of one technique one colour, as long as that leaves enough colours in use."""
     families = list(dict.fromkeys(own[0] for own in owns))
     by_family = len(owns) <= 3 * len(families) and len(families) <= len(COLOURS)
@@ -74,7 +71,9 @@ def _techniques(owns: Sequence[tuple[str, str, bool]]) -> list[Technique]:
         tone = families.index(own[0]) if by_family else i
         variant = [other[0] for other in owns[:i]].count(own[0]) if by_family else i // len(COLOURS)
         marker, dash = MARKERS[(tone + 4 * variant) % len(MARKERS)], DASHES[variant % len(DASHES)]
-        techniques.append(Technique(own, technique_label(*own), COLOURS[tone % len(COLOURS)], marker, dash))
+        techniques.append(
+            TechniqueLook(own, technique_label(*own), COLOURS[tone % len(COLOURS)], marker, dash)
+        )
     return techniques
 
 
@@ -112,15 +111,11 @@ def shortfall(statuses: Sequence[str], drawn: int, repeats: int) -> str:
         return ""
     if drawn:
         return f"{drawn} of {repeats} repeats"
-    if RETRIED & set(statuses):
-        return "failed"
-    if set(statuses) == {"infeasible"}:
-        return "infeasible"
-    return "not run yet" if len(statuses) < repeats else "undefined (0/0)"
+    return why_nothing(statuses, repeats)
 
 
-def missing_lines(part: Part, run: RunResults, drawn: Mapping[Key, int]) -> list[str]:
-    """Say which techniques have no value, or not of every repeat, at which β.
+def notes_of(part: Part, run: RunResults, drawn: Mapping[CellKey, int]) -> list[str]:
+    """Say whether β has nothing to edit, and which techniques lack values of some repeats at which β.
 
     `drawn` are the numbers of repeats that are drawn, by cell.
     """
@@ -128,9 +123,10 @@ def missing_lines(part: Part, run: RunResults, drawn: Mapping[Key, int]) -> list
     for t in part.techniques:
         for beta in part.betas:
             key = part.key(t, beta)
-            statuses = run.cells[key].statuses if key in run.cells else []
-            reasons[t.label, beta] = shortfall(statuses, drawn.get(key, 0), run.plan.config.repeats)
-    return [f"{', '.join(who)}: {what}" for what, who in gather(reasons).items()]
+            n = run.plan.config.repeats
+            reasons[t.label, beta] = shortfall(run.cell(key).statuses, drawn.get(key, 0), n)
+    missing = [f"{', '.join(who)}: {what}" for what, who in gather(reasons).items()]
+    return idle_beta(run.plan, part) + missing
 
 
 def gather(reasons: Mapping[tuple[str, float], str]) -> dict[str, list[str]]:
@@ -172,11 +168,8 @@ def means_text(plan: RunPlan) -> str:
 
 def idle_beta(plan: RunPlan, part: Part) -> list[str]:
     """Say so where β has nothing to edit; real rows have no β to begin with."""
-    if plan.config.sample.source == "data":
+    own = plan.dataset(part.dataset, part.attribute)
+    if plan.config.sample.source == "data" or own["arc_to_outcome"]:
         return []
-    for source in plan.datasets:
-        own = (source["dataset"], source.get("attribute", part.attribute))
-        if own == (part.dataset, part.attribute) and not source["arc_to_outcome"]:
-            column = source["edited_column"]
-            return [f"{column} is no parent of the outcome, so β changes nothing: results of all β coincide."]
-    return []
+    column = own["edited_column"]
+    return [f"{column} is no parent of the outcome, so β changes nothing: results of all β coincide."]

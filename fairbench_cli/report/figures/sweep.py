@@ -9,16 +9,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.registry import COUNT_METRICS, measure
 from fairbench_cli.measures.sweep import RATES
 from fairbench_cli.report.figures.canvas import GREY, NORMAL, SMALL, Grid, panel_page, wrapped
 from fairbench_cli.report.figures.closed_forms import MOST, labels_of, random_counts
-from fairbench_cli.report.figures.parts import Part, Technique, parts_of, shortfall, slugs
+from fairbench_cli.report.figures.parts import Part, TechniqueLook, parts_of, shortfall, slugs
 from fairbench_cli.report.results import RunResults, mean_and_interval
-from fairbench_cli.report.tables import named
+from fairbench_cli.report.tables import classifier_label
 
 SHOWN = ("accuracy", "discrimination", "kappa", "normalised-discrimination")
 """Shown where the config lists some of them; otherwise all metrics of counts."""
@@ -63,7 +62,7 @@ def _figure(run: RunResults, parts: Sequence[Part], beta: float, *, several: boo
     metrics = [name for name in SHOWN if name in of_counts] or of_counts
     columns, rows = len(parts), len(metrics)
     width = {1: 5.4, 2: 3.2, 3: 2.35}.get(columns, 1.9)
-    titles = [wrapped(named(*part.classifier, CLASSIFIERS), width, NORMAL, "bold") for part in parts]
+    titles = [wrapped(classifier_label(*part.classifier), width, NORMAL, "bold") for part in parts]
     above = 0.08 + 0.165 * max(map(len, titles))
     title = f"At every acceptance rate: {parts[0].dataset}, {parts[0].attribute}"
     figure, panels = panel_page(
@@ -99,7 +98,7 @@ def _about(plan: RunPlan) -> str:
     )
 
 
-def _legend(techniques: Sequence[Technique], metrics: Sequence[str]) -> list[tuple[Any, str]]:
+def _legend(techniques: Sequence[TechniqueLook], metrics: Sequence[str]) -> list[tuple[Any, str]]:
     keys: list[tuple[Any, str]] = [
         (Line2D([], [], color=t.colour, ls=t.dash, lw=1.4, ms=5.5, **_dot(t)), t.label) for t in techniques
     ]
@@ -109,7 +108,7 @@ def _legend(techniques: Sequence[Technique], metrics: Sequence[str]) -> list[tup
     return [*keys, (Line2D([], [], **BASE, **LABELS), "the labels themselves, at π₀")]
 
 
-def _dot(technique: Technique) -> dict[str, Any]:
+def _dot(technique: TechniqueLook) -> dict[str, Any]:
     return {"marker": technique.marker, "mec": "white", "mew": 0.6}
 
 
@@ -117,32 +116,31 @@ def _panel(ax: Axes, part: Part, beta: float, run: RunResults, metric: str) -> N
     """Draw a metric of a classifier."""
     ax.set_xlim(0, 1)
     ax.set_xticks([0, 0.2, 0.4, 0.6, 0.8, 1], ["0", "0.2", "0.4", "0.6", "0.8", "1"])
-    found = [run.cells.get(part.key(t, beta)) for t in part.techniques]
+    found = [run.cell(part.key(t, beta)) for t in part.techniques]
     for i, (t, own) in enumerate(zip(part.techniques, found, strict=True)):
         under = 1 - (i + 1) / len(found)  # earlier ones are larger, to be seen below later ones
-        if own is not None and len(own.swept.n):
+        if len(own.swept.n):
             line = mean_and_interval(measure(metric, own.swept).T)
             ax.fill_between(RATES, line["low"], line["high"], color=t.colour, alpha=0.22, lw=0, zorder=2.5)
             look: dict[str, Any] = {"color": t.colour, "ls": t.dash, "lw": 1.1 + 1.4 * under}
             ax.plot(RATES, line["mean"], gid=f"sweep-{i}", zorder=3, **look)
-        if own is not None and len(own.counts.n):
+        if len(own.counts.n):
             x, y = (
                 mean_and_interval(measure(name, own.counts))["mean"] for name in ("acceptance-rate", metric)
             )
             look = {"ls": "", "ms": 5 + 3 * under, "color": t.colour, **_dot(t)}
             ax.plot([x], [y], gid=f"dot-{i}", zorder=4, clip_on=False, **look)
-    if not any(own is not None and len(own.swept.n) for own in found):
+    if not any(len(own.swept.n) for own in found):
         look = {"ha": "center", "fontsize": SMALL, "style": "italic", "color": GREY, "gid": "no-scores"}
         ax.text(0.5, 0.5, "no scores", transform=ax.transAxes, **look)
     # Labels and groups are the same for all techniques: those of the one with the most repeats.
-    most = max((own.counts for own in found if own is not None), key=lambda own: len(own.n), default=None)
-    _references(ax, most if most is not None and len(most.n) else None, metric)
+    most = max((own.counts for own in found), key=lambda counts: len(counts.n))
+    if len(most.n):
+        _references(ax, most, metric)
 
 
-def _references(ax: Axes, counts: Counts | None, metric: str) -> None:
+def _references(ax: Axes, counts: Counts, metric: str) -> None:
     """Draw the random classifier, what no classifier can exceed, and where π = π₀."""
-    if counts is None:
-        return
     guess = mean_and_interval(measure(metric, random_counts(counts, RATES)))["mean"]
     ax.plot(RATES, guess, gid="random", **RANDOM)
     labels = labels_of(counts)
@@ -177,15 +175,14 @@ def _missing(run: RunResults, parts: Sequence[Part], beta: float, metric: str) -
     why: dict[tuple[str, str], list[str]] = {}
     for part in parts:
         for t in part.techniques:
-            own = run.cells.get(part.key(t, beta))
-            if own is not None and len(own.counts.n) and not len(own.swept.n):
+            own = run.cell(part.key(t, beta))
+            if len(own.counts.n) and not len(own.swept.n):
                 reason = "the model has no scores, so there is its dot alone"
             else:
-                known = 0 if own is None or not len(own.swept.n) else ~np.isnan(measure(metric, own.swept))
-                drawn = int(np.max(np.sum(known, axis=0)))
-                reason = shortfall([] if own is None else own.statuses, drawn, run.plan.config.repeats)
+                known = ~np.isnan(measure(metric, own.swept))
+                reason = shortfall(own.statuses, int(known.sum(0).max(initial=0)), run.plan.config.repeats)
             if reason:
-                why.setdefault((named(*part.classifier, CLASSIFIERS), reason), []).append(t.label)
+                why.setdefault((classifier_label(*part.classifier), reason), []).append(t.label)
     where: dict[tuple[str, str], list[str]] = {}
     for (classifier, reason), who in why.items():
         where.setdefault((", ".join(who), reason), []).append(classifier)
