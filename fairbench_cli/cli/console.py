@@ -103,7 +103,7 @@ def _print_block(block: "Block", columns: tuple[str, ...]) -> None:
 
 
 def _lines(names: list[str], cells: tuple[str, ...]) -> list[str]:
-    """Put the counts of "0.123 (28/30)" under their means, and nothing under the others."""
+    """Return cells of two lines, the counts of "0.123 (28/30)" under their means; of one if none has any."""
     if not any(" " in cell for cell in cells):
         return [*names, *cells]
     return [

@@ -128,6 +128,6 @@ def check(name: Name, data_dir: DataDir = None) -> None:
 
 
 def _some(levels: tuple[str, ...], most: int = 50) -> str:
-    """Write levels, an empty one visibly, and of very many the first ones."""
+    """Return levels as text: an empty one as "", of very many the first ones."""
     shown = ", ".join(level or '""' for level in levels[:most])
     return shown if len(levels) <= most else f"{shown}, … {len(levels) - most} more"

@@ -20,7 +20,7 @@ from fairbench_cli.data.columns import (
 )
 from fairbench_cli.data.files import TextCells, read_cells
 from fairbench_cli.data.locate import LocatedFiles
-from fairbench_cli.data.table import Codes, Column, Roles, Table
+from fairbench_cli.data.table import Codes, Column, Roles, Table, table_of
 from fairbench_cli.errors import Problem, UserError, suggest, user_error
 from fairbench_cli.strict_yaml import Place
 
@@ -245,18 +245,16 @@ def load(card: Card, found: LocatedFiles) -> Dataset:
         fix = "check `keep`, `missing` and `missing_rows`"
         raise user_error("no rows are left", fix, card.where("keep" if card.keep else "missing_rows"))
     problems = list(_warnings(card, frame))
-    columns, codes = [], []
+    columns = []
     for name in frame.columns:
+        own = card.columns.get(name, ColumnCard())
         try:
-            column, code = _encode(card.columns.get(name, ColumnCard()), frame[name], _declared(parts, name))
+            columns.append(_encode(own, frame[name], _declared(parts, name)))
         except Misfit as misfit:
             problems.append(Problem(misfit.what, misfit.fix, _spot(card, parts, name, misfit.cell)))
-            continue
-        columns.append(column)
-        codes.append(code)
     if problems:
         raise UserError(*problems)
-    return Dataset(card, Table(tuple(columns), np.asfortranarray(np.column_stack(codes))), found.sha256)
+    return Dataset(card, table_of(columns), found.sha256)
 
 
 def _order(card: Card, frame: pd.DataFrame) -> list[str]:
@@ -318,15 +316,10 @@ def table_from_csv(path: str | Path) -> Table:
     """
     frame = read_cells(Path(path)).frame
     _check_names(list(frame.columns), f"{path}:1")
-    columns, codes = [], []
-    for j, name in enumerate(frame.columns):
-        try:
-            column, code = coded(name, frame.iloc[:, j])
-        except Misfit as misfit:
-            raise user_error(misfit.what, misfit.fix, str(path)) from None
-        columns.append(column)
-        codes.append(code)
-    return Table(tuple(columns), np.asfortranarray(np.column_stack(codes)))
+    try:
+        return table_of([coded(name, frame[name]) for name in frame.columns])
+    except Misfit as misfit:
+        raise user_error(misfit.what, misfit.fix, str(path)) from None
 
 
 def _check_names(names: list[str], where: str) -> None:

@@ -70,7 +70,13 @@ def shift(
     lower, raise_ = _levels(source, deprived), _levels(source, favoured)
     _check_groups(column, lower, raise_, both)
     if column not in net.parents_of(outcome):
-        raise _no_arc(net, column, outcome)
+        parents = ", ".join(net.parents_of(outcome)) or "none"
+        raise user_error(
+            f'"{column}" is not a parent of "{outcome}" (its parents: {parents}), '
+            "so beta has nothing to change",
+            f"set `require_arc: true` (which adds the arc {column} -> {outcome} to the whitelist; learn "
+            f"again) or `outcome_sink: true` (let {outcome} have no children, so that arcs point at it)",
+        )
     if beta == 0:
         return net
     axis = net.parents_of(outcome).index(column)
@@ -116,12 +122,3 @@ def _check_groups(column: str, deprived: NDArray[np.bool_], favoured: NDArray[np
         raise user_error(f'no level of "{column}" is named as {group}', f"name at least one {group} level")
     if np.any(deprived & favoured):
         raise user_error(f'a level of "{column}" is both deprived and favoured', "name it once")
-
-
-def _no_arc(net: BayesNet, column: str, outcome: str) -> Exception:
-    parents = ", ".join(net.parents_of(outcome)) or "none"
-    return user_error(
-        f'"{column}" is not a parent of "{outcome}" (its parents: {parents}), so beta has nothing to change',
-        f"set `require_arc: true` (which adds the arc {column} -> {outcome} to the whitelist; learn again) "
-        f"or `outcome_sink: true` (let {outcome} have no children, so that arcs point at it)",
-    )

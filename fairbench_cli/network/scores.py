@@ -22,7 +22,7 @@ Keys = NDArray[np.int64]
 ScoreName = Literal["bic", "aic", "bde", "k2"]
 LocalScore = Callable[[int, tuple[int, ...]], float]
 EQUIVALENT: frozenset[ScoreName] = frozenset({"bic", "aic", "bde"})
-"""Scores that are the same for networks with the same independences: an arc and its reverse score alike."""
+"""Scores that are the same for networks with the same independences: so do an arc and its reverse."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -37,7 +37,7 @@ class C45(ClassifierMixin, BaseEstimator):
     prune : bool, default True
         False leaves the tree as grown (-U).
     raise_subtrees : bool, default True
-        Whether pruning may put a node's largest branch in its place (False: -S).
+        Whether pruning may replace a node by its largest branch (False: -S).
     collapse : bool, default True
         Whether splits that save no training error are taken back before pruning (False: -O).
     laplace : bool, default False

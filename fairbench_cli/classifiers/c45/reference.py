@@ -46,8 +46,6 @@ def best_split(
     for split in valid:
         if split.gain >= least and split.ratio > (best.ratio if best else 0.0) + EPS:
             best = split
-    if best is None or best.ratio <= EPS:
-        return None
     return best
 
 
@@ -63,7 +61,7 @@ def _split(
     bags = np.asarray(weights, dtype=np.float64).reshape(n, classes)
     if (bags.sum(axis=1) >= rules.min_leaf - EPS).sum() < 2:
         return None
-    gain = _gain(bags, weight.sum())
+    gain = float(_gains(bags[None], weight.sum())[0])
     return Split(feature, gain, _ratio(gain, bags, weight.sum()))
 
 
@@ -110,10 +108,6 @@ def _entropy(weights: Floats, axis: int = -1) -> Floats:
 
 def _xlogx(x: Floats) -> Floats:
     return np.where(x < 1e-6, 0.0, x * np.log2(np.maximum(x, 1e-6)))
-
-
-def _gain(bags: Floats, total: float) -> float:
-    return float(_gains(bags[None], total)[0])
 
 
 def _gains(bags: Floats, total: float) -> Floats:
@@ -269,16 +263,12 @@ def _training_errors(node: Node) -> float:
 
 def flatten(root: Node) -> FlatTree:
     """Return the nodes as arrays, numbered breadth-first."""
-    nodes, parent, first = [root], [-1], []
-    for i, node in enumerate(nodes):  # grows while it is walked
-        first.append(len(nodes) if node.kids else 0)
+    nodes = [root]
+    for node in nodes:  # grows while it is walked
         nodes.extend(node.kids)
-        parent.extend([i] * len(node.kids))
     return FlatTree(
         feature=np.array([node.feature for node in nodes], dtype=np.int64),
         threshold=np.array([node.threshold for node in nodes]),
-        first=np.array(first, dtype=np.int64),
         kids=np.array([len(node.kids) for node in nodes], dtype=np.int64),
-        parent=np.array(parent, dtype=np.int64),
         counts=np.array([node.counts for node in nodes]),
     )

@@ -95,7 +95,7 @@ def explained_by(codes: Rows, y: Mask) -> float:
 
 
 def accuracy_by(codes: Rows, y: Mask) -> float:
-    """Return the share of rows whose label is predicted rightly, each row judged without itself."""
+    """Return the share of rows whose label is predicted correctly, each row judged without itself."""
     n, k, high, low = _expected(codes, y)
     return float((k * (high > 0.5) + (n - k) * (low <= 0.5)).sum()) / len(y)
 

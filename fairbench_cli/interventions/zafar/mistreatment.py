@@ -20,7 +20,7 @@ ON_KINK = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Mistreatment:
-    """Minimise a mean logistic loss while groups err alike.
+    """The minimum of a mean logistic loss subject to equal errors of the groups.
 
     Rows with the same features are one pattern. With d = x·w per pattern, the loss is
     ℓ(w) = Σ negatives log(1 + exp d) + positives log(1 + exp −d) + ridge ‖w without intercept‖² / 2, and
