@@ -9,16 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-PACKAGES = (
-    "fairbench-cli",
-    "joblib",
-    "numpy",
-    "pandas",
-    "pomegranate",
-    "scikit-learn",
-    "scipy",
-    "torch",
-)
+PACKAGES = "fairbench-cli", "joblib", "numpy", "pandas", "pomegranate", "scikit-learn", "scipy", "torch"
 
 
 def provenance() -> dict[str, Any]:

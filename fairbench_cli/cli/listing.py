@@ -45,16 +45,14 @@ def _rows(kind: str) -> tuple[list[str], list[list[str]]]:
         rows = [[card.name, ", ".join(card.protected), card.title] for card in cards]
         return ["name", "protected", "title"], rows
     from fairbench_cli.classifiers.registry import CLASSIFIERS
+    from fairbench_cli.experiment.components import word
     from fairbench_cli.interventions.registry import INTERVENTIONS
 
     entries, last = (
         (INTERVENTIONS, "what it does") if kind == "interventions" else (CLASSIFIERS, "what it is")
     )
-    rows = [[name, _parameters(entry.load()), entry.summary] for name, entry in entries.items()]
+    rows = []
+    for name, entry in entries.items():
+        parameters = ", ".join(f"{field.name}={word(field.default)}" for field in fields(entry.load()))
+        rows.append([name, parameters, entry.summary])
     return ["name", "parameters", last], rows
-
-
-def _parameters(thing: type) -> str:
-    from fairbench_cli.experiment.components import word
-
-    return ", ".join(f"{field.name}={word(field.default)}" for field in fields(thing))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from fairbench_cli.cli.console import out, print_rows, say
-from fairbench_cli.cli.options import Attribute, DataDir, Net, NetCard
+from fairbench_cli.cli.options import Attribute, DataDir, Net, NetCard, to
 from fairbench_cli.errors import suggest, user_error
 from fairbench_cli.files import make_folder, write_bytes, write_text
 
@@ -33,9 +33,7 @@ def learn(
             show_default=False,
         ),
     ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="Where the network goes.", show_default=False)
-    ],
+    output: Annotated[Path, to("Where the network goes.")],
     learner: Annotated[Literal["hill-climbing", "tabu"], typer.Option(help="Search.")] = "hill-climbing",
     score: Annotated[Literal["bic", "aic", "bde", "k2"], typer.Option(help="Score to climb.")] = "bic",
     max_parents: Annotated[int | None, typer.Option(min=1, help="Most parents a column may have.")] = None,
@@ -107,9 +105,7 @@ def show(
 @app.command()
 def draw(
     net: Net,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="Picture to write: .svg or .png.", show_default=False)
-    ],
+    output: Annotated[Path, to("Picture to write: .svg or .png.")],
     card: NetCard = None,
     attribute: Attribute = None,
 ) -> None:
@@ -139,9 +135,7 @@ def draw(
 def sample(
     net: Net,
     n: Annotated[int, typer.Option("-n", min=1, help="Rows.", show_default=False)],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="CSV to write; - for standard output.", show_default=False)
-    ],
+    output: Annotated[Path, to("CSV to write; - for standard output.")],
     beta: Annotated[float, typer.Option(min=0, max=1, help="Bias to add, 0 to 1.")] = 0.0,
     card: NetCard = None,
     attribute: Attribute = None,

@@ -104,9 +104,8 @@ class Table:
 
 def table_of(columns: Sequence[tuple[Column, Codes]]) -> Table:
     """Return the table of some columns and their codes."""
-    return Table(
-        tuple(column for column, _ in columns), np.asfortranarray(np.column_stack([c for _, c in columns]))
-    )
+    named, codes = zip(*columns, strict=True)
+    return Table(named, np.asfortranarray(np.column_stack(codes)))
 
 
 @dataclass(frozen=True)

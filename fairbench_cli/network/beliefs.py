@@ -57,7 +57,7 @@ def network_belift(
 def belief(net: BayesNet, people: Table, outcome: str, favourable: str, hidden: Sequence[str] = ()) -> Floats:
     """Return P(outcome = favourable | all columns but the hidden ones) of each person.
 
-    The hidden ones are summed over. Only tables with the outcome or a hidden column matter: others cancel out.
+    The hidden ones are summed over. Tables without the outcome or a hidden column cancel out.
     """
     own = net.index(outcome)
     level = net.columns[own].levels.index(favourable)

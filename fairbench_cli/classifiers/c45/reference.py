@@ -135,10 +135,6 @@ class Node:
     threshold: float = np.nan
     kids: list["Node"] = field(default_factory=list)
 
-    def become(self, other: "Node") -> None:
-        """Take over the split of another node."""
-        self.feature, self.threshold, self.kids = other.feature, other.threshold, other.kids
-
     def become_leaf(self) -> None:
         """Drop everything below."""
         self.feature, self.threshold, self.kids = LEAF, np.nan, []
@@ -207,7 +203,7 @@ class _Maker:
         if leaf <= tree + 0.1 + EPS and leaf <= branch + 0.1 + EPS:
             node.become_leaf()
         elif branch <= tree + 0.1 + EPS:
-            node.become(largest)
+            node.feature, node.threshold, node.kids = largest.feature, largest.threshold, largest.kids
             self.refill(node, rows, weight)
             self.prune(node, rows, weight)
 
