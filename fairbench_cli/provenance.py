@@ -13,7 +13,7 @@ PACKAGES = "fairbench-cli", "joblib", "numpy", "pandas", "pomegranate", "scikit-
 
 
 def provenance() -> dict[str, Any]:
-    """Describe this process: what runs, on which machine, from which commit."""
+    """Return a description of this process: what runs, on which machine, from which commit."""
     return {
         "command": shlex.join(sys.argv),
         "python": platform.python_version(),

@@ -34,12 +34,12 @@ def say(line: str, style: str = "") -> None:
 
 
 def talk(message: str) -> None:
-    """Say something about the work, on stderr."""
+    """Print a line about the work to stderr."""
     Console(stderr=True, highlight=False).print(message, markup=False, soft_wrap=True)
 
 
 def talk_of_damage(lines: int) -> None:
-    """Say that some of a journal cannot be read, if so."""
+    """Print how many lines of a journal cannot be read, if any."""
     if lines:
         talk(f"{lines} journal line(s) cannot be read and are left out")
 

@@ -33,7 +33,7 @@ def _one_or_more(value: Any) -> Any:
 
 
 def _as_text(value: Any) -> Any:
-    """Accept codes without quotes: a level called 1 is the text "1"."""
+    """Return a code without quotes as text: a level called 1 is "1"."""
     if isinstance(value, bool):
         return str(value).lower()
     return str(value) if isinstance(value, int) else value
