@@ -1,4 +1,4 @@
-"""Cost of reading an audit, and of DuckDB's own scan-and-count of the same file; whole processes both.
+"""Cost of reading an audit, against DuckDB's own scan-and-count of the same file; whole processes both.
 
 ``python benchmarks/audit_read.py [rows …]`` writes CSV files of that many rows (1,000,000 and 10,000,000)
 to a temporary folder and reports CPU seconds (user + system of the whole process) and peak memory of each.

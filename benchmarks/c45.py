@@ -1,4 +1,4 @@
-"""CPU of one fit: C45 and scikit-learn's entropy tree on ordinal codes, on the same rows.
+"""CPU of one fit: C45 against scikit-learn's entropy tree on ordinal codes, on the same rows.
 
 usage: FAIRBENCH_DATA=… python benchmarks/c45.py
 

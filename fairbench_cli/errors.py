@@ -52,7 +52,7 @@ def user_error(what: str, fix: str, where: str = "") -> UserError:
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known name that is nearest to a word, whatever its case.
+    """Return the known name that is nearest to a word, in any case.
 
     >>> nearest("Nmae", ["name", "seed"]), nearest("xyz", ["name", "seed"])
     ('name', None)

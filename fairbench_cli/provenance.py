@@ -9,20 +9,11 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-PACKAGES = (
-    "fairbench-cli",
-    "joblib",
-    "numpy",
-    "pandas",
-    "pomegranate",
-    "scikit-learn",
-    "scipy",
-    "torch",
-)
+PACKAGES = "fairbench-cli", "joblib", "numpy", "pandas", "pomegranate", "scikit-learn", "scipy", "torch"
 
 
 def provenance() -> dict[str, Any]:
-    """Describe this process: what runs, on which machine, from which commit."""
+    """Return a description of this process: what runs, on which machine, from which commit."""
     return {
         "command": shlex.join(sys.argv),
         "python": platform.python_version(),

@@ -149,7 +149,7 @@ def dump_yaml(data: Any) -> str:
 
 
 def laid_over(document: Document, settings: tuple[str, ...]) -> tuple[Document, list[Problem]]:
-    r"""Lay ``key=value`` and ``key.key=value`` over a document; what they set stands at ``--set KEY``.
+    r"""Return a document with ``key=value`` and ``key.key=value`` set; their spot is ``--set KEY``.
 
     >>> document = parse_yaml("name: x\nsample: {from: network}", "x.yaml")
     >>> document, problems = laid_over(document, ("sample.beta=[0, 1]",))
@@ -187,7 +187,7 @@ def _with(data: Any, keys: list[str], value: Any) -> dict[str, Any]:
 
 
 def _spots(spots: dict[Place, str], place: Place, flag: str) -> dict[Place, str]:
-    """Let the value at `place`, and whatever had to be made around it, stand at the flag."""
+    """Return the spots with the flag as that of the value at `place` and of what was made around it."""
     made = {place[:n]: flag for n in range(1, len(place)) if place[:n] not in spots}
     return without(spots, place) | made | {place: flag}
 

@@ -3,6 +3,7 @@
 import ast
 import sys
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 from conftest import HEAVY, modules_after, write_config
@@ -12,7 +13,7 @@ import fairbench_cli
 ROOT = Path(fairbench_cli.__file__).parent
 FILES = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py"))
 
-# A room may import from itself, from rooms of a lower number and from the single files beside the rooms.
+# A room may import from itself, from rooms of a lower number and from the single files outside the rooms.
 FLOORS = {
     "measures": 0,
     "data": 0,
@@ -44,7 +45,7 @@ def imports(file: str) -> Iterator[tuple[str, bool]]:
 
 
 def room(module: str) -> str | None:
-    """Return the room of one of our modules: None for the files beside the rooms."""
+    """Return the room of one of our modules: None for the files outside the rooms."""
     parts = module.split(".")
     return parts[1] if len(parts) > 1 and (ROOT / parts[1]).is_dir() else None
 
@@ -63,6 +64,47 @@ def test_imports_point_one_way():
             else:
                 allowed = other in (None, own) or FLOORS[other] < FLOORS[own]
             assert allowed, f"{file} imports {module}"
+
+
+def path_of(module: str) -> str | None:
+    """Return the file of one of our modules; None for anything else."""
+    parts = "/".join(module.split(".")[1:])
+    known = [file for file in (f"{parts}.py", f"{parts}/__init__.py") if file in FILES]
+    return known[0] if known and module.startswith("fairbench_cli.") else None
+
+
+def imported_files(file: str) -> set[str]:
+    """Return the files of the package that a file imports, at the top, in a function or for types alone."""
+    found = set()
+    for node in ast.walk(ast.parse((ROOT / file).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {path_of(alias.name) for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            module = str(node.module)
+            found |= {path_of(f"{module}.{alias.name}") or path_of(module) for alias in node.names}
+    return {path for path in found if path is not None}
+
+
+# A room of the audit may import from those on its right.
+AUDIT = ("show", "judge", "read")
+
+
+def test_files_import_without_a_circle_and_a_class_name_means_one_thing():
+    graph = {file: imported_files(file) for file in FILES}
+    assert list(TopologicalSorter(graph).static_order())  # raises CycleError and names the circle
+    for file, imported in graph.items():
+        for other in imported:
+            own, its = ([name for name in AUDIT if f.startswith(f"audit/{name}/")] for f in (file, other))
+            if own and its:
+                assert AUDIT.index(own[0]) <= AUDIT.index(its[0]), f"{file} imports {other}"
+            outside = not file.startswith("cli/") and file != "__main__.py"
+            assert not (outside and other.startswith("cli/")), f"{file} imports {other}"
+    defined: dict[str, list[str]] = {}
+    for file in FILES:
+        for node in ast.walk(ast.parse((ROOT / file).read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                defined.setdefault(node.name, []).append(file)
+    assert {name: files for name, files in defined.items() if len(files) > 1} == {}
 
 
 def test_measures_stand_alone():

@@ -165,7 +165,6 @@ class MixedNaiveBayes:
     def __init__(self, level_counts: tuple[int, ...], laplace: float) -> None:
         from sklearn.naive_bayes import CategoricalNB, GaussianNB
 
-        self.level_counts, self.laplace = level_counts, laplace
         self.number = np.array(level_counts) == NUMBER
         levels = [count for count in level_counts if count != NUMBER]
         self.on_levels = CategoricalNB(alpha=laplace, min_categories=levels) if levels else None

@@ -76,7 +76,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _usage(error: typer.BadParameter) -> str:
-    """Say in two lines what is wrong with a command line; nothing where help was shown instead."""
+    """Return in two lines what is wrong with a command line; empty where help was shown instead."""
     message = error.format_message().rstrip(".").replace("Value error, ", "")
     command = error.ctx.command_path if error.ctx else "fairbench"
     return f"error: {' '.join(message.split())}\n  fix: see `{command} --help`" if message else ""

@@ -34,12 +34,12 @@ def say(line: str, style: str = "") -> None:
 
 
 def talk(message: str) -> None:
-    """Say something about the work, on stderr."""
+    """Print a line about the work to stderr."""
     Console(stderr=True, highlight=False).print(message, markup=False, soft_wrap=True)
 
 
 def talk_of_damage(lines: int) -> None:
-    """Say that some of a journal cannot be read, if so."""
+    """Print how many lines of a journal cannot be read, if any."""
     if lines:
         talk(f"{lines} journal line(s) cannot be read and are left out")
 
@@ -103,7 +103,7 @@ def _print_block(block: "Block", columns: tuple[str, ...]) -> None:
 
 
 def _lines(names: list[str], cells: tuple[str, ...]) -> list[str]:
-    """Put the counts of "0.123 (28/30)" under their means, and nothing under the others."""
+    """Return cells of two lines, the counts of "0.123 (28/30)" under their means; of one if none has any."""
     if not any(" " in cell for cell in cells):
         return [*names, *cells]
     return [

@@ -1,11 +1,11 @@
 """``fairbench data``: cards and their files."""
 
 import textwrap
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from fairbench_cli.cli.console import out, print_rows, say, talk
 from fairbench_cli.cli.options import DataDir
 from fairbench_cli.errors import Problem, UserError
 
@@ -17,7 +17,6 @@ Name = Annotated[str, typer.Argument(help="A shipped data set, or the path of a 
 @app.command("list")
 def list_cards(data_dir: DataDir = None) -> None:
     """List the shipped data sets and where their files are."""
-    from fairbench_cli.cli.console import print_rows
     from fairbench_cli.data.card import find_card, known_cards, read_card
     from fairbench_cli.data.locate import folders, locate
 
@@ -40,7 +39,6 @@ def show(name: Name, data_dir: DataDir = None) -> None:
     """Show a data set: source, licence, columns with their levels, groups and outcome rates."""
     import numpy as np
 
-    from fairbench_cli.cli.console import print_rows, say
     from fairbench_cli.data.card import find_card, read_card
     from fairbench_cli.data.load import load
     from fairbench_cli.data.locate import folders, locate
@@ -69,7 +67,6 @@ def show(name: Name, data_dir: DataDir = None) -> None:
 @app.command()
 def fetch(name: Name) -> None:
     """Download the files of a data set into the user's cache; resumable, verified by sha256."""
-    from fairbench_cli.cli.console import talk
     from fairbench_cli.data.card import find_card, read_card
     from fairbench_cli.data.locate import fetch as fetch_files
 
@@ -82,16 +79,13 @@ def verify(
     data_dir: DataDir = None,
 ) -> None:
     """Check that the files of data sets are there and are the official ones."""
-    from fairbench_cli.cli.console import say
-    from fairbench_cli.data.card import find_card, known_cards, read_card
-    from fairbench_cli.data.locate import folders, locate
+    from fairbench_cli.data.card import known_cards
+    from fairbench_cli.data.locate import find_files
 
     problems: list[Problem] = []
     for name in names or known_cards():
-        path: Path = find_card(name)
-        card = read_card(path)
         try:
-            found = locate(card, folders(data_dir, path))
+            card, found = find_files(name, data_dir)
         except UserError as error:
             problems += error.problems
             continue
@@ -103,22 +97,16 @@ def verify(
 
 
 @app.command()
-def check(
-    name: Name,
-    data_dir: DataDir = None,
-) -> None:
+def check(name: Name, data_dir: DataDir = None) -> None:
     """Look for leaks, constant, duplicate and near-unique columns, gaps by group, small groups.
 
     Exit code 0: nothing found in the columns that the card uses; 1: warnings; 2: the data cannot be read.
     """
-    from fairbench_cli.cli.console import out, print_rows, say
-    from fairbench_cli.data.card import find_card, read_card
     from fairbench_cli.data.check.run import check as check_card
-    from fairbench_cli.data.locate import folders, locate
+    from fairbench_cli.data.locate import find_files
 
-    path = find_card(name)
-    card = read_card(path)
-    checked = check_card(card, locate(card, folders(data_dir, path)))
+    card, found = find_files(name, data_dir)
+    checked = check_card(card, found)
     for warning in checked.warnings:
         what = f'{warning.where}: warning: column "{warning.column}" {warning.what}'
         for line in (what, f"  fix: {warning.fix}"):
@@ -140,6 +128,6 @@ def check(
 
 
 def _some(levels: tuple[str, ...], most: int = 50) -> str:
-    """Write levels, an empty one visibly, and of very many the first ones."""
+    """Return levels as text: an empty one as "", of very many the first ones."""
     shown = ", ".join(level or '""' for level in levels[:most])
     return shown if len(levels) <= most else f"{shown}, … {len(levels) - most} more"

@@ -1,14 +1,14 @@
 """``fairbench network``: learn, show, draw and sample Bayesian networks."""
 
 import sys
-from enum import StrEnum
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from fairbench_cli.cli.options import Attribute, DataDir, Net, NetCard
+from fairbench_cli.cli.console import out, print_rows, say
+from fairbench_cli.cli.options import Attribute, DataDir, Net, NetCard, to
 from fairbench_cli.errors import suggest, user_error
 from fairbench_cli.files import make_folder, write_bytes, write_text
 
@@ -23,29 +23,6 @@ BETWEEN = 3  # blanks between two columns of a printed table
 app = typer.Typer(no_args_is_help=True, help="Learn, look at and sample Bayesian networks.")
 
 
-class Learner(StrEnum):
-    """Structure learners."""
-
-    hill_climbing = "hill-climbing"
-    tabu = "tabu"
-
-
-class Score(StrEnum):
-    """Network scores."""
-
-    bic = "bic"
-    aic = "aic"
-    bde = "bde"
-    k2 = "k2"
-
-
-class Shift(StrEnum):
-    """What β edits."""
-
-    deprived = "deprived"
-    both = "both"
-
-
 @app.command()
 def learn(
     source: Annotated[
@@ -56,11 +33,9 @@ def learn(
             show_default=False,
         ),
     ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="Where the network goes.", show_default=False)
-    ],
-    learner: Annotated[Learner, typer.Option(help="Search.")] = Learner.hill_climbing,
-    score: Annotated[Score, typer.Option(help="Score to climb.")] = Score.bic,
+    output: Annotated[Path, to("Where the network goes.")],
+    learner: Annotated[Literal["hill-climbing", "tabu"], typer.Option(help="Search.")] = "hill-climbing",
+    score: Annotated[Literal["bic", "aic", "bde", "k2"], typer.Option(help="Score to climb.")] = "bic",
     max_parents: Annotated[int | None, typer.Option(min=1, help="Most parents a column may have.")] = None,
     iss: Annotated[float, typer.Option(min=1e-9, help="Imaginary sample size (bde only).")] = 1.0,
     require_arc: Annotated[
@@ -75,40 +50,28 @@ def learn(
     data_dir: DataDir = None,
 ) -> None:
     """Learn structure and CPTs; agrees arc for arc with R's bnlearn 5.2.1."""
-    from fairbench_cli.cli.console import say
-    from fairbench_cli.data.card import find_card, read_card
     from fairbench_cli.data.load import load, table_from_csv
-    from fairbench_cli.data.locate import file_sha256, folders, locate
+    from fairbench_cli.data.locate import file_sha256, find_files
     from fairbench_cli.network.files import Meta, save
     from fairbench_cli.network.fit import fit
     from fairbench_cli.network.structure import LearnSettings, learn_structure, source_facts
 
-    settings = LearnSettings(
-        learner=learner.value,
-        score=score.value,
-        max_parents=max_parents,
-        whitelist=_arcs(require_arc),
-        blacklist=_arcs(forbid_arc),
-        outcome_sink=outcome_sink,
-        iss=iss,
-    )
+    whitelist, blacklist = _arcs(require_arc), _arcs(forbid_arc)
+    settings = LearnSettings(learner, score, max_parents, whitelist, blacklist, outcome_sink, iss=iss)
     if source.lower().endswith(".csv"):
         path = Path(source)
-        table = table_from_csv(path)
-        facts = source_facts(path.name, {path.name: file_sha256(path)}, len(table), settings)
+        table, name, sha256 = table_from_csv(path), path.name, {path.name: file_sha256(path)}
     else:
-        card_path = find_card(source)
-        card = read_card(card_path)
-        dataset = load(card, locate(card, folders(data_dir, card_path)))
-        table = dataset.table
-        facts = source_facts(dataset.card.name, dataset.sha256, len(table), settings)
+        dataset = load(*find_files(source, data_dir))
+        table, name, sha256 = dataset.table, dataset.card.name, dataset.sha256
     structure = learn_structure(table, settings)
     net = fit(table, structure.parents)
     make_folder(output.parent)
-    save(net, output, Meta(learner.value, score.value, structure.score, structure.bic, facts))
+    facts = source_facts(name, sha256, len(table), settings)
+    save(net, output, Meta(learner, score, structure.score, structure.bic, facts))
     say(
         f"{output}: {len(net.columns)} nodes, {len(net.arcs)} arcs, {net.parameters} parameters, "
-        f"{score.value} {structure.score:.6f}, BIC {structure.bic:.6f}"
+        f"{score} {structure.score:.6f}, BIC {structure.bic:.6f}"
     )
 
 
@@ -120,8 +83,6 @@ def show(
     ] = None,
 ) -> None:
     """Show a network: its arcs, or the CPT of a node."""
-    from fairbench_cli.cli.console import out, print_rows, say
-
     network, meta = _load(net)
     for name in node or []:
         if name not in network.names:
@@ -144,15 +105,11 @@ def show(
 @app.command()
 def draw(
     net: Net,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="Picture to write: .svg or .png.", show_default=False)
-    ],
+    output: Annotated[Path, to("Picture to write: .svg or .png.")],
     card: NetCard = None,
     attribute: Attribute = None,
 ) -> None:
     """Draw a network, with the outcome, the protected attribute and what β edits marked."""
-    from fairbench_cli.cli.console import say
-    from fairbench_cli.data.card import known_cards
     from fairbench_cli.report.figures.canvas import figure_bytes, house_style
     from fairbench_cli.report.figures.network import Marks, draw_network
 
@@ -161,13 +118,10 @@ def draw(
         what = f'cannot draw a picture of the kind "{output.suffix}"'
         raise user_error(what, "name a .svg or .png file", "--output")
     network, meta = _load(net)
-    name = card or str(meta.source.get("dataset", ""))
-    marks = Marks(None, None, None)
-    if card or name in known_cards():
-        roles, target = _roles(network, name, attribute)
-        marks = Marks(roles.label, roles.attribute, target.column)
-    elif attribute:
+    found = _roles(network, meta, card, attribute)
+    if found is None and attribute:
         raise user_error("--attribute needs a card", "name it: --card CARD.yaml", "--attribute")
+    marks = Marks(found[0].label, found[0].attribute, found[1].column) if found else Marks(None, None, None)
     title = f"Bayesian network: {meta.source.get('dataset', Path(net).stem)}"
     about = f"{len(network.columns)} nodes, {len(network.arcs)} arcs, {meta.learner}, BIC {meta.bic:,.0f}."
     with house_style():
@@ -181,13 +135,13 @@ def draw(
 def sample(
     net: Net,
     n: Annotated[int, typer.Option("-n", min=1, help="Rows.", show_default=False)],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="CSV to write; - for standard output.", show_default=False)
-    ],
+    output: Annotated[Path, to("CSV to write; - for standard output.")],
     beta: Annotated[float, typer.Option(min=0, max=1, help="Bias to add, 0 to 1.")] = 0.0,
     card: NetCard = None,
     attribute: Attribute = None,
-    shift: Annotated[Shift, typer.Option(help="Edit the deprived rows, or both groups'.")] = Shift.deprived,
+    shift: Annotated[
+        Literal["deprived", "both"], typer.Option(help="Edit the deprived rows, or both groups'.")
+    ] = "deprived",
     seed: Annotated[int, typer.Option(min=0, help="Seed.")] = 0,
 ) -> None:
     """Sample rows at a bias level β, for use anywhere else."""
@@ -197,8 +151,8 @@ def sample(
         raise user_error("beta is not a number", "give a beta from 0 to 1", "--beta")
     network, meta = _load(net)
     if beta > 0:
-        network = _at_beta(network, meta, beta, card, attribute, both=shift is Shift.both)
-    elif card or attribute or shift is Shift.both:
+        network = _at_beta(network, meta, beta, card, attribute, both=shift == "both")
+    elif card or attribute or shift == "both":
         what = "--card, --attribute and --shift say what --beta edits, but it is 0"
         raise user_error(what, "give --beta, or none of them")
     text = draw(network, n, seed).to_frame().to_csv(index=False, lineterminator="\n")
@@ -213,16 +167,15 @@ def _at_beta(
     network: "BayesNet", meta: "Meta", beta: float, card: str | None, attribute: str | None, *, both: bool
 ) -> "BayesNet":
     """Return the network at β, with label and groups from a card: the one named, or its data set's."""
-    from fairbench_cli.data.card import known_cards
     from fairbench_cli.network.bias import shift
 
-    name = card or str(meta.source.get("dataset", ""))
-    if not card and name not in known_cards():
+    found, name = _roles(network, meta, card, attribute), card or str(meta.source.get("dataset", ""))
+    if found is None:
         what, fix = f"the network is of {name}, whose card does not ship with fairbench", "name its card"
         if not name or name.lower().endswith(".csv"):
             what = "a network of a bare CSV does not say which column is the outcome and who is deprived"
         raise user_error(what, f"{fix}: --card CARD.yaml", "--beta")
-    roles, target = _roles(network, name, attribute)
+    roles, target = found
     if target.column not in network.parents_of(roles.label):
         what = f"{target.column} is no parent of the outcome {roles.label}, so β has nothing to edit"
         arc = f'--require-arc "{target.column}>{roles.label}"'
@@ -232,10 +185,15 @@ def _at_beta(
     return shift(network, roles.label, roles.favourable, *groups, beta, both=both)
 
 
-def _roles(network: "BayesNet", name: str, attribute: str | None) -> "tuple[Roles, BiasTarget]":
-    """Return label and groups of a network, and what β edits, by the card called `name`."""
-    from fairbench_cli.data.card import find_card, read_card
+def _roles(
+    network: "BayesNet", meta: "Meta", named: str | None, attribute: str | None
+) -> "tuple[Roles, BiasTarget] | None":
+    """Return label and groups, and what β edits, by the card named or the data set's; None without one."""
+    from fairbench_cli.data.card import find_card, known_cards, read_card
 
+    name = named or str(meta.source.get("dataset", ""))
+    if not named and name not in known_cards():
+        return None
     card = read_card(find_card(name))
     chosen = card.attribute(attribute)
     for column in (chosen, card.label.column):

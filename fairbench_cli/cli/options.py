@@ -1,7 +1,7 @@
 """Options that several commands share."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -20,6 +20,13 @@ DataDir = Annotated[
     Path | None,
     typer.Option("--data-dir", help="Folder of data files, before $FAIRBENCH_DATA and the cache."),
 ]
+
+
+def to(help_: str) -> Any:
+    """Return the option ``--output`` of a command that writes one file."""
+    return typer.Option("--output", "-o", help=help_, show_default=False)
+
+
 Net = Annotated[
     str,
     typer.Argument(

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from os.path import isfile
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -32,7 +33,7 @@ def _one_or_more(value: Any) -> Any:
 
 
 def _as_text(value: Any) -> Any:
-    """Accept codes without quotes: a level called 1 is the text "1"."""
+    """Return a code without quotes as text: a level called 1 is "1"."""
     if isinstance(value, bool):
         return str(value).lower()
     return str(value) if isinstance(value, int) else value
@@ -269,7 +270,7 @@ def find_card(name: str, base: Path = Path()) -> Path:
     """
     if name.endswith((".yaml", ".yml")):
         for path in (base / name, Path(name)):
-            if _is_file(path):
+            if isfile(path):
                 return path
         raise user_error(f"no card at {name}", "give the path of a card, or the name of a shipped data set")
     if name in known_cards():
@@ -323,13 +324,10 @@ def _extended(document: Document, path: Path, above: tuple[Path, ...]) -> Docume
     for key in NOT_INHERITED:
         spots = without(spots, (key,))
     for key, value in own.data.items():
-        if isinstance(value, dict) and isinstance(data.get(key), dict):
-            data[key] = data[key] | value
-            for inner in value:
-                spots = without(spots, (key, inner))
-        else:
-            data[key] = value
-            spots = without(spots, (key,))
+        merged = isinstance(value, dict) and isinstance(data.get(key), dict)
+        data[key] = data[key] | value if merged else value
+        for place in [(key, inner) for inner in value] if merged else [(key,)]:
+            spots = without(spots, place)
     return Document(data, spots | own.spots, own.name)
 
 
@@ -375,10 +373,3 @@ def _contradictions(card: Card) -> Iterator[Problem]:
         if name == card.label.column and place[0] == "protected":
             what = f'"{name}" is the label: it cannot be protected, nor what β acts on'
             yield Problem(what, "name another column", card.where(*place))
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except OSError:  # a name too long for the system, for example
-        return False

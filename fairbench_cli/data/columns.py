@@ -169,12 +169,8 @@ def keep_numbers(name: str, numbers: Floats) -> tuple[Column, Codes]:
     if len(values) > MOST_LEVELS:
         what = f'column "{name}" has {len(values)} different numbers, more than {MOST_LEVELS}'
         raise Misfit(what, "cut them into bins, or round them")
-    levels = tuple(_written(value) for value in values.tolist())
+    levels = tuple(str(int(x)) if x.is_integer() else repr(x) for x in values.tolist())
     return Column(name, levels, "number", tuple(values.tolist())), codes.astype(np.int16)
-
-
-def _written(value: float) -> str:
-    return str(int(value)) if value.is_integer() else repr(value)
 
 
 def _whole_labels(edges: Floats) -> list[str] | None:

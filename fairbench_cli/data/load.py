@@ -20,7 +20,7 @@ from fairbench_cli.data.columns import (
 )
 from fairbench_cli.data.files import TextCells, read_cells
 from fairbench_cli.data.locate import LocatedFiles
-from fairbench_cli.data.table import Codes, Column, Roles, Table
+from fairbench_cli.data.table import Codes, Column, Roles, Table, table_of
 from fairbench_cli.errors import Problem, UserError, suggest, user_error
 from fairbench_cli.strict_yaml import Place
 
@@ -238,30 +238,25 @@ def load(card: Card, found: LocatedFiles) -> Dataset:
         When the files do not fit the card; the messages name file, line, column and value.
     """
     parts, frame = read_parts(card, found)
-    frame = frame[[name for name in _order(card, frame) if not card.drops(name)]]
+    # In the card's order where it lists all columns that are wanted, else in the file's.
+    order = card.columns if card.other_columns == "drop" else frame.columns
+    frame = frame[[name for name in order if not card.drops(name)]]
     if card.missing_rows == "drop":
         frame = frame[~frame.isin(list(card.missing)).any(axis=1)]
     if frame.empty:
         fix = "check `keep`, `missing` and `missing_rows`"
         raise user_error("no rows are left", fix, card.where("keep" if card.keep else "missing_rows"))
     problems = list(_warnings(card, frame))
-    columns, codes = [], []
+    columns = []
     for name in frame.columns:
+        own = card.columns.get(name, ColumnCard())
         try:
-            column, code = _encode(card.columns.get(name, ColumnCard()), frame[name], _declared(parts, name))
+            columns.append(_encode(own, frame[name], _declared(parts, name)))
         except Misfit as misfit:
             problems.append(Problem(misfit.what, misfit.fix, _spot(card, parts, name, misfit.cell)))
-            continue
-        columns.append(column)
-        codes.append(code)
     if problems:
         raise UserError(*problems)
-    return Dataset(card, Table(tuple(columns), np.asfortranarray(np.column_stack(codes))), found.sha256)
-
-
-def _order(card: Card, frame: pd.DataFrame) -> list[str]:
-    """Return the order of the columns: the card's where it lists all that are wanted, else the file's."""
-    return list(card.columns) if card.other_columns == "drop" else list(frame.columns)
+    return Dataset(card, table_of(columns), found.sha256)
 
 
 def _encode(
@@ -317,21 +312,13 @@ def table_from_csv(path: str | Path) -> Table:
         or comes twice, or a column with more than 32,768 levels.
     """
     frame = read_cells(Path(path)).frame
-    _check_names(list(frame.columns), f"{path}:1")
-    columns, codes = [], []
+    where = f"{path}:1"
     for j, name in enumerate(frame.columns):
-        try:
-            column, code = coded(name, frame.iloc[:, j])
-        except Misfit as misfit:
-            raise user_error(misfit.what, misfit.fix, str(path)) from None
-        columns.append(column)
-        codes.append(code)
-    return Table(tuple(columns), np.asfortranarray(np.column_stack(codes)))
-
-
-def _check_names(names: list[str], where: str) -> None:
-    for j, name in enumerate(names):
         if name == "":
             raise user_error(f"column {j + 1} has no name", "name every column in the first line", where)
-        if name in names[:j]:
+        if name in frame.columns[:j]:
             raise user_error(f'two columns are called "{name}"', "give every column a name of its own", where)
+    try:
+        return table_of([coded(name, frame[name]) for name in frame.columns])
+    except Misfit as misfit:
+        raise user_error(misfit.what, misfit.fix, str(path)) from None

@@ -10,7 +10,7 @@ from typing import Any
 
 import platformdirs
 
-from fairbench_cli.data.card import Card, DataFile
+from fairbench_cli.data.card import Card, DataFile, find_card, read_card
 from fairbench_cli.errors import Problem, UserError
 
 TIMEOUT_SECONDS = 60
@@ -66,6 +66,13 @@ def locate(card: Card, places: list[Path]) -> LocatedFiles:
     if problems:
         raise UserError(*problems)
     return LocatedFiles(tuple(paths), hashes)
+
+
+def find_files(name: str, data_dir: Path | None = None) -> tuple[Card, LocatedFiles]:
+    """Return the card called `name` (or at that path) and its files; raises as `read_card` and `locate`."""
+    path = find_card(name)
+    card = read_card(path)
+    return card, locate(card, folders(data_dir, path))
 
 
 def file_sha256(path: Path) -> str:

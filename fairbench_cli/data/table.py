@@ -76,10 +76,7 @@ class Table:
 
     def index(self, name: str) -> int:
         """Return the position of the column called `name`; `KeyError` when there is none."""
-        try:
-            return self.names.index(name)
-        except ValueError:
-            raise KeyError(name) from None
+        return {own: j for j, own in enumerate(self.names)}[name]
 
     def __getitem__(self, name: str) -> Codes:
         return self.codes[:, self.index(name)]
@@ -99,12 +96,16 @@ class Table:
 
         return pd.DataFrame(
             {
-                column.name: pd.Categorical.from_codes(
-                    self.codes[:, j], pd.Index(column.levels), ordered=False
-                )
+                column.name: pd.Categorical.from_codes(self.codes[:, j], pd.Index(column.levels))
                 for j, column in enumerate(self.columns)
             }
         )
+
+
+def table_of(columns: Sequence[tuple[Column, Codes]]) -> Table:
+    """Return the table of some columns and their codes."""
+    named, codes = zip(*columns, strict=True)
+    return Table(named, np.asfortranarray(np.column_stack(codes)))
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.table import Sample, to_sample
 from fairbench_cli.experiment.datasets import Population
 from fairbench_cli.experiment.plan import Cell
-from fairbench_cli.interventions.fitted import Infeasible, defined
+from fairbench_cli.interventions.fitted import Infeasible
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.counts import Counts, count
 from fairbench_cli.measures.sweep import swept_counts
@@ -86,7 +86,7 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
         swept = none if scores is None else swept_counts(group, test.y, scores, counts.groups)
 
     seconds = time.process_time() - start
-    facts = defined(model.facts)
+    facts = dict(model.facts)
     return Repeat(cell.key, repeat, model.status, model.reason, counts, facts, seconds, values, swept)
 
 

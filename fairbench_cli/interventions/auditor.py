@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Codes, Column, Floats, Labels, Sample, Table
-from fairbench_cli.interventions.cells import label_discrimination, require_no_weights
+from fairbench_cli.interventions.cells import discriminations, require_no_weights
 from fairbench_cli.interventions.fitted import Fitted
-from fairbench_cli.interventions.repair import Level, stream_of
+from fairbench_cli.interventions.repair import Level, nothing_to_do, stream_of
 from fairbench_cli.interventions.repair_columns import CategoryPlan, group_counts, make_plan
 
 NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)")
@@ -59,15 +59,11 @@ class Auditor:
         """
         require_no_weights(train)
         seed = int(rng.integers(2**63))
-        if self.level == 0 or len(np.unique(train.s)) < 2:
-            reason = "level 0 repairs nothing" if self.level == 0 else "all rows are of one group"
+        if reason := nothing_to_do(train, self.level):
             return Fitted(classifier.fit(train), "noop", reason)
         repaired = self.repaired(train, seed)
-        facts = {
-            "labels_changed": int(np.count_nonzero(repaired.y != train.y)),
-            "discrimination_before": label_discrimination(train),
-            "discrimination_after": label_discrimination(repaired),
-        }
+        changed = int(np.count_nonzero(repaired.y != train.y))
+        facts = {"labels_changed": changed, **discriminations(train, repaired)}
         return Fitted(classifier.fit(repaired), facts=facts)
 
     def repaired(self, train: Sample, seed: int) -> Sample:

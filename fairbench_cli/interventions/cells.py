@@ -5,10 +5,8 @@ from numpy.typing import NDArray
 
 from fairbench_cli.data.table import Floats, Rows, Sample
 from fairbench_cli.interventions.fitted import Infeasible
-from fairbench_cli.measures.counts import count, divide
+from fairbench_cli.measures.counts import PAIR, count, divide
 from fairbench_cli.measures.functions import discrimination
-
-GROUPS = ("deprived", "favoured")
 
 # In the order in which every technique goes through them, so that a seed reproduces.
 CELLS = ((0, 0), (0, 1), (1, 0), (1, 1))
@@ -35,7 +33,7 @@ def sizes(sample: Sample) -> NDArray[np.int64]:
 
 def weight_sums(sample: Sample) -> Floats:
     """Return the weight of each cell's rows, shape (2, 2), by group and label."""
-    return count(sample.s, sample.y, sample.y, GROUPS, sample.weights).labelled
+    return count(sample.s, sample.y, sample.y, PAIR, sample.weights).labelled
 
 
 def expected(cells: Floats) -> Floats:
@@ -61,7 +59,15 @@ def empty_cells(n: NDArray[np.int64] | Floats, target: NDArray[np.int64] | Float
 
 def label_discrimination(sample: Sample) -> float:
     """Return P(y=+|ḡ) − P(y=+|g) by weight; NaN when a group has none."""
-    return float(discrimination(count(sample.s, sample.y, sample.y, GROUPS, sample.weights)))
+    return float(discrimination(count(sample.s, sample.y, sample.y, PAIR, sample.weights)))
+
+
+def discriminations(before: Sample, after: Sample) -> dict[str, float | int]:
+    """Return the discrimination in the labels before and after an intervention, as facts."""
+    return {
+        "discrimination_before": label_discrimination(before),
+        "discrimination_after": label_discrimination(after),
+    }
 
 
 def require_no_weights(sample: Sample) -> None:

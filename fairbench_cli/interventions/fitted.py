@@ -13,7 +13,7 @@ Status = Literal["ok", "noop", "degraded"]
 
 
 class Predictor(Protocol):
-    """Whatever predicts outcomes."""
+    """A model that predicts outcomes."""
 
     def predict(self, sample: Sample) -> Labels:
         """Return each row's predicted outcome: int8, shape (rows,), 1 for the favourable one."""
@@ -34,6 +34,9 @@ class Fitted:
         Why it is not ``ok``; else empty.
     facts : dict of str to float or int
         Numbers that say what was done; those given that are not finite are left out.
+
+    >>> Fitted(model=None, facts={"M": 3, "discrimination_before": math.nan}).facts
+    {'M': 3}
     """
 
     model: Predictor
@@ -42,7 +45,8 @@ class Fitted:
     facts: Mapping[str, float | int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "facts", defined(self.facts))
+        finite = {name: value for name, value in self.facts.items() if math.isfinite(value)}
+        object.__setattr__(self, "facts", finite)
 
     def predict(self, sample: Sample) -> Labels:
         """Return each row's predicted outcome: int8, shape (rows,), 1 for the favourable one."""
@@ -60,12 +64,3 @@ class Infeasible(Exception):  # noqa: N818 - a result, not an error: the papers 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
-
-
-def defined(facts: Mapping[str, float | int]) -> dict[str, float | int]:
-    """Return the numbers that are finite.
-
-    >>> defined({"M": 3, "discrimination_before": math.nan})
-    {'M': 3}
-    """
-    return {name: value for name, value in facts.items() if math.isfinite(value)}

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Sample
-from fairbench_cli.interventions.cells import label_discrimination, require_no_weights, rows_of, sizes
+from fairbench_cli.interventions.cells import discriminations, require_no_weights, rows_of, sizes
 from fairbench_cli.interventions.fitted import Fitted
 from fairbench_cli.interventions.ranker import Ranker, ranked, scores
 
@@ -39,11 +39,10 @@ class Massaging:
         """
         require_no_weights(train)
         massaged, m = massage(train, self.ranker, rng)
-        before, after = label_discrimination(train), label_discrimination(massaged)
-        facts = {"M": m, "discrimination_before": before, "discrimination_after": after}
+        facts = {"M": m, **discriminations(train, massaged)}
         model = classifier.fit(massaged)
         if m == 0:
-            little = "too little" if before > 0 else "no"
+            little = "too little" if facts["discrimination_before"] > 0 else "no"
             return Fitted(model, "noop", f"{little} discrimination against the deprived group", facts)
         return Fitted(model, facts=facts)
 

@@ -67,7 +67,9 @@ class Repair:
         """
         require_no_weights(train)
         seed = int(rng.integers(2**63))
-        reason = _nothing_to_do(train, self.level)
+        reason = nothing_to_do(train, self.level)
+        if not reason and len(train.features.columns) == 1:
+            reason = "there is no column to repair"
         if reason:
             return Fitted(classifier.fit(train), "noop", reason)
         repaired, learned = repair_features(train, self, seed)
@@ -116,12 +118,11 @@ class RepairedModel:
         return on_levels(sample, self.learned)
 
 
-def _nothing_to_do(train: Sample, level: float) -> str:
+def nothing_to_do(train: Sample, level: float) -> str:
+    """Return why rows need no repair; empty if they do."""
     if level == 0:
         return "level 0 repairs nothing"
-    if len(np.unique(train.s)) < 2:
-        return "all rows are of one group"
-    return "" if len(train.features.columns) > 1 else "there is no column to repair"
+    return "all rows are of one group" if len(np.unique(train.s)) < 2 else ""
 
 
 def repair_features(sample: Sample, how: Repair, seed: int) -> tuple[Sample, dict[str, ColumnMap]]:

@@ -201,7 +201,7 @@ def make_plan(counts: Counts, level: float) -> CategoryPlan:
     With shares p_cs, their lower median over the groups m_c = min(p_c0, p_c1) and repair level λ, the number
     of rows that keep category c is ⌊(1−λ) n_cs + λ m_c n_s⌋, and all others draw from (1−λ) p_cs + λ m_c,
     normalised. If that is 0 everywhere (λ = 1, and no category in both groups), they draw from all
-    categories alike.
+    categories with the same probability.
 
     >>> plan = make_plan(np.array([[90, 10], [30, 30]]), 1.0)
     >>> plan.keep.tolist(), plan.law[0].round(3).tolist()

@@ -6,7 +6,7 @@ import numpy as np
 
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Floats, Sample
-from fairbench_cli.interventions.cells import CELLS, empty_cells, expected, label_discrimination, weight_sums
+from fairbench_cli.interventions.cells import CELLS, discriminations, empty_cells, expected, weight_sums
 from fairbench_cli.interventions.fitted import Fitted
 from fairbench_cli.measures.counts import divide
 
@@ -27,11 +27,7 @@ class Reweighing:
         # An empty cell has no weight, and no row that needs it.
         old = np.ones(len(train)) if train.weights is None else train.weights
         weighted = replace(train, weights=old * np.nan_to_num(w)[train.s, train.y])
-        facts = {
-            **{f"w{s}{y}": float(w[s, y]) for s, y in CELLS},
-            "discrimination_before": label_discrimination(train),
-            "discrimination_after": label_discrimination(weighted),
-        }
+        facts = {f"w{s}{y}": float(w[s, y]) for s, y in CELLS} | discriminations(train, weighted)
         model = classifier.fit(weighted)
         empty = empty_cells(before, expected(before))
         return Fitted(model, "degraded" if empty else "ok", empty, facts)

@@ -9,8 +9,8 @@ from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Rows, Sample
 from fairbench_cli.interventions.cells import (
     CELLS,
+    discriminations,
     empty_cells,
-    label_discrimination,
     require_no_weights,
     rows_of,
     sizes,
@@ -114,11 +114,7 @@ def _fit_rows(train: Sample, rows: Rows, classifier: Classifier) -> Fitted:
     """Fit the classifier to the given rows; ``noop`` if they are all rows, once each."""
     chosen = train.take(rows)
     n = sizes(chosen)
-    facts = {
-        **{f"n{s}{y}": int(n[s, y]) for s, y in CELLS},
-        "discrimination_before": label_discrimination(train),
-        "discrimination_after": label_discrimination(chosen),
-    }
+    facts = {f"n{s}{y}": int(n[s, y]) for s, y in CELLS} | discriminations(train, chosen)
     model = classifier.fit(chosen)
     if np.array_equal(rows, np.arange(len(train))):
         return Fitted(model, "noop", "every cell has its expected size already", facts)

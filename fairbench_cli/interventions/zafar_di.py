@@ -21,9 +21,9 @@ from fairbench_cli.interventions.zafar.logistic import (
     OPTIMAL,
     LinearModel,
     Solution,
-    constant_model,
     prepared,
     quasi_separation,
+    settled,
 )
 
 Mode = Literal["fairness", "accuracy", "misclassification"]
@@ -98,8 +98,8 @@ class ZafarDI:
         ValueError
             When there are no rows, or their weights sum to 0.
         """
-        design, rows = prepared(train, classifier, self.bins)
-        if constant := constant_model(design, rows):
+        design, rows, constant = prepared(train, classifier, self.bins)
+        if constant is not None:
             return constant
         trade = tradeoff(rows, self.l2)
         if len(set(rows.s.tolist())) == 1:
@@ -107,15 +107,10 @@ class ZafarDI:
             return Fitted(LinearModel(design, trade.free.w), "noop", "only one group has rows", facts)
         solution, more = self._solve(trade)
         facts = _facts(trade, solution.w) | more
-        model = LinearModel(design, solution.w)
         trouble = quasi_separation(facts["largest_decision"]) or solution.trouble
         if not trouble and solution.residual > OPTIMAL:
             trouble = "the optimum was not reached"
-        if trouble:
-            return Fitted(model, "degraded", trouble, facts)
-        if solution.w is trade.free.w:
-            return Fitted(model, "noop", "the model without constraint is the answer", facts)
-        return Fitted(model, facts=facts)
+        return settled(LinearModel(design, solution.w), trouble, free=solution.w is trade.free.w, facts=facts)
 
     def _solve(self, trade: Tradeoff) -> tuple[Solution, dict[str, float | int]]:
         """Return the solution and the numbers of this mode."""

@@ -1,4 +1,4 @@
-"""Zafar et al. against disparate mistreatment: logistic regression that errs alike in both groups."""
+"""Zafar et al. against disparate mistreatment: logistic regression with equal error rates."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -15,10 +15,10 @@ from fairbench_cli.interventions.zafar.logistic import (
     LinearModel,
     Logistic,
     Solution,
-    constant_model,
     minimise,
     prepared,
     quasi_separation,
+    settled,
 )
 from fairbench_cli.interventions.zafar.mistreatment import ON_KINK, Constraint, Mistreatment, kkt, problem
 from fairbench_cli.interventions.zafar.mistreatment_ccp import procedure
@@ -29,7 +29,7 @@ ABOUT = {"fpr": "unfavourable", "fnr": "favourable"}
 
 @dataclass(frozen=True)
 class ZafarDM:
-    """Hold false positive or false negative rates alike across groups, by a proxy.
+    """Hold false positive or false negative rates equal across groups, by a proxy.
 
     Zafar, Valera, Gomez Rodriguez & Gummadi (2017), arXiv:1610.08452. The model is a logistic regression of
     its own, d = w·x: of the experiment's classifier only `include_protected` counts. It minimises the sum
@@ -42,7 +42,7 @@ class ZafarDM:
     Parameters
     ----------
     constraint : {"fpr", "fnr", "both"}
-        Which error rates to hold alike.
+        Which error rates to hold equal.
     threshold : float, at least 0
         Bound on each |F|.
     l2 : float, at least 0
@@ -72,8 +72,8 @@ class ZafarDM:
         ValueError
             When there are no rows, or their weights sum to 0.
         """
-        design, rows = prepared(train, classifier, self.bins)
-        if constant := constant_model(design, rows):
+        design, rows, constant = prepared(train, classifier, self.bins)
+        if constant is not None:
             return constant
         weights = rows.share * rows.total
         stated, rates = problem(rows.matrix().toarray(), rows.y, rows.s, weights, self.constraint, self.l2)
@@ -102,11 +102,7 @@ class ZafarDM:
             if rate not in rates
         ]
         troubles += filter(None, (solution.trouble, quasi_separation(facts["largest_decision"])))
-        if troubles:
-            return Fitted(model, "degraded", "; ".join(troubles), facts)
-        if not needed:
-            return Fitted(model, "noop", "the model without constraint is the answer", facts)
-        return Fitted(model, facts=facts)
+        return settled(model, "; ".join(troubles), free=not needed, facts=facts)
 
 
 def _facts(stated: Mistreatment, total: float, free: Floats, solution: Solution) -> dict[str, float | int]:

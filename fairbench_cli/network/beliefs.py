@@ -16,7 +16,7 @@ MOST_COMBINATIONS = 10_000  # of what is not known of a person
 def network_belift(
     net: BayesNet, people: Table, outcome: str, favourable: str, attribute: str, redlining: Sequence[str] = ()
 ) -> Floats:
-    """P(+|s,x_r,x_a) / P(+|x_a) of every person (Mancuhan & Clifton 2014).
+    """Return P(+|s,x_r,x_a) / P(+|x_a) of every person (Mancuhan & Clifton 2014).
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def network_belift(
     Returns
     -------
     array, shape (rows,)
-        1 when group and x_r tell nothing that x_a does not. NaN for who is impossible in the network.
+        1 when group and x_r say nothing that x_a does not. NaN for a person who is impossible in the network.
 
     Raises
     ------
@@ -55,9 +55,9 @@ def network_belift(
 
 
 def belief(net: BayesNet, people: Table, outcome: str, favourable: str, hidden: Sequence[str] = ()) -> Floats:
-    """P(outcome = favourable | all columns but the hidden ones) of every person, by summing over the hidden.
+    """Return P(outcome = favourable | all columns but the hidden ones) of each person.
 
-    Only tables with the outcome or a hidden column in them matter: all others cancel out.
+    The hidden ones are summed over. Tables without the outcome or a hidden column cancel out.
     """
     own = net.index(outcome)
     level = net.columns[own].levels.index(favourable)
@@ -79,7 +79,7 @@ def belief(net: BayesNet, people: Table, outcome: str, favourable: str, hidden: 
 
 
 def _probability(net: BayesNet, codes: Codes, tables: Sequence[int]) -> Floats:
-    """Multiply the entries of some tables for every row."""
+    """Return the product of the entries of some tables, for every row."""
     found = np.ones(len(codes))
     for j in tables:
         found *= net.cpts[j][tuple(codes[:, place] for place in (*net.parents[j], j))]

@@ -68,9 +68,19 @@ def shift(
         raise user_error(f'the outcome "{outcome}" has one level only', "give data with both outcomes")
     source = _column(net, column)
     lower, raise_ = _levels(source, deprived), _levels(source, favoured)
-    _check_groups(column, lower, raise_, both)
+    if not lower.any() or (both and not raise_.any()):
+        group = "favoured" if lower.any() else "deprived"
+        raise user_error(f'no level of "{column}" is named as {group}', f"name at least one {group} level")
+    if np.any(lower & raise_):
+        raise user_error(f'a level of "{column}" is both deprived and favoured', "name it once")
     if column not in net.parents_of(outcome):
-        raise _no_arc(net, column, outcome)
+        parents = ", ".join(net.parents_of(outcome)) or "none"
+        raise user_error(
+            f'"{column}" is not a parent of "{outcome}" (its parents: {parents}), '
+            "so beta has nothing to change",
+            f"set `require_arc: true` (which adds the arc {column} -> {outcome} to the whitelist; learn "
+            f"again) or `outcome_sink: true` (let {outcome} have no children, so that arcs point at it)",
+        )
     if beta == 0:
         return net
     axis = net.parents_of(outcome).index(column)
@@ -108,20 +118,3 @@ def _levels(column: Column, wanted: Sequence[str]) -> NDArray[np.bool_]:
         if level not in column.levels:
             raise user_error(f'column "{column.name}" has no level "{level}"', suggest(level, column.levels))
     return np.array([level in wanted for level in column.levels])
-
-
-def _check_groups(column: str, deprived: NDArray[np.bool_], favoured: NDArray[np.bool_], both: bool) -> None:
-    if not deprived.any() or (both and not favoured.any()):
-        group = "favoured" if deprived.any() else "deprived"
-        raise user_error(f'no level of "{column}" is named as {group}', f"name at least one {group} level")
-    if np.any(deprived & favoured):
-        raise user_error(f'a level of "{column}" is both deprived and favoured', "name it once")
-
-
-def _no_arc(net: BayesNet, column: str, outcome: str) -> Exception:
-    parents = ", ".join(net.parents_of(outcome)) or "none"
-    return user_error(
-        f'"{column}" is not a parent of "{outcome}" (its parents: {parents}), so beta has nothing to change',
-        f"set `require_arc: true` (which adds the arc {column} -> {outcome} to the whitelist; learn again) "
-        f"or `outcome_sink: true` (let {outcome} have no children, so that arcs point at it)",
-    )

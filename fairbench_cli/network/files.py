@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError
+from pydantic import Field, FiniteFloat, ValidationError
 
 from fairbench_cli.data.table import Column, Floats
 from fairbench_cli.errors import user_error
 from fairbench_cli.files import read_text, write_text
 from fairbench_cli.network.model import BayesNet, named_arcs
+from fairbench_cli.validation import StrictModel
 
 FORMAT = "fairbench-network/2"
 
@@ -100,23 +101,19 @@ def _column(column: Column) -> dict[str, Any]:
     return own if column.kind == "nominal" else {**own, "kind": column.kind, "values": list(column.values)}
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid")
-
-
-class _ColumnEntry(_Strict):
+class _ColumnEntry(StrictModel):
     name: str
     levels: list[str]
     kind: Literal["nominal", "bins"] = "nominal"
-    values: list[FiniteFloat] = []
+    values: list[FiniteFloat] = Field(default_factory=list)
 
 
-class _CptEntry(_Strict):
+class _CptEntry(StrictModel):
     parents: list[str]
     rows: list[Any]
 
 
-class _NetworkFile(_Strict):
+class _NetworkFile(StrictModel):
     format: Literal["fairbench-network/2"]
     learner: str
     score_name: str

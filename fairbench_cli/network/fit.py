@@ -1,12 +1,12 @@
 """Maximum-likelihood tables through pomegranate; the only module that loads it, and torch with it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from fairbench_cli.data.table import Floats, Table
+from fairbench_cli.data.table import Table
 from fairbench_cli.network.model import BayesNet, cpt_shape
 from fairbench_cli.network.scores import parent_keys, wide_columns
 
@@ -46,7 +46,9 @@ def fit(table: Table, parents: Sequence[Sequence[int]]) -> BayesNet:
     for j, distribution in enumerate(model.distributions):
         _summarize(distribution, table, (*structure[j], j))
     model.from_summaries()
-    return BayesNet(table.columns, structure, tuple(_probabilities(d) for d in model.distributions))
+    # A root's probs are one tensor of shape (1, r); a conditional node's a list of one tensor.
+    cpts = tuple(np.asarray(fitted.probs[0].detach().numpy()) for fitted in model.distributions)
+    return BayesNet(table.columns, structure, cpts)
 
 
 def to_pomegranate(net: BayesNet) -> Any:
@@ -89,19 +91,11 @@ def _summarize(distribution: Any, table: Table, family: tuple[int, ...]) -> None
     tables, which torch refuses. A root keeps its sums in single precision whatever its table has, so it is
     widened first.
     """
-    if len(family) == 1:
-        distribution.double()
-    for batch in _batches(table, family):
-        distribution.summarize(batch if len(family) == 1 else batch.unsqueeze(-1))
-
-
-def _batches(table: Table, family: tuple[int, ...]) -> Iterator[Any]:
     import torch
 
+    if len(family) == 1:
+        distribution.double()
     for start in range(0, len(table), BATCH):
-        yield torch.from_numpy(table.codes[start : start + BATCH, list(family)].astype(np.int64, order="C"))
-
-
-def _probabilities(distribution: Any) -> Floats:
-    # A root's probs are one tensor of shape (1, r); a conditional node's a list of one tensor.
-    return np.asarray(distribution.probs[0].detach().numpy())
+        rows = table.codes[start : start + BATCH, list(family)].astype(np.int64, order="C")
+        batch = torch.from_numpy(rows)
+        distribution.summarize(batch if len(family) == 1 else batch.unsqueeze(-1))

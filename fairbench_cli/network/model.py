@@ -141,10 +141,7 @@ class BayesNet:
 
     def index(self, name: str) -> int:
         """Return the position of the column called `name`; `KeyError` when there is none."""
-        try:
-            return self.names.index(name)
-        except ValueError:
-            raise KeyError(name) from None
+        return {own: j for j, own in enumerate(self.names)}[name]
 
     def cpt(self, name: str) -> Floats:
         """Return the CPT of the column called `name`; `KeyError` when there is none."""

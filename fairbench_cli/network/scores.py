@@ -22,7 +22,7 @@ Keys = NDArray[np.int64]
 ScoreName = Literal["bic", "aic", "bde", "k2"]
 LocalScore = Callable[[int, tuple[int, ...]], float]
 EQUIVALENT: frozenset[ScoreName] = frozenset({"bic", "aic", "bde"})
-"""Scores that are the same for networks with the same independences: an arc and its reverse score alike."""
+"""Scores that are the same for networks with the same independences: so do an arc and its reverse."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +148,8 @@ def local_scores(table: Table, score: ScoreName = "bic", iss: float = 1.0) -> Lo
             return _dirichlet(counts, cell=1.0, configuration=float(r))
         if score == "bde":
             return _dirichlet(counts, cell=iss / (r * q), configuration=iss / q)
-        return _log_likelihood(counts) - penalty * (r - 1) * q
+        likelihood = float(np.sum(counts.cells * np.log(counts.cells / counts.totals)))
+        return likelihood - penalty * (r - 1) * q
 
     return local
 
@@ -156,10 +157,6 @@ def local_scores(table: Table, score: ScoreName = "bic", iss: float = 1.0) -> Lo
 def network_score(local: LocalScore, parents: tuple[tuple[int, ...], ...]) -> float:
     """Return the sum of the local scores over the nodes; `parents` are sorted."""
     return sum(local(node, parents[node]) for node in range(len(parents)))
-
-
-def _log_likelihood(counts: FamilyCounts) -> float:
-    return float(np.sum(counts.cells * np.log(counts.cells / counts.totals)))
 
 
 def _dirichlet(counts: FamilyCounts, cell: float, configuration: float) -> float:

@@ -1,5 +1,7 @@
 """Laws of C45, its estimator contract and its errors."""
 
+from dataclasses import fields
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,6 +10,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from fairbench_cli.classifiers.builders import C45Settings
 from fairbench_cli.classifiers.c45 import C45, fast, reference
 from fairbench_cli.classifiers.c45.columns import TreeRows
 from fairbench_cli.classifiers.c45.estimates import added_errors, normal_quantile
@@ -199,3 +202,8 @@ def test_added_errors_are_the_upper_confidence_limit():
 
     upper = proportion_confint(7.5, 40, alpha=0.5, method="wilson")[1]
     assert added_errors(40, 7, 0.25, z) == pytest.approx(40 * upper - 7)
+
+
+def test_the_config_and_the_estimator_have_the_same_defaults():
+    estimator = C45().get_params()
+    assert {field.name: field.default for field in fields(C45Settings)} | {"levels": None} == estimator

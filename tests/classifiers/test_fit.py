@@ -125,7 +125,7 @@ def test_weight_is_repetition(name):
     weights = rng.integers(0, 4, 200)
     weighted = sample(weights=weights.astype(np.float64))
     repeated = sample().take(np.repeat(np.arange(200), weights))
-    # Leaves of a tree count rows, so a limit on them would tell the two apart.
+    # Leaves of a tree count rows, so a limit on them would make the two differ.
     classifier = Classifier(
         Tree(min_leaf=1) if name == "tree" else SPECS[name], include_protected=True, seed=0
     )

@@ -26,8 +26,11 @@ IN_THE_CONFIG = {
     "no metrics": ({"metrics": []}, "metrics"),
     "unknown attribute": ({"datasets": [{"compas": {"attribute": "rase"}}]}, 'did you mean "race"'),
     "no repeats": ({"repeats": 0}, "repeats"),
-    "a setting of learning beside a shipped network": ({"sample": SAMPLE | {"learner": "tabu"}}, "learner"),
-    "an arc put into a shipped network": ({"datasets": [{"compas": {"require_arc": True}}]}, "require_arc"),
+    "a setting of learning with a shipped network": ({"sample": SAMPLE | {"learner": "tabu"}}, "learner"),
+    "an arc asked of a shipped network": (
+        {"datasets": [{"compas": {"require_arc": True}}]},
+        "require_arc",
+    ),
     "a cell listed twice": ({"sample": SAMPLE | {"beta": [0.5, 0.5]}}, "twice"),
 }
 

@@ -175,7 +175,7 @@ def test_three_quarters_of_the_errors_must_be_gone():
 
 
 def by_hand(codes, y):
-    """Entropy told and accuracy, every row predicted from the others, one by one."""
+    """Entropy explained and accuracy, every row predicted from the others, one by one."""
     rate, loss, right = y.mean(), 0.0, 0
     for i in range(len(y)):
         others = (codes == codes[i]) & (np.arange(len(y)) != i)
@@ -195,11 +195,11 @@ def by_hand(codes, y):
 def test_each_row_is_predicted_from_the_others(pairs):
     codes = np.unique([code for code, _ in pairs], return_inverse=True)[1]
     y = np.array([label for _, label in pairs])
-    told, accuracy = by_hand(codes, y)
-    assert explained_by(codes, y) == pytest.approx(told)
+    explained, accuracy = by_hand(codes, y)
+    assert explained_by(codes, y) == pytest.approx(explained)
     assert accuracy_by(codes, y) == pytest.approx(accuracy)
     order = np.random.default_rng(0).permutation(len(y))
-    assert explained_by(codes[order], y[order]) == pytest.approx(told)
+    assert explained_by(codes[order], y[order]) == pytest.approx(explained)
 
 
 def test_an_identifier_tells_nothing_and_a_copy_everything():

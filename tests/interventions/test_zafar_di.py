@@ -218,7 +218,7 @@ def test_any_sample_has_a_finite_answer(mode, l2):
     for seed in range(40):
         rng = np.random.default_rng(seed)
         sample = drawn(seed, n=int(rng.integers(2, 12)))
-        if seed % 4 == 0:  # separable: y is told by age
+        if seed % 4 == 0:  # separable: y follows from age
             sample = replace(sample, y=(sample.features["age"] > 1).astype(np.int8))
         if seed % 5 == 0:
             sample = replace(sample, weights=sample.weights * 10.0 ** rng.integers(-6, 7))

@@ -1,4 +1,4 @@
-"""Structure learning against R's bnlearn on synthetic data, and the wishes a user can state."""
+"""Structure learning against R's bnlearn on synthetic data, and the settings a user can give."""
 
 import csv
 from pathlib import Path

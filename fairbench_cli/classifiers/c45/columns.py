@@ -128,7 +128,7 @@ def from_codes(array: NDArray[Any], known: Levels | Sequence[int] | None) -> tup
     nominal = np.array(counts) != NUMBER
     own = tuple(None if n == NUMBER else tuple(range(n)) for n in counts)
     found = known if isinstance(known, Levels) else Levels(names, own)
-    if array.dtype.kind in "iu" and nominal.all() and _in_range(array, counts):
+    if array.dtype.kind in "iu" and nominal.all() and ((array >= 0) & (array < np.array(counts))).all():
         return _columns(found, array.astype(np.int32), None), found
     numbers = np.asarray(array, dtype=np.float64)
     codes = np.where(np.isnan(numbers), -1.0, numbers)
@@ -142,10 +142,6 @@ def from_codes(array: NDArray[Any], known: Levels | Sequence[int] | None) -> tup
         )
     kept = None if nominal.all() else numbers
     return _columns(found, np.where(nominal, codes, 0).astype(np.int32), kept), found
-
-
-def _in_range(codes: NDArray[Any], counts: tuple[int, ...]) -> bool:
-    return bool((codes.min(axis=0) >= 0).all() and (codes.max(axis=0) < np.array(counts)).all())
 
 
 def _columns(levels: Levels, codes: NDArray[np.int32], numbers: Floats | None) -> TreeRows:

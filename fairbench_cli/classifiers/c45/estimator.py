@@ -37,7 +37,7 @@ class C45(ClassifierMixin, BaseEstimator):
     prune : bool, default True
         False leaves the tree as grown (-U).
     raise_subtrees : bool, default True
-        Whether pruning may put a node's largest branch in its place (False: -S).
+        Whether pruning may replace a node by its largest branch (False: -S).
     collapse : bool, default True
         Whether splits that save no training error are taken back before pruning (False: -O).
     laplace : bool, default False
@@ -109,7 +109,10 @@ class C45(ClassifierMixin, BaseEstimator):
             A parameter out of range, a code that is not declared, a class or weight that is missing, a
             negative weight, or no row with a positive weight.
         """
-        self._check_parameters()
+        if not 0 < self.confidence <= 0.5:
+            raise ValueError(f"confidence must be in (0, 0.5], not {self.confidence!r}.")
+        if not self.min_leaf > 0:
+            raise ValueError(f"min_leaf must be positive, not {self.min_leaf!r}.")
         columns, self._levels = self._read(X, None)
         codes = self._read_classes(y, len(columns))
         weight = _check_sample_weight(
@@ -177,12 +180,6 @@ class C45(ClassifierMixin, BaseEstimator):
         if len(codes) != rows:
             raise ValueError(f"X has {rows} rows and y has {len(codes)}.")
         return codes.astype(np.int64)
-
-    def _check_parameters(self) -> None:
-        if not 0 < self.confidence <= 0.5:
-            raise ValueError(f"confidence must be in (0, 0.5], not {self.confidence!r}.")
-        if not self.min_leaf > 0:
-            raise ValueError(f"min_leaf must be positive, not {self.min_leaf!r}.")
 
     def _rules(self, rows: int) -> Rules:
         # Weka keeps the confidence in single precision, which decides a few close calls.

@@ -49,21 +49,12 @@ def merge_equal_rows(rows: TreeRows, y: Ints, weight: Floats, classes: int) -> t
 
 def _compact(nodes: np.ndarray, counts: Floats) -> FlatTree:
     """Return the nodes that are still reached, numbered breadth-first."""
-    old, parent, first = [0], [-1], []
-    for i, node in enumerate(old):  # grows while it is walked
-        start, kids = int(nodes["first"][node]), int(nodes["kids"][node])
-        first.append(len(old) if kids else 0)
-        old.extend(range(start, start + kids))
-        parent.extend([i] * kids)
+    old = [0]
+    for node in old:  # grows while it is walked
+        start = int(nodes["first"][node])
+        old.extend(range(start, start + int(nodes["kids"][node])))
     kept = nodes[old]
-    return FlatTree(
-        feature=kept["feature"].copy(),
-        threshold=np.full(len(old), np.nan),
-        first=np.array(first, dtype=np.int64),
-        kids=kept["kids"].copy(),
-        parent=np.array(parent, dtype=np.int64),
-        counts=counts[old],
-    )
+    return FlatTree(kept["feature"].copy(), np.full(len(old), np.nan), kept["kids"].copy(), counts[old])
 
 
 @numba.njit(cache=True)
@@ -264,11 +255,8 @@ def prune(i, nodes, counts, below, scratch, order, codes, weights, confidence, z
     if leaf <= tree + 0.1 + EPS and leaf <= branch + 0.1 + EPS:
         nodes[i].feature, nodes[i].kids = -1, 0
     elif branch <= tree + 0.1 + EPS:
-        nodes[i].feature, nodes[i].first, nodes[i].kids = (
-            nodes[largest].feature,
-            nodes[largest].first,
-            nodes[largest].kids,
-        )
+        nodes[i].feature, nodes[i].kids = nodes[largest].feature, nodes[largest].kids
+        nodes[i].first = nodes[largest].first
         _refill(i, nodes, counts, order, codes, weights)
         prune(i, nodes, counts, below, scratch, order, codes, weights, confidence, z, raise_subtrees)
     else:

@@ -46,8 +46,6 @@ def best_split(
     for split in valid:
         if split.gain >= least and split.ratio > (best.ratio if best else 0.0) + EPS:
             best = split
-    if best is None or best.ratio <= EPS:
-        return None
     return best
 
 
@@ -63,7 +61,7 @@ def _split(
     bags = np.asarray(weights, dtype=np.float64).reshape(n, classes)
     if (bags.sum(axis=1) >= rules.min_leaf - EPS).sum() < 2:
         return None
-    gain = _gain(bags, weight.sum())
+    gain = float(_gains(bags[None], weight.sum())[0])
     return Split(feature, gain, _ratio(gain, bags, weight.sum()))
 
 
@@ -112,10 +110,6 @@ def _xlogx(x: Floats) -> Floats:
     return np.where(x < 1e-6, 0.0, x * np.log2(np.maximum(x, 1e-6)))
 
 
-def _gain(bags: Floats, total: float) -> float:
-    return float(_gains(bags[None], total)[0])
-
-
 def _gains(bags: Floats, total: float) -> Floats:
     """Return the gain of splits, bags of shape (splits, branches, classes); missing rows weigh it down."""
     known = bags.sum(axis=(1, 2))
@@ -140,10 +134,6 @@ class Node:
     feature: int = LEAF
     threshold: float = np.nan
     kids: list["Node"] = field(default_factory=list)
-
-    def become(self, other: "Node") -> None:
-        """Take over the split of another node."""
-        self.feature, self.threshold, self.kids = other.feature, other.threshold, other.kids
 
     def become_leaf(self) -> None:
         """Drop everything below."""
@@ -213,7 +203,7 @@ class _Maker:
         if leaf <= tree + 0.1 + EPS and leaf <= branch + 0.1 + EPS:
             node.become_leaf()
         elif branch <= tree + 0.1 + EPS:
-            node.become(largest)
+            node.feature, node.threshold, node.kids = largest.feature, largest.threshold, largest.kids
             self.refill(node, rows, weight)
             self.prune(node, rows, weight)
 
@@ -269,16 +259,12 @@ def _training_errors(node: Node) -> float:
 
 def flatten(root: Node) -> FlatTree:
     """Return the nodes as arrays, numbered breadth-first."""
-    nodes, parent, first = [root], [-1], []
-    for i, node in enumerate(nodes):  # grows while it is walked
-        first.append(len(nodes) if node.kids else 0)
+    nodes = [root]
+    for node in nodes:  # grows while it is walked
         nodes.extend(node.kids)
-        parent.extend([i] * len(node.kids))
     return FlatTree(
         feature=np.array([node.feature for node in nodes], dtype=np.int64),
         threshold=np.array([node.threshold for node in nodes]),
-        first=np.array(first, dtype=np.int64),
         kids=np.array([len(node.kids) for node in nodes], dtype=np.int64),
-        parent=np.array(parent, dtype=np.int64),
         counts=np.array([node.counts for node in nodes]),
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -21,20 +22,26 @@ class FlatTree:
         Column that a node splits on, or `LEAF`.
     threshold : float array, shape (nodes,)
         A numeric split sends values up to it to its first child, others to its second; NaN elsewhere.
-    first, kids : int array, shape (nodes,)
-        First child and number of children: child v of a nominal split is for level v.
-    parent : int array, shape (nodes,)
-        -1 at the root.
+    kids : int array, shape (nodes,)
+        Number of children: child v of a nominal split is for level v.
     counts : float array, shape (nodes, classes)
         Class weights of the training rows; all zero in an empty leaf, which predicts like its parent.
     """
 
     feature: Ints
     threshold: Floats
-    first: Ints
     kids: Ints
-    parent: Ints
     counts: Floats
+
+    @cached_property
+    def first(self) -> Ints:
+        """First child of each node that has any, shape (nodes,)."""
+        return 1 + np.cumsum(self.kids) - self.kids
+
+    @cached_property
+    def parent(self) -> Ints:
+        """Parent of each node, shape (nodes,); -1 at the root."""
+        return np.append(-1, np.repeat(np.arange(self.size), self.kids))
 
     @property
     def n_leaves(self) -> int:

@@ -46,14 +46,14 @@ def leaks(rows: RawRows) -> list[Leak]:
         by_value = codes_of(cells, rows.gaps)
         if gives_away(gap, y):
             patterns.setdefault(_pattern(gap), name)
-            found.append(_leak(rows, name, "filled in for one label only", gap.astype(np.intp), y))
+            found.append(_leak(name, "filled in for one label only", gap.astype(np.intp), y))
         elif explained_by(by_value, y) >= EXPLAINED:
-            found.append(_leak(rows, name, "its values", by_value, y))
+            found.append(_leak(name, "its values", by_value, y))
         else:
             quiet.append((name, by_value))
     for name, by_value in quiet:
         if by_value.max() == 1 and (like := patterns.get(_pattern(by_value == 1))):
-            found.append(_leak(rows, name, f"the gaps of {like}", by_value, y))
+            found.append(_leak(name, f"the gaps of {like}", by_value, y))
     return sorted(found, key=lambda leak: -leak.explained)
 
 
@@ -95,7 +95,7 @@ def explained_by(codes: Rows, y: Mask) -> float:
 
 
 def accuracy_by(codes: Rows, y: Mask) -> float:
-    """Return the share of rows whose label is predicted rightly, each row judged without itself."""
+    """Return the share of rows whose label is predicted correctly, each row judged without itself."""
     n, k, high, low = _expected(codes, y)
     return float((k * (high > 0.5) + (n - k) * (low <= 0.5)).sum()) / len(y)
 
@@ -129,5 +129,5 @@ def _pattern(marks: Mask) -> bytes:
     return bytes(np.packbits(marks ^ marks[0]).tobytes())
 
 
-def _leak(rows: RawRows, name: str, how: str, codes: Rows, y: Mask) -> Leak:
-    return Leak(name, how, accuracy_by(codes, y), explained_by(codes, y), not rows.card.drops(name))
+def _leak(name: str, how: str, codes: Rows, y: Mask) -> Leak:
+    return Leak(name, how, accuracy_by(codes, y), explained_by(codes, y))

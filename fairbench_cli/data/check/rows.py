@@ -47,18 +47,15 @@ class Leak:
     how : str
         In what way.
     accuracy : float
-        Share of rows whose label is predicted rightly from this column alone.
+        Share of rows whose label is predicted correctly from this column alone.
     explained : float
         Share of the label's entropy that it explains, at most 1 (below 0 when it misleads).
-    used : bool
-        Whether the card uses the column.
     """
 
     column: str
     how: str
     accuracy: float
     explained: float
-    used: bool
 
 
 @dataclass(frozen=True, eq=False)

@@ -138,11 +138,11 @@ def check(card: Card, found: LocatedFiles) -> Checked:
         left_out=rows.cells.shape[1] - used,
         guessing=guessing,
         warnings=(
-            *(_warning(rows, leak, guessing) for leak in leaking if leak.used),
+            *(_warning(rows, leak, guessing) for leak in leaking if not card.drops(leak.column)),
             *column_findings(rows),
             *group_findings(rows),
         ),
-        left_out_leaks=tuple(leak for leak in leaking if not leak.used),
+        left_out_leaks=tuple(leak for leak in leaking if card.drops(leak.column)),
     )
 
 

@@ -1,6 +1,6 @@
 """Logistic regression by Newton's method, free or with one linear equality, and the fitted linear model."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -227,19 +227,32 @@ class LinearModel:
         return np.asarray(expit(self.decisions(sample)))
 
 
-def prepared(train: Sample, classifier: Classifier, bins: BinEncoding) -> tuple[Design, TrainingRows]:
-    """Return the design of a sample and its distinct rows; raises `ValueError` without any weight."""
+def prepared(
+    train: Sample, classifier: Classifier, bins: BinEncoding
+) -> tuple[Design, TrainingRows, Fitted | None]:
+    """Return the design of a sample, its distinct rows, and the constant model if they have one outcome.
+
+    Raises
+    ------
+    ValueError
+        When there are no rows, or their weights sum to 0.
+    """
     design = fit_design(train, include_protected=classifier.include_protected, bins=bins)
-    return design, training_rows(train, design)
-
-
-def constant_model(design: Design, rows: TrainingRows) -> Fitted | None:
-    """Return the constant model if all rows have the same outcome; else None."""
+    rows = training_rows(train, design)
     if len(set(rows.y.tolist())) > 1:
-        return None
+        return design, rows, None
     w = np.zeros(design.width)
     w[-1] = 1.0 if rows.y[0] else -1.0
-    return Fitted(LinearModel(design, w), "noop", "every training row has the same outcome")
+    return design, rows, Fitted(LinearModel(design, w), "noop", "every training row has the same outcome")
+
+
+def settled(model: LinearModel, trouble: str, *, free: bool, facts: Mapping[str, float | int]) -> Fitted:
+    """Return a fitted model: ``degraded`` with trouble, ``noop`` where the model without constraint is it."""
+    if trouble:
+        return Fitted(model, "degraded", trouble, facts)
+    if free:
+        return Fitted(model, "noop", "the model without constraint is the answer", facts)
+    return Fitted(model, facts=facts)
 
 
 def quasi_separation(largest: float) -> str:

@@ -14,13 +14,13 @@ from scipy.special import expit
 from fairbench_cli.data.table import Floats, Labels, Rows
 
 Constraint = Literal["fpr", "fnr", "both"]
-Rates = tuple[Literal["fpr", "fnr"], ...]
+Rates = tuple[str, ...]  # of "fpr", "fnr"
 ON_KINK = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class Mistreatment:
-    """Minimise a mean logistic loss while groups err alike.
+    """The minimum of a mean logistic loss subject to equal errors of the groups.
 
     Rows with the same features are one pattern. With d = x·w per pattern, the loss is
     ℓ(w) = Σ negatives log(1 + exp d) + positives log(1 + exp −d) + ridge ‖w without intercept‖² / 2, and
@@ -107,8 +107,7 @@ def problem(
     up: list[Floats] = []
     down: list[Floats] = []
     rates: Rates = ()
-    of_label: tuple[tuple[Literal["fpr", "fnr"], int], ...] = (("fpr", 0), ("fnr", 1))
-    for rate, label in of_label:
+    for label, rate in enumerate(("fpr", "fnr")):
         of_group = sums[:, label].sum(axis=1)
         if constraint in (rate, "both") and of_group.min() > 0:
             u = of_group.sum()
