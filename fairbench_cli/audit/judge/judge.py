@@ -17,7 +17,7 @@ from fairbench_cli.audit.judge.references import (
     reference_parts,
     references,
 )
-from fairbench_cli.audit.judge.report import Disparity, GroupRow, Interval, Report
+from fairbench_cli.audit.judge.report import ALL, Disparity, GroupRow, Interval, Report
 from fairbench_cli.audit.judge.requested import requested_rows
 from fairbench_cli.audit.judge.uncertainty import Limits, Uncertainty, distinct, p_values, uncertainty
 from fairbench_cli.audit.judge.verdict import (
@@ -36,7 +36,6 @@ from fairbench_cli.measures.counts import Counts, Floats, divide
 from fairbench_cli.measures.rates import RATES, parts
 from fairbench_cli.measures.significance import holm
 
-ALL = "(all)"
 MOST_NAMED = 10  # small groups in a note
 
 

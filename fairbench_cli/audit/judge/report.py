@@ -12,7 +12,7 @@ from fairbench_cli.audit.read.tally import Slice
 
 Parity = Literal["pass", "fail", "undecidable"]
 
-Key = tuple[str, str, str]  # model, decision, attribute
+ALL = "(all)"  # the attribute and the group of everybody
 
 # What chance has to say: "beyond chance" (Holm-adjusted p below 1 - confidence), "within chance", "too few to
 # tell" (a group below min_group, or no test possible); empty for a reference and for shares of a whole list.

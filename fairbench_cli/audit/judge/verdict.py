@@ -7,8 +7,7 @@ from fractions import Fraction
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge.metrics import (
     COMPARED,
-    DEFAULT_SUPERVISED,
-    DEFAULT_UNSUPERVISED,
+    DEFAULT,
     ROLL_UPS,
     bounds,
     can_decide,
@@ -30,7 +29,7 @@ def deciding_names(tally: Tally, config: AuditConfig) -> tuple[str, ...]:
     """Return the rates and roll-ups that decide, or the default ones."""
     if config.measures is not None:
         return tuple(dict.fromkeys(map(canonical, config.measures)))
-    return DEFAULT_SUPERVISED if _labelled(tally) else DEFAULT_UNSUPERVISED
+    return tuple(name for name in DEFAULT if _labelled(tally) or not RATES[name].needs_labels)
 
 
 def requested_names(config: AuditConfig) -> tuple[str, ...]:

@@ -74,7 +74,7 @@ def assign(source: Predictions, config: AuditConfig, texts: frozenset[int] = fro
     notes: list[str] = []
     itself = config.score is not None and config.score == config.label
     score, label = config.score or "score", config.label or _usual_label(source)
-    if config.score is None and config.explain and "score" not in source.places and label:
+    if config.score is None and config.explained_by and "score" not in source.places and label:
         score, itself = label, True
     if itself:
         notes.append(f"The labels {shown(score)} themselves are audited, as decisions.")

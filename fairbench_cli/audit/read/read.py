@@ -191,10 +191,10 @@ def _tally(source: Predictions, config: AuditConfig) -> Tally:
         *_twice(source, roles, rows),
     )
     tally = Tally(source.name, rows, slices, notes, roles.weight is not None)
-    if config.explain is None:
+    if not config.explained_by:
         return tally
-    parts = explained_slices(slices, config.explain)
-    strata, cut = read_strata(source, plan, parts, config, config.explain)
+    parts = explained_slices(slices, config)
+    strata, cut = read_strata(source, plan, parts, config)
     people = read_people(source, plan, [part.attribute for part in parts], rows, config.seed)
     return replace(tally, strata=strata, people=people, strata_notes=cut)
 

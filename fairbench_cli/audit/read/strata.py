@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairbench_cli.audit.config import AuditConfig, ExplainConfig
+from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.read.cells import CountingPlan
 from fairbench_cli.audit.read.columns import MOST_CODES, MOST_GROUPS, RESERVED
 from fairbench_cli.audit.read.cuts import NumberBins, bin_sql, bins_note, find_bins, literal, text_sql
@@ -20,7 +20,7 @@ MOST_LEVELS = 100  # of a feature
 MOST_STRATA = 1000
 
 
-def explained_slices(slices: tuple[Slice, ...], asked: ExplainConfig) -> list[Slice]:
+def explained_slices(slices: tuple[Slice, ...], config: AuditConfig) -> list[Slice]:
     """Return the attributes to explain: not those to explain by, intersections, and those of one group.
 
     Raises
@@ -31,7 +31,7 @@ def explained_slices(slices: tuple[Slice, ...], asked: ExplainConfig) -> list[Sl
     if len({part.model for part in slices}) > 1:
         what = "several models are audited, and one can be explained at a time"
         raise user_error(what, "leave one model in the file", "--explain")
-    used = {name for names in asked.by for name in names}
+    used = {name for names in config.explained_by for name in names}
     found = [
         part for part in slices if not part.intersection and part.attribute not in used and len(part.rows) > 1
     ]
@@ -42,7 +42,7 @@ def explained_slices(slices: tuple[Slice, ...], asked: ExplainConfig) -> list[Sl
 
 
 def read_strata(
-    source: Predictions, plan: CountingPlan, parts: list[Slice], config: AuditConfig, asked: ExplainConfig
+    source: Predictions, plan: CountingPlan, parts: list[Slice], config: AuditConfig
 ) -> tuple[dict[str, tuple[tuple[str, Strata], ...]], tuple[str, ...]]:
     """Return the strata of every explanation by attribute, and how columns were cut for them.
 
@@ -52,7 +52,7 @@ def read_strata(
         For a column to explain by that is not there, has another role or too many values, for too many
         strata, or when ties are drawn at random: no row is selected for sure then.
     """
-    columns, notes = _stratum_columns(source, plan, config, asked)
+    columns, notes = _stratum_columns(source, plan, config)
     decision = _decision_sql(plan)
     return {
         part.attribute: tuple(
@@ -60,7 +60,7 @@ def read_strata(
                 CROSSED.join(names),
                 _count_strata(source, plan, part, {name: columns[name] for name in names}, decision),
             )
-            for names in asked.by
+            for names in config.explained_by
         )
         for part in parts
     }, tuple(notes)
@@ -129,7 +129,6 @@ def read_people(
         else np.empty((len(found["d"]), 0)),
         tuple(of_levels for _, _, of_levels in features),
         tuple(name for name, _, _ in features),
-        rows,
         tuple(notes),
     )
 
@@ -174,7 +173,7 @@ def _binned_sql(column: int, bins: NumberBins) -> str:
 
 
 def _stratum_columns(
-    source: Predictions, plan: CountingPlan, config: AuditConfig, asked: ExplainConfig
+    source: Predictions, plan: CountingPlan, config: AuditConfig
 ) -> tuple[dict[str, str], list[str]]:
     """Return the columns to explain by in SQL, by name, and what was done to them.
 
@@ -183,7 +182,7 @@ def _stratum_columns(
     """
     columns: dict[str, str] = {}
     notes: list[str] = []
-    for name in dict.fromkeys(name for names in asked.by for name in names):
+    for name in dict.fromkeys(name for names in config.explained_by for name in names):
         column = source.places.get(name)
         if column is None:
             raise user_error(f"no column {shown(name)}", suggest(name, source.places), "--explain")

@@ -73,8 +73,6 @@ class People:
         Which of these are codes of levels.
     names : tuple of str
         The column of the file that each of these comes from.
-    of : int
-        How many rows the file has.
     notes : tuple of str
         What a reader should know.
     """
@@ -85,7 +83,6 @@ class People:
     features: Floats
     nominal: tuple[bool, ...]
     names: tuple[str, ...]
-    of: int
     notes: tuple[str, ...]
 
 

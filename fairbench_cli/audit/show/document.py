@@ -2,8 +2,7 @@
 
 import json
 import math
-from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import is_dataclass
 from typing import Any
 
 from fairbench_cli.audit.judge.report import Report
@@ -14,28 +13,24 @@ FORMAT = 2
 
 def document(report: Report) -> dict[str, Any]:
     """Return the audit as plain data: NaN becomes None, an infinite ratio the text "inf"."""
-    config = report.config
-
-    def plain(rows: Sequence[Any]) -> list[Any]:
-        return [_finite(asdict(row)) for row in rows]
-
-    return {
+    found: dict[str, Any] = {
         "format": FORMAT,
         "verdict": report.verdict,
         "summary": headline(report),
         "source": source_name(report),
         "rows": report.rows,
         "weighted": report.weighted,
-        "config": _finite(config.resolved()),
-        "metrics": list(report.decided_by),
-        "overall": plain(report.overall),
-        "groups": plain(report.groups),
-        "disparities": plain(report.disparities),
-        "verdicts": plain(report.verdicts),
-        "notes": list(report.notes),
-        **({"requested": plain(report.requested)} if report.requested else {}),
-        **({"explanations": plain(report.explanations)} if config.explained_by else {}),
+        "config": report.config.resolved(),
+        "metrics": report.decided_by,
     }
+    found |= {
+        name: getattr(report, name) for name in ("overall", "groups", "disparities", "verdicts", "notes")
+    }
+    if report.requested:
+        found["requested"] = report.requested
+    if report.config.explained_by:
+        found["explanations"] = report.explanations
+    return {key: _plain(value) for key, value in found.items()}
 
 
 def to_json(report: Report) -> str:
@@ -43,12 +38,14 @@ def to_json(report: Report) -> str:
     return json.dumps(document(report), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _finite(value: Any) -> Any:
-    """Return a value without NaN and infinity, and tuples as lists."""
+def _plain(value: Any) -> Any:
+    """Return a value without NaN and infinity; tuples become lists, data classes mappings."""
+    if is_dataclass(value):
+        value = vars(value)
     if isinstance(value, dict):
-        return {key: _finite(inner) for key, inner in value.items()}
+        return {key: _plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(inner) for inner in value]
+        return [_plain(inner) for inner in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else "inf" if value > 0 else "-inf"
     return float(value) if isinstance(value, float) else value

@@ -1,7 +1,7 @@
-"""An audit as one HTML page that needs nothing from elsewhere."""
+"""An audit as one HTML page that needs nothing from elsewhere, and as that page printed: a PDF."""
 
 import math
-from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -9,50 +9,30 @@ from fairbench_cli.audit.judge.report import AttributeVerdict, Disparity, GroupR
 from fairbench_cli.audit.show import layout
 from fairbench_cli.audit.show.bars import Bar, ratio_panel, value_panel
 from fairbench_cli.audit.show.format import SYMBOLS, VERDICTS, fraction, interval, number, ratio
-from fairbench_cli.audit.show.layout import TextTable, worst_first
+from fairbench_cli.audit.show.layout import worst_first
 from fairbench_cli.errors import user_error
+from fairbench_cli.files import write_bytes
 from fairbench_cli.measures.rates import RATES
 
 HERE = Path(__file__).parent
 MOST_BARS = 20  # groups in a figure; the tables have all
 
 
-@dataclass(frozen=True)
-class Panel:
-    """The two figures of one metric."""
-
-    metric: str
-    label: str
-    values: str
-    ratios: str
-    left_out: int
-
-
-@dataclass(frozen=True)
-class AttributePart:
-    """One attribute under one model and decision."""
-
-    anchor: str
-    where: str
-    verdict: AttributeVerdict
-    sentence: str
-    panels: tuple[Panel, ...]
-    tables: tuple[TextTable, ...]
-
-
-def to_html(report: Report) -> str:
+def to_html(report: Report, *, printed: bool = False) -> str:
     """Write the page; the same audit gives the same bytes.
+
+    Parameters
+    ----------
+    report : Report
+        What to show.
+    printed : bool
+        Whether to leave out what needs a screen.
 
     Raises
     ------
     UserError
         When Jinja is not installed.
     """
-    return render(report)
-
-
-def render(report: Report, *, printed: bool = False) -> str:
-    """Write the page; `printed` leaves out what needs a screen."""
     try:
         import jinja2
     except ModuleNotFoundError:
@@ -63,13 +43,29 @@ def render(report: Report, *, printed: bool = False) -> str:
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     template = environment.from_string((HERE / "page.html.j2").read_text(encoding="utf-8"))
-    page = template.render(
-        **_context(report),
-        printed=printed,
-        style=(HERE / "page.css").read_text(encoding="utf-8"),
-        script=(HERE / "page.js").read_text(encoding="utf-8"),
-    )
+    style, script = ((HERE / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
+    page = template.render(**_context(report), printed=printed, style=style, script=script)
     return page.rstrip("\n") + "\n"
+
+
+def write_pdf(report: Report, path: Path) -> None:
+    """Write the page as PDF, printed by WeasyPrint; the same audit gives the same bytes.
+
+    Raises
+    ------
+    UserError
+        When WeasyPrint or the libraries it loads (Pango) are not there, or the file cannot be written.
+    """
+    try:
+        weasyprint = import_module("weasyprint")  # it has no types
+    except (ModuleNotFoundError, OSError) as error:
+        missing = "WeasyPrint" if isinstance(error, ModuleNotFoundError) else "the library Pango"
+        raise user_error(
+            f"--pdf needs {missing}, which is not installed",
+            "pip install 'fairbench-cli[pdf]'; on Debian also: apt install libpango-1.0-0 libpangoft2-1.0-0",
+            "--pdf",
+        ) from None
+    write_bytes(path, weasyprint.HTML(string=to_html(report, printed=True)).write_pdf())
 
 
 def _context(report: Report) -> dict[str, Any]:
@@ -92,7 +88,8 @@ def _context(report: Report) -> dict[str, Any]:
     }
 
 
-def _part(anchor: str, verdict: AttributeVerdict, report: Report) -> AttributePart:
+def _part(anchor: str, verdict: AttributeVerdict, report: Report) -> dict[str, Any]:
+    """Return an attribute under one model and decision."""
     rows, groups = layout.of_attribute(verdict, report)
     deciding = [row for row in rows if row.metric in report.deciding]
     compared = [row for row in deciding if not row.is_reference]
@@ -107,17 +104,18 @@ def _part(anchor: str, verdict: AttributeVerdict, report: Report) -> AttributePa
         layout.group_table(f"{name}: groups", groups),
     ]
     by_metric = [(name, [row for row in deciding if row.metric == name]) for name in report.deciding]
-    return AttributePart(
-        anchor,
-        where,
-        verdict,
-        f"{sentence}; {unclear} cannot be decided." if unclear else f"{sentence}.",
-        tuple(_panel(name, each, groups) for name, each in by_metric if each),
-        tuple(table for table in tables if table.rows),
-    )
+    return {
+        "anchor": anchor,
+        "where": where,
+        "verdict": verdict,
+        "sentence": f"{sentence}; {unclear} cannot be decided." if unclear else f"{sentence}.",
+        "panels": [_panel(name, each, groups) for name, each in by_metric if each],
+        "tables": [table for table in tables if table.rows],
+    }
 
 
-def _panel(metric: str, rows: list[Disparity], groups: list[GroupRow]) -> Panel:
+def _panel(metric: str, rows: list[Disparity], groups: list[GroupRow]) -> dict[str, Any]:
+    """Return the two figures of one metric."""
     of_group = {row.group: row for row in groups}
     ordered = worst_first(rows)  # references come last, and are always shown
     shown = [row for i, row in enumerate(ordered) if i < MOST_BARS or row.is_reference]
@@ -131,13 +129,15 @@ def _panel(metric: str, rows: list[Disparity], groups: list[GroupRow]) -> Panel:
     references = {row.reference_value for row in shown if not math.isnan(row.reference_value)}
     line = references.pop() if len(references) == 1 else math.nan
     label = RATES[metric].label
-    return Panel(
-        metric,
-        label,
-        value_panel(f"{label} by group", values, line),
-        ratio_panel(f"{label}, ratio to the reference", ratios, rows[0].tau),
-        len(rows) - len(shown),
-    )
+    return {
+        "metric": metric,
+        "label": label,
+        "figures": {
+            "values": value_panel(f"{label} by group", values, line),
+            "ratios": ratio_panel(f"{label}, ratio to the reference", ratios, rows[0].tau),
+        },
+        "left_out": len(rows) - len(shown),
+    }
 
 
 def _ratio_text(row: Disparity) -> str:

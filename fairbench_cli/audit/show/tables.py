@@ -5,7 +5,7 @@ import io
 import math
 from collections.abc import Callable, Iterable
 
-from fairbench_cli.audit.judge.report import Report
+from fairbench_cli.audit.judge.report import ALL, Interval, Report
 
 Value = str | float | int | bool | None
 Row = dict[str, Value]
@@ -23,45 +23,24 @@ def group_rows(report: Report) -> Iterable[Row]:
 
 
 def disparity_rows(report: Report) -> Iterable[Row]:
-    """Yield every comparison."""
+    """Yield every comparison; an interval takes three columns."""
     for row in report.disparities:
-        yield {
-            "model": row.model,
-            "decision": row.decision,
-            "attribute": row.attribute,
-            "group": row.group,
-            "reference": row.reference,
-            "metric": row.metric,
-            "value": row.value,
-            "reference_value": row.reference_value,
-            "ratio": row.ratio.value,
-            "ratio_low": row.ratio.low,
-            "ratio_high": row.ratio.high,
-            "difference": row.difference.value,
-            "difference_low": row.difference.low,
-            "difference_high": row.difference.high,
-            "p": row.p,
-            "p_holm": row.p_holm,
-            "tau": row.tau,
-            "parity": row.parity,
-            "evidence": row.evidence,
-            "is_reference": row.is_reference,
-        }
+        found: Row = {}
+        for name, value in vars(row).items():
+            if isinstance(value, Interval):
+                found |= {name: value.value, f"{name}_low": value.low, f"{name}_high": value.high}
+            elif not isinstance(value, tuple):
+                found[name] = value
+        yield found
 
 
 def verdict_rows(report: Report) -> Iterable[Row]:
     """Yield the verdict of every attribute by metric and roll-up, then the one over all."""
     for row in report.verdicts:
+        place: Row = {"model": row.model, "decision": row.decision, "attribute": row.attribute}
         for metric, parity in row.parity.items():
-            yield {
-                "model": row.model,
-                "decision": row.decision,
-                "attribute": row.attribute,
-                "metric": metric,
-                "parity": parity,
-            }
-    place = {"model": "", "decision": "", "attribute": "(all)"}
-    yield {**place, "metric": "(all)", "parity": report.verdict}
+            yield {**place, "metric": metric, "parity": parity}
+    yield {"model": "", "decision": "", "attribute": ALL, "metric": ALL, "parity": report.verdict}
 
 
 TABLES: dict[str, Callable[[Report], Iterable[Row]]] = {
@@ -71,33 +50,22 @@ TABLES: dict[str, Callable[[Report], Iterable[Row]]] = {
 }
 
 
-def groups_csv(report: Report) -> str:
-    """Write `group_rows` as CSV."""
-    return _csv(group_rows(report))
+def to_csv(report: Report, table: str) -> str:
+    """Write a table of `TABLES` as CSV."""
+    rows = list(TABLES[table](report))
+    return csv_text(rows, rows[0], ("false", "true"))
 
 
-def disparities_csv(report: Report) -> str:
-    """Write `disparity_rows` as CSV."""
-    return _csv(disparity_rows(report))
+def csv_text(rows: Iterable[Row], columns: Iterable[str], truth: tuple[str, str] = ("False", "True")) -> str:
+    """Write columns of rows as CSV: shortest floats, `truth` for false and true, nothing for undefined."""
 
+    def text(cell: Value) -> Value:
+        if isinstance(cell, bool):
+            return truth[cell]
+        return None if isinstance(cell, float) and math.isnan(cell) else cell
 
-def verdicts_csv(report: Report) -> str:
-    """Write `verdict_rows` as CSV."""
-    return _csv(verdict_rows(report))
-
-
-def _csv(rows: Iterable[Row]) -> str:
-    found = list(rows)
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(found[0])
-    writer.writerows([_plain(cell) for cell in row.values()] for row in found)
-    return text.getvalue()
-
-
-def _plain(cell: Value) -> str:
-    if cell is None or (isinstance(cell, float) and math.isnan(cell)):
-        return ""
-    if isinstance(cell, bool):
-        return "true" if cell else "false"
-    return repr(float(cell)) if isinstance(cell, float) else str(cell)
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([text(row[column]) for column in columns] for row in rows)
+    return file.getvalue()
