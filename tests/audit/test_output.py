@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from audit_sample import DECIDING, SCRIPT, sample_audit
 
-from fairbench_cli.audit.show.document import to_json
 from fairbench_cli.audit.show.format import DASH
 from fairbench_cli.audit.show.formats import FORMATS, write, write_folder
 from fairbench_cli.audit.show.html import to_html
 from fairbench_cli.audit.show.layout import SHOWN, headline, sections
 from fairbench_cli.audit.show.markdown import to_markdown
+from fairbench_cli.audit.show.tables import to_json
 from fairbench_cli.cli.audit_console import print_audit
 from fairbench_cli.errors import UserError
 

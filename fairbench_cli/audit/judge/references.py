@@ -6,14 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.read.tally import MISSING, Slice, Tally
-from fairbench_cli.errors import UserError, shown, suggest, user_error
+from fairbench_cli.audit.read.tally import CROSSED, MISSING, Slice, Tally
+from fairbench_cli.errors import Problem, UserError, shown, suggest, user_error
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.rates import parts
 
 REST = -1  # instead of a group: everybody else
 REST_NAME = "(rest)"
-JOINED = " × "  # between the attributes, and the groups, of an intersection
 
 Ints = NDArray[np.intp]
 
@@ -42,9 +41,9 @@ def references(part: Slice, names: Sequence[str], config: AuditConfig) -> Ints:
     if config.ref_method in ("minimum", "maximum"):
         rates = divide(*parts(part.counts.n, names))
         down = rates if config.ref_method == "minimum" else -rates
-        return np.asarray(np.argmin(np.where(may[:, None] & ~np.isnan(down), down, _after(may)), axis=0))
-    largest = np.argmax(np.where(may, part.counts.group_total, -1.0))
-    return np.full(len(names), largest, dtype=np.intp)
+        undefined = np.where(may, 1e300, np.inf)[:, None]  # the first that may be is taken when all are
+        return np.asarray(np.argmin(np.where(may[:, None] & ~np.isnan(down), down, undefined), axis=0))
+    return np.full(len(names), np.argmax(np.where(may, part.counts.group_total, -1.0)), dtype=np.intp)
 
 
 def reference_parts(n: Floats, names: Sequence[str], at: Ints) -> tuple[Floats, Floats]:
@@ -68,9 +67,9 @@ def check_references(tally: Tally, config: AuditConfig) -> None:
         Naming all that are wrong.
     """
     attributes = {part.attribute for part in tally.slices}
-    known = attributes | {name for attribute in attributes for name in attribute.split(JOINED)}
+    known = attributes | {name for attribute in attributes for name in attribute.split(CROSSED)}
     problems = [
-        user_error(f"no attribute called {shown(name)}", suggest(name, attributes), "--ref").problems[0]
+        Problem(f"no attribute called {shown(name)}", suggest(name, attributes), "--ref")
         for name in config.references
         if name not in known
     ]
@@ -85,11 +84,9 @@ def _given(part: Slice, config: AuditConfig) -> str | None:
     groups = part.counts.groups
     name = config.references.get(part.attribute)
     if name is None:
-        attributes = part.attribute.split(JOINED) if part.intersection else []
-        if not attributes or not all(attribute in config.references for attribute in attributes):
-            return None
-        name = JOINED.join(config.references[attribute] for attribute in attributes)
-        return name if name in groups else None
+        attributes = part.attribute.split(CROSSED)
+        name = CROSSED.join(config.references.get(attribute, "") for attribute in attributes)
+        return name if part.intersection and name in groups else None
     if name not in groups:
         of_model = f" in model {shown(part.model)}" if part.model else ""
         raise user_error(
@@ -98,8 +95,3 @@ def _given(part: Slice, config: AuditConfig) -> str | None:
             "--ref",
         )
     return name
-
-
-def _after(may: NDArray[np.bool_]) -> Floats:
-    """Values to put where there is none: the first eligible group is taken when all are undefined."""
-    return np.where(may, 1e300, np.inf)[:, None]

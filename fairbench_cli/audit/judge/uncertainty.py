@@ -92,9 +92,8 @@ def bootstrap(
 
     def limits(closed_limits: Limits, values: Floats, which: Bools) -> Limits:
         low, high = (side.copy() for side in closed_limits)
-        found = _percentiles(values.transpose(1, 2, 0)[which], tail)
-        where = (drawn[np.nonzero(which)[0]], np.nonzero(which)[1])
-        low[where], high[where] = found
+        g, m = np.nonzero(which)
+        low[drawn[g], m], high[drawn[g], m] = percentiles(values[:, g, m].T, tail)
         return low, high
 
     return Uncertainty(
@@ -109,13 +108,14 @@ def uncertainty(part: Slice, names: Sequence[str], at: Ints, config: AuditConfig
 
     Weighted counts stand for as many rows as they are worth: see `effective`.
     """
-    return bootstrap(effective(part), names, at, config.draws, config.confidence, _rng(part, config))
+    rng = stream(config.seed, *part.place)
+    return bootstrap(effective(part), names, at, config.draws, config.confidence, rng)
 
 
 def effective(part: Slice) -> Floats:
     """Return the counts scaled to Kish's effective sample size, (Σw)² / Σw²; all rates stay the same.
 
-    Kish (1965), *Survey Sampling*: unequal weights tell less than as many rows of equal weight.
+    Kish (1965), *Survey Sampling*: unequal weights say less than as many rows of equal weight.
     """
     return part.counts.n * part.rows_per_weight
 
@@ -158,16 +158,16 @@ def _enough(n: Floats, names: Sequence[str], at: Ints) -> tuple[Bools, Bools]:
     return own, own & (np.minimum(ref_above, ref_below - ref_above) >= ENOUGH)
 
 
-def _percentiles(values: Floats, tail: float) -> Limits:
-    """Order statistics at both tails of the defined draws, outward; shape (n,) of shape (n, draws)."""
+def percentiles(values: Floats, tail: float) -> Limits:
+    """Return order statistics at both tails of the defined draws, outward: (..., draws) becomes (...)."""
     ordered = np.sort(values, axis=-1)  # NaN last
     last = np.maximum((~np.isnan(ordered)).sum(-1) - 1, 0)
-    low, high = np.floor(tail * last).astype(np.intp), np.ceil((1 - tail) * last).astype(np.intp)
-    row = np.arange(len(ordered))
-    return ordered[row, low], ordered[row, high]
+    ends = np.stack([np.floor(tail * last), np.ceil((1 - tail) * last)], axis=-1).astype(np.intp)
+    low, high = np.moveaxis(np.take_along_axis(ordered, ends, axis=-1), -1, 0)
+    return low, high
 
 
-def _rng(part: Slice, config: AuditConfig) -> np.random.Generator:
-    """One stream per slice, so that one more attribute changes no other's intervals."""
-    key = "\x1f".join([str(config.seed), part.model, part.decision, part.attribute])
+def stream(seed: int, *place: str) -> np.random.Generator:
+    """Return random numbers of a place's own: one more attribute changes no other's intervals."""
+    key = "\x1f".join([str(seed), *place])
     return np.random.default_rng(int.from_bytes(hashlib.sha256(key.encode()).digest()))

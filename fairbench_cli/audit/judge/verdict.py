@@ -149,7 +149,7 @@ def evidence(
 
 
 def all_of(values: Iterable[Parity]) -> Parity:
-    """Kleene's "and": fail if one fails, else undecidable if one is (or there is none), else pass.
+    """Return Kleene's "and": fail if one fails, else undecidable if one is (or there is none), else pass.
 
     >>> all_of(["pass", "undecidable"]), all_of(["undecidable", "fail"]), all_of([])
     ('undecidable', 'fail', 'undecidable')
@@ -193,7 +193,7 @@ def attribute_verdict(
     decided: dict[str, Parity] = {name: all_of(values) for name, values in by_metric.items()}
     decided |= roll_ups(decided)
     verdict = all_of(decided.get(name, "undecidable") for name in deciding)
-    return AttributeVerdict(part.model, part.decision, part.attribute, decided, verdict)
+    return AttributeVerdict(*part.place, decided, verdict)
 
 
 def gate(verdicts: Sequence[AttributeVerdict], config: AuditConfig) -> Parity:

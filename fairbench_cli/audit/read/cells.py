@@ -177,13 +177,10 @@ def _apart(
     first, after = len(KEYS), len(KEYS) + len(used)
     result = {}
     for names, part in zip(sets, places, strict=True):
-        inside = tuple(0 if i in part else 1 for i in used)
+        inside = tuple(int(i not in part) for i in used)
         where = [first + used.index(i) for i in part]
-        rows = [
-            (*row[:first], *(row[i] for i in where), *row[after : -len(used)])
-            for row in found
-            if row[-len(used) :] == inside
-        ]
+        own = [row for row in found if row[-len(used) :] == inside]
+        rows = [(*row[:first], *(row[i] for i in where), *row[after : -len(used)]) for row in own]
         result[names] = _cells(rows, names, plan)
     return result
 
@@ -198,24 +195,26 @@ def _refuse_wide(source: Predictions, names: Sequence[str], table: str) -> None:
 
 
 def _cells(found: Sequence[tuple[Any, ...]], names: Sequence[str], plan: CountingPlan) -> CountedCells:
-    first, after = len(KEYS), len(KEYS) + len(names)
+    after = len(KEYS) + len(names)
     found = sorted(found, key=lambda row: (*((part is None, part) for part in row[:after]), *row[after:]))
-    values: dict[str, list[str | None]] = {}
-    for at, name in enumerate(names, first):
-        bins = plan.bins.get(name)
-        values[name] = [bins.labels[row[at]] if bins and row[at] is not None else row[at] for row in found]
-    sums = [row[after:] for row in found]
+    columns = [list(column) for column in zip(*found, strict=True)]
+    model, level, label, single = columns[: len(KEYS)]
+    rows, weight, square, bad_weights, *words = columns[after:]
+    values = dict(zip(names, columns[len(KEYS) : after], strict=True))
+    for name, bins in plan.bins.items():
+        if name in values:
+            values[name] = [None if at is None else bins.labels[at] for at in values[name]]
     return CountedCells(
-        models=[row[0] for row in found],
-        level=np.array([row[1] for row in found], dtype=np.int64),
-        label=np.array([row[2] for row in found], dtype=np.int64),
-        rows=np.array([part[0] for part in sums], dtype=np.int64),
-        weight=np.array([part[1] for part in sums], dtype=np.float64),
-        square=np.array([part[2] for part in sums], dtype=np.float64),
-        bad_weights=sum(part[3] for part in sums),
-        words=tuple(sum(column) for column in zip(*(part[4:] for part in sums), strict=True)),
-        values=values,
-        single=frozenset(row[3] for row in found),
+        model,
+        np.array(level, dtype=np.int64),
+        np.array(label, dtype=np.int64),
+        np.array(rows, dtype=np.int64),
+        np.array(weight, dtype=np.float64),
+        np.array(square, dtype=np.float64),
+        sum(bad_weights),
+        tuple(map(sum, words)),
+        values,
+        frozenset(single),
     )
 
 
@@ -239,10 +238,7 @@ def make_slices(
         For too many groups.
     """
     shapes = _shapes(plan.roles)
-    by_shape = {
-        names: next(found for keys, found in cells.items() if keys == names or len(cells) == 1)
-        for names in shapes
-    }
+    by_shape = {names: cells.get(names) or next(iter(cells.values())) for names in shapes}
     models = sorted({model for found in cells.values() for model in found.models}, key=_missing_last)
     slices = tuple(
         _slice(by_shape[names], model, cut, names, plan, seed)

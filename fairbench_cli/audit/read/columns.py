@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
+from itertools import chain
 
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.read.predictions import SAMPLE, Predictions
@@ -103,14 +103,14 @@ def assign(source: Predictions, config: AuditConfig, texts: frozenset[int] = fro
         attributes = {name: _find(source, name, "--attribute", taken) for name in config.attributes}
     for name in config.bins:
         attributes.setdefault(name, _find(source, name, "--bins", taken))
-    others = {
-        name: _find(source, name, "--intersect", taken)
-        for combination in config.intersections
-        for name in combination
-        if name not in attributes
-    }
+    crossed = dict.fromkeys(chain.from_iterable(config.intersections))
+    others = {name: _find(source, name, "--intersect", taken) for name in crossed if name not in attributes}
     if not attributes and not config.intersections:
-        raise user_error("no attribute column is left to audit", _what_fix(source, quantities), source.name)
+        fix = "add a column such as race or sex, or name one with --attribute"
+        if quantities:
+            number = source.columns[quantities[0]]
+            fix = f"cut a numeric column, as in --bins {number}=4, or name it with --attribute"
+        raise user_error("no attribute column is left to audit", fix, source.name)
     single = None if "model" in found else source.places.get("model_id")
     return ColumnRoles(
         taken=taken,
@@ -127,44 +127,34 @@ def assign(source: Predictions, config: AuditConfig, texts: frozenset[int] = fro
     )
 
 
-def _what_fix(source: Predictions, quantities: tuple[int, ...]) -> str:
-    if quantities:
-        name = source.columns[quantities[0]]
-        return f"cut a numeric column, as in --bins {name}=4, or name it with --attribute"
-    return "add a column such as race or sex, or name one with --attribute"
-
-
 def _usual_label(source: Predictions) -> str | None:
     """Return the label column by its usual name; refuse it in capitals."""
-    for name in LABELS:
-        if name in source.places:
-            return name
-    for name in source.places:
-        if name.lower() in LABELS:
-            raise _unknown(source, "label_value", "--label", [name])
-    return None
+    known = [name for name in LABELS if name in source.places]
+    capitals = [name for name in source.places if name.lower() in LABELS]
+    if capitals and not known:
+        raise _unknown(source, "label_value", "--label", capitals[:1])
+    return known[0] if known else None
 
 
-def _find(source: Predictions, name: str, flag: str, taken: Mapping[int, str] = MappingProxyType({})) -> int:
+def _find(source: Predictions, name: str, flag: str, taken: Mapping[int, str] | None = None) -> int:
     """Return the column of a name, which must not be taken."""
     column = source.places.get(name)
     if column is None:
-        free = [other for other, place in source.places.items() if place not in taken]
+        free = [other for other, place in source.places.items() if place not in (taken or ())]
         raise _unknown(source, name, flag, free)
-    if column in taken:
+    if taken and column in taken:
         raise user_error(f"column {shown(name)} is the {taken[column]}", "name another attribute", flag)
     return column
 
 
 def _unknown(source: Predictions, name: str, flag: str, names: list[str]) -> UserError:
     where = f"{source.name}:1" if source.format == "csv" else source.name
+    what = f"no column {shown(name)}"
     if len(source.columns) == 1:
         only = shown(source.columns[0])
-        return user_error(f"no column {shown(name)}, only {only}", "separate the columns by commas", where)
+        return user_error(f"{what}, only {only}", "separate the columns by commas", where)
     also = "; to audit the labels themselves, name them there too" if flag == "--score" else ""
-    return user_error(
-        f"no column {shown(name)}", f"{suggest(name, names)} (name it with {flag}{also})", where
-    )
+    return user_error(what, f"{suggest(name, names)} (name it with {flag}{also})", where)
 
 
 def _default_attributes(

@@ -70,9 +70,9 @@ class Predictions:
         """Where each column that has a name is."""
         return {name: i for i, name in enumerate(self.columns) if name}
 
-    def all(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+    def all(self, sql: str) -> list[tuple[Any, ...]]:
         """Return every row of a query."""
-        return self.engine.execute(sql, parameters).fetchall()
+        return self.engine.execute(sql).fetchall()
 
     def one(self, sql: str, parameters: Sequence[object] = ()) -> tuple[Any, ...]:
         """Return the first row of a query; empty when there is none."""
@@ -208,9 +208,8 @@ def _first_bytes(path: Path, name: str) -> tuple[bool, bytes]:
 def _format(name: str, zipped: bool, head: bytes) -> Format:
     if head.startswith(b"PAR1"):
         if zipped:
-            raise user_error(
-                "Parquet inside gzip is not read", "decompress it first: Parquet is packed", name
-            )
+            what = "Parquet inside gzip is not read"
+            raise user_error(what, "decompress it first: Parquet is packed", name)
         return "parquet"
     kinds = {
         b"PK\x03\x04": "a zip archive or Excel workbook",
@@ -253,9 +252,8 @@ def _ndjson(engine: "DuckDBPyConnection", name: str, path: Path, zipped: bool) -
                 if line.strip():
                     record = json.loads(line)
                     if not isinstance(record, dict):
-                        raise user_error(
-                            "a line is not a JSON object", 'write {"score": 1, …}', f"{name}:{at}"
-                        )
+                        what = "a line is not a JSON object"
+                        raise user_error(what, 'write {"score": 1, …}', f"{name}:{at}")
                     keys.update(dict.fromkeys(record))
     except UnicodeError:
         raise user_error("the text is not UTF-8", NOT_UTF8, name) from None
@@ -279,10 +277,9 @@ def _csv(engine: "DuckDBPyConnection", name: str, path: Path, zipped: bool, head
     except UnicodeDecodeError:
         raise user_error("the text is not UTF-8", NOT_UTF8, name) from None
     if len(head) == SNIFF and len(first.splitlines()) == 1:
-        raise user_error(
-            "the first line is longer than any header", "check that this is a CSV file", f"{name}:1"
-        )
-    if not first[0].strip() and first.splitlines()[0].strip(BLANKS) == "":
+        what = "the first line is longer than any header"
+        raise user_error(what, "check that this is a CSV file", f"{name}:1")
+    if not first.splitlines()[0].strip(BLANKS):
         raise user_error("the first line is blank", "start with the header", f"{name}:1")
     notes: list[str] = []
     tabs = name.lower().removesuffix(".gz").endswith((".tsv", ".tab"))

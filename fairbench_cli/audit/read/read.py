@@ -28,7 +28,13 @@ from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.read.cells import CountedCells, CountingPlan, count_cells, group_name, make_slices
 from fairbench_cli.audit.read.columns import ColumnRoles, assign
 from fairbench_cli.audit.read.cuts import bins_note, find_bins, find_cuts, model_sql
-from fairbench_cli.audit.read.mistakes import broken, refuse_codes, refuse_scores, refuse_weights
+from fairbench_cli.audit.read.mistakes import (
+    broken,
+    refuse_codes,
+    refuse_scores,
+    refuse_weights,
+    rows_in_words,
+)
 from fairbench_cli.audit.read.predictions import SAMPLE, Predictions, open_file, open_frame
 from fairbench_cli.audit.read.strata import explained_slices, read_people, read_strata
 from fairbench_cli.audit.read.tally import MISSING, Tally
@@ -245,7 +251,7 @@ def _notes(name: str, values: list[str | None], rows: list[int]) -> list[str]:
     sizes = {group: sum(forms.values()) for group, forms in written.items()}
     notes = []
     if MISSING in written:
-        notes.append(f"{name}: {_rows(sizes[MISSING])} without a value; group {MISSING}.")
+        notes.append(f"{name}: {rows_in_words(sizes[MISSING])} without a value; group {MISSING}.")
     trimmed = sorted(
         group for group, forms in written.items() if group != MISSING and any(form != group for form in forms)
     )
@@ -255,7 +261,7 @@ def _notes(name: str, values: list[str | None], rows: list[int]) -> list[str]:
     elif trimmed:
         notes.append(f"{name}: blanks around values were trimmed.")
     notes += [
-        f"{name}: {shown(group)} ({_rows(sizes[group])}) is a group of its own; if it means "
+        f"{name}: {shown(group)} ({rows_in_words(sizes[group])}) is a group of its own; if it means "
         "missing, leave the cell empty."
         for group in sorted(written)
         if group.lower() in LOOK_MISSING
@@ -282,10 +288,6 @@ def _twice(source: Predictions, roles: ColumnRoles, rows: int) -> list[str]:
     if known == rows:
         return []
     return [f"Rows whose {source.columns[column]} an earlier row has: {rows - known}; all are counted."]
-
-
-def _rows(count: int) -> str:
-    return f"{count} row{'s' * (count != 1)}"
 
 
 def _list(groups: list[str]) -> str:

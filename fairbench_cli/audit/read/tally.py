@@ -47,6 +47,11 @@ class Slice:
     intersection: bool = False
     rows_per_weight: float = 1.0
 
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """Model, decision and attribute."""
+        return self.model, self.decision, self.attribute
+
 
 @dataclass(frozen=True, eq=False)
 class Strata:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
+from typing import Literal
 
 from fairbench_cli.audit.judge.report import Interval, Parity
 from fairbench_cli.audit.show.format import SYMBOLS, number
@@ -15,7 +16,7 @@ WIDTH, STEP, TOP, SIDE = 360, 38, 4, 8
 INNER = WIDTH - 2 * SIDE
 MOST = 16.0  # ratios beyond it, or below its inverse, stand at the edge
 MOST_NAME = 34  # characters of a group's name
-COLOURS: dict[Parity, str] = {"pass": "#0072b2", "fail": "#c44e00", "undecidable": "#767676"}
+COLOURS = {"pass": "#0072b2", "fail": "#c44e00", "undecidable": "#767676", "reference": "#767676"}
 TICKS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 4.0, 8.0, 16.0)
 
 
@@ -29,17 +30,14 @@ class Bar:
         The group; and what is written at its right end.
     of : Interval
         Value and interval.
-    parity : Parity
-        Picks colour and symbol.
-    is_reference : bool
-        The reference is drawn grey, with a ring.
+    look : {"pass", "fail", "undecidable", "reference"}
+        Picks colour and symbol; the reference is drawn grey, with a ring.
     """
 
     name: str
     said: str
     of: Interval
-    parity: Parity
-    is_reference: bool = False
+    look: Parity | Literal["reference"]
 
 
 def value_panel(title: str, bars: Sequence[Bar], reference: float) -> str:
@@ -53,7 +51,7 @@ def value_panel(title: str, bars: Sequence[Bar], reference: float) -> str:
         parts.append(_rect("track", SIDE, y - 4, INNER, 8, "#ececec"))
         if math.isfinite(bar.of.value):
             x = _place(bar.of.value, top)
-            parts.append(_rect(_class(bar), SIDE, y - 4, x - SIDE, 8, _colour(bar)))
+            parts.append(_rect(f"bar {bar.look}", SIDE, y - 4, x - SIDE, 8, COLOURS[bar.look]))
             parts.append(_whisker(bar.of, y, lambda value: _place(value, top)))
         if math.isfinite(reference):
             parts.append(_vertical("ref", _place(reference, top), y, "#222222", dashed=True))
@@ -62,11 +60,10 @@ def value_panel(title: str, bars: Sequence[Bar], reference: float) -> str:
 
 def ratio_panel(title: str, bars: Sequence[Bar], tau: float) -> str:
     """Draw ratios from 1 on, on a log axis with the band [τ, 1/τ]."""
-    inside = [
-        x for bar in bars for x in (bar.of.value, bar.of.low, bar.of.high) if math.isfinite(x) and x > 0
-    ]
-    reach = max([1 / tau * 1.25, 2.0, *(max(x, 1 / x) for x in inside)])
-    edge = math.log(MOST if _unbounded(bars) else min(MOST, reach * 1.05))
+    ratios = [x for bar in bars for x in (bar.of.value, bar.of.low, bar.of.high)]
+    reach = max([1 / tau * 1.25, 2.0, *(max(x, 1 / x) for x in ratios if math.isfinite(x) and x > 0)])
+    unbounded = any(bar.of.value == 0 or math.isinf(bar.of.value) for bar in bars)
+    edge = math.log(MOST if unbounded else min(MOST, reach * 1.05))
 
     def at(value: float) -> float:
         log = -edge if value <= 0 else edge if math.isinf(value) else math.log(value)
@@ -81,14 +78,10 @@ def ratio_panel(title: str, bars: Sequence[Bar], tau: float) -> str:
         parts.append(_vertical("one", at(1.0), y, "#222222"))
         if not math.isnan(bar.of.value):
             x, one = at(bar.of.value), at(1.0)
-            parts.append(_rect(_class(bar), min(x, one), y - 4, abs(x - one), 8, _colour(bar)))
+            parts.append(_rect(f"bar {bar.look}", min(x, one), y - 4, abs(x - one), 8, COLOURS[bar.look]))
             parts.append(_whisker(bar.of, y, at))
             parts.append(_mark(bar, x, y))
     return _svg(title, bars, parts)
-
-
-def _unbounded(bars: Sequence[Bar]) -> bool:
-    return any(bar.of.value == 0 or math.isinf(bar.of.value) for bar in bars)
 
 
 def _spaced(ticks: list[tuple[float, str]]) -> list[tuple[float, str]]:
@@ -110,9 +103,8 @@ def _round_up(value: float) -> float:
     if value <= 0:
         return 1.0
     power = 10.0 ** math.floor(math.log10(value))
-    return float(
-        f"{next(step for step in (1, 2, 4, 6, 8, 10) if value <= step * power * (1 + 1e-9)) * power:g}"
-    )
+    step = next(step for step in (1, 2, 4, 6, 8, 10) if value <= step * power * (1 + 1e-9))
+    return float(f"{step * power:g}")
 
 
 def _place(value: float, top: float) -> float:
@@ -121,14 +113,6 @@ def _place(value: float, top: float) -> float:
 
 def _y(i: int) -> float:
     return TOP + STEP * i + 26
-
-
-def _class(bar: Bar) -> str:
-    return "bar reference" if bar.is_reference else f"bar {bar.parity}"
-
-
-def _colour(bar: Bar) -> str:
-    return COLOURS["undecidable"] if bar.is_reference else COLOURS[bar.parity]
 
 
 def _n(value: float) -> str:
@@ -149,7 +133,7 @@ def _text(kind: str, x: float, y: float, text: str, anchor: str, weight: str = "
 
 def _label(bar: Bar, i: int) -> str:
     name = bar.name if len(bar.name) <= MOST_NAME else f"{bar.name[: MOST_NAME - 1]}…"
-    symbol = "" if bar.is_reference else f"{SYMBOLS[bar.parity]} "
+    symbol = "" if bar.look == "reference" else f"{SYMBOLS[bar.look]} "
     y = TOP + STEP * i + 13
     return _text("name", SIDE, y, symbol + name, "start", "bold") + _text(
         "said", WIDTH - SIDE, y, bar.said, "end"
@@ -173,12 +157,11 @@ def _whisker(of: Interval, y: float, at: Callable[[float], float]) -> str:
 
 
 def _mark(bar: Bar, x: float, y: float) -> str:
-    if bar.parity == "fail" and not bar.is_reference:
+    if bar.look == "fail":
         shape = f'<path class="mark" d="M{_n(x)} {_n(y - 6)}l6 6l-6 6l-6 -6z"'
     else:
         shape = f'<circle class="mark" cx="{_n(x)}" cy="{_n(y)}" r="4.5"'
-    fill = "#ffffff" if bar.is_reference else _colour(bar)
-    kind = "ring" if bar.is_reference else bar.parity
+    fill, kind = (COLOURS[bar.look], bar.look) if bar.look != "reference" else ("#ffffff", "ring")
     return f'{shape.replace("mark", f"mark {kind}", 1)} fill="{fill}" stroke="#222222" stroke-width="1.2"/>'
 
 

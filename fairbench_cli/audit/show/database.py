@@ -5,8 +5,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from fairbench_cli.audit.judge.report import Report
-from fairbench_cli.audit.show.document import to_json
-from fairbench_cli.audit.show.tables import TABLES, Row, Value
+from fairbench_cli.audit.show.tables import TABLES, Row, Value, to_json
 from fairbench_cli.errors import UserError, user_error
 
 if TYPE_CHECKING:

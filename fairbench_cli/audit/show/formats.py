@@ -17,7 +17,7 @@ FORMATS: dict[str, tuple[str, str, *tuple[str, ...]]] = {
     "csv": ("disparities.csv", "tables:to_csv", "disparities"),
     "groups": ("groups.csv", "tables:to_csv", "groups"),
     "verdicts": ("audit.csv", "tables:to_csv", "verdicts"),
-    "json": ("audit.json", "document:to_json"),
+    "json": ("audit.json", "tables:to_json"),
     "markdown": ("audit.md", "markdown:to_markdown"),
     "html": ("audit.html", "html:to_html"),
 }

@@ -124,8 +124,9 @@ def _panel(metric: str, rows: list[Disparity], groups: list[GroupRow]) -> dict[s
         own = of_group[row.group]
         name = row.group + ("*" if own.small else "")
         value = f"{number(row.value)} ({fraction(row.behind)})"
-        values.append(Bar(name, value, own.metrics[metric], row.parity, row.is_reference))
-        ratios.append(Bar(name, _ratio_text(row), row.ratio, row.parity, row.is_reference))
+        look = "reference" if row.is_reference else row.parity
+        values.append(Bar(name, value, own.metrics[metric], look))
+        ratios.append(Bar(name, _ratio_text(row), row.ratio, look))
     references = {row.reference_value for row in shown if not math.isnan(row.reference_value)}
     line = references.pop() if len(references) == 1 else math.nan
     label = RATES[metric].label

@@ -1,12 +1,17 @@
-"""An audit as tidy tables: one flat row per group and metric, per comparison, per attribute and metric."""
+"""An audit as data: one JSON document, and tidy tables of groups, comparisons and verdicts."""
 
 import csv
 import io
+import json
 import math
 from collections.abc import Callable, Iterable
+from dataclasses import is_dataclass
+from typing import Any
 
 from fairbench_cli.audit.judge.report import ALL, Interval, Report
+from fairbench_cli.audit.show.layout import headline, source_name
 
+FORMAT = 2
 Value = str | float | int | bool | None
 Row = dict[str, Value]
 
@@ -69,3 +74,43 @@ def csv_text(rows: Iterable[Row], columns: Iterable[str], truth: tuple[str, str]
     writer.writerow(columns)
     writer.writerows([text(row[column]) for column in columns] for row in rows)
     return file.getvalue()
+
+
+def document(report: Report) -> dict[str, Any]:
+    """Return the audit as plain data: NaN becomes None, an infinite ratio the text "inf"."""
+    found: dict[str, Any] = {
+        "format": FORMAT,
+        "verdict": report.verdict,
+        "summary": headline(report),
+        "source": source_name(report),
+        "rows": report.rows,
+        "weighted": report.weighted,
+        "config": report.config.resolved(),
+        "metrics": report.decided_by,
+    }
+    found |= {
+        name: getattr(report, name) for name in ("overall", "groups", "disparities", "verdicts", "notes")
+    }
+    if report.requested:
+        found["requested"] = report.requested
+    if report.config.explained_by:
+        found["explanations"] = report.explanations
+    return {key: _plain(value) for key, value in found.items()}
+
+
+def to_json(report: Report) -> str:
+    """Write the document; the same audit gives the same bytes."""
+    return json.dumps(document(report), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _plain(value: Any) -> Any:
+    """Return a value without NaN and infinity; tuples become lists, data classes mappings."""
+    if is_dataclass(value):
+        value = vars(value)
+    if isinstance(value, dict):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else "inf" if value > 0 else "-inf"
+    return float(value) if isinstance(value, float) else value
