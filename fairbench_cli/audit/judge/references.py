@@ -31,10 +31,8 @@ def references(part: Slice, names: Sequence[str], config: AuditConfig) -> Ints:
     """
     groups = part.counts.groups
     given = _given(part, config)
-    if given is not None:
-        return np.full(len(names), groups.index(given), dtype=np.intp)
-    if config.ref_method == "rest":
-        return np.full(len(names), REST, dtype=np.intp)
+    if given is not None or config.ref_method == "rest":
+        return np.full(len(names), REST if given is None else groups.index(given), dtype=np.intp)
     may = np.array([group != MISSING for group in groups])
     if not may.any():
         may[:] = True

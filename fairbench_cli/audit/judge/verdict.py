@@ -93,16 +93,11 @@ def decide(above: float, below: float, ref_above: float, ref_below: float, tau: 
     """
     if not (below > 0 and ref_below > 0):
         return "undecidable"
-    values = [float(value) for value in (above, below, ref_above, ref_below)]
-    exact = Fraction(str(tau))
-    if all(value.is_integer() for value in values):
-        a, b, c, d = (int(value) for value in values)
-        mine, theirs = a * d, c * b
-        low, high = exact.numerator, exact.denominator
-        return "pass" if low * theirs <= high * mine and low * mine <= high * theirs else "fail"
-    mine, theirs = above * ref_below, ref_above * below  # type: ignore[assignment]
-    loose = float(exact) * (1 - TOLERANCE)
-    return "pass" if loose * theirs <= mine and loose * mine <= theirs else "fail"
+    exact = [Fraction(float(value)) for value in (above, below, ref_above, ref_below)]
+    mine, theirs, low = exact[0] * exact[3], exact[2] * exact[1], Fraction(str(tau))
+    if any(value.denominator > 1 for value in exact):
+        low *= 1 - Fraction(TOLERANCE)
+    return "pass" if low * theirs <= mine and low * mine <= theirs else "fail"
 
 
 def decide_metric(entry: Metric, value: float, tau: float, confidence: float) -> Parity | None:

@@ -19,6 +19,7 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -178,7 +179,6 @@ def _tally(source: Predictions, config: AuditConfig) -> Tally:
     roles = assign(source, config)
     if not source.one("SELECT 1 FROM sample LIMIT 1"):
         raise user_error("the file has a header but no rows", "add one row per person", source.name)
-    source.engine.execute("SET preserve_insertion_order=false")
     if roles.weight is not None:
         source.engine.execute("SET threads=1")  # one order of summing, hence the same last digit each time
     plan, cells = _count(source, config, roles)
@@ -193,7 +193,7 @@ def _tally(source: Predictions, config: AuditConfig) -> Tally:
         *source.notes,
         *roles.notes,
         *(bins_note(name, config.bins[name], bins) for name, bins in plan.bins.items()),
-        *_attribute_notes(cells, roles),
+        *chain.from_iterable(_notes(name, cells) for name in roles.all_attributes),
         *_twice(source, roles, rows),
     )
     tally = Tally(source.name, rows, slices, notes, roles.weight is not None)
@@ -233,20 +233,11 @@ def _count(
     return plan, cells
 
 
-def _attribute_notes(cells: dict[tuple[str, ...], CountedCells], roles: ColumnRoles) -> list[str]:
-    """Return what a reader should know of the values of the attributes."""
-    notes = []
-    for name in roles.all_attributes:
-        found = next((found for names, found in cells.items() if name in names), None)
-        if found is not None:
-            notes += _notes(name, found.values[name], found.rows.tolist())
-    return notes
-
-
-def _notes(name: str, values: list[str | None], rows: list[int]) -> list[str]:
+def _notes(name: str, cells: dict[tuple[str, ...], CountedCells]) -> list[str]:
     """Return what was done to the values of one attribute, and which of them look alike or missing."""
     written: dict[str, dict[str | None, int]] = defaultdict(lambda: defaultdict(int))
-    for value, count in zip(values, rows, strict=True):
+    found = next(found for names, found in cells.items() if name in names)
+    for value, count in zip(found.values[name], found.rows.tolist(), strict=True):
         written[group_name(value)][value] += count
     sizes = {group: sum(forms.values()) for group, forms in written.items()}
     notes = []

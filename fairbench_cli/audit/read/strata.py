@@ -43,7 +43,7 @@ def explained_slices(slices: tuple[Slice, ...], config: AuditConfig) -> list[Sli
 
 def read_strata(
     source: Predictions, plan: CountingPlan, parts: list[Slice], config: AuditConfig
-) -> tuple[dict[str, tuple[tuple[str, Strata], ...]], tuple[str, ...]]:
+) -> tuple[dict[str, tuple[Strata, ...]], tuple[str, ...]]:
     """Return the strata of every explanation by attribute, and how columns were cut for them.
 
     Raises
@@ -56,10 +56,7 @@ def read_strata(
     decision = _decision_sql(plan)
     return {
         part.attribute: tuple(
-            (
-                CROSSED.join(names),
-                _count_strata(source, plan, part, {name: columns[name] for name in names}, decision),
-            )
+            _count_strata(source, plan, part, {name: columns[name] for name in names}, decision)
             for names in config.explained_by
         )
         for part in parts
@@ -124,9 +121,7 @@ def read_people(
         {name: np.asarray(found[f"g{i}"], dtype=object) for i, name in enumerate(attributes)},
         np.asarray(found["d"], dtype=np.int64),
         None if roles.weight is None else np.asarray(found["w"], dtype=np.float64),
-        np.column_stack([values for _, values, _ in features])
-        if features
-        else np.empty((len(found["d"]), 0)),
+        np.column_stack([np.empty((len(found["d"]), 0)), *(values for _, values, _ in features)]),
         tuple(of_levels for _, _, of_levels in features),
         tuple(name for name, _, _ in features),
         tuple(notes),
@@ -225,7 +220,7 @@ def _count_strata(
     n = np.zeros((len(strata), len(index), 2))
     for group, selected, weight, *stratum in found:
         n[place[tuple(stratum)], index[group], selected] += weight
-    return Strata(tuple(CROSSED.join(stratum) for stratum in strata), n)
+    return Strata(CROSSED.join(by), tuple(CROSSED.join(stratum) for stratum in strata), n)
 
 
 def _order(stratum: tuple[str, ...]) -> tuple[tuple[float, str], ...]:

@@ -57,9 +57,10 @@ class Slice:
 class Strata:
     """Weights by stratum, group of an attribute (in the order of its `Slice`) and decision.
 
-    `n` has the shape (strata, groups, 2).
+    `by` names the column, or crossed columns ("education × hours"); `n` has the shape (strata, groups, 2).
     """
 
+    by: str
     names: tuple[str, ...]
     n: Floats
 
@@ -106,9 +107,9 @@ class Tally:
         sentence each.
     weighted : bool
         Whether counts are sums of weights.
-    strata : dict of attribute to tuple of (name, Strata)
-        For each attribute that is explained, the counts by each column (or crossed columns, "education ×
-        hours") to explain by; empty unless explanations were asked for.
+    strata : dict of attribute to tuple of Strata
+        For each attribute that is explained, the counts by each column, or crossed columns, to explain by;
+        empty unless explanations are requested.
     people : People, or None
         The rows that explanations look at.
     strata_notes : tuple of str
@@ -120,6 +121,6 @@ class Tally:
     slices: tuple[Slice, ...]
     notes: tuple[str, ...] = ()
     weighted: bool = False
-    strata: dict[str, tuple[tuple[str, Strata], ...]] = field(default_factory=dict)
+    strata: dict[str, tuple[Strata, ...]] = field(default_factory=dict)
     people: People | None = None
     strata_notes: tuple[str, ...] = ()

@@ -36,13 +36,7 @@ _OURS = {name: METRICS[name].alias_of or name for name in _GROUP if name in METR
 _PARITY = {
     "Statistical Parity": "ppr",
     "Impact Parity": "pprev",
-    "FDR Parity": "fdr",
-    "FPR Parity": "fpr",
-    "FOR Parity": "for",
-    "FNR Parity": "fnr",
-    "TPR Parity": "tpr",
-    "TNR Parity": "tnr",
-    "NPV Parity": "npv",
+    **{f"{name.upper()} Parity": name for name in ("fdr", "fpr", "for", "fnr", "tpr", "tnr", "npv")},
     "Precision Parity": "precision",
 }
 _PAIRS = {

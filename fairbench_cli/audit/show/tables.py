@@ -21,10 +21,9 @@ def group_rows(report: Report) -> Iterable[Row]:
     for row in (*report.overall, *report.groups):
         place: Row = {"model": row.model, "decision": row.decision, "attribute": row.attribute}
         place |= {"group": row.group, "rows": row.rows, "small": row.small}
-        for name, value in row.counts.items():
-            yield {**place, "metric": name, "value": value, "low": math.nan, "high": math.nan}
-        for name, of in row.metrics.items():
-            yield {**place, "metric": name, "value": of.value, "low": of.low, "high": of.high}
+        counts = {name: Interval(value, math.nan, math.nan) for name, value in row.counts.items()}
+        for name, of in (counts | row.metrics).items():
+            yield {**place, "metric": name, **vars(of)}
 
 
 def disparity_rows(report: Report) -> Iterable[Row]:
