@@ -116,21 +116,16 @@ def _column_sets(least: int, wrong: str, fix: str) -> Callable[[Any], Any]:
         each = _listed(value)
         if least > 1 and all(isinstance(part, str) and "," not in part for part in each):
             each = (each,)
-        if not all(isinstance(part, str) or _texts(part) for part in each):
+        sets = [part.split(",") if isinstance(part, str) else _listed(part) for part in each]
+        if not all(isinstance(name, str) for names in sets for name in names):
             return each
-        sets = tuple(
-            tuple(map(str.strip, part.split(",") if isinstance(part, str) else part)) for part in each
-        )
-        for names in sets:
+        found = tuple(dict.fromkeys(tuple(map(str.strip, names)) for names in sets))
+        for names in found:
             if len(names) < least or "" in names or len(set(names)) < len(names):
                 raise mistake(f"{shown(','.join(names))} {wrong}", fix)
-        return tuple(dict.fromkeys(sets))
+        return found
 
     return take
-
-
-def _texts(value: Any) -> bool:
-    return isinstance(value, list | tuple) and bool(value) and all(isinstance(part, str) for part in value)
 
 
 _references, _bins, _taus = _by_name(str), _by_name(scalar), _by_name(scalar, DEFAULT)

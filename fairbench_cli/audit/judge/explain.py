@@ -56,11 +56,9 @@ def explain(tally: Tally, config: AuditConfig) -> tuple[Explanation, ...]:
     slices = [(part, _pairs(part, config)) for part in tally.slices if part.attribute in tally.strata]
     many = sum(min(rows) >= config.min_group for _, pairs in slices for rows in pairs.values())
     if many > MOST_COMPARED:
-        raise user_error(
-            f"{many} groups of {len(slices)} attributes are too many to explain; at most {MOST_COMPARED} are",
-            "name the protected attributes with --attribute, or raise --min-group",
-            "--explain",
-        )
+        what = f"{many} groups of {len(slices)} attributes are too many to explain"
+        fix = "name the protected attributes with --attribute, or raise --min-group"
+        raise user_error(f"{what}; at most {MOST_COMPARED} are", fix, "--explain")
     each = (_explanations(part, pairs, tally, tally.people, many, config) for part, pairs in slices)
     return tuple(chain.from_iterable(each))
 
@@ -114,16 +112,18 @@ def _explanations(
 def _bare(
     part: Slice, pair: tuple[int, int], rows: tuple[int, int], config: AuditConfig, notes: tuple[str, ...]
 ) -> Explanation:
-    """Return the difference alone."""
+    """Return the difference of selection rates alone, group − reference, with Newcombe's interval."""
     g, at = pair
     names = part.counts.groups
-    overall = of_decisions(two(part.counts.predicted[None], g, at)[0])
+    overall = of_decisions(two(part.counts.predicted, g, at))
+    value = -float(discrimination(overall))
+    low, high = _limits(overall.predicted * part.rows_per_weight, config.confidence)
     return Explanation(
         part.attribute,
         names[g],
         REST_NAME if at == REST else names[at],
         *rows,
-        difference(overall, part.rows_per_weight, config.confidence),
+        Interval(0.0 if abs(value) < DUST else value, float(low), float(high)),
         notes=notes,
     )
 
@@ -224,23 +224,6 @@ def _neighbours(rows: Rows, many: int, config: AuditConfig) -> tuple[dict[str, I
     if any(np.isnan(metric.value) for metric in metrics.values()):
         notes.append(f"A group has too few rows for {config.neighbours} neighbours.")
     return metrics, notes
-
-
-def difference(counts: Counts, worth: float, confidence: float) -> Interval:
-    """Return the difference of two groups' selection rates, group − reference, with Newcombe's interval.
-
-    Parameters
-    ----------
-    counts : Counts
-        ``n`` of shape (2, 2, 2).
-    worth : float
-        Rows that a unit of weight is worth (Kish).
-    confidence : float
-        In (0, 1).
-    """
-    low, high = _limits(counts.predicted * worth, confidence)
-    value = -float(discrimination(counts))
-    return Interval(0.0 if abs(value) < DUST else value, float(low), float(high))
 
 
 def stratified(

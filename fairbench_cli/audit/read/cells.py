@@ -94,7 +94,7 @@ def count_cells(source: Predictions, plan: CountingPlan) -> dict[tuple[str, ...]
         When there are too many groups, or too many cells to draw ties.
     """
     roles = plan.roles
-    attributes = tuple(roles.all_attributes)
+    attributes = tuple(roles.attributes)
     sums, table = _sums(roles), _keys(plan, "predictions")
     keys = ", ".join([*KEYS, *(f"k{i}" for i in range(len(attributes)))])
     tied = keys + (", tie" if plan.drawn and roles.weight is not None else "")
@@ -111,16 +111,10 @@ def count_cells(source: Predictions, plan: CountingPlan) -> dict[tuple[str, ...]
             "--ties",
         )
     _refuse_wide(source, attributes, table)
-    sets = _shapes(roles)
     result: dict[tuple[str, ...], CountedCells] = {}
-    for start in range(0, len(sets), AT_ONCE):
-        result |= _apart(source, table, sums, sets[start : start + AT_ONCE], plan)
+    for start in range(0, len(roles.audited), AT_ONCE):
+        result |= _apart(source, table, sums, roles.audited[start : start + AT_ONCE], plan)
     return result
-
-
-def _shapes(roles: ColumnRoles) -> list[tuple[str, ...]]:
-    """Return what is counted: attributes, then intersections, as tuples of names."""
-    return [*((name,) for name in roles.attributes), *roles.intersections]
 
 
 def _keys(plan: CountingPlan, table: str) -> str:
@@ -128,7 +122,7 @@ def _keys(plan: CountingPlan, table: str) -> str:
     roles = plan.roles
     keys = [f"{model_sql(roles)} AS m"]
     keys.append("0 AS label" if roles.label is None else f"{code_sql(roles.label, 2)} AS label")
-    for at, (name, column) in enumerate(roles.all_attributes.items()):
+    for at, (name, column) in enumerate(roles.attributes.items()):
         keys.append(f"{bin_sql(column, plan.bins[name]) if name in plan.bins else f'c{column}'} AS k{at}")
     if roles.weight is not None:
         keys.append(f"n{roles.weight} AS w")
@@ -168,7 +162,7 @@ def _apart(
     source: Predictions, table: str, sums: str, sets: Sequence[tuple[str, ...]], plan: CountingPlan
 ) -> dict[tuple[str, ...], CountedCells]:
     """Count some attributes and intersections, each for itself, in one scan."""
-    attributes = list(plan.roles.all_attributes)
+    attributes = list(plan.roles.attributes)
     places = [[attributes.index(name) for name in names] for names in sets]
     used = sorted({place for part in places for place in part})
     grouping = ", ".join(f"({', '.join([*KEYS, *(f'k{i}' for i in part)])})" for part in places)
@@ -237,14 +231,13 @@ def make_slices(
     UserError
         For too many groups.
     """
-    shapes = _shapes(plan.roles)
-    by_shape = {names: cells.get(names) or next(iter(cells.values())) for names in shapes}
+    together = next(iter(cells.values()))
     models = sorted({model for found in cells.values() for model in found.models}, key=_missing_last)
     slices = tuple(
-        _slice(by_shape[names], model, cut, names, plan, seed)
+        _slice(cells.get(names, together), model, cut, names, plan, seed)
         for model in models
         for cut in plan.cuts[model if model in plan.cuts else None]
-        for names in shapes
+        for names in plan.roles.audited
     )
     for part in slices:
         many = len(part.counts.groups)

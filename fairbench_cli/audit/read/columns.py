@@ -30,11 +30,9 @@ class ColumnRoles:
     single_model : int or None
         A ``model_id`` that nobody named: it must have one value only.
     attributes : dict of name to column
-        To be audited, in the order of the file (or as named).
-    intersections : tuple of tuples of names
-        To be audited after them.
-    others : dict of name to column
-        Attributes that only take part in intersections.
+        Those to be audited, in the order of the file (or as named); then those of intersections alone.
+    audited : tuple of tuples of names
+        What is audited: attributes, then intersections.
     quantities : tuple of int
         Columns left out because they hold many numbers, as far as the first rows show.
     notes : tuple of str
@@ -48,15 +46,9 @@ class ColumnRoles:
     model: int | None
     single_model: int | None
     attributes: dict[str, int]
-    intersections: tuple[tuple[str, ...], ...]
-    others: dict[str, int]
+    audited: tuple[tuple[str, ...], ...]
     quantities: tuple[int, ...]
     notes: tuple[str, ...]
-
-    @property
-    def all_attributes(self) -> dict[str, int]:
-        """Every attribute that must be counted."""
-        return self.attributes | self.others
 
 
 def assign(source: Predictions, config: AuditConfig, texts: frozenset[int] = frozenset()) -> ColumnRoles:
@@ -119,9 +111,8 @@ def assign(source: Predictions, config: AuditConfig, texts: frozenset[int] = fro
         weight=found.get("weight"),
         model=found.get("model"),
         single_model=None if single in taken or single in attributes.values() else single,
-        attributes=attributes,
-        intersections=config.intersections,
-        others=others,
+        attributes=attributes | others,
+        audited=(*((name,) for name in attributes), *config.intersections),
         quantities=quantities,
         notes=tuple(notes),
     )

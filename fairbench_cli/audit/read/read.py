@@ -193,7 +193,7 @@ def _tally(source: Predictions, config: AuditConfig) -> Tally:
         *source.notes,
         *roles.notes,
         *(bins_note(name, config.bins[name], bins) for name, bins in plan.bins.items()),
-        *chain.from_iterable(_notes(name, cells) for name in roles.all_attributes),
+        *chain.from_iterable(_notes(name, cells) for name in roles.attributes),
         *_twice(source, roles, rows),
     )
     tally = Tally(source.name, rows, slices, notes, roles.weight is not None)
@@ -209,7 +209,7 @@ def _count(
     source: Predictions, config: AuditConfig, roles: ColumnRoles
 ) -> tuple[CountingPlan, dict[tuple[str, ...], CountedCells]]:
     """Find cuts and bins, count, and refuse what was counted and is no score, label or weight."""
-    bins = {name: find_bins(source, roles.all_attributes[name], many) for name, many in config.bins.items()}
+    bins = {name: find_bins(source, roles.attributes[name], many) for name, many in config.bins.items()}
     source.engine.execute("SET preserve_insertion_order=false")
     binary = all(decision.kind == "binary" for decision in config.decisions)
     plan = CountingPlan(roles, find_cuts(source, roles, config.decisions), binary, bins)
@@ -272,7 +272,7 @@ def _twice(source: Predictions, roles: ColumnRoles, rows: int) -> list[str]:
     """Return a note of how many rows name a person whom an earlier row names (not for large files)."""
     by_name = {name.lower(): i for name, i in source.places.items()}
     column = by_name.get("entity_id", by_name.get("id"))
-    if column is None or rows > MOST_IDENTIFIERS or column in roles.all_attributes.values():
+    if column is None or rows > MOST_IDENTIFIERS or column in roles.attributes.values():
         return []
     distinct = f"SELECT DISTINCT t{column}, {model_sql(roles)} FROM predictions"
     (known,) = source.one(f"SELECT count(*) FROM ({distinct})")

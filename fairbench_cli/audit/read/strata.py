@@ -211,7 +211,9 @@ def _count_strata(
     group = _group_sql(plan, part.attribute)
     inner = f"SELECT {group} AS g, {keys}, {decision} AS d, {mass} AS w FROM predictions"
     found = source.all(f"SELECT g, d, sum(w), {names} FROM ({inner}) GROUP BY g, d, {names}")
-    strata = sorted({row[3:] for row in found}, key=_order)
+    strata = sorted(
+        {row[3:] for row in found}, key=lambda stratum: [(_begin(part), part) for part in stratum]
+    )
     if len(strata) > MOST_STRATA:
         what = f"{CROSSED.join(by)} makes {len(strata)} strata"
         raise user_error(what, f"cross fewer columns; at most {MOST_STRATA} are compared", "--explain")
@@ -223,12 +225,8 @@ def _count_strata(
     return Strata(CROSSED.join(by), tuple(CROSSED.join(stratum) for stratum in strata), n)
 
 
-def _order(stratum: tuple[str, ...]) -> tuple[tuple[float, str], ...]:
-    """Return a key that sorts numbers, and ranges by where they begin, before words; `MISSING` last."""
-    return tuple((_begin(part), part) for part in stratum)
-
-
 def _begin(text: str) -> float:
+    """Return what sorts numbers, and ranges by where they begin, before words; `MISSING` last."""
     if text == MISSING:
         return float("inf")
     first = text.split(" to ")[0]
