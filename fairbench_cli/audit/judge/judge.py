@@ -13,8 +13,8 @@ from fairbench_cli.audit.judge.references import (
     REST,
     REST_NAME,
     Ints,
+    both_parts,
     check_references,
-    reference_parts,
     references,
 )
 from fairbench_cli.audit.judge.report import ALL, Disparity, GroupRow, Interval, Report, RequestedRow
@@ -142,8 +142,7 @@ def _adjust(compared: Sequence[_Compared]) -> list[Floats]:
 
 def _disparities(one: _Compared, p_holm: Floats, config: AuditConfig) -> list[Disparity]:
     part, groups = one.part, one.part.counts.groups
-    above, below = parts(part.counts.n, one.names)
-    ref_above, ref_below = reference_parts(part.counts.n, one.names, one.at)
+    above, below, ref_above, ref_below = both_parts(part.counts.n, one.names, one.at)
     rate, ref_rate = divide(above, below), divide(ref_above, ref_below)
     ratio, difference = divide(rate, ref_rate), rate - ref_rate
     found = []
@@ -271,8 +270,8 @@ def _small(groups: Sequence[GroupRow], config: AuditConfig) -> list[str]:
 def requested_rows(part: Slice, names: Sequence[str], config: AuditConfig) -> list[RequestedRow]:
     """Return metrics of every group of a slice but the reference, which is that of the selection rate.
 
-    The group is taken for the deprived one and decision 1 for the favourable one. Weighted counts stand for
-    as many rows as they are worth, so that tests mean what they say. There is no interval of a test, where
+    The group is taken for the deprived one and decision 1 for the favourable one. Weighted counts are scaled
+    to the rows that they are worth, so that tests mean what they say. There is no interval of a test, where
     one of the counts behind a metric is below `ENOUGH`, and beyond `MOST_GROUPS` groups.
     """
     if not names:

@@ -1,6 +1,6 @@
-"""The metrics of an audit by name: the rates that groups are compared on, roll-ups, what may be asked for.
+"""The metrics of an audit by name: the rates that groups are compared on, roll-ups, what may be requested.
 
-Rates decide by τ on their ratio to the reference. Every other metric of counts may be asked for by name. It
+Rates decide by τ on their ratio to the reference. Every other metric of counts may be requested by name. It
 is computed of each group and its reference, as of a deprived and a favoured group. One rule says whether it
 passes:
 

@@ -44,16 +44,20 @@ def references(part: Slice, names: Sequence[str], config: AuditConfig) -> Ints:
     return np.full(len(names), np.argmax(np.where(may, part.counts.group_total, -1.0)), dtype=np.intp)
 
 
-def reference_parts(n: Floats, names: Sequence[str], at: Ints) -> tuple[Floats, Floats]:
-    """Give what stands over and under the bar of each group's reference, shape (..., groups, metrics)."""
-    everybody = n.sum(-3)
-    if (at == REST).all():
-        return parts(everybody[..., None, :, :] - n, names, everybody)
+def both_parts(n: Floats, names: Sequence[str], at: Ints) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return what is over and under the bar of each group's rates, then of its reference's.
+
+    Each has the shape (..., groups, rates).
+    """
     above, below = parts(n, names)
+    if (at == REST).all():
+        everybody = n.sum(-3)
+        return above, below, *parts(everybody[..., None, :, :] - n, names, everybody)
     columns = np.arange(len(names))
-    return tuple(  # type: ignore[return-value]
+    ref_above, ref_below = (
         np.broadcast_to(side[..., at, columns][..., None, :], side.shape) for side in (above, below)
     )
+    return above, below, ref_above, ref_below
 
 
 def check_references(tally: Tally, config: AuditConfig) -> None:
@@ -86,10 +90,7 @@ def _given(part: Slice, config: AuditConfig) -> str | None:
         name = CROSSED.join(config.references.get(attribute, "") for attribute in attributes)
         return name if part.intersection and name in groups else None
     if name not in groups:
+        what = f"attribute {shown(part.attribute)} has no group {shown(name)}"
         of_model = f" in model {shown(part.model)}" if part.model else ""
-        raise user_error(
-            f"attribute {shown(part.attribute)} has no group {shown(name)}{of_model}",
-            suggest(name, groups),
-            "--ref",
-        )
+        raise user_error(what + of_model, suggest(name, groups), "--ref")
     return name

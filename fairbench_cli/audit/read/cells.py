@@ -105,12 +105,12 @@ def count_cells(source: Predictions, plan: CountingPlan) -> dict[tuple[str, ...]
         if len(found) <= most:
             return {attributes: _cells(found, attributes, plan)}
     if plan.drawn:
-        raise user_error(
-            "the attributes have too many combinations to draw ties at random",
-            "name fewer attributes, or use --ties include",
-            "--ties",
-        )
-    _refuse_wide(source, attributes, table)
+        what = "the attributes have too many combinations to draw ties at random"
+        raise user_error(what, "name fewer attributes, or use --ties include", "--ties")
+    estimates = ", ".join(f"approx_count_distinct(k{i})" for i in range(len(attributes)))
+    for name, distinct in zip(attributes, source.one(f"SELECT {estimates} FROM ({table})"), strict=True):
+        if distinct > 2 * MOST_GROUPS:
+            raise too_many_groups(source, name, f"about {distinct}")
     result: dict[tuple[str, ...], CountedCells] = {}
     for start in range(0, len(roles.audited), AT_ONCE):
         result |= _apart(source, table, sums, roles.audited[start : start + AT_ONCE], plan)
@@ -177,15 +177,6 @@ def _apart(
         rows = [(*row[:first], *(row[i] for i in where), *row[after : -len(used)]) for row in own]
         result[names] = _cells(rows, names, plan)
     return result
-
-
-def _refuse_wide(source: Predictions, names: Sequence[str], table: str) -> None:
-    """Refuse an attribute with far too many groups before they are counted."""
-    parts = ", ".join(f"approx_count_distinct(k{i})" for i in range(len(names)))
-    found = source.one(f"SELECT {parts} FROM ({table})")
-    for name, distinct in zip(names, found, strict=True):
-        if distinct > 2 * MOST_GROUPS:
-            raise too_many_groups(source, name, f"about {distinct}")
 
 
 def _cells(found: Sequence[tuple[Any, ...]], names: Sequence[str], plan: CountingPlan) -> CountedCells:

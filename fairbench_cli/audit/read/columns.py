@@ -82,11 +82,8 @@ def assign(source: Predictions, config: AuditConfig, texts: frozenset[int] = fro
     taken: dict[int, str] = {}
     for role, column in found.items():
         if column in taken:
-            raise user_error(
-                f"column {shown(source.columns[column])} cannot be both {taken[column]} and {role}",
-                "name another column",
-                f"--{role}",
-            )
+            what = f"column {shown(source.columns[column])} cannot be both {taken[column]} and {role}"
+            raise user_error(what, "name another column", f"--{role}")
         taken[column] = "label" if itself and role == "score" else role
     quantities: tuple[int, ...] = ()
     if config.attributes is None:
@@ -182,9 +179,6 @@ def _refuse_groups(source: Predictions, column: int) -> None:
 
 def too_many_groups(source: Predictions, name: str, count: str, *, intersection: bool = False) -> UserError:
     """Return the error for an attribute that cannot be audited."""
+    what = f"{name} has {count} different values; at most {MOST_GROUPS} groups can be audited"
     fix = f"name the attributes to audit with --attribute, or cut it if it is numeric: --bins {name}=4"
-    return user_error(
-        f"{name} has {count} different values; at most {MOST_GROUPS} groups can be audited",
-        "intersect fewer attributes" if intersection else fix,
-        source.name,
-    )
+    return user_error(what, "intersect fewer attributes" if intersection else fix, source.name)

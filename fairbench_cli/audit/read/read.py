@@ -225,11 +225,8 @@ def _count(
             refuse_weights(source, roles.weight)
         if len(found.single) > 1:
             ids = ", ".join(shown(name) for name in sorted(name or MISSING for name in found.single)[:3])
-            raise user_error(
-                f"model_id has several values ({ids})",
-                "audit each model apart with --model-column model_id",
-                source.name,
-            )
+            fix = "audit each model apart with --model-column model_id"
+            raise user_error(f"model_id has several values ({ids})", fix, source.name)
     return plan, cells
 
 
@@ -269,7 +266,7 @@ def _notes(name: str, cells: dict[tuple[str, ...], CountedCells]) -> list[str]:
 
 
 def _twice(source: Predictions, roles: ColumnRoles, rows: int) -> list[str]:
-    """Return a note of how many rows name a person whom an earlier row names (not for large files)."""
+    """Return a note of how many rows repeat the person of an earlier row (not for large files)."""
     by_name = {name.lower(): i for name, i in source.places.items()}
     column = by_name.get("entity_id", by_name.get("id"))
     if column is None or rows > MOST_IDENTIFIERS or column in roles.attributes.values():

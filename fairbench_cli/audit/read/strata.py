@@ -211,9 +211,7 @@ def _count_strata(
     group = _group_sql(plan, part.attribute)
     inner = f"SELECT {group} AS g, {keys}, {decision} AS d, {mass} AS w FROM predictions"
     found = source.all(f"SELECT g, d, sum(w), {names} FROM ({inner}) GROUP BY g, d, {names}")
-    strata = sorted(
-        {row[3:] for row in found}, key=lambda stratum: [(_begin(part), part) for part in stratum]
-    )
+    strata = sorted({row[3:] for row in found}, key=lambda names: [(_begin(name), name) for name in names])
     if len(strata) > MOST_STRATA:
         what = f"{CROSSED.join(by)} makes {len(strata)} strata"
         raise user_error(what, f"cross fewer columns; at most {MOST_STRATA} are compared", "--explain")

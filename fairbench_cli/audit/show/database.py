@@ -1,4 +1,4 @@
-"""An audit in a database: three tables, and an audit's rows stand under the hash of its content."""
+"""An audit in a database: three tables, each row with the hash of its audit's content."""
 
 import hashlib
 import math
@@ -99,6 +99,5 @@ def _null(cell: Value) -> Value:
 
 
 def _missing(library: str) -> UserError:
-    return user_error(
-        f"--to-db needs {library}, which is not installed", "pip install 'fairbench-cli[db]'", "--to-db"
-    )
+    what = f"--to-db needs {library}, which is not installed"
+    return user_error(what, "pip install 'fairbench-cli[db]'", "--to-db")

@@ -24,7 +24,7 @@ HERE = Path(__file__).parent
 MOST_BARS = 20  # groups in a figure; the tables have all
 WIDTH, STEP, TOP, SIDE = 360, 38, 4, 8
 INNER = WIDTH - 2 * SIDE
-MOST = 16.0  # ratios beyond it, or below its inverse, stand at the edge
+MOST = 16.0  # ratios beyond it, or below its inverse, are drawn at the edge
 MOST_NAME = 34  # characters of a group's name
 COLOURS = {"pass": "#0072b2", "fail": "#c44e00", "undecidable": "#767676", "reference": "#767676"}
 TICKS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 4.0, 8.0, 16.0)
@@ -48,9 +48,8 @@ def to_html(report: Report, *, printed: bool = False) -> str:
     try:
         import jinja2
     except ModuleNotFoundError:
-        raise user_error(
-            "an HTML page needs Jinja2, which is not installed", "pip install 'fairbench-cli[html]'"
-        ) from None
+        what = "an HTML page needs Jinja2, which is not installed"
+        raise user_error(what, "pip install 'fairbench-cli[html]'") from None
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )

@@ -53,7 +53,7 @@ class TableCell:
     Parameters
     ----------
     text, fine : str
-        What stands in it, and in small print next to it or beneath.
+        Its text, and what is in small print next to it or below.
     value : float or None
         The number that it shows, to sort by; None for words.
     parity : {"pass", "fail", "undecidable"} or None
