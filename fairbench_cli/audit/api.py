@@ -46,8 +46,7 @@ class AuditResult:
         """Write Markdown tables."""
         return self.to("markdown")
 
-    def _repr_markdown_(self) -> str:
-        return self.to_markdown()
+    _repr_markdown_ = to_markdown
 
     def __repr__(self) -> str:
         from fairbench_cli.audit.show.layout import headline

@@ -8,7 +8,9 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
-from fairbench_cli.errors import Problem, UserError, nearest, shown, suggest
+from fairbench_cli.audit.judge.metrics import COMPARED, INTERVENTIONS, ROLL_UPS, canonical, has_tau, kind
+from fairbench_cli.errors import Problem, UserError, nearest, shown, suggest, user_error
+from fairbench_cli.measures.registry import COUNT_METRICS
 from fairbench_cli.measures.situation import MARGIN, NEIGHBOURS
 from fairbench_cli.strict_yaml import Document, Place, read_yaml, scalar
 from fairbench_cli.validation import in_file_order, mistake, problems_of
@@ -49,54 +51,24 @@ class Decision:
         }[self.kind]
 
 
-@dataclass(frozen=True)
-class ExplainConfig:
-    """What to explain differences by.
-
-    Parameters
-    ----------
-    by : tuple of tuples of column names
-        Each is one explanation; several columns are crossed.
-    neighbours : int
-        k of situation testing and consistency.
-    margin : float in (0, 1]
-        By how much neighbours must differ in situation testing.
-    """
-
-    by: tuple[tuple[str, ...], ...]
-    neighbours: int = NEIGHBOURS
-    margin: float = MARGIN
-
-
-def _kind(name: str) -> str | None:
-    """Return what an audit does with a metric, see `judge.metrics.kind`; None when there is none."""
-    from fairbench_cli.audit.judge.metrics import kind
-
+def _metric(text: str, common: tuple[str, ...] = (*COMPARED, *ROLL_UPS)) -> str:
+    """Check the name of a metric, which an attribute and a colon may precede; suggest `common` ones first."""
+    name = text.rpartition(":")[2]
     try:
-        return kind(name)
+        needs_rows = kind(name) == "rows"
     except KeyError:
-        return None
+        known = common if nearest(name, common) else {*common, *COUNT_METRICS}
+        raise mistake(f"no metric is called {shown(name)}", suggest(name, known)) from None
+    if needs_rows:
+        raise mistake(f"{shown(name)} needs the rows, and these are counted", "see --explain, or a run")
+    return text
 
 
-def _check_metric(*kinds: str, also: str = "") -> AfterValidator:
-    """Check the name of a metric; what stands before a colon (an attribute) is not looked at."""
-
-    def check(text: str) -> str:
-        name = text.rpartition(":")[2]
-        kind = _kind(name)
-        if kind == "rows":
-            raise mistake(f"{shown(name)} needs the rows, and these are counted", "see --explain, or a run")
-        if kind not in kinds and name != also:
-            from fairbench_cli.audit.judge.metrics import COMPARED, ROLL_UPS
-            from fairbench_cli.measures.registry import METRICS
-
-            rates = [*COMPARED, *(ROLL_UPS if "roll-up" in kinds else ()), *([also] if also else [])]
-            every = [other for other in METRICS if _kind(other) in kinds]
-            known = rates if nearest(name, rates) else [*rates, *every]
-            raise mistake(f"no metric is called {shown(name)}", suggest(name, known))
-        return text
-
-    return AfterValidator(check)
+def _metric_with_tau(name: str) -> str:
+    """Check the name of a metric that passes by its tau."""
+    if name != DEFAULT and not has_tau(_metric(name, (*COMPARED, DEFAULT))):
+        raise mistake(f"{shown(name)} does not pass by a tau", "name a rate, or another metric with a range")
+    return name
 
 
 def _listed(value: Any) -> Any:
@@ -144,21 +116,16 @@ def _column_sets(least: int, wrong: str, fix: str) -> Callable[[Any], Any]:
         each = _listed(value)
         if least > 1 and all(isinstance(part, str) and "," not in part for part in each):
             each = (each,)
-        if not all(isinstance(part, str) or _texts(part) for part in each):
+        sets = [part.split(",") if isinstance(part, str) else _listed(part) for part in each]
+        if not all(isinstance(name, str) for names in sets for name in names):
             return each
-        sets = tuple(
-            tuple(map(str.strip, part.split(",") if isinstance(part, str) else part)) for part in each
-        )
-        for names in sets:
+        found = tuple(dict.fromkeys(tuple(map(str.strip, names)) for names in sets))
+        for names in found:
             if len(names) < least or "" in names or len(set(names)) < len(names):
                 raise mistake(f"{shown(','.join(names))} {wrong}", fix)
-        return tuple(dict.fromkeys(sets))
+        return found
 
     return take
-
-
-def _texts(value: Any) -> bool:
-    return isinstance(value, list | tuple) and bool(value) and all(isinstance(part, str) for part in value)
 
 
 _references, _bins, _taus = _by_name(str), _by_name(scalar), _by_name(scalar, DEFAULT)
@@ -168,8 +135,8 @@ _explained = _column_sets(1, "does not name different columns", "write education
 ColumnSets = tuple[tuple[str, ...], ...]
 Count = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(gt=0, le=1)]
-MetricName = Annotated[str, _check_metric("rate", "roll-up", "counts")]
-Compared = Annotated[str, _check_metric("rate", also=DEFAULT)]
+MetricName = Annotated[str, AfterValidator(_metric)]
+TauName = Annotated[str, AfterValidator(_metric_with_tau)]
 
 
 class AuditConfig(BaseModel):
@@ -218,7 +185,9 @@ class AuditConfig(BaseModel):
         "majority", description=f"Reference without --ref: {', '.join(get_args(RefMethod)[1:])}."
     )
     tau_by_metric: Annotated[
-        dict[Compared, Share], BeforeValidator(_taus), AfterValidator(lambda taus: {DEFAULT: TAU, **taus})
+        dict[TauName, Share],
+        BeforeValidator(_taus),
+        AfterValidator(lambda taus: {DEFAULT: TAU, **taus}),
     ] = Field(
         {DEFAULT: TAU}, alias="tau", description="Ratios pass from tau to 1/tau: --tau 0.8 --tau fpr=0.9"
     )
@@ -266,28 +235,19 @@ class AuditConfig(BaseModel):
     def measures(self) -> tuple[str, ...] | None:
         """The rates and roll-ups that decide, in the order given; None: the default ones."""
         if self.intervention is not None:
-            from fairbench_cli.audit.judge.metrics import INTERVENTIONS
-
             return INTERVENTIONS[self.intervention]
-        return tuple(name for name in self.metrics if _kind(name) != "counts") or None
+        return tuple(name for name in self.metrics if kind(name) != "counts") or None
 
     @property
     def requested(self) -> tuple[str, ...]:
         """The metrics asked for by name that are no rates and no roll-ups, in the order given."""
-        return tuple(dict.fromkeys(name for name in self.metrics if _kind(name) == "counts"))
+        return tuple(dict.fromkeys(name for name in self.metrics if kind(name) == "counts"))
 
     @property
     def fail_on(self) -> tuple[tuple[str, str], ...]:
         """What alone decides the exit code, as (attribute or "", metric); empty: the verdict."""
         parts = (text.rpartition(":") for text in self.failing_metrics)
         return tuple((attribute, metric) for attribute, _, metric in parts)
-
-    @property
-    def explain(self) -> ExplainConfig | None:
-        """What to explain differences by."""
-        if not self.explained_by:
-            return None
-        return ExplainConfig(self.explained_by, self.neighbours, self.margin)
 
     def resolved(self) -> dict[str, Any]:
         """Return the keys and values of a config file that gives the same numbers, with every default.
@@ -354,9 +314,8 @@ def read_config(given: Mapping[str, Any], path: Path | None = None, before: str 
 
 def _laid_over(given: Mapping[str, Any], document: Document, spots: dict[Place, str]) -> Document:
     if not isinstance(document.data, dict):
-        raise UserError(
-            Problem("a config is a mapping of keys to values", "write `tau: 0.8`", document.where(()))
-        )
+        what = "a config is a mapping of keys to values"
+        raise user_error(what, "write `tau: 0.8`", document.where(()))
     data = dict(document.data)
     if "ref" in given and "ref-method" not in given:
         data.pop("ref-method", None)
@@ -384,19 +343,18 @@ def _contradictions(config: AuditConfig, document: Document) -> list[Problem]:
     if config.references and config.ref_method != "given":
         what = f"ref-method {config.ref_method} and reference groups contradict each other"
         found.append(("ref-method", what, "leave one of the two out"))
-    if config.intervention and any(_kind(name) != "counts" for name in config.metrics):
-        found.append(
-            ("intervention", "metric and intervention both say what decides", "leave one of the two out")
-        )
+    if config.intervention and any(kind(name) != "counts" for name in config.metrics):
+        what = "metric and intervention both say what decides"
+        found.append(("intervention", what, "leave one of the two out"))
+    computed = {*COMPARED, *map(canonical, (*config.requested, *(name for _, name in config.fail_on)))}
+    unused = [name for name in config.taus if canonical(name) not in computed]
+    found += [("tau", f"tau of {name} has no effect", f"name it as a metric: {name}") for name in unused]
     if "ties" in given and not (config.top_k or config.top_share):
         found.append(("ties", "ties has no effect", "give top-k or top-share, or leave it out"))
-    if config.explain and len(config.decisions) > 1:
+    if config.explained_by and len(config.decisions) > 1:
         what = "several decisions are audited, and one can be explained at a time"
         found.append(("explain", what, "give one decision"))
-    if not config.explain:
-        found += [
-            (key, f"{key} has no effect", "give explain, or leave it out")
-            for key in ("neighbours", "margin")
-            if key in given
-        ]
+    if not config.explained_by:
+        without = [key for key in ("neighbours", "margin") if key in given]
+        found += [(key, f"{key} has no effect", "give explain, or leave it out") for key in without]
     return [Problem(what, fix, document.where((key,))) for key, what, fix in found]

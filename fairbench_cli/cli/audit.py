@@ -123,7 +123,7 @@ def _write(
 
         write_folder(report, output)
     if pdf is not None:
-        from fairbench_cli.audit.show.pdf import write_pdf
+        from fairbench_cli.audit.show.html import write_pdf
 
         write_pdf(report, pdf)
     if to_db is not None:

@@ -228,9 +228,9 @@ def compositions() -> list[Metric]:
 
 
 def _on(rate: Rate) -> Literal["predictions", "labels", "both"]:
-    if rate.name == "base-rate":
-        return "labels"
-    return "predictions" if rate.needs_labels else "both"
+    if not rate.needs_labels:
+        return "both"
+    return "predictions" if rate.needs_predictions else "labels"
 
 
 def _under_swapped_outcomes(rate: Rate, comparison: Comparison) -> Swap | None:

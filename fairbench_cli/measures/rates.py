@@ -78,8 +78,16 @@ class Rate:
     @property
     def needs_labels(self) -> bool:
         """Return whether it is undefined without labels: a sum separates the labels of one prediction."""
-        unlabelled = ({*SELECTED}, {*REFUSED}, {*CELLS})
-        return bool(self.mean_of) or any({*cells} not in unlabelled for cells in (self.above, self.below))
+        return bool(self.mean_of) or not {self.above, self.below} <= {SELECTED, REFUSED, CELLS}
+
+    @property
+    def needs_predictions(self) -> bool:
+        """Return whether predictions change it: a sum separates the predictions of one label.
+
+        >>> [name for name, rate in RATES.items() if not rate.needs_predictions]
+        ['base-rate', 'group-share']
+        """
+        return bool(self.mean_of) or not {self.above, self.below} <= {POSITIVE, NEGATIVE, CELLS}
 
     def undefined(self, who: str) -> str:
         """Return when it is NaN, for "a group" or for everybody ("")."""

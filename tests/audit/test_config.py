@@ -7,7 +7,6 @@ import pytest
 from fairbench_cli.audit.config import (
     AuditConfig,
     Decision,
-    ExplainConfig,
     meanings,
     read_config,
 )
@@ -42,7 +41,7 @@ def test_nothing_given_is_every_default():
     assert config == AuditConfig()
     assert config.decisions == (Decision(),)
     assert (config.tau, config.taus, config.measures, config.requested) == (0.8, {}, None, ())
-    assert (config.explain, config.fail_on) == (None, ())
+    assert (config.explained_by, config.fail_on) == ((), ())
 
 
 def test_what_is_resolved_asks_for_the_same(tmp_path):
@@ -77,7 +76,8 @@ def test_what_is_derived():
     assert config.fail_on == (("", "fpr"), ("race", "phi"))
     assert read_config({"threshold": [0.5, 0.5]}).decisions == (Decision("threshold", 0.5),)
     assert read_config({"intervention": "punitive", "metric": "phi"}).measures == INTERVENTIONS["punitive"]
-    assert read_config({"explain": "job", "neighbours": 3}).explain == ExplainConfig((("job",),), 3)
+    config = read_config({"explain": "job", "neighbours": 3})
+    assert (config.explained_by, config.neighbours, config.margin) == ((("job",),), 3, AuditConfig().margin)
 
 
 def test_every_metric_of_counts_may_be_asked_for_in_any_order():
@@ -146,3 +146,29 @@ def test_help_says_what_the_keys_mean(say):
         assert meaning.split()[0] in said
     for default in ("Default: 30.", "Default: 1000.", "Default: 0.95.", "Default: 8."):
         assert default in said
+
+
+def test_every_metric_that_passes_by_a_tau_may_have_one_of_its_own():
+    config = read_config(
+        {
+            "metric": "tpr-difference",
+            "fail-on": "odds-ratio",
+            "tau": {"tpr-difference": 0.9, "odds-ratio": 0.7, "pprev": 0.6},
+        }
+    )
+    assert config.taus == {"tpr-difference": 0.9, "odds-ratio": 0.7, "pprev": 0.6}
+
+
+@pytest.mark.parametrize(
+    ("given", "what"),
+    [
+        ({"tau": {"tpr-p": 0.9}}, 'tau.tpr-p: "tpr-p" does not pass by a tau'),
+        ({"tau": {"chi-squared": 0.9}}, 'tau.chi-squared: "chi-squared" does not pass by a tau'),
+        ({"tau": {"type-i-parity": 0.9}}, 'tau.type-i-parity: "type-i-parity" does not pass by a tau'),
+        ({"tau": {"tpr-difference": 0.9}}, "tau of tpr-difference has no effect"),
+    ],
+)  # fmt: skip
+def test_a_tau_without_an_effect_is_refused(given, what):
+    with pytest.raises(UserError) as caught:
+        read_config(given)
+    assert [problem.what for problem in caught.value.problems] == [what]

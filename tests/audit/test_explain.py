@@ -12,7 +12,7 @@ from conftest import fairbench
 
 from fairbench_cli.audit import audit
 from fairbench_cli.audit.config import AuditConfig, read_config
-from fairbench_cli.audit.judge.strata import of_decisions, standard_errors, stratified
+from fairbench_cli.audit.judge.explain import of_decisions, standard_errors, stratified
 from fairbench_cli.audit.read import read as reading
 from fairbench_cli.audit.read.strata import read_people
 from fairbench_cli.data.table import Column

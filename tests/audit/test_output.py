@@ -10,13 +10,12 @@ from pathlib import Path
 import pytest
 from audit_sample import DECIDING, SCRIPT, sample_audit
 
-from fairbench_cli.audit.show.document import to_json
 from fairbench_cli.audit.show.format import DASH
 from fairbench_cli.audit.show.formats import FORMATS, write, write_folder
 from fairbench_cli.audit.show.html import to_html
 from fairbench_cli.audit.show.layout import SHOWN, headline, sections
 from fairbench_cli.audit.show.markdown import to_markdown
-from fairbench_cli.audit.show.tables import disparities_csv, groups_csv, verdicts_csv
+from fairbench_cli.audit.show.tables import to_json
 from fairbench_cli.cli.audit_console import print_audit
 from fairbench_cli.errors import UserError
 
@@ -92,7 +91,7 @@ def test_printed_lines_fit_the_console(report, width, capsys, monkeypatch):
 
 
 def test_csv_is_tidy_and_has_every_number(report):
-    groups, disparities = rows(groups_csv(report)), rows(disparities_csv(report))
+    groups, disparities = rows(write(report, "groups")), rows(write(report, "csv"))
     by = {(row["attribute"], row["group"], row["metric"]): row for row in groups}
     assert float(by["race", "African-American", "fpr"]["value"]) == 805 / 1795
     assert by["race", "African-American", "tp"]["value"] == "1369.0"
@@ -100,7 +99,7 @@ def test_csv_is_tidy_and_has_every_number(report):
     assert by["race", "(missing)", "fdr"]["small"] == "true"
     assert by["(all)", "(all)", "tp"]["value"] == "2035.0"
     assert len(disparities) == len(DECIDING) * 7
-    assert rows(verdicts_csv(report))[-1]["parity"] == "fail"
+    assert rows(write(report, "verdicts"))[-1]["parity"] == "fail"
 
 
 def test_json_has_no_nan_and_round_trips(report):
@@ -119,7 +118,7 @@ def test_an_infinite_ratio_is_written(report):
     assert json.loads(to_json(other))["disparities"][0]["ratio"]["value"] == "inf"
     assert "∞" in to_markdown(other)
     assert "∞" in to_html(other)
-    assert rows(disparities_csv(other))[0]["ratio"] == "inf"
+    assert rows(write(other, "csv"))[0]["ratio"] == "inf"
 
 
 def test_markdown_has_counts_and_is_escaped(report):

@@ -16,12 +16,11 @@ from statsmodels.stats.proportion import confint_proportions_2indep, proportion_
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge.judge import judge
 from fairbench_cli.audit.judge.metrics import SHOWN
-from fairbench_cli.audit.judge.references import REST, reference_parts
+from fairbench_cli.audit.judge.references import REST, both_parts
 from fairbench_cli.audit.judge.report import Report
 from fairbench_cli.audit.judge.uncertainty import Uncertainty, bootstrap, closed_forms, uncertainty
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.intervals import difference_interval, ratio_interval, wilson
-from fairbench_cli.measures.rates import parts
 from fairbench_cli.measures.significance import fisher, holm, two_proportions
 
 AUDITS = 1000
@@ -56,7 +55,8 @@ def coverage(method: str, reference: int) -> dict[tuple[str, str], float]:
             found = bootstrap(n, NAMES, at, 400, 0.95, rng)
         else:
             found = closed_forms(n, NAMES, at, 0.95)
-        rate, ref = divide(*parts(p, NAMES)), divide(*reference_parts(p, NAMES, at))
+        above, below, ref_above, ref_below = both_parts(p, NAMES, at)
+        rate, ref = divide(above, below), divide(ref_above, ref_below)
         truths = {"rate": rate, "ratio": rate / ref, "difference": rate - ref}
         for kind, truth in truths.items():
             low, high = getattr(found, kind)

@@ -1,21 +1,41 @@
 """What is behind the differences between groups, from strata and rows that were read."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain, compress
+from statistics import NormalDist
 
 import numpy as np
 
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.judge.features import add_people
 from fairbench_cli.audit.judge.references import REST, REST_NAME, references
-from fairbench_cli.audit.judge.report import Explanation
-from fairbench_cli.audit.judge.strata import difference, of_decisions, stratified
+from fairbench_cli.audit.judge.report import Explanation, Interval, Stratified, Stratum
 from fairbench_cli.audit.read.tally import People, Slice, Tally
 from fairbench_cli.errors import user_error
-from fairbench_cli.measures.counts import Floats
+from fairbench_cli.measures.conditional import (
+    belift_by_stratum,
+    compared,
+    explained_difference,
+    stratum_differences,
+    unexplained_difference,
+)
+from fairbench_cli.measures.counts import Counts, Floats, divide
+from fairbench_cli.measures.functions import acceptance_by_group, discrimination
+from fairbench_cli.measures.intervals import difference_interval
+from fairbench_cli.measures.propensity import RANGES, propensity
+from fairbench_cli.measures.redlining import balanced_error, balanced_error_interval, predicted_groups
+from fairbench_cli.measures.rows import GROUPS, Rows
+from fairbench_cli.measures.significance import cochran_mantel_haenszel, cochran_mantel_haenszel_p
+from fairbench_cli.measures.situation import MOST_PAIRS, against, in_favour, look_up, mean_agreement
+from fairbench_cli.measures.strata import DECIMALS, cluster_strata, counted, ranges
+
+Pairs = dict[tuple[int, int], tuple[int, int]]
 
 MOST_COMPARED = 20  # groups with their references
-MOST_NAMED = 10  # small groups in a note
+MOST_NAMED = 10  # groups in a note
+FEWEST_PAIRS = MOST_PAIRS // 4  # for one of several comparisons
+FEWEST_ROWS = 2  # of a group
+DUST = 1e-12  # a difference as small is one of rounding
 
 
 def explain(tally: Tally, config: AuditConfig) -> tuple[Explanation, ...]:
@@ -33,86 +53,77 @@ def explain(tally: Tally, config: AuditConfig) -> tuple[Explanation, ...]:
     """
     if tally.people is None:
         return ()
-    slices = [part for part in tally.slices if part.attribute in tally.strata]
-    many = sum(len(_groups(part, config)) for part in slices)
+    slices = [(part, _pairs(part, config)) for part in tally.slices if part.attribute in tally.strata]
+    many = sum(min(rows) >= config.min_group for _, pairs in slices for rows in pairs.values())
     if many > MOST_COMPARED:
-        raise user_error(
-            f"{many} groups of {len(slices)} attributes are too many to explain; at most {MOST_COMPARED} are",
-            "name the protected attributes with --attribute, or raise --min-group",
-            "--explain",
-        )
-    return tuple(found for part in slices for found in _explanations(part, tally, tally.people, many, config))
+        what = f"{many} groups of {len(slices)} attributes are too many to explain"
+        fix = "name the protected attributes with --attribute, or raise --min-group"
+        raise user_error(f"{what}; at most {MOST_COMPARED} are", fix, "--explain")
+    each = (_explanations(part, pairs, tally, tally.people, many, config) for part, pairs in slices)
+    return tuple(chain.from_iterable(each))
 
 
-def _pairs(part: Slice, config: AuditConfig) -> list[tuple[int, int]]:
-    """Return each group with its reference, by their places."""
-    at = int(references(part, ("selection-rate",), config)[0])
-    return [(g, at) for g in range(len(part.rows)) if g != at]
+def _pairs(part: Slice, config: AuditConfig) -> Pairs:
+    """Return each group with its reference, by their places, and how many rows both have."""
+    at, own = int(references(part, ("selection-rate",), config)[0]), part.rows.tolist()
+    return {
+        (g, at): (own[g], sum(own) - own[g] if at == REST else own[at]) for g in range(len(own)) if g != at
+    }
 
 
-def _groups(part: Slice, config: AuditConfig) -> list[tuple[int, int]]:
-    """Return those that have rows enough to be explained."""
-    return [pair for pair in _pairs(part, config) if min(_rows(part, pair)) >= config.min_group]
-
-
-def _rows(part: Slice, pair: tuple[int, int]) -> tuple[int, int]:
-    """Return how many rows a group and its reference have."""
-    g, at = pair
-    own = int(part.rows[g])
-    return own, int(part.rows.sum()) - own if at == REST else int(part.rows[at])
-
-
-def _small(part: Slice, config: AuditConfig) -> list[str]:
+def _small(part: Slice, pairs: Pairs, least: int) -> list[str]:
     """Return notes that name the groups that are not explained."""
-    names, least = part.counts.groups, config.min_group
-    rows = {names[pair[0]]: _rows(part, pair) for pair in _pairs(part, config)}
+    names = part.counts.groups
     few = f"fewer than {least} rows, not explained."
-    own = [name for name, (mine, _) in rows.items() if mine < least]
-    other = [name for name, (mine, theirs) in rows.items() if theirs < least <= mine]
-    notes = [f"{_named(own)}: {few}"] if own else []
-    return notes + ([f"{_named(other)}: the reference has {few}"] if other else [])
+    own = [names[g] for (g, _), (mine, _) in pairs.items() if mine < least]
+    other = [names[g] for (g, _), (mine, theirs) in pairs.items() if theirs < least <= mine]
+    notes = [f"{named(own)}: {few}"] if own else []
+    return notes + ([f"{named(other)}: the reference has {few}"] if other else [])
 
 
-def _named(names: list[str]) -> str:
+def named(names: Sequence[str]) -> str:
+    """Return names in a note, the first of many."""
     more = len(names) - MOST_NAMED
     return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _explanations(
-    part: Slice, tally: Tally, people: People, many: int, config: AuditConfig
+    part: Slice, pairs: Pairs, tally: Tally, people: People, many: int, config: AuditConfig
 ) -> Iterator[Explanation]:
     """Yield an explanation of each group with rows enough; the first carries the notes on the attribute."""
-    notes = (*_small(part, config), *tally.strata_notes)
-    pairs = _groups(part, config)
-    if not pairs:
-        largest = max(_pairs(part, config), key=lambda pair: _rows(part, pair)[0])
-        yield _bare(part, largest, config, notes)
+    notes, worth = (*_small(part, pairs, config.min_group), *tally.strata_notes), part.rows_per_weight
+    enough = [pair for pair, rows in pairs.items() if min(rows) >= config.min_group]
+    if not enough:
+        largest = max(pairs, key=lambda pair: pairs[pair][0])
+        yield _bare(part, largest, pairs[largest], config, notes)
     hidden = {part.attribute} if config.attributes is None else set(tally.strata)
-    for pair in pairs:
-        bare, worth = _bare(part, pair, config, notes), part.rows_per_weight
+    for pair in enough:
         parts = []
-        for by, strata in tally.strata[part.attribute]:
+        for strata in tally.strata[part.attribute]:
             n = two(strata.n, *pair)
             some = n.sum((-2, -1)) > 0
-            kept = tuple(name for name, there in zip(strata.names, some, strict=True) if there)
-            parts.append(stratified(by, kept, of_decisions(n[some]), worth, config))
-        bare = replace(bare, parts=tuple(parts))
-        rest = pair[1] == REST
-        yield add_people(bare, people, rest, hidden, many, worth, config)
+            kept = tuple(compress(strata.names, some))
+            parts.append(stratified(strata.by, kept, of_decisions(n[some]), worth, config))
+        bare = replace(_bare(part, pair, pairs[pair], config, notes), parts=tuple(parts))
+        yield add_people(bare, people, pair[1] == REST, hidden, many, worth, config)
         notes = tally.strata_notes
 
 
-def _bare(part: Slice, pair: tuple[int, int], config: AuditConfig, notes: tuple[str, ...]) -> Explanation:
-    """Return the difference alone."""
+def _bare(
+    part: Slice, pair: tuple[int, int], rows: tuple[int, int], config: AuditConfig, notes: tuple[str, ...]
+) -> Explanation:
+    """Return the difference of selection rates alone, group − reference, with Newcombe's interval."""
     g, at = pair
     names = part.counts.groups
-    overall = of_decisions(two(part.counts.predicted[None], g, at)[0])
+    overall = of_decisions(two(part.counts.predicted, g, at))
+    value = -float(discrimination(overall))
+    low, high = _limits(overall.predicted * part.rows_per_weight, config.confidence)
     return Explanation(
         part.attribute,
         names[g],
         REST_NAME if at == REST else names[at],
-        *_rows(part, pair),
-        difference(overall, part.rows_per_weight, config.confidence),
+        *rows,
+        Interval(0.0 if abs(value) < DUST else value, float(low), float(high)),
         notes=notes,
     )
 
@@ -121,3 +132,221 @@ def two(n: Floats, g: int, at: int) -> Floats:
     """Return counts of a group and its reference, or of all others: (..., groups, 2) becomes (..., 2, 2)."""
     own = n[..., g, :]
     return np.stack([own, n.sum(-2) - own if at == REST else n[..., at, :]], -2)
+
+
+def add_people(
+    found: Explanation,
+    people: People,
+    rest: bool,
+    hidden: set[str],
+    many: int,
+    worth: float,
+    config: AuditConfig,
+) -> Explanation:
+    """Return an explanation with what the rows of the group and of its reference add to it.
+
+    Parameters
+    ----------
+    found : Explanation
+        The groups, and what is known already.
+    people : People
+        Rows of all groups.
+    rest : bool
+        Whether the reference is all other groups.
+    hidden : set of str
+        Columns that are no features.
+    many : int
+        How many comparisons share the time there is for neighbours.
+    worth : float
+        Rows that a unit of weight is worth.
+    config : AuditConfig
+        How to audit, and what to explain by.
+    """
+    of = people.groups[found.attribute]
+    deprived = of == found.group
+    favoured = ~deprived if rest else of == found.reference
+    both, shown = deprived | favoured, [name not in hidden for name in people.names]
+    decision = people.decision[both]
+    rows = Rows(
+        favoured[both].astype(np.int64),
+        decision,
+        decision,
+        features=people.features[both][:, shown],
+        nominal=tuple(compress(people.nominal, shown)),
+        weights=None if people.weights is None else people.weights[both],
+    )
+    features = tuple(dict.fromkeys(compress(people.names, shown)))
+    notes = [*found.notes, *people.notes]
+    if min(deprived.sum(), favoured.sum()) < FEWEST_ROWS or not features:
+        why = "too few of the rows that were read" if features else "no column is left to describe a person"
+        notes.append(f"No propensity, neighbours or redlining: {why}.")
+        return replace(found, features=features, notes=tuple(notes))
+    chances = propensity(rows).round(DECIMALS)
+    codes, tops = ranges(chances, RANGES, rows.weights)
+    spans = ((chances[codes == i].min(), chances[codes == i].max()) for i in range(len(tops)))
+    names = tuple(f"{low:.3f}–{high:.3f}" for low, high in spans)
+    clusters = cluster_strata(rows)
+    numbers = tuple(f"cluster {i + 1}" for i in range(int(clusters.max()) + 1))
+    parts = (
+        stratified("propensity", names, counted(rows, codes), worth, config),
+        stratified("clusters", numbers, counted(rows, clusters), worth, config),
+    )
+    guessed = predicted_groups(rows)
+    limits = balanced_error_interval(replace(guessed, n=guessed.n * worth), config.confidence)
+    metrics = {"redlining-potential": Interval(balanced_error(guessed), *limits)}
+    if rows.weights is not None:
+        notes.append("No situation testing or consistency: neighbours know no weights.")
+    else:
+        among_alike, more = _neighbours(rows, many, config)
+        metrics = among_alike | metrics
+        notes += more
+    return replace(
+        found, parts=(*found.parts, *parts), metrics=metrics, features=features, notes=tuple(notes)
+    )
+
+
+def _neighbours(rows: Rows, many: int, config: AuditConfig) -> tuple[dict[str, Interval], list[str]]:
+    """Compare people alike, without intervals: rows share neighbours, so they are not independent."""
+    most = max(MOST_PAIRS // many, FEWEST_PAIRS)
+    near = look_up(rows, config.neighbours, most=most)
+    found = {
+        "situation-testing": against(near, config.margin),
+        "situation-testing-reverse": in_favour(near, config.margin),
+        "consistency": mean_agreement(near),
+    }
+    metrics = {name: Interval(float(value[0]), np.nan, np.nan) for name, value in found.items()}
+    notes = ["Situation testing and consistency have no intervals: rows share neighbours."]
+    if len(near.asked) < len(rows.s):
+        notes.append(
+            f"Neighbours were looked up of {len(near.asked)} of {len(rows.s)} rows, drawn at random "
+            f"({len(near.excess)} of the group); they are looked for among all."
+        )
+    if any(np.isnan(metric.value) for metric in metrics.values()):
+        notes.append(f"A group has too few rows for {config.neighbours} neighbours.")
+    return metrics, notes
+
+
+def stratified(
+    by: str, names: tuple[str, ...], counts: Counts, worth: float, config: AuditConfig
+) -> Stratified:
+    """Return what strata explain of the difference, and what they leave.
+
+    All differences are group − reference, so minus those of `measures.conditional`.
+
+    Intervals of the parts are ± z standard errors, by leaving out one row at a time (the jackknife), the
+    strata as they are. A bootstrap would empty more cells than there are, and call too much explained. Those
+    within a stratum are Newcombe's.
+
+    Parameters
+    ----------
+    by : str
+        What the strata are of.
+    names : tuple of str
+        Of the strata.
+    counts : Counts
+        ``n`` of shape (strata, 2, 2, 2).
+    worth : float
+        Rows that a unit of weight is worth.
+    config : AuditConfig
+        Confidence, and how few rows of the group are too few for its belift to be the least.
+    """
+    worthy = Counts(GROUPS, counts.n * worth)
+    errors = standard_errors(worthy.predicted)
+    z = NormalDist().inv_cdf((1 + config.confidence) / 2)
+    low, high = _limits(worthy.predicted, config.confidence)
+    rate, reference = acceptance_by_group(counts)
+    differences, lift = -stratum_differences(counts), belift_by_stratum(counts)
+    strata = tuple(
+        Stratum(
+            name,
+            float(counts.group_total[i, 0]),
+            float(counts.group_total[i, 1]),
+            float(rate[i]),
+            float(reference[i]),
+            Interval(float(differences[i]), float(low[i]), float(high[i])),
+            float(lift[i]),
+        )
+        for i, name in enumerate(names)
+    )
+    enough = (worthy.group_total[:, 0] >= config.min_group) & ~np.isnan(lift)
+    return Stratified(
+        by,
+        _about(-float(explained_difference(counts)), z * errors[0]),
+        _about(-float(unexplained_difference(counts)), z * errors[1]),
+        float(compared(counts)),
+        float(cochran_mantel_haenszel(worthy)),
+        float(cochran_mantel_haenszel_p(worthy)),
+        strata,
+        int(np.argmin(np.where(enough, lift, np.inf))) if enough.any() else None,
+    )
+
+
+def standard_errors(cells: Floats) -> tuple[float, float]:
+    """Return standard errors of what strata explain and of what they leave, by the jackknife over rows.
+
+    Parameters
+    ----------
+    cells : array, shape (strata, 2, 2)
+        Rows by stratum, group and decision. Of a cell with less than a row all is left out.
+
+    Returns
+    -------
+    tuple of float
+        NaN when a group would be empty without one of its rows.
+    """
+    step = np.minimum(cells, 1.0)
+    times = np.where(cells > 0, divide(cells, step), 0.0)
+    rows, differences = _rows_and_differences(cells)
+    summed = differences[:, None] * rows
+    whole, left = np.zeros(cells.shape), np.zeros(cells.shape)
+    for group in (0, 1):
+        for decision in (0, 1):
+            fewer = cells.copy()
+            fewer[:, group, decision] -= step[:, group, decision]
+            own_rows, own_differences = _rows_and_differences(fewer)
+            totals = rows.sum(0) - rows + own_rows
+            # Only the stratum of the row changes: its share of the sum is computed again.
+            within = summed.sum(0) - summed + own_differences[:, None] * own_rows
+            left[:, group, decision] = divide(within, totals).sum(-1) / 2
+            rates = divide(cells[..., 1].sum(0) + (fewer - cells)[..., 1], totals)
+            whole[:, group, decision] = rates[:, 1] - rates[:, 0]
+    explained, unexplained = (_spread(values, times) for values in (whole - left, left))
+    return explained, unexplained
+
+
+def _rows_and_differences(cells: Floats) -> tuple[Floats, Floats]:
+    """Rows by stratum and group, and the difference in each stratum: 0 where there is one group only."""
+    rows = cells.sum(-1)
+    rates = divide(cells[..., 1], rows)
+    return rows, np.where((rows > 0).all(-1), rates[:, 1] - rates[:, 0], 0.0)
+
+
+def _spread(values: Floats, times: Floats) -> float:
+    """Jackknife standard error: each value is that without one of `times` rows."""
+    many, there = float(times.sum()), times > 0
+    if many < 2:
+        return np.nan
+    some, often = values[there], times[there]
+    away = some - (often @ some) / many
+    return float(np.sqrt((many - 1) / many * (often @ away**2)))
+
+
+def _about(value: float, half: float) -> Interval:
+    """Return a difference with its limits, none beyond −1 and 1; what is but rounding dust is 0."""
+    middle = 0.0 if abs(value) < DUST else value
+    if np.isnan(value + half):
+        return Interval(middle, np.nan, np.nan)
+    return Interval(middle, max(-1.0, middle - half), min(1.0, middle + half))
+
+
+def of_decisions(n: Floats) -> Counts:
+    """Return counts by stratum, group and decision, shape (..., 2, 2), as `Counts`; all labels are 0."""
+    full = np.zeros((*n.shape[:-1], 2, 2))
+    full[..., 0, :] = n
+    return Counts(GROUPS, full)
+
+
+def _limits(cells: Floats, confidence: float) -> tuple[Floats, Floats]:
+    """Return limits of the difference of the group's rate and the reference's; cells of shape (..., 2, 2)."""
+    above, below = cells[..., 1], cells.sum(-1)
+    return difference_interval(above[..., 0], below[..., 0], above[..., 1], below[..., 1], confidence)

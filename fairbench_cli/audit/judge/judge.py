@@ -7,24 +7,35 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.judge.explain import explain
-from fairbench_cli.audit.judge.metrics import COMPARED, SHOWN
+from fairbench_cli.audit.judge.explain import explain, named
+from fairbench_cli.audit.judge.metrics import COMPARED, SHOWN, needs_labels
 from fairbench_cli.audit.judge.references import (
     REST,
     REST_NAME,
     Ints,
+    both_parts,
     check_references,
-    reference_parts,
     references,
 )
-from fairbench_cli.audit.judge.report import Disparity, GroupRow, Interval, Report
-from fairbench_cli.audit.judge.requested import requested_rows
-from fairbench_cli.audit.judge.uncertainty import Limits, Uncertainty, distinct, p_values, uncertainty
+from fairbench_cli.audit.judge.report import ALL, Disparity, GroupRow, Interval, Report, RequestedRow
+from fairbench_cli.audit.judge.uncertainty import (
+    ENOUGH,
+    MOST_GROUPS,
+    Limits,
+    Uncertainty,
+    distinct,
+    effective,
+    p_values,
+    percentiles,
+    stream,
+    uncertainty,
+)
 from fairbench_cli.audit.judge.verdict import (
     all_of,
     attribute_verdict,
     check_names,
     decide,
+    decide_metric,
     deciding_names,
     evidence,
     gate,
@@ -33,11 +44,10 @@ from fairbench_cli.audit.judge.verdict import (
 )
 from fairbench_cli.audit.read.tally import Slice, Tally
 from fairbench_cli.measures.counts import Counts, Floats, divide
+from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.rates import RATES, parts
+from fairbench_cli.measures.registry import find, measure
 from fairbench_cli.measures.significance import holm
-
-ALL = "(all)"
-MOST_NAMED = 10  # small groups in a note
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,8 +142,7 @@ def _adjust(compared: Sequence[_Compared]) -> list[Floats]:
 
 def _disparities(one: _Compared, p_holm: Floats, config: AuditConfig) -> list[Disparity]:
     part, groups = one.part, one.part.counts.groups
-    above, below = parts(part.counts.n, one.names)
-    ref_above, ref_below = reference_parts(part.counts.n, one.names, one.at)
+    above, below, ref_above, ref_below = both_parts(part.counts.n, one.names, one.at)
     rate, ref_rate = divide(above, below), divide(ref_above, ref_below)
     ratio, difference = divide(rate, ref_rate), rate - ref_rate
     found = []
@@ -147,12 +156,7 @@ def _disparities(one: _Compared, p_holm: Floats, config: AuditConfig) -> list[Di
             tested = not (itself or RATES[name].of_all)
             found.append(
                 Disparity(
-                    model=part.model,
-                    decision=part.decision,
-                    attribute=part.attribute,
-                    group=group,
-                    reference=REST_NAME if at == REST else groups[at],
-                    metric=name,
+                    *(*part.place, group, REST_NAME if at == REST else groups[at], name),
                     value=float(rate[g, m]),
                     reference_value=float(ref_rate[g, m]),
                     ratio=_interval(ratio, one.limits.ratio, g, m, itself),
@@ -182,25 +186,20 @@ def _group_rows(part: Slice, names: Sequence[str], limits: Limits, config: Audit
     above, below = parts(part.counts.n, names)
     rates = divide(above, below)
     alone = len(part.counts.groups) == 1  # then its share of all is 1, and no estimate
-    rows = []
-    for g, group in enumerate(part.counts.groups):
-        rows.append(
-            GroupRow(
-                model=part.model,
-                decision=part.decision,
-                attribute=part.attribute,
-                group=group,
-                rows=int(part.rows[g]),
-                small=bool(part.rows[g] < config.min_group),
-                counts=_counts(part.counts.n[g], part.labelled),
-                metrics={
-                    name: _interval(rates, limits, g, m, alone and RATES[name].of_all)
-                    for m, name in enumerate(names)
-                },
-                behind={name: (float(above[g, m]), float(below[g, m])) for m, name in enumerate(names)},
-            )
+    return [
+        GroupRow(
+            *(*part.place, group),
+            rows=int(part.rows[g]),
+            small=bool(part.rows[g] < config.min_group),
+            counts=_counts(part.counts.n[g], part.labelled),
+            metrics={
+                name: _interval(rates, limits, g, m, alone and RATES[name].of_all)
+                for m, name in enumerate(names)
+            },
+            behind={name: (float(above[g, m]), float(below[g, m])) for m, name in enumerate(names)},
         )
-    return rows
+        for g, group in enumerate(part.counts.groups)
+    ]
 
 
 def _counts(n: Floats, labelled: bool) -> dict[str, float]:
@@ -216,7 +215,7 @@ def _overall_rows(tally: Tally, config: AuditConfig) -> tuple[GroupRow, ...]:
     """Return one row for everybody per model and decision."""
     first: dict[tuple[str, str], Slice] = {}
     for part in tally.slices:
-        first.setdefault((part.model, part.decision), part)
+        first.setdefault(part.place[:2], part)
     rows: list[GroupRow] = []
     for part in first.values():
         everybody = replace(
@@ -265,6 +264,56 @@ def _small(groups: Sequence[GroupRow], config: AuditConfig) -> list[str]:
     small = list(dict.fromkeys(f"{row.group} ({row.attribute})" for row in groups if row.small))
     if not small:
         return []
-    named = ", ".join(small[:MOST_NAMED])
-    named += f" and {len(small) - MOST_NAMED} more" if len(small) > MOST_NAMED else ""
-    return [f"Marked *: fewer than {config.min_group} rows, read with care: {named}."]
+    return [f"Marked *: fewer than {config.min_group} rows, read with care: {named(small)}."]
+
+
+def requested_rows(part: Slice, names: Sequence[str], config: AuditConfig) -> list[RequestedRow]:
+    """Return metrics of every group of a slice but the reference, which is that of the selection rate.
+
+    The group is taken for the deprived one and decision 1 for the favourable one. Weighted counts are scaled
+    to the rows that they are worth, so that tests mean what they say. There is no interval of a test, where
+    one of the counts behind a metric is below `ENOUGH`, and beyond `MOST_GROUPS` groups.
+    """
+    if not names:
+        return []
+    n, groups = effective(part), part.counts.groups
+    at = int(references(part, ("selection-rate",), config)[0])
+    reference = REST_NAME if at == REST else groups[at]
+    others = [g for g in range(len(groups)) if g != at]
+    favoured = n.sum(0) - n[others] if at == REST else np.broadcast_to(n[at], n[others].shape)
+    both = Counts(("group", "reference"), np.stack([n[others], favoured], axis=1))
+    values = {name: measure(name, both) for name in names}
+    everybody = float(n.sum())
+    drawing = config.draws > 0 and everybody > 0 and len(groups) <= MOST_GROUPS
+    found = []
+    for i, g in enumerate(others):
+        place = (*part.place, groups[g])
+        drawn = _draw(both.n[i], everybody, config, place) if drawing else None
+        row, parities = {}, {}
+        for name in names:
+            entry, value = find(name), float(values[name][i])
+            row[name] = _drawn_interval(entry, value, both.n[i], drawn, config.confidence)
+            parity = decide_metric(entry, value, tau_of(name, config), config.confidence)
+            if parity is not None:
+                parities[name] = parity
+        found.append(RequestedRow(*place, reference, row, parities))
+    return found
+
+
+def _draw(pair: Floats, everybody: float, config: AuditConfig, place: tuple[str, ...]) -> Counts:
+    """Resample all rows, and count those of the pair: a multinomial with the other groups in one cell."""
+    cells = np.append(pair.ravel(), max(everybody - pair.sum(), 0.0))
+    rng = stream(config.seed, "by name", *place)
+    drawn = rng.multinomial(round(everybody), cells / cells.sum(), size=config.draws)[:, :-1]
+    return Counts(("group", "reference"), drawn.reshape(-1, *pair.shape).astype(np.float64))
+
+
+def _drawn_interval(
+    entry: Metric, value: float, pair: Floats, drawn: Counts | None, confidence: float
+) -> Interval:
+    behind = pair.sum(-1) if entry.on == "labels" else pair if needs_labels(entry.name) else pair.sum(-2)
+    is_test = entry.is_test or math.isinf(entry.low)  # t is without end
+    if drawn is None or is_test or behind.min() < ENOUGH:
+        return Interval(value, np.nan, np.nan)
+    low, high = percentiles(measure(entry.name, drawn), (1 - confidence) / 2)
+    return Interval(value, float(low), float(high))

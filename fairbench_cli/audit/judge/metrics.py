@@ -1,6 +1,6 @@
-"""The metrics of an audit by name: the rates that groups are compared on, roll-ups, what may be asked for.
+"""The metrics of an audit by name: the rates that groups are compared on, roll-ups, what may be requested.
 
-Rates decide by τ on their ratio to the reference. Every other metric of counts may be asked for by name. It
+Rates decide by τ on their ratio to the reference. Every other metric of counts may be requested by name. It
 is computed of each group and its reference, as of a deprived and a favoured group. One rule says whether it
 passes:
 
@@ -19,17 +19,14 @@ from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.rates import RATES
 from fairbench_cli.measures.registry import find
 
-# The rates that groups are compared on in every audit, and those that are shown.
-COMPARED = (
-    *("selection-rate", "selected-share", "fpr", "fnr", "fdr", "for"),
-    *("tpr", "tnr", "ppv", "npv", "accuracy"),
-)
-SHOWN = (*COMPARED, "base-rate", "group-share")
+# The rates that are shown, those with counts over and under the bar; and those that groups are compared on in
+# every audit, which predictions change.
+SHOWN = tuple(name for name, rate in RATES.items() if rate.above)
+COMPARED = tuple(name for name in SHOWN if RATES[name].needs_predictions)
 
-# What the verdict looks at when nothing is named. Not the shares of all selected: these differ as soon as
-# group sizes do.
-DEFAULT_UNSUPERVISED = ("selection-rate",)
-DEFAULT_SUPERVISED = ("selection-rate", "fpr", "fnr", "fdr", "for")
+# What the verdict looks at when nothing is named, as far as there are labels. Not the shares of all selected:
+# these differ as soon as group sizes do. Of two rates that add up to 1, the one that is 0 at best.
+DEFAULT = tuple(name for name in COMPARED if not RATES[name].of_all and RATES[name].ideal != 1)
 
 # By name, the rates that have to pass together.
 ROLL_UPS: dict[str, tuple[str, ...]] = {
@@ -42,7 +39,7 @@ ROLL_UPS: dict[str, tuple[str, ...]] = {
 
 # What to look at (Saleiro et al. 2018): who is wrongly picked when being picked hurts, wrongly left out when
 # it helps.
-INTERVENTIONS: dict[str, tuple[str, ...]] = {"punitive": ("fdr", "fpr"), "assistive": ("for", "fnr")}
+INTERVENTIONS = {"punitive": ROLL_UPS["type-i-parity"], "assistive": ROLL_UPS["type-ii-parity"]}
 
 
 def canonical(name: str) -> str:
@@ -91,6 +88,16 @@ def can_decide(name: str) -> bool:
     return kind(name) in ("rate", "roll-up") or bounds(find(name), 0.8, 0.95) is not None
 
 
+def has_tau(name: str) -> bool:
+    """Return whether a tau, and not a confidence alone, says from which value a metric passes.
+
+    >>> has_tau("fpr"), has_tau("tpr-difference"), has_tau("two-proportions-p"), has_tau("type-i-parity")
+    (True, True, False, False)
+    """
+    known = canonical(name)
+    return known in COMPARED or (known not in ROLL_UPS and not find(known).p_value and can_decide(known))
+
+
 def bounds(entry: Metric, tau: float, confidence: float) -> tuple[float, float] | None:
     """Return the lowest and the highest value with which a metric passes; None when it cannot decide.
 
@@ -111,6 +118,4 @@ def bounds(entry: Metric, tau: float, confidence: float) -> tuple[float, float] 
 
 def needs_labels(name: str) -> bool:
     """Return whether a metric or roll-up, by its canonical name, is undefined without labels."""
-    if name in ROLL_UPS:
-        return any(RATES[metric].needs_labels for metric in ROLL_UPS[name])
-    return RATES[name].needs_labels if name in RATES else find(name).on != "both"
+    return any(find(metric).on != "both" for metric in ROLL_UPS.get(name, (name,)))

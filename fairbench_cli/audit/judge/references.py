@@ -6,14 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.read.tally import MISSING, Slice, Tally
-from fairbench_cli.errors import UserError, shown, suggest, user_error
+from fairbench_cli.audit.read.tally import CROSSED, MISSING, Slice, Tally
+from fairbench_cli.errors import Problem, UserError, shown, suggest, user_error
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.rates import parts
 
 REST = -1  # instead of a group: everybody else
 REST_NAME = "(rest)"
-JOINED = " × "  # between the attributes, and the groups, of an intersection
 
 Ints = NDArray[np.intp]
 
@@ -32,31 +31,33 @@ def references(part: Slice, names: Sequence[str], config: AuditConfig) -> Ints:
     """
     groups = part.counts.groups
     given = _given(part, config)
-    if given is not None:
-        return np.full(len(names), groups.index(given), dtype=np.intp)
-    if config.ref_method == "rest":
-        return np.full(len(names), REST, dtype=np.intp)
+    if given is not None or config.ref_method == "rest":
+        return np.full(len(names), REST if given is None else groups.index(given), dtype=np.intp)
     may = np.array([group != MISSING for group in groups])
     if not may.any():
         may[:] = True
     if config.ref_method in ("minimum", "maximum"):
         rates = divide(*parts(part.counts.n, names))
         down = rates if config.ref_method == "minimum" else -rates
-        return np.asarray(np.argmin(np.where(may[:, None] & ~np.isnan(down), down, _after(may)), axis=0))
-    largest = np.argmax(np.where(may, part.counts.group_total, -1.0))
-    return np.full(len(names), largest, dtype=np.intp)
+        undefined = np.where(may, 1e300, np.inf)[:, None]  # the first that may be is taken when all are
+        return np.asarray(np.argmin(np.where(may[:, None] & ~np.isnan(down), down, undefined), axis=0))
+    return np.full(len(names), np.argmax(np.where(may, part.counts.group_total, -1.0)), dtype=np.intp)
 
 
-def reference_parts(n: Floats, names: Sequence[str], at: Ints) -> tuple[Floats, Floats]:
-    """Give what stands over and under the bar of each group's reference, shape (..., groups, metrics)."""
-    everybody = n.sum(-3)
-    if (at == REST).all():
-        return parts(everybody[..., None, :, :] - n, names, everybody)
+def both_parts(n: Floats, names: Sequence[str], at: Ints) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return what is over and under the bar of each group's rates, then of its reference's.
+
+    Each has the shape (..., groups, rates).
+    """
     above, below = parts(n, names)
+    if (at == REST).all():
+        everybody = n.sum(-3)
+        return above, below, *parts(everybody[..., None, :, :] - n, names, everybody)
     columns = np.arange(len(names))
-    return tuple(  # type: ignore[return-value]
+    ref_above, ref_below = (
         np.broadcast_to(side[..., at, columns][..., None, :], side.shape) for side in (above, below)
     )
+    return above, below, ref_above, ref_below
 
 
 def check_references(tally: Tally, config: AuditConfig) -> None:
@@ -68,9 +69,9 @@ def check_references(tally: Tally, config: AuditConfig) -> None:
         Naming all that are wrong.
     """
     attributes = {part.attribute for part in tally.slices}
-    known = attributes | {name for attribute in attributes for name in attribute.split(JOINED)}
+    known = attributes | {name for attribute in attributes for name in attribute.split(CROSSED)}
     problems = [
-        user_error(f"no attribute called {shown(name)}", suggest(name, attributes), "--ref").problems[0]
+        Problem(f"no attribute called {shown(name)}", suggest(name, attributes), "--ref")
         for name in config.references
         if name not in known
     ]
@@ -85,21 +86,11 @@ def _given(part: Slice, config: AuditConfig) -> str | None:
     groups = part.counts.groups
     name = config.references.get(part.attribute)
     if name is None:
-        attributes = part.attribute.split(JOINED) if part.intersection else []
-        if not attributes or not all(attribute in config.references for attribute in attributes):
-            return None
-        name = JOINED.join(config.references[attribute] for attribute in attributes)
-        return name if name in groups else None
+        attributes = part.attribute.split(CROSSED)
+        name = CROSSED.join(config.references.get(attribute, "") for attribute in attributes)
+        return name if part.intersection and name in groups else None
     if name not in groups:
+        what = f"attribute {shown(part.attribute)} has no group {shown(name)}"
         of_model = f" in model {shown(part.model)}" if part.model else ""
-        raise user_error(
-            f"attribute {shown(part.attribute)} has no group {shown(name)}{of_model}",
-            suggest(name, groups),
-            "--ref",
-        )
+        raise user_error(what + of_model, suggest(name, groups), "--ref")
     return name
-
-
-def _after(may: NDArray[np.bool_]) -> Floats:
-    """Values to put where there is none: the first eligible group is taken when all are undefined."""
-    return np.where(may, 1e300, np.inf)[:, None]

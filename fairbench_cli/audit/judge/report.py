@@ -12,7 +12,7 @@ from fairbench_cli.audit.read.tally import Slice
 
 Parity = Literal["pass", "fail", "undecidable"]
 
-Key = tuple[str, str, str]  # model, decision, attribute
+ALL = "(all)"  # the attribute and the group of everybody
 
 # What chance has to say: "beyond chance" (Holm-adjusted p below 1 - confidence), "within chance", "too few to
 # tell" (a group below min_group, or no test possible); empty for a reference and for shares of a whole list.
@@ -40,7 +40,7 @@ class GroupRow:
     small: bool  # fewer rows than min_group
     counts: dict[str, float]  # tp fp fn tn pp pn size label_pos label_neg (tp … only with labels)
     metrics: dict[str, Interval]  # by name of the rate
-    behind: dict[str, tuple[float, float]]  # what stands over and under the bar of each rate
+    behind: dict[str, tuple[float, float]]  # over and under the bar of each rate
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Disparity:
     parity: Parity
     evidence: Evidence
     is_reference: bool
-    behind: tuple[float, float]  # what stands over and under the bar of the value
+    behind: tuple[float, float]  # over and under the bar of the value
     reference_behind: tuple[float, float]
 
 

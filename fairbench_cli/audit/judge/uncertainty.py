@@ -1,7 +1,7 @@
 """Intervals of rates, ratios and differences, and tests with Holm's correction.
 
 The multinomial bootstrap of the counts is the bootstrap of the rows: a drawn table is what counting resampled
-rows would give. Percentile intervals are too narrow where few rows stand on one side of a rate (at 0 or n
+rows would give. Percentile intervals are too narrow where few rows are on one side of a rate (at 0 or n
 their width is zero), so those with fewer than `ENOUGH` there take the closed forms of `measures.intervals`.
 """
 
@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.judge.references import Ints, reference_parts
+from fairbench_cli.audit.judge.references import Ints, both_parts
 from fairbench_cli.audit.read.tally import Slice
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.intervals import difference_interval, ratio_interval, wilson
-from fairbench_cli.measures.rates import RATES, parts
+from fairbench_cli.measures.rates import RATES
 from fairbench_cli.measures.significance import two_proportions
 
 ENOUGH = 10  # rows above the bar, and rows below it that are not above
@@ -37,7 +37,7 @@ class Uncertainty:
 
 
 def closed_forms(n: Floats, names: Sequence[str], at: Ints, confidence: float) -> Uncertainty:
-    """Give Wilson's interval of each rate, Newcombe's of each difference and Donner and Zou's of each ratio.
+    """Return Wilson's interval of each rate, Newcombe's of each difference, Donner and Zou's of each ratio.
 
     Parameters
     ----------
@@ -50,8 +50,7 @@ def closed_forms(n: Floats, names: Sequence[str], at: Ints, confidence: float) -
     confidence : float
         In (0, 1).
     """
-    above, below = parts(n, names)
-    ref_above, ref_below = reference_parts(n, names, at)
+    above, below, ref_above, ref_below = both_parts(n, names, at)
     p, q = divide(above, below), divide(ref_above, ref_below)
     # Shares of one list are correlated: what one group gets, another does not.
     of_all = np.array([RATES[name].of_all for name in names])
@@ -67,7 +66,7 @@ def closed_forms(n: Floats, names: Sequence[str], at: Ints, confidence: float) -
 def bootstrap(
     n: Floats, names: Sequence[str], at: Ints, draws: int, confidence: float, rng: np.random.Generator
 ) -> Uncertainty:
-    """Give percentile intervals from a multinomial bootstrap; closed forms where counts are too small.
+    """Return percentile intervals from a multinomial bootstrap; closed forms where counts are too small.
 
     Parameters are as in `closed_forms`; the reference groups stay those of the data in every draw.
     """
@@ -82,19 +81,18 @@ def bootstrap(
     total = round(float(table.sum()))
     resampled = rng.multinomial(total, table.ravel() / table.sum(), size=draws).astype(np.float64)
     resampled = resampled.reshape(draws, *table.shape)
-    place = np.zeros(len(n) + 1, dtype=np.intp)  # where each group stands among the drawn; REST stays -1
+    place = np.zeros(len(n) + 1, dtype=np.intp)  # the place of each group among the drawn; REST stays -1
     place[drawn] = np.arange(len(drawn))
     place[-1] = -1
-    rates = divide(*parts(resampled, names))[:, :-1]
-    ref_rates = divide(*reference_parts(resampled, names, place[at]))[:, :-1]
+    above, below, ref_above, ref_below = both_parts(resampled, names, place[at])
+    rates, ref_rates = divide(above, below)[:, :-1], divide(ref_above, ref_below)[:, :-1]
     enough, both = enough[drawn], both[drawn]
     tail = (1 - confidence) / 2
 
     def limits(closed_limits: Limits, values: Floats, which: Bools) -> Limits:
         low, high = (side.copy() for side in closed_limits)
-        found = _percentiles(values.transpose(1, 2, 0)[which], tail)
-        where = (drawn[np.nonzero(which)[0]], np.nonzero(which)[1])
-        low[where], high[where] = found
+        g, m = np.nonzero(which)
+        low[drawn[g], m], high[drawn[g], m] = percentiles(values[:, g, m].T, tail)
         return low, high
 
     return Uncertainty(
@@ -105,17 +103,18 @@ def bootstrap(
 
 
 def uncertainty(part: Slice, names: Sequence[str], at: Ints, config: AuditConfig) -> Uncertainty:
-    """Give the intervals of a slice: bootstrap, or closed forms when `config.draws` is 0.
+    """Return the intervals of a slice: bootstrap, or closed forms when `config.draws` is 0.
 
-    Weighted counts stand for as many rows as they are worth: see `effective`.
+    Weighted counts are taken for as many rows as they are worth: see `effective`.
     """
-    return bootstrap(effective(part), names, at, config.draws, config.confidence, _rng(part, config))
+    rng = stream(config.seed, *part.place)
+    return bootstrap(effective(part), names, at, config.draws, config.confidence, rng)
 
 
 def effective(part: Slice) -> Floats:
     """Return the counts scaled to Kish's effective sample size, (Σw)² / Σw²; all rates stay the same.
 
-    Kish (1965), *Survey Sampling*: unequal weights tell less than as many rows of equal weight.
+    Kish (1965), *Survey Sampling*: unequal weights say less than as many rows of equal weight.
     """
     return part.counts.n * part.rows_per_weight
 
@@ -128,8 +127,7 @@ def p_values(part: Slice, names: Sequence[str], at: Ints) -> Floats:
     so its p-values are too small.
     """
     n = effective(part)
-    above, below = parts(n, names)
-    ref_above, ref_below = reference_parts(n, names, at)
+    above, below, ref_above, ref_below = both_parts(n, names, at)
     _, p = two_proportions(above, below, ref_above, ref_below)
     p[:, [RATES[name].of_all for name in names]] = np.nan
     p[np.arange(len(p))[:, None] == at] = np.nan
@@ -152,22 +150,21 @@ def distinct(names: Sequence[str], at: Ints) -> Ints:
 
 def _enough(n: Floats, names: Sequence[str], at: Ints) -> tuple[Bools, Bools]:
     """Say whether a rate, and both a rate and its reference, have `ENOUGH` rows on either side."""
-    above, below = parts(n, names)
-    ref_above, ref_below = reference_parts(n, names, at)
+    above, below, ref_above, ref_below = both_parts(n, names, at)
     own = np.minimum(above, below - above) >= ENOUGH
     return own, own & (np.minimum(ref_above, ref_below - ref_above) >= ENOUGH)
 
 
-def _percentiles(values: Floats, tail: float) -> Limits:
-    """Order statistics at both tails of the defined draws, outward; shape (n,) of shape (n, draws)."""
+def percentiles(values: Floats, tail: float) -> Limits:
+    """Return order statistics at both tails of the defined draws, outward: (..., draws) becomes (...)."""
     ordered = np.sort(values, axis=-1)  # NaN last
     last = np.maximum((~np.isnan(ordered)).sum(-1) - 1, 0)
-    low, high = np.floor(tail * last).astype(np.intp), np.ceil((1 - tail) * last).astype(np.intp)
-    row = np.arange(len(ordered))
-    return ordered[row, low], ordered[row, high]
+    ends = np.stack([np.floor(tail * last), np.ceil((1 - tail) * last)], axis=-1).astype(np.intp)
+    low, high = np.moveaxis(np.take_along_axis(ordered, ends, axis=-1), -1, 0)
+    return low, high
 
 
-def _rng(part: Slice, config: AuditConfig) -> np.random.Generator:
-    """One stream per slice, so that one more attribute changes no other's intervals."""
-    key = "\x1f".join([str(config.seed), part.model, part.decision, part.attribute])
+def stream(seed: int, *place: str) -> np.random.Generator:
+    """Return random numbers of a place's own: one more attribute changes no other's intervals."""
+    key = "\x1f".join([str(seed), *place])
     return np.random.default_rng(int.from_bytes(hashlib.sha256(key.encode()).digest()))

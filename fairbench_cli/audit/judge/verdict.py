@@ -7,8 +7,7 @@ from fractions import Fraction
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge.metrics import (
     COMPARED,
-    DEFAULT_SUPERVISED,
-    DEFAULT_UNSUPERVISED,
+    DEFAULT,
     ROLL_UPS,
     bounds,
     can_decide,
@@ -30,7 +29,7 @@ def deciding_names(tally: Tally, config: AuditConfig) -> tuple[str, ...]:
     """Return the rates and roll-ups that decide, or the default ones."""
     if config.measures is not None:
         return tuple(dict.fromkeys(map(canonical, config.measures)))
-    return DEFAULT_SUPERVISED if _labelled(tally) else DEFAULT_UNSUPERVISED
+    return tuple(name for name in DEFAULT if _labelled(tally) or not RATES[name].needs_labels)
 
 
 def requested_names(config: AuditConfig) -> tuple[str, ...]:
@@ -94,16 +93,11 @@ def decide(above: float, below: float, ref_above: float, ref_below: float, tau: 
     """
     if not (below > 0 and ref_below > 0):
         return "undecidable"
-    values = [float(value) for value in (above, below, ref_above, ref_below)]
-    exact = Fraction(str(tau))
-    if all(value.is_integer() for value in values):
-        a, b, c, d = (int(value) for value in values)
-        mine, theirs = a * d, c * b
-        low, high = exact.numerator, exact.denominator
-        return "pass" if low * theirs <= high * mine and low * mine <= high * theirs else "fail"
-    mine, theirs = above * ref_below, ref_above * below  # type: ignore[assignment]
-    loose = float(exact) * (1 - TOLERANCE)
-    return "pass" if loose * theirs <= mine and loose * mine <= theirs else "fail"
+    exact = [Fraction(float(value)) for value in (above, below, ref_above, ref_below)]
+    mine, theirs, low = exact[0] * exact[3], exact[2] * exact[1], Fraction(str(tau))
+    if any(value.denominator > 1 for value in exact):
+        low *= 1 - Fraction(TOLERANCE)
+    return "pass" if low * theirs <= mine and low * mine <= theirs else "fail"
 
 
 def decide_metric(entry: Metric, value: float, tau: float, confidence: float) -> Parity | None:
@@ -150,7 +144,7 @@ def evidence(
 
 
 def all_of(values: Iterable[Parity]) -> Parity:
-    """Kleene's "and": fail if one fails, else undecidable if one is (or there is none), else pass.
+    """Return Kleene's "and": fail if one fails, else undecidable if one is (or there is none), else pass.
 
     >>> all_of(["pass", "undecidable"]), all_of(["undecidable", "fail"]), all_of([])
     ('undecidable', 'fail', 'undecidable')
@@ -194,7 +188,7 @@ def attribute_verdict(
     decided: dict[str, Parity] = {name: all_of(values) for name, values in by_metric.items()}
     decided |= roll_ups(decided)
     verdict = all_of(decided.get(name, "undecidable") for name in deciding)
-    return AttributeVerdict(part.model, part.decision, part.attribute, decided, verdict)
+    return AttributeVerdict(*part.place, decided, verdict)
 
 
 def gate(verdicts: Sequence[AttributeVerdict], config: AuditConfig) -> Parity:

@@ -94,7 +94,7 @@ def count_cells(source: Predictions, plan: CountingPlan) -> dict[tuple[str, ...]
         When there are too many groups, or too many cells to draw ties.
     """
     roles = plan.roles
-    attributes = tuple(roles.all_attributes)
+    attributes = tuple(roles.attributes)
     sums, table = _sums(roles), _keys(plan, "predictions")
     keys = ", ".join([*KEYS, *(f"k{i}" for i in range(len(attributes)))])
     tied = keys + (", tie" if plan.drawn and roles.weight is not None else "")
@@ -105,22 +105,16 @@ def count_cells(source: Predictions, plan: CountingPlan) -> dict[tuple[str, ...]
         if len(found) <= most:
             return {attributes: _cells(found, attributes, plan)}
     if plan.drawn:
-        raise user_error(
-            "the attributes have too many combinations to draw ties at random",
-            "name fewer attributes, or use --ties include",
-            "--ties",
-        )
-    _refuse_wide(source, attributes, table)
-    sets = _shapes(roles)
+        what = "the attributes have too many combinations to draw ties at random"
+        raise user_error(what, "name fewer attributes, or use --ties include", "--ties")
+    estimates = ", ".join(f"approx_count_distinct(k{i})" for i in range(len(attributes)))
+    for name, distinct in zip(attributes, source.one(f"SELECT {estimates} FROM ({table})"), strict=True):
+        if distinct > 2 * MOST_GROUPS:
+            raise too_many_groups(source, name, f"about {distinct}")
     result: dict[tuple[str, ...], CountedCells] = {}
-    for start in range(0, len(sets), AT_ONCE):
-        result |= _apart(source, table, sums, sets[start : start + AT_ONCE], plan)
+    for start in range(0, len(roles.audited), AT_ONCE):
+        result |= _apart(source, table, sums, roles.audited[start : start + AT_ONCE], plan)
     return result
-
-
-def _shapes(roles: ColumnRoles) -> list[tuple[str, ...]]:
-    """Return what is counted: attributes, then intersections, as tuples of names."""
-    return [*((name,) for name in roles.attributes), *roles.intersections]
 
 
 def _keys(plan: CountingPlan, table: str) -> str:
@@ -128,7 +122,7 @@ def _keys(plan: CountingPlan, table: str) -> str:
     roles = plan.roles
     keys = [f"{model_sql(roles)} AS m"]
     keys.append("0 AS label" if roles.label is None else f"{code_sql(roles.label, 2)} AS label")
-    for at, (name, column) in enumerate(roles.all_attributes.items()):
+    for at, (name, column) in enumerate(roles.attributes.items()):
         keys.append(f"{bin_sql(column, plan.bins[name]) if name in plan.bins else f'c{column}'} AS k{at}")
     if roles.weight is not None:
         keys.append(f"n{roles.weight} AS w")
@@ -168,7 +162,7 @@ def _apart(
     source: Predictions, table: str, sums: str, sets: Sequence[tuple[str, ...]], plan: CountingPlan
 ) -> dict[tuple[str, ...], CountedCells]:
     """Count some attributes and intersections, each for itself, in one scan."""
-    attributes = list(plan.roles.all_attributes)
+    attributes = list(plan.roles.attributes)
     places = [[attributes.index(name) for name in names] for names in sets]
     used = sorted({place for part in places for place in part})
     grouping = ", ".join(f"({', '.join([*KEYS, *(f'k{i}' for i in part)])})" for part in places)
@@ -177,45 +171,35 @@ def _apart(
     first, after = len(KEYS), len(KEYS) + len(used)
     result = {}
     for names, part in zip(sets, places, strict=True):
-        inside = tuple(0 if i in part else 1 for i in used)
+        inside = tuple(int(i not in part) for i in used)
         where = [first + used.index(i) for i in part]
-        rows = [
-            (*row[:first], *(row[i] for i in where), *row[after : -len(used)])
-            for row in found
-            if row[-len(used) :] == inside
-        ]
+        own = [row for row in found if row[-len(used) :] == inside]
+        rows = [(*row[:first], *(row[i] for i in where), *row[after : -len(used)]) for row in own]
         result[names] = _cells(rows, names, plan)
     return result
 
 
-def _refuse_wide(source: Predictions, names: Sequence[str], table: str) -> None:
-    """Refuse an attribute with far too many groups before they are counted."""
-    parts = ", ".join(f"approx_count_distinct(k{i})" for i in range(len(names)))
-    found = source.one(f"SELECT {parts} FROM ({table})")
-    for name, distinct in zip(names, found, strict=True):
-        if distinct > 2 * MOST_GROUPS:
-            raise too_many_groups(source, name, f"about {distinct}")
-
-
 def _cells(found: Sequence[tuple[Any, ...]], names: Sequence[str], plan: CountingPlan) -> CountedCells:
-    first, after = len(KEYS), len(KEYS) + len(names)
+    after = len(KEYS) + len(names)
     found = sorted(found, key=lambda row: (*((part is None, part) for part in row[:after]), *row[after:]))
-    values: dict[str, list[str | None]] = {}
-    for at, name in enumerate(names, first):
-        bins = plan.bins.get(name)
-        values[name] = [bins.labels[row[at]] if bins and row[at] is not None else row[at] for row in found]
-    sums = [row[after:] for row in found]
+    columns = [list(column) for column in zip(*found, strict=True)]
+    model, level, label, single = columns[: len(KEYS)]
+    rows, weight, square, bad_weights, *words = columns[after:]
+    values = dict(zip(names, columns[len(KEYS) : after], strict=True))
+    for name, bins in plan.bins.items():
+        if name in values:
+            values[name] = [None if at is None else bins.labels[at] for at in values[name]]
     return CountedCells(
-        models=[row[0] for row in found],
-        level=np.array([row[1] for row in found], dtype=np.int64),
-        label=np.array([row[2] for row in found], dtype=np.int64),
-        rows=np.array([part[0] for part in sums], dtype=np.int64),
-        weight=np.array([part[1] for part in sums], dtype=np.float64),
-        square=np.array([part[2] for part in sums], dtype=np.float64),
-        bad_weights=sum(part[3] for part in sums),
-        words=tuple(sum(column) for column in zip(*(part[4:] for part in sums), strict=True)),
-        values=values,
-        single=frozenset(row[3] for row in found),
+        model,
+        np.array(level, dtype=np.int64),
+        np.array(label, dtype=np.int64),
+        np.array(rows, dtype=np.int64),
+        np.array(weight, dtype=np.float64),
+        np.array(square, dtype=np.float64),
+        sum(bad_weights),
+        tuple(map(sum, words)),
+        values,
+        frozenset(single),
     )
 
 
@@ -238,17 +222,13 @@ def make_slices(
     UserError
         For too many groups.
     """
-    shapes = _shapes(plan.roles)
-    by_shape = {
-        names: next(found for keys, found in cells.items() if keys == names or len(cells) == 1)
-        for names in shapes
-    }
+    together = next(iter(cells.values()))
     models = sorted({model for found in cells.values() for model in found.models}, key=_missing_last)
     slices = tuple(
-        _slice(by_shape[names], model, cut, names, plan, seed)
+        _slice(cells.get(names, together), model, cut, names, plan, seed)
         for model in models
         for cut in plan.cuts[model if model in plan.cuts else None]
-        for names in shapes
+        for names in plan.roles.audited
     )
     for part in slices:
         many = len(part.counts.groups)

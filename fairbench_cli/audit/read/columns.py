@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
+from itertools import chain
 
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.read.predictions import SAMPLE, Predictions
@@ -30,11 +30,9 @@ class ColumnRoles:
     single_model : int or None
         A ``model_id`` that nobody named: it must have one value only.
     attributes : dict of name to column
-        To be audited, in the order of the file (or as named).
-    intersections : tuple of tuples of names
-        To be audited after them.
-    others : dict of name to column
-        Attributes that only take part in intersections.
+        Those to be audited, in the order of the file (or as named); then those of intersections alone.
+    audited : tuple of tuples of names
+        What is audited: attributes, then intersections.
     quantities : tuple of int
         Columns left out because they hold many numbers, as far as the first rows show.
     notes : tuple of str
@@ -48,15 +46,9 @@ class ColumnRoles:
     model: int | None
     single_model: int | None
     attributes: dict[str, int]
-    intersections: tuple[tuple[str, ...], ...]
-    others: dict[str, int]
+    audited: tuple[tuple[str, ...], ...]
     quantities: tuple[int, ...]
     notes: tuple[str, ...]
-
-    @property
-    def all_attributes(self) -> dict[str, int]:
-        """Every attribute that must be counted."""
-        return self.attributes | self.others
 
 
 def assign(source: Predictions, config: AuditConfig, texts: frozenset[int] = frozenset()) -> ColumnRoles:
@@ -74,7 +66,7 @@ def assign(source: Predictions, config: AuditConfig, texts: frozenset[int] = fro
     notes: list[str] = []
     itself = config.score is not None and config.score == config.label
     score, label = config.score or "score", config.label or _usual_label(source)
-    if config.score is None and config.explain and "score" not in source.places and label:
+    if config.score is None and config.explained_by and "score" not in source.places and label:
         score, itself = label, True
     if itself:
         notes.append(f"The labels {shown(score)} themselves are audited, as decisions.")
@@ -90,11 +82,8 @@ def assign(source: Predictions, config: AuditConfig, texts: frozenset[int] = fro
     taken: dict[int, str] = {}
     for role, column in found.items():
         if column in taken:
-            raise user_error(
-                f"column {shown(source.columns[column])} cannot be both {taken[column]} and {role}",
-                "name another column",
-                f"--{role}",
-            )
+            what = f"column {shown(source.columns[column])} cannot be both {taken[column]} and {role}"
+            raise user_error(what, "name another column", f"--{role}")
         taken[column] = "label" if itself and role == "score" else role
     quantities: tuple[int, ...] = ()
     if config.attributes is None:
@@ -103,14 +92,14 @@ def assign(source: Predictions, config: AuditConfig, texts: frozenset[int] = fro
         attributes = {name: _find(source, name, "--attribute", taken) for name in config.attributes}
     for name in config.bins:
         attributes.setdefault(name, _find(source, name, "--bins", taken))
-    others = {
-        name: _find(source, name, "--intersect", taken)
-        for combination in config.intersections
-        for name in combination
-        if name not in attributes
-    }
+    crossed = dict.fromkeys(chain.from_iterable(config.intersections))
+    others = {name: _find(source, name, "--intersect", taken) for name in crossed if name not in attributes}
     if not attributes and not config.intersections:
-        raise user_error("no attribute column is left to audit", _what_fix(source, quantities), source.name)
+        fix = "add a column such as race or sex, or name one with --attribute"
+        if quantities:
+            number = source.columns[quantities[0]]
+            fix = f"cut a numeric column, as in --bins {number}=4, or name it with --attribute"
+        raise user_error("no attribute column is left to audit", fix, source.name)
     single = None if "model" in found else source.places.get("model_id")
     return ColumnRoles(
         taken=taken,
@@ -119,52 +108,41 @@ def assign(source: Predictions, config: AuditConfig, texts: frozenset[int] = fro
         weight=found.get("weight"),
         model=found.get("model"),
         single_model=None if single in taken or single in attributes.values() else single,
-        attributes=attributes,
-        intersections=config.intersections,
-        others=others,
+        attributes=attributes | others,
+        audited=(*((name,) for name in attributes), *config.intersections),
         quantities=quantities,
         notes=tuple(notes),
     )
 
 
-def _what_fix(source: Predictions, quantities: tuple[int, ...]) -> str:
-    if quantities:
-        name = source.columns[quantities[0]]
-        return f"cut a numeric column, as in --bins {name}=4, or name it with --attribute"
-    return "add a column such as race or sex, or name one with --attribute"
-
-
 def _usual_label(source: Predictions) -> str | None:
     """Return the label column by its usual name; refuse it in capitals."""
-    for name in LABELS:
-        if name in source.places:
-            return name
-    for name in source.places:
-        if name.lower() in LABELS:
-            raise _unknown(source, "label_value", "--label", [name])
-    return None
+    known = [name for name in LABELS if name in source.places]
+    capitals = [name for name in source.places if name.lower() in LABELS]
+    if capitals and not known:
+        raise _unknown(source, "label_value", "--label", capitals[:1])
+    return known[0] if known else None
 
 
-def _find(source: Predictions, name: str, flag: str, taken: Mapping[int, str] = MappingProxyType({})) -> int:
+def _find(source: Predictions, name: str, flag: str, taken: Mapping[int, str] | None = None) -> int:
     """Return the column of a name, which must not be taken."""
     column = source.places.get(name)
     if column is None:
-        free = [other for other, place in source.places.items() if place not in taken]
+        free = [other for other, place in source.places.items() if place not in (taken or ())]
         raise _unknown(source, name, flag, free)
-    if column in taken:
+    if taken and column in taken:
         raise user_error(f"column {shown(name)} is the {taken[column]}", "name another attribute", flag)
     return column
 
 
 def _unknown(source: Predictions, name: str, flag: str, names: list[str]) -> UserError:
     where = f"{source.name}:1" if source.format == "csv" else source.name
+    what = f"no column {shown(name)}"
     if len(source.columns) == 1:
         only = shown(source.columns[0])
-        return user_error(f"no column {shown(name)}, only {only}", "separate the columns by commas", where)
+        return user_error(f"{what}, only {only}", "separate the columns by commas", where)
     also = "; to audit the labels themselves, name them there too" if flag == "--score" else ""
-    return user_error(
-        f"no column {shown(name)}", f"{suggest(name, names)} (name it with {flag}{also})", where
-    )
+    return user_error(what, f"{suggest(name, names)} (name it with {flag}{also})", where)
 
 
 def _default_attributes(
@@ -201,9 +179,6 @@ def _refuse_groups(source: Predictions, column: int) -> None:
 
 def too_many_groups(source: Predictions, name: str, count: str, *, intersection: bool = False) -> UserError:
     """Return the error for an attribute that cannot be audited."""
+    what = f"{name} has {count} different values; at most {MOST_GROUPS} groups can be audited"
     fix = f"name the attributes to audit with --attribute, or cut it if it is numeric: --bins {name}=4"
-    return user_error(
-        f"{name} has {count} different values; at most {MOST_GROUPS} groups can be audited",
-        "intersect fewer attributes" if intersection else fix,
-        source.name,
-    )
+    return user_error(what, "intersect fewer attributes" if intersection else fix, source.name)

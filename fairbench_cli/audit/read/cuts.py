@@ -80,9 +80,8 @@ def find_cuts(
         refuse_scores(source, roles.score)
     totals = source.all("SELECT m, sum(n)::BIGINT FROM heights GROUP BY m ORDER BY m")
     if len(totals) * len(decisions) > MOST_LISTS:
-        raise user_error(
-            f"{len(totals)} models are too many for top lists", "audit fewer at a time", "--model-column"
-        )
+        what = f"{len(totals)} models are too many for top lists"
+        raise user_error(what, "audit fewer at a time", "--model-column")
     cuts = {
         model: [
             _fixed_cut(decision) if decision.kind == "threshold" else _top_cut(source, decision, model, rows)
@@ -119,10 +118,8 @@ def _wanted(decision: Decision, rows: int, model: str) -> int:
     if decision.kind == "top-share":
         return max(1, math.ceil(Fraction(repr(decision.value)) * rows))
     if decision.value > rows:
-        of = f" of model {model}" if model else ""
-        raise user_error(
-            f"cannot select {decision.value:g} of {rows} rows{of}", f"give at most {rows}", "--top-k"
-        )
+        what = f"cannot select {decision.value:g} of {rows} rows" + (f" of model {model}" if model else "")
+        raise user_error(what, f"give at most {rows}", "--top-k")
     return int(decision.value)
 
 

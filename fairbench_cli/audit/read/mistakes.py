@@ -23,16 +23,14 @@ def broken(source: Predictions, error: Exception) -> UserError:
         return found
     text = str(error)
     if "Out of Memory" in text or "space" in text:
-        return user_error(
-            "too many different values to count", "name fewer attributes with --attribute", source.name
-        )
+        what = "too many different values to count"
+        return user_error(what, "name fewer attributes with --attribute", source.name)
     for sign, what in (
         ("state machine", "the line ends are mixed or the quotes are wrong"),
-        ("nicode", "the text is not UTF-8"),
+        ("unicode", "the text is not UTF-8"),
         ("gzip", "the gzip data are damaged"),
-        ("GZIP", "the gzip data are damaged"),
     ):
-        if sign in text:
+        if sign in text.lower():
             return user_error(what, "save the file again as plain UTF-8 CSV", source.name)
     first = text.splitlines()[0][:200]
     kind = {"csv": "CSV", "ndjson": "NDJSON", "parquet": "Parquet", "frame": FRAME}[source.format]
@@ -56,9 +54,8 @@ def _scan_text(source: Predictions) -> UserError | None:
         return user_error("the text is not UTF-8, here or soon after", NOT_UTF8, f"{source.name}:{start}")
     except csv.Error:
         what = "a quoted cell that begins here is not closed, or is followed by other text"
-        return user_error(
-            what, "close the quotes; write a quote inside quotes twice", f"{source.name}:{start}"
-        )
+        fix = "close the quotes; write a quote inside quotes twice"
+        return user_error(what, fix, f"{source.name}:{start}")
     except (OSError, EOFError):
         return user_error("the gzip data are damaged", "compress the file again", source.name)
     return None
@@ -75,10 +72,14 @@ def refuse_if(source: Predictions, column: int, bad: str, what: str, fix: str) -
         f"SELECT count(*), min(line), arg_min(coalesce(c{column}, ''), line) FROM ({numbered}) WHERE {bad}"
     )
     if count:
-        text = what.format(
-            column=shown(source.columns[column]), value=shown(value), count=f"{count} row{'s' * (count != 1)}"
-        )
+        name = shown(source.columns[column])
+        text = what.format(column=name, value=shown(value), count=rows_in_words(count))
         raise user_error(text, fix, _place(source, row))
+
+
+def rows_in_words(count: int) -> str:
+    """Return "1 row", "2 rows"."""
+    return f"{count} row{'s' * (count != 1)}"
 
 
 def refuse_scores(source: Predictions, column: int) -> None:

@@ -9,7 +9,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TextIO, cast
@@ -70,9 +70,14 @@ class Predictions:
         """Where each column that has a name is."""
         return {name: i for i, name in enumerate(self.columns) if name}
 
-    def all(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+    @property
+    def bytes_sql(self) -> str:
+        """Where the bytes are and how they are compressed, in SQL."""
+        return f"{quoted(str(self.path))}, compression='{'gzip' if self.zipped else 'none'}'"
+
+    def all(self, sql: str) -> list[tuple[Any, ...]]:
         """Return every row of a query."""
-        return self.engine.execute(sql, parameters).fetchall()
+        return self.engine.execute(sql).fetchall()
 
     def one(self, sql: str, parameters: Sequence[object] = ()) -> tuple[Any, ...]:
         """Return the first row of a query; empty when there is none."""
@@ -139,24 +144,22 @@ def open_file(engine: "DuckDBPyConnection", source: str, stdin: BinaryIO | None,
     """
     path = _on_disk(source, stdin, folder)
     zipped, head = _first_bytes(path, source)
-    form = _format(source, zipped, head)
-    if form == "parquet":
-        return _parquet(engine, source, path)
+    found = Predictions(engine, source, (), _format(source, zipped, head), path, zipped)
+    if found.format == "parquet":
+        return _parquet(found)
     if not head.strip(b"\xef\xbb\xbf \t\r\n"):
         raise user_error("the file is empty", "write a header line and one row per person", source)
-    if form == "ndjson":
-        return _ndjson(engine, source, path, zipped)
-    return _csv(engine, source, path, zipped, head)
+    return _ndjson(found) if found.format == "ndjson" else _csv(found, head)
 
 
 def open_frame(engine: "DuckDBPyConnection", frame: "pd.DataFrame") -> Predictions:
     """Return the predictions in a data frame; its index is not looked at."""
-    columns, notes = _names([str(name) for name in frame.columns], FRAME)
+    names = [str(name) for name in frame.columns]
     engine.execute("SET pandas_analyze_sample=0")  # a column of objects is one of texts
-    engine.register("frame", frame.set_axis([f"v{i}" for i in range(len(columns))], axis=1))
+    engine.register("frame", frame.set_axis([f"v{i}" for i in range(len(names))], axis=1))
     kinds = engine.execute("DESCRIBE SELECT * FROM frame").fetchall()
-    _view(engine, "frame", [_typed(f"v{i}", kind) for i, (_, kind, *_) in enumerate(kinds)])
-    return Predictions(engine, FRAME, columns, "frame", notes=notes)
+    columns = [_typed(f"v{i}", kind) for i, (_, kind, *_) in enumerate(kinds)]
+    return _view(Predictions(engine, FRAME, (), "frame"), "frame", names, columns)
 
 
 def _on_disk(source: str, stdin: BinaryIO | None, folder: Path) -> Path:
@@ -208,9 +211,8 @@ def _first_bytes(path: Path, name: str) -> tuple[bool, bytes]:
 def _format(name: str, zipped: bool, head: bytes) -> Format:
     if head.startswith(b"PAR1"):
         if zipped:
-            raise user_error(
-                "Parquet inside gzip is not read", "decompress it first: Parquet is packed", name
-            )
+            what = "Parquet inside gzip is not read"
+            raise user_error(what, "decompress it first: Parquet is packed", name)
         return "parquet"
     kinds = {
         b"PK\x03\x04": "a zip archive or Excel workbook",
@@ -231,31 +233,29 @@ def _format(name: str, zipped: bool, head: bytes) -> Format:
     return "ndjson" if by_name or start.startswith(b"{") else "csv"
 
 
-def _parquet(engine: "DuckDBPyConnection", name: str, path: Path) -> Predictions:
+def _parquet(source: Predictions) -> Predictions:
     import duckdb
 
-    table = f"read_parquet({quoted(str(path))}, hive_partitioning=false, binary_as_string=true)"
+    table = f"read_parquet({quoted(str(source.path))}, hive_partitioning=false, binary_as_string=true)"
     try:
-        found = engine.execute(f"DESCRIBE SELECT * FROM {table}").fetchall()
+        found = source.all(f"DESCRIBE SELECT * FROM {table}")
     except duckdb.Error:
-        raise user_error("the Parquet data are damaged", "write the file again", name) from None
-    columns, notes = _names([column for column, *_ in found], name)
-    _view(engine, table, [_typed(_identifier(column), kind) for column, kind, *_ in found])
-    return Predictions(engine, name, columns, "parquet", path, notes=notes)
+        raise user_error("the Parquet data are damaged", "write the file again", source.name) from None
+    columns = [_typed(_identifier(column), kind) for column, kind, *_ in found]
+    return _view(source, table, [column for column, *_ in found], columns)
 
 
-def _ndjson(engine: "DuckDBPyConnection", name: str, path: Path, zipped: bool) -> Predictions:
+def _ndjson(source: Predictions) -> Predictions:
+    name, at = source.name, 0
     keys: dict[str, None] = {}
-    at = 0
     try:
-        with Predictions(engine, name, (), "ndjson", path, zipped).text() as text:
+        with source.text() as text:
             for at, line in enumerate(islice(text, SAMPLE), 1):
                 if line.strip():
                     record = json.loads(line)
                     if not isinstance(record, dict):
-                        raise user_error(
-                            "a line is not a JSON object", 'write {"score": 1, …}', f"{name}:{at}"
-                        )
+                        what = "a line is not a JSON object"
+                        raise user_error(what, 'write {"score": 1, …}', f"{name}:{at}")
                     keys.update(dict.fromkeys(record))
     except UnicodeError:
         raise user_error("the text is not UTF-8", NOT_UTF8, name) from None
@@ -267,22 +267,20 @@ def _ndjson(engine: "DuckDBPyConnection", name: str, path: Path, zipped: bool) -
         raise user_error("a key holds a NUL character", "rename it", name)
     kinds = ", ".join(f"{quoted(key)}: 'VARCHAR'" for key in keys)
     options = f"format='newline_delimited', columns={{{kinds}}}, hive_partitioning=false"
-    table = f"read_json({quoted(str(path))}, {options}, compression='{'gzip' if zipped else 'none'}')"
-    columns, notes = _names(list(keys), name)
-    _view(engine, table, [_as_number(_identifier(key)) for key in keys])
-    return Predictions(engine, name, columns, "ndjson", path, zipped, notes=notes)
+    table = f"read_json({source.bytes_sql}, {options})"
+    return _view(source, table, list(keys), [_as_number(_identifier(key)) for key in keys])
 
 
-def _csv(engine: "DuckDBPyConnection", name: str, path: Path, zipped: bool, head: bytes) -> Predictions:
+def _csv(source: Predictions, head: bytes) -> Predictions:
+    name = source.name
     try:
         first = codecs.getincrementaldecoder("utf-8-sig")().decode(head, final=len(head) < SNIFF)
     except UnicodeDecodeError:
         raise user_error("the text is not UTF-8", NOT_UTF8, name) from None
     if len(head) == SNIFF and len(first.splitlines()) == 1:
-        raise user_error(
-            "the first line is longer than any header", "check that this is a CSV file", f"{name}:1"
-        )
-    if not first[0].strip() and first.splitlines()[0].strip(BLANKS) == "":
+        what = "the first line is longer than any header"
+        raise user_error(what, "check that this is a CSV file", f"{name}:1")
+    if not first.splitlines()[0].strip(BLANKS):
         raise user_error("the first line is blank", "start with the header", f"{name}:1")
     notes: list[str] = []
     tabs = name.lower().removesuffix(".gz").endswith((".tsv", ".tab"))
@@ -294,16 +292,15 @@ def _csv(engine: "DuckDBPyConnection", name: str, path: Path, zipped: bool, head
             separator, header = other, _header(first, other, name)
             called = {"\t": "tabs", ";": "semicolons", "|": "bars", ",": "commas"}[other]
             notes.append(f"Columns are separated by {called}.")
-    columns, more = _names(header, name)
-    kinds = ", ".join(f"'x{i}': 'VARCHAR'" for i in range(len(columns)))
+    kinds = ", ".join(f"'x{i}': 'VARCHAR'" for i in range(len(header)))
     mark = "chr(9)" if separator == "\t" else quoted(separator)
     options = (
         f"auto_detect=false, header=true, delim={mark}, quote='\"', escape='\"', strict_mode=true, "
         f"hive_partitioning=false, buffer_size=8000000, max_line_size=2000000, columns={{{kinds}}}"
     )
-    table = f"read_csv({quoted(str(path))}, {options}, compression='{'gzip' if zipped else 'none'}')"
-    _view(engine, table, [_as_number(f"x{i}") for i in range(len(columns))])
-    return Predictions(engine, name, columns, "csv", path, zipped, separator, (*notes, *more))
+    found = replace(source, separator=separator, notes=tuple(notes))
+    columns = [_as_number(f"x{i}") for i in range(len(header))]
+    return _view(found, f"read_csv({source.bytes_sql}, {options})", header, columns)
 
 
 def _header(text: str, separator: str, name: str) -> list[str]:
@@ -353,10 +350,12 @@ def _typed(value: str, kind: str) -> tuple[str, str]:
     return (text, f"CAST({value} AS DOUBLE) + 0.0") if exact else _as_number(text)
 
 
-def _view(engine: "DuckDBPyConnection", table: str, columns: list[tuple[str, str]]) -> None:
-    """Make the view of `Predictions`, from the text and the number of each column."""
+def _view(source: Predictions, table: str, names: list[str], columns: list[tuple[str, str]]) -> Predictions:
+    """Make the view of `Predictions` from a table, given names, and each column as text and as a number."""
+    trimmed, notes = _names(names, source.name)
     parts = [
         f"{text} AS c{i}, {_trimmed(text)} AS t{i}, {number} AS n{i}"
         for i, (text, number) in enumerate(columns)
     ]
-    engine.execute(f"CREATE TEMP VIEW predictions AS SELECT {', '.join(parts)} FROM {table}")
+    source.engine.execute(f"CREATE TEMP VIEW predictions AS SELECT {', '.join(parts)} FROM {table}")
+    return replace(source, columns=trimmed, notes=(*source.notes, *notes))

@@ -19,6 +19,7 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -28,7 +29,13 @@ from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.read.cells import CountedCells, CountingPlan, count_cells, group_name, make_slices
 from fairbench_cli.audit.read.columns import ColumnRoles, assign
 from fairbench_cli.audit.read.cuts import bins_note, find_bins, find_cuts, model_sql
-from fairbench_cli.audit.read.mistakes import broken, refuse_codes, refuse_scores, refuse_weights
+from fairbench_cli.audit.read.mistakes import (
+    broken,
+    refuse_codes,
+    refuse_scores,
+    refuse_weights,
+    rows_in_words,
+)
 from fairbench_cli.audit.read.predictions import SAMPLE, Predictions, open_file, open_frame
 from fairbench_cli.audit.read.strata import explained_slices, read_people, read_strata
 from fairbench_cli.audit.read.tally import MISSING, Tally
@@ -172,7 +179,6 @@ def _tally(source: Predictions, config: AuditConfig) -> Tally:
     roles = assign(source, config)
     if not source.one("SELECT 1 FROM sample LIMIT 1"):
         raise user_error("the file has a header but no rows", "add one row per person", source.name)
-    source.engine.execute("SET preserve_insertion_order=false")
     if roles.weight is not None:
         source.engine.execute("SET threads=1")  # one order of summing, hence the same last digit each time
     plan, cells = _count(source, config, roles)
@@ -187,14 +193,14 @@ def _tally(source: Predictions, config: AuditConfig) -> Tally:
         *source.notes,
         *roles.notes,
         *(bins_note(name, config.bins[name], bins) for name, bins in plan.bins.items()),
-        *_attribute_notes(cells, roles),
+        *chain.from_iterable(_notes(name, cells) for name in roles.attributes),
         *_twice(source, roles, rows),
     )
     tally = Tally(source.name, rows, slices, notes, roles.weight is not None)
-    if config.explain is None:
+    if not config.explained_by:
         return tally
-    parts = explained_slices(slices, config.explain)
-    strata, cut = read_strata(source, plan, parts, config, config.explain)
+    parts = explained_slices(slices, config)
+    strata, cut = read_strata(source, plan, parts, config)
     people = read_people(source, plan, [part.attribute for part in parts], rows, config.seed)
     return replace(tally, strata=strata, people=people, strata_notes=cut)
 
@@ -203,7 +209,7 @@ def _count(
     source: Predictions, config: AuditConfig, roles: ColumnRoles
 ) -> tuple[CountingPlan, dict[tuple[str, ...], CountedCells]]:
     """Find cuts and bins, count, and refuse what was counted and is no score, label or weight."""
-    bins = {name: find_bins(source, roles.all_attributes[name], many) for name, many in config.bins.items()}
+    bins = {name: find_bins(source, roles.attributes[name], many) for name, many in config.bins.items()}
     source.engine.execute("SET preserve_insertion_order=false")
     binary = all(decision.kind == "binary" for decision in config.decisions)
     plan = CountingPlan(roles, find_cuts(source, roles, config.decisions), binary, bins)
@@ -219,33 +225,21 @@ def _count(
             refuse_weights(source, roles.weight)
         if len(found.single) > 1:
             ids = ", ".join(shown(name) for name in sorted(name or MISSING for name in found.single)[:3])
-            raise user_error(
-                f"model_id has several values ({ids})",
-                "audit each model apart with --model-column model_id",
-                source.name,
-            )
+            fix = "audit each model apart with --model-column model_id"
+            raise user_error(f"model_id has several values ({ids})", fix, source.name)
     return plan, cells
 
 
-def _attribute_notes(cells: dict[tuple[str, ...], CountedCells], roles: ColumnRoles) -> list[str]:
-    """Return what a reader should know of the values of the attributes."""
-    notes = []
-    for name in roles.all_attributes:
-        found = next((found for names, found in cells.items() if name in names), None)
-        if found is not None:
-            notes += _notes(name, found.values[name], found.rows.tolist())
-    return notes
-
-
-def _notes(name: str, values: list[str | None], rows: list[int]) -> list[str]:
+def _notes(name: str, cells: dict[tuple[str, ...], CountedCells]) -> list[str]:
     """Return what was done to the values of one attribute, and which of them look alike or missing."""
     written: dict[str, dict[str | None, int]] = defaultdict(lambda: defaultdict(int))
-    for value, count in zip(values, rows, strict=True):
+    found = next(found for names, found in cells.items() if name in names)
+    for value, count in zip(found.values[name], found.rows.tolist(), strict=True):
         written[group_name(value)][value] += count
     sizes = {group: sum(forms.values()) for group, forms in written.items()}
     notes = []
     if MISSING in written:
-        notes.append(f"{name}: {_rows(sizes[MISSING])} without a value; group {MISSING}.")
+        notes.append(f"{name}: {rows_in_words(sizes[MISSING])} without a value; group {MISSING}.")
     trimmed = sorted(
         group for group, forms in written.items() if group != MISSING and any(form != group for form in forms)
     )
@@ -255,7 +249,7 @@ def _notes(name: str, values: list[str | None], rows: list[int]) -> list[str]:
     elif trimmed:
         notes.append(f"{name}: blanks around values were trimmed.")
     notes += [
-        f"{name}: {shown(group)} ({_rows(sizes[group])}) is a group of its own; if it means "
+        f"{name}: {shown(group)} ({rows_in_words(sizes[group])}) is a group of its own; if it means "
         "missing, leave the cell empty."
         for group in sorted(written)
         if group.lower() in LOOK_MISSING
@@ -272,20 +266,16 @@ def _notes(name: str, values: list[str | None], rows: list[int]) -> list[str]:
 
 
 def _twice(source: Predictions, roles: ColumnRoles, rows: int) -> list[str]:
-    """Return a note of how many rows name a person whom an earlier row names (not for large files)."""
+    """Return a note of how many rows repeat the person of an earlier row (not for large files)."""
     by_name = {name.lower(): i for name, i in source.places.items()}
     column = by_name.get("entity_id", by_name.get("id"))
-    if column is None or rows > MOST_IDENTIFIERS or column in roles.all_attributes.values():
+    if column is None or rows > MOST_IDENTIFIERS or column in roles.attributes.values():
         return []
     distinct = f"SELECT DISTINCT t{column}, {model_sql(roles)} FROM predictions"
     (known,) = source.one(f"SELECT count(*) FROM ({distinct})")
     if known == rows:
         return []
     return [f"Rows whose {source.columns[column]} an earlier row has: {rows - known}; all are counted."]
-
-
-def _rows(count: int) -> str:
-    return f"{count} row{'s' * (count != 1)}"
 
 
 def _list(groups: list[str]) -> str:

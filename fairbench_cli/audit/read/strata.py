@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairbench_cli.audit.config import AuditConfig, ExplainConfig
+from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.read.cells import CountingPlan
 from fairbench_cli.audit.read.columns import MOST_CODES, MOST_GROUPS, RESERVED
 from fairbench_cli.audit.read.cuts import NumberBins, bin_sql, bins_note, find_bins, literal, text_sql
@@ -20,7 +20,7 @@ MOST_LEVELS = 100  # of a feature
 MOST_STRATA = 1000
 
 
-def explained_slices(slices: tuple[Slice, ...], asked: ExplainConfig) -> list[Slice]:
+def explained_slices(slices: tuple[Slice, ...], config: AuditConfig) -> list[Slice]:
     """Return the attributes to explain: not those to explain by, intersections, and those of one group.
 
     Raises
@@ -31,7 +31,7 @@ def explained_slices(slices: tuple[Slice, ...], asked: ExplainConfig) -> list[Sl
     if len({part.model for part in slices}) > 1:
         what = "several models are audited, and one can be explained at a time"
         raise user_error(what, "leave one model in the file", "--explain")
-    used = {name for names in asked.by for name in names}
+    used = {name for names in config.explained_by for name in names}
     found = [
         part for part in slices if not part.intersection and part.attribute not in used and len(part.rows) > 1
     ]
@@ -42,8 +42,8 @@ def explained_slices(slices: tuple[Slice, ...], asked: ExplainConfig) -> list[Sl
 
 
 def read_strata(
-    source: Predictions, plan: CountingPlan, parts: list[Slice], config: AuditConfig, asked: ExplainConfig
-) -> tuple[dict[str, tuple[tuple[str, Strata], ...]], tuple[str, ...]]:
+    source: Predictions, plan: CountingPlan, parts: list[Slice], config: AuditConfig
+) -> tuple[dict[str, tuple[Strata, ...]], tuple[str, ...]]:
     """Return the strata of every explanation by attribute, and how columns were cut for them.
 
     Raises
@@ -52,15 +52,12 @@ def read_strata(
         For a column to explain by that is not there, has another role or too many values, for too many
         strata, or when ties are drawn at random: no row is selected for sure then.
     """
-    columns, notes = _stratum_columns(source, plan, config, asked)
+    columns, notes = _stratum_columns(source, plan, config)
     decision = _decision_sql(plan)
     return {
         part.attribute: tuple(
-            (
-                CROSSED.join(names),
-                _count_strata(source, plan, part, {name: columns[name] for name in names}, decision),
-            )
-            for names in asked.by
+            _count_strata(source, plan, part, {name: columns[name] for name in names}, decision)
+            for names in config.explained_by
         )
         for part in parts
     }, tuple(notes)
@@ -124,12 +121,9 @@ def read_people(
         {name: np.asarray(found[f"g{i}"], dtype=object) for i, name in enumerate(attributes)},
         np.asarray(found["d"], dtype=np.int64),
         None if roles.weight is None else np.asarray(found["w"], dtype=np.float64),
-        np.column_stack([values for _, values, _ in features])
-        if features
-        else np.empty((len(found["d"]), 0)),
+        np.column_stack([np.empty((len(found["d"]), 0)), *(values for _, values, _ in features)]),
         tuple(of_levels for _, _, of_levels in features),
         tuple(name for name, _, _ in features),
-        rows,
         tuple(notes),
     )
 
@@ -174,7 +168,7 @@ def _binned_sql(column: int, bins: NumberBins) -> str:
 
 
 def _stratum_columns(
-    source: Predictions, plan: CountingPlan, config: AuditConfig, asked: ExplainConfig
+    source: Predictions, plan: CountingPlan, config: AuditConfig
 ) -> tuple[dict[str, str], list[str]]:
     """Return the columns to explain by in SQL, by name, and what was done to them.
 
@@ -183,7 +177,7 @@ def _stratum_columns(
     """
     columns: dict[str, str] = {}
     notes: list[str] = []
-    for name in dict.fromkeys(name for names in asked.by for name in names):
+    for name in dict.fromkeys(name for names in config.explained_by for name in names):
         column = source.places.get(name)
         if column is None:
             raise user_error(f"no column {shown(name)}", suggest(name, source.places), "--explain")
@@ -217,7 +211,7 @@ def _count_strata(
     group = _group_sql(plan, part.attribute)
     inner = f"SELECT {group} AS g, {keys}, {decision} AS d, {mass} AS w FROM predictions"
     found = source.all(f"SELECT g, d, sum(w), {names} FROM ({inner}) GROUP BY g, d, {names}")
-    strata = sorted({row[3:] for row in found}, key=_order)
+    strata = sorted({row[3:] for row in found}, key=lambda names: [(_begin(name), name) for name in names])
     if len(strata) > MOST_STRATA:
         what = f"{CROSSED.join(by)} makes {len(strata)} strata"
         raise user_error(what, f"cross fewer columns; at most {MOST_STRATA} are compared", "--explain")
@@ -226,15 +220,11 @@ def _count_strata(
     n = np.zeros((len(strata), len(index), 2))
     for group, selected, weight, *stratum in found:
         n[place[tuple(stratum)], index[group], selected] += weight
-    return Strata(tuple(CROSSED.join(stratum) for stratum in strata), n)
-
-
-def _order(stratum: tuple[str, ...]) -> tuple[tuple[float, str], ...]:
-    """Return a key that sorts numbers, and ranges by where they begin, before words; `MISSING` last."""
-    return tuple((_begin(part), part) for part in stratum)
+    return Strata(CROSSED.join(by), tuple(CROSSED.join(stratum) for stratum in strata), n)
 
 
 def _begin(text: str) -> float:
+    """Return what sorts numbers, and ranges by where they begin, before words; `MISSING` last."""
     if text == MISSING:
         return float("inf")
     first = text.split(" to ")[0]

@@ -47,14 +47,20 @@ class Slice:
     intersection: bool = False
     rows_per_weight: float = 1.0
 
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """Model, decision and attribute."""
+        return self.model, self.decision, self.attribute
+
 
 @dataclass(frozen=True, eq=False)
 class Strata:
     """Weights by stratum, group of an attribute (in the order of its `Slice`) and decision.
 
-    `n` has the shape (strata, groups, 2).
+    `by` names the column, or crossed columns ("education × hours"); `n` has the shape (strata, groups, 2).
     """
 
+    by: str
     names: tuple[str, ...]
     n: Floats
 
@@ -73,8 +79,6 @@ class People:
         Which of these are codes of levels.
     names : tuple of str
         The column of the file that each of these comes from.
-    of : int
-        How many rows the file has.
     notes : tuple of str
         What a reader should know.
     """
@@ -85,7 +89,6 @@ class People:
     features: Floats
     nominal: tuple[bool, ...]
     names: tuple[str, ...]
-    of: int
     notes: tuple[str, ...]
 
 
@@ -104,9 +107,9 @@ class Tally:
         sentence each.
     weighted : bool
         Whether counts are sums of weights.
-    strata : dict of attribute to tuple of (name, Strata)
-        For each attribute that is explained, the counts by each column (or crossed columns, "education ×
-        hours") to explain by; empty unless explanations were asked for.
+    strata : dict of attribute to tuple of Strata
+        For each attribute that is explained, the counts by each column, or crossed columns, to explain by;
+        empty unless explanations are requested.
     people : People, or None
         The rows that explanations look at.
     strata_notes : tuple of str
@@ -118,6 +121,6 @@ class Tally:
     slices: tuple[Slice, ...]
     notes: tuple[str, ...] = ()
     weighted: bool = False
-    strata: dict[str, tuple[tuple[str, Strata], ...]] = field(default_factory=dict)
+    strata: dict[str, tuple[Strata, ...]] = field(default_factory=dict)
     people: People | None = None
     strata_notes: tuple[str, ...] = ()

@@ -4,11 +4,10 @@ Here its rules hold, also where the audit itself departs from them (docs/audit-d
 at the boundary, infinite disparities written 10, undefined taken for fair at the end, missing groups dropped.
 """
 
-import csv
-import io
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,34 +16,27 @@ from fairbench_cli.audit.judge.references import references
 from fairbench_cli.audit.judge.report import Report
 from fairbench_cli.audit.judge.verdict import tau_of
 from fairbench_cli.audit.read.tally import MISSING, Slice
-from fairbench_cli.audit.show.tables import Row, Value
+from fairbench_cli.audit.show.tables import Row, Value, csv_text
 from fairbench_cli.errors import Problem, UserError
 from fairbench_cli.files import make_folder, write_text
 from fairbench_cli.measures.counts import Counts, divide
 from fairbench_cli.measures.rates import CELLS, parts
-from fairbench_cli.measures.registry import find
+from fairbench_cli.measures.registry import METRICS
 
 INFINITE = 10.0  # what Aequitas writes for x/0
 
 _KEYS = ("model_id", "score_threshold", "attribute_name")
-_RATES = ("accuracy", "tpr", "tnr", "for", "fdr", "fpr", "fnr", "npv", "precision", "ppr", "pprev", "prev")
-_OURS = {name: find(name).alias_of or name for name in _RATES}
 _COMPARED = ("ppr", "pprev", "precision", "fdr", "for", "fpr", "fnr", "tpr", "tnr", "npv")
 _GROUP = (
     *("model_id", "score_threshold", "k", "attribute_name", "attribute_value"),
     *("accuracy", "tpr", "tnr", "for", "fdr", "fpr", "fnr", "npv", "precision", "pp", "pn", "ppr", "pprev"),
     *("fp", "fn", "tn", "tp", "group_label_pos", "group_label_neg", "group_size", "total_entities", "prev"),
 )
+_OURS = {name: METRICS[name].alias_of or name for name in _GROUP if name in METRICS}  # its rates
 _PARITY = {
     "Statistical Parity": "ppr",
     "Impact Parity": "pprev",
-    "FDR Parity": "fdr",
-    "FPR Parity": "fpr",
-    "FOR Parity": "for",
-    "FNR Parity": "fnr",
-    "TPR Parity": "tpr",
-    "TNR Parity": "tnr",
-    "NPV Parity": "npv",
+    **{f"{name.upper()} Parity": name for name in ("fdr", "fpr", "for", "fnr", "tpr", "tnr", "npv")},
     "Precision Parity": "precision",
 }
 _PAIRS = {
@@ -82,11 +74,11 @@ def compat_files(report: Report) -> dict[str, str]:
     keys = (*_KEYS, "attribute_value")
     disparity = _disparity_columns(report)
     return {
-        "group.csv": _csv(_GROUP, rows),
-        "disparity.csv": _csv((*keys, *disparity), rows),
-        "fairness_groups.csv": _csv((*keys, *_FAIRNESS), rows),
-        "fairness_attributes.csv": _csv((*_KEYS, *_FAIRNESS), attributes),
-        "full.csv": _csv((*_GROUP, *disparity, *_FAIRNESS), rows),
+        "group.csv": csv_text(rows, _GROUP),
+        "disparity.csv": csv_text(rows, (*keys, *disparity)),
+        "fairness_groups.csv": csv_text(rows, (*keys, *_FAIRNESS)),
+        "fairness_attributes.csv": csv_text(attributes, (*_KEYS, *_FAIRNESS)),
+        "full.csv": csv_text(rows, (*_GROUP, *disparity, *_FAIRNESS)),
         "overall.json": json.dumps(_overall(attributes), indent=1),
     }
 
@@ -130,19 +122,11 @@ def _slice_rows(part: Slice, report: Report) -> list[Row]:
     known = [group for group in part.counts.groups if group != MISSING]
     if not known:
         return []
-    everybody = part.counts.overall
     there = np.array([group != MISSING for group in part.counts.groups])
-    seen = Slice(
-        part.model,
-        part.decision,
-        part.attribute,
-        Counts(tuple(known), part.counts.n[there]),
-        part.rows[there],
-        part.labelled,
-    )
-    rates = divide(*parts(seen.counts.n, [_OURS[name] for name in _RATES], everybody))
-    compared = [_OURS[name] for name in _COMPARED]
-    at = dict(zip(_COMPARED, references(seen, compared, report.config), strict=True))
+    seen = replace(part, counts=Counts(tuple(known), part.counts.n[there]), rows=part.rows[there])
+    ours = list(_OURS.values())
+    rates = divide(*parts(seen.counts.n, ours, part.counts.overall))
+    at = dict(zip(_OURS, references(seen, ours, report.config), strict=True))
     model: Value = part.model if any(one.model for one in report.slices) else 0
     rows = []
     for g, group in enumerate(known):
@@ -160,10 +144,10 @@ def _slice_rows(part: Slice, report: Report) -> list[Row]:
             "group_label_neg": cells["tn"] + cells["fp"],
             "group_size": sum(cells.values()),
             "total_entities": total,
-            **{name: float(rates[g, m]) for m, name in enumerate(_RATES)},
+            **{name: float(rates[g, m]) for m, name in enumerate(_OURS)},
         }
         for name in _COMPARED:
-            m = _RATES.index(name)
+            m = list(_OURS).index(name)
             ratio = float(divide(rates[g, m], rates[at[name], m]))
             row[f"{name}_disparity"] = INFINITE if math.isinf(ratio) else ratio
             row[f"{name}_ref_group_value"] = known[at[name]]
@@ -185,17 +169,15 @@ def _fairness(row: Mapping[str, Value], report: Report) -> dict[str, bool | None
 
 def _attribute_rows(rows: Sequence[Row]) -> list[Row]:
     """Roll groups up: unfair if one is, undefined if all are, else fair; sorted as pandas groups."""
-    keys = sorted(
-        {tuple(row[key] for key in _KEYS) for row in rows}, key=lambda key: [str(part) for part in key]
-    )
+    slices: dict[tuple[Value, ...], list[Row]] = {}
+    for row in rows:
+        slices.setdefault(tuple(row[key] for key in _KEYS), []).append(row)
     rolled: list[Row] = []
-    for key in keys:
-        own = [row for row in rows if tuple(row[name] for name in _KEYS) == key]
-        verdict: Row = dict(zip(_KEYS, key, strict=True))
+    for key in sorted(slices, key=lambda key: [*map(str, key)]):
+        rolled.append(dict(zip(_KEYS, key, strict=True)))
         for name in _FAIRNESS:
-            known = [row[name] for row in own if row[name] is not None]
-            verdict[name] = all(known) if known else None
-        rolled.append(verdict)
+            known = [row[name] for row in slices[key] if row[name] is not None]
+            rolled[-1][name] = all(known) if known else None
     return rolled
 
 
@@ -216,18 +198,3 @@ def _threshold(part: Slice, report: Report) -> str:
             value = float(value) if decision.kind == "top-share" else value
             return f"{value}_{_THRESHOLDS[decision.kind]}"
     return "binary 0/1"
-
-
-def _csv(columns: Sequence[str], rows: Sequence[Row]) -> str:
-    """Write as pandas does: shortest floats, True and False, nothing for undefined."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([_text(row[column]) for column in columns] for row in rows)
-    return text.getvalue()
-
-
-def _text(cell: Value) -> str:
-    if cell is None or (isinstance(cell, float) and math.isnan(cell)):
-        return ""
-    return str(cell)

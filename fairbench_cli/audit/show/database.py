@@ -1,12 +1,11 @@
-"""An audit in a database: three tables, and an audit's rows stand under the hash of its content."""
+"""An audit in a database: three tables, each row with the hash of its audit's content."""
 
 import hashlib
 import math
 from typing import TYPE_CHECKING, Any
 
 from fairbench_cli.audit.judge.report import Report
-from fairbench_cli.audit.show.document import to_json
-from fairbench_cli.audit.show.tables import TABLES, Row, Value
+from fairbench_cli.audit.show.tables import TABLES, Row, Value, to_json
 from fairbench_cli.errors import UserError, user_error
 
 if TYPE_CHECKING:
@@ -68,7 +67,10 @@ def to_database(report: Report, url: str) -> str:
     except ModuleNotFoundError as error:
         raise _missing(str(error.name)) from None
     except sql.exc.SQLAlchemyError as error:
-        raise _failed(error, shown) from None
+        reason = str(getattr(error, "orig", None) or error).strip().splitlines()
+        what = f"cannot write to the database {shown}: {reason[0] if reason else type(error).__name__}"
+        fix = "check the address (such as sqlite:///audits.db), its server, user and permissions"
+        raise user_error(what, fix, "--to-db") from None
     return name
 
 
@@ -97,16 +99,5 @@ def _null(cell: Value) -> Value:
 
 
 def _missing(library: str) -> UserError:
-    return user_error(
-        f"--to-db needs {library}, which is not installed", "pip install 'fairbench-cli[db]'", "--to-db"
-    )
-
-
-def _failed(error: Exception, url: str) -> UserError:
-    reason = str(getattr(error, "orig", None) or error).strip().splitlines()
-    said = reason[0] if reason else type(error).__name__
-    return user_error(
-        f"cannot write to the database {url}: {said}",
-        "check the address (such as sqlite:///audits.db), its server, user and permissions",
-        "--to-db",
-    )
+    what = f"--to-db needs {library}, which is not installed"
+    return user_error(what, "pip install 'fairbench-cli[db]'", "--to-db")

@@ -1,75 +1,82 @@
-"""An audit as one HTML page that needs nothing from elsewhere."""
+"""An audit as one HTML page that needs nothing from elsewhere, and as that page printed: a PDF.
+
+Bars are inline SVG: the value of each group, and its ratio to the reference on a log axis with the τ band.
+Colours are given as attributes, for printers, and as classes, which the page's style may lay over them.
+"""
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from html import escape
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from fairbench_cli.audit.judge.report import AttributeVerdict, Disparity, GroupRow, Report
+from fairbench_cli.audit.judge.report import AttributeVerdict, Disparity, GroupRow, Interval, Parity, Report
 from fairbench_cli.audit.show import layout
-from fairbench_cli.audit.show.bars import Bar, ratio_panel, value_panel
 from fairbench_cli.audit.show.format import SYMBOLS, VERDICTS, fraction, interval, number, ratio
-from fairbench_cli.audit.show.layout import TextTable, worst_first
+from fairbench_cli.audit.show.layout import worst_first
 from fairbench_cli.errors import user_error
+from fairbench_cli.files import write_bytes
 from fairbench_cli.measures.rates import RATES
 
 HERE = Path(__file__).parent
 MOST_BARS = 20  # groups in a figure; the tables have all
+WIDTH, STEP, TOP, SIDE = 360, 38, 4, 8
+INNER = WIDTH - 2 * SIDE
+MOST = 16.0  # ratios beyond it, or below its inverse, are drawn at the edge
+MOST_NAME = 34  # characters of a group's name
+COLOURS = {"pass": "#0072b2", "fail": "#c44e00", "undecidable": "#767676", "reference": "#767676"}
+TICKS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 4.0, 8.0, 16.0)
 
 
-@dataclass(frozen=True)
-class Panel:
-    """The two figures of one metric."""
-
-    metric: str
-    label: str
-    values: str
-    ratios: str
-    left_out: int
-
-
-@dataclass(frozen=True)
-class AttributePart:
-    """One attribute under one model and decision."""
-
-    anchor: str
-    where: str
-    verdict: AttributeVerdict
-    sentence: str
-    panels: tuple[Panel, ...]
-    tables: tuple[TextTable, ...]
-
-
-def to_html(report: Report) -> str:
+def to_html(report: Report, *, printed: bool = False) -> str:
     """Write the page; the same audit gives the same bytes.
+
+    Parameters
+    ----------
+    report : Report
+        What to show.
+    printed : bool
+        Whether to leave out what needs a screen.
 
     Raises
     ------
     UserError
         When Jinja is not installed.
     """
-    return render(report)
-
-
-def render(report: Report, *, printed: bool = False) -> str:
-    """Write the page; `printed` leaves out what needs a screen."""
     try:
         import jinja2
     except ModuleNotFoundError:
-        raise user_error(
-            "an HTML page needs Jinja2, which is not installed", "pip install 'fairbench-cli[html]'"
-        ) from None
+        what = "an HTML page needs Jinja2, which is not installed"
+        raise user_error(what, "pip install 'fairbench-cli[html]'") from None
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     template = environment.from_string((HERE / "page.html.j2").read_text(encoding="utf-8"))
-    page = template.render(
-        **_context(report),
-        printed=printed,
-        style=(HERE / "page.css").read_text(encoding="utf-8"),
-        script=(HERE / "page.js").read_text(encoding="utf-8"),
-    )
+    style, script = ((HERE / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
+    page = template.render(**_context(report), printed=printed, style=style, script=script)
     return page.rstrip("\n") + "\n"
+
+
+def write_pdf(report: Report, path: Path) -> None:
+    """Write the page as PDF, printed by WeasyPrint; the same audit gives the same bytes.
+
+    Raises
+    ------
+    UserError
+        When WeasyPrint or the libraries it loads (Pango) are not there, or the file cannot be written.
+    """
+    try:
+        weasyprint = import_module("weasyprint")  # it has no types
+    except (ModuleNotFoundError, OSError) as error:
+        missing = "WeasyPrint" if isinstance(error, ModuleNotFoundError) else "the library Pango"
+        raise user_error(
+            f"--pdf needs {missing}, which is not installed",
+            "pip install 'fairbench-cli[pdf]'; on Debian also: apt install libpango-1.0-0 libpangoft2-1.0-0",
+            "--pdf",
+        ) from None
+    write_bytes(path, weasyprint.HTML(string=to_html(report, printed=True)).write_pdf())
 
 
 def _context(report: Report) -> dict[str, Any]:
@@ -92,7 +99,8 @@ def _context(report: Report) -> dict[str, Any]:
     }
 
 
-def _part(anchor: str, verdict: AttributeVerdict, report: Report) -> AttributePart:
+def _part(anchor: str, verdict: AttributeVerdict, report: Report) -> dict[str, Any]:
+    """Return an attribute under one model and decision."""
     rows, groups = layout.of_attribute(verdict, report)
     deciding = [row for row in rows if row.metric in report.deciding]
     compared = [row for row in deciding if not row.is_reference]
@@ -107,17 +115,18 @@ def _part(anchor: str, verdict: AttributeVerdict, report: Report) -> AttributePa
         layout.group_table(f"{name}: groups", groups),
     ]
     by_metric = [(name, [row for row in deciding if row.metric == name]) for name in report.deciding]
-    return AttributePart(
-        anchor,
-        where,
-        verdict,
-        f"{sentence}; {unclear} cannot be decided." if unclear else f"{sentence}.",
-        tuple(_panel(name, each, groups) for name, each in by_metric if each),
-        tuple(table for table in tables if table.rows),
-    )
+    return {
+        "anchor": anchor,
+        "where": where,
+        "verdict": verdict,
+        "sentence": f"{sentence}; {unclear} cannot be decided." if unclear else f"{sentence}.",
+        "panels": [_panel(name, each, groups) for name, each in by_metric if each],
+        "tables": [table for table in tables if table.rows],
+    }
 
 
-def _panel(metric: str, rows: list[Disparity], groups: list[GroupRow]) -> Panel:
+def _panel(metric: str, rows: list[Disparity], groups: list[GroupRow]) -> dict[str, Any]:
+    """Return the two figures of one metric."""
     of_group = {row.group: row for row in groups}
     ordered = worst_first(rows)  # references come last, and are always shown
     shown = [row for i, row in enumerate(ordered) if i < MOST_BARS or row.is_reference]
@@ -126,18 +135,21 @@ def _panel(metric: str, rows: list[Disparity], groups: list[GroupRow]) -> Panel:
         own = of_group[row.group]
         name = row.group + ("*" if own.small else "")
         value = f"{number(row.value)} ({fraction(row.behind)})"
-        values.append(Bar(name, value, own.metrics[metric], row.parity, row.is_reference))
-        ratios.append(Bar(name, _ratio_text(row), row.ratio, row.parity, row.is_reference))
+        look = "reference" if row.is_reference else row.parity
+        values.append(Bar(name, value, own.metrics[metric], look))
+        ratios.append(Bar(name, _ratio_text(row), row.ratio, look))
     references = {row.reference_value for row in shown if not math.isnan(row.reference_value)}
     line = references.pop() if len(references) == 1 else math.nan
     label = RATES[metric].label
-    return Panel(
-        metric,
-        label,
-        value_panel(f"{label} by group", values, line),
-        ratio_panel(f"{label}, ratio to the reference", ratios, rows[0].tau),
-        len(rows) - len(shown),
-    )
+    return {
+        "metric": metric,
+        "label": label,
+        "figures": {
+            "values": value_panel(f"{label} by group", values, line),
+            "ratios": ratio_panel(f"{label}, ratio to the reference", ratios, rows[0].tau),
+        },
+        "left_out": len(rows) - len(shown),
+    }
 
 
 def _ratio_text(row: Disparity) -> str:
@@ -146,3 +158,171 @@ def _ratio_text(row: Disparity) -> str:
     if math.isnan(row.ratio.value):
         return "not decidable" if row.parity == "undecidable" else "both 0"
     return f"{ratio(row.ratio.value, row.tau)} {interval(row.ratio, 2)}".strip()
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One group in a panel.
+
+    Parameters
+    ----------
+    name, said : str
+        The group; and what is written at its right end.
+    of : Interval
+        Value and interval.
+    look : {"pass", "fail", "undecidable", "reference"}
+        Picks colour and symbol; the reference is drawn grey, with a ring.
+    """
+
+    name: str
+    said: str
+    of: Interval
+    look: Parity | Literal["reference"]
+
+
+def value_panel(title: str, bars: Sequence[Bar], reference: float) -> str:
+    """Draw values from 0 on, with a dashed line at the reference's."""
+    ends = [x for bar in bars for x in (bar.of.value, bar.of.high) if math.isfinite(x)]
+    top = _round_up(max([*ends, 0.0 if math.isnan(reference) else reference]))
+    parts = [_axis([(_place(x, top), f"{x:g}") for x in (0.0, top / 2, top)], len(bars))]
+    for i, bar in enumerate(bars):
+        y = _y(i)
+        parts.append(_label(bar, i))
+        parts.append(_rect("track", SIDE, y - 4, INNER, 8, "#ececec"))
+        if math.isfinite(bar.of.value):
+            x = _place(bar.of.value, top)
+            parts.append(_rect(f"bar {bar.look}", SIDE, y - 4, x - SIDE, 8, COLOURS[bar.look]))
+            parts.append(_whisker(bar.of, y, lambda value: _place(value, top)))
+        if math.isfinite(reference):
+            parts.append(_vertical("ref", _place(reference, top), y, "#222222", dashed=True))
+    return _svg(title, bars, parts)
+
+
+def ratio_panel(title: str, bars: Sequence[Bar], tau: float) -> str:
+    """Draw ratios from 1 on, on a log axis with the band [τ, 1/τ]."""
+    ratios = [x for bar in bars for x in (bar.of.value, bar.of.low, bar.of.high)]
+    reach = max([1 / tau * 1.25, 2.0, *(max(x, 1 / x) for x in ratios if math.isfinite(x) and x > 0)])
+    unbounded = any(bar.of.value == 0 or math.isinf(bar.of.value) for bar in bars)
+    edge = math.log(MOST if unbounded else min(MOST, reach * 1.05))
+
+    def at(value: float) -> float:
+        log = -edge if value <= 0 else edge if math.isinf(value) else math.log(value)
+        return SIDE + INNER * (max(-edge, min(edge, log)) + edge) / (2 * edge)
+
+    ticks = [(at(x), number(x, 2).rstrip("0").rstrip(".")) for x in TICKS if abs(math.log(x)) <= edge]
+    parts = [_axis(_spaced(ticks), len(bars))]
+    for i, bar in enumerate(bars):
+        y = _y(i)
+        parts.append(_label(bar, i))
+        parts.append(_rect("band", at(tau), y - 8, max(1.0, at(1 / tau) - at(tau)), 16, "#cfe3f1"))
+        parts.append(_vertical("one", at(1.0), y, "#222222"))
+        if not math.isnan(bar.of.value):
+            x, one = at(bar.of.value), at(1.0)
+            parts.append(_rect(f"bar {bar.look}", min(x, one), y - 4, abs(x - one), 8, COLOURS[bar.look]))
+            parts.append(_whisker(bar.of, y, at))
+            parts.append(_mark(bar, x, y))
+    return _svg(title, bars, parts)
+
+
+def _spaced(ticks: list[tuple[float, str]]) -> list[tuple[float, str]]:
+    """Leave ticks out that would run into another, from the middle outwards."""
+    middle = WIDTH / 2
+    kept: list[tuple[float, str]] = []
+    for x, text in sorted(ticks, key=lambda tick: (abs(tick[0] - middle), tick[0])):
+        if all(abs(x - other) >= 40 for other, _ in kept):
+            kept.append((x, text))
+    return sorted(kept)
+
+
+def _round_up(value: float) -> float:
+    """Round up to 1, 2 or 5 tenths of a power of ten.
+
+    >>> _round_up(0.31), _round_up(0.0)
+    (0.4, 1.0)
+    """
+    if value <= 0:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(value))
+    step = next(step for step in (1, 2, 4, 6, 8, 10) if value <= step * power * (1 + 1e-9))
+    return float(f"{step * power:g}")
+
+
+def _place(value: float, top: float) -> float:
+    return SIDE + INNER * max(0.0, min(1.0, value / top))
+
+
+def _y(i: int) -> float:
+    return TOP + STEP * i + 26
+
+
+def _n(value: float) -> str:
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def _rect(kind: str, x: float, y: float, width: float, height: float, fill: str) -> str:
+    at = f'x="{_n(x)}" y="{_n(y)}" width="{_n(width)}" height="{_n(height)}"'
+    return f'<rect class="{kind}" {at} fill="{fill}"/>'
+
+
+def _text(kind: str, x: float, y: float, text: str, anchor: str, weight: str = "normal") -> str:
+    return (
+        f'<text class="{kind}" x="{_n(x)}" y="{_n(y)}" text-anchor="{anchor}" font-size="11" '
+        f'font-weight="{weight}" font-family="system-ui, sans-serif" fill="#222222">{escape(text)}</text>'
+    )
+
+
+def _label(bar: Bar, i: int) -> str:
+    name = bar.name if len(bar.name) <= MOST_NAME else f"{bar.name[: MOST_NAME - 1]}…"
+    symbol = "" if bar.look == "reference" else f"{SYMBOLS[bar.look]} "
+    y = TOP + STEP * i + 13
+    return _text("name", SIDE, y, symbol + name, "start", "bold") + _text(
+        "said", WIDTH - SIDE, y, bar.said, "end"
+    )
+
+
+def _vertical(kind: str, x: float, y: float, colour: str, dashed: bool = False) -> str:
+    dash = ' stroke-dasharray="3 2"' if dashed else ""
+    return (
+        f'<line class="{kind}" x1="{_n(x)}" x2="{_n(x)}" y1="{_n(y - 8)}" y2="{_n(y + 8)}" '
+        f'stroke="{colour}" stroke-width="1.2"{dash}/>'
+    )
+
+
+def _whisker(of: Interval, y: float, at: Callable[[float], float]) -> str:
+    if math.isnan(of.low) or math.isnan(of.high):
+        return ""
+    low, high = _n(at(of.low)), _n(at(of.high))
+    path = f"M{low} {_n(y)}H{high}M{low} {_n(y - 4)}v8M{high} {_n(y - 4)}v8"
+    return f'<path class="whisker" d="{path}" stroke="#222222" stroke-width="1.4" fill="none"/>'
+
+
+def _mark(bar: Bar, x: float, y: float) -> str:
+    if bar.look == "fail":
+        shape = f'<path class="mark" d="M{_n(x)} {_n(y - 6)}l6 6l-6 6l-6 -6z"'
+    else:
+        shape = f'<circle class="mark" cx="{_n(x)}" cy="{_n(y)}" r="4.5"'
+    fill, kind = (COLOURS[bar.look], bar.look) if bar.look != "reference" else ("#ffffff", "ring")
+    return f'{shape.replace("mark", f"mark {kind}", 1)} fill="{fill}" stroke="#222222" stroke-width="1.2"/>'
+
+
+def _axis(ticks: Sequence[tuple[float, str]], n: int) -> str:
+    bottom = TOP + STEP * n
+    line = (
+        f'<path class="axis" d="M{SIDE} {bottom}H{WIDTH - SIDE}'
+        + "".join(f"M{_n(x)} {bottom}v4" for x, _ in ticks)
+        + '" stroke="#767676" fill="none"/>'
+    )
+    return line + "".join(_text("tick", x, bottom + 15, text, _anchor(x)) for x, text in ticks)
+
+
+def _anchor(x: float) -> str:
+    return "start" if x < SIDE + 10 else "end" if x > WIDTH - SIDE - 10 else "middle"
+
+
+def _svg(title: str, bars: Sequence[Bar], parts: Sequence[str]) -> str:
+    height = TOP + STEP * len(bars) + 20
+    each = "; ".join(f"{bar.name} {bar.said}" for bar in bars)
+    return (
+        f'<svg role="img" aria-label="{escape(f"{title}: {each}")}" viewBox="0 0 {WIDTH} {height}" '
+        f'width="{WIDTH}" height="{height}" xmlns="http://www.w3.org/2000/svg">{"".join(parts)}</svg>'
+    )

@@ -1,9 +1,10 @@
 """What a reader is shown, whatever the output: a headline, and sections of sentences, tables and notes."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
+from typing import TypeVar
 
 from fairbench_cli.audit.judge.report import (
     AttributeVerdict,
@@ -15,6 +16,7 @@ from fairbench_cli.audit.judge.report import (
     Report,
     RequestedRow,
     Stratified,
+    Stratum,
 )
 from fairbench_cli.audit.judge.uncertainty import ENOUGH
 from fairbench_cli.audit.show.format import (
@@ -30,6 +32,8 @@ from fairbench_cli.audit.show.format import (
     with_interval,
 )
 from fairbench_cli.measures.registry import find
+
+Line = TypeVar("Line")
 
 SHOWN = 12  # rows of a table, unless all are asked for
 FEW_COMPARED = 0.9  # rows in strata with both groups: fewer is said first
@@ -49,7 +53,7 @@ class TableCell:
     Parameters
     ----------
     text, fine : str
-        What stands in it, and in small print next to it or beneath.
+        Its text, and what is in small print next to it or below.
     value : float or None
         The number that it shows, to sort by; None for words.
     parity : {"pass", "fail", "undecidable"} or None
@@ -220,25 +224,18 @@ def sections(report: Report, *, everything: bool = True, brief: bool = False) ->
 def comparison_table(title: str, rows: Sequence[Disparity], groups: Sequence[GroupRow]) -> TextTable:
     """Return comparisons with all their numbers, the worst first."""
     small = {row.group for row in groups if row.small}
-    heads = ("group", "metric", "value", "reference", "reference value", "ratio", "difference", "p (Holm)")
-    return TextTable(
-        title,
-        (*heads, "verdict"),
-        tuple(
-            (
-                TableCell(_starred(row.group, row.group in small)),
-                TableCell(row.metric),
-                TableCell(number(row.value), fraction(row.behind), row.value),
-                TableCell(row.reference),
-                TableCell(number(row.reference_value), fraction(row.reference_behind), row.reference_value),
-                TableCell(ratio(row.ratio.value, row.tau), interval(row.ratio), row.ratio.value),
-                _number(row.difference),
-                _p_value(row.p_holm),
-                TableCell(in_words(row), parity=row.parity),
-            )
-            for row in worst_first(rows)
-        ),
-    )
+    columns: dict[str, Callable[[Disparity], TableCell]] = {
+        "group": lambda row: _group(row.group, row.group in small),
+        "metric": lambda row: TableCell(row.metric),
+        "value": lambda row: _number(row.value, fraction(row.behind)),
+        "reference": lambda row: TableCell(row.reference),
+        "reference value": lambda row: _number(row.reference_value, fraction(row.reference_behind)),
+        "ratio": lambda row: TableCell(ratio(row.ratio.value, row.tau), interval(row.ratio), row.ratio.value),
+        "difference": lambda row: _number(row.difference.value, interval(row.difference)),
+        "p (Holm)": lambda row: _p_value(row.p_holm),
+        "verdict": lambda row: TableCell(in_words(row), parity=row.parity),
+    }
+    return _table(title, columns, worst_first(rows))
 
 
 def brief_table(rows: Sequence[Disparity], groups: Sequence[GroupRow], shown: int | None) -> TextTable:
@@ -250,44 +247,38 @@ def brief_table(rows: Sequence[Disparity], groups: Sequence[GroupRow], shown: in
     kinds = [(sum(row.parity == parity for row in left_out), parity) for parity in VERDICTS]
     said = {"pass": "pass", "fail": "fail", "undecidable": "not decidable"}
     more = ", ".join(f"{n} {said[parity]}" for n, parity in kinds if n)
-    return TextTable(
-        "",
-        ("group", "metric", "value", "reference", "ratio", "verdict"),
-        tuple(
-            (
-                TableCell(_starred(row.group, of_group[row.group].small), f"{of_group[row.group].rows} rows"),
-                TableCell(row.metric),
-                TableCell(number(row.value), fraction(row.behind), row.value),
-                TableCell(
-                    number(row.reference_value),
-                    row.reference if several else fraction(row.reference_behind),
-                    row.reference_value,
-                ),
-                TableCell(ratio(row.ratio.value, row.tau), interval(row.ratio, 2), row.ratio.value),
-                TableCell(in_words(row), parity=row.parity),
-            )
-            for row in ordered[:shown]
+
+    def reference(row: Disparity) -> TableCell:
+        return _number(row.reference_value, row.reference if several else fraction(row.reference_behind))
+
+    columns: dict[str, Callable[[Disparity], TableCell]] = {
+        "group": lambda row: _group(row.group, of_group[row.group].small, f"{of_group[row.group].rows} rows"),
+        "metric": lambda row: TableCell(row.metric),
+        "value": lambda row: _number(row.value, fraction(row.behind)),
+        "reference": reference,
+        "ratio": lambda row: TableCell(
+            ratio(row.ratio.value, row.tau), interval(row.ratio, 2), row.ratio.value
         ),
-        f"and {len(left_out)} more ({more}): see --all" if left_out else "",
-    )
+        "verdict": lambda row: TableCell(in_words(row), parity=row.parity),
+    }
+    text = f"and {len(left_out)} more ({more}): see --all" if left_out else ""
+    return _table("", columns, ordered[:shown], text)
 
 
 def group_table(title: str, rows: Sequence[GroupRow]) -> TextTable:
     """Return counts and rates of groups; with model and decision when there are several."""
-    several = len({(row.model, row.decision) for row in rows}) > 1
-    labelled = any("tp" in row.counts for row in rows)
-    cells = ("tp", "fp", "fn", "tn") if labelled else ("pp", "pn")
-    metrics = list(dict.fromkeys(name for row in rows for name in row.metrics))
+    several = ("model, decision",) * (len({(row.model, row.decision) for row in rows}) > 1)
+    cells = ("tp", "fp", "fn", "tn") if "tp" in rows[0].counts else ("pp", "pn")
     return TextTable(
         title,
-        ("group", *(("model, decision",) if several else ()), "rows", *cells, *metrics),
+        ("group", *several, "rows", *cells, *rows[0].metrics),
         tuple(
             (
-                TableCell(_starred(row.group, row.small)),
-                *((TableCell(place(row.model, row.decision)),) if several else ()),
-                TableCell(str(row.rows), "", row.rows),
-                *(_count(row.counts.get(name, math.nan)) for name in cells),
-                *(_number(row.metrics[name]) if name in row.metrics else TableCell("") for name in metrics),
+                _group(row.group, row.small),
+                *(TableCell(place(row.model, row.decision)) for _ in several),
+                _count(row.rows),
+                *(_count(row.counts[name]) for name in cells),
+                *(_number(of.value, interval(of)) for of in row.metrics.values()),
             )
             for row in rows
         ),
@@ -318,26 +309,29 @@ def _requested_table(
     model, decision, attribute, reference = key
     where = f" ({place(model, decision)})" if report.several else ""
     small = {row.group for row in report.groups if row.small and row.attribute == attribute}
-    lines = [
-        (
-            TableCell(_starred(row.group, row.group in small)),
-            TableCell(name),
-            _p_value(of.value) if find(name).p_value else _with_interval(of),
-            _ideal(name),
-            TableCell(
-                VERDICTS[row.parity[name]] if name in row.parity else DASH, parity=row.parity.get(name)
-            ),
-        )
-        for row in rows
-        for name, of in row.values.items()
-    ]
+    lines = [(row, name) for row in rows for name in row.values]
+
+    def value(row: RequestedRow, name: str) -> TableCell:
+        of = row.values[name]
+        return _p_value(of.value) if find(name).p_value else _with_interval(of)
+
+    def ideal(name: str) -> TableCell:
+        best = find(name).ideal
+        return TableCell("" if best is None else f"{best:g}", "", math.nan if best is None else best)
+
+    def verdict(parity: Parity | None) -> TableCell:
+        return TableCell(VERDICTS[parity] if parity else DASH, parity=parity)
+
+    columns: dict[str, Callable[[tuple[RequestedRow, str]], TableCell]] = {
+        "group": lambda line: _group(line[0].group, line[0].group in small),
+        "metric": lambda line: TableCell(line[1]),
+        "value": lambda line: value(*line),
+        "at best": lambda line: ideal(line[1]),
+        "verdict": lambda line: verdict(line[0].parity.get(line[1])),
+    }
     more = len(lines) - len(lines[:shown])
-    return TextTable(
-        f"{attribute}, against {reference}{where}",
-        ("group", "metric", "value", "at best", "verdict"),
-        tuple(lines[:shown]),
-        f"and {more} more: see --all" if more else "",
-    )
+    left_out = f"and {more} more: see --all" if more else ""
+    return _table(f"{attribute}, against {reference}{where}", columns, lines[:shown], left_out)
 
 
 def explanation_sections(report: Report, shown: int | None = None) -> tuple[ReportSection, ...]:
@@ -385,39 +379,32 @@ def _alone(parts: list[Stratified]) -> str:
 
 
 def _parts(each: Explanation) -> TextTable:
-    return TextTable(
-        "What is explained, and what is left; compared: rows in strata with both groups",
-        ("explained by", "explained", "unexplained", "compared", "CMH p"),
-        tuple(
-            (
-                TableCell(part.by),
-                _with_interval(part.explained),
-                _with_interval(part.unexplained),
-                TableCell(percent(part.compared), "", part.compared),
-                _p_value(part.cmh_p),
-            )
-            for part in each.parts
-        ),
-    )
+    columns: dict[str, Callable[[Stratified], TableCell]] = {
+        "explained by": lambda part: TableCell(part.by),
+        "explained": lambda part: _with_interval(part.explained),
+        "unexplained": lambda part: _with_interval(part.unexplained),
+        "compared": lambda part: TableCell(percent(part.compared), "", part.compared),
+        "CMH p": lambda part: _p_value(part.cmh_p),
+    }
+    title = "What is explained, and what is left; compared: rows in strata with both groups"
+    return _table(title, columns, each.parts)
 
 
 def _belift(each: Explanation, report: Report) -> TextTable:
-    rows = []
-    for part in each.parts:
-        one = part.strata[part.least_belift] if part.least_belift is not None else None
-        rows.append(
-            (
-                TableCell(part.by),
-                TableCell(one.name if one else DASH),
-                _count(one.rows if one else math.nan),
-                TableCell(number(one.belift if one else math.nan), "", one.belift if one else math.nan),
-            )
-        )
-    return TextTable(
+    def least(part: Stratified) -> Stratum | None:
+        return None if part.least_belift is None else part.strata[part.least_belift]
+
+    columns: dict[str, Callable[[tuple[str, Stratum | None]], TableCell]] = {
+        "explained by": lambda line: TableCell(line[0]),
+        "stratum": lambda line: TableCell(line[1].name if line[1] else DASH),
+        "rows": lambda line: _count(line[1].rows if line[1] else math.nan),
+        "belift": lambda line: _number(line[1].belift if line[1] else math.nan),
+    }
+    return _table(
         f"Least belift, rate of {each.group} in a stratum / rate of all; strata with fewer than "
         f"{report.config.min_group} left out",
-        ("explained by", "stratum", "rows", "belift"),
-        tuple(rows),
+        columns,
+        [(part.by, least(part)) for part in each.parts],
     )
 
 
@@ -432,49 +419,42 @@ def _row_metrics(each: Explanation, report: Report) -> TextTable:
         "redlining-potential": f"error of predicting {group} or {reference} from everything else; 0.5: no "
         "better than chance",
     }
-    return TextTable(
-        "Among people alike",
-        ("metric", "what it says", "value"),
-        tuple(
-            (TableCell(name), TableCell(meaning[name]), _with_interval(of))
-            for name, of in each.metrics.items()
-        ),
-    )
+    lines = [
+        (TableCell(name), TableCell(meaning[name]), _with_interval(of)) for name, of in each.metrics.items()
+    ]
+    return TextTable("Among people alike", ("metric", "what it says", "value"), tuple(lines))
 
 
 def _strata(part: Stratified, shown: int | None) -> TextTable:
     size = sorted((-(one.rows + one.reference_rows), i) for i, one in enumerate(part.strata))
     kept = [part.strata[i] for i in sorted(i for _, i in size[:shown])]
     left_out = len(part.strata) - len(kept)
-    return TextTable(
-        f"Strata of {part.by}",
-        ("stratum", "rows", "rate", "ref. rows", "ref. rate", "difference"),
-        tuple(
-            (
-                TableCell(one.name),
-                _count(one.rows),
-                TableCell(number(one.rate), "", one.rate),
-                _count(one.reference_rows),
-                TableCell(number(one.reference_rate), "", one.reference_rate),
-                _with_interval(one.difference),
-            )
-            for one in kept
-        ),
-        f"and {left_out} smaller: see --all" if left_out else "",
-    )
+    columns: dict[str, Callable[[Stratum], TableCell]] = {
+        "stratum": lambda one: TableCell(one.name),
+        "rows": lambda one: _count(one.rows),
+        "rate": lambda one: _number(one.rate),
+        "ref. rows": lambda one: _count(one.reference_rows),
+        "ref. rate": lambda one: _number(one.reference_rate),
+        "difference": lambda one: _with_interval(one.difference),
+    }
+    more = f"and {left_out} smaller: see --all" if left_out else ""
+    return _table(f"Strata of {part.by}", columns, kept, more)
 
 
-def _ideal(name: str) -> TableCell:
-    ideal = find(name).ideal
-    return TableCell("", "", math.nan) if ideal is None else TableCell(f"{ideal:g}", "", ideal)
+def _table(
+    title: str, columns: dict[str, Callable[[Line], TableCell]], lines: Sequence[Line], more: str = ""
+) -> TextTable:
+    """Return a table of lines, given how to write the cell of each column."""
+    cells = tuple(tuple(write(line) for write in columns.values()) for line in lines)
+    return TextTable(title, tuple(columns), cells, more)
 
 
-def _starred(group: str, small: bool) -> str:
-    return f"{group}*" if small else group
+def _group(name: str, small: bool, fine: str = "") -> TableCell:
+    return TableCell(f"{name}*" if small else name, fine)
 
 
-def _number(of: Interval) -> TableCell:
-    return TableCell(number(of.value), interval(of), of.value)
+def _number(value: float, fine: str = "") -> TableCell:
+    return TableCell(number(value), fine, value)
 
 
 def _with_interval(of: Interval) -> TableCell:

@@ -27,11 +27,8 @@ def _section(section: ReportSection) -> list[str]:
     if section.sentences:
         lines += [" ".join(map(_safe, section.sentences)), ""]
     for table in section.tables:
-        lines += [
-            *([] if table.title == section.title else [f"{_safe(table.title)}:", ""]),
-            *_table(table),
-            "",
-        ]
+        lines += [] if table.title == section.title else [f"{_safe(table.title)}:", ""]
+        lines += [*_table(table), ""]
     return lines + ([*(f"* {_safe(note)}" for note in section.notes), ""] if section.notes else [])
 
 
