@@ -6,8 +6,10 @@ from functools import cached_property
 import numpy as np
 
 from fairbench_cli.data.table import Floats, Labels, Sample
+from fairbench_cli.measures.groups import CROSS
 from fairbench_cli.measures.registry import METRICS, measure_rows
 from fairbench_cli.measures.rows import Rows
+from fairbench_cli.measures.strata import crossed
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class RequestedRowMetrics:
         >>> RequestedRowMetrics(strata=("education",)).record("belift")
         'belift by education'
         """
-        return f"{name} by {' × '.join(self.strata)}" if METRICS[name].needs == "strata" else name
+        return f"{name} by {CROSS.join(self.strata)}" if METRICS[name].needs == "strata" else name
 
     @cached_property  # asked for once per repeat of a plan
     def records(self) -> frozenset[str]:
@@ -59,10 +61,6 @@ def rows_of(test: Sample, predicted: Labels, scores: Floats | None, strata: tupl
         np.asarray(column.values)[features.codes[:, j]] if column.kind == "number" else features.codes[:, j]
         for j, column in enumerate(features.columns)
     ]
-    stratum = None
-    if strata:
-        codes = np.stack([test.features[name] for name in strata], axis=1)
-        stratum = np.unique(codes, axis=0, return_inverse=True)[1].reshape(-1)
     return Rows(
         test.s,
         test.y,
@@ -71,5 +69,5 @@ def rows_of(test: Sample, predicted: Labels, scores: Floats | None, strata: tupl
         features=np.column_stack(columns).astype(np.float64) if columns else None,
         nominal=tuple(column.kind != "number" for column in features.columns),
         weights=test.weights,
-        strata=stratum,
+        strata=crossed([test.features[name] for name in strata]) if strata else None,
     )

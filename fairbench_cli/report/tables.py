@@ -45,7 +45,7 @@ class PaperTable:
     name: str
     caption: tuple[str, ...]
     blocks: tuple[Block, ...]
-    columns: tuple[str, ...] = ("technique", "measure")
+    columns: tuple[str, ...] = ("technique", "metric")
 
 
 def blocks_of(run: RunResults, cells: Cells, missing: str) -> tuple[Block, ...]:
@@ -116,7 +116,7 @@ def group_rates_table(name: str, run: RunResults) -> PaperTable:
                             statuses,
                             ".6g" if metric == "rows" else ".3f",
                         )
-    columns = ("technique", "group", "measure")
+    columns = ("technique", "group", "metric")
     return PaperTable(name, caption(run.plan, set(texts.values())), blocks_of(run, texts, NOT_RUN), columns)
 
 

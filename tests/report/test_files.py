@@ -209,7 +209,7 @@ def test_markdown_columns_align():
 
 def test_csv_tables_parse(finished: Finished):
     rows = list(csv.reader(io.StringIO(comma_separated(NASTY))))
-    assert rows[0] == ["block", "technique", "measure", "beta=0", "beta=1"]
+    assert rows[0] == ["block", "technique", "metric", "beta=0", "beta=1"]
     assert rows[1] == [
         "da_ta|set, s&x, tree (a={b})",
         "a_b (c=50%, {d} | \\e)",
@@ -225,7 +225,7 @@ def test_csv_tables_parse(finished: Finished):
             for beta in (0, 1):
                 own = summary[
                     (summary["intervention"] == row["technique"])
-                    & (summary["metric"] == row["measure"])
+                    & (summary["metric"] == row["metric"])
                     & (summary["beta"] == beta)
                 ]
                 mean = own["mean"].iloc[0]

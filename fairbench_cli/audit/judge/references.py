@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.read.tally import CROSSED, MISSING, Slice, Tally
+from fairbench_cli.audit.read.tally import MISSING, Slice, Tally
 from fairbench_cli.errors import Problem, UserError, shown, suggest, user_error
 from fairbench_cli.measures.counts import Floats, divide
+from fairbench_cli.measures.groups import CROSS
 from fairbench_cli.measures.rates import parts
 
 REST = -1  # instead of a group: everybody else
@@ -69,7 +70,7 @@ def check_references(tally: Tally, config: AuditConfig) -> None:
         Naming all that are wrong.
     """
     attributes = {part.attribute for part in tally.slices}
-    known = attributes | {name for attribute in attributes for name in attribute.split(CROSSED)}
+    known = attributes | {name for attribute in attributes for name in attribute.split(CROSS)}
     problems = [
         Problem(f"no attribute called {shown(name)}", suggest(name, attributes), "--ref")
         for name in config.references
@@ -86,8 +87,8 @@ def _given(part: Slice, config: AuditConfig) -> str | None:
     groups = part.counts.groups
     name = config.references.get(part.attribute)
     if name is None:
-        attributes = part.attribute.split(CROSSED)
-        name = CROSSED.join(config.references.get(attribute, "") for attribute in attributes)
+        attributes = part.attribute.split(CROSS)
+        name = CROSS.join(config.references.get(attribute, "") for attribute in attributes)
         return name if part.intersection and name in groups else None
     if name not in groups:
         what = f"attribute {shown(part.attribute)} has no group {shown(name)}"

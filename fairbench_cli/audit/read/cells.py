@@ -19,9 +19,10 @@ from fairbench_cli.audit.read.cuts import (
     selected,
 )
 from fairbench_cli.audit.read.predictions import BLANKS, Predictions, code_sql, not_finite, quoted
-from fairbench_cli.audit.read.tally import CROSSED, MISSING, Slice
+from fairbench_cli.audit.read.tally import MISSING, Slice
 from fairbench_cli.errors import user_error
 from fairbench_cli.measures.counts import Counts, Floats
+from fairbench_cli.measures.groups import CROSS
 
 KEYS = ("m", "level", "label", "single")
 MOST_CELLS = 20_000  # of all attributes together; beyond, each is counted apart
@@ -261,8 +262,8 @@ def _slice(
     return Slice(
         model=model,
         decision=cut.text,
-        attribute=CROSSED.join(names),
-        counts=Counts(tuple(CROSSED.join(key) for key in groups), n.reshape(-1, 2, 2)),
+        attribute=CROSS.join(names),
+        counts=Counts(tuple(CROSS.join(key) for key in groups), n.reshape(-1, 2, 2)),
         rows=np.bincount(code // 2, rows, minlength=len(groups)).astype(np.int64),
         labelled=plan.roles.label is not None,
         intersection=len(names) > 1,

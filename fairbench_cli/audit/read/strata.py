@@ -10,9 +10,10 @@ from fairbench_cli.audit.read.cells import CountingPlan
 from fairbench_cli.audit.read.columns import MOST_CODES, MOST_GROUPS, RESERVED
 from fairbench_cli.audit.read.cuts import NumberBins, bin_sql, bins_note, find_bins, literal, text_sql
 from fairbench_cli.audit.read.predictions import Predictions, blank, code_sql, not_finite, quoted
-from fairbench_cli.audit.read.tally import CROSSED, MISSING, People, Slice, Strata
+from fairbench_cli.audit.read.tally import MISSING, People, Slice, Strata
 from fairbench_cli.errors import shown, suggest, user_error
 from fairbench_cli.measures.counts import Floats
+from fairbench_cli.measures.groups import CROSS
 from fairbench_cli.measures.propensity import RANGES
 
 MOST_ROWS = 100_000  # whose features are read
@@ -213,14 +214,14 @@ def _count_strata(
     found = source.all(f"SELECT g, d, sum(w), {names} FROM ({inner}) GROUP BY g, d, {names}")
     strata = sorted({row[3:] for row in found}, key=lambda names: [(_begin(name), name) for name in names])
     if len(strata) > MOST_STRATA:
-        what = f"{CROSSED.join(by)} makes {len(strata)} strata"
+        what = f"{CROSS.join(by)} makes {len(strata)} strata"
         raise user_error(what, f"cross fewer columns; at most {MOST_STRATA} are compared", "--explain")
     place = {stratum: i for i, stratum in enumerate(strata)}
     index = {name: g for g, name in enumerate(part.counts.groups)}
     n = np.zeros((len(strata), len(index), 2))
     for group, selected, weight, *stratum in found:
         n[place[tuple(stratum)], index[group], selected] += weight
-    return Strata(CROSSED.join(by), tuple(CROSSED.join(stratum) for stratum in strata), n)
+    return Strata(CROSS.join(by), tuple(CROSS.join(stratum) for stratum in strata), n)
 
 
 def _begin(text: str) -> float:

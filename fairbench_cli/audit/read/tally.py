@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from fairbench_cli.measures.counts import Counts, Floats
 
 MISSING = "(missing)"
-CROSSED = " × "  # between the attributes, and the groups, of an intersection; between crossed strata
 
 
 @dataclass(frozen=True, eq=False)
