@@ -469,8 +469,8 @@ def test_standard_input_and_a_frame_are_explained_as_a_file_is(table):
         piped = reading.read_file("-", config, stdin=stdin)
     for tally in (piped, reading.read_frame(table.drop(columns="score"), config)):
         assert tally.strata_notes == expected.strata_notes
-        assert [name for name, _ in tally.strata["sex"]] == ["job", "job × age"]
-        for (_, one), (_, other) in zip(tally.strata["sex"], expected.strata["sex"], strict=True):
+        assert [strata.by for strata in tally.strata["sex"]] == ["job", "job × age"]
+        for one, other in zip(tally.strata["sex"], expected.strata["sex"], strict=True):
             assert one.names == other.names
             assert one.n.tolist() == other.n.tolist()
         assert tally.people.names == expected.people.names == ("sex", "job", "age")

@@ -153,7 +153,7 @@ def test_wrong_references(references: dict[str, str], what: str, fix: str) -> No
     [
         ({"metric": "fprs"}, 'metric: no metric is called "fprs"'),
         ({"metric": []}, "metric"),
-        ({"tau": {"group-share": 0.9}}, 'no metric is called "group-share"'),
+        ({"tau": {"group-share": 0.9}}, "tau of group-share has no effect"),
     ],
 )
 def test_wrong_names(given: dict[str, object], what: str) -> None:

@@ -155,6 +155,7 @@ def open_file(engine: "DuckDBPyConnection", source: str, stdin: BinaryIO | None,
 def open_frame(engine: "DuckDBPyConnection", frame: "pd.DataFrame") -> Predictions:
     """Return the predictions in a data frame; its index is not looked at."""
     names = [str(name) for name in frame.columns]
+    _names(names, FRAME)  # DuckDB takes no frame without columns
     engine.execute("SET pandas_analyze_sample=0")  # a column of objects is one of texts
     engine.register("frame", frame.set_axis([f"v{i}" for i in range(len(names))], axis=1))
     kinds = engine.execute("DESCRIBE SELECT * FROM frame").fetchall()

@@ -12,11 +12,11 @@ from fairbench_cli.files import make_folder, write_text
 if TYPE_CHECKING:
     from fairbench_cli.audit.judge.report import Report
 
-# Name: the file in a folder, the function, what it is given after the report.
-FORMATS: dict[str, tuple[str, str, *tuple[str, ...]]] = {
-    "csv": ("disparities.csv", "tables:to_csv", "disparities"),
-    "groups": ("groups.csv", "tables:to_csv", "groups"),
-    "verdicts": ("audit.csv", "tables:to_csv", "verdicts"),
+# Name: the file in a folder, the function (and after a colon what it takes next to the report).
+FORMATS: dict[str, tuple[str, str]] = {
+    "csv": ("disparities.csv", "tables:to_csv:disparities"),
+    "groups": ("groups.csv", "tables:to_csv:groups"),
+    "verdicts": ("audit.csv", "tables:to_csv:verdicts"),
     "json": ("audit.json", "tables:to_json"),
     "markdown": ("audit.md", "markdown:to_markdown"),
     "html": ("audit.html", "html:to_html"),
@@ -25,8 +25,7 @@ FORMATS: dict[str, tuple[str, str, *tuple[str, ...]]] = {
 
 def write(report: "Report", name: str) -> str:
     """Return a report in the format called `name`; `KeyError` when there is none."""
-    _, function, *more = FORMATS[name]
-    module, _, called = function.partition(":")
+    module, called, *more = FORMATS[name][1].split(":")
     text: str = getattr(import_module(f"fairbench_cli.audit.show.{module}"), called)(report, *more)
     return text
 
@@ -39,7 +38,7 @@ def write_folder(report: "Report", folder: Path) -> None:
     UserError
         When a file cannot be written.
     """
-    texts = {file: write(report, name) for name, (file, *_) in FORMATS.items()}
+    texts = {file: write(report, name) for name, (file, _) in FORMATS.items()}
     make_folder(folder)
     for file, text in texts.items():
         write_text(folder / file, text)
