@@ -57,7 +57,7 @@ def run_page(page: Path, folder: Path, **env: str) -> None:
         assert done.returncode == 0, (arguments, done.stderr)
 
 
-RUNNING = [page for page in PAGES if commands(page)]
+RUNNING = [page for page in PAGES if commands(page) and page.name != "extending.md"]  # test_extending
 
 
 @pytest.mark.parametrize("page", RUNNING, ids=lambda page: page.relative_to(ROOT).as_posix())

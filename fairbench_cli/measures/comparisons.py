@@ -191,7 +191,7 @@ def metric_of(rate: Rate) -> Metric:
         groups="any",
         on=_on(rate),
         swap_groups=SAME,
-        swap_outcomes=Swap(rate.mirror) if rate.mirror else None if rate.of_all else MIRRORED,
+        swap_outcomes=_under_swapped_outcomes(rate),
     )
 
 
@@ -214,7 +214,7 @@ def composed(rate: Rate, comparison: Comparison) -> Metric:
         groups=comparison.groups,
         on=_on(rate),
         swap_groups=Swap(f"{rate.name}-{swap.other}" if swap.other else "", swap.change),
-        swap_outcomes=_under_swapped_outcomes(rate, comparison),
+        swap_outcomes=_under_swapped_outcomes(rate, comparison.name),
     )
 
 
@@ -233,15 +233,17 @@ def _on(rate: Rate) -> Literal["predictions", "labels", "both"]:
     return "predictions" if rate.needs_predictions else "labels"
 
 
-def _under_swapped_outcomes(rate: Rate, comparison: Comparison) -> Swap | None:
+def _under_swapped_outcomes(rate: Rate, comparison: str = "") -> Swap | None:
+    if rate.mirror == rate.name:
+        return SAME
     if rate.mirror:
-        return Swap(f"{rate.mirror}-{comparison.name}")
+        return Swap(f"{rate.mirror}-{comparison}" if comparison else rate.mirror)
     if rate.of_all:
         return None  # the share of the refused has no name
     # The rate becomes one minus itself.
-    if comparison.name in ("spread", "p"):
+    if comparison in ("spread", "p"):
         return SAME
-    return None if comparison.name.endswith("ratio") else MIRRORED
+    return None if comparison.endswith("ratio") else MIRRORED
 
 
 def _test(counts: Counts, rate: str) -> tuple[Floats, Floats]:

@@ -94,7 +94,7 @@ def test_every_metric_of_counts_may_be_asked_for_in_any_order():
         ({"tau": 1.25}, "tau.default must be at most 1, not 1.25", "write 1 or less"),
         ({"tau": {"fpr": 0.0}}, "tau.fpr must be above 0, not 0.0", "write a number above 0"),
         ({"tau": {"fprr": 0.9}}, 'tau.fprr: no metric is called "fprr"', 'did you mean "fpr"?'),
-        ({"tau": {"share": 0.9}}, 'tau.share: no metric is called "share"', None),
+        ({"tau": {"shares": 0.9}}, 'tau.shares: no metric is called "shares"', None),
         ({"tau": "high"}, 'tau.default must be a number, not "high"', None),
         ({"confidence": 95.0}, "confidence must be below 1, not 95.0", "write a number below 1"),
         ({"draws": -1}, "draws must be at least 0, not -1", "write 0 or more"),
