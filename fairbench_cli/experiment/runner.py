@@ -81,15 +81,24 @@ def _parallel(tasks: list[Task], jobs: int, marks: Path) -> Generator[Repeat]:
 
 @contextmanager
 def _no_interrupts() -> Iterator[None]:
-    """Hold Ctrl-C back while workers start; they inherit that for good, so it is the parent's alone."""
-    if not hasattr(signal, "pthread_sigmask"):
+    """Hold Ctrl-C back while workers start; they inherit that for good, so it is the parent's alone.
+
+    Another thread may take the signal all the same, so its handler is held back too: joblib cannot end a pool
+    whose threads are only half started.
+    """
+    if not hasattr(signal, "pthread_sigmask") or threading.current_thread() is not threading.main_thread():
         yield
         return
+    noted: list[int] = []
+    handler = signal.signal(signal.SIGINT, lambda number, _frame: noted.append(number))
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.signal(signal.SIGINT, handler or signal.SIG_DFL)
+    if noted:
+        raise KeyboardInterrupt
 
 
 def _alone(task: Task, marks: Path) -> Repeat:
