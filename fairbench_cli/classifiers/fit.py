@@ -12,6 +12,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+class Infeasible(Exception):  # noqa: N818 - a result, not an error: the papers print "-"
+    """The technique cannot run on this sample; `reason` says why."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
 class Spec(Protocol):
     """Parameters of a classifier, and how to build it."""
 

@@ -13,7 +13,7 @@ from fairbench_cli.experiment.datasets import Population
 from fairbench_cli.experiment.plan import Cell
 from fairbench_cli.interventions.fitted import Infeasible
 from fairbench_cli.interventions.registry import INTERVENTIONS
-from fairbench_cli.measures.counts import Counts, count
+from fairbench_cli.measures.counts import Counts, count, expected_count
 from fairbench_cli.measures.sweep import swept_counts
 from fairbench_cli.network.bias import shift
 from fairbench_cli.network.draw import sample
@@ -71,11 +71,15 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
         seconds = time.process_time() - start
         return Repeat(cell.key, repeat, "infeasible", str(reason), None, seconds=seconds)
 
-    # 3. The model decides on the test rows, which are counted by the levels of all protected attributes.
-    predicted = model.predict(test)
+    # 3. The model decides on the test rows, which are counted by the levels of all protected attributes; one
+    # that draws its decisions is counted in expectation.
+    predicted, chance = model.predict(test), model.decision_probability(test)
     protected = population.protected
     group = protected.codes([test.features[name] for name in protected.names])
-    counts = count(group, test.y, predicted, protected.groups)
+    if chance is None:
+        counts = count(group, test.y, predicted, protected.groups)
+    else:
+        counts = expected_count(group, test.y, chance, protected.groups)
 
     # 4. What counts of decisions do not suffice for, if asked for: metrics of rows, every acceptance rate.
     scores = model.scores(test) if population.sweep or population.row_metrics.names else None

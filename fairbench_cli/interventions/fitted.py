@@ -7,6 +7,7 @@ from typing import Literal, Protocol
 
 import numpy as np
 
+from fairbench_cli.classifiers.fit import Infeasible as Infeasible
 from fairbench_cli.data.table import Floats, Labels, Sample
 
 Status = Literal["ok", "noop", "degraded"]
@@ -54,13 +55,16 @@ class Fitted:
 
     def scores(self, sample: Sample) -> Floats | None:
         """Return each row's score, shape (rows,), higher for the favourable outcome, or None."""
-        predict_proba = getattr(self.model, "predict_proba", None)
-        return None if predict_proba is None else np.asarray(predict_proba(sample), dtype=np.float64)
+        return self._of_rows("predict_proba", sample)
 
+    def decision_probability(self, sample: Sample) -> Floats | None:
+        """Return the probability with which a randomised model accepts each row, shape (rows,), or None.
 
-class Infeasible(Exception):  # noqa: N818 - a result, not an error: the papers print "-"
-    """The technique cannot run on this sample; `reason` says why."""
+        A model that draws its decisions (`predict`) has a method of this name; it is counted in expectation,
+        so that its counts hold no noise of the draws.
+        """
+        return self._of_rows("decision_probability", sample)
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
+    def _of_rows(self, name: str, sample: Sample) -> Floats | None:
+        method = getattr(self.model, name, None)
+        return None if method is None else np.asarray(method(sample), dtype=np.float64)

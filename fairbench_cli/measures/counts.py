@@ -180,6 +180,36 @@ def count(
     return Counts(tuple(groups), n.astype(np.float64).reshape(sizes))
 
 
+def expected_count(s: ArrayLike, y: ArrayLike, chance: ArrayLike, groups: Sequence[str]) -> Counts:
+    """Count rows by group, label and prediction, in expectation over predictions that are drawn.
+
+    Parameters
+    ----------
+    s, y, groups
+        As `count` takes them.
+    chance : array of float in [0, 1], shape (rows,)
+        Probability with which a row is predicted the favourable outcome.
+
+    Raises
+    ------
+    ValueError
+        As `count`, or when a probability is outside [0, 1].
+
+    Examples
+    --------
+    >>> expected_count([0, 0, 1], [0, 1, 1], [0.25, 1, 0], ("women", "men")).n.tolist()
+    [[[0.75, 0.25], [0.0, 1.0]], [[0.0, 0.0], [1.0, 0.0]]]
+    """
+    chance = np.asarray(chance, dtype=np.float64)
+    if not ((chance >= 0) & (chance <= 1)).all():
+        raise ValueError("a probability is outside [0, 1]")
+    everybody = np.ones(chance.shape, dtype=np.int8)
+    labelled = count(s, y, everybody, groups).n[..., 1]
+    # Rounded, so that accepted and refused add up to the labels and records stay short.
+    accepted = count(s, y, everybody, groups, chance).n[..., 1].round(9)
+    return Counts(tuple(groups), np.stack([labelled - accepted, accepted], axis=-1))
+
+
 def _shared(margin: ArrayLike) -> Floats:
     """Guard a margin that all measures share against being written to."""
     array = np.asarray(margin)
