@@ -51,7 +51,10 @@ def parameters_of(thing: Callable[..., Any]) -> Parameters:
             tuple(n for n, one in own.items() if one.default is MISSING and one.default_factory is MISSING),
         )
     hints = _hints(inspect.getattr_static(thing, "__init__") if isinstance(thing, type) else thing)
-    found = inspect.signature(thing).parameters.values()
+    try:
+        found = list(inspect.signature(thing).parameters.values())
+    except ValueError:  # compiled, and it does not say
+        return Parameters({}, open=True)
     named = [p for p in found if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
     return Parameters(
         {p.name: _type(hints.get(p.name, Any), p.default) for p in named},

@@ -109,7 +109,10 @@ def find(name: str, group: str, base: Path) -> CodeOrigin | None:
         path = (base / path.expanduser()).resolve()
         origin = CodeOrigin(f"{path}:{attribute}", f"sha256:{digest_of(_sources(path))}")
     elif is_plugin(name):
-        module = name.rpartition(":")[0]
+        module, _, attribute = name.rpartition(":")
+        if not all(part.isidentifier() for part in (*module.split("."), *attribute.split("."))):
+            fix = "write ./mine.py:NAME or package.module:NAME"
+            raise user_error(f"{name} names neither a file of Python nor a module", fix)
         _imported(module)
         origin = CodeOrigin(name, _version(module))
     elif name.endswith(".py"):

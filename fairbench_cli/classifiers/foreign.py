@@ -97,7 +97,7 @@ class ForeignEstimator:
     def __post_init__(self) -> None:
         object.__setattr__(self, "encoding", _ENCODINGS[self.choice])
         estimator = self._new(0)
-        if hasattr(estimator, "_validate_params"):
+        if hasattr(estimator, "_parameter_constraints"):
             estimator._validate_params()
 
     def build(self, level_counts: tuple[int, ...], seed: int) -> "WrappedEstimator":  # noqa: ARG002
@@ -105,18 +105,25 @@ class ForeignEstimator:
         return WrappedEstimator(self._new(seed % _LARGEST_SEED))
 
     def _new(self, seed: int) -> Any:
-        ours = {"random_state": seed, "n_jobs": 1}
         takes = parameters_of(self.thing).types
-        estimator = self.thing(
-            **{name: value for name, value in ours.items() if name in takes} | deepcopy(self.parameters)
-        )
+        ours = {"random_state": seed, "n_jobs": 1}
+        given = {name: value for name, value in ours.items() if name in takes and _heeds(self.thing, name)}
+        estimator = self.thing(**given | deepcopy(self.parameters))
         if not callable(getattr(estimator, "fit", None)) or not callable(getattr(estimator, "predict", None)):
             raise TypeError(f"returned {type(estimator).__name__}, which has no fit(X, y) and predict(X)")
         if hasattr(estimator, "get_params"):  # with those of the steps of a pipeline
-            unset = [name for name, value in estimator.get_params().items() if value is None]
-            found = {name: ours[last] for name in unset if (last := name.rpartition("__")[2]) in ours}
-            estimator.set_params(**found)
+            known, given = estimator.get_params(), {}
+            for name in (name for name, value in known.items() if value is None):
+                owner, _, last = name.rpartition("__")
+                if last in ours and _heeds(type(known.get(owner, estimator)), last):
+                    given[name] = ours[last]
+            estimator.set_params(**given)
         return estimator
+
+
+def _heeds(thing: Any, name: str) -> bool:
+    """Return whether a parameter is to be given: scikit-learn has one job by default, and may warn of it."""
+    return name != "n_jobs" or not str(thing.__module__).startswith("sklearn.")
 
 
 @dataclass(eq=False)
@@ -160,9 +167,7 @@ class WrappedEstimator:
             raise ValueError(f"predict returned shape {found.shape} for {rows} rows, not ({rows},)")
         if not np.isin(found, self.classes_).all():
             odd = found[~np.isin(found, self.classes_)][0]
-            raise ValueError(
-                f"predict returned {odd!r}; it must return the labels that fit was given, 0 and 1"
-            )
+            raise ValueError(f"predict returned {odd}, which is none of the labels given to fit, 0 and 1")
         return found.astype(np.int8)
 
     def predict_proba(self, X: Any) -> Floats:
