@@ -108,7 +108,8 @@ class ForeignEstimator:
         takes = parameters_of(self.thing).types
         ours = {"random_state": seed, "n_jobs": 1}
         given = {name: value for name, value in ours.items() if name in takes and _heeds(self.thing, name)}
-        estimator = self.thing(**given | deepcopy(self.parameters))
+        # A copy: a function may return one object again and again.
+        estimator = deepcopy(self.thing(**given | deepcopy(self.parameters)))
         if not callable(getattr(estimator, "fit", None)) or not callable(getattr(estimator, "predict", None)):
             raise TypeError(f"returned {type(estimator).__name__}, which has no fit(X, y) and predict(X)")
         if hasattr(estimator, "get_params"):  # with those of the steps of a pipeline
