@@ -15,6 +15,7 @@ INTERVENTIONS: dict[str, Entry] = {
     "zafar-di": Entry(f"{_HERE}.zafar_di:ZafarDI"),
     "zafar-dm": Entry(f"{_HERE}.zafar_dm:ZafarDM"),
     "two-naive-bayes": Entry(f"{_HERE}.two_naive_bayes:TwoNaiveBayes"),
+    "prejudice-remover": Entry(f"{_HERE}.prejudice_remover:PrejudiceRemover"),
     "oracle": Entry(f"{_HERE}.baselines:Oracle"),
     "random": Entry(f"{_HERE}.baselines:RandomGuess"),
 }
