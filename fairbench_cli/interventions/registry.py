@@ -16,6 +16,7 @@ INTERVENTIONS: dict[str, Entry] = {
     "zafar-dm": Entry(f"{_HERE}.zafar_dm:ZafarDM"),
     "two-naive-bayes": Entry(f"{_HERE}.two_naive_bayes:TwoNaiveBayes"),
     "prejudice-remover": Entry(f"{_HERE}.prejudice_remover:PrejudiceRemover"),
+    "leaf-relabelling": Entry(f"{_HERE}.leaf_relabelling:LeafRelabelling"),
     "oracle": Entry(f"{_HERE}.baselines:Oracle"),
     "random": Entry(f"{_HERE}.baselines:RandomGuess"),
 }
