@@ -14,6 +14,9 @@ INTERVENTIONS: dict[str, Entry] = {
     "auditor": Entry(f"{_HERE}.auditor:Auditor"),
     "zafar-di": Entry(f"{_HERE}.zafar_di:ZafarDI"),
     "zafar-dm": Entry(f"{_HERE}.zafar_dm:ZafarDM"),
+    "two-naive-bayes": Entry(f"{_HERE}.two_naive_bayes:TwoNaiveBayes"),
+    "prejudice-remover": Entry(f"{_HERE}.prejudice_remover:PrejudiceRemover"),
+    "leaf-relabelling": Entry(f"{_HERE}.leaf_relabelling:LeafRelabelling"),
     "oracle": Entry(f"{_HERE}.baselines:Oracle"),
     "random": Entry(f"{_HERE}.baselines:RandomGuess"),
 }
