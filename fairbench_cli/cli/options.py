@@ -6,7 +6,6 @@ from typing import Annotated, Any
 import typer
 
 
-
 def config_path(name: str) -> Path:
     """Return the path of a config, given its own or the name of one that comes with fairbench."""
     from fairbench_cli.experiment.shipped import find_config
