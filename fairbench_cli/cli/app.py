@@ -20,7 +20,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Benchmark runner and audit tool for fairness in machine learning.",
-    epilog="Start with: fairbench run configs/quickstart.yaml",
+    epilog="Start with: fairbench run quickstart; with a table of your own: fairbench init data.csv",
 )
 
 

@@ -119,6 +119,14 @@ def check(name: Name, data_dir: DataDir = None) -> None:
         title = f"left out, rightly: columns that give {card.label.column} away"
         print_rows(["column", "by", "right alone", "entropy explained"], rows, right=2, title=title)
         say(f"Guessing is right on {checked.guessing:.0%} of rows.")
+    if checked.missing:
+        rows = [
+            [one.column, one.becomes, str(one.count), f"{one.count / checked.kept:.1%}"]
+            for one in checked.missing
+        ]
+        print_rows(["column", "missing become", "cells", "of rows"], rows, right=2, title="missing values")
+        lost = checked.kept - checked.rows
+        say(f"Rows left out for missing values: {lost} of {checked.kept} ({lost / checked.kept:.1%}).")
     number = len(checked.warnings)
     verdict = "no warning" if not number else "1 warning" if number == 1 else f"{number} warnings"
     columns = f"{checked.used} columns used, {checked.left_out} left out"

@@ -7,7 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fairbench_cli.data.card import Card
-from fairbench_cli.data.load import load, read_parts
+from fairbench_cli.data.load import complete_rows, load, read_parts
 from fairbench_cli.data.locate import LocatedFiles
 from fairbench_cli.data.table import Roles
 
@@ -111,8 +111,4 @@ def raw_rows(card: Card, found: LocatedFiles) -> RawRows:
     dataset = load(card, found)
     roles = tuple(dataset.roles(attribute) for attribute in card.protected)
     cells = read_parts(card, found)[1].reset_index(drop=True)
-    complete = np.ones(len(cells), dtype=bool)
-    if card.missing_rows == "drop":
-        used = [name for name in cells.columns if not card.drops(name)]
-        complete = ~cells[used].isin(list(card.missing)).any(axis=1).to_numpy(dtype=bool)
-    return RawRows(card, cells, complete, roles)
+    return RawRows(card, cells, complete_rows(card, cells), roles)
