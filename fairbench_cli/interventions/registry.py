@@ -14,6 +14,10 @@ INTERVENTIONS: dict[str, Entry] = {
     "auditor": Entry(f"{_HERE}.auditor:Auditor"),
     "zafar-di": Entry(f"{_HERE}.zafar_di:ZafarDI"),
     "zafar-dm": Entry(f"{_HERE}.zafar_dm:ZafarDM"),
+    "exponentiated-gradient": Entry(f"{_HERE}.fairlearn:ExponentiatedGradient"),
+    "grid-search": Entry(f"{_HERE}.fairlearn:GridSearch"),
+    "threshold-optimizer": Entry(f"{_HERE}.fairlearn:ThresholdOptimizer"),
+    "correlation-remover": Entry(f"{_HERE}.fairlearn:CorrelationRemover"),
     "oracle": Entry(f"{_HERE}.baselines:Oracle"),
     "random": Entry(f"{_HERE}.baselines:RandomGuess"),
 }
