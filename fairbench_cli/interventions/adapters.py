@@ -68,7 +68,8 @@ def shape_of(thing: Any) -> Shape | None:
     kind = thing if isinstance(thing, type) else type(thing)
     roots = {base.__module__.partition(".")[0] for base in kind.__mro__}
     fit, predicts = getattr(kind, "fit", None), hasattr(kind, "predict")
-    if "prot_attr" in accepts(kind) or "aif360" in roots:
+    parts = [] if isinstance(thing, type) else list(getattr(thing, "__dict__", {}).values())
+    if "prot_attr" in accepts(kind) or "aif360" in roots or any(hasattr(part, "prot_attr") for part in parts):
         return "group-index" if predicts or hasattr(kind, "fit_transform") else None
     parameters = accepts(fit)
     passes_on = any(one.kind is one.VAR_KEYWORD for one in parameters.values()) and "fairlearn" in roots

@@ -34,7 +34,7 @@ def fit_indexed(job: Job) -> Fitted:
     """
     rows = job.rows(None if takes_classifier(job.thing) else "one-hot")
     thing = job.construct(rows)
-    if not hasattr(thing, "predict"):
+    if not hasattr(type(thing), "predict"):  # of an object, some hide it until it is fitted
         return _weighted(job, thing, rows)
     return _post(job, thing, rows) if post_processes(thing) else _model(job, thing, rows)
 

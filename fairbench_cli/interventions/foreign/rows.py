@@ -77,15 +77,15 @@ def fit_rows(train: Sample, classifier: Classifier, encoding: Encoding, groups: 
 
 
 def each_group_first(codes: NDArray[Any]) -> NDArray[np.intp]:
-    """Return an order of the rows that starts with one row of each group, by their codes.
+    """Return an order of the rows that starts with one row of each group, the highest code first.
 
     fairlearn's GridSearch leaves the group that appears last out of its grid: with this order it is always
-    the same one, whatever the order of the rows was.
+    the same one, of a pair the deprived, whatever the order of the rows was.
 
     >>> each_group_first(np.array([1, 1, 0, 1, 0])).tolist()
-    [2, 0, 1, 3, 4]
+    [0, 2, 1, 3, 4]
     """
-    firsts = np.unique(codes, return_index=True)[1]
+    firsts = np.unique(codes, return_index=True)[1][::-1]
     return np.concatenate([firsts, np.delete(np.arange(len(codes)), firsts)])
 
 
