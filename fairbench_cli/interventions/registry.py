@@ -17,6 +17,10 @@ INTERVENTIONS: dict[str, Entry] = {
     "two-naive-bayes": Entry(f"{_HERE}.two_naive_bayes:TwoNaiveBayes"),
     "prejudice-remover": Entry(f"{_HERE}.prejudice_remover:PrejudiceRemover"),
     "leaf-relabelling": Entry(f"{_HERE}.leaf_relabelling:LeafRelabelling"),
+    "exponentiated-gradient": Entry(f"{_HERE}.fairlearn:ExponentiatedGradient"),
+    "grid-search": Entry(f"{_HERE}.fairlearn:GridSearch"),
+    "threshold-optimizer": Entry(f"{_HERE}.fairlearn:ThresholdOptimizer"),
+    "correlation-remover": Entry(f"{_HERE}.fairlearn:CorrelationRemover"),
     "oracle": Entry(f"{_HERE}.baselines:Oracle"),
     "random": Entry(f"{_HERE}.baselines:RandomGuess"),
 }
