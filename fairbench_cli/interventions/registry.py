@@ -21,6 +21,9 @@ INTERVENTIONS: dict[str, Entry] = {
     "grid-search": Entry(f"{_HERE}.fairlearn:GridSearch"),
     "threshold-optimizer": Entry(f"{_HERE}.fairlearn:ThresholdOptimizer"),
     "correlation-remover": Entry(f"{_HERE}.fairlearn:CorrelationRemover"),
+    "reject-option": Entry(f"{_HERE}.reject_option:RejectOption"),
+    "equalised-odds": Entry(f"{_HERE}.equalised_odds:EqualisedOdds"),
+    "group-thresholds": Entry(f"{_HERE}.group_thresholds:GroupThresholds"),
     "oracle": Entry(f"{_HERE}.baselines:Oracle"),
     "random": Entry(f"{_HERE}.baselines:RandomGuess"),
 }

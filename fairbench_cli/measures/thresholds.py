@@ -90,7 +90,7 @@ class Mixture:
 
 
 @dataclass(frozen=True, eq=False)
-class Solution:
+class BestThresholds:
     """The best mixtures of thresholds, one of each group, and what they reach on the rows given.
 
     Parameters
@@ -192,7 +192,7 @@ def best_thresholds(
     tolerance: float = 0.0,
     costs: tuple[float, float] = (1.0, 1.0),
     norm: Norm = "max",
-) -> Solution:
+) -> BestThresholds:
     """Return the mixtures of thresholds that cost least, of those that keep to a constraint.
 
     Of equally good mixtures: the cheapest thresholds of each group without any draw, if they keep to the
@@ -243,7 +243,7 @@ def best_thresholds(
     shares = _cheapest(cost, held)
     if _violation(shares, held) > tolerance + ROUNDING:
         shares = _programme(cost, held, tolerance)
-    return Solution(
+    return BestThresholds(
         tuple(
             Mixture(group.thresholds[share > 0], share[share > 0])
             for group, share in zip(hulls, shares, strict=True)
