@@ -172,7 +172,8 @@ def _cells(moved: MovedThresholds) -> pd.DataFrame:
 
 
 def _together(parts: list[pd.DataFrame], columns: list[str]) -> pd.DataFrame:
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
+    some = [part for part in parts if len(part)]
+    return pd.concat(some, ignore_index=True) if some else pd.DataFrame(columns=columns)
 
 
 def _verdicts(difference: Floats, p: Floats) -> list[str]:
