@@ -1,12 +1,13 @@
 """``fairbench data``: cards and their files."""
 
 import textwrap
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from fairbench_cli.cli.console import out, print_rows, say, talk
-from fairbench_cli.cli.options import DataDir
+from fairbench_cli.cli.options import DataDir, to
 from fairbench_cli.errors import Problem, UserError
 
 app = typer.Typer(no_args_is_help=True, help="Look at data sets, check, download and verify their files.")
@@ -94,6 +95,31 @@ def verify(
             say(f"{name}: {place}: {checked}")
     if problems:
         raise UserError(*dict.fromkeys(problems))
+
+
+@app.command()
+def export(
+    name: Name,
+    output: Annotated[Path, to("CSV file to write, - for standard output.")],
+    data_dir: DataDir = None,
+) -> None:
+    """Write the rows that an experiment sees: every column's levels, the label as 1 (favourable) and 0."""
+    import numpy as np
+
+    from fairbench_cli.data.load import load
+    from fairbench_cli.data.locate import find_files
+    from fairbench_cli.files import write_text
+
+    card, found = find_files(name, data_dir)
+    table = load(card, found).table
+    frame = table.to_frame()
+    frame[card.label.column] = np.asarray(frame[card.label.column] == card.label.favourable, dtype=int)
+    text = frame.to_csv(index=False, lineterminator="\n")
+    if str(output) == "-":
+        out().file.write(text)
+        return
+    write_text(output, text)
+    talk(f"{output}: {len(table)} rows, {card.label.column} = 1 where it is {card.label.favourable}")
 
 
 @app.command()

@@ -218,12 +218,9 @@ def _cut_at(
 ) -> tuple[Column, Codes]:
     """Return numbers cut at the given edges."""
     codes: Codes = np.searchsorted(inner, numbers, side="right" if left else "left").astype(np.int16)
-    ends = (f"<{inner[0]:g}", f">={inner[-1]:g}") if left else (f"<={inner[0]:g}", f">{inner[-1]:g}")
-    between = [
-        (f"[{a:g}, {b:g})" if left else f"({a:g}, {b:g}]") if not whole else _from_to(a, b, left=left)
-        for a, b in pairwise(inner)
-    ]
-    labels = (ends[0], *between, ends[1])
+    first, last = edge_word(inner[0]), edge_word(inner[-1])
+    between = [_from_to(a, b, whole=whole, left=left) for a, b in pairwise(inner)]
+    labels = (f"<{first}" if left else f"<={first}", *between, f">={last}" if left else f">{last}")
     if len(set(labels)) < len(labels):
         raise Misfit(f'column "{name}" has edges with no number between them', "use fewer edges")
     every = np.array([min(inner[0], numbers.min()), *inner, max(inner[-1], numbers.max())])
@@ -231,8 +228,16 @@ def _cut_at(
     return Column(name, labels, "bins", middles), codes
 
 
-def _from_to(a: float, b: float, *, left: bool) -> str:
-    """Return the label of the whole numbers between two edges."""
+def edge_word(edge: float) -> str:
+    """Return an edge as text, without a needless ``.0``."""
+    return str(int(edge)) if float(edge).is_integer() and abs(edge) < 1e15 else repr(float(edge))
+
+
+def _from_to(a: float, b: float, *, whole: bool, left: bool) -> str:
+    """Return the label of the numbers between two edges."""
+    if not whole:
+        between = f"{edge_word(a)}, {edge_word(b)}"
+        return f"[{between})" if left else f"({between}]"
     first, last = (math.ceil(a), math.ceil(b) - 1) if left else (math.floor(a) + 1, math.floor(b))
     return _range(first, last)
 

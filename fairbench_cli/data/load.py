@@ -343,6 +343,20 @@ def _numbers(own: ColumnCard, cells: "pd.Series[str]") -> tuple[Column, Codes]:
     return keep_numbers(name, numbers)
 
 
+def level_texts(card: Card, cells: pd.DataFrame, name: str) -> "pd.Series[str]":
+    """Return the levels of a column of all rows, those left out too; a missing number is ``""``."""
+    own = card.columns.get(name, ColumnCard())
+    if own.kind not in ("integer", "real"):
+        return cells[name]
+    there = ~cells[name].isin({"", *card.missing})
+    if own.bins is not None and own.bins.edges is None:
+        there &= complete_rows(card, cells)  # bins are made from these rows
+    column, codes = _numbers(own, cells[name][there])
+    texts = np.full(len(cells), "", dtype=object)
+    texts[there.to_numpy(dtype=bool)] = [column.levels[code] for code in codes]
+    return pd.Series(texts, index=cells.index, name=name)
+
+
 def _no_level(card: Card, own: ColumnCard, name: str, cell: str) -> Misfit:
     """Return the mistake of a missing cell in a column of numbers that says nothing about it."""
     kind = "whole numbers" if own.kind == "integer" else "numbers"

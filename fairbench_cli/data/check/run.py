@@ -23,8 +23,8 @@ def column_findings(rows: RawRows) -> Iterator[Finding]:
     """Yield the constant, near-unique and duplicate columns among those that the card uses.
 
     Near-unique is a nominal column with more values than half of the rows, or uncut whole numbers of which
-    every row has one of its own. Duplicates are columns whose values map one to one, and, where no value comes
-    twice, those with equal cells.
+    every row has one of its own. Duplicates are columns whose values map one to one, and, where no value
+    comes twice, those with equal cells.
     """
     first: dict[bytes, str] = {}
     protected = set(rows.card.protected)
