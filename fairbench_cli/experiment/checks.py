@@ -9,6 +9,7 @@ from fairbench_cli.experiment.components import named
 from fairbench_cli.experiment.config import WITHOUT_EFFECT, DatasetSpec, ExperimentConfig, attribute_names
 from fairbench_cli.experiment.outputs import FIGURES, NEEDS
 from fairbench_cli.measures.registry import METRICS, ROW_METRICS
+from fairbench_cli.plugins import short
 from fairbench_cli.strict_yaml import Document, Place
 
 Conflict = tuple[Place, str, str]  # where, what is wrong, what to do
@@ -107,7 +108,7 @@ def _left_out(given: Given) -> Iterator[Conflict]:
         "classifiers": [spec.name for spec in config.classifiers],
     }
     for axis, names in chosen.items():
-        places = [named(item)[0] for item in given.document.data.get(axis, [])]
+        places = [short(str(named(item)[0])) for item in given.document.data.get(axis, [])]
         limits = [getattr(spec, axis) for spec in config.datasets]
         for name in dict.fromkeys(names):
             if all(limit is not None and name not in limit for limit in limits):

@@ -5,15 +5,16 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from fairbench_cli.classifiers.registry import CLASSIFIERS
+from fairbench_cli.classifiers.registry import CLASSIFIER
 from fairbench_cli.data.card import Card, find_card, known_cards, read_card, shipped_cards
 from fairbench_cli.errors import Problem, UserError, shown, user_error
 from fairbench_cli.experiment.checks import Given, cross_checks
 from fairbench_cli.experiment.components import ComponentSpec, ParameterGrid, TechniqueSpec, named
 from fairbench_cli.experiment.config import BiasConfig, DatasetOptions, DatasetSpec, ExperimentConfig
 from fairbench_cli.experiment.outputs import FIGURES, TABLES
-from fairbench_cli.interventions.registry import INTERVENTIONS
+from fairbench_cli.interventions.registry import INTERVENTION
 from fairbench_cli.measures.registry import METRICS
+from fairbench_cli.plugins import short
 from fairbench_cli.strict_yaml import Document, Place, laid_over, read_mapping
 from fairbench_cli.validation import in_file_order, in_list, problems_of
 
@@ -47,7 +48,7 @@ def read_config(path: Path, overrides: tuple[str, ...] = ()) -> ExperimentConfig
         what = "this is a simulation, which has no data sets to run on"
         raise user_error(what, f"run `fairbench simulate {path}`", document.where(("truth",)))
     document, problems = laid_over(document, overrides)
-    config, wrong, more = parse(document)
+    config, wrong, more = parse(document, path.parent)
     cards, missing = _find_cards(document, path.parent)
     wrong |= {"datasets"} if missing else set()
     given = Given(config, document, [card for _, card in cards])
@@ -57,8 +58,14 @@ def read_config(path: Path, overrides: tuple[str, ...] = ()) -> ExperimentConfig
     return _resolved(config, cards)
 
 
-def parse(document: Document) -> tuple[ExperimentConfig, set[str], list[Problem]]:
+def parse(document: Document, base: Path | None) -> tuple[ExperimentConfig, set[str], list[Problem]]:
     """Check every key by itself.
+
+    Parameters
+    ----------
+    base : Path or None
+        The folder that the paths of plug-ins are relative to. None takes these as they stand, and runs
+        nobody's code: for a config that results hold.
 
     Returns
     -------
@@ -71,8 +78,8 @@ def parse(document: Document) -> tuple[ExperimentConfig, set[str], list[Problem]
     data, problems, wrong = dict(document.data), list[Problem](), set[str]()
     data.setdefault("classifiers", [s.name for s in ExperimentConfig.model_fields["classifiers"].default])
     seen = {"include_protected": (bool, data.get("include_protected") is True)}
-    interventions = ParameterGrid(document, "interventions", INTERVENTIONS, seen)
-    classifiers = ParameterGrid(document, "classifiers", CLASSIFIERS, {})
+    interventions = ParameterGrid(document, INTERVENTION, seen, base)
+    classifiers = ParameterGrid(document, CLASSIFIER, {}, base)
     for key, read in (
         ("datasets", lambda *given: _read_datasets(document, *given)),
         (
@@ -114,14 +121,19 @@ def _read_datasets(document: Document, items: list[Any], problems: list[Problem]
         place: Place = ("datasets", i, name)
         for axis in ("interventions", "classifiers"):
             listed = document.data.get(axis, ["c45"] if axis == "classifiers" else [])
-            known = tuple(str(named(one)[0]) for one in listed) if isinstance(listed, list) else ()
-            problems += in_list(document, (*place, axis), axis[:-1], known, f"the config's {axis}")
+            known = [str(named(one)[0]) for one in listed] if isinstance(listed, list) else []
+            known += [short(one) for one in known]
+            problems += in_list(document, (*place, axis), axis[:-1], tuple(known), f"the config's {axis}")
         try:
             given = DatasetOptions.model_validate(options)
         except ValidationError as error:
             problems += problems_of(error, DatasetOptions, document, place)
         else:
-            specs.append(DatasetSpec.model_construct(given.model_fields_set, card=name, **dict(given)))
+            limits = {axis: getattr(given, axis) for axis in ("interventions", "classifiers")}
+            called = {axis: names and tuple(map(short, names)) for axis, names in limits.items()}
+            specs.append(
+                DatasetSpec.model_construct(given.model_fields_set, card=name, **dict(given) | called)
+            )
     return specs
 
 
