@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from fairbench_cli.classifiers.registry import Kind
 from fairbench_cli.errors import Problem, UserError, shown, suggest
+from fairbench_cli.interventions.adapters import missing_requirement
 from fairbench_cli.parameters import Parameters, checked, parameters_of
 from fairbench_cli.plugins import CodeOrigin, find, is_plugin, named_in_packages, short
 from fairbench_cli.strict_yaml import Document, Place
@@ -169,7 +170,11 @@ class ParameterGrid:
         """
         registry = self.kind.registry
         if name in registry:
-            return None, parameters_of(registry[name].load()), {}
+            thing = registry[name].load()
+            lacking = missing_requirement(thing) if self.base is not None else None
+            if lacking is not None:
+                raise UserError(Problem(f"{name}: {lacking[0]}", lacking[1], where))
+            return None, parameters_of(thing), {}
         if self.base is None:
             return CodeOrigin(name, "") if is_plugin(name) else None, Parameters({}, open=True), {}
         try:
