@@ -184,6 +184,8 @@ def adapt(
     for name, value in (options or {}).items():
         if name not in options_of(thing) and value != ADAPTER_OPTIONS[name][1]:
             raise ValueError(f"{name} has no effect on it")
+    if "sensitive_feature_ids" in own and (options or {}).get("encoding") == "frame":
+        raise ValueError("it finds the group by the position of a column, and a frame has names")
     for value in parameters.values():
         resolved(thing, value)
     return Adapted(thing, dict(parameters), dict(options or {}))
