@@ -336,6 +336,7 @@ def test_costs_move_the_thresholds():
         (GroupThresholds, {"tolerance": float("nan")}),
         (GroupThresholds, {"cost_fp": 0.0, "cost_fn": 0.0}),
         (GroupThresholds, {"norm": "sum"}),
+        (GroupThresholds, {"constraint": "none", "tolerance": 0.1}),
         (GroupThresholds, {"constraint": "equal"}),
     ],
 )
