@@ -1,10 +1,10 @@
 """CPU, peak memory and result of the post-processing techniques on Adult, with logistic regression.
 
 ``python benchmarks/post_processing.py`` needs adult.data and adult.test in $FAIRBENCH_DATA, and fairlearn.
-Each technique runs in a process of its own: it is fitted to the 30,162 complete rows of adult.data and decides
-on the 15,060 of adult.test. fairlearn is given the same logistic regression, fitted to the same rows, and the
-same validation rows. With ``--scores FILE`` their scores and those of the test rows are written, for libraries
-that cannot be installed next to fairbench.
+Each technique runs in a process of its own: it is fitted to the 30,162 complete rows of adult.data and
+decides on the 15,060 of adult.test. fairlearn is given the same logistic regression, fitted to the same rows,
+and the same validation rows. With ``--scores FILE`` their scores and those of the test rows are written, for
+libraries that cannot be installed next to fairbench.
 """
 
 import resource
