@@ -8,7 +8,7 @@ Hardt, Price & Srebro (2016); Cruz & Hardt (2024). scipy.optimize is imported in
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import islice, product
 from typing import Any, Literal
 
 import numpy as np
@@ -22,6 +22,7 @@ Bound = tuple[float | None, float | None]
 
 ROUNDING = 1e-12  # what sums of floats may be off, in rates and costs
 TIED = 1e-9  # reduced costs up to this are no costs
+MOST_TIES = 1024  # combinations of equally cheap points that are compared
 ON_CHORD = 1e-13  # points this near to a chord lie on it, in rates, where weights are not whole numbers
 
 
@@ -303,7 +304,8 @@ def _cheapest(cost: list[Floats], held: list[Floats]) -> list[Floats]:
     tied = [np.flatnonzero(own <= own.min() + ROUNDING) for own in cost]
     points = [list(np.eye(len(own))[best]) for own, best in zip(cost, tied, strict=True)]
     # Rounded, so that equal differences tie and the first, with the highest thresholds, is taken.
-    return min(map(list, product(*points)), key=lambda shares: round(_violation(shares, held), 12))
+    combinations = map(list, islice(product(*points), MOST_TIES))
+    return min(combinations, key=lambda shares: round(_violation(shares, held), 12))
 
 
 def _programme(cost: list[Floats], held: list[Floats], tolerance: float) -> list[Floats]:

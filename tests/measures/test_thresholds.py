@@ -320,6 +320,15 @@ def test_of_equally_good_thresholds_those_that_need_no_draw_then_the_fairest():
     assert best_thresholds([ties], "none").mixtures[0].thresholds.tolist() == [3.0]  # the highest
 
 
+def test_many_groups_with_ties_are_quick():
+    ties = group_points([1, 2, 2, 3], [0, 0, 1, 1])
+    unlike = group_points([1, 1, 2, 2], [0, 1, 0, 1])
+    for constraint in CONSTRAINTS:
+        solution = best_thresholds([ties] * 14 + [unlike], constraint)
+        assert solution.violation < 1e-11
+        assert solution.cost >= (14 + 2) / 60 - 1e-12
+
+
 def test_a_score_at_the_threshold_is_accepted_and_the_ends_accept_nobody_and_everybody():
     points = group_points([0.2, 0.4, 0.4], [0, 1, 0])
     assert points.thresholds.tolist() == [np.inf, 0.4, -np.inf]
