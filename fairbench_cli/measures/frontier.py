@@ -85,7 +85,8 @@ def points_of_counts(swept: Counts) -> tuple[GroupPoints, GroupPoints]:
 
 def _points(n: Floats) -> GroupPoints:
     negatives, positives = n[0].sum(-1)
-    fp, tp = n[:, 0, 1], n[:, 1, 1]
+    # Sums of rounded counts may be a little larger than the group.
+    fp, tp = np.minimum(n[:, 0, 1], negatives), np.minimum(n[:, 1, 1], positives)
     nobody, everybody = np.argmin(fp + tp), np.argmax(fp + tp)
     order = np.lexsort((tp, fp))
     order = order[tp[order] >= np.maximum.accumulate(tp[order])]
