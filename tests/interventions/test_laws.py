@@ -41,7 +41,7 @@ VARIANTS = {
     "zafar-dm-fpr-ccp": ZafarDM(constraint="fpr", solver="ccp"),
 }
 SPECS = {name: entry.load()() for name, entry in INTERVENTIONS.items()} | VARIANTS
-SPECS["fair-representations"] = FairRepresentations(prototypes=2, restarts=1, iterations=3)
+SPECS["fair-representations"] = FairRepresentations(prototypes=2, restarts=1, iterations=1)
 BASELINES = {"oracle", "random"}  # they see no features
 every_intervention = pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
 CLASSIFIER = Classifier(Tree(min_leaf=2), include_protected=False, seed=0)
