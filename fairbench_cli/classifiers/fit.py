@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from fairbench_cli.classifiers.encode import Encoder, Encoding, fit_encoder, pick, training_weights
+from fairbench_cli.classifiers.encode import NUMBER, Encoder, Encoding, fit_encoder, pick, training_weights
 from fairbench_cli.data.table import Column, Floats, Labels, Sample
 
 if TYPE_CHECKING:
@@ -117,14 +117,42 @@ class Classifier:
         encoder = fit_encoder(sample, self.spec.encoding, include_protected=self.include_protected)
         estimator = None
         if encoder.columns and 0 < share < 1:
-            estimator = self.spec.build(encoder.level_counts, self.seed)
-            y = _in_declared_order(sample) if self.spec.encoding == "levels" else sample.y
-            estimator.fit(encoder.transform(sample.features), y, sample_weight=sample.weights)
+            X, first = encoder.transform(sample.features), sample.favourable_first
+            estimator = self.fit_matrix(X, sample.y, sample.weights, encoder.level_counts, first)
         return Model(encoder, estimator, share)
 
+    def fit_matrix(
+        self,
+        X: Any,
+        y: Labels,
+        weights: Floats | None = None,
+        level_counts: tuple[int, ...] | None = None,
+        favourable_first: bool = False,
+    ) -> Any:
+        """Return the estimator fitted to rows that are encoded already.
 
-def _in_declared_order(sample: Sample) -> "pd.Categorical[int]":
+        Parameters
+        ----------
+        X : array, shape (rows, columns)
+            As the estimator takes them.
+        y : int8 array, shape (rows,)
+            Both outcomes.
+        weights : float64 array, shape (rows,), or None
+            Row weights.
+        level_counts : tuple of int, or None
+            Of `Encoder.level_counts`; None where every column of `X` is a number.
+        favourable_first : bool
+            As in `Sample`.
+        """
+        counts = (NUMBER,) * X.shape[1] if level_counts is None else level_counts
+        estimator = self.spec.build(counts, self.seed)
+        ordered = _in_declared_order(y, favourable_first) if self.spec.encoding == "levels" else y
+        estimator.fit(X, ordered, sample_weight=weights)
+        return estimator
+
+
+def _in_declared_order(y: Labels, favourable_first: bool) -> "pd.Categorical[int]":
     """Return the outcomes as a categorical in the data's own order: C4.5's ties go to the first class."""
     import pandas as pd
 
-    return pd.Categorical(sample.y, categories=[1, 0] if sample.favourable_first else [0, 1])
+    return pd.Categorical(y, categories=[1, 0] if favourable_first else [0, 1])

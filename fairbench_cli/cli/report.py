@@ -5,9 +5,11 @@ from typing import Annotated
 
 import typer
 
+from fairbench_cli.cli import options
+
 
 def report(
-    results: Annotated[Path, typer.Argument(help="A folder that `fairbench run` wrote.", show_default=False)],
+    results: Annotated[Path, options.results("A folder that `fairbench run` wrote")],
     attribute: Annotated[
         list[str] | None,
         typer.Option(

@@ -59,7 +59,8 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
     # 1. The rows: a training set with bias β against the deprived group, and test rows.
     train, test = draw(cell, population, repeat)
 
-    # 2. The technique trains the classifier in its own way, or says that it cannot on such rows.
+    # 2. The technique trains the classifier in its own way and its model decides on the test rows, or it says
+    # that it cannot on such rows.
     technique = cell.technique.spec.build(INTERVENTIONS)
     classifier = Classifier(
         cell.classifier.build(CLASSIFIERS), cell.technique.include_protected, cell.classifier_seed(repeat)
@@ -67,13 +68,13 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
     rng = np.random.default_rng(cell.technique_seed(repeat))
     try:
         model = technique.fit(train, classifier, rng)
+        predicted, chance = model.predict(test), model.decision_probability(test)
     except Infeasible as reason:
         seconds = time.process_time() - start
         return Repeat(cell.key, repeat, "infeasible", str(reason), None, seconds=seconds)
 
-    # 3. The model decides on the test rows, which are counted by the levels of all protected attributes; one
-    # that draws its decisions is counted in expectation.
-    predicted, chance = model.predict(test), model.decision_probability(test)
+    # 3. The test rows are counted by the levels of all protected attributes; those of a model that draws its
+    # decisions in expectation.
     protected = population.protected
     group = protected.codes([test.features[name] for name in protected.names])
     if chance is None:

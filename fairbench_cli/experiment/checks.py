@@ -7,7 +7,7 @@ from fairbench_cli.data.card import Card
 from fairbench_cli.errors import Problem, suggest
 from fairbench_cli.experiment.components import named
 from fairbench_cli.experiment.config import WITHOUT_EFFECT, DatasetSpec, ExperimentConfig, attribute_names
-from fairbench_cli.experiment.outputs import FIGURES, NEEDS
+from fairbench_cli.experiment.outputs import FIGURES, NEEDS, TABLES
 from fairbench_cli.measures.registry import METRICS, ROW_METRICS
 from fairbench_cli.strict_yaml import Document, Place
 
@@ -90,13 +90,16 @@ def _sweep(given: Given) -> Iterator[Conflict]:
         yield ("sweep",), what, "add a metric such as accuracy"
 
 
-def _figures(given: Given) -> Iterator[Conflict]:
-    """Find figures of what the config does not ask for."""
-    for i, figure in enumerate(given.config.figures):
-        for need in FIGURES[figure].needs:
+def _outputs(given: Given) -> Iterator[Conflict]:
+    """Find tables and figures of what the config does not ask for."""
+    config = given.config
+    tables = [("tables", i, f"the table {name}", TABLES[name]) for i, name in enumerate(config.tables)]
+    figures = [("figures", i, f"the figure {name}", FIGURES[name]) for i, name in enumerate(config.figures)]
+    for key, i, who, output in (*tables, *figures):
+        for need in output.needs:
             is_met, what, fix = NEEDS[need]
-            if not is_met(given.config):
-                yield ("figures", i), f"the figure {figure} {what}", fix
+            if not is_met(config):
+                yield (key, i), f"{who} {what}", fix
 
 
 def _left_out(given: Given) -> Iterator[Conflict]:
@@ -177,7 +180,7 @@ _CHECKS: dict[tuple[str, ...], Callable[[Given], Iterator[Conflict]]] = {
     ("sample", "test"): _test_rows,
     ("metrics", "strata"): _strata,
     ("metrics", "sweep"): _sweep,
-    ("figures", "sweep", "sample", "interventions"): _figures,
+    ("tables", "figures", "sweep", "sample", "interventions"): _outputs,
     ("datasets", "interventions", "classifiers"): _left_out,
     ("datasets",): _listed_twice,
     ("datasets", "sample", "bias_direction"): _nobody_favoured,

@@ -166,7 +166,7 @@ class ExperimentConfig(StrictModel):
     sweep: Literal["acceptance-rate"] | None = Field(
         default=None,
         description="`acceptance-rate`: also count at every acceptance rate from 0 to 1, by the models' "
-        "scores, for sweep.csv.",
+        "scores, for sweep.csv and for what moving the thresholds reaches (frontier.csv).",
     )
     tables: Names = Field(
         default=DEFAULT_TABLES,

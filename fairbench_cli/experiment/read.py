@@ -42,7 +42,7 @@ def read_config(path: Path, overrides: tuple[str, ...] = ()) -> ExperimentConfig
     UserError
         Listing every mistake, in the order of the file.
     """
-    document = read_mapping(path, "a config", "see configs/quickstart.yaml")
+    document = read_mapping(path, "a config", "let `fairbench init DATA` write one")
     if "truth" in document.data and "datasets" not in document.data:
         what = "this is a simulation, which has no data sets to run on"
         raise user_error(what, f"run `fairbench simulate {path}`", document.where(("truth",)))

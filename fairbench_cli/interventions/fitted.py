@@ -67,4 +67,5 @@ class Fitted:
 
     def _of_rows(self, name: str, sample: Sample) -> Floats | None:
         method = getattr(self.model, name, None)
-        return None if method is None else np.asarray(method(sample), dtype=np.float64)
+        values = None if method is None else method(sample)
+        return None if values is None else np.asarray(values, dtype=np.float64)

@@ -18,6 +18,13 @@ INTERVENTIONS: dict[str, Entry] = {
     "prejudice-remover": Entry(f"{_HERE}.prejudice_remover:PrejudiceRemover"),
     "leaf-relabelling": Entry(f"{_HERE}.leaf_relabelling:LeafRelabelling"),
     "fair-representations": Entry(f"{_HERE}.fair_representations:FairRepresentations"),
+    "exponentiated-gradient": Entry(f"{_HERE}.fairlearn:ExponentiatedGradient"),
+    "grid-search": Entry(f"{_HERE}.fairlearn:GridSearch"),
+    "threshold-optimizer": Entry(f"{_HERE}.fairlearn:ThresholdOptimizer"),
+    "correlation-remover": Entry(f"{_HERE}.fairlearn:CorrelationRemover"),
+    "reject-option": Entry(f"{_HERE}.reject_option:RejectOption"),
+    "equalised-odds": Entry(f"{_HERE}.equalised_odds:EqualisedOdds"),
+    "group-thresholds": Entry(f"{_HERE}.group_thresholds:GroupThresholds"),
     "oracle": Entry(f"{_HERE}.baselines:Oracle"),
     "random": Entry(f"{_HERE}.baselines:RandomGuess"),
 }

@@ -19,6 +19,10 @@ from fairbench_cli.report.tables import BLOCK, Cells, PaperTable, blocks_of, tec
 BASELINE = "none"
 LEVEL = 0.05
 EQUAL = 1e-12  # differences below this are rounding
+RANDOM_SPLITS = (
+    "The repeats are random splits of the same rows, which overlap: the tests are too ready to see a "
+    "difference (Nadeau and Bengio 2003)."
+)
 
 
 @dataclass(frozen=True)
@@ -140,10 +144,7 @@ def paired_table(name: str, run: RunResults) -> PaperTable:
         "Holm's adjustment over all techniques and β of the table. A number alone: no difference shown.",
     )
     if run.plan.config.sample.source == "data":
-        caption += (
-            "The repeats are random splits of the same rows, which overlap: the tests are too ready to see a "
-            "difference (Nadeau and Bengio 2003).",
-        )
+        caption += (RANDOM_SPLITS,)
     return PaperTable(name, caption, blocks_of(run, texts, ""))
 
 

@@ -9,6 +9,7 @@ from fairbench_cli.experiment.outputs import FIGURES, FORMATS, TABLES
 from fairbench_cli.experiment.plan import RunPlan, read_plan
 from fairbench_cli.files import make_folder, write_text
 from fairbench_cli.report.figures import draw_figures
+from fairbench_cli.report.frontier import distance_frame, frontier_frame
 from fairbench_cli.report.paired import paired_frame
 from fairbench_cli.report.pareto import SHOWN, pareto_frame
 from fairbench_cli.report.repeats import groups_frame
@@ -19,7 +20,9 @@ from fairbench_cli.report.tables import PaperTable
 def write_report(
     folder: Path, plan: RunPlan, records: Records, attributes: Sequence[str] = ()
 ) -> list[PaperTable]:
-    """Write groups.csv, results.csv, summary.csv, paired.csv, pareto.csv, sweep.csv, tables/ and figures/.
+    """Write groups.csv, results.csv, summary.csv, paired.csv, pareto.csv, tables/ and figures/.
+
+    With a sweep also sweep.csv, frontier.csv and frontier_distance.csv.
 
     Parameters
     ----------
@@ -51,6 +54,8 @@ def write_report(
         "paired": paired_frame(results),
         "pareto": pareto_frame(run.asked(SHOWN)),
         "sweep": sweep_frame(run) if config.sweep else None,
+        "frontier": frontier_frame(run) if config.sweep else None,
+        "frontier_distance": distance_frame(run) if config.sweep else None,
     }
     for name, frame in frames.items():
         if frame is None:

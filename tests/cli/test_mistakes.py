@@ -213,11 +213,11 @@ def test_mistakes_look_the_same_from_outside(tmp_path):
     assert re.fullmatch(r".*bad.yaml:\d+: error: .*\n  fix: .*\n", done.stderr)
 
 
-def test_a_journal_that_cannot_be_written_is_two_lines(finished, tmp_path):
+def test_a_journal_that_cannot_be_written_is_two_lines(finished, tmp_path, say):
     shutil.copytree(finished.folder, tmp_path / "out")
     shutil.rmtree(tmp_path / "out" / "journal")
     (tmp_path / "out" / "journal").touch()  # a file where the folder of journals should be
-    done = fairbench("run", finished.config, "-o", tmp_path / "out", "--jobs", "1")
-    assert done.returncode == 2
-    assert re.search(r"error: cannot write .*\n  fix: .*\n$", done.stderr), done.stderr
-    assert "Traceback" not in done.stderr
+    done = say("run", finished.config, "-o", tmp_path / "out", "--jobs", "1")
+    assert done.code == 2
+    assert re.search(r"error: cannot write .*\n  fix: .*\n$", done.err), done.err
+    assert "Traceback" not in done.err

@@ -36,7 +36,7 @@ from fairbench_cli.audit.read.mistakes import (
     refuse_weights,
     rows_in_words,
 )
-from fairbench_cli.audit.read.predictions import SAMPLE, Predictions, open_file, open_frame
+from fairbench_cli.audit.read.predictions import ArrowStream, Predictions, open_file, open_frame
 from fairbench_cli.audit.read.strata import explained_slices, read_people, read_strata
 from fairbench_cli.audit.read.tally import MISSING, Tally
 from fairbench_cli.errors import shown, user_error
@@ -75,8 +75,10 @@ def read_file(source: str | Path, config: AuditConfig, *, stdin: BinaryIO | None
     return _read(lambda engine, folder: open_file(engine, str(source), stdin, folder), config)
 
 
-def read_frame(frame: "pd.DataFrame", config: AuditConfig) -> Tally:
+def read_frame(frame: "pd.DataFrame | ArrowStream", config: AuditConfig) -> Tally:
     """Return the counts of a data frame with a row per person, as `read_file` does.
+
+    pandas and Polars frames, Arrow tables, and whatever else gives an Arrow stream.
 
     Raises
     ------
@@ -175,7 +177,8 @@ def _engine(folder: str) -> "DuckDBPyConnection":
 
 
 def _tally(source: Predictions, config: AuditConfig) -> Tally:
-    source.engine.execute(f"CREATE TEMP TABLE sample AS SELECT * FROM predictions LIMIT {SAMPLE}")
+    for sql in source.sample:
+        source.engine.execute(sql)
     roles = assign(source, config)
     if not source.one("SELECT 1 FROM sample LIMIT 1"):
         raise user_error("the file has a header but no rows", "add one row per person", source.name)

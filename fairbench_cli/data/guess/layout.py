@@ -1,0 +1,120 @@
+"""How a data file is laid out: what separates its cells, and whether its first row names the columns."""
+
+import csv
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Literal
+
+import pandas as pd
+
+from fairbench_cli.data.columns import is_number
+from fairbench_cli.data.files import read_cells
+from fairbench_cli.errors import user_error
+from fairbench_cli.files import read_text
+
+LINES = 1000  # of the file that are looked at
+SEPARATORS = ("\t", ";", ",", "|", " ")
+SEPARATOR_NAMES = {"tab": "\t", "comma": ",", "semicolon": ";", "space": " "}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How to read a data file, in the words of a card."""
+
+    format: Literal["csv", "arff", "parquet"] = "csv"
+    separator: str = ","
+    header: bool = True
+
+
+def layout_of(path: Path, separator: str | None = None, header: bool | None = None) -> Layout:
+    """Return how a file is laid out; what is given is not guessed.
+
+    Raises
+    ------
+    UserError
+        When it cannot be read, is empty, or no separator gives its rows equally many cells.
+    """
+    for format_ in ("arff", "parquet"):
+        if path.suffix.lower() == f".{format_}":
+            if not path.is_file():
+                raise user_error(f"no such file: {path}", "check the path")
+            return Layout(format_)
+    text = read_text(path, "utf-8-sig", newline="")
+    lines = [line.rstrip("\r\n") for line in islice(text.splitlines(keepends=True), LINES) if line.strip()]
+    if not lines:
+        raise user_error("the file is empty", "give a file with rows", f"{path}:1")
+    chosen = separator or separator_of(lines)
+    if chosen is None:
+        fix = "name it with --separator, and quote cells that contain it"
+        raise user_error("cannot tell what separates the cells", fix, str(path))
+    return Layout("csv", chosen, has_header(_split(lines, chosen)) if header is None else header)
+
+
+def separator_of(lines: list[str]) -> str | None:
+    r"""Return what separates the cells: what gives every line the same number of them, of two the most.
+
+    >>> separator_of(["a;b;c", "1,5;2;x"]), separator_of(["A11 6 A34", "A12 48  A32"])
+    (';', ' ')
+    """
+    found: dict[str, int] = {}
+    for one in SEPARATORS:
+        try:
+            widths = {len(row) for row in _split(lines, one)}
+        except csv.Error:
+            continue
+        if len(widths) == 1 and (width := widths.pop()) > 1:
+            found[one] = width
+    if found:
+        return max(found, key=lambda one: found[one])
+    return None if any(one in line for line in lines for one in SEPARATORS[:4]) else ","
+
+
+def has_header(rows: list[list[str]]) -> bool:
+    """Return whether the first row names the columns.
+
+    It does if its cells are different texts, none of them a number, and either a number stands below one, or
+    most of them never occur again in their column.
+
+    >>> has_header([["sex", "age"], ["f", "30"]]), has_header([["f"], ["m"], ["f"], ["m"]])
+    (True, False)
+    """
+    first, *others = rows
+    filled = [cell for cell in first if cell]
+    if len(set(filled)) < len(filled) or any(map(is_number, filled)) or len(filled) < len(first) - 1:
+        return False
+    columns = list(zip(*others, strict=False))
+    if any(is_number(cell) for column in columns for cell in column[:5]):
+        return True
+    return sum(cell not in column for cell, column in zip(first, columns, strict=False)) > len(first) / 2
+
+
+def named_cells(path: Path, layout: Layout, names: list[str] | None) -> pd.DataFrame:
+    """Return the cells of a file with their columns named: by `names`, the header, or ``column1`` and so on.
+
+    Raises
+    ------
+    UserError
+        When the file cannot be read, or names do not fit it or come twice.
+    """
+    header = layout.header
+    frame = read_cells(path, layout.format, header=header, separator=layout.separator).frame
+    width = frame.shape[1]
+    if names is None and not header:
+        names = [f"column{j + 1}" for j in range(width)]
+    if names is not None:
+        if len(names) != width:
+            what = f"--columns names {len(names)} columns, but the file has {width}"
+            raise user_error(what, "name every column, in the file's order", "--columns")
+        frame.columns = pd.Index(names, dtype=object)
+    for name in frame.columns[frame.columns.duplicated()]:
+        where = "--columns" if names is not None else f"{path}:1"
+        raise user_error(f'two columns are called "{name}"', "give every column a name of its own", where)
+    return frame
+
+
+def _split(lines: list[str], separator: str) -> list[list[str]]:
+    if separator == " ":
+        lines = [line.rstrip(" ") for line in lines]
+    reader = csv.reader(lines, delimiter=separator, skipinitialspace=True, strict=True)
+    return [[cell.strip() for cell in row] for row in reader]
