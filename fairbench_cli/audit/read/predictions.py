@@ -28,6 +28,7 @@ class ArrowStream(Protocol):
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return a capsule that holds an ArrowArrayStream."""
 
+
 BLANKS = " \t\r\n\v\f\u00a0\ufeff"
 SNIFF = 1 << 18  # bytes
 SAMPLE = 10_000  # rows
@@ -172,7 +173,7 @@ def open_file(engine: "DuckDBPyConnection", source: str, stdin: BinaryIO | None,
 def open_frame(engine: "DuckDBPyConnection", frame: "pd.DataFrame | ArrowStream") -> Predictions:
     """Return the predictions in a data frame, read where it is; the index of a pandas frame is not looked at.
 
-    A stream that is no pandas or Polars frame and no Arrow table may give its rows once only, so it is copied.
+    A stream that is no pandas or Polars frame and no Arrow table may give its rows only once: it is copied.
 
     Raises
     ------
@@ -223,7 +224,7 @@ def _in_place(frame: Any) -> tuple[list[str] | None, Any]:
         return names, frame.rename_columns([f"v{i}" for i in range(len(names))])
     if isinstance(frame, ArrowStream):
         return None, _Streamed(frame)
-    what = f"a {type(frame).__name__} is no table of predictions"
+    what = f"an object of type {type(frame).__name__} is no table of predictions"
     raise user_error(what, "give a path, or a pandas, Polars or Arrow table with a row per person")
 
 
