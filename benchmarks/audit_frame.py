@@ -1,8 +1,8 @@
 """Cost of auditing a data frame against the same audit of a Parquet file, in one process.
 
 ``python benchmarks/audit_frame.py [rows] [repeats]`` audits 1,000,000 rows by three decisions, 5 times
-each in turn, and prints the median wall and CPU seconds (user + system) of each kind of frame, with the ratios to
-Parquet.
+each in turn, and prints the median wall and CPU seconds (user + system) of each kind of frame, with the
+ratios to Parquet.
 """
 
 import statistics

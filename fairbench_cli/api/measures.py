@@ -145,9 +145,8 @@ def _counted(y_true: Any, y_pred: Any, groups: Any, reference: Any, weights: Any
         if not all(value in (0, 1) for value in part.tolist()):
             raise user_error(f"{name} has values that are not 0 or 1", f"recode them, as in {name} == 1")
     try:
-        counts = count(
-            codes, *(parts[name].astype(np.int8) for name in parts), groups=levels, weights=weights
-        )
+        y, predicted = (part.astype(np.int8) for part in parts.values())
+        counts = count(codes, y, predicted, levels, weights)
     except ValueError as error:
         raise ArgumentError(Problem(str(error), "give a weight from 0 for each row", "weights")) from None
     return Counts(levels, counts.n, favoured)

@@ -87,8 +87,8 @@ class Network:
     def tilt(self, beta: float, attribute: str | None = None, *, both: bool = False) -> "Network":
         """Return the network with bias β: P(favourable) of the deprived is multiplied by 1 − β.
 
-        That is eq. (4) of cardoso2019. Where the card says so (`bias`), a proxy of the attribute is edited, such
-        as adult's relationship for sex.
+        That is eq. (4) of cardoso2019. Where the card says so (`bias`), a proxy of the attribute is edited,
+        such as adult's relationship for sex.
 
         Parameters
         ----------
@@ -225,7 +225,7 @@ def load_network(name: str | Path, *, card: str | Path | None = None) -> Network
     name : str or Path
         Of a shipped data set, such as "adult", or the path of a file.
     card : str or Path, optional
-        Says who is deprived; by default what the file says, or the card of its data set if it is a shipped one.
+        Says who is deprived; by default what the file says, or the card of its data set if that is shipped.
 
     Raises
     ------

@@ -214,7 +214,7 @@ def _frame(path: Path) -> pd.DataFrame:
 
 
 def _plain(value: Any) -> Any:
-    """Return what a dict holds as YAML has it: lists for tuples, text for paths, plain numbers for NumPy's."""
+    """Return what a dict holds as YAML has it: lists for tuples, text for paths, numbers for NumPy's."""
     if isinstance(value, Mapping):
         return {str(key): _plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
