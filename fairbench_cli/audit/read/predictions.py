@@ -204,6 +204,17 @@ class _Streamed:
         return self.frame.__arrow_c_stream__(requested_schema)
 
 
+def _with_enums(frame: Any) -> Any:
+    """Return a Polars frame whose Categoricals are Enums: the former are recoded whenever they are read."""
+    import polars as pl
+
+    return frame.with_columns(
+        frame[name].cast(pl.Enum(frame[name].drop_nulls().unique().cast(pl.String)))
+        for name, kind in frame.schema.items()
+        if kind == pl.Categorical
+    )
+
+
 def _in_place(frame: Any) -> tuple[list[str] | None, Any]:
     """Return the names of a frame's columns and what DuckDB can read of it, again and again.
 
@@ -218,7 +229,8 @@ def _in_place(frame: Any) -> tuple[list[str] | None, Any]:
         return _in_place(frame.collect())
     if (library, kind) == ("polars", "DataFrame"):
         names = list(frame.columns)
-        return names, _Streamed(frame.rename({name: f"v{i}" for i, name in enumerate(names)}))
+        renamed = frame.rename({name: f"v{i}" for i, name in enumerate(names)})
+        return names, _Streamed(_with_enums(renamed))
     if (library, kind) == ("pyarrow", "Table"):
         names = list(frame.column_names)
         return names, frame.rename_columns([f"v{i}" for i in range(len(names))])

@@ -18,6 +18,7 @@ import os
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -180,7 +181,8 @@ def _engine(folder: str) -> "DuckDBPyConnection":
             "autoload_known_extensions": "false",
         }
     )
-    engine.execute("SET enable_progress_bar=false")
+    with suppress(duckdb.InvalidInputException):  # in a notebook without ipywidgets, which has no bars
+        engine.execute("SET enable_progress_bar=false")
     return engine
 
 
