@@ -28,6 +28,7 @@ class ArrowStream(Protocol):
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return a capsule that holds an ArrowArrayStream."""
 
+
 BLANKS = " \t\r\n\v\f\u00a0\ufeff"
 SNIFF = 1 << 18  # bytes
 SAMPLE = 10_000  # rows
@@ -172,7 +173,7 @@ def open_file(engine: "DuckDBPyConnection", source: str, stdin: BinaryIO | None,
 def open_frame(engine: "DuckDBPyConnection", frame: "pd.DataFrame | ArrowStream") -> Predictions:
     """Return the predictions in a data frame, read where it is; the index of a pandas frame is not looked at.
 
-    A stream that is no pandas or Polars frame and no Arrow table may give its rows once only, so it is copied.
+    A stream that is no pandas or Polars frame and no Arrow table may give its rows only once: it is copied.
 
     Raises
     ------
@@ -203,6 +204,17 @@ class _Streamed:
         return self.frame.__arrow_c_stream__(requested_schema)
 
 
+def _with_enums(frame: Any) -> Any:
+    """Return a Polars frame whose Categoricals are Enums: the former are recoded whenever they are read."""
+    import polars as pl
+
+    return frame.with_columns(
+        frame[name].cast(pl.Enum(frame[name].drop_nulls().unique().cast(pl.String)))
+        for name, kind in frame.schema.items()
+        if kind == pl.Categorical
+    )
+
+
 def _in_place(frame: Any) -> tuple[list[str] | None, Any]:
     """Return the names of a frame's columns and what DuckDB can read of it, again and again.
 
@@ -217,13 +229,14 @@ def _in_place(frame: Any) -> tuple[list[str] | None, Any]:
         return _in_place(frame.collect())
     if (library, kind) == ("polars", "DataFrame"):
         names = list(frame.columns)
-        return names, _Streamed(frame.rename({name: f"v{i}" for i, name in enumerate(names)}))
+        renamed = frame.rename({name: f"v{i}" for i, name in enumerate(names)})
+        return names, _Streamed(_with_enums(renamed))
     if (library, kind) == ("pyarrow", "Table"):
         names = list(frame.column_names)
         return names, frame.rename_columns([f"v{i}" for i in range(len(names))])
     if isinstance(frame, ArrowStream):
         return None, _Streamed(frame)
-    what = f"a {type(frame).__name__} is no table of predictions"
+    what = f"an object of type {type(frame).__name__} is no table of predictions"
     raise user_error(what, "give a path, or a pandas, Polars or Arrow table with a row per person")
 
 
