@@ -131,7 +131,7 @@ def _left_out(rows: RawRows, kinds: dict[str, str], roles: GivenRoles) -> dict[s
         elif _dates(cells, rows.gaps):
             found[name] = "dates", "Make a number of it in the file (a year, an age); as it is"
         elif name in findings:
-            known = "" if "one to one" in findings[name] or values == 1 else ": an identifier?"
+            known = "" if "one to one" in findings[name] or values == 1 else ", perhaps an identifier"
             found[name] = findings[name] + known, use
         elif _ID.search(name) and values > REPEATED * len(cells):
             found[name] = f"{values} different values, and named like an identifier", use
