@@ -60,7 +60,7 @@ def init(
     from fairbench_cli.data.guess.columns import gaps_of, guess_columns, has_decimal_commas, with_points
     from fairbench_cli.data.guess.layout import layout_of, named_cells
     from fairbench_cli.data.guess.write import Guessed, card_text, config_text
-    from fairbench_cli.files import write_text
+    from fairbench_cli.files import make_folder, write_text
 
     card = card or data.with_suffix(".yaml")
     config = config or card.with_name(f"{card.stem}-run.yaml")
@@ -77,6 +77,8 @@ def init(
     guesses = guess_columns(used, gaps, roles)
     file = _relative(data, card)
     guessed = Guessed(_name(card.stem), file, layout, comma, cells, gaps, roles, guesses)
+    for folder in (card.parent, config.parent):
+        make_folder(folder)
     write_text(card, card_text(guessed))
     write_text(config, config_text(guessed, _relative(card, config)))
     _say_columns(guessed)

@@ -1,5 +1,6 @@
 """A data set's card: where its files are from, what its columns mean, who is the deprived group."""
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -312,8 +313,8 @@ def find_card(name: str, base: Path = Path()) -> Path:
     if name in known_cards():
         return shipped_cards() / f"{name}.yaml"
     fix = suggest(name, known_cards())
-    if name.lower().endswith((".csv", ".arff", ".data")):
-        fix = "a data file needs a card, some ten lines of YAML (see datasets/adult.yaml); name the card here"
+    if name.lower().endswith((".csv", ".tsv", ".txt", ".arff", ".data", ".parquet")):
+        fix = f"a data file needs a card: `fairbench init {shlex.quote(name)}` writes one; name that here"
     raise user_error(f'unknown dataset "{name}"', fix)
 
 
@@ -371,7 +372,9 @@ def _spelled_out(document: Document) -> Document:
     """Return a card with its short forms written out: of a file its name, of a column its kind or nothing."""
     if not isinstance(document.data, dict):
         where = document.where(())
-        raise user_error("a card is a mapping of keys to values", "see datasets/adult.yaml", where)
+        raise user_error(
+            "a card is a mapping of keys to values", "let `fairbench init DATA` write one", where
+        )
     data = dict(document.data)
     if isinstance(data.get("files"), list):
         data["files"] = [{"name": file} if isinstance(file, str) else file for file in data["files"]]

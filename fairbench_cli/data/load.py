@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from fairbench_cli.data.card import Card, ColumnCard
 from fairbench_cli.data.columns import (
+    GAPS,
     MISSING,
     Misfit,
     as_numbers,
@@ -24,6 +25,7 @@ from fairbench_cli.data.columns import (
     with_missing,
 )
 from fairbench_cli.data.files import TextCells, read_cells
+from fairbench_cli.data.guess.layout import separator_of
 from fairbench_cli.data.locate import LocatedFiles
 from fairbench_cli.data.table import Codes, Column, Roles, Sample, Table, table_of, to_sample
 from fairbench_cli.errors import Problem, UserError, shown, suggest, user_error
@@ -93,6 +95,9 @@ def _joined(card: Card, parts: list[FilePart]) -> pd.DataFrame:
         problems = []
         for name, place in missing.items():
             single = "check `separator`: every row of the file is a single cell"
+            found_in = separator_of([known[0], *frame[known[0]][:100]]) if len(known) == 1 else None
+            if found_in not in (None, card.separator):
+                single += f"; separator: {shown(found_in)} would fit"
             fix = suggest(name, known) if len(known) > 1 else single
             problems.append(Problem(f'{files} has no column "{name}"', fix, card.where(*place)))
         raise UserError(*problems)
@@ -358,7 +363,7 @@ def _encode(
         cells = cells.mask(gap, filling(card, cells, own.if_missing)) if gap.any() else cells
     if own.kind in ("integer", "real"):
         gap = cells.isin(card.missing)
-        homeless = (cells == "") & ~gap if own.if_missing == "level" else (cells == "") | gap
+        homeless = cells.isin(GAPS) & ~gap if own.if_missing == "level" else cells.isin(GAPS) | gap
         if homeless.any():
             raise _no_level(card, own, name, str(cells[homeless].iloc[0]))
         if gap.all():

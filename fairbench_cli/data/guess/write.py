@@ -78,7 +78,9 @@ def card_text(guessed: Guessed) -> str:
         said = column.why + (f". {column.change}" if column.change else "")
         written = entry(column.card)
         value = flow(written) if len(written) > 1 else column.card.kind
-        lines += [*_comment(said, "  "), f"  {yaml_word(column.name)}: {value}"]
+        line = f"  {yaml_word(column.name)}: {value}"
+        short = f"{line}  # {said}"
+        lines += [short] if len(short) <= WIDTH else [*_comment(said, "  "), line]
     label = guessed.roles.label
     lines += _comment(_about_label(guessed))
     lines.append(f"label: {flow({'column': label.column, 'favourable': label.levels[0]})}")
