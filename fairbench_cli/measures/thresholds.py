@@ -239,7 +239,8 @@ def best_thresholds(
         raise ValueError(f"costs must be numbers of at least 0 and not both 0, not {costs}")
     hulls = [hull(group) for group in groups]
     total = sum(group.negatives + group.positives for group in hulls)
-    cost = [_errors(group, *costs) / total for group in hulls]
+    unit = max(costs)  # so that tolerances of the solver mean the same whatever costs are counted in
+    cost = [_errors(group, costs[0] / unit, costs[1] / unit) / total for group in hulls]
     held = [_held(group, constraint, norm) for group in hulls]
     shares = _cheapest(cost, held)
     if _violation(shares, held) > tolerance + ROUNDING:
@@ -250,7 +251,7 @@ def best_thresholds(
             for group, share in zip(hulls, shares, strict=True)
         ),
         *_rates(hulls, shares),
-        cost=_sum(shares, cost),
+        cost=unit * _sum(shares, cost),
         accuracy=1.0 - _sum(shares, [_errors(group, 1.0, 1.0) / total for group in hulls]),
         violation=_violation(shares, held),
     )

@@ -126,6 +126,8 @@ def test_equalised_odds_from_labels(scores):
         solution = equal_odds([group_points(*group) for group in labelled], row["objective"].split()[0])
         check(solution, 0, 2)
         assert solution.accuracy == pytest.approx(float(row["accuracy"]), abs=1e-9)
+        if row["objective"] != "accuracy":
+            assert solution.cost == pytest.approx(1 - (float(row["tpr"]) - float(row["fpr"])), abs=1e-9)
         for k, mixture in enumerate(solution.mixtures):
             chance = [float(row[f"q{label}_{k}"]) for label in (0, 1)]
             assert mixture.chance([0, 1]) == pytest.approx(chance, abs=1e-9)
@@ -283,6 +285,13 @@ def test_order_copies_and_whole_weights_change_nothing(groups, held, tolerance, 
         for a, b in zip(first.mixtures, other.mixtures, strict=True):
             assert (a.thresholds == b.thresholds).all()
             assert b.weights == pytest.approx(a.weights, abs=1e-12)
+
+
+def test_the_unit_of_costs_does_not_matter():
+    points = [group_points([1, 2, 2, 3, 4], [0, 0, 1, 0, 1]), group_points([1, 2, 3, 3, 4], [0, 1, 0, 1, 1])]
+    one, many = (best_thresholds(points, "equalised-odds", 0.1, (c, 3 * c)) for c in (1.0, 1e9))
+    assert many.cost == pytest.approx(1e9 * one.cost)
+    assert many.fpr == pytest.approx(one.fpr)
 
 
 @law
