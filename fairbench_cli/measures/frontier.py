@@ -125,7 +125,13 @@ def frontier(
     >>> best.accuracy.round(6).tolist(), best.gap.round(6).tolist()
     ([0.838384, 0.853535, 0.909091], [0.0, 0.1, 0.466667])
     """
-    corners = hull(deprived), hull(favoured)
+    return frontier_of_hulls((hull(deprived), hull(favoured)), constraint, tolerances)
+
+
+def frontier_of_hulls(
+    corners: tuple[GroupPoints, GroupPoints], constraint: Held, tolerances: ArrayLike
+) -> Frontier:
+    """Return what `frontier` does, of groups whose points are the corners of their hulls already."""
     at = np.asarray(tolerances, dtype=np.float64)
     needed = [
         weight
