@@ -97,7 +97,9 @@ def grow(
     queue: list[Rows] = [np.flatnonzero(weights > 0)]
     for rows in queue:  # grows while it is gone through: the tree is in breadth-first order
         inside = np.bincount(cell[rows], weights[rows], 4).reshape(2, 2)
-        best = _best_split(table, rows, cell, weights, criterion, min_leaf)
+        best = _Split()
+        if inside.sum() >= 2 * min_leaf and np.count_nonzero(inside) > 1:
+            best = _best_split(table, rows, cell, weights, criterion, min_leaf)
         feature.append(best.feature)
         threshold.append(best.threshold)
         kids.append(best.kids)
