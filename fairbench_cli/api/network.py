@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
@@ -19,9 +19,6 @@ from fairbench_cli.network.known import card_of_network, open_network
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.network.scores import ScoreName
 from fairbench_cli.network.structure import LearnerName, LearnSettings, learn_structure, source_facts
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 Values = str | Sequence[str]
 ROLES = ("label", "favourable", "attribute", "deprived")
@@ -181,8 +178,8 @@ class Network:
         """
         save(self.net, path, self.meta)
 
-    def figure(self) -> "Figure":
-        """Draw it; the outcome, the protected attribute and what β edits are marked where they are known."""
+    def figure(self) -> Any:
+        """Return it as a matplotlib figure; outcome, protected attribute and what β edits are marked if known."""
         from fairbench_cli.report.figures.canvas import house_style
         from fairbench_cli.report.figures.network import Marks, draw_network
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import yaml
 
 from fairbench_cli.errors import ArgumentError, Problem, suggest, user_error
 from fairbench_cli.experiment.cell import Repeat
@@ -152,11 +153,10 @@ def run(
     """
     if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
         raise ArgumentError(Problem(f"jobs is {jobs!r}", "give the number of worker processes, 1 or more"))
-    overrides = tuple(f"{key}={dump_yaml(_plain(value))}" for key, value in (changes or {}).items())
+    overrides = tuple(f"{key}={_yaml(value)}" for key, value in (changes or {}).items())
     if isinstance(config, Mapping):
-        text = dump_yaml(_plain(config))
-        document = parse_yaml(text, "config") if config else Document({}, {}, "config")
-        given = of_document(Document(document.data, {}, "config"), Path(), overrides)
+        data = parse_yaml(_yaml(config), "config").data
+        given = of_document(Document(data, {}, "config"), Path(), overrides)
     elif isinstance(config, str | Path):
         given = read_config(Path(config), overrides)
     else:
@@ -207,10 +207,12 @@ def _read(path: Path, name: str, folder: Path | None) -> RunFrames:
 
 
 def _frame(path: Path) -> pd.DataFrame:
-    """Return a file as a frame that, written again, gives the same bytes."""
-    return pd.read_csv(
-        StringIO(read_text(path)), float_precision="round_trip", keep_default_na=False, na_values=[""]
+    """Return a file as a frame, exactly; counts are floats where some repeats have none."""
+    exact: Any = {} if int(pd.__version__.split(".")[0]) > 2 else {"float_precision": "round_trip"}
+    frame: pd.DataFrame = pd.read_csv(
+        StringIO(read_text(path)), keep_default_na=False, na_values=[""], **exact
     )
+    return frame
 
 
 def _plain(value: Any) -> Any:
@@ -222,6 +224,14 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Path):
         return str(value)
     return value.item() if hasattr(value, "item") and getattr(value, "ndim", 1) == 0 else value
+
+
+def _yaml(value: Any) -> str:
+    try:
+        return dump_yaml(_plain(value))
+    except yaml.YAMLError as error:
+        what = f"a config holds texts, numbers, lists and dicts: {error.args[0]}"
+        raise ArgumentError(Problem(what, "write what would stand in a YAML file")) from None
 
 
 class _Progress:
