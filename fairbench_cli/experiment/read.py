@@ -46,6 +46,14 @@ def read_config(path: Path, overrides: tuple[str, ...] = ()) -> ExperimentConfig
     if "truth" in document.data and "datasets" not in document.data:
         what = "this is a simulation, which has no data sets to run on"
         raise user_error(what, f"run `fairbench simulate {path}`", document.where(("truth",)))
+    if {"files", "label"} <= document.data.keys() and "datasets" not in document.data:
+        own = path.with_name(f"{path.stem}-run.yaml")
+        fix = (
+            f"run `fairbench run {own}`"
+            if own.is_file()
+            else f"name it under a config's datasets: [./{path.name}]"
+        )
+        raise user_error("this is a card, not a config", fix, document.where(("files",)))
     document, problems = laid_over(document, overrides)
     config, wrong, more = parse(document)
     cards, missing = _find_cards(document, path.parent)
