@@ -313,6 +313,8 @@ def find_card(name: str, base: Path = Path()) -> Path:
     if name in known_cards():
         return shipped_cards() / f"{name}.yaml"
     fix = suggest(name, known_cards())
+    if isfile(f"{name}.yaml"):
+        fix = f'did you mean "{name}.yaml"?'
     if name.lower().endswith((".csv", ".tsv", ".txt", ".arff", ".data", ".parquet")):
         fix = f"a data file needs a card: `fairbench init {shlex.quote(name)}` writes one; name that here"
     raise user_error(f'unknown dataset "{name}"', fix)
@@ -326,7 +328,11 @@ def read_card(path: Path) -> Card:
     UserError
         Listing every mistake with its line.
     """
-    document = _extended(read_yaml(path), path, ())
+    document = read_yaml(path)
+    if isinstance(document.data, dict) and {"datasets", "interventions"} <= document.data.keys():
+        fix = "name a card: the config lists them under `datasets`"
+        raise user_error("this is a config, not a card", fix, document.where(("datasets",)))
+    document = _extended(document, path, ())
     try:
         card = Card.model_validate(document.data)
     except ValidationError as error:

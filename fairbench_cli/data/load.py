@@ -95,8 +95,8 @@ def _joined(card: Card, parts: list[FilePart]) -> pd.DataFrame:
         problems = []
         for name, place in missing.items():
             single = "check `separator`: every row of the file is a single cell"
-            found_in = separator_of([known[0], *frame[known[0]][:100]]) if len(known) == 1 else None
-            if found_in not in (None, card.separator):
+            found_in = separator_of([known[0], *frame[known[0]][:100]]) if len(known) == 1 else card.separator
+            if found_in != card.separator:
                 single += f"; separator: {shown(found_in)} would fit"
             fix = suggest(name, known) if len(known) > 1 else single
             problems.append(Problem(f'{files} has no column "{name}"', fix, card.where(*place)))

@@ -55,6 +55,15 @@ def of_document(document: Document, base: Path, overrides: tuple[str, ...] = ())
     if "truth" in document.data and "datasets" not in document.data:
         what = "this is a simulation, which has no data sets to run on"
         raise user_error(what, f"run `fairbench simulate {document.name}`", document.where(("truth",)))
+    if {"files", "label"} <= document.data.keys() and "datasets" not in document.data:
+        card = Path(document.name)
+        own = card.with_name(f"{card.stem}-run.yaml")
+        fix = (
+            f"run `fairbench run {own}`"
+            if own.is_file()
+            else f"name it under a config's datasets: [./{card.name}]"
+        )
+        raise user_error("this is a card, not a config", fix, document.where(("files",)))
     document, problems = laid_over(document, overrides)
     config, wrong, more = parse(document, base)
     cards, missing = _find_cards(document, base)

@@ -130,6 +130,32 @@ def test_mistakes_in_flags(say, tmp_path, flags, words):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["loans.csv", "there.yaml"]
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        (".", None, ["is a folder"]),
+        ("none.csv", None, ["no such file"]),
+        ("a.yaml", "a: 1\n", ["no table"]),
+        ("a.csv", "", ["a.csv:1", "empty"]),
+        ("a.csv", "a,b\n1,2,3\n", ["a.csv:2", "3 cells"]),
+        ("a.csv", 'a,b\n1,"2\n', ["quotes"]),
+        ("a.csv", b"a,b\n1,\xff\n", ["UTF-8", "iconv -f latin1 -t utf-8 a.csv > utf8-a.csv"]),
+        ("a.csv", "a,b,a\nx,1,2\n", ["a.csv:1", 'two columns are called "a"']),
+    ],
+)
+def test_files_that_are_no_table(say, tmp_path, name, content, words):
+    if content is not None:
+        (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    two_lines(say("init", name, "--header"), *words)
+
+
+def test_card_and_config_are_told_apart(written, say):
+    two_lines(say("run", "loans.yaml"), "a card, not a config", "fairbench run loans-run.yaml")
+    two_lines(say("data", "check", "loans-run.yaml"), "a config, not a card")
+    two_lines(say("data", "check", "loans.csv"), "fairbench init loans.csv")
+    two_lines(say("data", "check", "loans"), 'did you mean "loans.yaml"')
+
+
 def test_nothing_is_written_over(written, say, tmp_path):
     (tmp_path / "loans.yaml").write_text("mine")
     two_lines(say("init", "loans.csv", *FLAGS), "loans.yaml is there already", "--force")
