@@ -65,7 +65,7 @@ UNKNOWN = (
 
 def shape_of(thing: Any) -> Shape | None:
     """Return the shape of a class or an object, or None if it is not known."""
-    kind = thing if isinstance(thing, type) else type(thing)
+    kind: Any = thing if isinstance(thing, type) else type(thing)
     roots = {base.__module__.partition(".")[0] for base in kind.__mro__}
     fit, predicts = getattr(kind, "fit", None), hasattr(kind, "predict")
     parts = [] if isinstance(thing, type) else list(getattr(thing, "__dict__", {}).values())

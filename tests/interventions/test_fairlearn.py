@@ -66,9 +66,9 @@ def test_exponentiated_gradient_is_fairlearns():
     from fairlearn.reductions import EqualizedOdds
     from fairlearn.reductions import ExponentiatedGradient as Theirs
 
-    theirs = Theirs(learner(), EqualizedOdds(difference_bound=0.05), eps=0.02)
+    theirs = Theirs(learner(), EqualizedOdds(difference_bound=0.05), eps=0.02, max_iter=4)
     theirs.fit(matrix(TRAIN), TRAIN.y.astype(int), sensitive_features=group(TRAIN))
-    ours = fit(ExponentiatedGradient("equalised-odds", bound=0.05, eps=0.02))
+    ours = fit(ExponentiatedGradient("equalised-odds", bound=0.05, eps=0.02, max_iter=4))
     expected = theirs._pmf_predict(matrix(TEST))[:, 1]
     assert 0 < ((expected > 0.001) & (expected < 0.999)).sum() < len(TEST)
     np.testing.assert_allclose(ours.decision_probability(TEST), expected, atol=1e-9)
@@ -212,13 +212,11 @@ def test_what_they_need_is_here():
     assert [missing_requirement(INTERVENTIONS[name].load()) for name in names] == [None] * 4
 
 
-def test_a_run_gives_the_same_bytes_for_any_number_of_workers(tmp_path):
+def test_a_run_gives_the_same_bytes_for_any_number_of_workers(say, tmp_path):
     techniques = [{"exponentiated-gradient": {"max_iter": 2}}, "threshold-optimizer"]
     rows = {"from": "shipped", "beta": [0.5], "size": 200}
     config = write_config(tmp_path / "c.yaml", interventions=techniques, sample=rows)
-    written = []
-    for jobs in ("1", "2"):
-        done = fairbench("run", config, "-o", tmp_path / jobs, "--jobs", jobs)
-        assert done.returncode == 0, done.stderr
-        written.append(derived(tmp_path / jobs))
-    assert written[0] == written[1]
+    assert say("run", config, "-o", "here", "--jobs", "1").code == 0
+    done = fairbench("run", config, "-o", tmp_path / "workers", "--jobs", "2")
+    assert done.returncode == 0, done.stderr
+    assert derived(tmp_path / "here") == derived(tmp_path / "workers")
