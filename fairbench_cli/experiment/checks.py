@@ -8,7 +8,6 @@ from fairbench_cli.errors import Problem, suggest
 from fairbench_cli.experiment.components import named
 from fairbench_cli.experiment.config import WITHOUT_EFFECT, DatasetSpec, ExperimentConfig, attribute_names
 from fairbench_cli.experiment.outputs import FIGURES, NEEDS, TABLES
-from fairbench_cli.measures.registry import METRICS, ROW_METRICS
 from fairbench_cli.plugins import short
 from fairbench_cli.strict_yaml import Document, Place
 
@@ -74,7 +73,7 @@ def _test_rows(given: Given) -> Iterator[Conflict]:
 def _strata(given: Given) -> Iterator[Conflict]:
     """Find measures within strata where the config names none, and strata that nothing is measured in."""
     config = given.config
-    needing = [i for i, name in enumerate(config.metrics) if METRICS[name].needs == "strata"]
+    needing = [i for i, name in enumerate(config.metrics) if config.metric(name).needs == "strata"]
     if needing and not config.strata:
         what = f"{config.metrics[needing[0]]} compares groups within strata"
         yield ("metrics", needing[0]), what, "write `strata: [ATTRIBUTE]`"
@@ -86,7 +85,7 @@ def _strata(given: Given) -> Iterator[Conflict]:
 def _sweep(given: Given) -> Iterator[Conflict]:
     """Find a sweep whose measures all need rows: it has counts alone."""
     config = given.config
-    if config.sweep and all(name in ROW_METRICS for name in config.metrics):
+    if config.sweep and all(config.metric(name).needs != "counts" for name in config.at_hand):
         what = f"a sweep has counts alone, and {config.metrics[0]} needs rows"
         yield ("sweep",), what, "add a metric such as accuracy"
 
