@@ -250,16 +250,18 @@ def sweep_frame(run: RunResults) -> pd.DataFrame:
     Cells whose model has no scores, or no repeat, are left out, and so are metrics of rows.
     """
     parts = [pd.DataFrame(columns=SWEEP_COLUMNS)]
+    names = [name for name in run.plan.config.metrics if name in COUNT_METRICS]
     for data in run.datasets:
         for cell, swept in zip(data.cells, data.swept, strict=True):
             for compared in data.asked(run.attributes) if len(swept.n) else ():
                 levels = data.levels(swept, compared)
                 own = {name: cell[name] for name in CELL_COLUMNS} | {"compared": compared}
-                for name in run.plan.config.metrics:
-                    if name in COUNT_METRICS:
-                        numbers = mean_and_interval(measure(name, levels).T)
-                        columns = {"rate": RATES, "metric": name, **numbers, "n": run.plan.config.repeats}
-                        parts.append(pd.DataFrame(own | columns)[SWEEP_COLUMNS])
+                # One frame a cell: frames take longer to make than numbers.
+                numbers = [mean_and_interval(measure(name, levels).T) for name in names]
+                columns = {"rate": np.tile(RATES, len(names)), "metric": np.repeat(names, len(RATES))}
+                columns |= {key: np.concatenate([one[key] for one in numbers]) for key in numbers[0]}
+                frame = pd.DataFrame(own | columns | {"n": run.plan.config.repeats})
+                parts.append(frame[SWEEP_COLUMNS])
     return pd.concat(parts[1:] or parts, ignore_index=True)
 
 
