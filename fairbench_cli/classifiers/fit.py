@@ -75,13 +75,29 @@ class Model:
         return np.asarray(self.estimator.predict(self.encoder.transform(features)).astype(np.int8))
 
     def predict_proba(self, sample: Sample) -> Floats:
-        """Return each row's probability of the favourable outcome, shape (rows,); raises as `predict`."""
+        """Return each row's probability of the favourable outcome, shape (rows,).
+
+        Raises as `predict`, and `Infeasible` when the estimator gives no probabilities.
+        """
         features = pick(sample.features, self.columns)
         if self.estimator is None:
             return np.full(len(sample), self.share)
         both = self.estimator.predict_proba(self.encoder.transform(features))
         favourable = list(self.estimator.classes_).index(1)
         return np.ascontiguousarray(both[:, favourable], dtype=np.float64)
+
+    def scores(self, sample: Sample) -> Floats | None:
+        """Return each row's score, shape (rows,), higher for the favourable outcome; None if it gives none.
+
+        The probability of the favourable outcome, or for an estimator without probabilities the value of its
+        decision function. Raises as `predict`.
+        """
+        if not hasattr(self.estimator, "scores"):
+            return self.predict_proba(sample)
+        scores: Floats | None = self.estimator.scores(
+            self.encoder.transform(pick(sample.features, self.columns))
+        )
+        return scores
 
 
 @dataclass(frozen=True)
@@ -144,6 +160,8 @@ class Classifier:
         favourable_first : bool
             As in `Sample`.
         """
+        if self.spec.encoding == "frame" and not hasattr(X, "iloc"):
+            raise Infeasible("the classifier takes a data frame, and the technique makes a matrix")
         counts = (NUMBER,) * X.shape[1] if level_counts is None else level_counts
         estimator = self.spec.build(counts, self.seed)
         ordered = _in_declared_order(y, favourable_first) if self.spec.encoding == "levels" else y

@@ -7,12 +7,12 @@ from typing import Literal, get_args
 import numpy as np
 
 from fairbench_cli.classifiers.fit import Classifier
-from fairbench_cli.classifiers.registry import CLASSIFIERS
+from fairbench_cli.classifiers.registry import CLASSIFIER
 from fairbench_cli.data.table import Sample, to_sample
 from fairbench_cli.experiment.datasets import Population
 from fairbench_cli.experiment.plan import Cell
 from fairbench_cli.interventions.fitted import Infeasible
-from fairbench_cli.interventions.registry import INTERVENTIONS
+from fairbench_cli.interventions.registry import INTERVENTION
 from fairbench_cli.measures.counts import Counts, count, expected_count
 from fairbench_cli.measures.sweep import swept_counts
 from fairbench_cli.network.bias import shift
@@ -61,9 +61,9 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
 
     # 2. The technique trains the classifier in its own way and its model decides on the test rows, or it says
     # that it cannot on such rows.
-    technique = cell.technique.spec.build(INTERVENTIONS)
+    technique = cell.technique.spec.build(INTERVENTION)
     classifier = Classifier(
-        cell.classifier.build(CLASSIFIERS), cell.technique.include_protected, cell.classifier_seed(repeat)
+        cell.classifier.build(CLASSIFIER), cell.technique.include_protected, cell.classifier_seed(repeat)
     )
     rng = np.random.default_rng(cell.technique_seed(repeat))
     try:

@@ -1,6 +1,6 @@
 """The interventions by name: a new one is a file and a line here; tests and schema follow."""
 
-from fairbench_cli.classifiers.registry import Entry
+from fairbench_cli.classifiers.registry import Entry, Kind
 
 _HERE = "fairbench_cli.interventions"
 
@@ -28,3 +28,5 @@ INTERVENTIONS: dict[str, Entry] = {
     "oracle": Entry(f"{_HERE}.baselines:Oracle"),
     "random": Entry(f"{_HERE}.baselines:RandomGuess"),
 }
+
+INTERVENTION = Kind("intervention", INTERVENTIONS, "fairbench.interventions", f"{_HERE}.plugin")
