@@ -93,6 +93,18 @@ def test_the_config_and_card_of_the_readme_are_right(tmp_path):
     assert len(experiment.interventions) == 5
 
 
+def test_the_python_of_the_readme_runs():
+    (code,) = blocks(ROOT / "README.md", "python")
+    sex = ["female", "male"] * 30
+    known = {"y_true": [1, 0, 0, 1] * 15, "y_pred": [1, 1, 0, 1] * 15, "sex": sex}
+    small = code.replace('{"repeats": 2}', '{"repeats": 1, "sample.size": 300}')
+    assert small != code
+    exec(small, known)  # noqa: S102 - our own page
+    assert known["result"].verdict == "fail"
+    assert len(known["rows"]) == 10_000
+    assert set(known["run"].summary["n"]) == {1}
+
+
 CONFIGS = sorted((ROOT / "configs").glob("*.yaml"))
 SIMULATIONS = [path for path in CONFIGS if "truth" in yaml.safe_load(path.read_text())]
 

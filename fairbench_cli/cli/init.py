@@ -14,7 +14,7 @@ from fairbench_cli.errors import user_error
 if TYPE_CHECKING:  # light when asked for --help
     import pandas as pd
 
-    from fairbench_cli.data.guess.layout import Layout
+    from fairbench_cli.data.guess.layout import FileLayout
     from fairbench_cli.data.guess.roles import Group
     from fairbench_cli.data.guess.write import Guessed
 
@@ -60,9 +60,10 @@ def init(
     from fairbench_cli.data.guess.columns import gaps_of, guess_columns, has_decimal_commas, with_points
     from fairbench_cli.data.guess.layout import layout_of, named_cells
     from fairbench_cli.data.guess.write import Guessed, card_text, config_text
-    from fairbench_cli.files import write_text
+    from fairbench_cli.files import make_folder, write_text
 
-    card = card or data.with_suffix(".yaml")
+    _look_at(data)
+    card = card or data.with_name(f"{data.stem}.yaml")
     config = config or card.with_name(f"{card.stem}-run.yaml")
     _refuse(data, card, config, force=force)
     names = None if columns is None else [name.strip() for name in columns.split(",")]
@@ -77,6 +78,8 @@ def init(
     guesses = guess_columns(used, gaps, roles)
     file = _relative(data, card)
     guessed = Guessed(_name(card.stem), file, layout, comma, cells, gaps, roles, guesses)
+    for folder in (card.parent, config.parent):
+        make_folder(folder)
     write_text(card, card_text(guessed))
     write_text(config, config_text(guessed, _relative(card, config)))
     _say_columns(guessed)
@@ -84,6 +87,15 @@ def init(
     talk(f"{card}, {config}: written. Go through the card, then:")
     for line in _next(guessed, card, config):
         talk(f"  {line}")
+
+
+def _look_at(data: Path) -> None:
+    """Raise a mistake where there is no table."""
+    if not data.is_file():
+        what = f"{data} is a folder" if data.is_dir() else f"no such file: {data}"
+        raise user_error(what, "check the path")
+    if data.suffix in (".yaml", ".yml"):
+        raise user_error(f"{data} is no table", "give the data file")
 
 
 def _refuse(data: Path, card: Path, config: Path, *, force: bool) -> None:
@@ -127,7 +139,7 @@ def _relative(target: Path, file: Path) -> str:
     return path if path.startswith("../") or target.suffix not in (".yaml", ".yml") else f"./{path}"
 
 
-def _say_layout(data: Path, layout: "Layout", cells: "pd.DataFrame", *, asked: bool) -> None:
+def _say_layout(data: Path, layout: "FileLayout", cells: "pd.DataFrame", *, asked: bool) -> None:
     from fairbench_cli.cli.console import print_rows, talk
     from fairbench_cli.data.guess.layout import SEPARATOR_NAMES
 

@@ -22,13 +22,13 @@ def results_folder(name: str) -> Path:
 def config(what: str) -> Any:
     """Return the argument that names a config."""
     help_ = f"{what}: a YAML file, or the name of one that comes with fairbench (`fairbench list configs`)."
-    return typer.Argument(help=help_, parser=config_path, metavar="CONFIG", show_default=False)
+    return typer.Argument(help=help_, parser=config_path, metavar="config", show_default=False)
 
 
 def results(what: str) -> Any:
     """Return the argument that names a folder of results."""
     help_ = f"{what}, or its name in results/."
-    return typer.Argument(help=help_, parser=results_folder, metavar="RESULTS", show_default=False)
+    return typer.Argument(help=help_, parser=results_folder, metavar="results", show_default=False)
 
 
 Config = Annotated[Path, config("The experiment")]

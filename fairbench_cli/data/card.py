@@ -1,5 +1,6 @@
 """A data set's card: where its files are from, what its columns mean, who is the deprived group."""
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -312,8 +313,10 @@ def find_card(name: str, base: Path = Path()) -> Path:
     if name in known_cards():
         return shipped_cards() / f"{name}.yaml"
     fix = suggest(name, known_cards())
-    if name.lower().endswith((".csv", ".arff", ".data")):
-        fix = "a data file needs a card, some ten lines of YAML (see datasets/adult.yaml); name the card here"
+    if isfile(f"{name}.yaml"):
+        fix = f'did you mean "{name}.yaml"?'
+    if name.lower().endswith((".csv", ".tsv", ".txt", ".arff", ".data", ".parquet")):
+        fix = f"a data file needs a card: `fairbench init {shlex.quote(name)}` writes one; name that here"
     raise user_error(f'unknown dataset "{name}"', fix)
 
 
@@ -325,7 +328,11 @@ def read_card(path: Path) -> Card:
     UserError
         Listing every mistake with its line.
     """
-    document = _extended(read_yaml(path), path, ())
+    document = read_yaml(path)
+    if isinstance(document.data, dict) and {"datasets", "interventions"} <= document.data.keys():
+        fix = "name a card: the config lists them under `datasets`"
+        raise user_error("this is a config, not a card", fix, document.where(("datasets",)))
+    document = _extended(document, path, ())
     try:
         card = Card.model_validate(document.data)
     except ValidationError as error:
@@ -371,7 +378,9 @@ def _spelled_out(document: Document) -> Document:
     """Return a card with its short forms written out: of a file its name, of a column its kind or nothing."""
     if not isinstance(document.data, dict):
         where = document.where(())
-        raise user_error("a card is a mapping of keys to values", "see datasets/adult.yaml", where)
+        raise user_error(
+            "a card is a mapping of keys to values", "let `fairbench init DATA` write one", where
+        )
     data = dict(document.data)
     if isinstance(data.get("files"), list):
         data["files"] = [{"name": file} if isinstance(file, str) else file for file in data["files"]]

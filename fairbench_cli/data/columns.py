@@ -126,6 +126,9 @@ def _no_number(cell: str) -> str:
 
 MISSING = "missing"  # the level of missing cells
 
+# Cells that hardly mean anything else.
+GAPS = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "Null", "<NA>")
+
 
 def with_missing(column: Column, codes: Codes, gap: NDArray[np.bool_]) -> tuple[Column, Codes]:
     """Return a column with one more level, "missing", in the rows of a gap; it is then nominal.
@@ -204,11 +207,12 @@ def _quantile_edges(numbers: Floats, count: int) -> Floats:
 
     Where the highest number fills more than a quantile, it has a bin of its own.
     """
-    shares = np.linspace(0, 1, count + 1)[1:-1]
-    inner = np.quantile(numbers, shares, method="inverted_cdf")
-    below = numbers[numbers < numbers.max()].max()
-    edges: Floats = np.unique([numbers.min(), *np.minimum(inner, below), numbers.max()])
-    if inner[0] == numbers.min():  # the lowest number fills a quantile: its bin is that number alone
+    ordered = np.sort(numbers)
+    places = [-(-k * len(ordered) // count) - 1 for k in range(1, count)]  # the least of k/count of the rows
+    below = ordered[ordered < ordered[-1]][-1]
+    inner = np.minimum(ordered[np.maximum(places, 0)], below)
+    edges: Floats = np.unique([ordered[0], *inner, ordered[-1]])
+    if inner[0] == ordered[0]:  # the lowest number fills a quantile: its bin is that number alone
         edges = np.concatenate([edges[:1], edges])
     return edges
 
@@ -259,7 +263,8 @@ def cap_numbers(name: str, numbers: Floats, cap: int) -> tuple[Column, Codes]:
     (('0', '1', '2', '3+'), [0, 2, 3])
     """
     if numbers.min() < 0:
-        raise Misfit(f'column "{name}" has {numbers.min():g}, but cap needs numbers from 0 on', "use bins")
+        what = f'column "{name}" has {numbers.min():g}, but cap needs numbers from 0 on'
+        raise Misfit(what, "in place of cap write bins: {quantiles: 5}")
     levels = (*(str(i) for i in range(cap)), f"{cap}+")
     values = tuple(map(float, range(cap + 1)))
     return Column(name, levels, "bins", values), np.minimum(numbers, cap).astype(np.int16)
@@ -280,7 +285,7 @@ def keep_numbers(name: str, numbers: Floats) -> tuple[Column, Codes]:
     values, codes = np.unique(numbers, return_inverse=True)
     if len(values) > MOST_LEVELS:
         what = f'column "{name}" has {len(values)} different numbers, more than {MOST_LEVELS}'
-        raise Misfit(what, "cut them into bins, or round them")
+        raise Misfit(what, "cut them: bins: {quantiles: 5}; or round them")
     levels = tuple(str(int(x)) if x.is_integer() else repr(x) for x in values.tolist())
     return Column(name, levels, "number", tuple(values.tolist())), codes.astype(np.int16)
 

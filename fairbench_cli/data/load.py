@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from fairbench_cli.data.card import Card, ColumnCard
 from fairbench_cli.data.columns import (
+    GAPS,
     MISSING,
     Misfit,
     as_numbers,
@@ -24,8 +25,9 @@ from fairbench_cli.data.columns import (
     with_missing,
 )
 from fairbench_cli.data.files import TextCells, read_cells
+from fairbench_cli.data.guess.layout import separator_of
 from fairbench_cli.data.locate import LocatedFiles
-from fairbench_cli.data.table import Codes, Column, Roles, Table, table_of
+from fairbench_cli.data.table import Codes, Column, Roles, Sample, Table, table_of, to_sample
 from fairbench_cli.errors import Problem, UserError, shown, suggest, user_error
 from fairbench_cli.strict_yaml import Place, yaml_word
 
@@ -93,6 +95,9 @@ def _joined(card: Card, parts: list[FilePart]) -> pd.DataFrame:
         problems = []
         for name, place in missing.items():
             single = "check `separator`: every row of the file is a single cell"
+            found_in = separator_of([known[0], *frame[known[0]][:100]]) if len(known) == 1 else card.separator
+            if found_in != card.separator:
+                single += f"; separator: {shown(found_in)} would fit"
             fix = suggest(name, known) if len(known) > 1 else single
             problems.append(Problem(f'{files} has no column "{name}"', fix, card.where(*place)))
         raise UserError(*problems)
@@ -162,13 +167,59 @@ def _warnings(card: Card, frame: pd.DataFrame) -> Iterator[Problem]:
         yield Problem(what, fix, card.where("label", "column"))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
     """A loaded data set: its card, its rows, and the sha256 of each file."""
 
     card: Card
     table: Table
     sha256: dict[str, str]
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the rows with their levels as text, one pandas categorical per column."""
+        return self.table.to_pandas()
+
+    def sample(self, attribute: str | None = None) -> Sample:
+        """Return the rows as techniques take them: features, outcome and the groups of an attribute.
+
+        Parameters
+        ----------
+        attribute : str, optional
+            A protected attribute; by default the card's first.
+
+        Raises
+        ------
+        UserError
+            When the card has no such attribute, and as `roles`.
+        """
+        return to_sample(self.table, self.roles(self.card.attribute(attribute)))
+
+    def base_rates(self, attribute: str | None = None) -> "pd.Series[float]":
+        """Return the share of favourable outcomes by level of a protected attribute; raises as `sample`."""
+        return self._base_rates(self.card.attribute(attribute))
+
+    def _base_rates(self, attribute: str) -> "pd.Series[float]":
+        label, frame = self.card.label, self.table.to_pandas()
+        favourable = (frame[label.column] == label.favourable).astype(float).rename("base rate")
+        return favourable.groupby(frame[attribute], observed=True).mean()
+
+    def __repr__(self) -> str:
+        label = self.card.label
+        lines = [
+            f"<{self.card.name}: {len(self)} rows, {len(self.table.columns)} columns",
+            f"  {label.column} = {label.favourable} is favourable",
+        ]
+        for name, protected in self.card.protected.items():
+            if name in self.table.names:
+                groups = ", ".join(
+                    f"{level}{' (deprived)' if level in protected.deprived else ''} {rate:.3f}"
+                    for level, rate in self._base_rates(name).items()
+                )
+                lines.append(f"  by {name}: {groups}")
+        return "\n".join(lines) + ">"
 
     def roles(self, attribute: str) -> Roles:
         """Return label and groups, checked against the data.
@@ -312,7 +363,7 @@ def _encode(
         cells = cells.mask(gap, filling(card, cells, own.if_missing)) if gap.any() else cells
     if own.kind in ("integer", "real"):
         gap = cells.isin(card.missing)
-        homeless = (cells == "") & ~gap if own.if_missing == "level" else (cells == "") | gap
+        homeless = cells.isin(GAPS) & ~gap if own.if_missing == "level" else cells.isin(GAPS) | gap
         if homeless.any():
             raise _no_level(card, own, name, str(cells[homeless].iloc[0]))
         if gap.all():

@@ -44,12 +44,29 @@ def read_config(path: Path, overrides: tuple[str, ...] = ()) -> ExperimentConfig
         Listing every mistake, in the order of the file.
     """
     document = read_mapping(path, "a config", "let `fairbench init DATA` write one")
+    return of_document(document, path.parent, overrides)
+
+
+def of_document(document: Document, base: Path, overrides: tuple[str, ...] = ()) -> ExperimentConfig:
+    """Return a config that has been read, checked as `read_config` does.
+
+    Cards and plug-ins are looked for in `base`.
+    """
     if "truth" in document.data and "datasets" not in document.data:
         what = "this is a simulation, which has no data sets to run on"
-        raise user_error(what, f"run `fairbench simulate {path}`", document.where(("truth",)))
+        raise user_error(what, f"run `fairbench simulate {document.name}`", document.where(("truth",)))
+    if {"files", "label"} <= document.data.keys() and "datasets" not in document.data:
+        card = Path(document.name)
+        own = card.with_name(f"{card.stem}-run.yaml")
+        fix = (
+            f"run `fairbench run {own}`"
+            if own.is_file()
+            else f"name it under a config's datasets: [./{card.name}]"
+        )
+        raise user_error("this is a card, not a config", fix, document.where(("files",)))
     document, problems = laid_over(document, overrides)
-    config, wrong, more = parse(document, path.parent)
-    cards, missing = _find_cards(document, path.parent)
+    config, wrong, more = parse(document, base)
+    cards, missing = _find_cards(document, base)
     wrong |= {"datasets"} if missing else set()
     given = Given(config, document, [card for _, card in cards])
     problems += [*more, *missing, *cross_checks(given, wrong)]

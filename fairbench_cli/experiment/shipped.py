@@ -6,6 +6,8 @@ from fairbench_cli.errors import nearest, suggest, user_error
 from fairbench_cli.files import read_text
 
 SUFFIXES = (".yaml", ".yml")
+ABBREVIATIONS = ("al.", "eq.")
+SHORT = 4  # words that do not make a title yet
 
 
 def shipped_configs() -> Path:
@@ -48,9 +50,9 @@ def find_config(name: str) -> Path:
 
 
 def title(path: Path) -> str:
-    """Return the first sentence of the comment that a config begins with; empty where there is none.
+    """Return what the comment that a config begins with says first; empty where there is none.
 
-    >>> title(shipped_configs() / "quickstart.yaml")[:33]
+    >>> title(shipped_configs() / "quickstart.yaml")
     'A first look in a minute, offline'
     """
     words: list[str] = []
@@ -60,6 +62,6 @@ def title(path: Path) -> str:
         if "yaml-language-server" not in line:
             words += line.lstrip("# ").split()
     for i, word in enumerate(words):
-        if word.endswith(".") and word != "al.":
-            return " ".join(words[: i + 1]).rstrip(".")
+        if word not in ABBREVIATIONS and (word.endswith((".", ";")) or (word.endswith(":") and i > SHORT)):
+            return " ".join(words[: i + 1]).rstrip(".;:")
     return " ".join(words)

@@ -65,7 +65,7 @@ UNKNOWN = (
 
 def shape_of(thing: Any) -> Shape | None:
     """Return the shape of a class or an object, or None if it is not known."""
-    kind = thing if isinstance(thing, type) else type(thing)
+    kind: Any = thing if isinstance(thing, type) else type(thing)
     roots = {base.__module__.partition(".")[0] for base in kind.__mro__}
     fit, predicts = getattr(kind, "fit", None), hasattr(kind, "predict")
     parts = [] if isinstance(thing, type) else list(getattr(thing, "__dict__", {}).values())
@@ -184,6 +184,8 @@ def adapt(
     for name, value in (options or {}).items():
         if name not in options_of(thing) and value != ADAPTER_OPTIONS[name][1]:
             raise ValueError(f"{name} has no effect on it")
+    if "sensitive_feature_ids" in own and (options or {}).get("encoding") == "frame":
+        raise ValueError("it finds the group by the position of a column, and a frame has names")
     for value in parameters.values():
         resolved(thing, value)
     return Adapted(thing, dict(parameters), dict(options or {}))

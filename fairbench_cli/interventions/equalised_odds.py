@@ -30,7 +30,7 @@ class EqualisedOdds:
     Hardt, Price & Srebro (2016). From scores, rows are accepted by thresholds of their group, some of them
     drawn at random; this is `group-thresholds` without a tolerance. From labels, only the decision ŷ of the
     classifier and the group count: P(ỹ=1 | ŷ, group) are the four numbers of the paper's linear programme.
-    Scores reach everything that labels do and more. A group whose decisions are worse than chance may have
+    Scores reach more. A group whose decisions are worse than chance may have
     them reversed, as in the paper; its scores are not reversed. Needs the group of the rows to predict.
 
     Parameters
@@ -70,12 +70,14 @@ class EqualisedOdds:
 def equal_odds(points: list[GroupPoints], objective: Objective) -> BestThresholds:
     """Return the best mixtures with equal TPR and FPR, for accuracy or for Youden's J = TPR − FPR.
 
-    Where the groups' rates are the same, errors that cost 1/N for each of N unfavourable labels and 1/P for
-    each of P favourable ones add up to 1 − J.
+    Where the groups' rates are the same, 1 − J is the cost of errors that cost n/N on each of N unfavourable
+    labels and n/P on each of P favourable ones, n = N + P.
     """
-    labelled = (sum(group.negatives for group in points), sum(group.positives for group in points))
-    costs = (1.0, 1.0) if objective == "accuracy" else (1 / labelled[0], 1 / labelled[1])
-    return best_thresholds(points, "equalised-odds", 0.0, costs)
+    if objective == "accuracy":
+        return best_thresholds(points, "equalised-odds")
+    negatives, positives = sum(g.negatives for g in points), sum(g.positives for g in points)
+    n = negatives + positives
+    return best_thresholds(points, "equalised-odds", costs=(n / negatives, n / positives))
 
 
 @dataclass(frozen=True, eq=False)

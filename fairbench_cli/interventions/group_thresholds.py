@@ -38,7 +38,7 @@ class GroupThresholds:
     constraint : {"demographic-parity", "tpr-parity", "fpr-parity", "equalised-odds", "none"}
         Which rates to hold: the selection rate, TPR (equal opportunity), FPR, or both of these.
     tolerance : float, at least 0
-        Largest difference between the groups on the validation rows.
+        Largest difference between the groups on the validation rows, in expectation.
     norm : {"max", "sum"}
         Of equalised odds: whether each of the differences in FPR and TPR is held, or their sum.
     cost_fp, cost_fn : float, at least 0
@@ -57,6 +57,8 @@ class GroupThresholds:
     def __post_init__(self) -> None:
         if self.cost_fp == self.cost_fn == 0:
             raise ValueError("cost_fp and cost_fn are both 0, so that all decisions are equally good")
+        if self.constraint == "none" and self.tolerance > 0:
+            raise ValueError("a tolerance is of a constraint, and there is none")
         if self.norm == "sum" and self.constraint != "equalised-odds":
             raise ValueError("norm: sum is about the two rates of equalised-odds alone")
 

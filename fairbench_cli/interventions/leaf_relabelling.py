@@ -12,6 +12,9 @@ from fairbench_cli.data.table import Column, Floats, Labels, Sample
 from fairbench_cli.interventions.cells import require_both_groups
 from fairbench_cli.interventions.fitted import Fitted, Infeasible
 from fairbench_cli.interventions.leaves import greedy, leaves_of, optimal
+from fairbench_cli.interventions.splits import GrownTree, SplitCriterion, grow
+
+Tree = Model | GrownTree
 
 
 @dataclass(frozen=True)
@@ -19,20 +22,37 @@ class LeafRelabelling:
     """Relabel leaves of a decision tree, those first that cost least accuracy.
 
     Kamiran, Calders & Pechenizkiy (2010), "Discrimination aware decision tree learning", section IV. Works on
-    the experiment's classifier, which must be one tree (`c45`, `tree`); all counts are of training rows. A
-    relabelled leaf's score is mirrored about a half.
+    the experiment's classifier, which must be one tree (`c45`, `tree`), or grows a tree of its own by what a
+    split says of the outcome (information gain IGC) and of the group (IGS). All counts are of training rows.
+    A relabelled leaf's score is mirrored about a half.
 
     Parameters
     ----------
+    criterion : {"classifier", "IGC", "IGC-IGS", "IGC/IGS", "IGC+IGS"}
+        ``classifier``: take the experiment's tree. The others grow one, which is not pruned: of the
+        experiment's classifier only `include_protected` counts then. The paper found IGC+IGS best.
+    min_leaf : float above 0, or None
+        At least two branches of every split of an own tree weigh this much; None is 20.
     solver : {"greedy", "optimal"}
         ``greedy``: the paper's, most discrimination per row of accuracy first. ``optimal``: the set of
         leaves of least cost, in whole numbers; for rows without fractional weights.
     epsilon : float, at least 0
         Discrimination of the training predictions that may remain.
+
+    Raises
+    ------
+    ValueError
+        When `min_leaf` is given and the tree is the classifier's.
     """
 
+    criterion: Literal["classifier"] | SplitCriterion = "classifier"
+    min_leaf: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     solver: Literal["greedy", "optimal"] = "greedy"
     epsilon: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+
+    def __post_init__(self) -> None:
+        if self.min_leaf is not None and self.criterion == "classifier":
+            raise ValueError("min_leaf has no effect with criterion classifier: the tree is the classifier's")
 
     def fit(self, train: Sample, classifier: Classifier, rng: np.random.Generator) -> Fitted:  # noqa: ARG002
         """Fit the tree and relabel its leaves; `rng` is not used.
@@ -46,7 +66,12 @@ class LeafRelabelling:
             When a group has no rows, the classifier is not one tree, or the optimum is out of reach.
         """
         require_both_groups(train)
-        model = classifier.fit(train)
+        model: Tree
+        if self.criterion == "classifier":
+            model = classifier.fit(train)
+        else:
+            protected, min_leaf = classifier.include_protected, self.min_leaf or 20.0
+            model = grow(train, self.criterion, min_leaf, include_protected=protected)
         nodes, leaf = np.unique(nodes_of(model, train), return_inverse=True)
         place = leaf * 4 + train.s * 2 + train.y
         counts = np.bincount(place, train.weights, 4 * len(nodes)).reshape(-1, 2, 2)
@@ -75,7 +100,7 @@ class LeafRelabelling:
         return Fitted(relabelled, facts=facts)
 
 
-def nodes_of(model: Model, sample: Sample) -> NDArray[np.int64]:
+def nodes_of(model: Tree, sample: Sample) -> NDArray[np.int64]:
     """Return the leaf of each row, shape (rows,); one leaf for a constant model.
 
     Raises
@@ -83,6 +108,8 @@ def nodes_of(model: Model, sample: Sample) -> NDArray[np.int64]:
     Infeasible
         When the classifier is not one tree.
     """
+    if isinstance(model, GrownTree):
+        return model.leaf_of(sample)
     if model.estimator is None:
         return np.zeros(len(sample), dtype=np.int64)
     apply: Any = getattr(model.estimator, "apply", None)
@@ -98,13 +125,13 @@ class Relabelled:
 
     Parameters
     ----------
-    model : Model
+    model : Model or GrownTree
         The tree.
     nodes : int array, shape (relabelled,)
         The leaves that predict the other outcome.
     """
 
-    model: Model
+    model: Tree
     nodes: NDArray[np.int64]
 
     @property

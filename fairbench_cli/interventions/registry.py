@@ -17,6 +17,7 @@ INTERVENTIONS: dict[str, Entry] = {
     "two-naive-bayes": Entry(f"{_HERE}.two_naive_bayes:TwoNaiveBayes"),
     "prejudice-remover": Entry(f"{_HERE}.prejudice_remover:PrejudiceRemover"),
     "leaf-relabelling": Entry(f"{_HERE}.leaf_relabelling:LeafRelabelling"),
+    "fair-representations": Entry(f"{_HERE}.fair_representations:FairRepresentations"),
     "exponentiated-gradient": Entry(f"{_HERE}.fairlearn:ExponentiatedGradient"),
     "grid-search": Entry(f"{_HERE}.fairlearn:GridSearch"),
     "threshold-optimizer": Entry(f"{_HERE}.fairlearn:ThresholdOptimizer"),

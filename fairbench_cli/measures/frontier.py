@@ -85,7 +85,8 @@ def points_of_counts(swept: Counts) -> tuple[GroupPoints, GroupPoints]:
 
 def _points(n: Floats) -> GroupPoints:
     negatives, positives = n[0].sum(-1)
-    fp, tp = n[:, 0, 1], n[:, 1, 1]
+    # Sums of rounded counts may be a little larger than the group.
+    fp, tp = np.minimum(n[:, 0, 1], negatives), np.minimum(n[:, 1, 1], positives)
     nobody, everybody = np.argmin(fp + tp), np.argmax(fp + tp)
     order = np.lexsort((tp, fp))
     order = order[tp[order] >= np.maximum.accumulate(tp[order])]
@@ -124,7 +125,13 @@ def frontier(
     >>> best.accuracy.round(6).tolist(), best.gap.round(6).tolist()
     ([0.838384, 0.853535, 0.909091], [0.0, 0.1, 0.466667])
     """
-    corners = hull(deprived), hull(favoured)
+    return frontier_of_hulls((hull(deprived), hull(favoured)), constraint, tolerances)
+
+
+def frontier_of_hulls(
+    corners: tuple[GroupPoints, GroupPoints], constraint: Held, tolerances: ArrayLike
+) -> Frontier:
+    """Return what `frontier` does, of groups whose points are the corners of their hulls already."""
     at = np.asarray(tolerances, dtype=np.float64)
     needed = [
         weight

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairbench_cli.measures.counts import PAIR, Counts, Floats
-from fairbench_cli.measures.frontier import Frontier, Held, frontier, points_of_counts
+from fairbench_cli.measures.frontier import Frontier, Held, frontier_of_hulls, points_of_counts
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.measures.thresholds import GroupPoints, hull
 from fairbench_cli.report.repeats import DatasetRepeats
@@ -95,7 +95,7 @@ def moved_thresholds(data: DatasetRepeats, compared: str) -> Iterator[MovedThres
             followers = np.flatnonzero([base == cell for base in baseline])
             for repeat, pair in own.items():
                 at = np.concatenate([TOLERANCES, own_gap[followers, repeat]])
-                found = frontier(*pair, held, at)
+                found = frontier_of_hulls(pair, held, at)
                 accuracy[cell, repeat], reached[followers, repeat] = np.split(
                     found.accuracy, [len(TOLERANCES)]
                 )
@@ -104,7 +104,7 @@ def moved_thresholds(data: DatasetRepeats, compared: str) -> Iterator[MovedThres
                 continue
             for repeat, pair in others.get(cell, {}).items():
                 rest = np.delete(own_gap[followers], repeat, axis=1)
-                found = frontier(*pair, held, _mean(rest))
+                found = frontier_of_hulls(pair, held, _mean(rest))
                 applied = _apply(found, decisions[cell][repeat])
                 known = ~np.isnan(own_gap[followers, repeat])
                 for into, name in ((chosen_accuracy, "accuracy"), (chosen_gap, metric)):

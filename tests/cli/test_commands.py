@@ -50,11 +50,12 @@ def test_run_does_only_what_only_says(finished: Finished, tmp_path, say):
     assert [line.split(",")[-1] == "…" for line in table[1:]] == [False] * 2 + [True] * 4
 
 
-@pytest.mark.parametrize("kind", [None, "datasets", "interventions", "classifiers", "metrics"])
+@pytest.mark.parametrize("kind", [None, "configs", "datasets", "interventions", "classifiers", "metrics"])
 def test_list(say, kind):
     done = say("list", *filter(None, [kind]))
     assert (done.code, done.err) == (0, "")
     words = {"datasets": "compas", "interventions": "massaging", "classifiers": "tree", "metrics": "accuracy"}
+    words |= {"configs": "quickstart"}
     for name, word in words.items():
         assert (word in done.out) == (kind in (None, name))
 

@@ -159,7 +159,11 @@ def test_an_attribute_that_is_no_parent_of_the_outcome(say, tmp_path):
     rows = [f"{'fm'[i % 2]},{i % 3},{i // 2 % 2}" for i in range(120)]  # y depends on nothing
     (tmp_path / "a.csv").write_text("\n".join(["s,x,y", *rows, ""]))
     config = learned(tmp_path, card, missing_arc="error")
-    two_lines(say("run", config), "s is no parent of the outcome y", "require_arc", "outcome_sink")
+    refused = say("run", config)
+    two_lines(refused, "s is no parent of the outcome y", "require_arc", "outcome_sink")
+    entry = re.search("under `datasets` write `(.+?)`", refused.err)[1]
+    assert entry == "{a.yaml: {require_arc: true}}"
+    assert "s is a parent of the outcome" in say("plan", config, "--set", f"datasets=[{entry}]").out
     assert not (tmp_path / "results").exists()
 
 

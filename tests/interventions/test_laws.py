@@ -9,12 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from fairbench_cli.classifiers.builders import NaiveBayes, Tree
+from fairbench_cli.classifiers.builders import Tree
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Column, Sample, Table
 from fairbench_cli.interventions.auditor import Auditor
 from fairbench_cli.interventions.cells import CELLS, expected, label_discrimination, rows_of, sizes, targets
 from fairbench_cli.interventions.equalised_odds import EqualisedOdds
+from fairbench_cli.interventions.fair_representations import FairRepresentations
 from fairbench_cli.interventions.fitted import Fitted, Infeasible
 from fairbench_cli.interventions.group_thresholds import GroupThresholds
 from fairbench_cli.interventions.massaging import Massaging, massage, swaps
@@ -45,6 +46,7 @@ VARIANTS = {
 }
 OWN = {name: entry.load() for name, entry in INTERVENTIONS.items()}
 SPECS = {name: one() for name, one in OWN.items() if not hasattr(one, "requires")} | VARIANTS
+SPECS["fair-representations"] = FairRepresentations(prototypes=2, restarts=1, iterations=1)
 POST_PROCESSING = (EqualisedOdds, GroupThresholds, RejectOption)
 BASELINES = {"oracle", "random"}  # they see no features
 every_intervention = pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
@@ -121,7 +123,11 @@ def test_the_training_sample_is_left_alone(spec, four, seed):
     assert train.weights is None
 
 
-@every_intervention
+# The starts of one are drawn by column; in the other, CART breaks ties by the columns' order.
+BY_COLUMN = {"fair-representations", "leaf-relabelling"}
+
+
+@pytest.mark.parametrize("spec", [SPECS[name] for name in SPECS if name not in BY_COLUMN])
 def test_the_order_of_features_does_not_change_the_numbers(spec):
     train = sample((30, 5, 20, 20))
     order = [2, 0, 1]
@@ -134,7 +140,7 @@ def test_the_order_of_features_does_not_change_the_numbers(spec):
 @pytest.mark.parametrize("spec", [SPECS[name] for name in SPECS if name not in BASELINES])
 @pytest.mark.parametrize("include_protected", [False, True])
 def test_the_classifier_decides_who_sees_the_protected_attribute(spec, include_protected):
-    classifier = Classifier(NaiveBayes(), include_protected, seed=0)
+    classifier = Classifier(Tree(), include_protected, seed=0)
     model = spec.fit(sample((30, 5, 20, 20)), classifier, np.random.default_rng(0)).model
     assert ("sex" in [column.name for column in model.columns]) == include_protected
 

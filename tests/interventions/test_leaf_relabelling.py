@@ -13,6 +13,7 @@ from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.interventions.fitted import Infeasible
 from fairbench_cli.interventions.leaf_relabelling import LeafRelabelling
 from fairbench_cli.interventions.leaves import greedy, leaves_of, optimal, without_needless
+from fairbench_cli.interventions.splits import grow, information_gains, split_values
 from fairbench_cli.measures.counts import count
 from fairbench_cli.measures.registry import measure
 
@@ -89,6 +90,73 @@ def test_the_optimum_is_the_best_of_all_subsets(counts, flips, epsilon):
         assert own.outcome(found)[0] == best
     for some in (greedy(own, epsilon), without_needless(own, greedy(own, epsilon), epsilon)):
         assert own.discrimination - sum(own.gain[leaf] for leaf in some) <= allowed
+
+
+CRITERIA = {"IGC": "IGC", "IGC-IGS": "IGC_minus_IGS", "IGC/IGS": "IGC_over_IGS", "IGC+IGS": "IGC_plus_IGS"}
+
+
+def test_the_gains_of_stored_splits():
+    gains = golden("split_gains").set_index("split")
+    for split, rows in golden("split_counts").groupby("split"):
+        counts = rows[CELLS].to_numpy(float).reshape(-1, 2, 2)
+        np.testing.assert_allclose(
+            information_gains(counts), gains.loc[split, ["IGC", "IGS"]].astype(float), atol=1e-9
+        )
+        for criterion, column in CRITERIA.items():
+            np.testing.assert_allclose(
+                split_values(counts, criterion), float(gains.loc[split, column]), rtol=1e-9, atol=1e-9
+            )
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_an_own_tree_splits_by_its_criterion(criterion):
+    train = sample(n=1000)
+    model = grow(train, criterion, 20.0, include_protected=False)
+    code = train.features["x1"], train.features["x2"], train.features["x3"]
+    cells = train.s * 2 + train.y
+    values = [
+        split_values(
+            np.bincount(x * 4 + cells, minlength=4 * (x.max() + 1)).reshape(-1, 2, 2).astype(float), criterion
+        )
+        for x in code
+    ]
+    best = float(np.nanmax(values))
+    assert model.tree.feature[0] == (int(np.nanargmax(values)) if best > 0 else -1)
+    leaf = model.leaf_of(train)
+    for node in np.unique(leaf):
+        own = train.y[leaf == node]
+        assert (model.predict_proba(train)[leaf == node] == own.mean()).all()
+        assert (model.predict(train)[leaf == node] == (own.mean() > 0.5)).all()
+    fitted = fit(train, criterion=criterion)
+    assert fitted.facts["leaves"] == len(np.unique(leaf))
+    assert fitted.facts["predicted_discrimination_after"] <= 0 or fitted.status == "noop"
+
+
+def test_an_own_tree_of_numbers_is_scikit_learns():
+    from sklearn.tree import DecisionTreeClassifier
+    from techniques_data import of_numbers
+
+    frame = golden("lfr_data")
+    train = of_numbers(frame, ("x1", "x2"))
+    model = grow(train, "IGC", 1.0, include_protected=False)
+    theirs = DecisionTreeClassifier(criterion="entropy", max_depth=1).fit(frame[["x1", "x2"]], frame["y"])
+    assert model.tree.feature[0] == theirs.tree_.feature[0]
+    values = np.unique(frame.iloc[:, theirs.tree_.feature[0]])
+    assert model.tree.threshold[0] == values[values <= theirs.tree_.threshold[0]].max()
+    assert (model.predict(train) == train.y).all()
+
+
+def test_an_own_tree_honours_weights_and_has_one_leaf_without_features():
+    train = sample()
+    twice, heavy = (grow(some, "IGC+IGS", 20.0, include_protected=False) for some in doubled(train))
+    assert (twice.tree.feature == heavy.tree.feature).all()
+    alone = replace(train, features=train.features.without("x1", "x2", "x3"))
+    assert fit(alone, criterion="IGC").status == "noop"
+
+
+def test_the_trees_own_parameters_belong_to_it():
+    with pytest.raises(ValueError, match="min_leaf has no effect"):
+        LeafRelabelling(min_leaf=5.0)
 
 
 def sample(seed=0, n=400):

@@ -2,11 +2,15 @@
 
 import csv
 import pickle
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+import yaml
+from conftest import write_config
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
@@ -336,6 +340,7 @@ def test_costs_move_the_thresholds():
         (GroupThresholds, {"tolerance": float("nan")}),
         (GroupThresholds, {"cost_fp": 0.0, "cost_fn": 0.0}),
         (GroupThresholds, {"norm": "sum"}),
+        (GroupThresholds, {"constraint": "none", "tolerance": 0.1}),
         (GroupThresholds, {"constraint": "equal"}),
     ],
 )
@@ -349,3 +354,18 @@ def test_logistic_regression_with_the_group_among_its_features():
     fitted = fit(GroupThresholds(constraint="tpr-parity"), sample(), classifier)
     assert "sex" in [column.name for column in fitted.model.columns]
     assert fitted.facts["gap_validation"] <= 1e-11
+
+
+def test_the_config_of_the_docs_runs(tmp_path, say):
+    page = (Path(__file__).parents[2] / "docs/techniques.md").read_text(encoding="utf-8")
+    shown = yaml.safe_load(re.findall(r"```yaml\n(interventions:.*?)```", page, re.DOTALL)[0])
+    sample = {"from": "shipped", "beta": [0.3], "size": 300}
+    metrics = ["accuracy", "discrimination"]
+    config = write_config(tmp_path / "c.yaml", **shown, sample=sample, repeats=1, metrics=metrics)
+    done = say("run", config, "-o", tmp_path / "out", "--jobs", "1")
+    assert done.code == 0, done.err
+    groups = pd.read_csv(tmp_path / "out/groups.csv")
+    assert len(groups.groupby(["intervention", "parameters"])) == 1 + 2 + 2 + 6 + 1
+    assert set(groups.status) <= {"ok", "noop", "degraded"}
+    drawn = groups[groups.intervention == "equalised-odds"]
+    assert (drawn.tp % 1 != 0).any()  # counted in expectation

@@ -160,6 +160,15 @@ def test_the_order_of_decisions_does_not_matter_and_bad_ones_are_left_out(rows):
         assert np.array_equal(hull(own).tp, hull(other).tp)
 
 
+def test_sums_of_rounded_counts_are_points_too():
+    """Over joint levels whose counts are rounded, acceptances may exceed the group by a billionth."""
+    n = np.zeros((4, 2, 2, 2))
+    n[1:, ..., 1] = [[[0.5, 1], [0.5, 1]], [[2 + 1e-9, 3], [2, 3 + 1e-9]], [[2, 3], [2, 3]]]
+    n[..., 0] = [2, 3] - n[..., 1]
+    for own in points_of_counts(Counts(PAIR, n)):
+        assert (own.fp[-1], own.tp[-1]) == (2, 3)
+
+
 def test_a_constant_score_leaves_the_choice_of_one_rate_for_each_group():
     s, y = np.repeat([0, 1], 10), np.tile([0, 0, 0, 0, 0, 0, 0, 1, 1, 1], 2)
     y[:6] = 1  # 9 of 10 are favourable in one group, 3 of 10 in the other

@@ -126,6 +126,8 @@ def test_equalised_odds_from_labels(scores):
         solution = equal_odds([group_points(*group) for group in labelled], row["objective"].split()[0])
         check(solution, 0, 2)
         assert solution.accuracy == pytest.approx(float(row["accuracy"]), abs=1e-9)
+        if row["objective"] != "accuracy":
+            assert solution.cost == pytest.approx(1 - (float(row["tpr"]) - float(row["fpr"])), abs=1e-9)
         for k, mixture in enumerate(solution.mixtures):
             chance = [float(row[f"q{label}_{k}"]) for label in (0, 1)]
             assert mixture.chance([0, 1]) == pytest.approx(chance, abs=1e-9)
@@ -285,6 +287,13 @@ def test_order_copies_and_whole_weights_change_nothing(groups, held, tolerance, 
             assert b.weights == pytest.approx(a.weights, abs=1e-12)
 
 
+def test_the_unit_of_costs_does_not_matter():
+    points = [group_points([1, 2, 2, 3, 4], [0, 0, 1, 0, 1]), group_points([1, 2, 3, 3, 4], [0, 1, 0, 1, 1])]
+    one, many = (best_thresholds(points, "equalised-odds", 0.1, (c, 3 * c)) for c in (1.0, 1e9))
+    assert many.cost == pytest.approx(1e9 * one.cost)
+    assert many.fpr == pytest.approx(one.fpr)
+
+
 @law
 @given(groups=some_groups, held=constraints, tolerance=tolerances)
 def test_the_mixtures_give_the_rates(groups, held, tolerance):
@@ -318,6 +327,15 @@ def test_of_equally_good_thresholds_those_that_need_no_draw_then_the_fairest():
     assert (first.thresholds.tolist(), first.weights.tolist()) == ([2.0], [1.0])  # TPR 1 as the other group
     assert second.thresholds.tolist() == [2.0]
     assert best_thresholds([ties], "none").mixtures[0].thresholds.tolist() == [3.0]  # the highest
+
+
+def test_many_groups_with_ties_are_quick():
+    ties = group_points([1, 2, 2, 3], [0, 0, 1, 1])
+    unlike = group_points([1, 1, 2, 2], [0, 1, 0, 1])
+    for constraint in CONSTRAINTS:
+        solution = best_thresholds([ties] * 14 + [unlike], constraint)
+        assert solution.violation < 1e-11
+        assert solution.cost >= (14 + 2) / 60 - 1e-12
 
 
 def test_a_score_at_the_threshold_is_accepted_and_the_ends_accept_nobody_and_everybody():

@@ -28,6 +28,7 @@ class ArrowStream(Protocol):
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return a capsule that holds an ArrowArrayStream."""
 
+
 BLANKS = " \t\r\n\v\f\u00a0\ufeff"
 SNIFF = 1 << 18  # bytes
 SAMPLE = 10_000  # rows
@@ -172,7 +173,7 @@ def open_file(engine: "DuckDBPyConnection", source: str, stdin: BinaryIO | None,
 def open_frame(engine: "DuckDBPyConnection", frame: "pd.DataFrame | ArrowStream") -> Predictions:
     """Return the predictions in a data frame, read where it is; the index of a pandas frame is not looked at.
 
-    A stream that is no pandas or Polars frame and no Arrow table may give its rows once only, so it is copied.
+    A stream that is no pandas or Polars frame and no Arrow table may give its rows only once: it is copied.
 
     Raises
     ------
@@ -180,17 +181,26 @@ def open_frame(engine: "DuckDBPyConnection", frame: "pd.DataFrame | ArrowStream"
         When it has no columns, or is no frame at all.
     """
     names, table = _in_place(frame)
-    if names is not None:
-        _names(names, FRAME)  # DuckDB takes no frame without columns
     engine.execute("SET pandas_analyze_sample=0")  # a column of objects is one of texts
-    engine.register("frame", table)
     if names is None:
+        _register(engine, "frame", table)
         engine.execute("CREATE TEMP TABLE copied AS SELECT * FROM frame")
-    where = "frame" if names is not None else "copied"
-    kinds = engine.execute(f"DESCRIBE SELECT * FROM {where}").fetchall()
+        where = first = "copied"
+    else:
+        _names(names, FRAME)  # DuckDB takes no frame without columns
+        _register(engine, "frame", table)
+        _register(engine, "head", table.slice(0, SAMPLE) if hasattr(table, "slice") else table.head(SAMPLE))
+        where, first = "frame", "head"
+    kinds = engine.execute(f"DESCRIBE SELECT * FROM {first}").fetchall()
     columns = [_typed(_identifier(column), kind) for column, kind, *_ in kinds]
     given = [column for column, *_ in kinds] if names is None else names
-    return _view(Predictions(engine, FRAME, (), "frame"), where, given, columns)
+    return _view(Predictions(engine, FRAME, (), "frame"), where, given, columns, first)
+
+
+def _register(engine: "DuckDBPyConnection", name: str, table: Any) -> None:
+    """Let DuckDB know a frame; of pandas frames and Arrow tables it reads what a query needs alone."""
+    known = type(table).__module__.partition(".")[0] in ("pandas", "pyarrow")
+    engine.register(name, table if known else _Streamed(table))
 
 
 @dataclass(frozen=True)
@@ -217,13 +227,13 @@ def _in_place(frame: Any) -> tuple[list[str] | None, Any]:
         return _in_place(frame.collect())
     if (library, kind) == ("polars", "DataFrame"):
         names = list(frame.columns)
-        return names, _Streamed(frame.rename({name: f"v{i}" for i, name in enumerate(names)}))
+        return names, frame.rename({name: f"v{i}" for i, name in enumerate(names)})
     if (library, kind) == ("pyarrow", "Table"):
         names = list(frame.column_names)
         return names, frame.rename_columns([f"v{i}" for i in range(len(names))])
     if isinstance(frame, ArrowStream):
-        return None, _Streamed(frame)
-    what = f"a {type(frame).__name__} is no table of predictions"
+        return None, frame
+    what = f"an object of type {type(frame).__name__} is no table of predictions"
     raise user_error(what, "give a path, or a pandas, Polars or Arrow table with a row per person")
 
 
@@ -428,8 +438,13 @@ def _typed(value: str, kind: str) -> _ColumnSql:
     return replace(found, group=value) if kind.startswith("ENUM") else found
 
 
-def _view(source: Predictions, table: str, names: list[str], columns: list[_ColumnSql]) -> Predictions:
-    """Make the views of `Predictions` from a table, given names and each column in SQL."""
+def _view(
+    source: Predictions, table: str, names: list[str], columns: list[_ColumnSql], head: str = ""
+) -> Predictions:
+    """Make the views of `Predictions` from a table, given names and each column in SQL.
+
+    `head` is another table with its first rows, where there is one.
+    """
     trimmed, notes = _names(names, source.name)
     parts = ", ".join(
         f"{sql.text} AS c{i}, {_trimmed(sql.text)} AS t{i}, {sql.number} AS n{i}, {sql.code} AS y{i}, "
@@ -437,6 +452,6 @@ def _view(source: Predictions, table: str, names: list[str], columns: list[_Colu
         for i, sql in enumerate(columns)
     )
     source.engine.execute(f"CREATE TEMP VIEW predictions AS SELECT {parts} FROM {table}")
-    first = f"CREATE TEMP TABLE first AS SELECT * FROM {table} LIMIT {SAMPLE}"
+    first = f"CREATE TEMP TABLE first AS SELECT * FROM {head or table} LIMIT {SAMPLE}"
     sample = f"CREATE TEMP VIEW sample AS SELECT {parts} FROM first"
     return replace(source, columns=trimmed, notes=(*source.notes, *notes), sample=(first, sample))

@@ -13,6 +13,7 @@ from fairbench_cli.data.columns import MISSING
 from fairbench_cli.data.load import filling
 from fairbench_cli.data.locate import LocatedFiles
 from fairbench_cli.data.table import Roles
+from fairbench_cli.strict_yaml import yaml_word
 
 GAP = 0.05  # difference of the shares of missing values; the largest in Adult is .032
 SURE = 3.0  # standard errors of that difference
@@ -22,7 +23,7 @@ FEW = 30  # rows; a rate among fewer has a 95 % interval of some ±.18
 def column_findings(rows: RawRows) -> Iterator[Finding]:
     """Yield the constant, near-unique and duplicate columns among those that the card uses.
 
-    Near-unique is a nominal column with more values than half of the rows, or uncut whole numbers of which
+    Near-unique is a nominal column with more values than half of the rows, or whole numbers of which
     every row has one of its own. Duplicates are columns whose values map one to one, and, where no value
     comes twice, those with equal cells.
     """
@@ -33,22 +34,26 @@ def column_findings(rows: RawRows) -> Iterator[Finding]:
         codes, values = pd.factorize(cells.to_numpy(dtype=object))
         where = rows.card.where("columns", name)
         if len(values) == 1:
-            yield Finding(name, f'has one value in all {len(cells)} rows: "{values[0]}"', "drop it", where)
+            yield Finding(name, f'has one value in all {len(cells)} rows: "{values[0]}"', _drop(name), where)
             continue
         own = rows.card.columns.get(name, ColumnCard())
         most = len(cells) / 2 if own.kind == "nominal" else len(cells) - 1
-        uncut = own.kind in ("nominal", "integer") and own.bins is None and own.cap is None
-        if name not in protected and uncut and len(values) > most:
+        if name not in protected and own.kind in ("nominal", "integer") and len(values) > most:
             what = f"has {len(values)} different values in {len(cells)} rows"
-            yield Finding(name, what, "drop it if it only names the row; else cut it into bins", where)
+            other = "merge values with recode" if own.kind == "nominal" else "cut it into bins"
+            yield Finding(name, what, f"{_drop(name)} if it only names the row; else {other}", where)
         # Codes are numbered as values appear, so one-to-one columns have the same codes.
         key = codes.tobytes() if len(values) < len(cells) else repr(_plain(values.tolist())).encode()
         like = first.setdefault(key, name)
         if like in protected and like != name:
-            fix = f"drop it: a classifier that must not see {like} sees it here"
+            fix = f"{_drop(name)}: a classifier that must not see {like} sees it here"
             yield Finding(name, f"is one to one with the protected {like}", fix, where)
         elif like != name:
-            yield Finding(name, f"is one to one with {like}", "drop one of the two", where)
+            yield Finding(name, f"is one to one with {like}", f"drop one of the two: {_drop(name)}", where)
+
+
+def _drop(name: str) -> str:
+    return f"write `{yaml_word(name)}: drop` under `columns`"
 
 
 def _plain(cells: list[str]) -> list[str | float]:
@@ -198,5 +203,5 @@ def check(card: Card, found: LocatedFiles) -> Checked:
 def _warning(rows: RawRows, leak: Leak, guessing: float) -> Finding:
     right = f"alone right on {leak.accuracy:.0%} of rows, guessing on {guessing:.0%}"
     what = f"gives {rows.card.label.column} away ({leak.how}): {right}"
-    fix = "drop it, unless it is known before the outcome"
+    fix = f"{_drop(leak.column)}, unless it is known before the outcome"
     return Finding(leak.column, what, fix, rows.card.where("columns", leak.column))

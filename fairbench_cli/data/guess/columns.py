@@ -11,11 +11,10 @@ from fairbench_cli.data.card import Card, ColumnCard
 from fairbench_cli.data.check.leaks import leaks
 from fairbench_cli.data.check.rows import RawRows
 from fairbench_cli.data.check.run import column_findings
-from fairbench_cli.data.columns import is_number
+from fairbench_cli.data.columns import GAPS, is_number
 from fairbench_cli.data.guess.roles import GivenRoles, Group
 
-# Cells that hardly mean anything else; and those that do in a column that is otherwise numbers.
-GAPS = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "Null", "<NA>")
+# Cells that mean a missing value in a column that is otherwise numbers.
 GAPS_AMONG_NUMBERS = ("-", "--", ".", "None", "none", "unknown", "Unknown", "missing", "Missing")
 FEW = 10  # different numbers that are kept as levels
 MANY = 50  # different texts that are kept as levels
@@ -132,7 +131,7 @@ def _left_out(rows: RawRows, kinds: dict[str, str], roles: GivenRoles) -> dict[s
         elif _dates(cells, rows.gaps):
             found[name] = "dates", "Make a number of it in the file (a year, an age); as it is"
         elif name in findings:
-            known = "" if "one to one" in findings[name] or values == 1 else ": an identifier?"
+            known = "" if "one to one" in findings[name] or values == 1 else ", perhaps an identifier"
             found[name] = findings[name] + known, use
         elif _ID.search(name) and values > REPEATED * len(cells):
             found[name] = f"{values} different values, and named like an identifier", use

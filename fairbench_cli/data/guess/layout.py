@@ -19,7 +19,7 @@ SEPARATOR_NAMES = {"tab": "\t", "comma": ",", "semicolon": ";", "space": " "}
 
 
 @dataclass(frozen=True)
-class Layout:
+class FileLayout:
     """How to read a data file, in the words of a card."""
 
     format: Literal["csv", "arff", "parquet"] = "csv"
@@ -27,32 +27,35 @@ class Layout:
     header: bool = True
 
 
-def layout_of(path: Path, separator: str | None = None, header: bool | None = None) -> Layout:
+def layout_of(path: Path, separator: str | None = None, header: bool | None = None) -> FileLayout:
     """Return how a file is laid out; what is given is not guessed.
 
     Raises
     ------
     UserError
-        When it cannot be read, is empty, or no separator gives its rows equally many cells.
+        When it cannot be read or is empty.
     """
     for format_ in ("arff", "parquet"):
         if path.suffix.lower() == f".{format_}":
             if not path.is_file():
                 raise user_error(f"no such file: {path}", "check the path")
-            return Layout(format_)
+            return FileLayout(format_)
     text = read_text(path, "utf-8-sig", newline="")
     lines = [line.rstrip("\r\n") for line in islice(text.splitlines(keepends=True), LINES) if line.strip()]
     if not lines:
         raise user_error("the file is empty", "give a file with rows", f"{path}:1")
     chosen = separator or separator_of(lines)
-    if chosen is None:
-        fix = "name it with --separator, and quote cells that contain it"
-        raise user_error("cannot tell what separates the cells", fix, str(path))
-    return Layout("csv", chosen, has_header(_split(lines, chosen)) if header is None else header)
+    try:
+        rows = _split(lines, chosen)
+    except csv.Error:
+        rows = []  # whoever reads the file says where the quotes are wrong
+    return FileLayout("csv", chosen, (not rows or has_header(rows)) if header is None else header)
 
 
-def separator_of(lines: list[str]) -> str | None:
+def separator_of(lines: list[str]) -> str:
     r"""Return what separates the cells: what gives every line the same number of them, of two the most.
+
+    Where nothing does, it is what gives the first line the most.
 
     >>> separator_of(["a;b;c", "1,5;2;x"]), separator_of(["A11 6 A34", "A12 48  A32"])
     (';', ' ')
@@ -65,9 +68,8 @@ def separator_of(lines: list[str]) -> str | None:
             continue
         if len(widths) == 1 and (width := widths.pop()) > 1:
             found[one] = width
-    if found:
-        return max(found, key=lambda one: found[one])
-    return None if any(one in line for line in lines for one in SEPARATORS[:4]) else ","
+    found = found or {one: lines[0].count(one) for one in (",", *SEPARATORS)}
+    return max(found, key=lambda one: found[one])
 
 
 def has_header(rows: list[list[str]]) -> bool:
@@ -89,7 +91,7 @@ def has_header(rows: list[list[str]]) -> bool:
     return sum(cell not in column for cell, column in zip(first, columns, strict=False)) > len(first) / 2
 
 
-def named_cells(path: Path, layout: Layout, names: list[str] | None) -> pd.DataFrame:
+def named_cells(path: Path, layout: FileLayout, names: list[str] | None) -> pd.DataFrame:
     """Return the cells of a file with their columns named: by `names`, the header, or ``column1`` and so on.
 
     Raises

@@ -28,7 +28,7 @@ MOST_SHOWN = 6  # values or columns in a message
 
 
 @dataclass(frozen=True)
-class Cut:
+class Side:
     """One side of a number."""
 
     sign: Sign
@@ -66,13 +66,13 @@ class Group:
         Its name.
     values : tuple of str
         Empty where `cut` is given, or nothing has been said yet.
-    cut : Cut or None
+    cut : Side or None
         For numbers.
     """
 
     column: str
     values: tuple[str, ...] = ()
-    cut: Cut | None = None
+    cut: Side | None = None
 
     @property
     def levels(self) -> tuple[str, ...]:
@@ -156,7 +156,7 @@ def _side(column: str, sign: str, number: str, known: "pd.Series[str]", flag: st
         raise user_error(
             f'"{number}" is no number', f"write one, such as {column}{sign}{_middle(known)}", flag
         )
-    cut = Cut(cast("Sign", sign), float(number))  # one of the four, by the pattern
+    cut = Side(cast("Sign", sign), float(number))  # one of the four, by the pattern
     numbers = known.to_numpy(dtype=np.float64)
     there = cut.holds(numbers)
     if there.all() or not there.any():

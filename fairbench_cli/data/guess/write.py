@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from fairbench_cli.data.guess.columns import ColumnGuess, entry, flow
-from fairbench_cli.data.guess.layout import Layout
+from fairbench_cli.data.guess.layout import FileLayout
 from fairbench_cli.data.guess.roles import GivenRoles, Group
 from fairbench_cli.strict_yaml import yaml_word
 
@@ -24,7 +24,7 @@ class Guessed:
         Of the card and of the config.
     file : str
         The data file, as the card names it.
-    layout : Layout
+    layout : FileLayout
         How the file is laid out.
     decimal_comma : bool
         Whether numbers are written with a comma.
@@ -40,7 +40,7 @@ class Guessed:
 
     name: str
     file: str
-    layout: Layout
+    layout: FileLayout
     decimal_comma: bool
     cells: pd.DataFrame
     gaps: tuple[str, ...]
@@ -78,7 +78,9 @@ def card_text(guessed: Guessed) -> str:
         said = column.why + (f". {column.change}" if column.change else "")
         written = entry(column.card)
         value = flow(written) if len(written) > 1 else column.card.kind
-        lines += [*_comment(said, "  "), f"  {yaml_word(column.name)}: {value}"]
+        line = f"  {yaml_word(column.name)}: {value}"
+        short = f"{line}  # {said}"
+        lines += [short] if len(short) <= WIDTH else [*_comment(said, "  "), line]
     label = guessed.roles.label
     lines += _comment(_about_label(guessed))
     lines.append(f"label: {flow({'column': label.column, 'favourable': label.levels[0]})}")

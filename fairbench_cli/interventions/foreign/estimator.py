@@ -65,7 +65,7 @@ class MatrixClassifier(ClassifierMixin, BaseEstimator):
 
     def _array(self, X: Any) -> Any:
         """Return the values of a data frame, unless frames are what the classifier takes."""
-        frames = str(self.classifier.spec.encoding) == "frame"
+        frames = self.classifier.spec.encoding == "frame"
         return X.to_numpy() if hasattr(X, "to_numpy") and not frames else X
 
 

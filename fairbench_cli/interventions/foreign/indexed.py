@@ -41,7 +41,7 @@ def fit_indexed(job: Job) -> Fitted:
 
 def post_processes(thing: Any) -> bool:
     """Whether a class or object takes probabilities: it says so in its tags, or asks for a label."""
-    kind = thing if isinstance(thing, type) else type(thing)
+    kind: Any = thing if isinstance(thing, type) else type(thing)
     try:
         tags = kind._more_tags(thing)  # of scikit-learn before 1.6
     except (AttributeError, TypeError):
@@ -67,7 +67,7 @@ def _post(job: Job, thing: Any, rows: Rows) -> Fitted:
     """Fit the classifier to some of the training rows, and the object to its probabilities of the others."""
     weights_for(thing.fit, job.train.weights)
     others, validation = divide_rows(job.train, job.validation, job.rng)
-    require_both_labels(rows, validation)
+    require_both_labels(rows, job.train, validation)
     model = job.classifier.fit(others)
     more = fits(thing.fit, CODING) or {key: CODING[key] for key in ("pos_label", "priv_group")}
     more |= weights_for(thing.fit, validation.weights)

@@ -13,7 +13,7 @@ from fairbench_cli.interventions.fitted import Infeasible
 from fairbench_cli.interventions.foreign.construct import accepts, construct, fits
 from fairbench_cli.interventions.foreign.rows import Groups, Rows, fit_rows
 
-Asked = Literal["classifier", "one-hot", "codes"]
+Asked = Literal["classifier", "one-hot", "codes", "frame"]
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,9 @@ class Job:
         What makes the object.
     parameters : mapping
         The user's, as a config writes them.
-    encoding : {"classifier", "one-hot", "codes"}
-        How the features are encoded; ``classifier``: as the cell's classifier takes them.
+    encoding : {"classifier", "one-hot", "codes", "frame"}
+        How the features are encoded; ``classifier``: as the cell's classifier takes them, or one-hot where
+        the object has no use for one.
     groups : {"pair", "levels"}
         Which groups it is given.
     validation : float in (0, 1)

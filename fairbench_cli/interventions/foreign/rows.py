@@ -89,12 +89,13 @@ def each_group_first(codes: NDArray[Any]) -> NDArray[np.intp]:
     return np.concatenate([firsts, np.delete(np.arange(len(codes)), firsts)])
 
 
-def require_both_labels(rows: Rows, sample: Sample) -> None:
-    """Raise `Infeasible` unless every group that has rows has rows with either label."""
-    codes, names = rows.codes(sample), rows.names(sample)
-    one_label = [names[g] for g in np.unique(codes) if len(np.unique(sample.y[codes == g])) == 1]
-    if one_label:
-        raise Infeasible(f"the validation rows of {', '.join(one_label)} have one label only")
+def require_both_labels(rows: Rows, train: Sample, validation: Sample) -> None:
+    """Raise `Infeasible` unless every group with training rows has validation rows with either label."""
+    codes, names = rows.codes(validation), rows.names(train)
+    groups = sorted(known_groups(rows, train))
+    few = [names[g] for g in groups if len(np.unique(validation.y[codes == g])) < 2]
+    if few:
+        raise Infeasible(f"the validation rows of {', '.join(few)} have fewer than two labels")
 
 
 def known_groups(rows: Rows, train: Sample) -> frozenset[int]:

@@ -32,7 +32,7 @@ def fit_sensitive(job: Job) -> Fitted:
     weights_for(thing.fit, train.weights)
     if getattr(thing, "prefit", False):
         others, train = divide_rows(train, job.validation, job.rng)
-        require_both_labels(rows, train)
+        require_both_labels(rows, job.train, train)
         with seeded(job.seed):
             thing.estimator.fit(rows.matrix(others), others.y.astype(np.int64))
     train = train.take(each_group_first(rows.codes(train)))

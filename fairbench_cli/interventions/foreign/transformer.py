@@ -35,7 +35,9 @@ def fit_transformer(job: Job) -> Fitted:
     weights = weights_for(thing.fit, train.weights)
     needs_group = drops or "sensitive_features" in accepts(thing.transform)
     known = known_groups(encoded, train) if needs_group else None
-    transforms = Transforms(thing, encoded, drops, job.classifier.include_protected, known)
+    protected = train.features.columns[train.features.index(train.attribute)]
+    seen = protected if drops and job.classifier.include_protected else None
+    transforms = Transforms(thing, encoded, drops, seen, known)
     with seeded(job.seed):
         X = transforms.fitted(train, weights)
         estimator = as_numbers(job).fit(X, train.y, train.weights)
@@ -61,8 +63,8 @@ class Transforms:
         How samples become what it takes.
     drops : bool
         Whether it is given the group as columns.
-    include_protected : bool
-        Whether the classifier sees the protected attribute.
+    seen : Column or None
+        The protected attribute, where the classifier sees what the pre-processor drops.
     known : frozenset of int, or None
         Groups with training rows, if it needs the group of every row.
     """
@@ -70,7 +72,7 @@ class Transforms:
     thing: Any
     rows: Rows
     drops: bool
-    include_protected: bool
+    seen: Column | None
     known: frozenset[int] | None
 
     def fitted(self, train: Sample, weights: dict[str, Floats]) -> Floats:
@@ -104,8 +106,7 @@ class Transforms:
         X = np.asarray(made.toarray() if hasattr(made, "toarray") else made, dtype=np.float64)
         if X.shape[:1] != (len(sample),) or X.ndim != 2 or not np.isfinite(X).all():
             raise ValueError("a pre-processor must return a finite number for each row and column it leaves")
-        seen = self.drops and self.include_protected
-        return np.column_stack([X, self.rows.indicators(sample)]) if seen else X
+        return X if self.seen is None else np.column_stack([X, self.rows.indicators(sample)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,8 +119,9 @@ class TransformedModel:
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """The features that the pre-processor is given."""
-        return self.transforms.rows.columns
+        """The features that the classifier sees, as the pre-processor leaves them."""
+        seen = self.transforms.seen
+        return self.transforms.rows.columns + (() if seen is None else (seen,))
 
     def predict(self, sample: Sample) -> Labels:
         """Return each row's predicted outcome: int8, shape (rows,), 1 for the favourable one.

@@ -59,7 +59,7 @@ def _figure(part: Part, run: RunResults, places: dict[CellKey, At]) -> Figure:
         _about(run),
         _legend(part),
         _notes(part, run, places),
-        Grid(len(ROWS) * columns, columns, width, 1.75, 0.42, 0.5, 0.1),
+        Grid(len(ROWS) * columns, columns, width, 1.75, 0.47, 0.5, 0.1),
         first=0.2,
         last=0.12,
     )
