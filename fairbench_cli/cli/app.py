@@ -9,6 +9,7 @@ import typer
 from fairbench_cli import __version__
 from fairbench_cli.cli import (
     audit,
+    check,
     compare,
     data,
     init,
@@ -57,6 +58,7 @@ app.command("plan")(plan.plan)
 app.command("report")(report.report)
 app.command("compare")(compare.compare)
 app.command("simulate")(simulate.simulate)
+app.command("check")(check.check)
 app.command("list")(listing.list_names)
 app.add_typer(data.app, name="data")
 app.add_typer(network.app, name="network")
