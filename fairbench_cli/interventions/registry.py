@@ -14,6 +14,9 @@ INTERVENTIONS: dict[str, Entry] = {
     "auditor": Entry(f"{_HERE}.auditor:Auditor"),
     "zafar-di": Entry(f"{_HERE}.zafar_di:ZafarDI"),
     "zafar-dm": Entry(f"{_HERE}.zafar_dm:ZafarDM"),
+    "reject-option": Entry(f"{_HERE}.reject_option:RejectOption"),
+    "equalised-odds": Entry(f"{_HERE}.equalised_odds:EqualisedOdds"),
+    "group-thresholds": Entry(f"{_HERE}.group_thresholds:GroupThresholds"),
     "oracle": Entry(f"{_HERE}.baselines:Oracle"),
     "random": Entry(f"{_HERE}.baselines:RandomGuess"),
 }

@@ -1,9 +1,14 @@
 """Divide training rows into those that a model is fitted to and those that its decisions are adjusted on."""
 
+from typing import Annotated
+
 import numpy as np
+from pydantic import Field
 
 from fairbench_cli.data.table import Sample
 from fairbench_cli.interventions.cells import CELLS, rows_of
+
+Share = Annotated[float, Field(gt=0, lt=1)]
 
 
 def divide_rows(train: Sample, fraction: float, rng: np.random.Generator) -> tuple[Sample, Sample]:

@@ -8,7 +8,7 @@ Hardt, Price & Srebro (2016); Cruz & Hardt (2024). scipy.optimize is imported in
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import islice, product
 from typing import Any, Literal
 
 import numpy as np
@@ -22,6 +22,7 @@ Bound = tuple[float | None, float | None]
 
 ROUNDING = 1e-12  # what sums of floats may be off, in rates and costs
 TIED = 1e-9  # reduced costs up to this are no costs
+MOST_TIES = 1024  # combinations of equally cheap points that are compared
 ON_CHORD = 1e-13  # points this near to a chord lie on it, in rates, where weights are not whole numbers
 
 
@@ -90,7 +91,7 @@ class Mixture:
 
 
 @dataclass(frozen=True, eq=False)
-class Solution:
+class BestThresholds:
     """The best mixtures of thresholds, one of each group, and what they reach on the rows given.
 
     Parameters
@@ -192,7 +193,7 @@ def best_thresholds(
     tolerance: float = 0.0,
     costs: tuple[float, float] = (1.0, 1.0),
     norm: Norm = "max",
-) -> Solution:
+) -> BestThresholds:
     """Return the mixtures of thresholds that cost least, of those that keep to a constraint.
 
     Of equally good mixtures: the cheapest thresholds of each group without any draw, if they keep to the
@@ -238,18 +239,19 @@ def best_thresholds(
         raise ValueError(f"costs must be numbers of at least 0 and not both 0, not {costs}")
     hulls = [hull(group) for group in groups]
     total = sum(group.negatives + group.positives for group in hulls)
-    cost = [_errors(group, *costs) / total for group in hulls]
+    unit = max(costs)  # so that tolerances of the solver mean the same whatever costs are counted in
+    cost = [_errors(group, costs[0] / unit, costs[1] / unit) / total for group in hulls]
     held = [_held(group, constraint, norm) for group in hulls]
     shares = _cheapest(cost, held)
     if _violation(shares, held) > tolerance + ROUNDING:
         shares = _programme(cost, held, tolerance)
-    return Solution(
+    return BestThresholds(
         tuple(
             Mixture(group.thresholds[share > 0], share[share > 0])
             for group, share in zip(hulls, shares, strict=True)
         ),
         *_rates(hulls, shares),
-        cost=_sum(shares, cost),
+        cost=unit * _sum(shares, cost),
         accuracy=1.0 - _sum(shares, [_errors(group, 1.0, 1.0) / total for group in hulls]),
         violation=_violation(shares, held),
     )
@@ -303,7 +305,8 @@ def _cheapest(cost: list[Floats], held: list[Floats]) -> list[Floats]:
     tied = [np.flatnonzero(own <= own.min() + ROUNDING) for own in cost]
     points = [list(np.eye(len(own))[best]) for own, best in zip(cost, tied, strict=True)]
     # Rounded, so that equal differences tie and the first, with the highest thresholds, is taken.
-    return min(map(list, product(*points)), key=lambda shares: round(_violation(shares, held), 12))
+    combinations = map(list, islice(product(*points), MOST_TIES))
+    return min(combinations, key=lambda shares: round(_violation(shares, held), 12))
 
 
 def _programme(cost: list[Floats], held: list[Floats], tolerance: float) -> list[Floats]:
