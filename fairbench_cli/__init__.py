@@ -5,10 +5,11 @@ From Python: ``import fairbench_cli as fb``, then `fb.audit`, `fb.measure`, `fb.
 when it is first used.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+TYPE_CHECKING = False  # to type checkers it is true; typing itself takes longer to load than all of this
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from fairbench_cli.api.data import load
     from fairbench_cli.api.measures import measure
     from fairbench_cli.api.network import learn, load_network
@@ -54,7 +55,9 @@ _MODULES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
+    from importlib import import_module
+
     if name == "audit":  # the package of that name, which can be called
         return import_module("fairbench_cli.audit")
     if name not in _MODULES:

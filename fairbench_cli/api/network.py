@@ -179,7 +179,7 @@ class Network:
         save(self.net, path, self.meta)
 
     def figure(self) -> Any:
-        """Return it as a matplotlib figure; outcome, protected attribute and what β edits are marked if known."""
+        """Return a matplotlib figure; outcome, protected attribute and what β edits are marked if known."""
         from fairbench_cli.report.figures.canvas import house_style
         from fairbench_cli.report.figures.network import Marks, draw_network
 

@@ -56,7 +56,7 @@ class EqualisedOdds:
             When a group has no validation row with one of the labels, or the classifier gives no scores
             where they are asked for.
         """
-        model, rows = fit_and_hold_out(train, classifier, self.validation, rng)
+        model, rows = fit_and_hold_out(train, classifier, self.validation)
         scorer: Scorer = model if self.based_on == "scores" else as_scorer(model, rows)
         solution = equal_odds(points_of(rows, scores_of(scorer, rows)), self.objective)
         fitted = GroupThresholdModel(scorer, solution.mixtures, int(rng.integers(2**63)))

@@ -15,7 +15,7 @@ from fairbench_cli.interventions.fitted import Fitted
 from fairbench_cli.interventions.prototypes import (
     Distance,
     GroupRows,
-    Objective,
+    PrototypeObjective,
     Prototypes,
     Reduction,
     minimise,
@@ -51,7 +51,7 @@ class FairRepresentations:
         The paper has ``squared``, AIF360 its root.
     reduction : {"mean", "sum", "aif360"}
         Whether L_x and L_y are sums over the rows, as in the paper, or means, so that the weights do not
-        depend on how many rows there are. ``aif360``: see `Objective`.
+        depend on how many rows there are. ``aif360``: see `PrototypeObjective`.
     column_weights : bool
         Learn weights of the columns (α), between 0 and 10, for each group; the paper does.
     restarts : int, at least 1
@@ -88,7 +88,7 @@ class FairRepresentations:
             train, include_protected=classifier.include_protected, bins=self.bins, intercept=False
         )
         groups = (group_rows(train, design, 0), group_rows(train, design, 1))
-        objective = Objective(groups, self.a_x, self.a_y, self.a_z, self.distance, self.reduction)
+        objective = PrototypeObjective(groups, self.a_x, self.a_y, self.a_z, self.distance, self.reduction)
         smoothing = SMOOTHING if self.a_z > 0 else (0.0,)
         found = [
             minimise(
@@ -153,7 +153,7 @@ class Represented:
     at : Prototypes
         The prototypes.
     distance : {"squared", "euclidean"}
-        See `Objective`.
+        See `PrototypeObjective`.
     """
 
     design: Design

@@ -79,7 +79,6 @@ class ExponentiatedGradient:
     """
 
     requires: ClassVar[tuple[str, str]] = REQUIRES
-    uses_group: ClassVar[bool] = False
 
     constraint: Constraint = "demographic-parity"
     bound: Share = 0.01
@@ -128,7 +127,6 @@ class GridSearch:
     """
 
     requires: ClassVar[tuple[str, str]] = REQUIRES
-    uses_group: ClassVar[bool] = False
 
     constraint: Constraint = "demographic-parity"
     constraint_weight: Share = 0.5
@@ -182,7 +180,6 @@ class ThresholdOptimizer:
     """
 
     requires: ClassVar[tuple[str, str]] = REQUIRES
-    uses_group: ClassVar[bool] = True
 
     constraint: RateConstraint = "demographic-parity"
     objective: Objective = "accuracy"
@@ -229,7 +226,6 @@ class CorrelationRemover:
     """
 
     requires: ClassVar[tuple[str, str]] = REQUIRES
-    uses_group: ClassVar[bool] = True
 
     alpha: Share = 1.0
     groups: Groups = "pair"

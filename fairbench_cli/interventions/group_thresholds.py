@@ -70,7 +70,7 @@ class GroupThresholds:
         Infeasible
             When the classifier gives no scores, or a group has no validation row with one of the labels.
         """
-        model, rows = fit_and_hold_out(train, classifier, self.validation, rng)
+        model, rows = fit_and_hold_out(train, classifier, self.validation)
         costs = (self.cost_fp, self.cost_fn)
         points = points_of(rows, scores_of(model, rows))
         solution = best_thresholds(points, self.constraint, self.tolerance, costs, self.norm)

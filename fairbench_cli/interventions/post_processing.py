@@ -32,9 +32,7 @@ class Scorer(Protocol):
         ...
 
 
-def fit_and_hold_out(
-    train: Sample, classifier: Classifier, validation: float, rng: np.random.Generator
-) -> tuple[Model, Sample]:
+def fit_and_hold_out(train: Sample, classifier: Classifier, validation: float) -> tuple[Model, Sample]:
     """Return the classifier fitted to a part of the rows, and the validation rows, the other part.
 
     Raises
@@ -42,7 +40,7 @@ def fit_and_hold_out(
     Infeasible
         When a group has no validation row with one of the labels, or no row is left to fit to.
     """
-    rows, held_out = divide_rows(train, validation, rng)
+    rows, held_out = divide_rows(train, validation)
     empty = empty_cells(weight_sums(held_out), np.ones((2, 2)))
     if empty:
         raise Infeasible(f"{empty} among the validation rows")

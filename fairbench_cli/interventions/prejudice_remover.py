@@ -81,7 +81,7 @@ class PrejudiceRemover:
 
 
 @dataclass(frozen=True, eq=False)
-class Objective:
+class PrejudiceObjective:
     """The objective of the prejudice remover, over w of shape (groups, width).
 
     Parameters
@@ -170,13 +170,13 @@ class Objective:
         )
 
 
-def prejudice_objective(train: Sample, design: Design, eta: float, l2: float) -> Objective:
+def prejudice_objective(train: Sample, design: Design, eta: float, l2: float) -> PrejudiceObjective:
     """Return the objective of a sample; each group's equal rows are merged."""
     groups = (train.take(np.flatnonzero(train.s == s)) for s in (0, 1))
-    return Objective(tuple(training_rows(group, design) for group in groups), eta, l2)
+    return PrejudiceObjective(tuple(training_rows(group, design) for group in groups), eta, l2)
 
 
-def minimise(objective: Objective) -> tuple[Floats, float, int]:
+def minimise(objective: PrejudiceObjective) -> tuple[Floats, float, int]:
     """Return a minimum, shape (groups, width), its largest slope per unit of weight, and the Newton steps.
 
     Starts at the minimum at eta = 0, where the objective is convex.
@@ -184,12 +184,12 @@ def minimise(objective: Objective) -> tuple[Floats, float, int]:
     w = np.zeros((len(objective.groups), objective.groups[0].width))
     steps = 0
     for eta in dict.fromkeys((0.0, objective.eta)):
-        w, residual, more = _newton(Objective(objective.groups, eta, objective.l2), w)
+        w, residual, more = _newton(PrejudiceObjective(objective.groups, eta, objective.l2), w)
         steps += more
     return w, residual, steps
 
 
-def _newton(objective: Objective, w: Floats) -> tuple[Floats, float, int]:
+def _newton(objective: PrejudiceObjective, w: Floats) -> tuple[Floats, float, int]:
     value, total = objective.value(w), float(objective.totals.sum())
     for steps in range(MOST_STEPS):
         gradient = objective.gradient(w)
@@ -210,7 +210,7 @@ def _newton(objective: Objective, w: Floats) -> tuple[Floats, float, int]:
     return w, float(np.abs(objective.gradient(w)).max()) / total, MOST_STEPS
 
 
-def _direction(objective: Objective, w: Floats, gradient: Floats) -> Floats:
+def _direction(objective: PrejudiceObjective, w: Floats, gradient: Floats) -> Floats:
     """Return Newton's step, by the convex part of the Hessian where the whole is not positive definite."""
     try:
         factor = cho_factor(objective.hessian(w, convex=False))

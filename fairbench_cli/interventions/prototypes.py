@@ -98,7 +98,7 @@ class Terms:
 
 
 @dataclass(frozen=True, eq=False)
-class Objective:
+class PrototypeObjective:
     """a_x L_x + a_y L_y + a_z L_z of Zemel, Wu, Swersky, Pitassi & Dwork (2013).
 
     M = softmax(−d) over the prototypes, x̂ = M v, ŷ = M w, and
@@ -224,7 +224,7 @@ def nearness(rows: GroupRows, at: Prototypes, s: int, distance: Distance) -> Nea
     s : {0, 1}
         The group, which decides the weights of the columns.
     distance : {"squared", "euclidean"}
-        See `Objective`.
+        See `PrototypeObjective`.
     """
     products = np.asarray(rows.x @ at.v.T)
     if at.alpha is None:
@@ -242,7 +242,7 @@ def nearness(rows: GroupRows, at: Prototypes, s: int, distance: Distance) -> Nea
 
 
 def minimise(
-    objective: Objective, start: Prototypes, iterations: int, smoothing: Sequence[float]
+    objective: PrototypeObjective, start: Prototypes, iterations: int, smoothing: Sequence[float]
 ) -> Prototypes:
     """Return where L-BFGS-B ends from a start.
 
@@ -251,7 +251,7 @@ def minimise(
 
     Parameters
     ----------
-    objective : Objective
+    objective : PrototypeObjective
         What to minimise, over w in [0, 1] and alpha in [0, 10].
     start : Prototypes
         Where to start.

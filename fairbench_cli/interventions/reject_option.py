@@ -47,8 +47,8 @@ class RejectOption:
         if self.theta is not None and (self.target, self.validation) != (0.0, 0.3):
             raise ValueError("target and validation choose theta, which is given")
 
-    def fit(self, train: Sample, classifier: Classifier, rng: np.random.Generator) -> Fitted:
-        """Fit the classifier, and choose θ if it is not given.
+    def fit(self, train: Sample, classifier: Classifier, rng: np.random.Generator) -> Fitted:  # noqa: ARG002
+        """Fit the classifier, and choose θ if it is not given; `rng` is not used.
 
         ``noop`` when θ = 0.5. ``degraded`` when no θ reaches a target above 0.
 
@@ -63,7 +63,7 @@ class RejectOption:
             probabilities_of(model, train)
             theta, facts, reached = self.theta, {}, True
         else:
-            model, rows = fit_and_hold_out(train, classifier, self.validation, rng)
+            model, rows = fit_and_hold_out(train, classifier, self.validation)
             theta, accuracy, d = choose(rows, probabilities_of(model, rows), self.target)
             facts = {"accuracy_validation": accuracy, "discrimination_validation": d}
             reached = self.target == 0 or abs(d) <= self.target + TIED

@@ -263,17 +263,20 @@ def sweep_frame(run: RunResults) -> pd.DataFrame:
     Cells whose model has no scores, or no repeat, are left out, and so are metrics of rows.
     """
     parts = [pd.DataFrame(columns=SWEEP_COLUMNS)]
+    config = run.plan.config
+    names = [name for name in config.at_hand if config.metric(name).needs == "counts"]
+    metrics = [config.metric(name) for name in names]
     for data in run.datasets:
         for cell, swept in zip(data.cells, data.swept, strict=True):
             for compared in data.asked(run.attributes) if len(swept.n) else ():
                 levels = data.levels(swept, compared)
                 own = {name: cell[name] for name in CELL_COLUMNS} | {"compared": compared}
-                for name in run.plan.config.at_hand:
-                    metric = run.plan.config.metric(name)
-                    if metric.needs == "counts":
-                        numbers = mean_and_interval(measure(metric, levels).T)
-                        columns = {"rate": RATES, "metric": name, **numbers, "n": run.plan.config.repeats}
-                        parts.append(pd.DataFrame(own | columns)[SWEEP_COLUMNS])
+                # One frame a cell: frames take longer to make than numbers.
+                numbers = [mean_and_interval(measure(metric, levels).T) for metric in metrics]
+                columns = {"rate": np.tile(RATES, len(names)), "metric": np.repeat(names, len(RATES))}
+                columns |= {key: np.concatenate([one[key] for one in numbers]) for key in numbers[0]}
+                frame = pd.DataFrame(own | columns | {"n": config.repeats})
+                parts.append(frame[SWEEP_COLUMNS])
     return pd.concat(parts[1:] or parts, ignore_index=True)
 
 

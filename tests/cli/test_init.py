@@ -237,11 +237,33 @@ def test_a_parquet_file(say, tmp_path, written):
     assert columns_of(tmp_path, "frame.yaml") == known
 
 
+def test_a_value_that_looks_like_a_side_and_a_column_given_twice(say, tmp_path):
+    table = loans(120)
+    pay = [">50K" if one == "yes" else "<=50K" for one in table.pop("approved")]
+    text = write_table(tmp_path / "a.csv", {**table, "pay": pay, "age ": table["age"]}).read_text()
+    (tmp_path / "a.csv").write_text(text.replace("age \n", "age\n"))
+    done = say("init", "a.csv", "--label", "pay", "--favourable", ">50K", "--protected", "sex=f")
+    assert done.code == 0, done.err
+    assert "label: {column: pay, favourable: '>50K'}" in (tmp_path / "a.yaml").read_text()
+    assert list(columns_of(tmp_path, "a.yaml")).count("age") == 1
+
+
 def test_a_card_elsewhere_finds_its_data(say, tmp_path):
     write_table(tmp_path / "loans.csv", loans(120))
     for card in ("cards/mine.yaml", "far/away/in/mine.yaml"):
         assert say("init", "loans.csv", *FLAGS, "--card", card).code == 0
         assert say("plan", card.replace("mine", "mine-run")).code == 0
+
+
+def test_compas_leaks_are_left_out(say, tmp_path, data_folder):
+    given = ["--label", "two_year_recid", "--favourable", "0", "--protected", "race=African-American"]
+    table = data_folder / "compas-scores-two-years.csv"
+    done = say("init", table, "--card", "compas.yaml", *given, "--protected", "age<25")
+    assert done.code == 0, done.err
+    card = read_card(tmp_path / "compas.yaml")
+    used = {name for name, column in card.columns.items() if column.kind != "drop"}
+    assert {"sex", "race", "age", "priors_count", "decile_score", "c_charge_degree"} <= used
+    assert not used & {"id", "name", "dob", "is_recid", "r_case_number", "event", "end", "violent_recid"}
 
 
 def test_german_credit(say, tmp_path, data_folder):

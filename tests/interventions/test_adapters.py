@@ -3,16 +3,19 @@
 
 import random
 from dataclasses import replace
+from importlib.metadata import PackageNotFoundError
 
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import two_lines, write_config
 from sklearn.base import BaseEstimator, clone
 from sklearn.naive_bayes import BernoulliNB
 
 from fairbench_cli.classifiers.builders import C45Settings, LogisticRegression, NaiveBayes, Tree
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Column, Sample, Table
+from fairbench_cli.interventions import adapters
 from fairbench_cli.interventions.adapters import adapt, missing_requirement, options_of, shape_of, takes
 from fairbench_cli.interventions.fitted import Infeasible
 from fairbench_cli.interventions.foreign.estimator import as_estimator
@@ -315,9 +318,7 @@ def test_an_empty_cell_degrades_a_pre_processor_as_it_does_ours():
 
 def test_a_post_processor_is_fitted_to_validation_rows():
     fitted = fit(Reject, options={"validation": 0.5}, margin=0.2)
-    rng = np.random.default_rng(0)
-    rng.integers(2**32)
-    model = LOGISTIC.fit(divide_rows(TRAIN, 0.5, rng)[0])
+    model = LOGISTIC.fit(divide_rows(TRAIN, 0.5)[0])
     expected = model.predict_proba(TEST) > np.where(TEST.s == 1, 0.7, 0.3)
     assert (fitted.predict(TEST) == expected).all()
 
@@ -403,3 +404,13 @@ def test_a_requirement_that_is_missing_is_named():
         'pip install "fairbench-cli[no-such-package]"',
     )
     assert missing_requirement(Newer)[0].startswith("it needs scikit-learn 999.0, this is ")
+
+
+def test_a_library_that_is_not_installed_is_said_before_the_run(say, tmp_path, monkeypatch):
+    def version(name):
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(adapters, "version", version)
+    config = write_config(tmp_path / "c.yaml", interventions=["none", "grid-search"])
+    said = say("plan", config)
+    two_lines(said, "c.yaml:", "grid-search: it needs fairlearn", 'pip install "fairbench-cli[fairlearn]"')

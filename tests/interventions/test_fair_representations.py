@@ -11,7 +11,7 @@ from fairbench_cli.classifiers.builders import NaiveBayes
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.interventions.fair_representations import FairRepresentations
 from fairbench_cli.interventions.fitted import Infeasible
-from fairbench_cli.interventions.prototypes import GroupRows, Objective, Prototypes, minimise
+from fairbench_cli.interventions.prototypes import GroupRows, PrototypeObjective, Prototypes, minimise
 from fairbench_cli.measures.counts import count
 from fairbench_cli.measures.registry import measure
 
@@ -34,7 +34,7 @@ def objective(variant):
         )
         for _, own in frame.groupby("s")
     )
-    return Objective(groups, 0.01, 1.0, a_z, distance, reduction)
+    return PrototypeObjective(groups, 0.01, 1.0, a_z, distance, reduction)
 
 
 def prototypes(named, variant):

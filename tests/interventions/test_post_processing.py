@@ -91,8 +91,8 @@ def fit(technique, train, classifier=CLASSIFIER, seed=0):
     return technique.fit(train, classifier, np.random.default_rng(seed))
 
 
-def held_out(technique, train, seed=0):
-    return divide_rows(train, technique.validation, np.random.default_rng(seed))[1]
+def held_out(technique, train):
+    return divide_rows(train, technique.validation)[1]
 
 
 def expected_counts(fitted, rows):
@@ -236,7 +236,7 @@ def test_the_classifier_is_fitted_to_the_other_rows_alone(technique):
             return CLASSIFIER.fit(rows)
 
     fit(technique, train, Spy(NaiveBayes(), include_protected=False, seed=0))
-    rows, validation = divide_rows(train, 0.3, np.random.default_rng(0))
+    rows, validation = divide_rows(train, 0.3)
     assert (seen[0].features.codes == rows.features.codes).all()
     assert len(rows) + len(validation) == len(train)
 

@@ -10,7 +10,7 @@ from fairbench_cli.classifiers.encode import Design
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.interventions.fitted import Infeasible
 from fairbench_cli.interventions.prejudice_remover import (
-    Objective,
+    PrejudiceObjective,
     PrejudiceRemover,
     minimise,
     prejudice_objective,
@@ -115,7 +115,7 @@ def test_a_group_without_rows_is_infeasible():
 
 def test_groups_of_equal_rates_have_no_prejudice():
     objective = raw_objective(7.0)
-    assert isinstance(objective, Objective)
+    assert isinstance(objective, PrejudiceObjective)
     assert objective.parts(np.zeros((2, 4)))[1] == 0
     assert objective.parts(np.full((2, 4), [0, 0, 0, 60.0]))[1] == 0
 

@@ -452,6 +452,6 @@ def _view(
         for i, sql in enumerate(columns)
     )
     source.engine.execute(f"CREATE TEMP VIEW predictions AS SELECT {parts} FROM {table}")
-    first = f"CREATE TEMP TABLE first AS SELECT * FROM {head or table} LIMIT {SAMPLE}"
-    sample = f"CREATE TEMP VIEW sample AS SELECT {parts} FROM first"
-    return replace(source, columns=trimmed, notes=(*source.notes, *notes), sample=(first, sample))
+    first = () if head else (f"CREATE TEMP TABLE first AS SELECT * FROM {table} LIMIT {SAMPLE}",)
+    sample = f"CREATE TEMP VIEW sample AS SELECT {parts} FROM {head or 'first'} LIMIT {SAMPLE}"
+    return replace(source, columns=trimmed, notes=(*source.notes, *notes), sample=(*first, sample))

@@ -11,7 +11,7 @@ from fairbench_cli.data.card import Card, ColumnCard
 from fairbench_cli.data.check.leaks import leaks
 from fairbench_cli.data.check.rows import RawRows
 from fairbench_cli.data.check.run import column_findings
-from fairbench_cli.data.columns import GAPS, is_number
+from fairbench_cli.data.columns import GAPS, edge_word, is_number
 from fairbench_cli.data.guess.roles import GivenRoles, Group
 
 # Cells that mean a missing value in a column that is otherwise numbers.
@@ -205,7 +205,7 @@ def _plain(cells: "pd.Series[str]", kind: str, gaps: tuple[str, ...]) -> ColumnG
     else:
         numbers = values.astype(np.float64)
         card = {"kind": kind, "bins": {"quantiles": QUANTILES}}
-        span = f"from {numbers.min():g} to {numbers.max():g}"
+        span = f"from {_written(numbers.min())} to {_written(numbers.max())}"
         why = f"{len(values)} different numbers {span}, cut into bins of about as many rows each"
         change.append(f"Equal widths: bins: {{count: {QUANTILES}}}")
         change.append(f"Edges of your own: bins: {{edges: [{_edges(numbers)}]}}")
@@ -221,7 +221,11 @@ def _edges(numbers: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> str:
     """Return two round numbers within, as an example of edges."""
     low, high = float(numbers.min()), float(numbers.max())
     found = [float(f"{low + (high - low) * part:.1g}") for part in (1 / 3, 2 / 3)]
-    return ", ".join(f"{edge:g}" for edge in dict.fromkeys(found))
+    return ", ".join(edge_word(edge) for edge in dict.fromkeys(found))
+
+
+def _written(number: float) -> str:
+    return edge_word(float(f"{number:.6g}"))
 
 
 def entry(card: ColumnCard) -> dict[str, object]:

@@ -75,19 +75,21 @@ def separator_of(lines: list[str]) -> str:
 def has_header(rows: list[list[str]]) -> bool:
     """Return whether the first row names the columns.
 
-    It does if its cells are different texts, none of them a number, and either a number stands below one, or
-    most of them never occur again in their column.
+    It does if none of its cells is a number and a number stands below one; or if they are different texts,
+    most of which never occur again in their column.
 
     >>> has_header([["sex", "age"], ["f", "30"]]), has_header([["f"], ["m"], ["f"], ["m"]])
     (True, False)
     """
     first, *others = rows
     filled = [cell for cell in first if cell]
-    if len(set(filled)) < len(filled) or any(map(is_number, filled)) or len(filled) < len(first) - 1:
+    if any(map(is_number, filled)) or len(filled) < len(first) - 1:
         return False
     columns = list(zip(*others, strict=False))
     if any(is_number(cell) for column in columns for cell in column[:5]):
         return True
+    if len(set(filled)) < len(filled):
+        return False
     return sum(cell not in column for cell, column in zip(first, columns, strict=False)) > len(first) / 2
 
 
@@ -97,7 +99,7 @@ def named_cells(path: Path, layout: FileLayout, names: list[str] | None) -> pd.D
     Raises
     ------
     UserError
-        When the file cannot be read, or names do not fit it or come twice.
+        When the file cannot be read, or names do not fit it, or two different columns have one.
     """
     header = layout.header
     frame = read_cells(path, layout.format, header=header, separator=layout.separator).frame
@@ -109,10 +111,15 @@ def named_cells(path: Path, layout: FileLayout, names: list[str] | None) -> pd.D
             what = f"--columns names {len(names)} columns, but the file has {width}"
             raise user_error(what, "name every column, in the file's order", "--columns")
         frame.columns = pd.Index(names, dtype=object)
-    for name in frame.columns[frame.columns.duplicated()]:
-        where = "--columns" if names is not None else f"{path}:1"
-        raise user_error(f'two columns are called "{name}"', "give every column a name of its own", where)
-    return frame
+    again = frame.columns.duplicated()
+    for name in frame.columns[again]:
+        same = frame.loc[:, frame.columns == name]
+        if names is not None or any(
+            not same.iloc[:, 0].equals(same.iloc[:, j]) for j in range(same.shape[1])
+        ):
+            where = "--columns" if names is not None else f"{path}:1"
+            raise user_error(f'two columns are called "{name}"', "give every column a name of its own", where)
+    return frame.loc[:, ~again]
 
 
 def _split(lines: list[str], separator: str) -> list[list[str]]:

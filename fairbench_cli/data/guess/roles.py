@@ -130,10 +130,10 @@ def members_of(text: str, column: str, cells: pd.DataFrame, gaps: tuple[str, ...
         As `group_of`.
     """
     known = cells[column][~cells[column].isin(gaps)]
-    if match := _CUT.fullmatch(text.strip()):
-        return _side(column, match[1], match[2], known, flag)
     every = set(known)
     whole = text.strip()
+    if whole not in every and (match := _CUT.fullmatch(whole)):
+        return _side(column, match[1], match[2], known, flag)
     values = (whole,) if whole in every else tuple(dict.fromkeys(one.strip() for one in text.split(",")))
     for value in values:
         if value not in every:
@@ -151,7 +151,8 @@ def _side(column: str, sign: str, number: str, known: "pd.Series[str]", flag: st
     if not is_numbers(known):
         example = next(value for value in known if not is_number(value))
         what = f'column "{column}" holds text such as "{example}", not numbers'
-        raise user_error(what, f"name values: {shlex.quote(f'{column}={example}')}", flag)
+        named = f"{column}={example}" if flag == "--protected" else example
+        raise user_error(what, f"name a value, such as {shlex.quote(named)}", flag)
     if not is_number(number):
         raise user_error(
             f'"{number}" is no number', f"write one, such as {column}{sign}{_middle(known)}", flag

@@ -64,7 +64,8 @@ def resolved(thing: Any, value: Any) -> Any:
         return classes[name](**(arguments or {}))
     near = nearest(name, classes)
     if near is not None:
-        raise ValueError(f'no class "{name}" in {thing.__module__}; did you mean "{near}"?')
+        public = thing.__module__.partition("._")[0]
+        raise ValueError(f'no class "{name}" in {public}; did you mean "{near}"?')
     return value
 
 

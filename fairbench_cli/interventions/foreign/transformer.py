@@ -37,7 +37,9 @@ def fit_transformer(job: Job) -> Fitted:
     known = known_groups(encoded, train) if needs_group else None
     protected = train.features.columns[train.features.index(train.attribute)]
     seen = protected if drops and job.classifier.include_protected else None
-    transforms = Transforms(thing, encoded, drops, seen, known)
+    # Centred, as fairlearn before 0.15 takes one mean of all these columns away.
+    means = encoded.indicators(train).mean(axis=0) if drops else None
+    transforms = Transforms(thing, encoded, means, seen, known)
     with seeded(job.seed):
         X = transforms.fitted(train, weights)
         estimator = as_numbers(job).fit(X, train.y, train.weights)
@@ -61,8 +63,8 @@ class Transforms:
         The pre-processor.
     rows : Rows
         How samples become what it takes.
-    drops : bool
-        Whether it is given the group as columns.
+    means : float64 array, shape (columns,), or None
+        Of the columns of the group that it is given less these; None: it is given none.
     seen : Column or None
         The protected attribute, where the classifier sees what the pre-processor drops.
     known : frozenset of int, or None
@@ -71,7 +73,7 @@ class Transforms:
 
     thing: Any
     rows: Rows
-    drops: bool
+    means: Floats | None
     seen: Column | None
     known: frozenset[int] | None
 
@@ -100,7 +102,7 @@ class Transforms:
 
     def _given(self, sample: Sample) -> Any:
         X = self.rows.matrix(sample)
-        return np.column_stack([X, self.rows.indicators(sample)]) if self.drops else X
+        return X if self.means is None else np.column_stack([X, self.rows.indicators(sample) - self.means])
 
     def _matrix(self, sample: Sample, made: Any) -> Floats:
         X = np.asarray(made.toarray() if hasattr(made, "toarray") else made, dtype=np.float64)
