@@ -1,7 +1,6 @@
 """Trees grown by what a split says of the outcome and of the group."""
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from scipy.special import xlogy
@@ -10,9 +9,8 @@ from fairbench_cli.classifiers.c45.columns import TreeRows
 from fairbench_cli.classifiers.c45.tree import LEAF, FlatTree, first_best, leaf_of, predict_probabilities
 from fairbench_cli.classifiers.encode import NUMBER, Encoder, fit_encoder, pick, with_numbers
 from fairbench_cli.data.table import Column, Floats, Labels, Rows, Sample, Table
+from fairbench_cli.interventions.leaves import SplitCriterion
 from fairbench_cli.measures.counts import divide
-
-SplitCriterion = Literal["IGC", "IGC-IGS", "IGC/IGS", "IGC+IGS"]
 
 LEAST = 1e-12  # what rounding leaves of a gain that is 0
 LEAST_OF_RATIO = (
