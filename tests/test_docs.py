@@ -84,7 +84,7 @@ def test_links_lead_somewhere(page):
 
 
 def test_the_config_and_card_of_the_readme_are_right(tmp_path):
-    config, card = blocks(ROOT / "README.md", "yaml")
+    config, _, card = blocks(ROOT / "README.md", "yaml")
     (tmp_path / "loans").mkdir()
     (tmp_path / "loans/loans.yaml").write_text(card)
     (tmp_path / "mine.yaml").write_text(config)

@@ -75,10 +75,14 @@ def _rows(kind: str) -> tuple[list[str], list[list[str]]]:
     from fairbench_cli.classifiers.registry import CLASSIFIERS
     from fairbench_cli.experiment.components import word
     from fairbench_cli.interventions.registry import INTERVENTIONS
+    from fairbench_cli.plugins import named_in_packages
 
     entries = INTERVENTIONS if kind == "interventions" else CLASSIFIERS
     rows = []
     for name, entry in entries.items():
         parameters = ", ".join(f"{field.name}={word(field.default)}" for field in fields(entry.load()))
         rows.append([name, f"{entry.summary}\n{parameters}" if parameters else entry.summary])
+    for name, point in named_in_packages(f"fairbench.{kind}").items():  # nothing of theirs is run
+        package = f"{point.dist.name} {point.dist.version}" if point.dist else "an installed package"
+        rows.append([name, f"{point.value}, of {package}"])
     return ["name", "what it does, and its parameters"], rows

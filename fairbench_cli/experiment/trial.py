@@ -41,7 +41,7 @@ NETWORKS = ("compas", "adult")
 
 
 @dataclass(frozen=True)
-class Finding:
+class TrialResult:
     """One thing that was tried: what should hold, and what is to be mended if it does not (else empty)."""
 
     title: str
@@ -75,13 +75,13 @@ class Trial:
     kind: Kind
     spec: ComponentSpec
 
-    def findings(self) -> list[Finding]:
+    def findings(self) -> list[TrialResult]:
         """Try everything, in the order of `TRIALS`; nothing more where it does not run at all."""
-        found: list[Finding] = []
+        found: list[TrialResult] = []
         for title, trial in TRIALS.items():
             if len(found) == 1 and found[0].mend:
                 break
-            found.append(Finding(title, self._mend(trial)))
+            found.append(TrialResult(title, self._mend(trial)))
         return found
 
     def _mend(self, trial: "Callable[[Trial], None]") -> str:
