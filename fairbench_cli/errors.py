@@ -41,6 +41,10 @@ class UserError(Exception):
         self.problems = problems
 
 
+class ArgumentError(UserError, TypeError):
+    """A call from Python with an argument that is not known, or does not fit the others."""
+
+
 def user_error(what: str, fix: str, where: str = "") -> UserError:
     """Return the error for a single mistake.
 

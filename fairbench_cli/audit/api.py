@@ -1,17 +1,29 @@
 """An audit in one call, for notebooks and other programs."""
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
+
+from fairbench_cli.errors import ArgumentError, Problem, UserError, suggest
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
+    import pandas as pd
+    from numpy.typing import ArrayLike
 
     from fairbench_cli.audit.config import AuditConfig
     from fairbench_cli.audit.judge.report import Parity, Report
+    from fairbench_cli.audit.read.predictions import ArrowStream
+    from fairbench_cli.audit.read.tally import Tally
+
+    Frame = pd.DataFrame | ArrowStream
+
+PLURALS = {"attributes": "attribute", "metrics": "metric", "thresholds": "threshold"}
+GROUP = "group"  # what groups without a name are called
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class AuditResult:
     """A finished audit, which shows itself as tables in a notebook.
 
@@ -28,10 +40,33 @@ class AuditResult:
         """Pass, fail or undecidable, over what decides, of all models and decisions."""
         return self.report.verdict
 
+    def to_pandas(self, table: str = "disparities") -> "pd.DataFrame":
+        """Return a table as a frame.
+
+        Parameters
+        ----------
+        table : {"disparities", "groups", "verdicts"}
+            Every comparison of a group with its reference; counts and rates of every group; the verdicts.
+
+        Raises
+        ------
+        ArgumentError
+            For any other name.
+        """
+        import pandas as pd
+
+        from fairbench_cli.audit.show.tables import TABLES
+
+        if table not in TABLES:
+            raise ArgumentError(Problem(f'no table is called "{table}"', suggest(table, TABLES)))
+        return pd.DataFrame(TABLES[table](self.report))
+
     def to(self, name: str) -> str:
         """Write it in a format: any that `--format` takes, such as "json", "html", "markdown" or "csv"."""
-        from fairbench_cli.audit.show.formats import write
+        from fairbench_cli.audit.show.formats import FORMATS, write
 
+        if name not in FORMATS:
+            raise ArgumentError(Problem(f'no format is called "{name}"', suggest(name, FORMATS)))
         return write(self.report, name)
 
     def to_html(self) -> str:
@@ -46,7 +81,10 @@ class AuditResult:
         """Write Markdown tables."""
         return self.to("markdown")
 
-    _repr_markdown_ = to_markdown
+    def _repr_html_(self) -> str:
+        from fairbench_cli.audit.show.notebook import to_notebook
+
+        return to_notebook(self.report)
 
     def __repr__(self) -> str:
         from fairbench_cli.audit.show.layout import headline
@@ -54,37 +92,143 @@ class AuditResult:
         return f"<{headline(self.report)}>"
 
 
+@overload
 def audit(
-    source: "str | Path | DataFrame", *, config: str | Path | None = None, **options: Any
+    source: "str | Path | Frame", *, config: str | Path | None = None, **options: Any
+) -> AuditResult: ...
+
+
+@overload
+def audit(
+    source: "ArrayLike | None" = None,
+    y_pred: "ArrayLike | None" = None,
+    groups: "ArrayLike | Mapping[str, ArrayLike] | Frame | None" = None,
+    *,
+    weights: "ArrayLike | None" = None,
+    config: str | Path | None = None,
+    **options: Any,
+) -> AuditResult: ...
+
+
+def audit(
+    source: Any = None,
+    y_pred: Any = None,
+    groups: Any = None,
+    *,
+    weights: Any = None,
+    config: str | Path | None = None,
+    **options: Any,
 ) -> AuditResult:
-    """Audit a file or a frame of scores.
+    """Audit a file or a frame of scores, or arrays: ``audit(y_true, y_pred, groups)``.
 
     Parameters
     ----------
-    source : str, Path or DataFrame
-        CSV, TSV, Parquet or NDJSON, also gzipped; "-" is standard input. A data frame has a row per person,
-        as a file; its index is not looked at.
+    source : str, Path or frame; or array of 0 and 1, shape (rows,), or None
+        CSV, TSV, Parquet or NDJSON, also gzipped; "-" is standard input. A pandas or Polars frame, an Arrow
+        table or anything with an Arrow stream has a row per person, as a file; it is read where it is, and an
+        index is not looked at. With `y_pred` the labels, also as ``y_true=``; None where there are none.
+    y_pred : array, shape (rows,), optional
+        Decisions of 0 and 1, or scores that ``threshold``, ``top_k`` or ``top_share`` cut.
+    groups : array, shape (rows,), or mapping or frame of these, optional
+        The group of each person, of one protected attribute or of several by name.
+    weights : array, shape (rows,), optional
+        Of arrays; a file or frame has a column, ``weight="w"``.
     config : str or Path, optional
         A YAML file of options.
     **options
-        As on the command line, with underscores: ``ref={"race": "Caucasian"}``, ``tau=0.8`` or
-        ``tau={"default": 0.8, "fpr": 0.9}``, ``top_k=[100, 200]``, ``intersect=["race,sex"]``,
-        ``explain=["education", "education,hours"]``.
+        As on the command line, with underscores: ``score="p"``, ``label="y"``, ``attributes=["race"]``,
+        ``ref={"race": "Caucasian"}``, ``tau=0.8`` or ``tau={"default": 0.8, "fpr": 0.9}``,
+        ``top_k=[100, 200]``, ``intersect=["race,sex"]``, ``explain=["education", "education,hours"]``.
 
     Raises
     ------
     UserError
         Listing what is wrong with the options or the data.
+    ArgumentError
+        For a keyword that is no option; it is a `UserError` and a `TypeError`.
+
+    Examples
+    --------
+    >>> result = audit([1, 0, 0, 1], [1, 0, 0, 1], ["f", "f", "m", "m"], draws=0)
+    >>> result.verdict, result.to_pandas("groups").query("metric == 'tpr'")["value"].tolist()
+    ('pass', [1.0, 1.0, 1.0])
     """
-    from fairbench_cli.audit.config import read_config
+    from fairbench_cli.audit.config import meanings, read_config
 
-    return AuditResult(run(source, read_config(options, Path(config) if config is not None else None)))
+    arrays = y_pred is not None or groups is not None or "y_true" in options
+    if "y_true" in options:
+        source = options.pop("y_true")
+    given = {PLURALS.get(name, name): value for name, value in options.items()}
+    known = [name.replace("-", "_") for name in meanings()]
+    for name in given:
+        if name not in known:
+            what = f'audit() has no option "{name}"'
+            raise ArgumentError(Problem(what, suggest(name, [*known, *PLURALS])))
+    if arrays and (y_pred is None or groups is None):
+        missing = "y_pred" if y_pred is None else "groups"
+        what = f"arrays are audited, and {missing} is missing"
+        raise ArgumentError(Problem(what, "call audit(y_true, y_pred, groups), or audit(frame_or_path)"))
+    if not arrays and (source is None or weights is not None):
+        what = "there is nothing to audit" if source is None else "weights= is for arrays"
+        fix = "call audit(frame_or_path), or audit(y_true, y_pred, groups)"
+        raise ArgumentError(Problem(what, fix if source is None else 'name the column: weight="w"'))
+    try:
+        settings = read_config(given, Path(config) if config is not None else None)
+        if not arrays:
+            return AuditResult(run(source, settings))
+        return AuditResult(_judged(_of_arrays(source, y_pred, groups, weights, settings), settings))
+    except UserError as error:
+        raise UserError(*map(_in_python, error.problems)) from None
 
 
-def run(source: "str | Path | DataFrame", config: "AuditConfig") -> "Report":
+def run(source: "str | Path | Frame", config: "AuditConfig") -> "Report":
     """Read and judge with a configuration that is checked."""
-    from fairbench_cli.audit.judge.judge import judge
     from fairbench_cli.audit.read.read import read_file, read_frame
 
     tally = read_file(source, config) if isinstance(source, str | Path) else read_frame(source, config)
+    return _judged(tally, config)
+
+
+def _judged(tally: "Tally", config: "AuditConfig") -> "Report":
+    from fairbench_cli.audit.judge.judge import judge
+
     return judge(tally, config)
+
+
+def _of_arrays(y_true: Any, y_pred: Any, groups: Any, weights: Any, config: "AuditConfig") -> "Tally":
+    from fairbench_cli.audit.read.read import read_arrays
+
+    if isinstance(groups, Mapping):
+        columns = dict(groups)
+    elif hasattr(groups, "columns"):  # a frame: pandas and Polars name their columns here, Arrow elsewhere
+        names = getattr(groups, "column_names", groups.columns)
+        columns = {str(name): groups[name] for name in names}
+    else:
+        columns = {str(getattr(groups, "name", None) or GROUP): groups}
+    return read_arrays(y_pred, columns, config, labels=y_true, weights=weights)
+
+
+def _in_python(problem: Problem) -> Problem:
+    """Write a problem with keywords instead of flags.
+
+    >>> print(_in_python(Problem("scores are cut", "--top-k 100, --ties include or --bins age=4", "--score")))
+    score=: error: scores are cut
+      fix: top_k=100, ties="include" or bins={"age": 4}
+    """
+    return Problem(*(_keywords(text) for text in (problem.what, problem.fix, problem.where)))
+
+
+_FLAG = re.compile(r"--([a-z][a-z-]*)(?: (?:([\d.]+\b)|(include|exclude|random)\b|([^\s=,]+)=(\d+)))?")
+
+
+def _keywords(text: str) -> str:
+    def keyword(match: re.Match[str]) -> str:
+        flag, number, word, column, count = match.groups()
+        name = {singular: plural for plural, singular in PLURALS.items()}.get(flag, flag).replace("-", "_")
+        if number:
+            return f"{flag.replace('-', '_')}={number}"
+        if word:
+            return f'{name}="{word}"'
+        return f'{name}={{"{column}": {count}}}' if column else f"{name}="
+
+    return _FLAG.sub(keyword, text)

@@ -160,6 +160,8 @@ class Classifier:
         favourable_first : bool
             As in `Sample`.
         """
+        if self.spec.encoding == "frame" and not hasattr(X, "iloc"):
+            raise Infeasible("the classifier takes a data frame, and the technique makes a matrix")
         counts = (NUMBER,) * X.shape[1] if level_counts is None else level_counts
         estimator = self.spec.build(counts, self.seed)
         ordered = _in_declared_order(y, favourable_first) if self.spec.encoding == "levels" else y

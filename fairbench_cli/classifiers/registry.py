@@ -65,6 +65,8 @@ CLASSIFIERS: dict[str, Entry] = {
     "logistic-regression": Entry(f"{_BUILDERS}:LogisticRegression"),
     "naive-bayes": Entry(f"{_BUILDERS}:NaiveBayes"),
     "random-forest": Entry(f"{_BUILDERS}:RandomForest"),
+    "hist-gradient-boosting": Entry(f"{_BUILDERS}:HistGradientBoosting"),
+    "svm": Entry(f"{_BUILDERS}:Svm"),
 }
 
 CLASSIFIER = Kind("classifier", CLASSIFIERS, "fairbench.classifiers", "fairbench_cli.classifiers.foreign")

@@ -83,7 +83,9 @@ def show(
     ] = None,
 ) -> None:
     """Show a network: its arcs, or the CPT of a node."""
-    network, meta = _load(net)
+    from fairbench_cli.network.known import open_network
+
+    network, meta = open_network(net)
     for name in node or []:
         if name not in network.names:
             raise user_error(f'the network has no node "{name}"', suggest(name, network.names), "--node")
@@ -110,6 +112,7 @@ def draw(
     attribute: Attribute = None,
 ) -> None:
     """Draw a network, with the outcome, the protected attribute and what β edits marked."""
+    from fairbench_cli.network.known import open_network
     from fairbench_cli.report.figures.canvas import figure_bytes, house_style
     from fairbench_cli.report.figures.network import Marks, draw_network
 
@@ -117,7 +120,7 @@ def draw(
     if ending not in ("svg", "png"):
         what = f'cannot draw a picture of the kind "{output.suffix}"'
         raise user_error(what, "name a .svg or .png file", "--output")
-    network, meta = _load(net)
+    network, meta = open_network(net)
     found = _roles(network, meta, card, attribute)
     if found is None and attribute:
         raise user_error("--attribute needs a card", "name it: --card CARD.yaml", "--attribute")
@@ -146,10 +149,11 @@ def sample(
 ) -> None:
     """Sample rows at a bias level β, for use anywhere else."""
     from fairbench_cli.network.draw import sample as draw
+    from fairbench_cli.network.known import open_network
 
     if beta != beta:  # NaN passes every range
         raise user_error("beta is not a number", "give a beta from 0 to 1", "--beta")
-    network, meta = _load(net)
+    network, meta = open_network(net)
     if beta > 0:
         network = _at_beta(network, meta, beta, card, attribute, both=shift == "both")
     elif card or attribute or shift == "both":
@@ -189,12 +193,11 @@ def _roles(
     network: "BayesNet", meta: "Meta", named: str | None, attribute: str | None
 ) -> "tuple[Roles, BiasTarget] | None":
     """Return label and groups, and what β edits, by the card named or the data set's; None without one."""
-    from fairbench_cli.data.card import find_card, known_cards, read_card
+    from fairbench_cli.network.known import card_of_network
 
-    name = named or str(meta.source.get("dataset", ""))
-    if not named and name not in known_cards():
+    card = card_of_network(meta, named)
+    if card is None:
         return None
-    card = read_card(find_card(name))
     chosen = card.attribute(attribute)
     for column in (chosen, card.label.column):
         if column not in network.names:
@@ -212,23 +215,6 @@ def _arcs(given: list[str] | None) -> tuple[tuple[str, str], ...]:
             raise user_error(f"cannot read the arc {text!r}", "write FROM>TO, in quotes")
         arcs.append((start.strip(), end.strip()))
     return tuple(arcs)
-
-
-def _load(net: str) -> "tuple[BayesNet, Meta]":
-    """Return a network file read, or the shipped network of a data set."""
-    from fairbench_cli.data.card import known_cards, shipped_cards
-    from fairbench_cli.network.files import load
-
-    if net in known_cards():
-        path = shipped_cards() / f"{net}.network.json"
-        if not path.is_file():
-            fix = f"learn it: fairbench network learn {net} -o {net}.network.json"
-            raise user_error(f"no fitted network ships with {net}", fix)
-        return load(path)
-    if not Path(net).suffix and not Path(net).exists():
-        shipped = [path.name.removesuffix(".network.json") for path in shipped_cards().glob("*.network.json")]
-        raise user_error(f'no network "{net}"', suggest(net, shipped))
-    return load(Path(net))
 
 
 def _cpt_rows(net: "BayesNet", node: str, width: int) -> tuple[list[str], list[list[str]], int]:

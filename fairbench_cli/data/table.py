@@ -46,7 +46,7 @@ class Column:
             raise ValueError(f'column "{self.name}": {len(self.values)} values, {len(self.levels)} levels')
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Table:
     """Rows as level codes.
 
@@ -101,6 +101,11 @@ class Table:
             }
         )
 
+    to_pandas = to_frame  # as pandas, Polars and Arrow objects call it
+
+    def __repr__(self) -> str:
+        return f"<Table: {len(self)} rows, {len(self.columns)} columns: {', '.join(self.names)}>"
+
 
 def table_of(columns: Sequence[tuple[Column, Codes]]) -> Table:
     """Return the table of some columns and their codes."""
@@ -122,7 +127,7 @@ class Roles:
     favoured: tuple[str, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Sample:
     """Rows ready for a technique: features, outcome and group.
 
@@ -154,6 +159,17 @@ class Sample:
 
     def __len__(self) -> int:
         return len(self.features)
+
+    def __repr__(self) -> str:
+        rates = ", ".join(
+            f"{name} {self.y[self.s == s].mean() if (self.s == s).any() else np.nan:.3f}"
+            for s, name in enumerate(("deprived", "favoured"))
+        )
+        weighted = "" if self.weights is None else ", weighted"
+        return (
+            f"<Sample: {len(self)} rows, {len(self.features.columns)} features{weighted}; "
+            f"favourable by {self.attribute}: {rates}>"
+        )
 
     def take(self, rows: Rows) -> "Sample":
         """Return the given rows, in the order given; a row may be taken several times."""

@@ -10,7 +10,6 @@ from pydantic import ValidationError
 
 from fairbench_cli.classifiers.registry import Kind
 from fairbench_cli.errors import Problem, UserError, shown, suggest
-from fairbench_cli.interventions.adapters import missing_requirement
 from fairbench_cli.parameters import Parameters, checked, parameters_of
 from fairbench_cli.plugins import CodeOrigin, find, is_plugin, named_in_packages, short
 from fairbench_cli.strict_yaml import Document, Place
@@ -168,31 +167,30 @@ class ParameterGrid:
         UserError
             When there is no such component, or it is no such thing.
         """
-        registry = self.kind.registry
+        registry, origin = self.kind.registry, None
+        if self.base is None and name not in registry:
+            return CodeOrigin(name, "") if is_plugin(name) else None, Parameters({}, open=True), {}
         if name in registry:
             thing = registry[name].load()
-            lacking = missing_requirement(thing) if self.base is not None else None
-            if lacking is not None:
-                raise UserError(Problem(f"{name}: {lacking[0]}", lacking[1], where))
-            return None, parameters_of(thing), {}
-        if self.base is None:
-            return CodeOrigin(name, "") if is_plugin(name) else None, Parameters({}, open=True), {}
-        try:
-            origin = find(name, self.kind.group, self.base)
-        except UserError as error:
-            raise UserError(
-                *(Problem(problem.what, problem.fix, where) for problem in error.problems)
-            ) from None
-        if origin is None:
-            known = [*registry, *named_in_packages(self.kind.group)]
-            raise UserError(Problem(f'unknown {self.kind.name} "{name}"', suggest(name, known), where))
-        thing, foreign = origin.load(), self.kind.foreign
-        fault = foreign.fault(thing)
+            if self.base is None:
+                return None, parameters_of(thing), {}
+        else:
+            try:
+                origin = find(name, self.kind.group, self.base or Path())
+            except UserError as error:
+                raise UserError(*(Problem(one.what, one.fix, where) for one in error.problems)) from None
+            if origin is None:
+                known = [*registry, *named_in_packages(self.kind.group)]
+                raise UserError(Problem(f'unknown {self.kind.name} "{name}"', suggest(name, known), where))
+            thing = origin.load()
+        fault = self.kind.foreign.fault(thing)
         if fault is not None:
             raise UserError(Problem(f"{short(name)} {fault[0]}", fault[1], where))
         takes = parameters_of(thing)
-        required = tuple(key for key in takes.required if key not in foreign.filled(thing))
-        return origin, replace(takes, required=required), foreign.options_of(thing)
+        if origin is None:
+            return None, takes, {}
+        required = tuple(key for key in takes.required if key not in self.kind.foreign.filled(thing))
+        return origin, replace(takes, required=required), self.kind.foreign.options_of(thing)
 
     def _values(
         self, place: Place, given: dict[str, Any], takes: Parameters, ours: Extra

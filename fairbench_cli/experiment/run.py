@@ -62,7 +62,7 @@ class PreparedRun:
 
 
 def prepare(
-    config: Path,
+    config: Path | ExperimentConfig,
     *,
     folder: Path | None = None,
     data_dir: Path | None = None,
@@ -76,7 +76,7 @@ def prepare(
     UserError
         Listing every mistake in config, cards and data.
     """
-    given = read_config(config, overrides)
+    given = config if isinstance(config, ExperimentConfig) else read_config(config, overrides)
     datasets = prepare_datasets(given, data_dir)
     cells = selected = make_cells(given, datasets)
     if filters:

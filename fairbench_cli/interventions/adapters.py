@@ -141,9 +141,7 @@ class Adapted:
                 return Fitted(classifier.fit(train), "noop", f"only one {what} has rows")
         options = {name: default for name, (_, default) in ADAPTER_OPTIONS.items()} | dict(self.options)
         seed = int(rng.integers(2**32))
-        job = Job(
-            self.thing, self.parameters, **options, train=train, classifier=classifier, rng=rng, seed=seed
-        )
+        job = Job(self.thing, self.parameters, **options, train=train, classifier=classifier, seed=seed)
         shape = shape_of(self.thing if isinstance(self.thing, type) else job.construct(job.rows()))
         if shape is None:
             raise ValueError(UNKNOWN)

@@ -2,27 +2,26 @@
 
 import inspect
 from collections.abc import Mapping
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
-_ADAPTERS = "fairbench_cli.interventions.adapters"
+from fairbench_cli.interventions import adapters
 
 
 def options_of(thing: Any) -> Mapping[str, tuple[Any, Any]]:
     """Return the parameters that are an adapter's and not the class's: type and default by name."""
-    options: Mapping[str, tuple[Any, Any]] = _adapters().options_of(thing) if _is_adapted(thing) else {}
-    return options
+    return adapters.options_of(thing) if _is_adapted(thing) else {}
 
 
 def filled(thing: Any) -> frozenset[str]:
     """Return the parameters that an adapter gives, such as the cell's classifier, if a config does not."""
-    names: frozenset[str] = _adapters().FILLED if _is_adapted(thing) else frozenset()
-    return names
+    return adapters.FILLED if _is_adapted(thing) else frozenset()
 
 
 def fault(thing: Any) -> tuple[str, str] | None:
     """Return why a class cannot be an intervention, and what to do; None where it can, or is a function."""
+    missing = adapters.missing_requirement(thing)
+    if missing is not None:
+        return missing[0].removeprefix("it "), missing[1]
     if not isinstance(thing, type) or is_technique(thing) or _is_adapted(thing):
         return None
     if callable(getattr(thing, "predict", None)) or callable(getattr(thing, "build", None)):
@@ -49,7 +48,7 @@ def make(thing: Any, parameters: Mapping[str, Any]) -> Any:
             return made
         if not _is_adapted(type(made)):
             raise TypeError(f"returned {type(made).__name__}, which has no fit(train, classifier, rng)")
-    return _adapters().adapt(thing, own, options)
+    return adapters.adapt(thing, own, options)
 
 
 def is_technique(thing: Any) -> bool:
@@ -66,8 +65,4 @@ def _needs_more(function: Any, given: Mapping[str, Any]) -> bool:
 
 
 def _is_adapted(thing: Any) -> bool:
-    return not is_technique(thing) and find_spec(_ADAPTERS) is not None and bool(_adapters().takes(thing))
-
-
-def _adapters() -> Any:
-    return import_module(_ADAPTERS)
+    return not is_technique(thing) and adapters.takes(thing)

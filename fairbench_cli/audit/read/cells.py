@@ -124,7 +124,7 @@ def _keys(plan: CountingPlan, table: str) -> str:
     keys = [f"{model_sql(roles)} AS m"]
     keys.append("0 AS label" if roles.label is None else f"{code_sql(roles.label, 2)} AS label")
     for at, (name, column) in enumerate(roles.attributes.items()):
-        keys.append(f"{bin_sql(column, plan.bins[name]) if name in plan.bins else f'c{column}'} AS k{at}")
+        keys.append(f"{bin_sql(column, plan.bins[name]) if name in plan.bins else f'g{column}'} AS k{at}")
     if roles.weight is not None:
         keys.append(f"n{roles.weight} AS w")
     keys += [f"(t{column} <> '' AND n{column} IS NULL) AS word{column}" for column in roles.quantities]

@@ -12,13 +12,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TextIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol, TextIO, cast, runtime_checkable
 
 from fairbench_cli.errors import user_error
 
 if TYPE_CHECKING:
     import pandas as pd
     from duckdb import DuckDBPyConnection
+
+
+@runtime_checkable
+class ArrowStream(Protocol):
+    """Anything that gives its rows as an Arrow stream: Polars frames, Arrow tables and readers and more."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return a capsule that holds an ArrowArrayStream."""
+
 
 BLANKS = " \t\r\n\v\f\u00a0\ufeff"
 SNIFF = 1 << 18  # bytes
@@ -34,7 +43,9 @@ class Predictions:
     """Rows that can be scanned.
 
     The view ``predictions`` of `engine` has for column i of the file ``c{i}`` (its text, NULL if there is
-    none), ``t{i}`` (without the blanks around it) and ``n{i}`` (as a number, NULL when it is none).
+    none), ``t{i}`` (without the blanks around it), ``n{i}`` (as a number, NULL when it is none), ``y{i}`` (0
+    or 1, NULL when it is neither) and ``g{i}`` (what rows of one text share: the text, or the code of a
+    category). So has ``sample``, for the first rows.
 
     Parameters
     ----------
@@ -54,6 +65,8 @@ class Predictions:
         Between the cells of a text table.
     notes : tuple of str
         What a reader should know.
+    sample : tuple of str
+        What makes ``sample`` in SQL.
     """
 
     engine: "DuckDBPyConnection"
@@ -64,6 +77,7 @@ class Predictions:
     zipped: bool = False
     separator: str = ""
     notes: tuple[str, ...] = ()
+    sample: tuple[str, ...] = ()
 
     @property
     def places(self) -> dict[str, int]:
@@ -109,14 +123,18 @@ def not_finite(value: str) -> str:
 
 
 def code_sql(column: int, bad: int) -> str:
-    """Write a 0/1 cell in SQL: 0, 1, or `bad`; only odd cells are trimmed, for ``t{i}`` would be of all."""
-    cell = f"c{column}"
+    """Write a 0/1 cell in SQL: 0, 1, or `bad`."""
+    return f"coalesce(y{column}, {bad})"
+
+
+def _code(cell: str) -> str:
+    """Write a text as 0, 1 or NULL in SQL; only odd cells are trimmed, for ``t{i}`` would be of all."""
     plain = _trimmed(cell)
     value = f"TRY_CAST({plain} AS DOUBLE)"
     return (
         f"CASE WHEN {cell} = '0' OR {cell} = '0.0' THEN 0 WHEN {cell} = '1' OR {cell} = '1.0' THEN 1 "
         f"WHEN lower({plain}) = 'true' THEN 1 WHEN lower({plain}) = 'false' THEN 0 "
-        f"WHEN {value} = 1 THEN 1 WHEN {value} = 0 THEN 0 ELSE {bad} END"
+        f"WHEN {value} = 1 THEN 1 WHEN {value} = 0 THEN 0 END"
     )
 
 
@@ -152,15 +170,71 @@ def open_file(engine: "DuckDBPyConnection", source: str, stdin: BinaryIO | None,
     return _ndjson(found) if found.format == "ndjson" else _csv(found, head)
 
 
-def open_frame(engine: "DuckDBPyConnection", frame: "pd.DataFrame") -> Predictions:
-    """Return the predictions in a data frame; its index is not looked at."""
-    names = [str(name) for name in frame.columns]
-    _names(names, FRAME)  # DuckDB takes no frame without columns
+def open_frame(engine: "DuckDBPyConnection", frame: "pd.DataFrame | ArrowStream") -> Predictions:
+    """Return the predictions in a data frame, read where it is; the index of a pandas frame is not looked at.
+
+    A stream that is no pandas or Polars frame and no Arrow table may give its rows only once: it is copied.
+
+    Raises
+    ------
+    UserError
+        When it has no columns, or is no frame at all.
+    """
+    names, table = _in_place(frame)
     engine.execute("SET pandas_analyze_sample=0")  # a column of objects is one of texts
-    engine.register("frame", frame.set_axis([f"v{i}" for i in range(len(names))], axis=1))
-    kinds = engine.execute("DESCRIBE SELECT * FROM frame").fetchall()
-    columns = [_typed(f"v{i}", kind) for i, (_, kind, *_) in enumerate(kinds)]
-    return _view(Predictions(engine, FRAME, (), "frame"), "frame", names, columns)
+    if names is None:
+        _register(engine, "frame", table)
+        engine.execute("CREATE TEMP TABLE copied AS SELECT * FROM frame")
+        where = first = "copied"
+    else:
+        _names(names, FRAME)  # DuckDB takes no frame without columns
+        _register(engine, "frame", table)
+        _register(engine, "head", table.slice(0, SAMPLE) if hasattr(table, "slice") else table.head(SAMPLE))
+        where, first = "frame", "head"
+    kinds = engine.execute(f"DESCRIBE SELECT * FROM {first}").fetchall()
+    columns = [_typed(_identifier(column), kind) for column, kind, *_ in kinds]
+    given = [column for column, *_ in kinds] if names is None else names
+    return _view(Predictions(engine, FRAME, (), "frame"), where, given, columns, first)
+
+
+def _register(engine: "DuckDBPyConnection", name: str, table: Any) -> None:
+    """Let DuckDB know a frame; of pandas frames and Arrow tables it reads what a query needs alone."""
+    known = type(table).__module__.partition(".")[0] in ("pandas", "pyarrow")
+    engine.register(name, table if known else _Streamed(table))
+
+
+@dataclass(frozen=True)
+class _Streamed:
+    """A frame as its Arrow stream alone: DuckDB would want pyarrow for a Polars frame."""
+
+    frame: ArrowStream
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.frame.__arrow_c_stream__(requested_schema)
+
+
+def _in_place(frame: Any) -> tuple[list[str] | None, Any]:
+    """Return the names of a frame's columns and what DuckDB can read of it, again and again.
+
+    Its columns are renamed, for DuckDB does not tell capitals. The names are None where it may be readable
+    once only.
+    """
+    library, kind = type(frame).__module__.partition(".")[0], type(frame).__name__
+    if (library, kind) == ("pandas", "DataFrame"):
+        names = [str(name) for name in frame.columns]
+        return names, frame.set_axis([f"v{i}" for i in range(len(names))], axis=1)
+    if (library, kind) == ("polars", "LazyFrame"):
+        return _in_place(frame.collect())
+    if (library, kind) == ("polars", "DataFrame"):
+        names = list(frame.columns)
+        return names, frame.rename({name: f"v{i}" for i, name in enumerate(names)})
+    if (library, kind) == ("pyarrow", "Table"):
+        names = list(frame.column_names)
+        return names, frame.rename_columns([f"v{i}" for i in range(len(names))])
+    if isinstance(frame, ArrowStream):
+        return None, frame
+    what = f"an object of type {type(frame).__name__} is no table of predictions"
+    raise user_error(what, "give a path, or a pandas, Polars or Arrow table with a row per person")
 
 
 def _on_disk(source: str, stdin: BinaryIO | None, folder: Path) -> Path:
@@ -333,30 +407,51 @@ def _identifier(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _as_number(text: str) -> tuple[str, str]:
-    """Return a column of texts in SQL, and it as a number.
+@dataclass(frozen=True)
+class _ColumnSql:
+    """A column in SQL: its text, a number, 0 or 1, and what rows of one text share."""
+
+    text: str
+    number: str
+    code: str
+    group: str
+
+
+def _as_number(text: str) -> _ColumnSql:
+    """Return a column of texts in SQL.
 
     The sum keeps DuckDB 2.0 from reading the column as numbers, which fails where one is none. It also makes
     -0.0 to 0.0.
     """
-    return text, f"TRY_CAST({text} AS DOUBLE) + 0.0"
+    return _ColumnSql(text, f"TRY_CAST({text} AS DOUBLE) + 0.0", _code(text), text)
 
 
-def _typed(value: str, kind: str) -> tuple[str, str]:
-    """Return a column of any type in SQL, as text and as a number; NaN is NULL."""
+def _typed(value: str, kind: str) -> _ColumnSql:
+    """Return a column of any type in SQL; NaN is NULL."""
     if kind in ("DOUBLE", "FLOAT"):
         value = f"CASE WHEN isnan({value}) THEN NULL ELSE {value} END"
     text = f"CAST({value} AS VARCHAR)"
-    exact = kind == "DOUBLE" or kind.endswith(("INT", "INTEGER"))
-    return (text, f"CAST({value} AS DOUBLE) + 0.0") if exact else _as_number(text)
+    found = _as_number(text)
+    if kind == "DOUBLE" or kind.endswith(("INT", "INTEGER")):
+        code = f"CASE WHEN {value} = 1 THEN 1 WHEN {value} = 0 THEN 0 END"
+        return replace(found, number=f"CAST({value} AS DOUBLE) + 0.0", code=code)
+    return replace(found, group=value) if kind.startswith("ENUM") else found
 
 
-def _view(source: Predictions, table: str, names: list[str], columns: list[tuple[str, str]]) -> Predictions:
-    """Make the view of `Predictions` from a table, given names, and each column as text and as a number."""
+def _view(
+    source: Predictions, table: str, names: list[str], columns: list[_ColumnSql], head: str = ""
+) -> Predictions:
+    """Make the views of `Predictions` from a table, given names and each column in SQL.
+
+    `head` is another table with its first rows, where there is one.
+    """
     trimmed, notes = _names(names, source.name)
-    parts = [
-        f"{text} AS c{i}, {_trimmed(text)} AS t{i}, {number} AS n{i}"
-        for i, (text, number) in enumerate(columns)
-    ]
-    source.engine.execute(f"CREATE TEMP VIEW predictions AS SELECT {', '.join(parts)} FROM {table}")
-    return replace(source, columns=trimmed, notes=(*source.notes, *notes))
+    parts = ", ".join(
+        f"{sql.text} AS c{i}, {_trimmed(sql.text)} AS t{i}, {sql.number} AS n{i}, {sql.code} AS y{i}, "
+        f"{sql.group} AS g{i}"
+        for i, sql in enumerate(columns)
+    )
+    source.engine.execute(f"CREATE TEMP VIEW predictions AS SELECT {parts} FROM {table}")
+    first = () if head else (f"CREATE TEMP TABLE first AS SELECT * FROM {table} LIMIT {SAMPLE}",)
+    sample = f"CREATE TEMP VIEW sample AS SELECT {parts} FROM {head or 'first'} LIMIT {SAMPLE}"
+    return replace(source, columns=trimmed, notes=(*source.notes, *notes), sample=(*first, sample))

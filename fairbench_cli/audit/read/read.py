@@ -18,11 +18,13 @@ import os
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from fairbench_cli.audit.config import AuditConfig
@@ -36,7 +38,7 @@ from fairbench_cli.audit.read.mistakes import (
     refuse_weights,
     rows_in_words,
 )
-from fairbench_cli.audit.read.predictions import SAMPLE, Predictions, open_file, open_frame
+from fairbench_cli.audit.read.predictions import ArrowStream, Predictions, open_file, open_frame
 from fairbench_cli.audit.read.strata import explained_slices, read_people, read_strata
 from fairbench_cli.audit.read.tally import MISSING, Tally
 from fairbench_cli.errors import shown, user_error
@@ -75,8 +77,10 @@ def read_file(source: str | Path, config: AuditConfig, *, stdin: BinaryIO | None
     return _read(lambda engine, folder: open_file(engine, str(source), stdin, folder), config)
 
 
-def read_frame(frame: "pd.DataFrame", config: AuditConfig) -> Tally:
+def read_frame(frame: "pd.DataFrame | ArrowStream", config: AuditConfig) -> Tally:
     """Return the counts of a data frame with a row per person, as `read_file` does.
+
+    pandas and Polars frames, Arrow tables, and whatever else gives an Arrow stream.
 
     Raises
     ------
@@ -130,18 +134,25 @@ def read_arrays(
     import pandas as pd
 
     own = {"score": scores, "label": labels, "weight": weights}
-    known = {name: values for name, values in own.items() if values is not None}
+    known = {name: _unindexed(values) for name, values in own.items() if values is not None}
     for name in groups:
         if name in own:
             raise user_error(f"an attribute is called {shown(name)}", "rename it", "groups")
     try:
-        frame = pd.DataFrame({**known, **groups})
+        frame = pd.DataFrame({**known, **{name: _unindexed(values) for name, values in groups.items()}})
     except ValueError as error:
         raise user_error(f"the arrays do not fit together: {error}", "give one value per person") from None
     columns: dict[str, object] = {name: name for name in known}
     if config.attributes is None:
         columns |= {"attributes": tuple(groups)}
     return read_frame(frame, config.model_copy(update=columns))
+
+
+def _unindexed(values: Any) -> Any:
+    """Return the values of a series without its index, by which pandas would put rows in another order."""
+    if hasattr(values, "iloc"):
+        return values.array
+    return values if isinstance(values, list | tuple) else np.asarray(values)
 
 
 def _read(open_: Callable[["DuckDBPyConnection", Path], Predictions], config: AuditConfig) -> Tally:
@@ -170,12 +181,14 @@ def _engine(folder: str) -> "DuckDBPyConnection":
             "autoload_known_extensions": "false",
         }
     )
-    engine.execute("SET enable_progress_bar=false")
+    with suppress(duckdb.InvalidInputException):  # in a notebook without ipywidgets, which has no bars
+        engine.execute("SET enable_progress_bar=false")
     return engine
 
 
 def _tally(source: Predictions, config: AuditConfig) -> Tally:
-    source.engine.execute(f"CREATE TEMP TABLE sample AS SELECT * FROM predictions LIMIT {SAMPLE}")
+    for sql in source.sample:
+        source.engine.execute(sql)
     roles = assign(source, config)
     if not source.one("SELECT 1 FROM sample LIMIT 1"):
         raise user_error("the file has a header but no rows", "add one row per person", source.name)

@@ -66,7 +66,7 @@ def _weighted(job: Job, thing: Any, rows: LibraryRows) -> Fitted:
 def _post(job: Job, thing: Any, rows: LibraryRows) -> Fitted:
     """Fit the classifier to some of the training rows, and the object to its probabilities of the others."""
     weights_for(thing.fit, job.train.weights)
-    others, validation = divide_rows(job.train, job.validation, job.rng)
+    others, validation = divide_rows(job.train, job.validation)
     require_both_labels(rows, job.train, validation)
     model = job.classifier.fit(others)
     more = fits(thing.fit, CODING) or {key: CODING[key] for key in ("pos_label", "priv_group")}

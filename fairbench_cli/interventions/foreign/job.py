@@ -4,8 +4,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
-
 from fairbench_cli.classifiers.encode import Encoding
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Floats, Sample
@@ -37,8 +35,6 @@ class Job:
         The training rows.
     classifier : Classifier
         The cell's.
-    rng : Generator
-        Divides the rows.
     seed : int
         Seed of what the object draws, 0 to 2³² − 1.
     """
@@ -50,7 +46,6 @@ class Job:
     validation: float
     train: Sample
     classifier: Classifier
-    rng: np.random.Generator
     seed: int
 
     def rows(self, default: Encoding | None = None) -> LibraryRows:

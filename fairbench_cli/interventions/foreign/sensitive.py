@@ -36,7 +36,7 @@ def fit_sensitive(job: Job) -> Fitted:
     train = job.train
     weights_for(thing.fit, train.weights)
     if getattr(thing, "prefit", False):
-        others, train = divide_rows(train, job.validation, job.rng)
+        others, train = divide_rows(train, job.validation)
         require_both_labels(rows, job.train, train)
         with seeded(job.seed):
             thing.estimator.fit(rows.matrix(others), others.y.astype(np.int64))

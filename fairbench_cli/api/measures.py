@@ -1,0 +1,152 @@
+"""Any metric of the registry, of arrays or of counts."""
+
+from collections.abc import Iterable
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fairbench_cli.errors import ArgumentError, Problem, suggest, user_error
+from fairbench_cli.measures.counts import Counts, Floats, count
+from fairbench_cli.measures.metric import Metric
+from fairbench_cli.measures.registry import METRICS, find
+from fairbench_cli.measures.registry import measure as of_data
+from fairbench_cli.measures.rows import Rows
+
+
+@overload
+def measure(
+    names: str,
+    y_true: Counts | Rows | ArrayLike,
+    y_pred: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    *,
+    reference: Any = None,
+    weights: ArrayLike | None = None,
+) -> float: ...
+
+
+@overload
+def measure(
+    names: list[str] | tuple[str, ...],
+    y_true: Counts | Rows | ArrayLike,
+    y_pred: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    *,
+    reference: Any = None,
+    weights: ArrayLike | None = None,
+) -> dict[str, float]: ...
+
+
+def measure(
+    names: Any,
+    y_true: Any,
+    y_pred: Any = None,
+    groups: Any = None,
+    *,
+    reference: Any = None,
+    weights: Any = None,
+) -> Any:
+    """Return one metric as a number, or several by name.
+
+    Parameters
+    ----------
+    names : str or list of str
+        Of ``fairbench list metrics``; aliases such as "demographic_parity_difference" are understood.
+    y_true : array of 0 and 1, shape (rows,); or Counts or Rows
+        Labels, 1 the favourable outcome. Counts and rows stand for all arrays; counts with leading axes give
+        arrays of that shape.
+    y_pred : array of 0 and 1, shape (rows,)
+        Predictions.
+    groups : array, shape (rows,)
+        The group of each row.
+    reference : value or list of values of `groups`
+        The favoured: all others are compared with them. Metrics that compare no groups need none.
+    weights : array, shape (rows,), optional
+
+    Raises
+    ------
+    UserError
+        When there is no such metric, or it needs more than is given.
+    ArgumentError
+        When arrays are missing or do not fit together.
+
+    Examples
+    --------
+    >>> y_true, y_pred, sex = [1, 0, 1, 0], [1, 0, 1, 1], ["f", "f", "m", "m"]
+    >>> measure("discrimination", y_true, y_pred, sex, reference="m")
+    0.5
+    >>> measure(["accuracy", "impact-ratio"], y_true, y_pred, sex, reference="m")
+    {'accuracy': 0.75, 'impact-ratio': 0.5}
+    """
+    single = isinstance(names, str)
+    asked = [names] if single else list(names)
+    for name in asked:
+        _known(name)
+    data = (
+        y_true if isinstance(y_true, Counts | Rows) else _counted(y_true, y_pred, groups, reference, weights)
+    )
+    if data is y_true and not all(value is None for value in (y_pred, groups, reference, weights)):
+        what = f"y_pred=, groups=, reference= and weights= are part of the {type(data).__name__}"
+        raise ArgumentError(Problem(what, "leave them out"))
+    comparing = [name for name in asked if _known(name).groups != "any"]
+    if comparing and data is not y_true and reference is None and isinstance(data, Counts):
+        what = f'"{comparing[0]}" compares groups, and nobody has said with whom'
+        raise ArgumentError(Problem(what, f"name the favoured group: reference={data.groups[-1]!r}"))
+    found = {name: _value(name, data) for name in asked}
+    return found[names] if single else found
+
+
+def _known(name: Any) -> Metric:
+    try:
+        return find(name)
+    except (KeyError, AttributeError):
+        raise user_error(f'no metric is called "{name}"', suggest(str(name), METRICS)) from None
+
+
+def _value(name: str, data: Counts | Rows) -> float | Floats:
+    metric = _known(name)
+    if metric.needs != "counts" and isinstance(data, Counts):
+        what = f'"{name}" needs the rows themselves, not arrays of labels and predictions'
+        raise user_error(what, "name it in the `metrics` of a run, or give fairbench_cli.measures.rows.Rows")
+    try:
+        value = of_data(name, data)
+    except ValueError as error:
+        raise user_error(f"{name}: {error}", "give counts of two groups, or with a reference") from None
+    return float(value) if value.ndim == 0 else value
+
+
+def _counted(y_true: Any, y_pred: Any, groups: Any, reference: Any, weights: Any) -> Counts:
+    missing = [name for name, value in (("y_pred", y_pred), ("groups", groups)) if value is None]
+    if missing:
+        what = f"{missing[0]} is missing"
+        raise ArgumentError(Problem(what, "call measure(name, y_true, y_pred, groups, reference=…)"))
+    labels = np.asarray(groups)
+    if labels.ndim != 1:
+        what = f"groups has the shape {labels.shape}"
+        raise ArgumentError(Problem(what, "give one group per row, such as a column of a frame"))
+    if any(value is None or value != value for value in labels.tolist()):
+        raise user_error("a group is missing", "name it, or leave those rows out")
+    text = np.array([str(value) for value in labels.tolist()], dtype=object)
+    known, codes = np.unique(text, return_inverse=True)
+    levels = tuple(map(str, known))
+    one = reference is None or isinstance(reference, str) or not isinstance(reference, Iterable)
+    favoured = () if reference is None else (str(reference),) if one else tuple(map(str, reference))
+    for level in favoured:
+        if level not in levels:
+            raise user_error(f'no row is of the group "{level}"', suggest(level, levels), "reference")
+    if favoured and len(set(favoured)) == len(levels):
+        raise user_error("everybody is in the reference", "name fewer groups", "reference")
+    parts = {"y_true": np.asarray(y_true), "y_pred": np.asarray(y_pred)}
+    for name, part in parts.items():
+        if part.shape != labels.shape:
+            what = f"{name} has the shape {part.shape}, groups {labels.shape}"
+            raise ArgumentError(Problem(what, "give one value per row"))
+        if not all(value in (0, 1) for value in part.tolist()):
+            raise user_error(f"{name} has values that are not 0 or 1", f"recode them, as in {name} == 1")
+    try:
+        y, predicted = (part.astype(np.int8) for part in parts.values())
+        counts = count(codes, y, predicted, levels, weights)
+    except ValueError as error:
+        raise ArgumentError(Problem(str(error), "give a weight from 0 for each row", "weights")) from None
+    return Counts(levels, counts.n, favoured)

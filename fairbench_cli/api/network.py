@@ -1,0 +1,334 @@
+"""Bayesian networks from Python: learn one or take a shipped one, add bias, draw rows."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from fairbench_cli.api.data import card_of, to_table
+from fairbench_cli.data.card import Card, find_card, read_card
+from fairbench_cli.data.load import Dataset, checked_roles
+from fairbench_cli.data.table import Roles, Table
+from fairbench_cli.errors import ArgumentError, Problem, suggest, user_error
+from fairbench_cli.network.bias import shift
+from fairbench_cli.network.draw import sample
+from fairbench_cli.network.files import Meta, save
+from fairbench_cli.network.known import card_of_network, open_network
+from fairbench_cli.network.model import BayesNet
+from fairbench_cli.network.scores import ScoreName
+from fairbench_cli.network.structure import LearnerName, LearnSettings, learn_structure, source_facts
+
+Values = str | Sequence[str]
+ROLES = ("label", "favourable", "attribute", "deprived")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Network:
+    """A Bayesian network that rows are drawn from, and who is deprived in them.
+
+    Parameters
+    ----------
+    net : BayesNet
+        Columns, arcs and tables.
+    meta : Meta
+        How it was learned, its scores, and the data that it comes from.
+    card : Card or None
+        Says which column is the outcome and who is deprived; without one nothing can be tilted.
+    """
+
+    net: BayesNet
+    meta: Meta
+    card: Card | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return self.net.names
+
+    @property
+    def arcs(self) -> list[tuple[str, str]]:
+        """Arcs as (from, to)."""
+        return self.net.arcs
+
+    @property
+    def score(self) -> float:
+        """The score that was climbed, of the structure that was learned."""
+        return self.meta.score
+
+    @property
+    def bic(self) -> float:
+        """The BIC of the structure that was learned."""
+        return self.meta.bic
+
+    def cpt(self, column: str) -> pd.DataFrame:
+        """Return P(column | parents): a row for each configuration of the parents, a column for each level.
+
+        Raises
+        ------
+        UserError
+            When there is no such column.
+        """
+        if column not in self.net.names:
+            raise user_error(f'the network has no column "{column}"', suggest(column, self.net.names))
+        levels = self.net.columns[self.net.index(column)].levels
+        parents = [self.net.columns[i] for i in self.net.parents[self.net.index(column)]]
+        rows = self.net.cpt(column).reshape(-1, len(levels))
+        frame = pd.DataFrame(rows, columns=pd.Index(levels, name=column))
+        if parents:
+            names = [parent.name for parent in parents]
+            frame.index = pd.MultiIndex.from_product([parent.levels for parent in parents], names=names)
+        return frame
+
+    def tilt(self, beta: float, attribute: str | None = None, *, both: bool = False) -> "Network":
+        """Return the network with bias β: P(favourable) of the deprived is multiplied by 1 − β.
+
+        That is eq. (4) of cardoso2019. Where the card says so (`bias`), a proxy of the attribute is edited,
+        such as adult's relationship for sex.
+
+        Parameters
+        ----------
+        beta : float
+            From 0, which changes nothing, to 1.
+        attribute : str, optional
+            The protected attribute; by default the card's first.
+        both : bool
+            Whether the favoured gain too: their P(unfavourable) is multiplied by 1 − β.
+
+        Raises
+        ------
+        UserError
+            For a β outside [0, 1], an unknown attribute, or where it is no parent of the outcome.
+        ArgumentError
+            When nobody has said who is deprived.
+        """
+        if isinstance(beta, bool) or not isinstance(beta, int | float) or not 0 <= beta <= 1:
+            raise ArgumentError(Problem(f"beta is {beta!r}", "give a number from 0 to 1"))
+        roles, card = self.roles(attribute), self._card
+        target = card.bias_target(roles)
+        if target.column not in self.net.parents_of(roles.label):
+            what = f"{target.column} is no parent of the outcome {roles.label}, so β has nothing to edit"
+            fix = (
+                f'learn a network with the arc: learn(…, require_arcs=[("{target.column}", "{roles.label}")])'
+            )
+            raise user_error(what, fix)
+        groups = target.column, target.deprived, target.favoured
+        net = shift(self.net, roles.label, roles.favourable, *groups, beta, both=both)
+        tilts = [
+            *self.meta.source.get("tilts", ()),
+            {"beta": beta, "attribute": roles.attribute, "both": both},
+        ]
+        return replace(self, net=net, meta=replace(self.meta, source={**self.meta.source, "tilts": tilts}))
+
+    def sample(self, n: int, seed: int = 0) -> Table:
+        """Return `n` rows; the same seed gives the same rows, and under another β only the outcome moves.
+
+        Raises
+        ------
+        ArgumentError
+            When `n` or `seed` is no whole number from 0.
+        """
+        for name, value in (("n", n), ("seed", seed)):
+            if isinstance(value, bool) or not hasattr(value, "__index__") or value < 0:
+                raise ArgumentError(Problem(f"{name} is {value!r}", "give a whole number from 0"))
+        return sample(self.net, int(n), int(seed))
+
+    def dataset(self, n: int, seed: int = 0) -> Dataset:
+        """Return the rows of `sample` as a data set, which knows the outcome and who is deprived.
+
+        Raises
+        ------
+        ArgumentError
+            As `sample`, and when nobody has said who is deprived.
+        """
+        return Dataset(self._card, self.sample(n, seed), {})
+
+    def roles(self, attribute: str | None = None) -> Roles:
+        """Return label and groups of a protected attribute, by default the card's first.
+
+        Raises
+        ------
+        UserError
+            When there is no such attribute, or the card does not fit the network.
+        ArgumentError
+            When nobody has said who is deprived.
+        """
+        levels = {column.name: column.levels for column in self.net.columns}
+        name = self._card.attribute(attribute)
+        return checked_roles(self._card, name, self.net.columns, levels.__getitem__, "network")
+
+    @property
+    def _card(self) -> Card:
+        if self.card is None:
+            what = "the network does not say which column is the outcome and who is deprived"
+            fix = (
+                "say it to learn(): label=, favourable=, attribute=, deprived=; or load_network(path, card=…)"
+            )
+            raise ArgumentError(Problem(what, fix))
+        return self.card
+
+    def save(self, path: str | Path) -> None:
+        """Write it to a file that `load_network` and ``fairbench network`` read.
+
+        Raises
+        ------
+        UserError
+            When the file cannot be written.
+        """
+        save(self.net, path, self.meta)
+
+    def figure(self) -> Any:
+        """Return a matplotlib figure; outcome, protected attribute and what β edits are marked if known."""
+        from fairbench_cli.report.figures.canvas import house_style
+        from fairbench_cli.report.figures.network import Marks, draw_network
+
+        marks = Marks(None, None, None)
+        if self.card is not None:
+            roles = self.roles()
+            marks = Marks(roles.label, roles.attribute, self.card.bias_target(roles).column)
+        with house_style():
+            return draw_network(self.net, marks, f"Bayesian network: {self._name}", self._facts)
+
+    @property
+    def _name(self) -> str:
+        return str(self.meta.source.get("dataset", "?"))
+
+    @property
+    def _facts(self) -> str:
+        tilts = "".join(
+            f"; β = {tilt['beta']:g} by {tilt['attribute']}" for tilt in self.meta.source.get("tilts", ())
+        )
+        scored = f"{self.meta.learner}, {self.meta.score_name} {self.meta.score:.1f}"
+        return f"{len(self.net.columns)} columns, {len(self.net.arcs)} arcs, {scored}{tilts}"
+
+    def __repr__(self) -> str:
+        return f"<Network of {self._name}: {self._facts}>"
+
+    def _repr_html_(self) -> str:
+        rows = {
+            column.name: (len(column.levels), ", ".join(self.net.parents_of(column.name)))
+            for column in self.net.columns
+        }
+        frame = pd.DataFrame.from_dict(rows, orient="index", columns=["levels", "parents"])
+        return f"<p>Network of {self._name}: {self._facts}</p>{frame.to_html(border=0)}"
+
+
+def load_network(name: str | Path, *, card: str | Path | None = None) -> Network:
+    """Return a network: the one that ships with a data set, or that of a file.
+
+    Parameters
+    ----------
+    name : str or Path
+        Of a shipped data set, such as "adult", or the path of a file.
+    card : str or Path, optional
+        Says who is deprived; by default what the file says, or the card of its data set if that is shipped.
+
+    Raises
+    ------
+    UserError
+        When there is no such network or card.
+    """
+    net, meta = open_network(str(name))
+    roles = meta.source.get("roles")
+    if card is None and isinstance(roles, dict):
+        return _with_roles(net, meta, roles)
+    found = read_card(find_card(str(card))) if card is not None else card_of_network(meta)
+    return Network(net, meta, found)
+
+
+def learn(
+    data: Any,
+    *,
+    learner: LearnerName = "hill-climbing",
+    score: ScoreName = "bic",
+    max_parents: int | None = None,
+    require_arcs: Iterable[tuple[str, str]] = (),
+    forbid_arcs: Iterable[tuple[str, str]] = (),
+    outcome_sink: str | None = None,
+    iss: float = 1.0,
+    label: str | None = None,
+    favourable: str | None = None,
+    attribute: str | None = None,
+    deprived: Values | None = None,
+    favoured: Values | None = None,
+    name: str = "frame",
+) -> Network:
+    """Return the network that is learned from data: structure and tables, as ``fairbench network learn``.
+
+    Parameters
+    ----------
+    data : Dataset, Table, or pandas, Polars or Arrow table
+        Of a frame every value is a level: cut numbers into bins first.
+    learner : {"hill-climbing", "tabu"}
+        The search.
+    score : {"bic", "aic", "bde", "k2"}
+        What it maximises; `iss` is the imaginary sample size of "bde".
+    max_parents : int, optional
+        Most parents that a column may have.
+    require_arcs, forbid_arcs : pairs of names (from, to)
+        Arcs that the network must have, or must not.
+    outcome_sink : str, optional
+        A column without children.
+    label, favourable, attribute, deprived, favoured : str or sequence of str
+        Of a frame: the outcome and its favourable value, a protected attribute, its deprived values and (by
+        default all others) its favoured ones. A `Dataset` has them on its card.
+    name : str
+        Of a frame, for messages and files.
+
+    Raises
+    ------
+    UserError
+        When rows, settings and arcs do not fit together.
+    ArgumentError
+        When some of the roles are given, and not all of them; or any of a `Dataset`.
+    """
+    from fairbench_cli.network.fit import fit
+
+    given = {"label": label, "favourable": favourable, "attribute": attribute, "deprived": deprived}
+    roles = {key: value for key, value in {**given, "favoured": favoured}.items() if value is not None}
+    if isinstance(data, Dataset) and roles:
+        what = f"{next(iter(roles))}= is on the card of a data set"
+        raise ArgumentError(Problem(what, "leave it out, or change the card"))
+    missing = [key for key in ROLES if key not in roles] if roles else []
+    if missing:
+        what = f"{next(iter(roles))}= is given, and {missing[0]}= is not"
+        raise ArgumentError(Problem(what, f"give {', '.join(f'{key}=' for key in ROLES)}, or none of them"))
+    for key, value, known in (
+        ("learner", learner, ("hill-climbing", "tabu")),
+        ("score", score, ("bic", "aic", "bde", "k2")),
+    ):
+        if value not in known:
+            raise ArgumentError(Problem(f"{key} is {value!r}", suggest(str(value), known)))
+    table = data.table if isinstance(data, Dataset) else data if isinstance(data, Table) else to_table(data)
+    arcs, without = (tuple((str(a), str(b)) for a, b in each) for each in (require_arcs, forbid_arcs))
+    settings = LearnSettings(learner, score, max_parents, arcs, without, outcome_sink, iss=iss)
+    structure = learn_structure(table, settings)
+    net = fit(table, structure.parents)
+    of_card = isinstance(data, Dataset)
+    facts = source_facts(
+        data.card.name if of_card else name, data.sha256 if of_card else {}, len(table), settings
+    )
+    meta = Meta(learner, score, structure.score, structure.bic, facts)
+    if of_card:
+        return Network(net, meta, data.card)
+    return _with_roles(net, meta, roles) if roles else Network(net, meta)
+
+
+def _with_roles(net: BayesNet, meta: Meta, given: dict[str, Any]) -> Network:
+    """Return a network with label and groups as they are given, checked; its file keeps them."""
+    levels = {column.name: column.levels for column in net.columns}
+    deprived = _one_or_more(given["deprived"])
+    others = tuple(level for level in levels.get(str(given["attribute"]), ()) if level not in deprived)
+    favoured = _one_or_more(given["favoured"]) if "favoured" in given else others
+    label, favourable, attribute = (str(given[key]) for key in ("label", "favourable", "attribute"))
+    roles = Roles(label, favourable, attribute, deprived, favoured)
+    source = {**meta.source, "roles": {**vars(roles), "deprived": list(deprived), "favoured": list(favoured)}}
+    found = Network(net, replace(meta, source=source), card_of(roles, str(meta.source["dataset"])))
+    found.roles()  # checked
+    return found
+
+
+def _one_or_more(values: Any) -> tuple[str, ...]:
+    many = isinstance(values, Iterable) and not isinstance(values, str)
+    return tuple(map(str, values)) if many else (str(values),)

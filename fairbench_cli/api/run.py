@@ -1,0 +1,250 @@
+"""Experiments from Python: run a config, and its result files as frames."""
+
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import yaml
+
+from fairbench_cli.errors import ArgumentError, Problem, suggest, user_error
+from fairbench_cli.experiment.cell import Repeat
+from fairbench_cli.experiment.journal import RETRIED
+from fairbench_cli.experiment.plan import FILE
+from fairbench_cli.experiment.read import of_document, read_config
+from fairbench_cli.experiment.run import compute, prepare, write_head, write_manifest
+from fairbench_cli.files import open_folder, read_text
+from fairbench_cli.report.write import write_report
+from fairbench_cli.strict_yaml import Document, dump_yaml, parse_yaml
+
+NEEDED = ("results", "groups", "summary", "paired", "pareto")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RunFrames:
+    """The result files of a run, as frames.
+
+    Parameters
+    ----------
+    name : str
+        Of the experiment.
+    frames : dict of str to DataFrame
+        By the name of the file: "results", "groups", "summary", "paired", "pareto" and, where the config asks
+        for them, others such as "sweep".
+    tables : dict of str to DataFrame
+        The papers' tables, all text, as they are printed.
+    folder : Path or None
+        Where the files are; None where they were not to be kept.
+    """
+
+    name: str
+    frames: dict[str, pd.DataFrame]
+    tables: dict[str, pd.DataFrame]
+    folder: Path | None = None
+    captions: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def results(self) -> pd.DataFrame:
+        """One row per data set, attribute, β, intervention, classifier, repeat and metric."""
+        return self.frames["results"]
+
+    @property
+    def groups(self) -> pd.DataFrame:
+        """The counts of each group that every metric is computed from, and why a repeat has none."""
+        return self.frames["groups"]
+
+    @property
+    def summary(self) -> pd.DataFrame:
+        """Mean, standard deviation and 95 % interval over the repeats of each metric."""
+        return self.frames["summary"]
+
+    @property
+    def paired(self) -> pd.DataFrame:
+        """Each technique's difference to no intervention over the paired repeats."""
+        return self.frames["paired"]
+
+    @property
+    def pareto(self) -> pd.DataFrame:
+        """Who is dominated by whom."""
+        return self.frames["pareto"]
+
+    @property
+    def failures(self) -> dict[str, int]:
+        """How many repeats gave no result for which reason; without those that were infeasible."""
+        rows = self.groups[self.groups["status"].isin(RETRIED)].drop_duplicates(
+            [*_cell(self.groups), "repeat"]
+        )
+        return dict(Counter(rows["reason"]).most_common())
+
+    def to_pandas(self, name: str = "summary") -> pd.DataFrame:
+        """Return one of the frames.
+
+        Raises
+        ------
+        ArgumentError
+            When the run has no such file.
+        """
+        if name not in self.frames:
+            raise ArgumentError(Problem(f'no frame is called "{name}"', suggest(name, self.frames)))
+        return self.frames[name]
+
+    def __repr__(self) -> str:
+        done = self.groups.drop_duplicates([*_cell(self.groups), "repeat"])["status"].value_counts().to_dict()
+        said = ", ".join(f"{count} {status}" for status, count in done.items()) or "none"
+        where = f"; files in {self.folder}" if self.folder else ""
+        return f"<Run {self.name}: repeats: {said}; frames: {', '.join(self.frames)}{where}>"
+
+    def _repr_html_(self) -> str:
+        parts = [f"<p>{escape(repr(self)[1:-1])}</p>"]
+        for name, table in self.tables.items():
+            parts.append(
+                f"<p><strong>{escape(name)}</strong><br><small>{escape(self.captions[name])}</small></p>"
+            )
+            parts.append(table.to_html(index=False, border=0))
+        return f"<div>{''.join(parts)}</div>"
+
+
+def _cell(groups: pd.DataFrame) -> list[str]:
+    columns = list(groups.columns)
+    return columns[: columns.index("repeat")]
+
+
+def run(
+    config: str | Path | Mapping[str, Any],
+    *,
+    folder: str | Path | None = None,
+    jobs: int = 1,
+    data_dir: str | Path | None = None,
+    only: str | Sequence[str] = (),
+    changes: Mapping[str, Any] | None = None,
+    progress: bool = False,
+) -> RunFrames:
+    """Run an experiment, as ``fairbench run`` does, and return its result files.
+
+    Parameters
+    ----------
+    config : str, Path or mapping
+        A YAML file, or what stands in one. Cards are looked for next to the file, or in the working folder.
+    folder : str or Path, optional
+        Where results are kept: a run goes on from what is there. By default nothing is kept.
+    jobs : int
+        Worker processes; 1 computes in this process. The numbers are the same.
+    data_dir : str or Path, optional
+        Where data files are, before ``$FAIRBENCH_DATA`` and the cache.
+    only : str or sequence of str
+        Run matching cells only: ``"dataset=adult,beta=0.5"``.
+    changes : mapping, optional
+        Values to lay over the config by key: ``{"repeats": 2, "sample.size": 500}``.
+    progress : bool
+        Whether to write to standard error how many repeats are done.
+
+    Raises
+    ------
+    UserError
+        Listing every mistake in config, cards and data.
+    ArgumentError
+        When an argument is of no use, such as ``jobs=0``.
+    """
+    if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
+        raise ArgumentError(Problem(f"jobs is {jobs!r}", "give the number of worker processes, 1 or more"))
+    overrides = tuple(f"{key}={_yaml(value)}" for key, value in (changes or {}).items())
+    if isinstance(config, Mapping):
+        data = parse_yaml(_yaml(config), "config").data
+        given = of_document(Document(data, {}, "config"), Path(), overrides)
+    elif isinstance(config, str | Path):
+        given = read_config(Path(config), overrides)
+    else:
+        what = f"an object of type {type(config).__name__} is no config"
+        raise ArgumentError(Problem(what, "give the path of a YAML file, or a dict of its keys"))
+    with tempfile.TemporaryDirectory(prefix="fairbench-") as temporary:
+        start, target = time.monotonic(), Path(folder or temporary)
+        filters = (only,) if isinstance(only, str) else tuple(only)
+        prepared = prepare(
+            given, folder=target, data_dir=None if data_dir is None else Path(data_dir), filters=filters
+        )
+        open_folder(target)
+        write_head(prepared)
+        todo = len(prepared.todo)
+        counter = _Progress(todo, progress)
+        if todo:
+            compute(prepared, jobs, counter.note)
+        write_report(target, prepared.plan, prepared.records)
+        write_manifest(prepared, jobs=jobs, computed=todo - len(prepared.todo), start=start)
+        return _read(target, given.name, Path(folder) if folder else None)
+
+
+def load_results(folder: str | Path) -> RunFrames:
+    """Return the result files of a run that ``fairbench run`` or `run` wrote.
+
+    Raises
+    ------
+    UserError
+        When there are none.
+    """
+    path = Path(folder)
+    missing = [name for name in NEEDED if not (path / f"{name}.csv").is_file()]
+    if missing or not (path / FILE).is_file():
+        what = f"{path} holds no results ({missing[0] + '.csv' if missing else FILE} is missing)"
+        raise user_error(what, "give the folder that `fairbench run` wrote")
+    name = parse_yaml(read_text(path / "config.yaml"), str(path / "config.yaml")).data["name"]
+    return _read(path, str(name), path)
+
+
+def _read(path: Path, name: str, folder: Path | None) -> RunFrames:
+    tables, captions = {}, {}
+    for file in sorted((path / "tables").glob("*.csv")):
+        tables[file.stem] = pd.read_csv(StringIO(read_text(file)), dtype=str, keep_default_na=False)
+        captions[file.stem] = read_text(file.with_suffix(".md")).split("\n\n")[1]
+    files = {file.stem: file for file in path.glob("*.csv")}
+    order = [*NEEDED, *sorted(files.keys() - set(NEEDED))]
+    return RunFrames(name, {key: _frame(files[key]) for key in order}, tables, folder, captions)
+
+
+def _frame(path: Path) -> pd.DataFrame:
+    """Return a file as a frame, exactly; counts are floats where some repeats have none."""
+    exact: Any = {} if int(pd.__version__.split(".")[0]) > 2 else {"float_precision": "round_trip"}
+    frame: pd.DataFrame = pd.read_csv(
+        StringIO(read_text(path)), keep_default_na=False, na_values=[""], **exact
+    )
+    return frame
+
+
+def _plain(value: Any) -> Any:
+    """Return what a dict holds as YAML has it: lists for tuples, text for paths, numbers for NumPy's."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, Path):
+        return str(value)
+    return value.item() if hasattr(value, "item") and getattr(value, "ndim", 1) == 0 else value
+
+
+def _yaml(value: Any) -> str:
+    try:
+        return dump_yaml(_plain(value))
+    except yaml.YAMLError as error:
+        what = f"a config holds texts, numbers, lists and dicts: {error.args[0]}"
+        raise ArgumentError(Problem(what, "write what would stand in a YAML file")) from None
+
+
+class _Progress:
+    """Counts repeats on standard error, if that is asked for."""
+
+    def __init__(self, todo: int, wanted: bool) -> None:
+        self.todo, self.done, self.wanted = todo, 0, wanted
+
+    def note(self, _: Repeat) -> None:
+        """Count one more."""
+        import sys
+
+        self.done += 1
+        if self.wanted:
+            sys.stderr.write(f"\r{self.done} of {self.todo} repeats" + "\n" * (self.done == self.todo))
+            sys.stderr.flush()

@@ -1,0 +1,90 @@
+"""Runs from Python: the files of the command line, as frames."""
+
+import pickle
+
+import pandas as pd
+import pytest
+from conftest import SMALL, Finished, derived, write_config
+
+import fairbench_cli as fb
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory):
+    return fb.run(SMALL, folder=tmp_path_factory.mktemp("ran"))
+
+
+def test_a_dict_gives_the_files_of_the_command_line(ran, finished: Finished):
+    assert derived(ran.folder) == derived(finished.folder)
+    whole = ran.groups.astype(dict.fromkeys(["tn", "fp", "fn", "tp"], "Int64"))  # some repeats have no counts
+    for name, frame in (ran.frames | {"groups": whole}).items():
+        assert frame.to_csv(index=False, lineterminator="\n") == (finished.folder / f"{name}.csv").read_text()
+    same = fb.load_results(finished.folder)
+    assert all(same.frames[name].equals(frame) for name, frame in ran.frames.items())
+    assert all(same.tables[name].equals(table) for name, table in ran.tables.items())
+
+
+def test_frames_and_what_is_shown(ran):
+    assert {"results", "groups", "summary", "paired", "pareto"} <= set(ran.frames)
+    assert all(isinstance(frame, pd.DataFrame) for frame in (*ran.frames.values(), *ran.tables.values()))
+    assert ran.summary["mean"].dtype == ran.results["value"].dtype == float
+    assert ran.groups["tp"].dtype == float
+    assert ran.paired["beta"].unique().tolist() == ran.pareto["beta"].unique().tolist() == [0.0, 1.0]
+    assert ran.to_pandas("paired") is ran.paired
+    assert repr(ran).startswith("<Run small: repeats: 10 ok, 2 infeasible; frames: results, groups")
+    part = ran._repr_html_()
+    assert "discrimination-accuracy" in part
+    assert "<style" not in part
+    assert ran.failures == {}
+    again = pickle.loads(pickle.dumps(ran))  # noqa: S301
+    assert again.summary.equals(ran.summary)
+    with pytest.raises(TypeError, match='did you mean "summary"'):
+        ran.to_pandas("sumary")
+
+
+def test_a_folder_is_gone_on_from_and_a_temporary_one_goes_away(ran, capsys, monkeypatch, tmp_path):
+    before = len(list(ran.folder.glob("journal/*")))
+    more = fb.run(SMALL, folder=str(ran.folder), changes={"repeats": 1}, progress=True)
+    assert capsys.readouterr().err == ""  # nothing was left to do
+    assert len(list(ran.folder.glob("journal/*"))) == before
+    assert more.summary["n"].unique().tolist() == [1]
+    monkeypatch.chdir(tmp_path)
+    config = write_config(tmp_path / "small.yaml")
+    one = {"repeats": 1, "sample.beta": (0.5,)}
+    few = fb.run(config, changes=one, only="intervention=none", progress=True)
+    assert capsys.readouterr().err.endswith("\r1 of 1 repeats\n")
+    assert few.folder is None
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["small.yaml"]
+    assert few.results["intervention"].unique().tolist() == ["none"]
+    assert len(fb.run(SMALL, only=["intervention=none", "beta=1"]).results) == 8
+
+
+def test_failures_are_counted(monkeypatch):
+    from fairbench_cli.interventions.massaging import Massaging
+
+    monkeypatch.setattr(Massaging, "fit", lambda *_: 1 / 0)
+    found = fb.run(SMALL | {"interventions": ["none", "massaging"]}, changes={"sample.beta": [0]})
+    assert found.failures == {"ZeroDivisionError: division by zero": 2}
+    assert "2 ok, 2 failed" in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (
+            lambda: fb.run(SMALL | {"repeets": 2}),
+            'config: error: unknown key "repeets"\n  fix: did you mean "rep',
+        ),
+        (lambda: fb.run({}), 'key "name" is missing'),
+        (lambda: fb.run(SMALL | {"classifiers": [object()]}), "numbers, lists"),
+        (lambda: fb.run(3), "a dict of its keys"),
+        (lambda: fb.run("no.yaml"), "no such file"),
+        (lambda: fb.run(SMALL, jobs=0), "jobs is 0"),
+        (lambda: fb.run(SMALL, only="intervention=nun"), "none, uniform"),
+        (lambda: fb.run(SMALL, changes={"sample.bta": 1}), '"bta"'),
+        (lambda: fb.load_results("none"), "holds no results"),
+    ],
+)
+def test_mistakes(call, said):
+    with pytest.raises(fb.UserError, match=said):
+        call()
