@@ -201,9 +201,9 @@ def missing_requirement(component: Any) -> tuple[str, str] | None:
     try:
         found = version(package)
     except PackageNotFoundError:
-        return f"it needs {package}", f'pip install "fairbench-cli[{package}]"'
+        return f"needs {package}", f'pip install "fairbench-cli[{package}]"'
     if _release(found) < _release(least):
-        return f"it needs {package} {least}, this is {found}", f'pip install -U "fairbench-cli[{package}]"'
+        return f"needs {package} {least}, this is {found}", f'pip install -U "fairbench-cli[{package}]"'
     return None
 
 

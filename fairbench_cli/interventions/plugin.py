@@ -21,7 +21,7 @@ def fault(thing: Any) -> tuple[str, str] | None:
     """Return why a class cannot be an intervention, and what to do; None where it can, or is a function."""
     missing = adapters.missing_requirement(thing)
     if missing is not None:
-        return missing[0].removeprefix("it "), missing[1]
+        return missing
     if not isinstance(thing, type) or is_technique(thing) or _is_adapted(thing):
         return None
     if callable(getattr(thing, "predict", None)) or callable(getattr(thing, "build", None)):

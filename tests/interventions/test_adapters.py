@@ -400,10 +400,10 @@ def test_a_requirement_that_is_missing_is_named():
         requires = ("scikit-learn", "999.0")
 
     assert missing_requirement(Elsewhere) == (
-        "it needs no-such-package",
+        "needs no-such-package",
         'pip install "fairbench-cli[no-such-package]"',
     )
-    assert missing_requirement(Newer)[0].startswith("it needs scikit-learn 999.0, this is ")
+    assert missing_requirement(Newer)[0].startswith("needs scikit-learn 999.0, this is ")
 
 
 def test_a_library_that_is_not_installed_is_said_before_the_run(say, tmp_path, monkeypatch):
@@ -413,4 +413,4 @@ def test_a_library_that_is_not_installed_is_said_before_the_run(say, tmp_path, m
     monkeypatch.setattr(adapters, "version", version)
     config = write_config(tmp_path / "c.yaml", interventions=["none", "grid-search"])
     said = say("plan", config)
-    two_lines(said, "c.yaml:", "grid-search: it needs fairlearn", 'pip install "fairbench-cli[fairlearn]"')
+    two_lines(said, "c.yaml:", "grid-search needs fairlearn", 'pip install "fairbench-cli[fairlearn]"')

@@ -14,7 +14,7 @@ from fairbench_cli.interventions.foreign.draws import seeded
 from fairbench_cli.interventions.foreign.job import Job, takes_classifier, weights_for
 from fairbench_cli.interventions.foreign.model import ForeignModel, favourable
 from fairbench_cli.interventions.foreign.outcome import fitted
-from fairbench_cli.interventions.foreign.rows import Rows, known_groups, require_both_labels
+from fairbench_cli.interventions.foreign.rows import LibraryRows, known_groups, require_both_labels
 from fairbench_cli.interventions.validation import divide_rows
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def post_processes(thing: Any) -> bool:
     return bool(tags.get("requires_proba")) or "pos_label" in accepts(kind.fit)
 
 
-def _weighted(job: Job, thing: Any, rows: Rows) -> Fitted:
+def _weighted(job: Job, thing: Any, rows: LibraryRows) -> Fitted:
     """Weight the training rows as an object does, and fit the classifier to them."""
     train = job.train
     given = weights_for(thing.fit_transform, train.weights)
@@ -63,7 +63,7 @@ def _weighted(job: Job, thing: Any, rows: Rows) -> Fitted:
     return fitted(job.classifier.fit(replace(train, weights=weights)), thing, empty)
 
 
-def _post(job: Job, thing: Any, rows: Rows) -> Fitted:
+def _post(job: Job, thing: Any, rows: LibraryRows) -> Fitted:
     """Fit the classifier to some of the training rows, and the object to its probabilities of the others."""
     weights_for(thing.fit, job.train.weights)
     others, validation = divide_rows(job.train, job.validation)
@@ -78,7 +78,7 @@ def _post(job: Job, thing: Any, rows: Rows) -> Fitted:
     return fitted(ForeignModel(rows, decides.labels, None, None, job.seed, known), thing)
 
 
-def _model(job: Job, thing: Any, rows: Rows) -> Fitted:
+def _model(job: Job, thing: Any, rows: LibraryRows) -> Fitted:
     """Fit an object that trains a model."""
     train = job.train
     more = fits(thing.fit, {"priv_group": 1}) | weights_for(thing.fit, train.weights)
@@ -92,7 +92,7 @@ def _model(job: Job, thing: Any, rows: Rows) -> Fitted:
     return fitted(ForeignModel(rows, decides.labels, chance, score, job.seed), thing)
 
 
-def _frame(rows: Rows, sample: Sample, X: Any) -> "pd.DataFrame":
+def _frame(rows: LibraryRows, sample: Sample, X: Any) -> "pd.DataFrame":
     """Return a matrix as a data frame with the group in its index."""
     import pandas as pd
 
@@ -110,7 +110,7 @@ def _series(sample: Sample) -> "pd.Series[int]":
     return pd.Series(sample.y.tolist(), index=index)
 
 
-def _probabilities(rows: Rows, sample: Sample, model: Model) -> "pd.DataFrame":
+def _probabilities(rows: LibraryRows, sample: Sample, model: Model) -> "pd.DataFrame":
     """Return a model's probabilities of the labels 0 and 1, with the group in their index."""
     favourable_one = model.predict_proba(sample)
     frame = _frame(rows, sample, np.column_stack([1 - favourable_one, favourable_one]))
@@ -122,7 +122,7 @@ class Adjusted:
     """A classifier whose probabilities an object turns into labels."""
 
     thing: Any
-    rows: Rows
+    rows: LibraryRows
     model: Model
 
     def labels(self, sample: Sample) -> Any:
@@ -138,14 +138,14 @@ class Trained:
     ----------
     thing : object
         The fitted object.
-    rows : Rows
+    rows : LibraryRows
         How samples become what it takes.
     column : bool
         Whether it reads the group from a column, and not from the index alone.
     """
 
     thing: Any
-    rows: Rows
+    rows: LibraryRows
     column: bool
 
     def frame(self, sample: Sample) -> "pd.DataFrame":

@@ -9,7 +9,7 @@ from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Floats, Sample
 from fairbench_cli.interventions.fitted import Infeasible
 from fairbench_cli.interventions.foreign.construct import accepts, construct, fits
-from fairbench_cli.interventions.foreign.rows import Groups, Rows, fit_rows
+from fairbench_cli.interventions.foreign.rows import Groups, LibraryRows, fit_rows
 
 Asked = Literal["classifier", "one-hot", "codes", "frame"]
 
@@ -48,13 +48,13 @@ class Job:
     classifier: Classifier
     seed: int
 
-    def rows(self, default: Encoding | None = None) -> Rows:
+    def rows(self, default: Encoding | None = None) -> LibraryRows:
         """Return how samples become what it takes, by `default` where the user asked for no encoding."""
         own = self.classifier.spec.encoding if default is None else default
         encoding = own if self.encoding == "classifier" else self.encoding
         return fit_rows(self.train, self.classifier, encoding, self.groups)
 
-    def estimator(self, rows: Rows) -> Any:
+    def estimator(self, rows: LibraryRows) -> Any:
         """Return the classifier as a scikit-learn estimator of a matrix; it is not fitted."""
         from fairbench_cli.interventions.foreign.estimator import as_estimator
 
@@ -62,7 +62,7 @@ class Job:
         level_counts = rows.encoder.level_counts if own else None
         return as_estimator(self.classifier, level_counts, self.train.favourable_first)
 
-    def construct(self, rows: Rows, **more: Any) -> Any:
+    def construct(self, rows: LibraryRows, **more: Any) -> Any:
         """Return a new object: given the classifier, seed and attribute, and `more`, where it takes them."""
         estimator = self.estimator(rows)
         known = {"estimator": estimator, "base_estimator": estimator, "prot_attr": self.train.attribute}

@@ -8,7 +8,7 @@ import numpy as np
 
 from fairbench_cli.data.table import Column, Floats, Labels, Sample
 from fairbench_cli.interventions.foreign.draws import drawn, seeded
-from fairbench_cli.interventions.foreign.rows import Rows, require_known
+from fairbench_cli.interventions.foreign.rows import LibraryRows, require_known
 
 OfSample = Callable[[Sample], Any]
 
@@ -19,7 +19,7 @@ class ForeignModel:
 
     Parameters
     ----------
-    rows : Rows
+    rows : LibraryRows
         How samples become what it takes.
     labels : function
         Returns each row's predicted label of a sample.
@@ -31,7 +31,7 @@ class ForeignModel:
         Groups with training rows, if it needs the group to decide.
     """
 
-    rows: Rows
+    rows: LibraryRows
     labels: OfSample
     chance: OfSample | None
     score: OfSample | None

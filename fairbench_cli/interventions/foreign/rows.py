@@ -16,7 +16,7 @@ PAIR = ("deprived", "favoured")
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class LibraryRows:
     """How samples become what a library takes, as fixed on the training rows.
 
     Parameters
@@ -64,7 +64,7 @@ class Rows:
         return np.asarray(np.eye(len(self.names(sample)))[self.codes(sample)])
 
 
-def fit_rows(train: Sample, classifier: Classifier, encoding: Encoding, groups: Groups) -> Rows:
+def fit_rows(train: Sample, classifier: Classifier, encoding: Encoding, groups: Groups) -> LibraryRows:
     """Return how samples become what a library takes.
 
     Raises
@@ -73,7 +73,7 @@ def fit_rows(train: Sample, classifier: Classifier, encoding: Encoding, groups: 
         When there are no rows, or their weights sum to 0.
     """
     encoder = fit_encoder(train, encoding, include_protected=classifier.include_protected)
-    return Rows(encoder, train.attribute, groups)
+    return LibraryRows(encoder, train.attribute, groups)
 
 
 def each_group_first(codes: NDArray[Any]) -> NDArray[np.intp]:
@@ -89,7 +89,7 @@ def each_group_first(codes: NDArray[Any]) -> NDArray[np.intp]:
     return np.concatenate([firsts, np.delete(np.arange(len(codes)), firsts)])
 
 
-def require_both_labels(rows: Rows, train: Sample, validation: Sample) -> None:
+def require_both_labels(rows: LibraryRows, train: Sample, validation: Sample) -> None:
     """Raise `Infeasible` unless every group with training rows has validation rows with either label."""
     codes, names = rows.codes(validation), rows.names(train)
     groups = sorted(known_groups(rows, train))
@@ -98,12 +98,12 @@ def require_both_labels(rows: Rows, train: Sample, validation: Sample) -> None:
         raise Infeasible(f"the validation rows of {', '.join(few)} have fewer than two labels")
 
 
-def known_groups(rows: Rows, train: Sample) -> frozenset[int]:
+def known_groups(rows: LibraryRows, train: Sample) -> frozenset[int]:
     """Return the codes of the groups that have training rows."""
     return frozenset(np.unique(rows.codes(train)).tolist())
 
 
-def require_known(rows: Rows, sample: Sample, known: frozenset[int]) -> None:
+def require_known(rows: LibraryRows, sample: Sample, known: frozenset[int]) -> None:
     """Raise `Infeasible` if there are rows of a group that had none in training."""
     new = sorted(set(np.unique(rows.codes(sample)).tolist()) - known)
     if new:

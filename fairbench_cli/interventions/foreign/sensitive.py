@@ -13,7 +13,12 @@ from fairbench_cli.interventions.foreign.draws import seeded
 from fairbench_cli.interventions.foreign.job import Job, takes_classifier, weights_for
 from fairbench_cli.interventions.foreign.model import ForeignModel, favourable
 from fairbench_cli.interventions.foreign.outcome import DRAWN, fitted
-from fairbench_cli.interventions.foreign.rows import Rows, each_group_first, known_groups, require_both_labels
+from fairbench_cli.interventions.foreign.rows import (
+    LibraryRows,
+    each_group_first,
+    known_groups,
+    require_both_labels,
+)
 from fairbench_cli.interventions.validation import divide_rows
 
 
@@ -53,7 +58,7 @@ class Decides:
     """Calls a fitted object with the rows of a sample, and with their groups where it takes them."""
 
     thing: Any
-    rows: Rows
+    rows: LibraryRows
     seed: int
 
     def labels(self, sample: Sample) -> Any:

@@ -12,7 +12,7 @@ from fairbench_cli.interventions.foreign.draws import seeded
 from fairbench_cli.interventions.foreign.job import Job, weights_for
 from fairbench_cli.interventions.foreign.model import favourable
 from fairbench_cli.interventions.foreign.outcome import fitted
-from fairbench_cli.interventions.foreign.rows import Rows, known_groups, require_known
+from fairbench_cli.interventions.foreign.rows import LibraryRows, known_groups, require_known
 
 
 def fit_transformer(job: Job) -> Fitted:
@@ -61,7 +61,7 @@ class Transforms:
     ----------
     thing : object
         The pre-processor.
-    rows : Rows
+    rows : LibraryRows
         How samples become what it takes.
     means : float64 array, shape (columns,), or None
         Of the columns of the group that it is given less these; None: it is given none.
@@ -72,7 +72,7 @@ class Transforms:
     """
 
     thing: Any
-    rows: Rows
+    rows: LibraryRows
     means: Floats | None
     seen: Column | None
     known: frozenset[int] | None
