@@ -1,7 +1,7 @@
 """Leaf relabelling: change the labels of a tree's leaves until both groups are accepted equally often."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +11,10 @@ from fairbench_cli.classifiers.fit import Classifier, Model
 from fairbench_cli.data.table import Column, Floats, Labels, Sample
 from fairbench_cli.interventions.cells import require_both_groups
 from fairbench_cli.interventions.fitted import Fitted, Infeasible
-from fairbench_cli.interventions.leaves import SplitCriterion, greedy, leaves_of, optimal
+from fairbench_cli.interventions.leaves import greedy, leaves_of, optimal
+from fairbench_cli.interventions.splits import GrownTree, SplitCriterion, grow
 
-if TYPE_CHECKING:
-    from fairbench_cli.interventions.splits import GrownTree
-
-Tree = Union[Model, "GrownTree"]
+Tree = Model | GrownTree
 
 
 @dataclass(frozen=True)
@@ -72,8 +70,6 @@ class LeafRelabelling:
         if self.criterion == "classifier":
             model = classifier.fit(train)
         else:
-            from fairbench_cli.interventions.splits import grow  # scikit-learn, which C4.5 needs
-
             protected, min_leaf = classifier.include_protected, self.min_leaf or 20.0
             model = grow(train, self.criterion, min_leaf, include_protected=protected)
         nodes, leaf = np.unique(nodes_of(model, train), return_inverse=True)
@@ -112,7 +108,7 @@ def nodes_of(model: Tree, sample: Sample) -> NDArray[np.int64]:
     Infeasible
         When the classifier is not one tree.
     """
-    if not isinstance(model, Model):
+    if isinstance(model, GrownTree):
         return model.leaf_of(sample)
     if model.estimator is None:
         return np.zeros(len(sample), dtype=np.int64)

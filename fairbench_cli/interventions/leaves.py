@@ -3,12 +3,10 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-SplitCriterion = Literal["IGC", "IGC-IGS", "IGC/IGS", "IGC+IGS"]
 
 MOST_CELLS = 100_000_000  # of the optimal solver's table, one byte each
 

@@ -1,17 +1,22 @@
 """Trees grown by what a split says of the outcome and of the group."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from scipy.special import xlogy
 
-from fairbench_cli.classifiers.c45.columns import TreeRows
-from fairbench_cli.classifiers.c45.tree import LEAF, FlatTree, first_best, leaf_of, predict_probabilities
 from fairbench_cli.classifiers.encode import NUMBER, Encoder, fit_encoder, pick, with_numbers
 from fairbench_cli.data.table import Column, Floats, Labels, Rows, Sample, Table
-from fairbench_cli.interventions.leaves import SplitCriterion
 from fairbench_cli.measures.counts import divide
 
+if TYPE_CHECKING:  # its package loads scikit-learn, which `fairbench list` can do without
+    from fairbench_cli.classifiers.c45.columns import TreeRows
+    from fairbench_cli.classifiers.c45.tree import FlatTree
+
+SplitCriterion = Literal["IGC", "IGC-IGS", "IGC/IGS", "IGC+IGS"]
+
+LEAF = -1  # in place of a column, as in `FlatTree`
 LEAST = 1e-12  # what rounding leaves of a gain that is 0
 LEAST_OF_RATIO = (
     1e-3  # bits of IGC that IGC/IGS asks for: it would else take splits that say nothing of either
@@ -87,6 +92,8 @@ def grow(
     ValueError
         When there are no rows, or their weights sum to 0.
     """
+    from fairbench_cli.classifiers.c45.tree import FlatTree
+
     encoder = fit_encoder(train, "levels", include_protected=include_protected)
     table = pick(train.features, encoder.columns)
     cell = train.s.astype(np.intp) * 2 + train.y
@@ -163,7 +170,7 @@ class GrownTree:
     """
 
     encoder: Encoder
-    tree: FlatTree
+    tree: "FlatTree"
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -178,18 +185,26 @@ class GrownTree:
         KeyError, ValueError
             When a feature is missing, or has other levels than in training.
         """
+        from fairbench_cli.classifiers.c45.tree import leaf_of
+
         return leaf_of(self.tree, self._rows(sample))
 
     def predict(self, sample: Sample) -> Labels:
         """Return predicted outcomes: int8, shape (rows,), 1 for the favourable one; raises as `leaf_of`."""
+        from fairbench_cli.classifiers.c45.tree import first_best, predict_probabilities
+
         both = predict_probabilities(self.tree, self._rows(sample), laplace=False)
         return first_best(both).astype(np.int8)
 
     def predict_proba(self, sample: Sample) -> Floats:
         """Return each leaf's share of favourable outcomes, shape (rows,); raises as `leaf_of`."""
+        from fairbench_cli.classifiers.c45.tree import predict_probabilities
+
         return predict_probabilities(self.tree, self._rows(sample), laplace=False)[:, 1]
 
-    def _rows(self, sample: Sample) -> TreeRows:
+    def _rows(self, sample: Sample) -> "TreeRows":
+        from fairbench_cli.classifiers.c45.columns import TreeRows
+
         table, levels = pick(sample.features, self.encoder.columns), self.encoder.level_counts
         numbers = with_numbers(table) if NUMBER in levels else None
         return TreeRows(levels, table.codes.astype(np.int32), numbers)
