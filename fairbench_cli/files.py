@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ def read_text(path: Path, encoding: str = "utf-8", newline: str | None = None) -
     except FileNotFoundError:
         raise user_error(f"no such file: {path}", "check the path") from None
     except UnicodeDecodeError as error:
-        fix = "convert it: iconv -f latin1 -t utf-8"
+        fix = f"convert it: iconv -f latin1 -t utf-8 {shlex.quote(str(path))} > utf8-{shlex.quote(path.name)}"
         raise user_error(f"the file is not UTF-8 text (byte {error.start})", fix, str(path)) from None
     except OSError as error:
         fix = "check the path and its permissions"

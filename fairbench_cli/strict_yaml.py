@@ -148,6 +148,16 @@ def dump_yaml(data: Any) -> str:
     return yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
 
 
+def yaml_word(text: str) -> str:
+    """Return text as one word of YAML, in quotes where it needs them, also within braces and brackets.
+
+    >>> print(yaml_word("age"), yaml_word("no, never"), yaml_word("5"), yaml_word(">50K"), yaml_word(""))
+    age 'no, never' '5' '>50K' ''
+    """
+    written = yaml.dump([text], Dumper=_Dumper, default_flow_style=True, allow_unicode=True, width=1_000_000)
+    return written.strip()[1:-1]
+
+
 def laid_over(document: Document, settings: tuple[str, ...]) -> tuple[Document, list[Problem]]:
     r"""Return a document with ``key=value`` and ``key.key=value`` set; their spot is ``--set KEY``.
 

@@ -1,14 +1,18 @@
 """Thin builders for the classifiers: the parameters that a config may set, and nothing else."""
 
 from dataclasses import asdict, dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
+from scipy.sparse import csr_array
+from scipy.special import expit
 
 from fairbench_cli.classifiers.encode import NUMBER, Encoding
 from fairbench_cli.data.table import Floats
+
+MOST_CATEGORIES = 255  # of a column, in scikit-learn's histograms
 
 
 @dataclass(frozen=True)
@@ -107,6 +111,72 @@ class RandomForest:
 
 
 @dataclass(frozen=True)
+class HistGradientBoosting:
+    """Gradient boosting of trees on histograms; levels are categories, numbers are numbers.
+
+    Every tree sees all rows: nothing is drawn, and no rows are kept aside to stop early. A column of more
+    than 255 levels counts as a number, in the order of its levels.
+
+    Parameters
+    ----------
+    iterations : int, at least 1
+        Number of trees.
+    learning_rate : float above 0
+        What each tree's contribution is multiplied by.
+    max_leaves : int, at least 2
+        Most leaves of a tree.
+    min_leaf : int, at least 1
+        Fewest rows (not weights) in a leaf.
+    """
+
+    encoding: ClassVar[Encoding] = "codes"
+
+    iterations: Annotated[int, Field(ge=1)] = 100
+    learning_rate: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 0.1
+    max_leaves: Annotated[int, Field(ge=2)] = 31
+    min_leaf: Annotated[int, Field(ge=1)] = 20
+
+    def build(self, level_counts: tuple[int, ...], seed: int) -> Any:
+        """Return an unfitted estimator; the seed draws the rows from which bins of numbers are made."""
+        from sklearn.ensemble import HistGradientBoostingClassifier
+
+        return HistGradientBoostingClassifier(
+            max_iter=self.iterations,
+            learning_rate=self.learning_rate,
+            max_leaf_nodes=self.max_leaves,
+            min_samples_leaf=self.min_leaf,
+            categorical_features=[count != NUMBER and count <= MOST_CATEGORIES for count in level_counts],
+            early_stopping=False,
+            random_state=seed,
+        )
+
+
+@dataclass(frozen=True)
+class Svm:
+    """Support vector machine with a Gaussian kernel, one 0/1 column per level, numbers standardised.
+
+    Its time grows with the square of the rows: minutes on tens of thousands. The score is the logistic
+    function of the distance from the border, which ranks rows as the distance does and is no probability.
+
+    Parameters
+    ----------
+    C : float above 0
+        Cost of a row on the wrong side.
+    gamma : float above 0, or "scale"
+        Of the kernel exp(−gamma ‖x − z‖²); ``scale`` is 1 / (columns · variance of all entries).
+    """
+
+    encoding: ClassVar[Encoding] = "one-hot"
+
+    C: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
+    gamma: Annotated[float, Field(gt=0, allow_inf_nan=False)] | Literal["scale"] = "scale"
+
+    def build(self, level_counts: tuple[int, ...], seed: int) -> Any:  # noqa: ARG002 - the shape of all builders
+        """Return an unfitted estimator; nothing in it is random."""
+        return SupportVectors(self.C, self.gamma)
+
+
+@dataclass(frozen=True)
 class LogisticRegression:
     """Logistic regression with a ridge penalty, one 0/1 column per level, numbers standardised.
 
@@ -190,3 +260,49 @@ class MixedNaiveBayes:
             joint = joint - np.log(self.on_numbers.class_prior_)  # both counted it
         likely = np.exp(joint - joint.max(axis=1, keepdims=True))
         return np.asarray(likely / likely.sum(axis=1, keepdims=True))
+
+
+class SupportVectors:
+    """A support vector machine whose score is the logistic function of its decision function.
+
+    scikit-learn's own probabilities are drawn by cross-validation, cost five fits, and may disagree with its
+    decisions.
+
+    Parameters
+    ----------
+    C : float, above 0
+        Cost of a row on the wrong side.
+    gamma : float or "scale"
+        Of the Gaussian kernel.
+    """
+
+    def __init__(self, C: float, gamma: float | Literal["scale"]) -> None:
+        from sklearn.svm import SVC
+
+        self.machine = SVC(C=C, gamma=gamma)
+
+    def fit(self, X: Any, y: NDArray[Any], sample_weight: Floats | None = None) -> "SupportVectors":
+        """Fit to rows of numbers, shape (rows, columns); those of weight 0 are left out."""
+        kept = slice(None) if sample_weight is None else np.flatnonzero(sample_weight > 0)
+        weights = None if sample_weight is None else sample_weight[kept]
+        self.machine.fit(with_short_indices(X)[kept], y[kept], weights)
+        self.classes_ = self.machine.classes_
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the class of each row."""
+        return np.asarray(
+            self.classes_[(self.machine.decision_function(with_short_indices(X)) > 0).astype(np.intp)]
+        )
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return 1 less the score, and the score, shape (rows, 2)."""
+        score = expit(self.machine.decision_function(with_short_indices(X)))
+        return np.stack([1 - score, score], axis=1)
+
+
+def with_short_indices(X: Any) -> Any:
+    """Return a sparse array with indices of 32 bits, which is all that libsvm takes; another as it is."""
+    if not isinstance(X, csr_array) or X.indices.dtype == np.int32:
+        return X
+    return csr_array((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)

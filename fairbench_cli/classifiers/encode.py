@@ -1,7 +1,7 @@
 """From level codes to the arrays that learners take: codes, 0/1 columns, or a matrix of numbers."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,8 +9,11 @@ from scipy.sparse import csr_array
 
 from fairbench_cli.data.table import Codes, Column, Floats, Labels, Rows, Sample, Table
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 BinEncoding = Literal["one-hot", "number"]
-Encoding = Literal["levels", "codes", "one-hot"]
+Encoding = Literal["levels", "codes", "one-hot", "dense", "frame"]
 NUMBER = 0  # in place of a level count
 
 
@@ -146,12 +149,13 @@ class Encoder:
     ----------
     columns : tuple of Column
         The features.
-    encoding : {"levels", "codes", "one-hot"}
+    encoding : {"levels", "codes", "one-hot", "dense", "frame"}
         ``levels`` and ``codes``: one column each, level codes as whole numbers or as floats. ``one-hot``: one
-        0/1 column per level. Where there are numbers among the columns, the array holds the numbers
-        themselves, standardised for ``one-hot``.
+        0/1 column per level, in a sparse matrix; ``dense``: the same in an array. Where there are numbers
+        among the columns, the array holds the numbers themselves, standardised for ``one-hot`` and ``dense``.
+        ``frame``: a pandas DataFrame, see `to_frame`.
     design : Design or None
-        The matrix of ``one-hot`` with numbers.
+        The matrix of ``one-hot`` and ``dense`` with numbers.
     """
 
     columns: tuple[Column, ...]
@@ -168,8 +172,11 @@ class Encoder:
         features = pick(table, self.columns)
         if self.design is not None:
             return self.design.transform(features)
-        if self.encoding == "one-hot":
-            return one_hot(features.codes, features.level_counts)
+        if self.encoding == "frame":
+            return to_frame(features)
+        if self.encoding in ("one-hot", "dense"):
+            sparse = one_hot(features.codes, features.level_counts)
+            return sparse if self.encoding == "one-hot" else sparse.toarray()
         if NUMBER in self.level_counts:
             return with_numbers(features)
         dtype = np.int16 if self.encoding == "levels" else np.float32  # the latter is what trees want
@@ -186,9 +193,33 @@ def fit_encoder(sample: Sample, encoding: Encoding, *, include_protected: bool) 
     """
     features = sample.features if include_protected else sample.features.without(sample.attribute)
     design = None
-    if encoding == "one-hot" and any(column.kind == "number" for column in features.columns):
+    if encoding in ("one-hot", "dense") and any(column.kind == "number" for column in features.columns):
         design = fit_design(sample, include_protected=include_protected, intercept=False)
     return Encoder(features.columns, encoding, design)
+
+
+def to_frame(table: Table) -> "pd.DataFrame":
+    """Return a table as a pandas DataFrame: levels are categories, bins ordered ones, and numbers floats.
+
+    A column has the categories that its data declare, whether or not the rows at hand have them all.
+
+    >>> hours = Column("hours", ("20", "40"), "number", (20.0, 40.0))
+    >>> sex = Column("sex", ("f", "m"))
+    >>> frame = to_frame(Table((hours, sex), np.array([[1, 0], [0, 0]], dtype=np.int16)))
+    >>> frame["hours"].tolist(), frame["sex"].tolist(), frame["sex"].cat.categories.tolist()
+    ([40.0, 20.0], ['f', 'f'], ['f', 'm'])
+    """
+    import pandas as pd
+
+    columns: dict[str, Any] = {}
+    for j, column in enumerate(table.columns):
+        codes = table.codes[:, j]
+        if column.kind == "number":
+            columns[column.name] = np.asarray(column.values, dtype=np.float64)[codes]
+        else:
+            levels = pd.Index(column.levels, dtype=object)
+            columns[column.name] = pd.Categorical.from_codes(codes, levels, ordered=column.kind == "bins")
+    return pd.DataFrame(columns)
 
 
 def with_numbers(table: Table) -> Floats:

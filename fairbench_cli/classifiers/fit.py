@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from fairbench_cli.classifiers.encode import Encoder, Encoding, fit_encoder, pick, training_weights
+from fairbench_cli.classifiers.encode import NUMBER, Encoder, Encoding, fit_encoder, pick, training_weights
 from fairbench_cli.data.table import Column, Floats, Labels, Sample
 
 if TYPE_CHECKING:
@@ -75,13 +75,29 @@ class Model:
         return np.asarray(self.estimator.predict(self.encoder.transform(features)).astype(np.int8))
 
     def predict_proba(self, sample: Sample) -> Floats:
-        """Return each row's probability of the favourable outcome, shape (rows,); raises as `predict`."""
+        """Return each row's probability of the favourable outcome, shape (rows,).
+
+        Raises as `predict`, and `Infeasible` when the estimator gives no probabilities.
+        """
         features = pick(sample.features, self.columns)
         if self.estimator is None:
             return np.full(len(sample), self.share)
         both = self.estimator.predict_proba(self.encoder.transform(features))
         favourable = list(self.estimator.classes_).index(1)
         return np.ascontiguousarray(both[:, favourable], dtype=np.float64)
+
+    def scores(self, sample: Sample) -> Floats | None:
+        """Return each row's score, shape (rows,), higher for the favourable outcome; None if it gives none.
+
+        The probability of the favourable outcome, or for an estimator without probabilities the value of its
+        decision function. Raises as `predict`.
+        """
+        if not hasattr(self.estimator, "scores"):
+            return self.predict_proba(sample)
+        scores: Floats | None = self.estimator.scores(
+            self.encoder.transform(pick(sample.features, self.columns))
+        )
+        return scores
 
 
 @dataclass(frozen=True)
@@ -117,14 +133,44 @@ class Classifier:
         encoder = fit_encoder(sample, self.spec.encoding, include_protected=self.include_protected)
         estimator = None
         if encoder.columns and 0 < share < 1:
-            estimator = self.spec.build(encoder.level_counts, self.seed)
-            y = _in_declared_order(sample) if self.spec.encoding == "levels" else sample.y
-            estimator.fit(encoder.transform(sample.features), y, sample_weight=sample.weights)
+            X, first = encoder.transform(sample.features), sample.favourable_first
+            estimator = self.fit_matrix(X, sample.y, sample.weights, encoder.level_counts, first)
         return Model(encoder, estimator, share)
 
+    def fit_matrix(
+        self,
+        X: Any,
+        y: Labels,
+        weights: Floats | None = None,
+        level_counts: tuple[int, ...] | None = None,
+        favourable_first: bool = False,
+    ) -> Any:
+        """Return the estimator fitted to rows that are encoded already.
 
-def _in_declared_order(sample: Sample) -> "pd.Categorical[int]":
+        Parameters
+        ----------
+        X : array, shape (rows, columns)
+            As the estimator takes them.
+        y : int8 array, shape (rows,)
+            Both outcomes.
+        weights : float64 array, shape (rows,), or None
+            Row weights.
+        level_counts : tuple of int, or None
+            Of `Encoder.level_counts`; None where every column of `X` is a number.
+        favourable_first : bool
+            As in `Sample`.
+        """
+        if self.spec.encoding == "frame" and not hasattr(X, "iloc"):
+            raise Infeasible("the classifier takes a data frame, and the technique makes a matrix")
+        counts = (NUMBER,) * X.shape[1] if level_counts is None else level_counts
+        estimator = self.spec.build(counts, self.seed)
+        ordered = _in_declared_order(y, favourable_first) if self.spec.encoding == "levels" else y
+        estimator.fit(X, ordered, sample_weight=weights)
+        return estimator
+
+
+def _in_declared_order(y: Labels, favourable_first: bool) -> "pd.Categorical[int]":
     """Return the outcomes as a categorical in the data's own order: C4.5's ties go to the first class."""
     import pandas as pd
 
-    return pd.Categorical(sample.y, categories=[1, 0] if sample.favourable_first else [0, 1])
+    return pd.Categorical(y, categories=[1, 0] if favourable_first else [0, 1])

@@ -7,7 +7,19 @@ from typing import cast
 import typer
 
 from fairbench_cli import __version__
-from fairbench_cli.cli import audit, compare, data, listing, network, plan, report, run_command, simulate
+from fairbench_cli.cli import (
+    audit,
+    check,
+    compare,
+    data,
+    init,
+    listing,
+    network,
+    plan,
+    report,
+    run_command,
+    simulate,
+)
 from fairbench_cli.errors import UserError
 
 # Typer ships its own Click or uses the installed one, by version; this is the right class either way.
@@ -20,7 +32,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Benchmark runner and audit tool for fairness in machine learning.",
-    epilog="Start with: fairbench run configs/quickstart.yaml",
+    epilog="Start with: fairbench run quickstart; with a table of your own: fairbench init data.csv",
 )
 
 
@@ -40,11 +52,13 @@ def _main(
 
 
 app.command("run")(run_command.run)
+app.command("init")(init.init)
 app.command("audit", cls=audit.AuditCommand)(audit.audit)
 app.command("plan")(plan.plan)
 app.command("report")(report.report)
 app.command("compare")(compare.compare)
 app.command("simulate")(simulate.simulate)
+app.command("check")(check.check)
 app.command("list")(listing.list_names)
 app.add_typer(data.app, name="data")
 app.add_typer(network.app, name="network")

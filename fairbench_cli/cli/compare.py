@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fairbench_cli.cli import options
 from fairbench_cli.papers.registry import PAPERS
 
 if TYPE_CHECKING:  # pandas comes with it
@@ -12,9 +13,7 @@ if TYPE_CHECKING:  # pandas comes with it
 
 
 def compare(
-    results: Annotated[
-        list[Path], typer.Argument(help="Folders that `fairbench run` wrote.", show_default=False)
-    ],
+    results: Annotated[list[Path], options.results("A folder that `fairbench run` wrote")],
     paper: Annotated[str, typer.Option(help=f"One of: {', '.join(PAPERS)}.", show_default=False)],
     table: Annotated[
         list[str] | None, typer.Option(help="Compare some tables of the paper only: --table 2,3")

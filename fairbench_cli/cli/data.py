@@ -1,12 +1,13 @@
 """``fairbench data``: cards and their files."""
 
 import textwrap
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from fairbench_cli.cli.console import out, print_rows, say, talk
-from fairbench_cli.cli.options import DataDir
+from fairbench_cli.cli.options import DataDir, to
 from fairbench_cli.errors import Problem, UserError
 
 app = typer.Typer(no_args_is_help=True, help="Look at data sets, check, download and verify their files.")
@@ -97,6 +98,31 @@ def verify(
 
 
 @app.command()
+def export(
+    name: Name,
+    output: Annotated[Path, to("CSV file to write, - for standard output.")],
+    data_dir: DataDir = None,
+) -> None:
+    """Write the rows that an experiment sees: every column's levels, the label as 1 (favourable) and 0."""
+    import numpy as np
+
+    from fairbench_cli.data.load import load
+    from fairbench_cli.data.locate import find_files
+    from fairbench_cli.files import write_text
+
+    card, found = find_files(name, data_dir)
+    table = load(card, found).table
+    frame = table.to_frame()
+    frame[card.label.column] = np.asarray(frame[card.label.column] == card.label.favourable, dtype=int)
+    text = frame.to_csv(index=False, lineterminator="\n")
+    if str(output) == "-":
+        out().file.write(text)
+        return
+    write_text(output, text)
+    talk(f"{output}: {len(table)} rows, {card.label.column} = 1 where it is {card.label.favourable}")
+
+
+@app.command()
 def check(name: Name, data_dir: DataDir = None) -> None:
     """Look for leaks, constant, duplicate and near-unique columns, gaps by group, small groups.
 
@@ -119,6 +145,14 @@ def check(name: Name, data_dir: DataDir = None) -> None:
         title = f"left out, rightly: columns that give {card.label.column} away"
         print_rows(["column", "by", "right alone", "entropy explained"], rows, right=2, title=title)
         say(f"Guessing is right on {checked.guessing:.0%} of rows.")
+    if checked.missing:
+        rows = [
+            [one.column, one.becomes, str(one.count), f"{one.count / checked.kept:.1%}"]
+            for one in checked.missing
+        ]
+        print_rows(["column", "missing become", "cells", "of rows"], rows, right=2, title="missing values")
+        lost = checked.kept - checked.rows
+        say(f"Rows left out for missing values: {lost} of {checked.kept} ({lost / checked.kept:.1%}).")
     number = len(checked.warnings)
     verdict = "no warning" if not number else "1 warning" if number == 1 else f"{number} warnings"
     columns = f"{checked.used} columns used, {checked.left_out} left out"

@@ -1,43 +1,71 @@
-"""``fairbench list``: what can stand in a config."""
+"""``fairbench list``: what can stand in a config, and the configs that come with fairbench."""
 
 from dataclasses import fields
 from typing import Annotated, Literal, get_args
 
 import typer
 
-from fairbench_cli.cli.console import print_rows
-from fairbench_cli.errors import user_error
+from fairbench_cli.cli.console import print_rows, say
+from fairbench_cli.errors import suggest, user_error
 
-Listed = Literal["datasets", "interventions", "classifiers", "metrics"]
+Listed = Literal["configs", "datasets", "interventions", "classifiers", "metrics"]
 
 
 def list_names(
     kind: Annotated[Listed | None, typer.Argument(help="What to list; everything by default.")] = None,
-    name: Annotated[str | None, typer.Argument(help="A metric to explain, alias or not.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="An intervention, classifier or metric to explain.")
+    ] = None,
     long: Annotated[
         bool, typer.Option("--long", help="Of metrics, all there is to know: a small encyclopaedia.")
     ] = False,
 ) -> None:
-    """List data sets, interventions, classifiers and metrics by name."""
-    if (long or name is not None) and kind != "metrics":
-        what = "--long is for metrics" if long else "only metrics are explained one by one"
-        raise user_error(what, f"write: fairbench list metrics {'--long' if long else name}")
+    """List configs, data sets, interventions, classifiers and metrics by name, or explain one."""
+    if long and kind != "metrics":
+        raise user_error("--long is for metrics", "write: fairbench list metrics --long")
+    if name is not None:
+        _explain(str(kind), name)
+        return
     for one in (kind,) if kind else get_args(Listed):
         if one != "metrics":
             print_rows(*_rows(one), title=one)
+            if one in ("interventions", "classifiers"):
+                say(f"Each parameter explained: fairbench list {one} NAME\n")
             continue
         from fairbench_cli.cli import metric_pages
 
-        if name is not None:
-            metric_pages.print_metric(name)
-        elif long:
+        if long:
             metric_pages.print_metrics()
         else:
             metric_pages.print_metric_tables()
 
 
+def _explain(kind: str, name: str) -> None:
+    """Print the page of one thing."""
+    if kind == "metrics":
+        from fairbench_cli.cli.metric_pages import print_metric
+
+        print_metric(name)
+        return
+    if kind not in ("interventions", "classifiers"):
+        shows = {"datasets": f"fairbench data show {name}", "configs": f"fairbench plan {name}"}
+        raise user_error(f"{kind} are listed by name alone", f"write: {shows.get(kind, 'fairbench list')}")
+    from fairbench_cli.classifiers.registry import CLASSIFIERS
+    from fairbench_cli.cli.component_pages import print_component
+    from fairbench_cli.interventions.registry import INTERVENTIONS
+
+    registry = INTERVENTIONS if kind == "interventions" else CLASSIFIERS
+    if name not in registry:
+        raise user_error(f'unknown {kind.removesuffix("s")} "{name}"', suggest(name, registry))
+    print_component(name, registry[name].load(), technique=kind == "interventions")
+
+
 def _rows(kind: str) -> tuple[list[str], list[list[str]]]:
     """Return heads and rows of one kind of thing."""
+    if kind == "configs":
+        from fairbench_cli.experiment.shipped import find_config, known_configs, title
+
+        return ["name", "what"], [[name, title(find_config(name))] for name in known_configs()]
     if kind == "datasets":
         from fairbench_cli.data.card import find_card, known_cards, read_card
 
@@ -48,11 +76,9 @@ def _rows(kind: str) -> tuple[list[str], list[list[str]]]:
     from fairbench_cli.experiment.components import word
     from fairbench_cli.interventions.registry import INTERVENTIONS
 
-    entries, last = (
-        (INTERVENTIONS, "what it does") if kind == "interventions" else (CLASSIFIERS, "what it is")
-    )
+    entries = INTERVENTIONS if kind == "interventions" else CLASSIFIERS
     rows = []
     for name, entry in entries.items():
         parameters = ", ".join(f"{field.name}={word(field.default)}" for field in fields(entry.load()))
-        rows.append([name, parameters, entry.summary])
-    return ["name", "parameters", last], rows
+        rows.append([name, f"{entry.summary}\n{parameters}" if parameters else entry.summary])
+    return ["name", "what it does, and its parameters"], rows

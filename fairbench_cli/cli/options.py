@@ -5,7 +5,33 @@ from typing import Annotated, Any
 
 import typer
 
-Config = Annotated[Path, typer.Argument(help="The experiment, a YAML file.", show_default=False)]
+
+def config_path(name: str) -> Path:
+    """Return the path of a config, given its own or the name of one that comes with fairbench."""
+    from fairbench_cli.experiment.shipped import find_config
+
+    return find_config(name)
+
+
+def results_folder(name: str) -> Path:
+    """Return a folder of results, given its path or, where there is no such folder, its name in results/."""
+    inside = Path("results") / name
+    return inside if not Path(name).exists() and inside.is_dir() else Path(name)
+
+
+def config(what: str) -> Any:
+    """Return the argument that names a config."""
+    help_ = f"{what}: a YAML file, or the name of one that comes with fairbench (`fairbench list configs`)."
+    return typer.Argument(help=help_, parser=config_path, metavar="config", show_default=False)
+
+
+def results(what: str) -> Any:
+    """Return the argument that names a folder of results."""
+    help_ = f"{what}, or its name in results/."
+    return typer.Argument(help=help_, parser=results_folder, metavar="results", show_default=False)
+
+
+Config = Annotated[Path, config("The experiment")]
 Output = Annotated[
     Path | None, typer.Option("--output", "-o", help="Folder of results.", show_default="results/NAME")
 ]

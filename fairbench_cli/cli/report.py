@@ -5,9 +5,11 @@ from typing import Annotated
 
 import typer
 
+from fairbench_cli.cli import options
+
 
 def report(
-    results: Annotated[Path, typer.Argument(help="A folder that `fairbench run` wrote.", show_default=False)],
+    results: Annotated[Path, options.results("A folder that `fairbench run` wrote")],
     attribute: Annotated[
         list[str] | None,
         typer.Option(
@@ -17,11 +19,22 @@ def report(
             show_default="the config's",
         ),
     ] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--metric",
+            "-m",
+            help="Add a metric to those of the run, by its name or by its code: -m phi -m ./mine.py:gap",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Write every CSV, table and figure of a run again from its journal. No training."""
-    from fairbench_cli.cli.console import print_paper_tables, talk_of_damage
+    from fairbench_cli.cli.console import print_paper_tables, talk, talk_of_damage
     from fairbench_cli.report.write import redo_report
 
-    tables, damaged = redo_report(results, attribute or ())
+    tables, damaged, left_out = redo_report(results, attribute or (), metric or ())
     talk_of_damage(damaged)
+    for name in left_out:
+        talk(f"{name} is left out, as a report runs no code that is not named: -m ./{name}")
     print_paper_tables(tables)

@@ -6,13 +6,14 @@ from typing import Annotated
 
 import typer
 
+from fairbench_cli.cli import options
 from fairbench_cli.cli.options import Output
 
 SECONDS_BETWEEN_LINES = 10.0
 
 
 def simulate(
-    config: Annotated[Path, typer.Argument(help="The simulation, a YAML file.", show_default=False)],
+    config: Annotated[Path, options.config("The simulation")],
     output: Output = None,
     set_: Annotated[
         list[str] | None,

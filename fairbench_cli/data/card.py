@@ -1,7 +1,10 @@
 """A data set's card: where its files are from, what its columns mean, who is the deprived group."""
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
+from math import isfinite
 from os.path import isfile
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -68,20 +71,43 @@ class DataFile(StrictModel):
 
 
 class BinsCard(StrictModel):
-    """Equal-width bins of a number, closed on the right, as R's ``cut(x, count)`` makes them.
+    """How a number is cut into bins: by `count`, by `quantiles` or by `edges`.
 
-    `low` and `high` default to the data's own range; values beyond them fall into the end bins.
+    Bins are closed on the right, as R's ``cut`` makes them. `low` and `high` are of `count` and default to
+    the data's own range; values beyond them fall into the end bins. With `edges` the end bins are open, and
+    ``closed: left`` makes bins that begin at an edge.
     """
 
-    count: int = Field(ge=2, le=1000)
+    count: int | None = Field(default=None, ge=2, le=1000, description="bins of equal width")
     low: float | None = None
     high: float | None = None
+    quantiles: int | None = Field(default=None, ge=2, le=1000, description="bins of about as many rows each")
+    edges: Annotated[tuple[float, ...], BeforeValidator(_one_or_more), Field(min_length=1)] | None = Field(
+        default=None, description="where one bin ends and the next begins"
+    )
+    closed: Literal["right", "left"] = "right"
 
     @model_validator(mode="after")
-    def _ordered(self) -> "BinsCard":
+    def _consistent(self) -> "BinsCard":
+        ways = [way for way in ("count", "quantiles", "edges") if getattr(self, way) is not None]
+        if not ways:
+            raise mistake("how many bins is not said", "write count: 5, quantiles: 5 or edges: [18, 65]")
+        if len(ways) > 1:
+            raise mistake(f"{ways[0]} and {ways[1]} exclude each other", "keep one")
+        for key in ("low", "high") if self.count is None else ():
+            if getattr(self, key) is not None:
+                raise mistake(f"{key} is for bins of equal width", "remove it, or write count")
+        if self.closed == "left" and self.edges is None:
+            raise mistake("closed: left is for edges", "remove it, or write edges")
         if self.low is not None and self.high is not None and self.low >= self.high:
             raise mistake("low must be below high", "correct one of the two")
+        edges = self.edges or ()
+        if any(not isfinite(edge) for edge in edges) or any(a >= b for a, b in pairwise(edges)):
+            raise mistake("edges must rise", "write them in order, each once: [18, 65]")
         return self
+
+
+IfMissing = Literal["level", "median", "mode"]
 
 
 class ColumnCard(StrictModel):
@@ -97,6 +123,9 @@ class ColumnCard(StrictModel):
     cap: int | None = Field(
         default=None, ge=1, le=1000, description="whole numbers from here on are one level"
     )
+    if_missing: IfMissing | None = Field(
+        default=None, description="what becomes of this column's missing cells; default: as missing_rows says"
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> "ColumnCard":
@@ -111,6 +140,13 @@ class ColumnCard(StrictModel):
             raise mistake(f"levels have no effect with kind: {self.kind}", "remove one of the two")
         if self.kind == "drop" and self.recode:
             raise mistake("recode has no effect on a dropped column", "remove one of the two")
+        if self.kind == "drop" and self.if_missing:
+            raise mistake("if_missing has no effect on a dropped column", "remove one of the two")
+        if self.if_missing == "median" and not number:
+            raise mistake("categories have no median", "write if_missing: mode, or if_missing: level")
+        if self.if_missing == "level" and number and self.bins is None and self.cap is None:
+            what = "a column that stays a number has no level for missing cells"
+            raise mistake(what, "write if_missing: median, or cut it: bins: {quantiles: 5}")
         return self
 
 
@@ -172,9 +208,10 @@ class Card(StrictModel):
     citation: str = ""
     note: str = ""
     files: Annotated[tuple[DataFile, ...], BeforeValidator(_as_tuple)] = Field(min_length=1)
-    format: Literal["csv", "arff"] = "csv"
+    format: Literal["csv", "arff", "parquet"] = "csv"
     header: bool = Field(default=True, description="Whether the first row names the columns.")
     separator: str = Field(default=",", min_length=1, max_length=1)
+    decimal: Literal[".", ","] = Field(default=".", description="What separates the decimals of a number.")
     comment: str | None = Field(default=None, min_length=1, max_length=1)
     missing: AnyLevels = Field(default=(), description="TextCells that mean a missing value.")
     missing_rows: Literal["keep", "drop"] = "keep"
@@ -276,8 +313,10 @@ def find_card(name: str, base: Path = Path()) -> Path:
     if name in known_cards():
         return shipped_cards() / f"{name}.yaml"
     fix = suggest(name, known_cards())
-    if name.lower().endswith((".csv", ".arff", ".data")):
-        fix = "a data file needs a card, some ten lines of YAML (see datasets/adult.yaml); name the card here"
+    if isfile(f"{name}.yaml"):
+        fix = f'did you mean "{name}.yaml"?'
+    if name.lower().endswith((".csv", ".tsv", ".txt", ".arff", ".data", ".parquet")):
+        fix = f"a data file needs a card: `fairbench init {shlex.quote(name)}` writes one; name that here"
     raise user_error(f'unknown dataset "{name}"', fix)
 
 
@@ -289,7 +328,11 @@ def read_card(path: Path) -> Card:
     UserError
         Listing every mistake with its line.
     """
-    document = _extended(read_yaml(path), path, ())
+    document = read_yaml(path)
+    if isinstance(document.data, dict) and {"datasets", "interventions"} <= document.data.keys():
+        fix = "name a card: the config lists them under `datasets`"
+        raise user_error("this is a config, not a card", fix, document.where(("datasets",)))
+    document = _extended(document, path, ())
     try:
         card = Card.model_validate(document.data)
     except ValidationError as error:
@@ -335,7 +378,9 @@ def _spelled_out(document: Document) -> Document:
     """Return a card with its short forms written out: of a file its name, of a column its kind or nothing."""
     if not isinstance(document.data, dict):
         where = document.where(())
-        raise user_error("a card is a mapping of keys to values", "see datasets/adult.yaml", where)
+        raise user_error(
+            "a card is a mapping of keys to values", "let `fairbench init DATA` write one", where
+        )
     data = dict(document.data)
     if isinstance(data.get("files"), list):
         data["files"] = [{"name": file} if isinstance(file, str) else file for file in data["files"]]
@@ -350,9 +395,19 @@ def _spelled_out(document: Document) -> Document:
 
 def _contradictions(card: Card) -> Iterator[Problem]:
     """Yield what a card says in one place and makes impossible, or pointless, in another."""
-    if card.format == "arff":
+    if card.format != "csv":
         for key in sorted({"header", "separator", "comment"} & card.model_fields_set):
-            yield Problem(f"{key} has no effect on an ARFF file", "remove it", card.where(key))
+            kind = "an ARFF file" if card.format == "arff" else "a Parquet file"
+            yield Problem(f"{key} has no effect on {kind}", "remove it", card.where(key))
+    for name, column in card.columns.items():
+        if column.if_missing and not card.missing:
+            what = f'if_missing of column "{name}" needs to know which cells are missing values'
+            fix = 'write them under `missing`, for example missing: ["", "?"]'
+            yield Problem(what, fix, card.where("columns", name, "if_missing"))
+    if card.columns.get(card.label.column, ColumnCard()).if_missing:
+        what = "a label that is missing cannot be filled in"
+        fix = "remove if_missing and write missing_rows: drop"
+        yield Problem(what, fix, card.where("columns", card.label.column, "if_missing"))
     if card.missing_rows == "drop" and not card.missing:
         what = "missing_rows: drop needs to know which cells are missing values"
         fix = 'write them under `missing`, for example missing: "?"'

@@ -4,9 +4,11 @@ import math
 import re
 from collections.abc import Iterable
 from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from fairbench_cli.data.card import BinsCard
 from fairbench_cli.data.table import Codes, Column, Floats
@@ -99,15 +101,72 @@ def as_numbers(name: str, cells: "pd.Series[str]", *, whole: bool) -> Floats:
     seen, distinct = pd.factorize(cells.to_numpy(dtype=object))
     for cell in distinct:
         if not pattern.fullmatch(cell) or not math.isfinite(float(cell)):
-            fix = "`recode` it to a number, or list it under `missing` with `missing_rows: drop`"
-            raise Misfit(f'column "{name}" should hold {kind} but has "{cell}"', fix, str(cell))
+            raise Misfit(f'column "{name}" should hold {kind} but has "{cell}"', _no_number(cell), str(cell))
     return np.array([float(cell) for cell in distinct], dtype=np.float64)[seen]
 
 
-def bin_numbers(name: str, numbers: Floats, bins: BinsCard, *, whole: bool) -> tuple[Column, Codes]:
-    """Return numbers cut into equal-width bins, closed on the right.
+def is_number(cell: str, *, whole: bool = False) -> bool:
+    """Return whether a cell is a number, or a whole one.
 
-    Whole numbers get labels such as ``25-31``, others such as ``(24.3, 31.6]``.
+    >>> is_number("-1.5e3"), is_number("1.5", whole=True), is_number("nan")
+    (True, False, False)
+    """
+    found = (_WHOLE if whole else _REAL).fullmatch(cell)
+    return found is not None and math.isfinite(float(cell))
+
+
+def _no_number(cell: str) -> str:
+    """Return what to do about a cell that should be a (whole) number and is not."""
+    if is_number(cell):
+        return "write `kind: real`: it has decimals"
+    if is_number(cell.replace(",", ".", 1)):
+        return 'write `decimal: ","` in the card'
+    return "`recode` it to a number; if it means a missing value, list it under `missing`; or write nominal"
+
+
+MISSING = "missing"  # the level of missing cells
+
+# Cells that hardly mean anything else.
+GAPS = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "Null", "<NA>")
+
+
+def with_missing(column: Column, codes: Codes, gap: NDArray[np.bool_]) -> tuple[Column, Codes]:
+    """Return a column with one more level, "missing", in the rows of a gap; it is then nominal.
+
+    Parameters
+    ----------
+    codes : int16 array, shape (rows without a gap,)
+        Codes of the other rows.
+    gap : bool array, shape (rows,)
+        Where the value is missing.
+
+    >>> column, codes = with_missing(Column("x", ("a",)), np.zeros(1, np.int16), np.array([True, False]))
+    >>> column.levels, codes.tolist()
+    (('a', 'missing'), [1, 0])
+    """
+    every = np.full(len(gap), len(column.levels), dtype=np.int16)
+    every[~gap] = codes
+    return Column(column.name, (*column.levels, MISSING)), every
+
+
+def imputed(cells: "pd.Series[str]", how: Literal["median", "mode"]) -> str:
+    """Return the cell that stands for missing ones: the lower median or the commonest cell.
+
+    >>> imputed(pd.Series(["10", "9", "30"]), "median"), imputed(pd.Series(["b", "a", "b"]), "mode")
+    ('10', 'b')
+    """
+    if how == "mode":
+        counts = cells.value_counts()
+        return min(by_byte_value(counts.index[counts == counts.iloc[0]]), key=str.encode)
+    return str(sorted(cells, key=float)[(len(cells) - 1) // 2])
+
+
+def bin_numbers(name: str, numbers: Floats, bins: BinsCard, *, whole: bool) -> tuple[Column, Codes]:
+    """Return numbers cut into bins.
+
+    Whole numbers get labels such as ``25-31``, others such as ``(24.3, 31.6]``; the end bins of given edges
+    are called ``<=25`` and ``>60`` (closed on the left: ``<25`` and ``>=60``), whatever the data are. The
+    edges of quantiles are numbers of the data, and numbers that come often make for fewer bins.
 
     Raises
     ------
@@ -118,20 +177,77 @@ def bin_numbers(name: str, numbers: Floats, bins: BinsCard, *, whole: bool) -> t
     >>> column, codes = bin_numbers("age", ages, BinsCard(count=10, low=17, high=90), whole=True)
     >>> [column.levels[code] for code in codes]
     ['17-24', '17-24', '25-31', '83-90']
+    >>> bin_numbers("age", ages, BinsCard(quantiles=2), whole=True)[0].levels
+    ('17-24', '25-90')
+    >>> bin_numbers("age", ages, BinsCard(edges=(25, 60), closed="left"), whole=True)[0].levels
+    ('<25', '25-59', '>=60')
     """
+    if bins.edges is not None:
+        return _cut_at(name, numbers, bins.edges, whole=whole, left=bins.closed == "left")
     low = float(numbers.min()) if bins.low is None else bins.low
     high = float(numbers.max()) if bins.high is None else bins.high
     if low >= high:
         what = f'column "{name}" cannot be cut into bins: from {low:g} to {high:g} there is no room'
         raise Misfit(what, "drop it, make it nominal, or correct `low` and `high`")
-    edges = np.linspace(low, high, bins.count + 1)
-    labels = _whole_labels(edges) if whole else _real_labels(edges)
+    if bins.quantiles is not None:
+        edges = _quantile_edges(numbers, bins.quantiles)
+    else:
+        edges = np.linspace(low, high, (bins.count or 0) + 1)
+    labels = _whole_labels(edges, short=bins.quantiles is not None) if whole else _real_labels(edges)
     if labels is None or len(set(labels)) < len(labels):
-        what = f'column "{name}": {bins.count} bins from {low:g} to {high:g} are too narrow'
+        what = f'column "{name}": {len(edges) - 1} bins from {low:g} to {high:g} are too narrow'
         raise Misfit(what, "use fewer bins")
     codes: Codes = np.searchsorted(edges[1:-1], numbers, side="left").astype(np.int16)
     middles = tuple(((edges[:-1] + edges[1:]) / 2).tolist())
     return Column(name, tuple(labels), "bins", middles), codes
+
+
+def _quantile_edges(numbers: Floats, count: int) -> Floats:
+    """Return the edges of quantiles, among the numbers themselves, each once.
+
+    Where the highest number fills more than a quantile, it has a bin of its own.
+    """
+    ordered = np.sort(numbers)
+    places = [-(-k * len(ordered) // count) - 1 for k in range(1, count)]  # the least of k/count of the rows
+    below = ordered[ordered < ordered[-1]][-1]
+    inner = np.minimum(ordered[np.maximum(places, 0)], below)
+    edges: Floats = np.unique([ordered[0], *inner, ordered[-1]])
+    if inner[0] == ordered[0]:  # the lowest number fills a quantile: its bin is that number alone
+        edges = np.concatenate([edges[:1], edges])
+    return edges
+
+
+def _cut_at(
+    name: str, numbers: Floats, inner: tuple[float, ...], *, whole: bool, left: bool
+) -> tuple[Column, Codes]:
+    """Return numbers cut at the given edges."""
+    codes: Codes = np.searchsorted(inner, numbers, side="right" if left else "left").astype(np.int16)
+    first, last = edge_word(inner[0]), edge_word(inner[-1])
+    between = [_from_to(a, b, whole=whole, left=left) for a, b in pairwise(inner)]
+    labels = (f"<{first}" if left else f"<={first}", *between, f">={last}" if left else f">{last}")
+    if len(set(labels)) < len(labels):
+        raise Misfit(f'column "{name}" has edges with no number between them', "use fewer edges")
+    every = np.array([min(inner[0], numbers.min()), *inner, max(inner[-1], numbers.max())])
+    middles = tuple(((every[:-1] + every[1:]) / 2).tolist())
+    return Column(name, labels, "bins", middles), codes
+
+
+def edge_word(edge: float) -> str:
+    """Return an edge as text, without a needless ``.0``."""
+    return str(int(edge)) if float(edge).is_integer() and abs(edge) < 1e15 else repr(float(edge))
+
+
+def _from_to(a: float, b: float, *, whole: bool, left: bool) -> str:
+    """Return the label of the numbers between two edges."""
+    if not whole:
+        between = f"{edge_word(a)}, {edge_word(b)}"
+        return f"[{between})" if left else f"({between}]"
+    first, last = (math.ceil(a), math.ceil(b) - 1) if left else (math.floor(a) + 1, math.floor(b))
+    return _range(first, last)
+
+
+def _range(first: int, last: int) -> str:
+    return str(first) if first == last else f"{first}-{last}"
 
 
 def cap_numbers(name: str, numbers: Floats, cap: int) -> tuple[Column, Codes]:
@@ -147,7 +263,8 @@ def cap_numbers(name: str, numbers: Floats, cap: int) -> tuple[Column, Codes]:
     (('0', '1', '2', '3+'), [0, 2, 3])
     """
     if numbers.min() < 0:
-        raise Misfit(f'column "{name}" has {numbers.min():g}, but cap needs numbers from 0 on', "use bins")
+        what = f'column "{name}" has {numbers.min():g}, but cap needs numbers from 0 on'
+        raise Misfit(what, "in place of cap write bins: {quantiles: 5}")
     levels = (*(str(i) for i in range(cap)), f"{cap}+")
     values = tuple(map(float, range(cap + 1)))
     return Column(name, levels, "bins", values), np.minimum(numbers, cap).astype(np.int16)
@@ -168,20 +285,27 @@ def keep_numbers(name: str, numbers: Floats) -> tuple[Column, Codes]:
     values, codes = np.unique(numbers, return_inverse=True)
     if len(values) > MOST_LEVELS:
         what = f'column "{name}" has {len(values)} different numbers, more than {MOST_LEVELS}'
-        raise Misfit(what, "cut them into bins, or round them")
+        raise Misfit(what, "cut them: bins: {quantiles: 5}; or round them")
     levels = tuple(str(int(x)) if x.is_integer() else repr(x) for x in values.tolist())
     return Column(name, levels, "number", tuple(values.tolist())), codes.astype(np.int16)
 
 
-def _whole_labels(edges: Floats) -> list[str] | None:
+def _whole_labels(edges: Floats, *, short: bool) -> list[str] | None:
     starts = [int(np.ceil(edges[0])), *(int(np.floor(edge)) + 1 for edge in edges[1:-1])]
     ends = [int(np.floor(edge)) for edge in edges[1:]]
     if any(start > end for start, end in zip(starts, ends, strict=True)):
         return None
-    return [f"{start}-{end}" for start, end in zip(starts, ends, strict=True)]
+    write = _range if short else "{}-{}".format
+    return [write(start, end) for start, end in zip(starts, ends, strict=True)]
 
 
 def _real_labels(edges: Floats) -> list[str]:
-    written = [f"{edge:.6g}" for edge in edges]
-    first = f"[{written[0]}, {written[1]}]"
-    return [first, *(f"({a}, {b}]" for a, b in pairwise(written[1:]))]
+    """Return the labels of ranges, with six digits or as many more as it takes to tell them apart."""
+    labels: list[str] = []
+    for digits in (6, 9, 12, 15):
+        written = [f"{edge:.{digits}g}" for edge in edges]
+        first = f"[{written[0]}, {written[1]}]" if edges[0] < edges[1] else written[0]
+        labels = [first, *(f"({a}, {b}]" for a, b in pairwise(written[1:]))]
+        if len(set(written[1:])) == len(edges) - 1:
+            break
+    return labels

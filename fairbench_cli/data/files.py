@@ -1,4 +1,4 @@
-"""Read data files as text cells: CSV and ARFF, nothing guessed."""
+"""Read data files as text cells: CSV, ARFF and Parquet, nothing guessed."""
 
 import csv
 import re
@@ -55,7 +55,11 @@ def read_cells(
     UserError
         For an empty file, a row of another length than the first, or bytes that are not UTF-8.
     """
+    if kind == "parquet":
+        return _parquet(path)
     lines = list(StringIO(read_text(path, "utf-8-sig", newline=""), newline=""))
+    if separator == " ":
+        lines = [line.rstrip(" \r\n") + "\n" for line in lines]  # blanks at the end are no empty cell
     names: list[str] | None = None
     declared: dict[str, tuple[str, ...]] = {}
     if kind == "arff":
@@ -74,6 +78,27 @@ def read_cells(
     frame = pd.DataFrame(dict(enumerate(zip(*(row for _, row in rows), strict=True))), dtype=object)
     frame.columns = pd.Index(names or [str(j) for j in range(frame.shape[1])], dtype=object)
     return TextCells(frame, [line for line, _ in rows], declared)
+
+
+def _parquet(path: Path) -> TextCells:
+    """Return a Parquet file as text cells; a null is an empty cell, and a row's line its number."""
+    import duckdb
+
+    try:
+        query = "SELECT columns(*)::VARCHAR FROM read_parquet($path)"
+        with duckdb.connect() as connection:
+            found = connection.execute(query, {"path": str(path)})
+            names = [str(column[0]) for column in found.description or ()]
+            rows = found.fetchall()
+    except (duckdb.Error, OSError) as error:
+        first = str(error).splitlines()[0]
+        raise user_error(f"not a Parquet file: {first}", "check the path and the format", str(path)) from None
+    if not rows:
+        raise user_error("the file has column names but no rows", "give at least one row", str(path))
+    cells = [["" if cell is None else cell.strip() for cell in column] for column in zip(*rows, strict=True)]
+    frame = pd.DataFrame(dict(enumerate(cells)), dtype=object)
+    frame.columns = pd.Index(names, dtype=object)
+    return TextCells(frame, list(range(1, len(rows) + 1)), {})
 
 
 def _csv_rows(lines: list[str], separator: str, comment: str | None, path: Path) -> Iterator[Row]:

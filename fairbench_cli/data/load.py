@@ -7,22 +7,29 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from fairbench_cli.data.card import Card, ColumnCard
 from fairbench_cli.data.columns import (
+    GAPS,
+    MISSING,
     Misfit,
     as_numbers,
     bin_numbers,
     cap_numbers,
     coded,
+    imputed,
+    is_number,
     keep_numbers,
     occurring,
+    with_missing,
 )
 from fairbench_cli.data.files import TextCells, read_cells
+from fairbench_cli.data.guess.layout import separator_of
 from fairbench_cli.data.locate import LocatedFiles
 from fairbench_cli.data.table import Codes, Column, Roles, Sample, Table, table_of, to_sample
-from fairbench_cli.errors import Problem, UserError, suggest, user_error
-from fairbench_cli.strict_yaml import Place
+from fairbench_cli.errors import Problem, UserError, shown, suggest, user_error
+from fairbench_cli.strict_yaml import Place, yaml_word
 
 FilePart = tuple[Path, TextCells]
 MANY = 50  # levels; a column of more, all numbers, is a number
@@ -88,6 +95,9 @@ def _joined(card: Card, parts: list[FilePart]) -> pd.DataFrame:
         problems = []
         for name, place in missing.items():
             single = "check `separator`: every row of the file is a single cell"
+            found_in = separator_of([known[0], *frame[known[0]][:100]]) if len(known) == 1 else card.separator
+            if found_in != card.separator:
+                single += f"; separator: {shown(found_in)} would fit"
             fix = suggest(name, known) if len(known) > 1 else single
             problems.append(Problem(f'{files} has no column "{name}"', fix, card.where(*place)))
         raise UserError(*problems)
@@ -96,7 +106,11 @@ def _joined(card: Card, parts: list[FilePart]) -> pd.DataFrame:
         for name, column in card.columns.items()
         if column.recode
     }
-    return frame.assign(**recoded)
+    frame = frame.assign(**recoded)
+    if card.decimal == ",":
+        numbers = [name for name, column in card.columns.items() if column.kind in ("integer", "real")]
+        frame = frame.assign(**{name: frame[name].str.replace(",", ".") for name in numbers})
+    return frame
 
 
 def _absent(
@@ -128,20 +142,28 @@ def _warnings(card: Card, frame: pd.DataFrame) -> Iterator[Problem]:
     for name in frame.columns:
         if name in card.columns or name == card.label.column or (levels := frame[name].nunique()) <= MANY:
             continue
-        known = pd.Series(frame[name][frame[name] != ""].unique())
-        if pd.to_numeric(known, errors="coerce").notna().all():
+        gap = frame[name].isin(["", *card.missing])
+        known, word = frame[name][~gap].unique(), yaml_word(name)
+        if all(is_number(cell) for cell in known):
             what = f'column "{name}" has {levels} different numbers, each of which would be a level'
-            fix = f"{name}: {{kind: integer, bins: {{count: 5}}}}, or as nominal or drop"
-            yield Problem(what, f"list it under `columns`: {fix}", card.where("columns"))
+            kind = "integer" if all(is_number(cell, whole=True) for cell in known) else "real"
+            level = ", if_missing: level" if gap.any() else ""
+            fix = f"list it under `columns`: {word}: {{kind: {kind}, bins: {{quantiles: 5}}{level}}}"
+            if level and (frame[name] == "").any() and "" not in card.missing:
+                fix += f", with missing: {shown(['', *card.missing])} in the card"
+            yield Problem(what, f"{fix}; or as nominal or drop", card.where("columns"))
         elif levels > len(frame) / 2:
             what = f'column "{name}" has {levels} different values in {len(frame)} rows'
-            fix = f"list it under `columns`: {name}: drop, or as nominal if it is meant so"
+            fix = f"list it under `columns`: {word}: drop, or as nominal if it is meant so"
             yield Problem(what, fix, card.where("columns"))
     label = frame[card.label.column]
     missing = int(label.isin(["", *card.missing]).sum())
     if missing:
         what = f'{missing} rows have no label in column "{card.label.column}"'
-        fix = 'leave them out with missing: [""] and missing_rows: drop, or give them a value with recode'
+        listed = shown(list(dict.fromkeys([*label[label.isin(["", *card.missing])], *card.missing])))
+        fix = (
+            f"leave them out with missing: {listed} and missing_rows: drop, or give them a value with recode"
+        )
         yield Problem(what, fix, card.where("label", "column"))
 
 
@@ -287,8 +309,7 @@ def load(card: Card, found: LocatedFiles) -> Dataset:
     # In the card's order where it lists all columns that are wanted, else in the file's.
     order = card.columns if card.other_columns == "drop" else frame.columns
     frame = frame[[name for name in order if not card.drops(name)]]
-    if card.missing_rows == "drop":
-        frame = frame[~frame.isin(list(card.missing)).any(axis=1)]
+    frame = frame[complete_rows(card, frame)]
     if frame.empty:
         fix = "check `keep`, `missing` and `missing_rows`"
         raise user_error("no rows are left", fix, card.where("keep" if card.keep else "missing_rows"))
@@ -297,7 +318,7 @@ def load(card: Card, found: LocatedFiles) -> Dataset:
     for name in frame.columns:
         own = card.columns.get(name, ColumnCard())
         try:
-            columns.append(_encode(own, frame[name], _declared(parts, name)))
+            columns.append(_encode(card, own, frame[name], _declared(parts, name)))
         except Misfit as misfit:
             problems.append(Problem(misfit.what, misfit.fix, _spot(card, parts, name, misfit.cell)))
     if problems:
@@ -305,22 +326,98 @@ def load(card: Card, found: LocatedFiles) -> Dataset:
     return Dataset(card, table_of(columns), found.sha256)
 
 
+def complete_rows(card: Card, frame: pd.DataFrame) -> NDArray[np.bool_]:
+    """Return which rows stay: all, or with ``missing_rows: drop`` those that no missing cell takes away.
+
+    A missing cell takes its row away unless its column is dropped or says what becomes of it (`if_missing`).
+    """
+    stays = np.ones(len(frame), dtype=bool)
+    for name in frame.columns if card.missing_rows == "drop" else ():
+        if not card.drops(name) and card.columns.get(name, ColumnCard()).if_missing is None:
+            stays &= ~frame[name].isin(card.missing).to_numpy(dtype=bool)
+    return stays
+
+
+def filling(card: Card, cells: "pd.Series[str]", how: Literal["median", "mode"]) -> str:
+    """Return the cell that stands for the missing ones of a column, computed from all its other rows.
+
+    Raises
+    ------
+    Misfit
+        When no cell is left, or one is no number where the median is asked for.
+    """
+    there = cells[~cells.isin(card.missing)]
+    if there.empty:
+        raise Misfit(f'column "{cells.name}" has no value in any row', "drop it")
+    if how == "median":
+        as_numbers(str(cells.name), there, whole=False)
+    return imputed(there, how)
+
+
 def _encode(
-    card: ColumnCard, cells: "pd.Series[str]", declared: tuple[str, ...] | None
+    card: Card, own: ColumnCard, cells: "pd.Series[str]", declared: tuple[str, ...] | None
 ) -> tuple[Column, Codes]:
     name = str(cells.name)
-    if card.kind in ("integer", "real"):
-        whole = card.kind == "integer"
-        numbers = as_numbers(name, cells, whole=whole)
-        if card.bins is not None:
-            return occurring(*bin_numbers(name, numbers, card.bins, whole=whole))
-        if card.cap is not None:
-            return occurring(*cap_numbers(name, numbers, card.cap))
-        return keep_numbers(name, numbers)
-    if card.levels is None and declared is not None:
-        named = tuple(dict.fromkeys(card.recode.get(level, level) for level in declared))
+    if own.if_missing in ("median", "mode"):
+        gap = cells.isin(card.missing)
+        cells = cells.mask(gap, filling(card, cells, own.if_missing)) if gap.any() else cells
+    if own.kind in ("integer", "real"):
+        gap = cells.isin(card.missing)
+        homeless = cells.isin(GAPS) & ~gap if own.if_missing == "level" else cells.isin(GAPS) | gap
+        if homeless.any():
+            raise _no_level(card, own, name, str(cells[homeless].iloc[0]))
+        if gap.all():
+            raise Misfit(f'column "{name}" has no number in any row', "drop it")
+        column, codes = _numbers(own, cells[~gap])
+        return with_missing(column, codes, gap.to_numpy(dtype=bool)) if gap.any() else (column, codes)
+    levels = own.levels
+    if own.if_missing == "level":
+        gap = cells.isin(card.missing)
+        cells = cells.mask(gap, MISSING)
+        levels = (*levels, MISSING) if levels and gap.any() and MISSING not in levels else levels
+    if levels is None and declared is not None:
+        named = tuple(dict.fromkeys(own.recode.get(level, level) for level in declared))
+        if own.if_missing == "level":
+            named = (*(level for level in named if level not in card.missing), MISSING)
         return occurring(*coded(name, cells, named))
-    return coded(name, cells, card.levels)
+    return coded(name, cells, levels)
+
+
+def _numbers(own: ColumnCard, cells: "pd.Series[str]") -> tuple[Column, Codes]:
+    """Return the column of cells that are numbers."""
+    name, whole = str(cells.name), own.kind == "integer"
+    numbers = as_numbers(name, cells, whole=whole)
+    if own.bins is not None:
+        return occurring(*bin_numbers(name, numbers, own.bins, whole=whole))
+    if own.cap is not None:
+        return occurring(*cap_numbers(name, numbers, own.cap))
+    return keep_numbers(name, numbers)
+
+
+def level_texts(card: Card, cells: pd.DataFrame, name: str) -> "pd.Series[str]":
+    """Return the levels of a column of all rows, those left out too; a missing number is ``""``."""
+    own = card.columns.get(name, ColumnCard())
+    if own.kind not in ("integer", "real"):
+        return cells[name]
+    there = ~cells[name].isin({"", *card.missing})
+    if own.bins is not None and own.bins.edges is None:
+        there &= complete_rows(card, cells)  # bins are made from these rows
+    column, codes = _numbers(own, cells[name][there])
+    texts = np.full(len(cells), "", dtype=object)
+    texts[there.to_numpy(dtype=bool)] = [column.levels[code] for code in codes]
+    return pd.Series(texts, index=cells.index, name=name)
+
+
+def _no_level(card: Card, own: ColumnCard, name: str, cell: str) -> Misfit:
+    """Return the mistake of a missing cell in a column of numbers that says nothing about it."""
+    kind = "whole numbers" if own.kind == "integer" else "numbers"
+    cut = own.bins is not None or own.cap is not None
+    ways = "if_missing: level (or median)" if cut else "if_missing: median"
+    listed = (
+        "" if cell in card.missing else f"write missing: {shown([*card.missing, cell])} in the card, and "
+    )
+    fix = f"{listed}give column {name} {ways}, or leave its rows out with missing_rows: drop"
+    return Misfit(f'column "{name}" should hold {kind} but has "{cell}"', fix, cell)
 
 
 def _declared(parts: list[FilePart], name: str) -> tuple[str, ...] | None:

@@ -7,12 +7,12 @@ from typing import Literal, get_args
 import numpy as np
 
 from fairbench_cli.classifiers.fit import Classifier
-from fairbench_cli.classifiers.registry import CLASSIFIERS
+from fairbench_cli.classifiers.registry import CLASSIFIER
 from fairbench_cli.data.table import Sample, to_sample
 from fairbench_cli.experiment.datasets import Population
 from fairbench_cli.experiment.plan import Cell
 from fairbench_cli.interventions.fitted import Infeasible
-from fairbench_cli.interventions.registry import INTERVENTIONS
+from fairbench_cli.interventions.registry import INTERVENTION
 from fairbench_cli.measures.counts import Counts, count, expected_count
 from fairbench_cli.measures.sweep import swept_counts
 from fairbench_cli.network.bias import shift
@@ -59,21 +59,22 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
     # 1. The rows: a training set with bias β against the deprived group, and test rows.
     train, test = draw(cell, population, repeat)
 
-    # 2. The technique trains the classifier in its own way, or says that it cannot on such rows.
-    technique = cell.technique.spec.build(INTERVENTIONS)
+    # 2. The technique trains the classifier in its own way and its model decides on the test rows, or it says
+    # that it cannot on such rows.
+    technique = cell.technique.spec.build(INTERVENTION)
     classifier = Classifier(
-        cell.classifier.build(CLASSIFIERS), cell.technique.include_protected, cell.classifier_seed(repeat)
+        cell.classifier.build(CLASSIFIER), cell.technique.include_protected, cell.classifier_seed(repeat)
     )
     rng = np.random.default_rng(cell.technique_seed(repeat))
     try:
         model = technique.fit(train, classifier, rng)
+        predicted, chance = model.predict(test), model.decision_probability(test)
     except Infeasible as reason:
         seconds = time.process_time() - start
         return Repeat(cell.key, repeat, "infeasible", str(reason), None, seconds=seconds)
 
-    # 3. The model decides on the test rows, which are counted by the levels of all protected attributes; one
-    # that draws its decisions is counted in expectation.
-    predicted, chance = model.predict(test), model.decision_probability(test)
+    # 3. The test rows are counted by the levels of all protected attributes; those of a model that draws its
+    # decisions in expectation.
     protected = population.protected
     group = protected.codes([test.features[name] for name in protected.names])
     if chance is None:

@@ -7,8 +7,8 @@ from fairbench_cli.data.card import Card
 from fairbench_cli.errors import Problem, suggest
 from fairbench_cli.experiment.components import named
 from fairbench_cli.experiment.config import WITHOUT_EFFECT, DatasetSpec, ExperimentConfig, attribute_names
-from fairbench_cli.experiment.outputs import FIGURES, NEEDS
-from fairbench_cli.measures.registry import METRICS, ROW_METRICS
+from fairbench_cli.experiment.outputs import FIGURES, NEEDS, TABLES
+from fairbench_cli.plugins import short
 from fairbench_cli.strict_yaml import Document, Place
 
 Conflict = tuple[Place, str, str]  # where, what is wrong, what to do
@@ -73,7 +73,7 @@ def _test_rows(given: Given) -> Iterator[Conflict]:
 def _strata(given: Given) -> Iterator[Conflict]:
     """Find measures within strata where the config names none, and strata that nothing is measured in."""
     config = given.config
-    needing = [i for i, name in enumerate(config.metrics) if METRICS[name].needs == "strata"]
+    needing = [i for i, name in enumerate(config.metrics) if config.metric(name).needs == "strata"]
     if needing and not config.strata:
         what = f"{config.metrics[needing[0]]} compares groups within strata"
         yield ("metrics", needing[0]), what, "write `strata: [ATTRIBUTE]`"
@@ -85,18 +85,21 @@ def _strata(given: Given) -> Iterator[Conflict]:
 def _sweep(given: Given) -> Iterator[Conflict]:
     """Find a sweep whose measures all need rows: it has counts alone."""
     config = given.config
-    if config.sweep and all(name in ROW_METRICS for name in config.metrics):
+    if config.sweep and all(config.metric(name).needs != "counts" for name in config.at_hand):
         what = f"a sweep has counts alone, and {config.metrics[0]} needs rows"
         yield ("sweep",), what, "add a metric such as accuracy"
 
 
-def _figures(given: Given) -> Iterator[Conflict]:
-    """Find figures of what the config does not ask for."""
-    for i, figure in enumerate(given.config.figures):
-        for need in FIGURES[figure].needs:
+def _outputs(given: Given) -> Iterator[Conflict]:
+    """Find tables and figures of what the config does not ask for."""
+    config = given.config
+    tables = [("tables", i, f"the table {name}", TABLES[name]) for i, name in enumerate(config.tables)]
+    figures = [("figures", i, f"the figure {name}", FIGURES[name]) for i, name in enumerate(config.figures)]
+    for key, i, who, output in (*tables, *figures):
+        for need in output.needs:
             is_met, what, fix = NEEDS[need]
-            if not is_met(given.config):
-                yield ("figures", i), f"the figure {figure} {what}", fix
+            if not is_met(config):
+                yield (key, i), f"{who} {what}", fix
 
 
 def _left_out(given: Given) -> Iterator[Conflict]:
@@ -107,7 +110,7 @@ def _left_out(given: Given) -> Iterator[Conflict]:
         "classifiers": [spec.name for spec in config.classifiers],
     }
     for axis, names in chosen.items():
-        places = [named(item)[0] for item in given.document.data.get(axis, [])]
+        places = [short(str(named(item)[0])) for item in given.document.data.get(axis, [])]
         limits = [getattr(spec, axis) for spec in config.datasets]
         for name in dict.fromkeys(names):
             if all(limit is not None and name not in limit for limit in limits):
@@ -177,7 +180,7 @@ _CHECKS: dict[tuple[str, ...], Callable[[Given], Iterator[Conflict]]] = {
     ("sample", "test"): _test_rows,
     ("metrics", "strata"): _strata,
     ("metrics", "sweep"): _sweep,
-    ("figures", "sweep", "sample", "interventions"): _figures,
+    ("tables", "figures", "sweep", "sample", "interventions"): _outputs,
     ("datasets", "interventions", "classifiers"): _left_out,
     ("datasets",): _listed_twice,
     ("datasets", "sample", "bias_direction"): _nobody_favoured,

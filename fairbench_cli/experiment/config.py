@@ -4,15 +4,18 @@ The key tables of ``docs/config.md`` and ``configs/schema.json`` are made from t
 """
 
 import re
+from collections.abc import Iterable
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr
 
 from fairbench_cli.experiment.components import ComponentSpec, TechniqueSpec
 from fairbench_cli.experiment.outputs import DEFAULT_TABLES, FIGURES, TABLES
+from fairbench_cli.experiment.own_metrics import OwnMetric
 from fairbench_cli.experiment.row_metrics import RequestedRowMetrics
-from fairbench_cli.measures.registry import DEFAULT_METRICS, ROW_METRICS
+from fairbench_cli.measures.metric import Metric
+from fairbench_cli.measures.registry import DEFAULT_METRICS, METRICS, ROW_METRICS
 from fairbench_cli.strict_yaml import dump_yaml
 from fairbench_cli.validation import NAME, StrictModel
 
@@ -166,7 +169,7 @@ class ExperimentConfig(StrictModel):
     sweep: Literal["acceptance-rate"] | None = Field(
         default=None,
         description="`acceptance-rate`: also count at every acceptance rate from 0 to 1, by the models' "
-        "scores, for sweep.csv.",
+        "scores, for sweep.csv and for what moving the thresholds reaches (frontier.csv).",
     )
     tables: Names = Field(
         default=DEFAULT_TABLES,
@@ -177,18 +180,48 @@ class ExperimentConfig(StrictModel):
         description=f"{', '.join(f'`{name}`' for name in FIGURES)}; as SVG and PNG.",
     )
 
+    # The metrics that are not registered, imported; none of a config that results hold.
+    _own: tuple[OwnMetric, ...] = PrivateAttr(default=())
+
+    def with_own(self, own: Iterable[OwnMetric]) -> Self:
+        """Return the config with metrics that are not registered, which it lists by name."""
+        copy = self.model_copy()
+        copy._own = tuple(own)
+        copy.__dict__.pop("row_metrics", None)
+        return copy
+
+    @property
+    def own_metrics(self) -> dict[str, Metric]:
+        """Return the metrics that are not registered, by name, as far as they have been imported."""
+        return {metric.name: metric.entry for metric in self._own}
+
+    @property
+    def at_hand(self) -> tuple[str, ...]:
+        """Return those of the metrics that are registered or have been imported."""
+        own = {metric.name for metric in self._own}
+        return tuple(name for name in self.metrics if name in METRICS or name in own)
+
+    def metric(self, name: str) -> Metric:
+        """Return one of the metrics that are at hand."""
+        return self.own_metrics.get(name) or METRICS[name]
+
     @cached_property
     def row_metrics(self) -> RequestedRowMetrics:
         """Return the metrics that need the test rows themselves, with their strata."""
-        return RequestedRowMetrics(tuple(name for name in self.metrics if name in ROW_METRICS), self.strata)
+        own = tuple(metric for metric in self._own if metric.entry.needs != "counts")
+        return RequestedRowMetrics(
+            tuple(name for name in self.metrics if name in ROW_METRICS), self.strata, own
+        )
 
     def plain(self) -> dict[str, Any]:
         """Return the config as plain data, with every default spelled out; it runs as it is."""
         hidden = WITHOUT_EFFECT[self.sample.source][0]
+        written = {metric.name: metric.plain for metric in self._own}
         return self.model_dump(mode="json", by_alias=True, exclude={"sample": set(hidden)}) | {
             "datasets": [spec.plain(hidden) for spec in self.datasets],
             "interventions": [technique.plain() for technique in self.interventions],
             "classifiers": [spec.plain() for spec in self.classifiers],
+            "metrics": [written.get(name, name) for name in self.metrics],
         }
 
     def as_yaml(self) -> str:

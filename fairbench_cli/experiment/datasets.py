@@ -1,5 +1,6 @@
 """The data sets of an experiment: found, checked, their networks learned; and what is drawn from."""
 
+import shlex
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from fairbench_cli.network.files import load as load_network
 from fairbench_cli.network.files import save as save_network
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.network.structure import LearnSettings, Structure, learn_structure, source_facts
+from fairbench_cli.strict_yaml import yaml_word
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,7 +216,8 @@ def _shipped(spec: DatasetSpec, card: Card, card_path: Path, dataset: Dataset | 
     if not isinstance(size, int) or size < 1:
         raise user_error(
             "the network does not say how many rows it comes from",
-            "give `size` under `sample`, or learn it again with `fairbench network learn`",
+            "give `size` under `sample`, or learn it again: "
+            f"`{shlex.join(['fairbench', 'network', 'learn', card.reference, '-o', str(path)])}`",
             str(path),
         )
     sha256 = dataset.sha256 if dataset is not None else meta.source.get("sha256")
@@ -239,14 +242,27 @@ def _decisive(card: Card, dataset: Dataset | None) -> dict[str, Any]:
 def _no_arc(prepared: PreparedDataset, card_path: Path) -> UserError:
     name, column, label = prepared.card.name, prepared.target.column, prepared.roles.label
     what = f"{name}: {column} is no parent of the outcome {label} in the network, so β has nothing to edit"
+    entry = _entry(prepared, "require_arc: true")
+    fix = f"under `datasets` write `{entry}`: the arc {column} → {label} is required"
     if isinstance(prepared.network, BayesNet):
-        fix = f"write `sample: {{from: network}}` and `{name}: {{require_arc: true}}` to learn one with it; "
+        fix += "; and `sample: {from: network}`, to learn one with it"
     else:
-        fix = (
-            f"write `{name}: {{require_arc: true}}` (the arc {column} → {label} is required) or "
-            "`{outcome_sink: true}` (no arcs leave the outcome, so they may point at it); "
-        )
-    return user_error(what, fix + "`{missing_arc: leave}` runs without bias", str(card_path))
+        fix += ". Or outcome_sink: true: no arcs leave the outcome, so they may point at it"
+    return user_error(what, f"{fix}. Or missing_arc: leave, which runs without bias", str(card_path))
+
+
+def _entry(prepared: PreparedDataset, option: str) -> str:
+    """Return a data set's entry in a config with one more option, as it can be pasted under `datasets`."""
+    spec, name = prepared.spec, prepared.spec.card
+    path = Path(name)
+    if path.is_absolute():
+        name = path.relative_to(Path.cwd()).as_posix() if path.is_relative_to(Path.cwd()) else name
+    own = [option]
+    if spec.attribute != prepared.card.attribute(None):
+        own.insert(0, f"attribute: {yaml_word(spec.attribute)}")
+    if spec.name != prepared.card.name:
+        own.insert(0, f"as: {yaml_word(spec.name)}")
+    return f"{{{yaml_word(name)}: {{{', '.join(own)}}}}}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,7 @@ class ReportOutput:
     needs : tuple of str
         Names in `NEEDS`: what the config must ask for.
     always : bool
-        Whether every report writes it, asked for or not.
+        Whether every report writes it, asked for or not; left out where it would be empty.
     """
 
     target: str
@@ -46,6 +46,7 @@ TABLES: dict[str, ReportOutput] = {
     "group-rates": ReportOutput(f"{_REPORT}.tables:group_rates_table"),
     "difference-to-none": ReportOutput(f"{_REPORT}.paired:paired_table", (*_BOTH, *_ERRORS), always=True),
     "pareto": ReportOutput(f"{_REPORT}.pareto:pareto_table", _BOTH, always=True),
+    "frontier": ReportOutput(f"{_REPORT}.frontier:frontier_table", needs=("sweep",), always=True),
 }
 DEFAULT_TABLES = ("discrimination-accuracy", "over-underestimation")
 
@@ -62,6 +63,7 @@ FIGURES: dict[str, ReportOutput] = {
     "curves": ReportOutput(f"{_REPORT}.figures.curves:draw", (*_BOTH, *_ERRORS)),
     "pareto": ReportOutput(f"{_REPORT}.figures.pareto:draw", _BOTH),
     "sweep": ReportOutput(f"{_REPORT}.figures.sweep:draw", needs=("sweep",)),
+    "frontier": ReportOutput(f"{_REPORT}.figures.frontier:draw", needs=("sweep",)),
     "oracle": ReportOutput(f"{_REPORT}.figures.oracle:draw", needs=("oracle",)),
 }
 
@@ -78,4 +80,4 @@ NEEDS: dict[str, tuple[Callable[[Any], bool], str, str]] = {
         "add oracle to `interventions`",
     ),
 }
-"""What a figure needs of an `ExperimentConfig`: whether it asks for it; else what is wrong, and the fix."""
+"""What an output needs of an `ExperimentConfig`: whether it asks for it; else what is wrong, and the fix."""

@@ -98,9 +98,9 @@ def make_cells(config: ExperimentConfig, datasets: list[PreparedDataset]) -> lis
             "bias_direction": dataset.spec.bias_direction,
             "beta": beta,
             "test": config.test,
-            "intervention": [technique.spec.name, dict(technique.spec.parameters)],
+            "intervention": technique.spec.decisive,
             "include_protected": technique.include_protected,
-            "classifier": [classifier.name, dict(classifier.parameters)],
+            "classifier": classifier.decisive,
             "seed": config.seed,
         }
         cells.append(Cell(name, attribute, beta, technique, classifier, config.seed, digest(decisive)))
@@ -197,7 +197,7 @@ def read_plan(folder: Path) -> RunPlan:
         what = f"not the plan of a run: {'.'.join(map(str, first['loc']))} {first['msg']}"
         raise user_error(what, again, str(path)) from None
     data = json.loads(text)
-    config, _, problems = parse(Document(data["config"], {}, str(path)))
+    config, _, problems = parse(Document(data["config"], {}, str(path)), None)
     if problems:
         raise UserError(*(Problem(problem.what, again, str(path)) for problem in problems))
     if len({cell["key"] for cell in data["cells"]}) < len(data["cells"]):

@@ -5,21 +5,22 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from fairbench_cli.classifiers.registry import CLASSIFIERS
+from fairbench_cli.classifiers.registry import CLASSIFIER
 from fairbench_cli.data.card import Card, find_card, known_cards, read_card, shipped_cards
-from fairbench_cli.errors import Problem, UserError, shown, user_error
+from fairbench_cli.errors import Problem, UserError, shown, suggest, user_error
 from fairbench_cli.experiment.checks import Given, cross_checks
 from fairbench_cli.experiment.components import ComponentSpec, ParameterGrid, TechniqueSpec, named
 from fairbench_cli.experiment.config import BiasConfig, DatasetOptions, DatasetSpec, ExperimentConfig
 from fairbench_cli.experiment.outputs import FIGURES, TABLES
-from fairbench_cli.interventions.registry import INTERVENTIONS
+from fairbench_cli.experiment.own_metrics import OwnMetric, find_metric, known_names
+from fairbench_cli.interventions.registry import INTERVENTION
 from fairbench_cli.measures.registry import METRICS
+from fairbench_cli.plugins import is_plugin, short
 from fairbench_cli.strict_yaml import Document, Place, laid_over, read_mapping
 from fairbench_cli.validation import in_file_order, in_list, problems_of
 
 # Lists whose values must differ and, where they are names, be known.
 _LISTS: tuple[tuple[Place, str, tuple[str, ...]], ...] = (
-    (("metrics",), "metric", tuple(METRICS)),
     (("tables",), "table", tuple(TABLES)),
     (("figures",), "figure", tuple(FIGURES)),
     (("strata",), "attribute", ()),
@@ -42,17 +43,29 @@ def read_config(path: Path, overrides: tuple[str, ...] = ()) -> ExperimentConfig
     UserError
         Listing every mistake, in the order of the file.
     """
-    document = read_mapping(path, "a config", "see configs/quickstart.yaml")
+    document = read_mapping(path, "a config", "let `fairbench init DATA` write one")
     return of_document(document, path.parent, overrides)
 
 
 def of_document(document: Document, base: Path, overrides: tuple[str, ...] = ()) -> ExperimentConfig:
-    """Return a config that has been read, checked as `read_config` does; cards are looked for in `base`."""
+    """Return a config that has been read, checked as `read_config` does.
+
+    Cards and plug-ins are looked for in `base`.
+    """
     if "truth" in document.data and "datasets" not in document.data:
         what = "this is a simulation, which has no data sets to run on"
         raise user_error(what, f"run `fairbench simulate {document.name}`", document.where(("truth",)))
+    if {"files", "label"} <= document.data.keys() and "datasets" not in document.data:
+        card = Path(document.name)
+        own = card.with_name(f"{card.stem}-run.yaml")
+        fix = (
+            f"run `fairbench run {own}`"
+            if own.is_file()
+            else f"name it under a config's datasets: [./{card.name}]"
+        )
+        raise user_error("this is a card, not a config", fix, document.where(("files",)))
     document, problems = laid_over(document, overrides)
-    config, wrong, more = parse(document)
+    config, wrong, more = parse(document, base)
     cards, missing = _find_cards(document, base)
     wrong |= {"datasets"} if missing else set()
     given = Given(config, document, [card for _, card in cards])
@@ -62,8 +75,14 @@ def of_document(document: Document, base: Path, overrides: tuple[str, ...] = ())
     return _resolved(config, cards)
 
 
-def parse(document: Document) -> tuple[ExperimentConfig, set[str], list[Problem]]:
+def parse(document: Document, base: Path | None) -> tuple[ExperimentConfig, set[str], list[Problem]]:
     """Check every key by itself.
+
+    Parameters
+    ----------
+    base : Path or None
+        The folder that the paths of plug-ins are relative to. None takes these as they stand, and runs
+        nobody's code: for a config that results hold.
 
     Returns
     -------
@@ -76,8 +95,8 @@ def parse(document: Document) -> tuple[ExperimentConfig, set[str], list[Problem]
     data, problems, wrong = dict(document.data), list[Problem](), set[str]()
     data.setdefault("classifiers", [s.name for s in ExperimentConfig.model_fields["classifiers"].default])
     seen = {"include_protected": (bool, data.get("include_protected") is True)}
-    interventions = ParameterGrid(document, "interventions", INTERVENTIONS, seen)
-    classifiers = ParameterGrid(document, "classifiers", CLASSIFIERS, {})
+    interventions = ParameterGrid(document, INTERVENTION, seen, base)
+    classifiers = ParameterGrid(document, CLASSIFIER, {}, base)
     for key, read in (
         ("datasets", lambda *given: _read_datasets(document, *given)),
         (
@@ -93,17 +112,46 @@ def parse(document: Document) -> tuple[ExperimentConfig, set[str], list[Problem]
                 problems += found
                 wrong.add(key)
                 data[key] = _STAND_INS.get(key, ExperimentConfig.model_fields[key].default)
+    listed, own, found = _read_metrics(document, base)
+    if isinstance(data.get("metrics"), list):
+        data["metrics"] = listed
+    if found:
+        problems += found
+        wrong.add("metrics")
+        data.pop("metrics")
     for place, kind, known in _LISTS:
         listed = list(in_list(document, place, kind, known))
         problems += listed
         wrong |= {str(place[0])} if listed else set()
     try:
-        return ExperimentConfig.model_validate(data), wrong, problems
+        return ExperimentConfig.model_validate(data).with_own(own), wrong, problems
     except ValidationError as error:
         problems += problems_of(error, ExperimentConfig, document)
         wrong |= {str(finding["loc"][0]) for finding in error.errors()}
     right = {key: value for key, value in data.items() if key not in wrong}
-    return ExperimentConfig.model_validate(_STAND_INS | right), wrong, problems
+    return ExperimentConfig.model_validate(_STAND_INS | right).with_own(own), wrong, problems
+
+
+def _read_metrics(document: Document, base: Path | None) -> tuple[list[Any], list[OwnMetric], list[Problem]]:
+    """Read the list of metrics: what results call each, those that are not registered, and what is wrong."""
+    items = document.data.get("metrics")
+    called: list[Any] = []
+    own: list[OwnMetric] = []
+    problems: list[Problem] = []
+    for i, item in enumerate(items if isinstance(items, list) else []):
+        where = document.where(("metrics", i))
+        called.append(short(item) if isinstance(item, str) else item)
+        if not isinstance(item, str) or item in METRICS:
+            pass
+        elif base is not None:
+            try:
+                own.append(find_metric(item, base))
+            except UserError as error:
+                problems += [Problem(one.what, one.fix, where) for one in error.problems]
+        elif not is_plugin(item) and item not in known_names():
+            problems.append(Problem(f'unknown metric "{item}"', suggest(item, known_names()), where))
+    twice = Document(dict(document.data) | {"metrics": called}, document.spots, document.name)
+    return called, own, [*problems, *in_list(twice, ("metrics",), "metric")]
 
 
 def _read_datasets(document: Document, items: list[Any], problems: list[Problem]) -> list[DatasetSpec]:
@@ -119,14 +167,19 @@ def _read_datasets(document: Document, items: list[Any], problems: list[Problem]
         place: Place = ("datasets", i, name)
         for axis in ("interventions", "classifiers"):
             listed = document.data.get(axis, ["c45"] if axis == "classifiers" else [])
-            known = tuple(str(named(one)[0]) for one in listed) if isinstance(listed, list) else ()
-            problems += in_list(document, (*place, axis), axis[:-1], known, f"the config's {axis}")
+            known = [str(named(one)[0]) for one in listed] if isinstance(listed, list) else []
+            known += [short(one) for one in known]
+            problems += in_list(document, (*place, axis), axis[:-1], tuple(known), f"the config's {axis}")
         try:
             given = DatasetOptions.model_validate(options)
         except ValidationError as error:
             problems += problems_of(error, DatasetOptions, document, place)
         else:
-            specs.append(DatasetSpec.model_construct(given.model_fields_set, card=name, **dict(given)))
+            limits = {axis: getattr(given, axis) for axis in ("interventions", "classifiers")}
+            called = {axis: names and tuple(map(short, names)) for axis, names in limits.items()}
+            specs.append(
+                DatasetSpec.model_construct(given.model_fields_set, card=name, **dict(given) | called)
+            )
     return specs
 
 

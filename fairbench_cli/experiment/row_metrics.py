@@ -6,8 +6,9 @@ from functools import cached_property
 import numpy as np
 
 from fairbench_cli.data.table import Floats, Labels, Sample
+from fairbench_cli.experiment.own_metrics import OwnMetric
 from fairbench_cli.measures.groups import CROSS
-from fairbench_cli.measures.registry import METRICS, measure_rows
+from fairbench_cli.measures.registry import METRICS, measure, measure_rows
 from fairbench_cli.measures.rows import Rows
 from fairbench_cli.measures.strata import crossed
 
@@ -18,14 +19,22 @@ class RequestedRowMetrics:
 
     Parameters
     ----------
-    names : tuple of str
+    registered : tuple of str
         Names in `ROW_METRICS`.
     strata : tuple of str
         Attributes whose levels, crossed, are the strata of those that compare groups within strata.
+    own : tuple of OwnMetric
+        Those that are not registered.
     """
 
-    names: tuple[str, ...] = ()
+    registered: tuple[str, ...] = ()
     strata: tuple[str, ...] = ()
+    own: tuple[OwnMetric, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What results call them."""
+        return (*self.registered, *(metric.name for metric in self.own))
 
     def record(self, name: str) -> str:
         """Return the name under which a value is kept: with the attributes that it depends on.
@@ -33,6 +42,9 @@ class RequestedRowMetrics:
         >>> RequestedRowMetrics(strata=("education",)).record("belift")
         'belift by education'
         """
+        for metric in self.own:
+            if metric.name == name:
+                return metric.record
         return f"{name} by {CROSS.join(self.strata)}" if METRICS[name].needs == "strata" else name
 
     @cached_property  # asked for once per repeat of a plan
@@ -50,7 +62,9 @@ class RequestedRowMetrics:
         """
         if not self.names:
             return {}
-        values = measure_rows(self.names, rows_of(test, predicted, scores, self.strata))
+        rows = rows_of(test, predicted, scores, self.strata)
+        values = measure_rows(self.registered, rows)
+        values |= {metric.name: float(measure(metric.entry, rows)) for metric in self.own}
         return {self.record(name): value for name, value in values.items()}
 
 

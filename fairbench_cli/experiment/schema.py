@@ -23,6 +23,7 @@ from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.registry import METRICS
 
 MOST_SHOWN = 5  # values of a default
+PLUGIN = {"type": "string", "pattern": ":", "description": "./mine.py:Thing or package.module:Thing"}
 
 
 def config_schema() -> dict[str, Any]:
@@ -37,7 +38,7 @@ def config_schema() -> dict[str, Any]:
         "sample": sample,
         "interventions": _components(INTERVENTIONS, {"include_protected": {"type": "boolean"}}),
         "classifiers": _components(CLASSIFIERS, {}) | {"default": ["c45"]},
-        "metrics": {"items": {"enum": list(METRICS)}},
+        "metrics": {"items": {"anyOf": [{"enum": list(METRICS)}, PLUGIN]}},
         "tables": {"items": {"enum": list(TABLES)}},
         "figures": {"items": {"enum": list(FIGURES)}},
     }
@@ -74,7 +75,8 @@ def _components(registry: Mapping[str, Entry], extra: dict[str, Any]) -> dict[st
         described = {"type": ["object", "null"], "additionalProperties": False, "properties": either}
         entries[name] = described | {"description": str(thing.__doc__).splitlines()[0]}
     one = {"type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": False}
-    return {"items": {"anyOf": [{"enum": list(registry)}, one | {"properties": entries}]}}
+    theirs = {"patternProperties": {PLUGIN["pattern"]: {"type": ["object", "null"]}}}
+    return {"items": {"anyOf": [{"enum": list(registry)}, PLUGIN, one | {"properties": entries} | theirs]}}
 
 
 def key_table(model: type[BaseModel], without: type[BaseModel] | None = None) -> str:

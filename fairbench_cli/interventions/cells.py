@@ -74,3 +74,11 @@ def require_no_weights(sample: Sample) -> None:
     """Raise `Infeasible` if rows are weighted: a technique that moves whole rows cannot honour that."""
     if sample.weights is not None:
         raise Infeasible("the training rows have weights, and this technique moves whole rows")
+
+
+def require_both_groups(sample: Sample) -> None:
+    """Raise `Infeasible` if a group has no rows, or none with a weight."""
+    mass = weight_sums(sample).sum(axis=1)
+    for name, own in zip(("deprived", "favoured"), mass, strict=True):
+        if not own > 0:
+            raise Infeasible(f"the {name} group has no training rows")

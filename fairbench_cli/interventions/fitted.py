@@ -54,8 +54,14 @@ class Fitted:
         return self.model.predict(sample)
 
     def scores(self, sample: Sample) -> Floats | None:
-        """Return each row's score, shape (rows,), higher for the favourable outcome, or None."""
-        return self._of_rows("predict_proba", sample)
+        """Return each row's score, shape (rows,), higher for the favourable outcome, or None.
+
+        The model's `scores`, or else its `predict_proba`.
+        """
+        try:
+            return self._of_rows("scores" if hasattr(self.model, "scores") else "predict_proba", sample)
+        except Infeasible:  # a classifier without probabilities
+            return None
 
     def decision_probability(self, sample: Sample) -> Floats | None:
         """Return the probability with which a randomised model accepts each row, shape (rows,), or None.
@@ -67,4 +73,5 @@ class Fitted:
 
     def _of_rows(self, name: str, sample: Sample) -> Floats | None:
         method = getattr(self.model, name, None)
-        return None if method is None else np.asarray(method(sample), dtype=np.float64)
+        values = None if method is None else method(sample)
+        return None if values is None else np.asarray(values, dtype=np.float64)

@@ -146,8 +146,8 @@ def find(name: str) -> Metric:
     return METRICS[spelled(name)]
 
 
-def measure(name: str, data: Counts | Rows) -> Floats:
-    """Return the metric called `name`: shape (...) for counts of shape (..., groups, 2, 2), () for rows.
+def measure(name: str | Metric, data: Counts | Rows) -> Floats:
+    """Return a metric (or its name): shape (...) for counts of shape (..., groups, 2, 2), () for rows.
 
     Counts of more than two groups say which of them are the reference; metrics of two groups then compare all
     others together with it.
@@ -165,10 +165,10 @@ def measure(name: str, data: Counts | Rows) -> Floats:
     >>> float(measure("accuracy", some)), float(measure("discrimination-of-labels", some))
     (0.75, 0.2333333333333334)
     """
-    metric = find(name)
+    metric = find(name) if isinstance(name, str) else name
     given: Counts | Rows = data.counts() if metric.needs == "counts" and isinstance(data, Rows) else data
     if metric.needs != "counts" and isinstance(given, Counts):
-        raise ValueError(f"{name} needs rows, not counts")
+        raise ValueError(f"{metric.name} needs rows, not counts")
     if isinstance(given, Counts) and metric.groups == "pair":
         given = given.pair
     if metric.name.endswith(OF_LABELS):

@@ -101,7 +101,8 @@ def learn_structure(table: Table, settings: LearnSettings) -> Structure:
     numbers = [column.name for column in table.columns if column.kind == "number"]
     if numbers:
         what = f"{', '.join(numbers)}: a network takes levels, not numbers"
-        raise user_error(what, "give bins or cap in the card")
+        fix = "in the card cut them: bins: {quantiles: 5}; or in the config write sample: {from: data}"
+        raise user_error(what, fix)
     local = local_scores(table, score, settings.iss)
     if settings.iss != 1.0 and score != "bde":
         raise user_error(f"iss is set, but the score is {score}", "leave iss out, or use the score bde")

@@ -19,6 +19,10 @@ from fairbench_cli.report.tables import BLOCK, Cells, PaperTable, blocks_of, tec
 BASELINE = "none"
 LEVEL = 0.05
 EQUAL = 1e-12  # differences below this are rounding
+RANDOM_SPLITS = (
+    "The repeats are random splits of the same rows, which overlap: the tests are too ready to see a "
+    "difference (Nadeau and Bengio 2003)."
+)
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,10 @@ def paired_test(differences: Floats) -> PairedTest:
 
 def distance(metric: str, values: Floats) -> Floats:
     """Return how far values are from the metric's ideal; NaN for a metric without one."""
-    ideal = find(metric).ideal
+    return _away(find(metric).ideal, values)
+
+
+def _away(ideal: float | None, values: Floats) -> Floats:
     return np.full_like(values, np.nan) if ideal is None else np.abs(values - ideal)
 
 
@@ -96,11 +103,11 @@ def paired_frame(results: Results) -> pd.DataFrame:
     rows = cells.iloc[ours].reset_index(drop=True)
     far = np.full_like(values, np.nan)
     for metric, at in cells.groupby("metric", sort=False).indices.items():
-        far[at] = distance(str(metric), values[at])
+        far[at] = _away(results.ideal(str(metric)), values[at])
     with np.errstate(invalid="ignore"):  # infinite ratios are no pairs
         of_values = paired_test(values[ours] - values[theirs])
         of_distances = paired_test(far[ours] - far[theirs])
-    has_ideal = np.array([find(metric).ideal is not None for metric in rows["metric"]], dtype=bool)
+    has_ideal = np.array([results.ideal(metric) is not None for metric in rows["metric"]], dtype=bool)
     p = np.where(has_ideal, of_distances.p, of_values.p)
     family = rows.assign(p=p).groupby([*BLOCK, "metric"], sort=False)["p"]
     p_holm = family.transform(lambda own: holm(own.to_numpy())).to_numpy(dtype=float)
@@ -140,10 +147,7 @@ def paired_table(name: str, run: RunResults) -> PaperTable:
         "Holm's adjustment over all techniques and β of the table. A number alone: no difference shown.",
     )
     if run.plan.config.sample.source == "data":
-        caption += (
-            "The repeats are random splits of the same rows, which overlap: the tests are too ready to see a "
-            "difference (Nadeau and Bengio 2003).",
-        )
+        caption += (RANDOM_SPLITS,)
     return PaperTable(name, caption, blocks_of(run, texts, ""))
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from fairbench_cli.data.table import Rows
 from fairbench_cli.errors import suggest, user_error
 from fairbench_cli.experiment.config import attribute_names
 from fairbench_cli.experiment.journal import Records
@@ -45,6 +46,8 @@ class DatasetRepeats:
         repeats that have them.
     row_values : dict
         The metrics of rows by name, each of shape (cells, repeats).
+    swept_repeats : list of int arrays
+        For each cell the repeats that `swept` holds, in its order.
     """
 
     attribute: str
@@ -55,6 +58,7 @@ class DatasetRepeats:
     counts: Counts
     swept: list[Counts]
     row_values: dict[str, Floats]
+    swept_repeats: list[Rows]
 
     @property
     def dataset(self) -> str:
@@ -148,9 +152,9 @@ def _collect(plan: RunPlan, records: Records, cells: list[dict[str, Any]]) -> Da
     status, reason = np.full(shape, "", dtype=object), np.full(shape, "", dtype=object)
     n = np.full((*shape, len(groups), 2, 2), np.nan)
     row_values = {name: np.full(shape, np.nan) for name in requested.names}
-    swept = []
+    swept, swept_repeats = [], []
     for i, cell in enumerate(cells):
-        curves = []
+        curves, at = [], []
         for repeat in range(plan.config.repeats):
             record = records.get((cell["key"], repeat))
             if record is None:
@@ -162,5 +166,10 @@ def _collect(plan: RunPlan, records: Records, cells: list[dict[str, Any]]) -> Da
                 row_values[name][i, repeat] = record.values.get(requested.record(name), np.nan)
             if record.swept is not None and len(record.swept.n):
                 curves.append(record.swept.n)
+                at.append(repeat)
         swept.append(Counts(groups, np.array(curves) if curves else np.zeros((0, 0, len(groups), 2, 2))))
-    return DatasetRepeats(attribute, protected, cells, status, reason, Counts(groups, n), swept, row_values)
+        swept_repeats.append(np.array(at, dtype=np.intp))
+    counts = Counts(groups, n)
+    return DatasetRepeats(
+        attribute, protected, cells, status, reason, counts, swept, row_values, swept_repeats
+    )

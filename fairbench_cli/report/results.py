@@ -1,7 +1,7 @@
 """Every metric of every repeat as arrays, their means and intervals, and what a report is written from."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,10 @@ from scipy.special import stdtrit
 from fairbench_cli.experiment.journal import Records
 from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.measures.counts import PAIR, Counts, Floats
-from fairbench_cli.measures.registry import COUNT_METRICS, measure
+from fairbench_cli.measures.metric import Metric
+from fairbench_cli.measures.registry import find, measure
 from fairbench_cli.measures.sweep import RATES
+from fairbench_cli.report.moved import MovedThresholds, moved_thresholds
 from fairbench_cli.report.repeats import CELL_COLUMNS, DatasetRepeats, Texts, check_attributes, collect
 
 COMPARED = [*CELL_COLUMNS[:2], "compared", *CELL_COLUMNS[2:]]
@@ -37,24 +39,35 @@ class Results:
         NaN where a repeat has no value.
     status : array of str, shape (rows, repeats)
         Empty where a repeat has not been run.
+    own : dict
+        The metrics that are not registered, by name.
     """
 
     rows: pd.DataFrame
     values: Floats
     status: Texts
+    own: Mapping[str, Metric] = field(default_factory=dict)
 
     def take(self, at: NDArray[Any]) -> "Results":
         """Return some of the rows, by a mask or by their places."""
-        return Results(self.rows.iloc[at], self.values[at], self.status[at])
+        return Results(self.rows.iloc[at], self.values[at], self.status[at], self.own)
+
+    def ideal(self, metric: str) -> float | None:
+        """Return the best value of a metric, or None."""
+        return self.own[metric].ideal if metric in self.own else find(metric).ideal
 
 
 def results_of(
-    datasets: Sequence[DatasetRepeats], metrics: Sequence[str], attributes: Sequence[str] = ()
+    datasets: Sequence[DatasetRepeats],
+    metrics: Sequence[str],
+    attributes: Sequence[str] = (),
+    own: Mapping[str, Metric] | None = None,
 ) -> Results:
     """Compute metrics of every repeat, of the cells' own attributes and of others that are asked for.
 
     Metrics of rows compare the groups of a cell's own attribute alone.
     """
+    own = own or {}
     rows, values, status = [], [], []
     for data in datasets:
         names: list[tuple[str, str]] = []
@@ -65,7 +78,7 @@ def results_of(
             for name in metrics:
                 if name not in data.row_values:
                     found[name] = np.full(done.shape, np.nan)
-                    found[name][done] = measure(name, levels)
+                    found[name][done] = measure(own.get(name, name), levels)
                 elif compared == data.attribute:
                     found[name] = data.row_values[name]
             names += [(compared, name) for name in found]
@@ -77,7 +90,7 @@ def results_of(
         status.append(np.repeat(data.status, len(names), axis=0))
     if not rows:
         return Results(pd.DataFrame(columns=ROW_COLUMNS), np.zeros((0, 0)), np.zeros((0, 0), dtype=object))
-    return Results(pd.concat(rows, ignore_index=True), np.concatenate(values), np.concatenate(status))
+    return Results(pd.concat(rows, ignore_index=True), np.concatenate(values), np.concatenate(status), own)
 
 
 def results_frame(results: Results) -> pd.DataFrame:
@@ -217,6 +230,16 @@ class RunResults:
             )
         }
 
+    @cached_property
+    def moved(self) -> list[MovedThresholds]:
+        """What moving thresholds reaches, by data set, groups compared and constraint; needs a sweep."""
+        return [
+            moved
+            for data in (self.datasets if self.plan.config.sweep else ())
+            for compared in data.asked(self.attributes)
+            for moved in moved_thresholds(data, compared)
+        ]
+
 
 def run_results(
     folder: Path, plan: RunPlan, records: Records, metrics: Sequence[str], attributes: Sequence[str] = ()
@@ -230,7 +253,8 @@ def run_results(
     """
     datasets = collect(plan, records)
     check_attributes(attributes, datasets)
-    return RunResults(folder, plan, datasets, results_of(datasets, metrics, attributes), tuple(attributes))
+    results = results_of(datasets, metrics, attributes, plan.config.own_metrics)
+    return RunResults(folder, plan, datasets, results, tuple(attributes))
 
 
 def sweep_frame(run: RunResults) -> pd.DataFrame:
@@ -239,16 +263,20 @@ def sweep_frame(run: RunResults) -> pd.DataFrame:
     Cells whose model has no scores, or no repeat, are left out, and so are metrics of rows.
     """
     parts = [pd.DataFrame(columns=SWEEP_COLUMNS)]
+    config = run.plan.config
+    names = [name for name in config.at_hand if config.metric(name).needs == "counts"]
+    metrics = [config.metric(name) for name in names]
     for data in run.datasets:
         for cell, swept in zip(data.cells, data.swept, strict=True):
             for compared in data.asked(run.attributes) if len(swept.n) else ():
                 levels = data.levels(swept, compared)
                 own = {name: cell[name] for name in CELL_COLUMNS} | {"compared": compared}
-                for name in run.plan.config.metrics:
-                    if name in COUNT_METRICS:
-                        numbers = mean_and_interval(measure(name, levels).T)
-                        columns = {"rate": RATES, "metric": name, **numbers, "n": run.plan.config.repeats}
-                        parts.append(pd.DataFrame(own | columns)[SWEEP_COLUMNS])
+                # One frame a cell: frames take longer to make than numbers.
+                numbers = [mean_and_interval(measure(metric, levels).T) for metric in metrics]
+                columns = {"rate": np.tile(RATES, len(names)), "metric": np.repeat(names, len(RATES))}
+                columns |= {key: np.concatenate([one[key] for one in numbers]) for key in numbers[0]}
+                frame = pd.DataFrame(own | columns | {"n": config.repeats})
+                parts.append(frame[SWEEP_COLUMNS])
     return pd.concat(parts[1:] or parts, ignore_index=True)
 
 

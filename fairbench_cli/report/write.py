@@ -1,14 +1,17 @@
 """Derive every result file from the journal; each is replaced in one step."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from fairbench_cli.classifiers.registry import Entry
 from fairbench_cli.experiment.journal import Records, read_journals
 from fairbench_cli.experiment.outputs import FIGURES, FORMATS, TABLES
+from fairbench_cli.experiment.own_metrics import find_metrics
 from fairbench_cli.experiment.plan import RunPlan, read_plan
 from fairbench_cli.files import make_folder, write_text
 from fairbench_cli.report.figures import draw_figures
+from fairbench_cli.report.frontier import distance_frame, frontier_frame
 from fairbench_cli.report.paired import paired_frame
 from fairbench_cli.report.pareto import SHOWN, pareto_frame
 from fairbench_cli.report.repeats import groups_frame
@@ -19,7 +22,9 @@ from fairbench_cli.report.tables import PaperTable
 def write_report(
     folder: Path, plan: RunPlan, records: Records, attributes: Sequence[str] = ()
 ) -> list[PaperTable]:
-    """Write groups.csv, results.csv, summary.csv, paired.csv, pareto.csv, sweep.csv, tables/ and figures/.
+    """Write groups.csv, results.csv, summary.csv, paired.csv, pareto.csv, tables/ and figures/.
+
+    With a sweep also sweep.csv, frontier.csv and frontier_distance.csv.
 
     Parameters
     ----------
@@ -41,9 +46,9 @@ def write_report(
     asked = dict.fromkeys([*config.tables, *["group-rates"] * bool(attributes)])
     always = [name for name, table in TABLES.items() if table.always and name not in asked]
     shown = [TABLES[name] for name in (*asked, *always)] + [FIGURES[name] for name in config.figures]
-    metrics = dict.fromkeys([*config.metrics, *(metric for output in shown for metric in output.metrics)])
+    metrics = dict.fromkeys([*config.at_hand, *(metric for output in shown for metric in output.metrics)])
     run = run_results(folder, plan, records, tuple(metrics), attributes)
-    results = run.asked(config.metrics)
+    results = run.asked(config.at_hand)
     frames = {
         "groups": groups_frame(run.datasets),
         "results": results_frame(results),
@@ -51,6 +56,8 @@ def write_report(
         "paired": paired_frame(results),
         "pareto": pareto_frame(run.asked(SHOWN)),
         "sweep": sweep_frame(run) if config.sweep else None,
+        "frontier": frontier_frame(run) if config.sweep else None,
+        "frontier_distance": distance_frame(run) if config.sweep else None,
     }
     for name, frame in frames.items():
         if frame is None:
@@ -64,8 +71,26 @@ def write_report(
     return tables[: len(asked)]
 
 
-def redo_report(folder: Path, attributes: Sequence[str] = ()) -> tuple[list[PaperTable], int]:
-    """Write the report of a results folder again; return its tables and how many records cannot be read.
+def redo_report(
+    folder: Path, attributes: Sequence[str] = (), metrics: Sequence[str] = ()
+) -> tuple[list[PaperTable], int, list[str]]:
+    """Write the report of a results folder again.
+
+    Parameters
+    ----------
+    attributes : sequence of str
+        As in `write_report`.
+    metrics : sequence of str
+        Metrics in addition to those of the config: registered ones, and any that somebody's code defines.
+        Such code is run if it is named here, never because the results name it.
+
+    Returns
+    -------
+    tables : list of PaperTable
+    damaged : int
+        How many records cannot be read.
+    left_out : list of str
+        The metrics of the config whose code nobody named.
 
     Raises
     ------
@@ -74,7 +99,12 @@ def redo_report(folder: Path, attributes: Sequence[str] = ()) -> tuple[list[Pape
         of the attributes.
     """
     plan, reading = read_plan(folder), read_journals(folder / "journal")
-    return write_report(folder, plan, reading.records, attributes), reading.damaged
+    named = find_metrics(metrics, Path(), "--metric")
+    names = [one if isinstance(one, str) else one.name for one in named]
+    config = plan.config.model_copy(update={"metrics": tuple(dict.fromkeys([*plan.config.metrics, *names]))})
+    config = config.with_own(one for one in named if not isinstance(one, str))
+    tables = write_report(folder, replace(plan, config=config), reading.records, attributes)
+    return tables, reading.damaged, sorted(set(config.metrics) - set(config.at_hand))
 
 
 def _write_tables(folder: Path, tables: list[PaperTable]) -> None:

@@ -8,7 +8,6 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import fairbench
 
 from fairbench_cli.audit import audit
 from fairbench_cli.audit.config import AuditConfig, read_config
@@ -483,11 +482,11 @@ def test_random_ties_are_refused(table):
         audit("ties.csv", label="y", attribute=["sex"], explain="job", top_k=10, ties="random")
 
 
-def test_compatible_files_stay_the_same(table, tmp_path):
+def test_compatible_files_stay_the_same(table, tmp_path, say):
     for folder, more in (("plain", ()), ("more", ("--explain", "job"))):
         flags = ("--label", "y", "--threshold", "0.5", "-a", "sex", "--compat", "aequitas", "-o", folder)
-        done = fairbench("audit", "scores.csv", *flags, *more, cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
+        done = say("audit", "scores.csv", *flags, *more)
+        assert done.code == 0, done.err
     written = sorted(path.name for path in (tmp_path / "plain").iterdir())
     assert written
     assert written == sorted(path.name for path in (tmp_path / "more").iterdir())

@@ -14,13 +14,24 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from fairbench_cli.classifiers import c45 as estimator
-from fairbench_cli.classifiers.builders import LogisticRegression, NaiveBayes, RandomForest, Tree
+from fairbench_cli.classifiers.builders import (
+    HistGradientBoosting,
+    LogisticRegression,
+    NaiveBayes,
+    RandomForest,
+    Svm,
+    Tree,
+)
 from fairbench_cli.classifiers.encode import one_hot
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.table import Column, Sample, Table
 
-QUICK = {"tree": Tree(min_leaf=2), "random-forest": RandomForest(trees=5)}
+QUICK = {
+    "tree": Tree(min_leaf=2),
+    "random-forest": RandomForest(trees=5),
+    "hist-gradient-boosting": HistGradientBoosting(iterations=5, min_leaf=5),
+}
 SPECS = {name: entry.load()() for name, entry in CLASSIFIERS.items()} | QUICK
 every_spec = pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
 
@@ -119,18 +130,47 @@ def test_other_columns_at_prediction_are_an_error(spec):
         model.predict_proba(replace(train, features=relevelled))
 
 
-@pytest.mark.parametrize("name", ["tree", "logistic-regression", "naive-bayes"])
-def test_weight_is_repetition(name):
+# Leaves of a tree count rows, so a limit on them would make the two differ; so would a gamma taken from rows.
+WEIGHED = {
+    "tree": Tree(min_leaf=1),
+    "logistic-regression": LogisticRegression(),
+    "naive-bayes": NaiveBayes(),
+    "hist-gradient-boosting": HistGradientBoosting(iterations=5, min_leaf=1),
+    "svm": Svm(gamma=0.5),
+}
+
+
+@pytest.mark.parametrize("spec", WEIGHED.values(), ids=WEIGHED)
+def test_weight_is_repetition(spec):
     rng = np.random.default_rng(5)
     weights = rng.integers(0, 4, 200)
     weighted = sample(weights=weights.astype(np.float64))
     repeated = sample().take(np.repeat(np.arange(200), weights))
-    # Leaves of a tree count rows, so a limit on them would make the two differ.
-    classifier = Classifier(
-        Tree(min_leaf=1) if name == "tree" else SPECS[name], include_protected=True, seed=0
-    )
+    classifier = Classifier(spec, include_protected=True, seed=0)
     ours, theirs = classifier.fit(weighted), classifier.fit(repeated)
-    np.testing.assert_allclose(ours.predict_proba(repeated), theirs.predict_proba(repeated), atol=1e-6)
+    close = 2e-3 if isinstance(spec, Svm) else 1e-6  # libsvm stops at 1e-3
+    np.testing.assert_allclose(ours.predict_proba(repeated), theirs.predict_proba(repeated), atol=close)
+
+
+def test_levels_are_categories_to_gradient_boosting_and_too_many_are_a_number():
+    rng = np.random.default_rng(0)
+    few, many, s = rng.integers(0, 40, 3000), rng.integers(0, 300, 3000), rng.integers(0, 2, 3000)
+    y = (few % 2).astype(np.int8)  # no order of the levels tells
+    columns = (Column("few", tuple(map(str, range(40)))), Column("many", tuple(map(str, range(300)))))
+    table = Table((*columns, Column("s", ("a", "b"))), np.stack([few, many, s], axis=1).astype(np.int16))
+    train = Sample(table, "s", y, s.astype(np.int8))
+    model = Classifier(HistGradientBoosting(iterations=3), include_protected=False, seed=0).fit(train)
+    assert model.estimator.is_categorical_.tolist() == [True, False]
+    assert (model.predict(train) == y).all()
+
+
+def test_the_score_of_the_svm_ranks_as_its_decision_function():
+    train = sample()
+    model = Classifier(Svm(), include_protected=True, seed=0).fit(train)
+    machine = model.estimator.machine
+    distance = machine.decision_function(model.encoder.transform(train.features))
+    np.testing.assert_allclose(model.predict_proba(train), expit(distance))
+    assert (model.predict(train) == machine.predict(model.encoder.transform(train.features))).all()
 
 
 @every_spec
@@ -210,6 +250,10 @@ def test_logistic_regression_is_at_its_optimum():
         ("random-forest", {"min_leaf": 1.5}),
         ("logistic-regression", {"C": 0}),
         ("naive-bayes", {"laplace": 0}),
+        ("hist-gradient-boosting", {"max_leaves": 1}),
+        ("hist-gradient-boosting", {"learning_rate": 0}),
+        ("svm", {"C": 0}),
+        ("svm", {"gamma": "auto"}),
     ],
 )
 def test_bad_parameters_are_refused(name, bad):

@@ -42,19 +42,20 @@ def test_only_and_set_narrow_the_plan(say, finished: Finished):
     assert "massaging" not in done.out
 
 
-def test_run_does_only_what_only_says(finished: Finished, tmp_path):
-    done = fairbench("run", finished.config, "-o", tmp_path / "out", "--only", "intervention=none", "-j", "1")
-    assert done.returncode == 0
-    assert "4 repeats: 0 done, 4 to do" in done.stderr
+def test_run_does_only_what_only_says(finished: Finished, tmp_path, say):
+    done = say("run", finished.config, "-o", tmp_path / "out", "--only", "intervention=none", "-j", "1")
+    assert done.code == 0
+    assert "4 repeats: 0 done, 4 to do" in done.err
     table = (tmp_path / "out/tables/discrimination-accuracy.csv").read_text().splitlines()
     assert [line.split(",")[-1] == "…" for line in table[1:]] == [False] * 2 + [True] * 4
 
 
-@pytest.mark.parametrize("kind", [None, "datasets", "interventions", "classifiers", "metrics"])
+@pytest.mark.parametrize("kind", [None, "configs", "datasets", "interventions", "classifiers", "metrics"])
 def test_list(say, kind):
     done = say("list", *filter(None, [kind]))
     assert (done.code, done.err) == (0, "")
     words = {"datasets": "compas", "interventions": "massaging", "classifiers": "tree", "metrics": "accuracy"}
+    words |= {"configs": "quickstart"}
     for name, word in words.items():
         assert (word in done.out) == (kind in (None, name))
 
@@ -71,7 +72,7 @@ def test_pages_in_a_pipe(arguments):
 @pytest.mark.parametrize(
     "betas", [[0, 0.5, 1], [0, 0.25, 0.5, 0.75, 1], [i / 10 for i in range(11)]], ids=len
 )
-def test_tables_in_a_pipe(tmp_path, betas):
+def test_tables_in_a_pipe(tmp_path, betas, say):
     techniques = [
         "none",
         "preferential-sampling",
@@ -83,32 +84,32 @@ def test_tables_in_a_pipe(tmp_path, betas):
         interventions=techniques,
         repeats=1,
     )
-    done = fairbench("run", config, "-o", tmp_path / "out", "--only", "beta=0", "--jobs", "1")
-    assert done.returncode == 0, done.stderr
-    done = fairbench("run", config, "-o", tmp_path / "out", "--jobs", "1")
-    plain(done.stdout)
+    done = say("run", config, "-o", tmp_path / "out", "--only", "beta=0", "--jobs", "1")
+    assert done.code == 0, done.err
+    done = say("run", config, "-o", tmp_path / "out", "--jobs", "1")
+    plain(done.out)
     for name in ("discrimination-accuracy", "over-underestimation"):
         table = (tmp_path / f"out/tables/{name}.csv").read_text()
         for row in list(csv.reader(io.StringIO(table)))[1:]:
             for cell in row[3:]:
-                assert f" {cell}" in done.stdout  # whole, not folded or cut
-    grown = fairbench("report", tmp_path / "out")
-    assert grown.stdout == done.stdout
-    assert done.stdout.count("Means of") == 1
+                assert f" {cell}" in done.out  # whole, not folded or cut
+    grown = say("report", tmp_path / "out")
+    assert grown.out == done.out
+    assert done.out.count("Means of") == 1
 
 
-def test_counts_of_few_repeats_fit_too(tmp_path):
+def test_counts_of_few_repeats_fit_too(tmp_path, say):
     config = write_config(
         tmp_path / "q.yaml",
         sample={"from": "shipped", "beta": [0, 0.25, 0.5, 0.75, 1], "size": 300},
         repeats=1,
     )
-    assert fairbench("run", config, "-o", tmp_path / "out", "--jobs", "1", "--quiet").returncode == 0
+    assert say("run", config, "-o", tmp_path / "out", "--jobs", "1", "--quiet").code == 0
     plan = json.loads((tmp_path / "out/plan.json").read_text())
     (tmp_path / "out/plan.json").write_text(json.dumps(plan | {"config": plan["config"] | {"repeats": 30}}))
-    done = fairbench("report", tmp_path / "out")
-    plain(done.stdout)
-    assert done.stdout.count("(1/30)") >= 50
+    done = say("report", tmp_path / "out")
+    plain(done.out)
+    assert done.out.count("(1/30)") >= 50
     assert "(1/30)" in (tmp_path / "out/tables/discrimination-accuracy.md").read_text()
 
 
@@ -237,9 +238,9 @@ def test_data_commands_with_files(say, data_folder):
     assert re.search(r"deprived +African-American +3696", shown.out)
 
 
-def test_a_wide_cpt_is_shown_in_full_one_level_a_row():
+def test_a_wide_cpt_is_shown_in_full_one_level_a_row(say):
     """At 80 columns nothing of a table is cut: seven levels do not fit side by side."""
-    shown = fairbench("network", "show", "adult", "--node", "marital_status").stdout
+    shown = say("network", "show", "adult", "--node", "marital_status").out
     network = json.loads((shipped_cards() / "adult.network.json").read_text())
     node = network["cpts"]["marital_status"]
     assert node["parents"] == ["age"]

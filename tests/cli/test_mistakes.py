@@ -159,7 +159,11 @@ def test_an_attribute_that_is_no_parent_of_the_outcome(say, tmp_path):
     rows = [f"{'fm'[i % 2]},{i % 3},{i // 2 % 2}" for i in range(120)]  # y depends on nothing
     (tmp_path / "a.csv").write_text("\n".join(["s,x,y", *rows, ""]))
     config = learned(tmp_path, card, missing_arc="error")
-    two_lines(say("run", config), "s is no parent of the outcome y", "require_arc", "outcome_sink")
+    refused = say("run", config)
+    two_lines(refused, "s is no parent of the outcome y", "require_arc", "outcome_sink")
+    entry = re.search("under `datasets` write `(.+?)`", refused.err)[1]
+    assert entry == "{a.yaml: {require_arc: true}}"
+    assert "s is a parent of the outcome" in say("plan", config, "--set", f"datasets=[{entry}]").out
     assert not (tmp_path / "results").exists()
 
 
@@ -213,11 +217,11 @@ def test_mistakes_look_the_same_from_outside(tmp_path):
     assert re.fullmatch(r".*bad.yaml:\d+: error: .*\n  fix: .*\n", done.stderr)
 
 
-def test_a_journal_that_cannot_be_written_is_two_lines(finished, tmp_path):
+def test_a_journal_that_cannot_be_written_is_two_lines(finished, tmp_path, say):
     shutil.copytree(finished.folder, tmp_path / "out")
     shutil.rmtree(tmp_path / "out" / "journal")
     (tmp_path / "out" / "journal").touch()  # a file where the folder of journals should be
-    done = fairbench("run", finished.config, "-o", tmp_path / "out", "--jobs", "1")
-    assert done.returncode == 2
-    assert re.search(r"error: cannot write .*\n  fix: .*\n$", done.stderr), done.stderr
-    assert "Traceback" not in done.stderr
+    done = say("run", finished.config, "-o", tmp_path / "out", "--jobs", "1")
+    assert done.code == 2
+    assert re.search(r"error: cannot write .*\n  fix: .*\n$", done.err), done.err
+    assert "Traceback" not in done.err

@@ -328,7 +328,7 @@ def test_the_console_names_place_and_remedy_within_80_columns(say, tmp_path):
     assert max(map(len, lines)) <= 80
     text = " ".join(said.out.split())
     assert 'mine.yaml:1: warning: column "after" gives good away (its values): alone right on 100%' in text
-    assert "fix: drop it, unless it is known before the outcome" in text
+    assert "fix: write `after: drop` under `columns`, unless it is known before the outcome" in text
     assert "left out, rightly: columns that give good away" in text
     assert lines[-1] == "mine: 400 rows, 5 columns used, 1 left out: 1 warning"
 

@@ -1,14 +1,15 @@
 """Names with parameters: lists multiply out, defaults are spelled out, and every value has its type."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Literal
 
 import pytest
 from pydantic import Field
 
-from fairbench_cli.classifiers.registry import CLASSIFIERS
+from fairbench_cli.classifiers.registry import CLASSIFIER, Kind
 from fairbench_cli.experiment.components import ComponentSpec, ParameterGrid
-from fairbench_cli.interventions.registry import INTERVENTIONS
+from fairbench_cli.interventions.registry import INTERVENTION
 from fairbench_cli.strict_yaml import parse_yaml
 
 
@@ -33,13 +34,13 @@ class Entry:
         return self.thing
 
 
-THINGS = {"thing": Entry(Thing), "needy": Entry(Needy)}
+THINGS = Kind("thing", {"thing": Entry(Thing), "needy": Entry(Needy)}, "", "")
 
 
 def read(text, extra=None):
     document = parse_yaml(f"things:\n{text}", "f.yaml")
     problems = []
-    found = ParameterGrid(document, "things", THINGS, extra or {}).read(document.data["things"], problems)
+    found = ParameterGrid(document, THINGS, extra or {}, Path()).read(document.data["things"], problems)
     return found, [str(problem) for problem in problems]
 
 
@@ -140,12 +141,12 @@ def test_each_wrong_value_has_its_own_line():
     assert [problem.split(" ")[0] for problem in problems] == [f"f.yaml:{n}:" for n in (5, 6, 7, 8, 9)]
 
 
-@pytest.mark.parametrize("registry", [INTERVENTIONS, CLASSIFIERS], ids=["interventions", "classifiers"])
-def test_every_shipped_name_is_read_and_built(registry):
-    document = parse_yaml("things: " + str(list(registry)), "f.yaml")
+@pytest.mark.parametrize("kind", [INTERVENTION, CLASSIFIER], ids=["interventions", "classifiers"])
+def test_every_shipped_name_is_read_and_built(kind):
+    document = parse_yaml("things: " + str(list(kind.registry)), "f.yaml")
     problems = []
-    found = ParameterGrid(document, "things", registry, {}).read(document.data["things"], problems)
+    found = ParameterGrid(document, kind, {}, Path()).read(document.data["things"], problems)
     assert problems == []
-    assert [spec.name for spec, _ in found] == list(registry)
+    assert [spec.name for spec, _ in found] == list(kind.registry)
     for spec, _ in found:
-        assert isinstance(spec.build(registry), registry[spec.name].load())
+        assert isinstance(spec.build(kind), kind.registry[spec.name].load())

@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 import yaml
-from conftest import LEARNED, bare_data, fairbench, journal_lines, own_card, two_lines, write_config
+from conftest import LEARNED, bare_data, journal_lines, own_card, two_lines, write_config
 
 from fairbench_cli.data.card import shipped_cards
 from fairbench_cli.experiment.cell import draw, run_repeat
@@ -76,28 +76,28 @@ def test_the_plan_comes_back_without_the_cards(compas, tmp_path):
     assert again.config.attributes == ("sex×race",)
 
 
-def test_the_journal_has_the_counts_of_every_group(tmp_path):
+def test_the_journal_has_the_counts_of_every_group(tmp_path, say):
     config = write_config(tmp_path / "a.yaml", repeats=1, interventions=["none"])
-    assert fairbench("run", config, "-o", tmp_path / "out", "--jobs", "1").returncode == 0
+    assert say("run", config, "-o", tmp_path / "out", "--jobs", "1").code == 0
     plan = read_plan(tmp_path / "out")
     for record in read_journals(tmp_path / "out" / "journal").records.values():
         assert plan.protected("compas", "race").levels(record.counts, ("sex",)).total == 500
     assert {np.shape(json.loads(line)["counts"]) for line in journal_lines(tmp_path / "out")} == {(12, 2, 2)}
 
 
-def test_other_attributes_of_finished_results_train_nothing(tmp_path):
+def test_other_attributes_of_finished_results_train_nothing(tmp_path, say):
     config = write_config(tmp_path / "a.yaml", repeats=1, interventions=["none"])
-    assert fairbench("run", config, "-o", tmp_path / "out", "--jobs", "1").returncode == 0
+    assert say("run", config, "-o", tmp_path / "out", "--jobs", "1").code == 0
     lines = journal_lines(tmp_path / "out")
     asked = "attributes=[sex, race, sex*race, race x age_cat]"
-    done = fairbench("run", config, "-o", tmp_path / "out", "--set", asked)
-    assert done.returncode == 0, done.stderr
-    assert "0 to do" in done.stderr
+    done = say("run", config, "-o", tmp_path / "out", "--set", asked)
+    assert done.code == 0, done.err
+    assert "0 to do" in done.err
     assert journal_lines(tmp_path / "out") == lines
     assert read_plan(tmp_path / "out").config.attributes == ("sex", "race", "sex×race", "race×age_cat")
     compared = _compared(tmp_path / "out")
     assert compared == {"sex", "race", "sex × race", "race × age_cat"}
-    assert fairbench("report", tmp_path / "out", "-a", "age_cat", "-a", "sex x race").returncode == 0
+    assert say("report", tmp_path / "out", "-a", "age_cat", "-a", "sex x race").code == 0
     assert _compared(tmp_path / "out") == {"age_cat", "sex × race"}
 
 
@@ -129,15 +129,15 @@ def test_an_attribute_of_one_data_set_is_enough(tmp_path):
     assert read_config(config).attributes == ("sex", "sex×race")
 
 
-def test_a_selection_writes_what_it_has(tmp_path):
+def test_a_selection_writes_what_it_has(tmp_path, say):
     for name in ("a", "b"):
         bare_data(tmp_path, name)
     datasets = [{"a.yaml": {"as": "one"}}, {"b.yaml": {"as": "two"}}]
     keys = {"datasets": datasets, "sample": LEARNED | {"require_arc": True}, "test": "original"}
     config = write_config(tmp_path / "c.yaml", **keys, figures=["network"], interventions=["none"])
-    done = fairbench("run", config, "-o", tmp_path / "out", "--only", "dataset=one", "--jobs", "1")
-    assert done.returncode == 0, done.stderr
+    done = say("run", config, "-o", tmp_path / "out", "--only", "dataset=one", "--jobs", "1")
+    assert done.code == 0, done.err
     drawn = {path.name.split(".")[0] for path in (tmp_path / "out" / "figures").iterdir()}
     assert len(drawn) == 1
     assert "one" in drawn.pop()
-    assert fairbench("report", tmp_path / "out").returncode == 0
+    assert say("report", tmp_path / "out").code == 0

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import fairbench, write_config
+from conftest import write_config
 
 from fairbench_cli.data.table import Column, Sample, Table
 from fairbench_cli.experiment.row_metrics import RequestedRowMetrics, rows_of
@@ -24,26 +24,26 @@ def config(tmp_path, **changes):
     return write_config(tmp_path / "a.yaml", **keys | changes)
 
 
-def test_values_come_with_the_run_and_stay(tmp_path):
+def test_values_come_with_the_run_and_stay(tmp_path, say):
     path = config(tmp_path, metrics=METRICS, strata=["c_charge_degree"])
-    assert fairbench("run", path, "-o", "a", cwd=tmp_path).returncode == 0
+    assert say("run", path, "-o", "a", "--jobs", "1").code == 0
     results = pd.read_csv(tmp_path / "a" / "results.csv")
     wide = results.pivot(index="repeat", columns="metric", values="value")
     assert list(results["metric"][: len(METRICS)]) == METRICS
     assert np.allclose(wide["unexplained-difference"] + wide["explained-difference"], wide["discrimination"])
     assert wide["consistency"].between(0, 1).all()
-    assert "0 to do" in fairbench("run", path, "-o", "a", cwd=tmp_path).stderr
+    assert "0 to do" in say("run", path, "-o", "a", "--jobs", "1").err
     before = (tmp_path / "a" / "results.csv").read_bytes()
-    assert fairbench("report", "a", cwd=tmp_path).returncode == 0
+    assert say("report", "a").code == 0
     assert (tmp_path / "a" / "results.csv").read_bytes() == before
 
 
-def test_other_strata_are_measured_anew_and_the_first_are_kept(tmp_path):
+def test_other_strata_are_measured_anew_and_the_first_are_kept(tmp_path, say):
     values = {}
     for attribute, todo in (("c_charge_degree", 2), ("age_cat", 2), ("c_charge_degree", 0), ("age_cat", 0)):
         path = config(tmp_path, metrics=["unexplained-difference"], strata=[attribute])
-        done = fairbench("run", path, "-o", "a", cwd=tmp_path)
-        assert f"{todo} to do" in done.stderr
+        done = say("run", path, "-o", "a", "--jobs", "1")
+        assert f"{todo} to do" in done.err
         results = (tmp_path / "a" / "results.csv").read_bytes()
         assert values.setdefault(attribute, results) == results
     assert values["c_charge_degree"] != values["age_cat"]
@@ -53,11 +53,11 @@ def test_other_strata_are_measured_anew_and_the_first_are_kept(tmp_path):
     ("column", "message"),
     [("age_catt", "compas has no column"), ("race", "is the outcome or the protected attribute")],
 )
-def test_strata_must_be_columns(tmp_path, column, message):
+def test_strata_must_be_columns(tmp_path, column, message, say):
     path = config(tmp_path, metrics=["belift"], strata=[column])
-    done = fairbench("run", path, "-o", "a", cwd=tmp_path)
-    assert (done.returncode, len(done.stderr.splitlines())) == (2, 2)
-    assert message in done.stderr
+    done = say("run", path, "-o", "a", "--jobs", "1")
+    assert (done.code, len(done.err.splitlines())) == (2, 2)
+    assert message in done.err
     assert not (tmp_path / "a").exists()
 
 

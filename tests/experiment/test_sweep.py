@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import fairbench, write_config
+from conftest import write_config
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -65,20 +65,20 @@ def test_a_score_must_be_a_number():
         swept_counts([0], [1], [np.nan], GROUPS)
 
 
-def test_a_run_with_a_sweep_and_one_that_gets_it_later(tmp_path):
+def test_a_run_with_a_sweep_and_one_that_gets_it_later(tmp_path, say):
     keys = {"interventions": ["none"], "classifiers": ["logistic-regression"], "repeats": 2}
     keys["metrics"] = ["acceptance-rate", "accuracy"]
     config = write_config(tmp_path / "a.yaml", **keys)
-    assert fairbench("run", config, "-o", "a", cwd=tmp_path).returncode == 0
+    assert say("run", config, "-o", "a", "--jobs", "1").code == 0
     before = (tmp_path / "a" / "results.csv").read_bytes()
     assert not (tmp_path / "a" / "sweep.csv").exists()
     write_config(config, **keys, sweep="acceptance-rate")
-    again = fairbench("run", config, "-o", "a", cwd=tmp_path)
-    assert again.returncode == 0
-    assert "0 done" in again.stderr
+    again = say("run", config, "-o", "a", "--jobs", "1")
+    assert again.code == 0
+    assert "0 done" in again.err
     assert (tmp_path / "a" / "results.csv").read_bytes() == before
-    assert "0 to do" in fairbench("run", config, "-o", "a", cwd=tmp_path).stderr
-    assert fairbench("run", config, "-o", "b", "--jobs", "1", cwd=tmp_path).returncode == 0
+    assert "0 to do" in say("run", config, "-o", "a", "--jobs", "1").err
+    assert say("run", config, "-o", "b", "--jobs", "1").code == 0
     text = (tmp_path / "a" / "sweep.csv").read_bytes()
     assert text == (tmp_path / "b" / "sweep.csv").read_bytes()
     sweep = pd.read_csv(tmp_path / "a" / "sweep.csv")

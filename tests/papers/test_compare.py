@@ -376,22 +376,22 @@ def adult(tmp_path_factory: pytest.TempPathFactory) -> Path:
 CHOICE = ("--only", "include_protected=false")
 
 
-def test_compare_prints_a_summary_and_writes_both_files(adult, tmp_path):
+def test_compare_prints_a_summary_and_writes_both_files(adult, tmp_path, say):
     folder = tmp_path / "copy"
     shutil.copytree(adult, folder)
-    done = fairbench("compare", folder, "--paper", "cardoso2019", *CHOICE)
-    assert done.returncode == 0, done.stderr
-    plain(done.stdout)
-    assert "24 of 660 published values covered" in done.stdout.replace("\n", " ")
+    done = say("compare", folder, "--paper", "cardoso2019", *CHOICE)
+    assert done.code == 0, done.err
+    plain(done.out)
+    assert "24 of 660 published values covered" in done.out.replace("\n", " ")
     text = (folder / "compare/cardoso2019.csv").read_text(encoding="utf-8")
     rows = list(csv.DictReader(io.StringIO(text)))
     assert len(rows) == 660
     verdicts = Counter(row["verdict"] for row in rows)
     assert verdicts["not run"] == 636
     for verdict, n in verdicts.items():
-        assert f"{n} {verdict}" in done.stdout or verdict == "not run"
+        assert f"{n} {verdict}" in done.out or verdict == "not run"
     near = sum(abs(float(row["difference"])) <= 0.0505 for row in rows if row["difference"])
-    assert f"copy, within 0.05: {near} of 24 values = {near / 24:.3f}" in done.stdout
+    assert f"copy, within 0.05: {near} of 24 values = {near / 24:.3f}" in done.out
     page = (folder / "compare/cardoso2019.md").read_text(encoding="utf-8")
     assert page.startswith("# cardoso2019 against copy\n\nR. L. Cardoso")
     assert {path.name for path in (folder / "compare").iterdir()} == {"cardoso2019.csv", "cardoso2019.md"}

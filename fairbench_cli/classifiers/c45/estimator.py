@@ -18,7 +18,13 @@ from sklearn.utils.validation import (
 from fairbench_cli.classifiers.c45 import fast, reference
 from fairbench_cli.classifiers.c45.columns import Floats, Ints, Levels, TreeRows, from_codes, from_frame
 from fairbench_cli.classifiers.c45.estimates import Rules, normal_quantile
-from fairbench_cli.classifiers.c45.tree import FlatTree, export_text, first_best, predict_probabilities
+from fairbench_cli.classifiers.c45.tree import (
+    FlatTree,
+    export_text,
+    first_best,
+    leaf_of,
+    predict_probabilities,
+)
 
 
 class C45(ClassifierMixin, BaseEstimator):
@@ -143,6 +149,18 @@ class C45(ClassifierMixin, BaseEstimator):
         """Return the class of each row; ties go to the first declared class."""
         check_is_fitted(self)
         return self.classes_[first_best(self.predict_proba(X))]
+
+    def apply(self, X: Any) -> Ints:
+        """Return the node of `tree_` in which each row ends, shape (rows,).
+
+        Raises
+        ------
+        ValueError
+            A level that was not declared when the tree was fitted, or a missing value where the tree splits.
+        """
+        check_is_fitted(self)
+        columns, _ = self._read(X, self._levels)
+        return leaf_of(self.tree_, columns)
 
     def export_text(self) -> str:
         """Return the tree as Weka prints it: weight that reaches a leaf / weight of other classes there."""

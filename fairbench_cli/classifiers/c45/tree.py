@@ -87,6 +87,25 @@ def predict_probabilities(tree: FlatTree, columns: TreeRows, laplace: bool) -> F
     return found
 
 
+def leaf_of(tree: FlatTree, columns: TreeRows) -> Ints:
+    """Return the node in which each row ends, shape (rows,).
+
+    Raises
+    ------
+    ValueError
+        When a row has a missing value where the tree splits, and so ends in several leaves.
+    """
+    at = np.zeros(len(columns), dtype=np.int64)
+    row = np.flatnonzero(tree.feature[at] != LEAF)
+    while len(row):
+        branch = columns.branch(row, tree.feature[at[row]], tree.threshold[at[row]])
+        if (branch < 0).any():
+            raise ValueError("a row with a missing value ends in several leaves")
+        at[row] = tree.first[at[row]] + branch
+        row = row[tree.feature[at[row]] != LEAF]
+    return at
+
+
 def _spread(tree: FlatTree, at: Ints, row: Ints, weight: Floats) -> tuple[Ints, Ints, Floats]:
     """Return rows with a missing value, sent down every non-empty branch by the branches' weights."""
     kids = tree.kids[at]

@@ -7,7 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fairbench_cli.data.card import Card
-from fairbench_cli.data.load import load, read_parts
+from fairbench_cli.data.load import complete_rows, level_texts, load, read_parts
 from fairbench_cli.data.locate import LocatedFiles
 from fairbench_cli.data.table import Roles
 
@@ -67,7 +67,8 @@ class RawRows:
     card : Card
         Their card.
     cells : DataFrame
-        Every column of the files, recoded, in the rows that `keep` leaves.
+        Every column of the files, recoded, in the rows that `keep` leaves. The label and the protected
+        attributes are levels, where they are cut numbers.
     complete : bool array, shape (rows,)
         Rows that an experiment sees: all, or with ``missing_rows: drop`` those without a missing value.
     roles : tuple of Roles
@@ -111,8 +112,6 @@ def raw_rows(card: Card, found: LocatedFiles) -> RawRows:
     dataset = load(card, found)
     roles = tuple(dataset.roles(attribute) for attribute in card.protected)
     cells = read_parts(card, found)[1].reset_index(drop=True)
-    complete = np.ones(len(cells), dtype=bool)
-    if card.missing_rows == "drop":
-        used = [name for name in cells.columns if not card.drops(name)]
-        complete = ~cells[used].isin(list(card.missing)).any(axis=1).to_numpy(dtype=bool)
-    return RawRows(card, cells, complete, roles)
+    named = [card.label.column, *card.protected]
+    cells = cells.assign(**{name: level_texts(card, cells, name) for name in named})
+    return RawRows(card, cells, complete_rows(card, cells), roles)

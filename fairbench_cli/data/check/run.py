@@ -9,8 +9,11 @@ import pandas as pd
 from fairbench_cli.data.card import Card, ColumnCard
 from fairbench_cli.data.check.leaks import leaks
 from fairbench_cli.data.check.rows import Finding, Leak, Mask, RawRows, raw_rows
+from fairbench_cli.data.columns import MISSING
+from fairbench_cli.data.load import filling
 from fairbench_cli.data.locate import LocatedFiles
 from fairbench_cli.data.table import Roles
+from fairbench_cli.strict_yaml import yaml_word
 
 GAP = 0.05  # difference of the shares of missing values; the largest in Adult is .032
 SURE = 3.0  # standard errors of that difference
@@ -20,9 +23,9 @@ FEW = 30  # rows; a rate among fewer has a 95 % interval of some ±.18
 def column_findings(rows: RawRows) -> Iterator[Finding]:
     """Yield the constant, near-unique and duplicate columns among those that the card uses.
 
-    Near-unique is a nominal column with more values than half of the rows, or whole numbers of which every
-    row has one of its own. Duplicates are columns whose values map one to one, and, where no value comes
-    twice, those with equal cells.
+    Near-unique is a nominal column with more values than half of the rows, or whole numbers of which
+    every row has one of its own. Duplicates are columns whose values map one to one, and, where no value
+    comes twice, those with equal cells.
     """
     first: dict[bytes, str] = {}
     protected = set(rows.card.protected)
@@ -31,21 +34,26 @@ def column_findings(rows: RawRows) -> Iterator[Finding]:
         codes, values = pd.factorize(cells.to_numpy(dtype=object))
         where = rows.card.where("columns", name)
         if len(values) == 1:
-            yield Finding(name, f'has one value in all {len(cells)} rows: "{values[0]}"', "drop it", where)
+            yield Finding(name, f'has one value in all {len(cells)} rows: "{values[0]}"', _drop(name), where)
             continue
-        kind = rows.card.columns.get(name, ColumnCard()).kind
-        most = len(cells) / 2 if kind == "nominal" else len(cells) - 1
-        if name not in protected and kind in ("nominal", "integer") and len(values) > most:
+        own = rows.card.columns.get(name, ColumnCard())
+        most = len(cells) / 2 if own.kind == "nominal" else len(cells) - 1
+        if name not in protected and own.kind in ("nominal", "integer") and len(values) > most:
             what = f"has {len(values)} different values in {len(cells)} rows"
-            yield Finding(name, what, "drop it if it only names the row; else cut it into bins", where)
+            other = "merge values with recode" if own.kind == "nominal" else "cut it into bins"
+            yield Finding(name, what, f"{_drop(name)} if it only names the row; else {other}", where)
         # Codes are numbered as values appear, so one-to-one columns have the same codes.
         key = codes.tobytes() if len(values) < len(cells) else repr(_plain(values.tolist())).encode()
         like = first.setdefault(key, name)
         if like in protected and like != name:
-            fix = f"drop it: a classifier that must not see {like} sees it here"
+            fix = f"{_drop(name)}: a classifier that must not see {like} sees it here"
             yield Finding(name, f"is one to one with the protected {like}", fix, where)
         elif like != name:
-            yield Finding(name, f"is one to one with {like}", "drop one of the two", where)
+            yield Finding(name, f"is one to one with {like}", f"drop one of the two: {_drop(name)}", where)
+
+
+def _drop(name: str) -> str:
+    return f"write `{yaml_word(name)}: drop` under `columns`"
 
 
 def _plain(cells: list[str]) -> list[str | float]:
@@ -96,6 +104,44 @@ def _small(rows: RawRows, roles: Roles, sides: list[Mask]) -> Iterator[Finding]:
 
 
 @dataclass(frozen=True)
+class MissingCells:
+    """The missing cells of a column that the card uses.
+
+    Parameters
+    ----------
+    column : str
+        Its name.
+    count : int
+        How many cells are missing, of the rows that `keep` leaves.
+    becomes : str
+        What becomes of them.
+    """
+
+    column: str
+    count: int
+    becomes: str
+
+
+def missing_cells(rows: RawRows) -> Iterator[MissingCells]:
+    """Yield the columns with missing cells, in the file's order, and what becomes of those."""
+    for name in rows.cells.columns:
+        gap = rows.is_gap(name)
+        if rows.card.drops(name) or not gap.any():
+            continue
+        listed = rows.cells[name].isin(rows.card.missing)
+        how = rows.card.columns.get(name, ColumnCard()).if_missing
+        if not listed.any():
+            becomes = "a level, the empty cell"
+        elif how == "level":
+            becomes = f'level "{MISSING}"'
+        elif how is not None:
+            becomes = f"{how} of all rows: {filling(rows.card, rows.cells[name][rows.complete], how)}"
+        else:
+            becomes = "row left out" if rows.card.missing_rows == "drop" else "levels as they are"
+        yield MissingCells(name, int(gap.sum()), becomes)
+
+
+@dataclass(frozen=True)
 class Checked:
     """What the checks of a card say.
 
@@ -109,6 +155,10 @@ class Checked:
         Problems of columns that the card uses.
     left_out_leaks : tuple of Leak
         Columns that give the label away and that the card leaves out.
+    kept : int
+        Rows before those with missing values were left out.
+    missing : tuple of MissingCells
+        The columns with missing cells.
     """
 
     rows: int
@@ -117,6 +167,8 @@ class Checked:
     guessing: float
     warnings: tuple[Finding, ...]
     left_out_leaks: tuple[Leak, ...]
+    kept: int
+    missing: tuple[MissingCells, ...]
 
 
 def check(card: Card, found: LocatedFiles) -> Checked:
@@ -143,11 +195,13 @@ def check(card: Card, found: LocatedFiles) -> Checked:
             *group_findings(rows),
         ),
         left_out_leaks=tuple(leak for leak in leaking if card.drops(leak.column)),
+        kept=len(rows.cells),
+        missing=tuple(missing_cells(rows)),
     )
 
 
 def _warning(rows: RawRows, leak: Leak, guessing: float) -> Finding:
     right = f"alone right on {leak.accuracy:.0%} of rows, guessing on {guessing:.0%}"
     what = f"gives {rows.card.label.column} away ({leak.how}): {right}"
-    fix = "drop it, unless it is known before the outcome"
+    fix = f"{_drop(leak.column)}, unless it is known before the outcome"
     return Finding(leak.column, what, fix, rows.card.where("columns", leak.column))

@@ -1,0 +1,211 @@
+"""Classifiers that are not registered: anybody's builder, and any scikit-learn estimator as it is."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairbench_cli.classifiers.encode import Encoding
+from fairbench_cli.classifiers.fit import Infeasible, Spec
+from fairbench_cli.data.table import Floats, Labels
+from fairbench_cli.parameters import parameters_of
+
+Choice = Literal["one-hot", "codes", "frame"]
+OPTIONS: dict[str, tuple[Any, Any]] = {"encoding": (Choice, "one-hot")}
+
+_ENCODINGS: dict[str, Encoding] = {"one-hot": "dense", "codes": "codes", "frame": "frame"}
+_LARGEST_SEED = 2**31 - 1  # of libraries that keep it in a C int
+
+
+def options_of(thing: Any) -> Mapping[str, tuple[Any, Any]]:
+    """Return the parameters that are ours and not the class's or function's: type and default by name."""
+    return {} if _is_builder(thing) else OPTIONS
+
+
+def filled(thing: Any) -> frozenset[str]:
+    """Return the parameters that are given when it is built, if a config does not give them."""
+    return frozenset() if _is_builder(thing) else frozenset({"random_state", "n_jobs"})
+
+
+def fault(thing: Any) -> tuple[str, str] | None:
+    """Return why a class cannot be a classifier, and what to do; None where it can, or is a function."""
+    if not isinstance(thing, type) or _is_builder(thing):
+        return None
+    if callable(getattr(thing, "fit", None)) and callable(getattr(thing, "predict", None)):
+        return None
+    if "classifier" in _parameters_of_fit(thing):
+        return "is a technique, not a classifier", "name it under `interventions`"
+    return "is no classifier: it has no fit(X, y) and predict(X)", "name a class that has them"
+
+
+def make(thing: Any, parameters: Mapping[str, Any]) -> Spec:
+    """Return the classifier.
+
+    Raises
+    ------
+    Exception
+        Whatever the class or function raises, and `ValueError` for parameters that an estimator refuses.
+    """
+    if _is_builder(thing):
+        spec: Spec = thing(**parameters)
+        return spec
+    own = {name: value for name, value in parameters.items() if name not in OPTIONS}
+    return ForeignEstimator(thing, own, parameters.get("encoding", "one-hot"))
+
+
+def _is_builder(thing: Any) -> bool:
+    """Return whether it is made as ours are, with `encoding` and `build(level_counts, seed)`."""
+    return isinstance(thing, type) and hasattr(thing, "encoding") and callable(getattr(thing, "build", None))
+
+
+def _parameters_of_fit(thing: Any) -> tuple[str, ...]:
+    try:
+        return tuple(inspect.signature(thing.fit).parameters)
+    except (AttributeError, TypeError, ValueError):
+        return ()
+
+
+@dataclass(frozen=True, eq=False)
+class ForeignEstimator:
+    """A scikit-learn estimator, by its class or by a function that returns one.
+
+    Parameters
+    ----------
+    thing : class or function
+        Called with the parameters, once for every fit.
+    parameters : dict
+        Those that are given; others stay at the defaults of `thing`.
+    choice : {"one-hot", "codes", "frame"}
+        What `fit` is given: an array with a 0/1 column per level, one with a column of codes per column, or
+        a pandas DataFrame. Numbers are numbers in each, standardised for ``one-hot``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When `thing` returns no estimator, or an estimator refuses the parameters.
+    """
+
+    thing: Callable[..., Any]
+    parameters: dict[str, Any]
+    choice: Choice = "one-hot"
+    encoding: Encoding = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "encoding", _ENCODINGS[self.choice])
+        estimator = self._new(0)
+        if hasattr(estimator, "_parameter_constraints"):
+            estimator._validate_params()
+
+    def build(self, level_counts: tuple[int, ...], seed: int) -> "WrappedEstimator":  # noqa: ARG002
+        """Return an unfitted estimator with one job; the seed is that of all its random choices."""
+        return WrappedEstimator(self._new(seed % _LARGEST_SEED))
+
+    def _new(self, seed: int) -> Any:
+        takes = parameters_of(self.thing).types
+        ours = {"random_state": seed, "n_jobs": 1}
+        given = {name: value for name, value in ours.items() if name in takes and _heeds(self.thing, name)}
+        # A copy: a function may return one object again and again.
+        estimator = deepcopy(self.thing(**given | deepcopy(self.parameters)))
+        if not callable(getattr(estimator, "fit", None)) or not callable(getattr(estimator, "predict", None)):
+            raise TypeError(f"returned {type(estimator).__name__}, which has no fit(X, y) and predict(X)")
+        if hasattr(estimator, "get_params"):  # with those of the steps of a pipeline
+            known, given = estimator.get_params(), {}
+            for name in (name for name, value in known.items() if value is None):
+                owner, _, last = name.rpartition("__")
+                if last in ours and _heeds(type(known.get(owner, estimator)), last):
+                    given[name] = ours[last]
+            estimator.set_params(**given)
+        return estimator
+
+
+def _heeds(thing: Any, name: str) -> bool:
+    """Return whether a parameter is to be given: scikit-learn has one job by default, and may warn of it."""
+    return name != "n_jobs" or not str(thing.__module__).startswith("sklearn.")
+
+
+@dataclass(eq=False)
+class WrappedEstimator:
+    """An estimator that takes weights or says that it cannot, and whose predictions are checked."""
+
+    estimator: Any
+    classes_: tuple[int, int] = (0, 1)
+
+    def fit(self, X: Any, y: NDArray[Any], sample_weight: Floats | None = None) -> "WrappedEstimator":
+        """Fit to rows and labels 0 and 1, with one thread.
+
+        Raises
+        ------
+        Infeasible
+            When there are weights and the estimator takes none.
+        """
+        from threadpoolctl import threadpool_limits
+
+        weights = {}
+        if sample_weight is not None:
+            name = weight_name(self.estimator)
+            if name is None:
+                raise Infeasible(f"{type(_last(self.estimator)).__name__} takes no sample weights")
+            weights[name] = sample_weight
+        with threadpool_limits(1):  # of libraries that were loaded just now
+            self.estimator.fit(X, np.asarray(y, dtype=np.int64), **weights)
+        return self
+
+    def predict(self, X: Any) -> Labels:
+        """Return each row's class, int8, shape (rows,).
+
+        Raises
+        ------
+        ValueError
+            When the estimator predicts anything but 0 and 1, one for each row.
+        """
+        found = np.asarray(self.estimator.predict(X))
+        rows = X.shape[0]
+        if found.shape != (rows,):
+            raise ValueError(f"predict returned shape {found.shape} for {rows} rows, not ({rows},)")
+        if not np.isin(found, self.classes_).all():
+            odd = found[~np.isin(found, self.classes_)][0]
+            raise ValueError(f"predict returned {odd}, which is none of the labels given to fit, 0 and 1")
+        return found.astype(np.int8)
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the probability of each class, shape (rows, 2); `Infeasible` if there is none."""
+        if not hasattr(self.estimator, "predict_proba"):
+            raise Infeasible(f"{type(_last(self.estimator)).__name__} gives no probabilities")
+        found = np.asarray(self.estimator.predict_proba(X), dtype=np.float64)
+        if found.shape != (X.shape[0], 2):
+            raise ValueError(f"predict_proba returned shape {found.shape}, not ({X.shape[0]}, 2)")
+        order = [list(getattr(self.estimator, "classes_", self.classes_)).index(label) for label in (0, 1)]
+        return found[:, order]
+
+    def scores(self, X: Any) -> Floats | None:
+        """Return the probability of class 1, or else the decision function, shape (rows,); or None."""
+        if hasattr(self.estimator, "predict_proba"):
+            return np.ascontiguousarray(self.predict_proba(X)[:, 1])
+        if hasattr(self.estimator, "decision_function"):
+            return np.asarray(self.estimator.decision_function(X), dtype=np.float64)
+        return None
+
+
+def _last(estimator: Any) -> Any:
+    """Return the last step of a pipeline, or the estimator itself."""
+    steps = getattr(estimator, "steps", None)
+    return _last(steps[-1][1]) if steps else estimator
+
+
+def weight_name(estimator: Any) -> str | None:
+    """Return the parameter of `fit` by which an estimator takes weights, or None.
+
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import Pipeline
+    >>> weight_name(Pipeline([("model", LogisticRegression())]))
+    'model__sample_weight'
+    """
+    steps = getattr(estimator, "steps", None)
+    if steps:
+        name = weight_name(steps[-1][1])
+        return None if name is None else f"{steps[-1][0]}__{name}"
+    return "sample_weight" if "sample_weight" in _parameters_of_fit(estimator) else None

@@ -1,0 +1,216 @@
+"""``fairbench init``: a card and a config for a table that has none."""
+
+import re
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fairbench_cli.cli.init_roles import FAVOURABLE, LABEL, PROTECTED, roles_of
+from fairbench_cli.errors import user_error
+
+if TYPE_CHECKING:  # light when asked for --help
+    import pandas as pd
+
+    from fairbench_cli.data.guess.layout import FileLayout
+    from fairbench_cli.data.guess.roles import Group
+    from fairbench_cli.data.guess.write import Guessed
+
+
+def init(
+    data: Annotated[
+        Path, typer.Argument(help="CSV, TSV or other separated text, ARFF or Parquet.", show_default=False)
+    ],
+    label: Annotated[str | None, typer.Option(LABEL, help="The column that holds the outcome.")] = None,
+    favourable: Annotated[
+        str | None,
+        typer.Option(FAVOURABLE, help="Its favourable value; of numbers a side, such as '>=600'."),
+    ] = None,
+    protected: Annotated[
+        list[str] | None,
+        typer.Option(
+            PROTECTED,
+            help="A protected attribute and its deprived group: sex=f, race=a,b or 'age<25'. Repeat it.",
+        ),
+    ] = None,
+    columns: Annotated[
+        str | None, typer.Option(help="Names for a file without a header: sex,age,income.")
+    ] = None,
+    header: Annotated[
+        bool | None,
+        typer.Option(
+            "--header/--no-header", help="Whether the first row names the columns.", show_default="guessed"
+        ),
+    ] = None,
+    separator: Annotated[
+        str | None, typer.Option(help="Between cells: one character, tab or space.", show_default="guessed")
+    ] = None,
+    card: Annotated[
+        Path | None, typer.Option(help="Where to write the card.", show_default="DATA.yaml, next to the data")
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="Where to write the config.", show_default="next to the card")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Write over files that are there.")] = False,
+) -> None:
+    """Write a commented card and a config for a table; asks for what no flag says."""
+    from fairbench_cli.cli.console import talk
+    from fairbench_cli.data.guess.columns import gaps_of, guess_columns, has_decimal_commas, with_points
+    from fairbench_cli.data.guess.layout import layout_of, named_cells
+    from fairbench_cli.data.guess.write import Guessed, card_text, config_text
+    from fairbench_cli.files import make_folder, write_text
+
+    _look_at(data)
+    card = card or data.with_name(f"{data.stem}.yaml")
+    config = config or card.with_name(f"{card.stem}-run.yaml")
+    _refuse(data, card, config, force=force)
+    names = None if columns is None else [name.strip() for name in columns.split(",")]
+    layout = layout_of(data, _separator(separator), False if names is not None else header)
+    cells = named_cells(data, layout, names)
+    comma = has_decimal_commas(cells, layout.separator)
+    gaps = gaps_of(cells, comma=comma)
+    cells = with_points(cells, gaps) if comma else cells
+    used = cells[[name for name in cells.columns if name]]
+    _say_layout(data, layout, cells, asked=sys.stdin.isatty())
+    roles = roles_of(used, gaps, label, favourable, protected or [])
+    guesses = guess_columns(used, gaps, roles)
+    file = _relative(data, card)
+    guessed = Guessed(_name(card.stem), file, layout, comma, cells, gaps, roles, guesses)
+    for folder in (card.parent, config.parent):
+        make_folder(folder)
+    write_text(card, card_text(guessed))
+    write_text(config, config_text(guessed, _relative(card, config)))
+    _say_columns(guessed)
+    _check(card, config)
+    talk(f"{card}, {config}: written. Go through the card, then:")
+    for line in _next(guessed, card, config):
+        talk(f"  {line}")
+
+
+def _look_at(data: Path) -> None:
+    """Raise a mistake where there is no table."""
+    if not data.is_file():
+        what = f"{data} is a folder" if data.is_dir() else f"no such file: {data}"
+        raise user_error(what, "check the path")
+    if data.suffix in (".yaml", ".yml"):
+        raise user_error(f"{data} is no table", "give the data file")
+
+
+def _refuse(data: Path, card: Path, config: Path, *, force: bool) -> None:
+    """Raise a mistake where a file would be lost."""
+    for path, flag in ((card, "--card"), (config, "--config")):
+        if path.resolve() == data.resolve():
+            raise user_error(f"{path} is the data file", f"name another file with {flag}")
+        if path.suffix not in (".yaml", ".yml"):
+            raise user_error(f"{path} must end in .yaml", "name it so", flag)
+        if path.exists() and not force:
+            raise user_error(f"{path} is there already", f"name another file with {flag}, or add --force")
+
+
+def _separator(given: str | None) -> str | None:
+    from fairbench_cli.data.guess.layout import SEPARATOR_NAMES
+
+    found = SEPARATOR_NAMES.get(given or "", given)
+    if found is not None and len(found) != 1:
+        raise user_error(
+            f'"{given}" is not one character', f"write one, or: {', '.join(SEPARATOR_NAMES)}", "--separator"
+        )
+    return found
+
+
+def _name(stem: str) -> str:
+    """Return a name for a card and its results.
+
+    >>> _name("German credit (1)")
+    'German-credit-1'
+    """
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("-._") or "data"
+
+
+def _relative(target: Path, file: Path) -> str:
+    """Return how a file names another: relative to its own folder, unless that is far away."""
+    import os
+
+    path = Path(os.path.relpath(target.resolve(), file.parent.resolve())).as_posix()
+    if path.startswith("../../"):
+        return target.resolve().as_posix()
+    return path if path.startswith("../") or target.suffix not in (".yaml", ".yml") else f"./{path}"
+
+
+def _say_layout(data: Path, layout: "FileLayout", cells: "pd.DataFrame", *, asked: bool) -> None:
+    from fairbench_cli.cli.console import print_rows, talk
+    from fairbench_cli.data.guess.layout import SEPARATOR_NAMES
+
+    by = {separator: name for name, separator in SEPARATOR_NAMES.items()}
+    cut = f"cells separated by {by.get(layout.separator, layout.separator)}"
+    kind = {"csv": cut, "arff": "ARFF", "parquet": "Parquet"}[layout.format]
+    named = ""
+    if not layout.header:
+        how = "name the columns with --columns a,b,c" if "column1" in cells else "named by --columns"
+        named = f"; no header: {how}"
+    talk(f"{data}: {len(cells):,} rows, {cells.shape[1]} columns, {kind}{named}")
+    if asked:
+        rows = [[str(name), _preview(cells[name])] for name in cells.columns]
+        print_rows(["column", "values"], rows)
+
+
+def _preview(cells: "pd.Series[str]", most: int = 5) -> str:
+    values = list(dict.fromkeys(cells))
+    return ", ".join(value or '""' for value in values[:most]) + (
+        f", … ({len(values)})" if len(values) > most else ""
+    )
+
+
+def _say_columns(guessed: "Guessed") -> None:
+    from fairbench_cli.cli.console import print_rows
+    from fairbench_cli.data.guess.columns import flow
+
+    rows = []
+    for column in guessed.columns:
+        bins = column.card.bins
+        cut = f" in bins, {flow(bins.model_dump(mode='json', exclude_defaults=True))[1:-1]}" if bins else ""
+        rows.append([column.name, f"{column.card.kind}{cut}", column.why])
+    print_rows(["column", "taken as", "as it has, or is"], rows)
+
+
+def _check(card: Path, config: Path) -> None:
+    """Read what was written as a run will; raise what is wrong with it."""
+    from fairbench_cli.data.load import load
+    from fairbench_cli.data.locate import find_files
+    from fairbench_cli.experiment.read import read_config
+
+    read, found = find_files(str(card))
+    dataset = load(read, found)
+    for attribute in read.protected:
+        dataset.roles(attribute)
+    read_config(config)
+
+
+def _largest_favoured(guessed: "Guessed", group: "Group") -> str:
+    """Return the level of most of those who are not deprived."""
+    if group.cut:
+        return next(level for level in group.cut.both if level != group.cut.level)
+    own = guessed.cells[group.column][~guessed.cells[group.column].isin([*guessed.gaps, *group.values])]
+    return str(own.value_counts().index[0])
+
+
+def _next(guessed: "Guessed", card: Path, config: Path) -> list[str]:
+    """Return the commands that come next."""
+    attributes = [group.column for group in guessed.roles.attributes]
+    rows = f"{guessed.name}-rows.csv"
+    label = guessed.roles.label.column
+    flags = [part for name in attributes for part in ("-a", name)]
+    for group in guessed.roles.attributes:
+        flags += ["--ref", f"{group.column}={_largest_favoured(guessed, group)}"]
+    return [
+        shlex.join(["fairbench", *words])
+        for words in (
+            ["data", "check", str(card)],
+            ["run", str(config)],
+            ["report", f"results/{guessed.name}", "-a", attributes[-1]],
+            ["data", "export", str(card), "-o", rows],
+            ["audit", rows, "--score", label, "--label", label, *flags],
+        )
+    ]

@@ -1,0 +1,257 @@
+"""What the columns of a table are, guessed from their cells: kind, bins, gaps, and what to leave out."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fairbench_cli.data.card import Card, ColumnCard
+from fairbench_cli.data.check.leaks import leaks
+from fairbench_cli.data.check.rows import RawRows
+from fairbench_cli.data.check.run import column_findings
+from fairbench_cli.data.columns import GAPS, edge_word, is_number
+from fairbench_cli.data.guess.roles import GivenRoles, Group
+
+# Cells that mean a missing value in a column that is otherwise numbers.
+GAPS_AMONG_NUMBERS = ("-", "--", ".", "None", "none", "unknown", "Unknown", "missing", "Missing")
+FEW = 10  # different numbers that are kept as levels
+MANY = 50  # different texts that are kept as levels
+QUANTILES = 5
+DATES = 0.95  # of the cells
+_DATE = re.compile(
+    r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4})([T ]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?\S*)?"
+)
+_ID = re.compile(r"(^|[\W_])(id|uuid|guid|key)$|[a-z](Id|ID)$", re.IGNORECASE)
+REPEATED = 0.1  # of the rows: a column named like an identifier with more values than this is one
+
+
+@dataclass(frozen=True)
+class ColumnGuess:
+    """What a column is taken for.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    card : ColumnCard
+        Its entry in the card.
+    why : str
+        What that follows from.
+    change : str
+        How to write it otherwise; empty where there is nothing else.
+    """
+
+    name: str
+    card: ColumnCard
+    why: str
+    change: str = ""
+
+
+def gaps_of(cells: pd.DataFrame, *, comma: bool) -> tuple[str, ...]:
+    """Return the cells of a table that seem to mean a missing value, in their usual order."""
+    found = {gap for gap in GAPS if (cells == gap).to_numpy().any()}
+    for name in cells.columns:
+        values = set(cells[name]) - set(GAPS)
+        others = values & set(GAPS_AMONG_NUMBERS)
+        if others and len(values) > len(others) and _numeric(values - others, comma=comma):
+            found |= others
+    return tuple(gap for gap in (*GAPS, *GAPS_AMONG_NUMBERS) if gap in found)
+
+
+def has_decimal_commas(cells: pd.DataFrame, separator: str) -> bool:
+    """Return whether numbers are written with a comma: a column has some, and none with a point."""
+    if separator == ",":
+        return False
+    columns = [set(cells[name]) - set(GAPS) for name in cells.columns]
+    comma = any(
+        any("," in value for value in values) and _numeric(values, comma=True) for values in columns if values
+    )
+    point = any(
+        any("." in value for value in values) and _numeric(values, comma=False)
+        for values in columns
+        if values
+    )
+    return comma and not point
+
+
+def with_points(cells: pd.DataFrame, gaps: tuple[str, ...]) -> pd.DataFrame:
+    """Return a table whose columns of numbers have a point before the decimals in place of a comma."""
+    numbers = [name for name in cells.columns if _numeric(set(cells[name]) - set(gaps), comma=True)]
+    return cells.assign(**{name: cells[name].str.replace(",", ".") for name in numbers})
+
+
+def _numeric(values: set[str], *, comma: bool) -> bool:
+    return all(is_number(value.replace(",", ".", 1) if comma else value) for value in values)
+
+
+def guess_columns(cells: pd.DataFrame, gaps: tuple[str, ...], roles: GivenRoles) -> list[ColumnGuess]:
+    """Return what each column of a table is taken for, in order.
+
+    Parameters
+    ----------
+    cells : DataFrame
+        Text; decimals after a point.
+    gaps : tuple of str
+        Cells that mean a missing value.
+    roles : GivenRoles
+        Label and protected attributes.
+    """
+    kinds = {name: _kind(cells[name], gaps) for name in cells.columns}
+    given = {group.column: _given(cells, gaps, group, roles) for group in (*roles.attributes, roles.label)}
+    out = _left_out(_raw(cells, gaps, roles, kinds), kinds, roles)
+    guesses = []
+    for name, kind in kinds.items():
+        plain = _plain(cells[name], kind, gaps)
+        if name in given:
+            guesses.append(given[name])
+        elif name in out:
+            why, when = out[name]
+            guesses.append(ColumnGuess(name, ColumnCard(kind="drop"), why, f"{when}: {_short(plain.card)}"))
+        else:
+            guesses.append(plain)
+    return guesses
+
+
+def _left_out(rows: RawRows, kinds: dict[str, str], roles: GivenRoles) -> dict[str, tuple[str, str]]:
+    """Return the columns that had better be left out: why, and when they may be used."""
+    findings = {finding.column: finding.what for finding in column_findings(rows)}
+    leaking = {leak.column: leak for leak in leaks(rows)}
+    rate = float(rows.favourable.mean())
+    found = {}
+    for name in kinds:
+        cells, use = rows.cells[name], "To use it"
+        values = cells.nunique()
+        if name in leaking:
+            leak = leaking[name]
+            alone = f"alone right on {leak.accuracy:.0%} of rows, guessing on {max(rate, 1 - rate):.0%}"
+            why = f"gives {roles.label.column} away ({leak.how}): {alone}"
+            found[name] = why, "If it is known before the outcome"
+        elif _dates(cells, rows.gaps):
+            found[name] = "dates", "Make a number of it in the file (a year, an age); as it is"
+        elif name in findings:
+            known = "" if "one to one" in findings[name] or values == 1 else ", perhaps an identifier"
+            found[name] = findings[name] + known, use
+        elif _ID.search(name) and values > REPEATED * len(cells):
+            found[name] = f"{values} different values, and named like an identifier", use
+        elif kinds[name] == "nominal" and values > MANY:
+            found[name] = f"{values} different texts are very many levels", "To use it, with recode"
+    return found
+
+
+def _kind(cells: "pd.Series[str]", gaps: tuple[str, ...]) -> str:
+    values = set(cells) - set(gaps)
+    if not values or not all(map(is_number, values)):
+        return "nominal"
+    return "integer" if all(is_number(value, whole=True) for value in values) else "real"
+
+
+def _dates(cells: "pd.Series[str]", gaps: tuple[str, ...]) -> bool:
+    there = cells[~cells.isin(gaps)]
+    return len(there) > 0 and float(np.mean([bool(_DATE.fullmatch(cell)) for cell in there])) >= DATES
+
+
+def _raw(cells: pd.DataFrame, gaps: tuple[str, ...], roles: GivenRoles, kinds: dict[str, str]) -> RawRows:
+    """Return the rows that the checks of a card look at: those with a label and groups."""
+    label = roles.label.column
+    attributes = [group.column for group in roles.attributes]
+    known = ~cells[[label, *attributes]].isin(gaps).any(axis=1).to_numpy()
+    entries = {name: {"kind": "nominal" if name == label else kind} for name, kind in kinds.items()}
+    card = Card.model_validate(
+        {
+            "name": "x",
+            "files": ({"name": "x"},),
+            "missing": gaps,
+            "columns": entries,
+            "label": {"column": label, "favourable": "+"},
+            "protected": {name: {"deprived": "-"} for name in attributes},
+        }
+    )
+    outcome = np.where(roles.label.members(cells, gaps), "+", "-")
+    marked = cells.assign(**{label: outcome})[known].reset_index(drop=True)
+    return RawRows(card, marked, np.ones(len(marked), dtype=bool), ())
+
+
+def _given(cells: pd.DataFrame, gaps: tuple[str, ...], group: Group, roles: GivenRoles) -> ColumnGuess:
+    """Return what the label or a protected attribute is."""
+    own = cells[group.column]
+    what = "the label" if group == roles.label else "protected"
+    missing = int(own.isin(gaps).sum())
+    left_out = f"; {missing} rows have none and are left out" if missing else ""
+    if group.cut is None:
+        return ColumnGuess(
+            group.column, ColumnCard(), f"{what}, {own[~own.isin(gaps)].nunique()} levels{left_out}"
+        )
+    kind = _kind(own, gaps)
+    card = ColumnCard.model_validate({"kind": kind, "bins": group.cut.bins.model_dump(exclude_defaults=True)})
+    why = f"{what}, cut in two: the number itself is not used{left_out}"
+    change = "With other edges, name other levels under label or protected"
+    return ColumnGuess(group.column, card, why, change)
+
+
+def _plain(cells: "pd.Series[str]", kind: str, gaps: tuple[str, ...]) -> ColumnGuess:
+    """Return what a column is by its cells alone."""
+    missing = cells.isin(gaps)
+    values = cells[~missing].unique()
+    card: dict[str, Any] = {"kind": "nominal"}
+    change = []
+    if kind == "nominal":
+        why = f"{len(values)} levels"
+    elif len(values) <= FEW:
+        why = f"{len(values)} different numbers, each a level"
+        if len(values) > 2 and not missing.any():
+            change.append(f"In order, where the config says `from: data`: {{kind: {kind}}}")
+    else:
+        numbers = values.astype(np.float64)
+        card = {"kind": kind, "bins": {"quantiles": QUANTILES}}
+        span = f"from {_written(numbers.min())} to {_written(numbers.max())}"
+        why = f"{len(values)} different numbers {span}, cut into bins of about as many rows each"
+        change.append(f"Equal widths: bins: {{count: {QUANTILES}}}")
+        change.append(f"Edges of your own: bins: {{edges: [{_edges(numbers)}]}}")
+    if missing.any():
+        card["if_missing"] = "level"
+        why += f"; {int(missing.sum())} cells ({missing.mean():.1%}) are missing: a level of their own"
+        change.append(f"Filled in: if_missing: {'mode' if card['kind'] == 'nominal' else 'median'}")
+        change.append("Rows left out: no if_missing, and missing_rows: drop")
+    return ColumnGuess(str(cells.name), ColumnCard.model_validate(card), why, ". ".join(change))
+
+
+def _edges(numbers: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> str:
+    """Return two round numbers within, as an example of edges."""
+    low, high = float(numbers.min()), float(numbers.max())
+    found = [float(f"{low + (high - low) * part:.1g}") for part in (1 / 3, 2 / 3)]
+    return ", ".join(edge_word(edge) for edge in dict.fromkeys(found))
+
+
+def _written(number: float) -> str:
+    return edge_word(float(f"{number:.6g}"))
+
+
+def entry(card: ColumnCard) -> dict[str, object]:
+    """Return a column's entry as plain data, without defaults but for the kind."""
+    plain = card.model_dump(mode="json", exclude_defaults=True)
+    return {"kind": card.kind, **plain}
+
+
+def _short(card: ColumnCard) -> str:
+    return flow(entry(card)) if len(entry(card)) > 1 else card.kind
+
+
+def flow(value: object) -> str:
+    """Return plain data as YAML on one line.
+
+    >>> print(flow({"kind": "real", "bins": {"edges": [25.0, 0.5]}}), flow(["", "NA", "no"]))
+    {kind: real, bins: {edges: [25, 0.5]}} ['', NA, 'no']
+    """
+    from fairbench_cli.strict_yaml import yaml_word
+
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{yaml_word(str(key))}: {flow(one)}" for key, one in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(flow, value)) + "]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+    return yaml_word(value) if isinstance(value, str) else str(value)

@@ -1,0 +1,229 @@
+"""The label and the protected attributes of a table without a card, as a person names them."""
+
+import re
+import shlex
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, cast
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from fairbench_cli.data.card import BinsCard
+from fairbench_cli.data.columns import edge_word, is_number
+from fairbench_cli.errors import suggest, user_error
+
+Sign = Literal["<", "<=", ">", ">="]
+_CUT = re.compile(r"(<=|>=|<|>)\s*(\S+)")
+# What a word of a column's name begins with, or is ($).
+_LABELS = re.compile(
+    r"label|target|class|outcome|approv|accept|grant|hired|default|y$|income|result|decision|response|recid|admit"
+)
+_PROTECTED = re.compile(
+    r"sex$|gender|race$|ethnic|age$|nation|foreign|citizen|relig|disab|marital|birth|colou?r"
+)
+_GOOD = ("yes", "true", "1", "good", "approved", "accepted", "granted", "hired", "pass", "positive", "y", "+")
+MOST_SHOWN = 6  # values or columns in a message
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of a number."""
+
+    sign: Sign
+    at: float
+
+    @property
+    def level(self) -> str:
+        """The level of a number's bins that this side is."""
+        return f"{self.sign}{edge_word(self.at)}"
+
+    @property
+    def both(self) -> tuple[str, str]:
+        """The levels of the two sides."""
+        at = edge_word(self.at)
+        return (f"<{at}", f">={at}") if self.sign in ("<", ">=") else (f"<={at}", f">{at}")
+
+    @property
+    def bins(self) -> BinsCard:
+        """The two bins."""
+        return BinsCard(edges=(self.at,), closed="left" if self.sign in ("<", ">=") else "right")
+
+    def holds(self, numbers: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Return which numbers are on this side."""
+        compare = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}[self.sign]
+        return np.asarray(compare(numbers, self.at), dtype=bool)
+
+
+@dataclass(frozen=True)
+class Group:
+    """The values of a column, or the side of a number, that a person means.
+
+    Parameters
+    ----------
+    column : str
+        Its name.
+    values : tuple of str
+        Empty where `cut` is given, or nothing has been said yet.
+    cut : Side or None
+        For numbers.
+    """
+
+    column: str
+    values: tuple[str, ...] = ()
+    cut: Side | None = None
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """The levels of the column that make the group; empty when nothing has been said."""
+        return (self.cut.level,) if self.cut else self.values
+
+    def members(self, cells: pd.DataFrame, gaps: tuple[str, ...]) -> NDArray[np.bool_]:
+        """Return which rows belong to it; those with a missing cell do not."""
+        own = cells[self.column]
+        if self.cut is None:
+            return own.isin(self.values).to_numpy(dtype=bool)
+        return self.cut.holds(pd.to_numeric(own.mask(own.isin(gaps)), errors="coerce").to_numpy(np.float64))
+
+
+@dataclass(frozen=True)
+class GivenRoles:
+    """Label and protected attributes: the favourable outcome, and each attribute's deprived group."""
+
+    label: Group
+    attributes: tuple[Group, ...]
+
+
+def group_of(text: str, cells: pd.DataFrame, gaps: tuple[str, ...], flag: str) -> Group:
+    """Return what ``sex``, ``sex=f``, ``race=a,b`` or ``age<25`` stands for.
+
+    Raises
+    ------
+    UserError
+        When there is no such column or value, or it would be everybody or nobody.
+
+    >>> table = pd.DataFrame({"age": ["20", "30"], "sex": ["f", "m"]})
+    >>> [group_of(text, table, (), "--protected").levels for text in ("age<25", "sex=f", "sex")]
+    [('<25',), ('f',), ()]
+    """
+    names = list(cells.columns)
+    text = text.strip()
+    known = [name for name in names if text == name or re.match(r"\s*[=<>]", text.removeprefix(name))]
+    known = [name for name in known if text.startswith(name)]
+    if not known:
+        stem = re.split(r"[=<>]", text)[0].strip()
+        raise user_error(f'no column is called "{stem}"', suggest(stem, names), flag)
+    column = max(known, key=len)
+    rest = text.removeprefix(column).strip()
+    if not rest:
+        return Group(column)
+    return members_of(rest.removeprefix("="), column, cells, gaps, flag)
+
+
+def members_of(text: str, column: str, cells: pd.DataFrame, gaps: tuple[str, ...], flag: str) -> Group:
+    """Return the group that values, listed with commas, or a side such as ``<25`` make of a column.
+
+    Raises
+    ------
+    UserError
+        As `group_of`.
+    """
+    known = cells[column][~cells[column].isin(gaps)]
+    every = set(known)
+    whole = text.strip()
+    if whole not in every and (match := _CUT.fullmatch(whole)):
+        return _side(column, match[1], match[2], known, flag)
+    values = (whole,) if whole in every else tuple(dict.fromkeys(one.strip() for one in text.split(",")))
+    for value in values:
+        if value not in every:
+            fix = suggest(value, every)
+            if is_numbers(known) and len(every) > MOST_SHOWN:
+                example = shlex.quote(f"{column}<{_middle(known)}")
+                fix = f"it holds numbers: name a side of one, such as {example}"
+            raise user_error(f'column "{column}" has no value "{value}"', fix, flag)
+    if set(values) == every:
+        raise user_error(f'that is every value of "{column}"', "name fewer values", flag)
+    return Group(column, values)
+
+
+def _side(column: str, sign: str, number: str, known: "pd.Series[str]", flag: str) -> Group:
+    if not is_numbers(known):
+        example = next(value for value in known if not is_number(value))
+        what = f'column "{column}" holds text such as "{example}", not numbers'
+        named = f"{column}={example}" if flag == "--protected" else example
+        raise user_error(what, f"name a value, such as {shlex.quote(named)}", flag)
+    if not is_number(number):
+        raise user_error(
+            f'"{number}" is no number', f"write one, such as {column}{sign}{_middle(known)}", flag
+        )
+    cut = Side(cast("Sign", sign), float(number))  # one of the four, by the pattern
+    numbers = known.to_numpy(dtype=np.float64)
+    there = cut.holds(numbers)
+    if there.all() or not there.any():
+        what = f"{'every' if there.all() else 'no'} row has {column}{cut.level}"
+        raise user_error(what, f"it goes from {numbers.min():g} to {numbers.max():g}", flag)
+    return Group(column, cut=cut)
+
+
+def is_numbers(cells: Iterable[str]) -> bool:
+    """Return whether all cells are numbers."""
+    return all(map(is_number, set(cells)))
+
+
+def _middle(known: "pd.Series[str]") -> str:
+    return f"{float(np.median(known.astype(np.float64))):.4g}"
+
+
+def label_candidates(cells: pd.DataFrame, gaps: tuple[str, ...]) -> list[str]:
+    """Return the columns that may be the outcome: those of two values, the likeliest names first."""
+    two = [name for name in cells.columns if cells[name][~cells[name].isin(gaps)].nunique() == 2]
+    last = cells.columns[-1]
+    return sorted(two, key=lambda name: (not _named_like(name, _LABELS), name != last))
+
+
+def protected_candidates(cells: pd.DataFrame, gaps: tuple[str, ...], label: str | None) -> list[str]:
+    """Return the columns that may be protected attributes, by their names, or else of few values."""
+    names = [name for name in cells.columns if name != label]
+    named = [name for name in names if _named_like(name, _PROTECTED)]
+    few = [name for name in names if 2 <= cells[name][~cells[name].isin(gaps)].nunique() <= MOST_SHOWN]
+    return named or few
+
+
+def _named_like(name: str, words: re.Pattern[str]) -> bool:
+    """Return whether a word of a column's name is one of the given ones, or begins with it."""
+    parts = re.findall(r"[a-z]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", name).lower())
+    return any(words.match(part) for part in parts)
+
+
+def favourable_guess(values: Iterable[str]) -> str | None:
+    """Return the value that is probably the favourable one, if any looks like it.
+
+    >>> favourable_guess(["no", "Yes"]), favourable_guess(["a", "b"])
+    ('Yes', None)
+    """
+    lower = {value.lower(): value for value in values}
+    return next((lower[good] for good in _GOOD if good in lower), None)
+
+
+def shares(
+    cells: "pd.Series[str]", gaps: tuple[str, ...], favourable: NDArray[np.bool_] | None = None
+) -> str:
+    """Return the values of a column with their shares, or with the rates of the favourable outcome.
+
+    >>> shares(pd.Series(["f", "m", "f", ""]), ("",))
+    'f (67%), m (33%)'
+    """
+    known = cells[~cells.isin(gaps)]
+    if is_numbers(known) and known.nunique() > MOST_SHOWN:
+        numbers = known.astype(np.float64)
+        return f"numbers from {numbers.min():g} to {numbers.max():g}"
+    counts = known.value_counts()
+    said = [f"{value} ({n / len(known):.0%})" for value, n in counts.items()]
+    if favourable is not None:
+        rates = {value: favourable[(cells == value).to_numpy()].mean() for value in counts.index}
+        said = [
+            f"{value} ({n / len(known):.0%}, {rates[value]:.0%} favourable)" for value, n in counts.items()
+        ]
+    more = f", … {len(said) - MOST_SHOWN} more" if len(said) > MOST_SHOWN else ""
+    return ", ".join(said[:MOST_SHOWN]) + more

@@ -1,0 +1,348 @@
+"""Try a technique or a classifier out on small samples, as a run and its odd repeats would.
+
+``fairbench check`` prints what comes out. Samples are drawn from the shipped networks of compas and adult.
+"""
+
+import hashlib
+import json
+import os
+import pickle
+import subprocess
+import sys
+import traceback
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+
+from fairbench_cli.classifiers.builders import Tree
+from fairbench_cli.classifiers.fit import Classifier, Infeasible
+from fairbench_cli.classifiers.registry import CLASSIFIER, Kind
+from fairbench_cli.data.card import find_card, read_card
+from fairbench_cli.data.load import checked_roles
+from fairbench_cli.data.table import Sample, to_sample
+from fairbench_cli.errors import Problem, UserError, suggest
+from fairbench_cli.experiment.components import ComponentSpec, ParameterGrid
+from fairbench_cli.experiment.datasets import shipped_network
+from fairbench_cli.interventions.baselines import NoIntervention
+from fairbench_cli.interventions.fitted import Fitted, Status
+from fairbench_cli.interventions.registry import INTERVENTION
+from fairbench_cli.network.draw import sample
+from fairbench_cli.network.files import load as load_network
+from fairbench_cli.plugins import find, is_plugin, named_in_packages
+from fairbench_cli.strict_yaml import Document
+
+TRAIN, TEST, SEED = 400, 300, 2026
+NETWORKS = ("compas", "adult")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was tried: what should hold, and what is to be mended if it does not (else empty)."""
+
+    title: str
+    mend: str = ""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a fit led to: whether it was infeasible, and the bytes of all that it says of the test rows."""
+
+    infeasible: str
+    decisions: bytes
+
+
+class Misbehaviour(Exception):  # noqa: N818 - becomes the text of a finding
+    """Something that a run would not accept, in a sentence that says what to mend."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A technique or a classifier on trial.
+
+    Parameters
+    ----------
+    kind : Kind
+        Which of the two it is.
+    spec : ComponentSpec
+        With its parameters.
+    """
+
+    kind: Kind
+    spec: ComponentSpec
+
+    def findings(self) -> list[Finding]:
+        """Try everything, in the order of `TRIALS`; nothing more where it does not run at all."""
+        found: list[Finding] = []
+        for title, trial in TRIALS.items():
+            if len(found) == 1 and found[0].mend:
+                break
+            found.append(Finding(title, self._mend(trial)))
+        return found
+
+    def _mend(self, trial: "Callable[[Trial], None]") -> str:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                trial(self)
+        except Misbehaviour as found:
+            return str(found)
+        except (Exception, SystemExit) as error:
+            return self._place(error)
+        return ""
+
+    def _place(self, error: BaseException) -> str:
+        """Say what was raised, and where: the last line of its own file if it has one."""
+        frames = traceback.extract_tb(error.__traceback__)
+        path = None if self.spec.origin is None else self.spec.origin.path
+        own = [frame for frame in frames if frame.filename == str(path)] or frames
+        where = f"{Path(own[-1].filename).name}:{own[-1].lineno}"
+        return f"It raises {type(error).__name__}: {error} ({where}). Handle it, or raise Infeasible(reason)."
+
+    def fit(self, train: Sample) -> Fitted:
+        """Fit to a training sample as a repeat does, always with the same seeds."""
+        component = self.spec.build(self.kind)
+        chosen = component if self.kind is CLASSIFIER else Tree()
+        technique = NoIntervention() if self.kind is CLASSIFIER else component
+        classifier = Classifier(chosen, include_protected=False, seed=SEED)
+        fitted = technique.fit(train, classifier, np.random.default_rng(SEED))
+        if not isinstance(fitted, Fitted):
+            raise Misbehaviour(f"fit returns {type(fitted).__name__}; return Fitted(model).")
+        if fitted.status not in get_args(Status):
+            known = ", ".join(get_args(Status))
+            raise Misbehaviour(f"The status {fitted.status!r} is unknown; use one of {known}.")
+        return fitted
+
+    def ask(self, train: Sample, test: Sample) -> Answer:
+        """Fit and predict, on copies of the rows, and check the shape and range of all that comes out."""
+        return self.ask_of_these(_copy(train), _copy(test))
+
+    def ask_of_these(self, train: Sample, test: Sample) -> Answer:
+        """Do as `ask` does with the very rows that are given."""
+        try:
+            fitted = self.fit(train)
+            predicted = np.asarray(fitted.predict(test))
+            scores, chance = fitted.scores(test), fitted.decision_probability(test)
+        except Infeasible as reason:
+            return Answer(str(reason), b"")
+        rows = (len(test),)
+        said = {"predict": predicted, "predict_proba": scores, "decision_probability": chance}
+        for name, found in said.items():
+            if found is not None and found.shape != rows:
+                raise Misbehaviour(f"{name} returns shape {found.shape} for {rows[0]} rows; return {rows}.")
+        if not np.isin(predicted, (0, 1)).all():
+            raise Misbehaviour("predict returns other values than 0 and 1; 1 is the favourable outcome.")
+        if scores is not None and not np.isfinite(scores).all():
+            raise Misbehaviour("predict_proba returns values that are missing or infinite; return numbers.")
+        if chance is not None and not ((chance >= 0) & (chance <= 1)).all():
+            raise Misbehaviour("decision_probability leaves [0, 1]; return probabilities.")
+        parts = [predicted.astype(np.int8), *(part for part in (scores, chance) if part is not None)]
+        return Answer("", b"".join(np.ascontiguousarray(part).tobytes() for part in parts))
+
+
+@cache
+def draw(network: str, rows: int, seed: int) -> Sample:
+    """Return rows drawn from a shipped network."""
+    card_path = find_card(network)
+    card = read_card(card_path)
+    net, _ = load_network(shipped_network(card_path))
+    levels = {column.name: column.levels for column in net.columns}
+    roles = checked_roles(card, card.attribute(None), net.columns, levels.__getitem__, "network")
+    return to_sample(sample(net, rows, seed), roles)
+
+
+def samples(network: str = NETWORKS[0]) -> tuple[Sample, Sample]:
+    """Return training and test rows."""
+    return draw(network, TRAIN, 1), draw(network, TEST, 2)
+
+
+def _runs(trial: Trial) -> None:
+    reasons = []
+    for network in NETWORKS:
+        answer = trial.ask(*samples(network))
+        if not answer.infeasible:
+            return
+        reasons.append(answer.infeasible)
+    raise Misbehaviour(
+        f"It can run on neither compas nor adult: {reasons[0]}. Look at when it raises Infeasible."
+    )
+
+
+def _all_samples(trial: Trial) -> None:
+    for network in NETWORKS:
+        trial.ask(*samples(network))
+
+
+def _deterministic(trial: Trial) -> None:
+    if trial.ask(*samples()) != trial.ask(*samples()):
+        raise Misbehaviour(
+            "Fitted twice with one seed it predicts differently. Draw from the rng that fit is given (of a "
+            "classifier: from random_state), never from numpy.random or random."
+        )
+
+
+def _fresh_process(trial: Trial) -> None:
+    origin = trial.spec.origin
+    name = trial.spec.name if origin is None else origin.target
+    text = json.dumps([trial.kind.name, name, dict(trial.spec.parameters)])
+    code = "import sys; from fairbench_cli.experiment.trial import answer_of; print(answer_of(sys.argv[1]))"
+    path = os.pathsep.join(part for part in sys.path if part)
+    done = subprocess.run(  # noqa: S603 - this program itself
+        [sys.executable, "-c", code, text],
+        env=os.environ | {"PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise Misbehaviour(f"It fails in a process of its own: {done.stderr.strip().splitlines()[-1]}.")
+    if done.stdout.strip().splitlines()[-1] != _digest(trial.ask(*samples())):
+        raise Misbehaviour(
+            "It predicts differently in another process. Look for the order of a set, for hash(), for the "
+            "time or the process's number, and for what an earlier fit left behind."
+        )
+
+
+def answer_of(text: str) -> str:
+    """Return the digest of what a component, given as JSON, says of the test rows."""
+    name, component, parameters = json.loads(text)
+    kind = next(kind for kind in (INTERVENTION, CLASSIFIER) if kind.name == name)
+    return _digest(Trial(kind, read_component(kind, component, parameters)).ask(*samples()))
+
+
+def _digest(answer: Answer) -> str:
+    return hashlib.sha256(answer.infeasible.encode() + answer.decisions).hexdigest()
+
+
+def _changes_nothing(trial: Trial) -> None:
+    train, test = (_copy(rows) for rows in samples())
+    for given in (replace(train, weights=np.ones(len(train))), train):
+        before = [_bytes(rows) for rows in (given, test)]
+        trial.ask_of_these(given, test)
+        for what, old, rows in zip(("training", "test"), before, (given, test), strict=True):
+            for name, new in _bytes(rows).items():
+                if old[name] != new:
+                    raise Misbehaviour(f"It changes {name} of the {what} rows. Change a copy: {name}.copy().")
+
+
+def _copy(rows: Sample) -> Sample:
+    features = replace(rows.features, codes=rows.features.codes.copy(order="F"))
+    weights = None if rows.weights is None else rows.weights.copy()
+    return replace(rows, features=features, y=rows.y.copy(), s=rows.s.copy(), weights=weights)
+
+
+def _bytes(rows: Sample) -> dict[str, bytes]:
+    weights = np.empty(0) if rows.weights is None else rows.weights
+    own = {"features.codes": rows.features.codes.tobytes(), "y": rows.y.tobytes(), "s": rows.s.tobytes()}
+    return own | {"weights": weights.tobytes()}
+
+
+def _one_group(trial: Trial) -> None:
+    train, test = samples()
+    for s in (0, 1):
+        trial.ask(train, test.take(np.flatnonzero(test.s == s)))
+        trial.ask(train.take(np.flatnonzero(train.s == s)), test)
+
+
+def _one_outcome(trial: Trial) -> None:
+    train, test = samples()
+    for y in (0, 1):
+        trial.ask(train.take(np.flatnonzero(train.y == y)), test)
+
+
+def _empty_cell(trial: Trial) -> None:
+    train, test = samples()
+    for s, y in ((0, 0), (0, 1), (1, 0), (1, 1)):
+        trial.ask(train.take(np.flatnonzero((train.s != s) | (train.y != y))), test)
+
+
+def _weights(trial: Trial) -> None:
+    train, test = samples()
+    plain = trial.ask(train, test)
+    heavy = replace(train, weights=np.where(train.y == 1, 0.01, 1.0))
+    weighted = trial.ask(heavy, test)
+    if not plain.infeasible and weighted == plain:
+        raise Misbehaviour(
+            "Training rows with weights give the same predictions as without. Use train.weights, or raise "
+            'Infeasible("takes no weights") where train.weights is not None.'
+        )
+
+
+def _unseen_level(trial: Trial) -> None:
+    train, test = draw("adult", 2 * TRAIN, 1), draw("adult", 2 * TEST, 2)
+    columns = [c.name for c in train.features.columns if c.name != train.attribute and c.kind == "nominal"]
+    name = max(columns, key=lambda column: len(np.unique(train.features[column])))
+    level = np.bincount(test.features[name]).argmax()
+    trial.ask(train.take(np.flatnonzero(train.features[name] != level)), test)
+
+
+def _pickles(trial: Trial) -> None:
+    try:
+        pickle.loads(pickle.dumps(trial.spec.build(trial.kind)))  # noqa: S301 - made a moment ago
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}"
+        raise Misbehaviour(f"Pickling fails: {what}. Keep plain values, no open files.") from None
+
+
+TRIALS: dict[str, Callable[[Trial], None]] = {
+    "runs, and decides on every row": _runs,
+    "same seed, same predictions": _deterministic,
+    "the same in a process of its own": _fresh_process,
+    "leaves the rows as they are": _changes_nothing,
+    "one group alone": _one_group,
+    "one outcome alone": _one_outcome,
+    "a group without one of the outcomes": _empty_cell,
+    "weights are used, or refused": _weights,
+    "a level that was not trained on": _unseen_level,
+    "can be pickled": _pickles,
+}
+
+
+def read_component(kind: Kind, name: str, parameters: Mapping[str, Any]) -> ComponentSpec:
+    """Return a component by its name, relative to this folder.
+
+    Raises
+    ------
+    UserError
+        Listing what is wrong with it.
+    """
+    problems: list[Problem] = []
+    given = {key: [value] if isinstance(value, list) else value for key, value in parameters.items()}
+    item = [{name: given}]
+    found = ParameterGrid(Document({f"{kind.name}s": item}, {}, ""), kind, {}, Path()).read(item, problems)
+    if problems:
+        raise UserError(*problems)
+    return found[0][0]
+
+
+def find_component(name: str, parameters: Mapping[str, Any]) -> Trial:
+    """Return a technique or a classifier by its name, on trial; a plug-in is asked which of the two it is.
+
+    Raises
+    ------
+    UserError
+        When it is neither, or listing what is wrong with it.
+    """
+    kinds = (INTERVENTION, CLASSIFIER)
+    for kind in kinds:
+        if name in kind.registry or name in named_in_packages(kind.group):
+            return Trial(kind, read_component(kind, name, parameters))
+    if not is_plugin(name) and not name.endswith(".py"):
+        known = [known for kind in kinds for known in (*kind.registry, *named_in_packages(kind.group))]
+        raise UserError(Problem(f'no technique or classifier is called "{name}"', suggest(name, known)))
+    origin = find(name, "", Path())
+    thing = None if origin is None else origin.load()
+    if isinstance(thing, type):
+        is_classifier = INTERVENTION.foreign.fault(thing) and not CLASSIFIER.foreign.fault(thing)
+        kind = CLASSIFIER if is_classifier else INTERVENTION
+        return Trial(kind, read_component(kind, name, parameters))
+    try:
+        return Trial(CLASSIFIER, read_component(CLASSIFIER, name, parameters))
+    except UserError as error:
+        if "TypeError: returned" not in str(error):
+            raise
+        return Trial(INTERVENTION, read_component(INTERVENTION, name, parameters))

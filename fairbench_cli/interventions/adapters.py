@@ -1,0 +1,216 @@
+"""Other libraries' estimators as techniques: fairlearn's, AIF360's, and any pre-processor of a matrix.
+
+A class is known by its shape:
+
+* ``fit(X, y, sensitive_features=)`` and ``predict``, as in fairlearn;
+* ``prot_attr`` in its constructor, as in AIF360's scikit-learn classes: the group in the index;
+* ``fit`` and ``transform`` without ``predict``: a pre-processor, before the cell's classifier.
+
+A parameter ``estimator`` is the cell's classifier. A function may return an object of either shape.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from fairbench_cli.classifiers.fit import Classifier
+from fairbench_cli.data.table import Sample
+from fairbench_cli.errors import suggest
+from fairbench_cli.interventions.fitted import Fitted
+from fairbench_cli.interventions.foreign.construct import accepts, resolved
+from fairbench_cli.interventions.foreign.indexed import fit_indexed, post_processes
+from fairbench_cli.interventions.foreign.job import Asked, Job
+from fairbench_cli.interventions.foreign.rows import Groups
+from fairbench_cli.interventions.foreign.sensitive import fit_sensitive
+from fairbench_cli.interventions.foreign.transformer import fit_transformer
+
+Shape = Literal["sensitive-features", "group-index", "transformer"]
+Fraction = Annotated[float, Field(gt=0, lt=1)]
+
+# Parameters of a thing that need not be given: `Job.construct` knows what they are.
+FILLED = frozenset(
+    (
+        "estimator",
+        "base_estimator",
+        "prot_attr",
+        "random_state",
+        "sensitive_feature_ids",
+        "prefit",
+        "predict_method",
+    )
+)
+
+# Parameters that a config may give in addition to the thing's own: type and default.
+ADAPTER_OPTIONS: dict[str, tuple[Any, Any]] = {
+    "encoding": (Asked, "classifier"),
+    "groups": (Groups, "pair"),
+    "validation": (Fraction, 0.3),
+}
+
+_FIT: dict[Shape, Callable[[Job], Fitted]] = {
+    "sensitive-features": fit_sensitive,
+    "group-index": fit_indexed,
+    "transformer": fit_transformer,
+}
+
+UNKNOWN = (
+    "it has none of the known shapes: fit(X, y, sensitive_features=) with predict, "
+    "prot_attr in its constructor, fit with transform"
+)
+
+
+def shape_of(thing: Any) -> Shape | None:
+    """Return the shape of a class or an object, or None if it is not known."""
+    kind: Any = thing if isinstance(thing, type) else type(thing)
+    roots = {base.__module__.partition(".")[0] for base in kind.__mro__}
+    fit, predicts = getattr(kind, "fit", None), hasattr(kind, "predict")
+    parts = [] if isinstance(thing, type) else list(getattr(thing, "__dict__", {}).values())
+    if "prot_attr" in accepts(kind) or "aif360" in roots or any(hasattr(part, "prot_attr") for part in parts):
+        return "group-index" if predicts or hasattr(kind, "fit_transform") else None
+    parameters = accepts(fit)
+    passes_on = any(one.kind is one.VAR_KEYWORD for one in parameters.values()) and "fairlearn" in roots
+    if predicts and ("sensitive_features" in parameters or passes_on):
+        return "sensitive-features"
+    return "transformer" if fit is not None and hasattr(kind, "transform") and not predicts else None
+
+
+def takes(thing: Any) -> bool:
+    """Whether a class is of a known shape; a function is, as nobody knows what it returns."""
+    return shape_of(thing) is not None if isinstance(thing, type) else callable(thing)
+
+
+def options_of(thing: Any) -> dict[str, tuple[Any, Any]]:
+    """Return those of `ADAPTER_OPTIONS` that have an effect on a thing; all of them for a function.
+
+    >>> class Remover:
+    ...     def fit(self, X): ...
+    ...     def transform(self, X): ...
+    >>> list(options_of(Remover))
+    ['encoding']
+    """
+    constructor = accepts(thing)
+    if not isinstance(thing, type):
+        return {name: option for name, option in ADAPTER_OPTIONS.items() if name not in constructor}
+    shape = shape_of(thing)
+    with_group = shape == "sensitive-features" or "sensitive_feature_ids" in constructor
+    with_group |= "sensitive_features" in accepts(getattr(thing, "transform", None))
+    with_group |= shape == "transformer" and "sensitive_features" in accepts(getattr(thing, "fit", None))
+    post = (
+        post_processes(thing)
+        if shape == "group-index" and hasattr(thing, "predict")
+        else "prefit" in constructor
+    )
+    effective = {"encoding": True, "groups": with_group, "validation": post}
+    return {name: option for name, option in ADAPTER_OPTIONS.items() if effective[name]}
+
+
+@dataclass(frozen=True)
+class Adapted:
+    """A technique made of another library's class, or of a function that returns an object.
+
+    Parameters
+    ----------
+    thing : type or function
+        What makes the object, anew for every fit.
+    parameters : mapping
+        Of its constructor, as a config writes them.
+    options : mapping
+        Of `ADAPTER_OPTIONS`, those that are not as by default.
+    """
+
+    thing: Callable[..., Any]
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def fit(self, train: Sample, classifier: Classifier, rng: np.random.Generator) -> Fitted:
+        """Fit the object, with the classifier if it takes one; ``noop`` with one outcome or group alone.
+
+        Raises
+        ------
+        Infeasible
+            When it cannot run on these rows.
+        ValueError
+            When a function returns an object of no known shape.
+        """
+        for what, values in (("outcome", train.y), ("group", train.s)):
+            if len(np.unique(values)) == 1:
+                return Fitted(classifier.fit(train), "noop", f"only one {what} has rows")
+        options = {name: default for name, (_, default) in ADAPTER_OPTIONS.items()} | dict(self.options)
+        seed = int(rng.integers(2**32))
+        job = Job(self.thing, self.parameters, **options, train=train, classifier=classifier, seed=seed)
+        shape = shape_of(self.thing if isinstance(self.thing, type) else job.construct(job.rows()))
+        if shape is None:
+            raise ValueError(UNKNOWN)
+        return _FIT[shape](job)
+
+
+def adapt(
+    thing: type | Callable[..., Any], parameters: Mapping[str, Any], options: Mapping[str, Any] | None = None
+) -> Adapted:
+    """Return a technique made of another library's class, or of a function that returns an object.
+
+    Parameters
+    ----------
+    thing : type or function
+        The class or function.
+    parameters : mapping
+        Of its constructor, as a config writes them: a class of its library may be named, as in
+        ``constraints: DemographicParity`` or ``constraints: {DemographicParity: {difference_bound: 0.02}}``.
+    options : mapping
+        Of `ADAPTER_OPTIONS`.
+
+    Raises
+    ------
+    ValueError
+        When the class is of no known shape, a parameter or option is unknown or missing, or a class that a
+        parameter names is not in its library.
+    """
+    if not takes(thing):
+        raise ValueError(UNKNOWN)
+    own = accepts(thing)
+    open_ended = any(one.kind is one.VAR_KEYWORD for one in own.values())
+    for name in () if open_ended else set(parameters) - set(own):
+        raise ValueError(f'it has no parameter "{name}": {suggest(name, own)}')
+    for name, one in own.items():
+        optional = one.default is not one.empty or one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
+        if not optional and name not in {*parameters, *FILLED}:
+            raise ValueError(f'it needs the parameter "{name}"')
+    for name, value in (options or {}).items():
+        if name not in options_of(thing) and value != ADAPTER_OPTIONS[name][1]:
+            raise ValueError(f"{name} has no effect on it")
+    if "sensitive_feature_ids" in own and (options or {}).get("encoding") == "frame":
+        raise ValueError("it finds the group by the position of a column, and a frame has names")
+    for value in parameters.values():
+        resolved(thing, value)
+    return Adapted(thing, dict(parameters), dict(options or {}))
+
+
+def missing_requirement(component: Any) -> tuple[str, str] | None:
+    """Return what a registered component lacks to run and how to get it, or None.
+
+    >>> missing_requirement(Adapted) is None
+    True
+    """
+    package, least = getattr(component, "requires", ("", ""))
+    if not package:
+        return None
+    try:
+        found = version(package)
+    except PackageNotFoundError:
+        return f"it needs {package}", f'pip install "fairbench-cli[{package}]"'
+    if _release(found) < _release(least):
+        return f"it needs {package} {least}, this is {found}", f'pip install -U "fairbench-cli[{package}]"'
+    return None
+
+
+def _release(text: str) -> tuple[int, ...]:
+    """Return the first two numbers of a version.
+
+    >>> _release("0.15.0"), _release("0.13")
+    ((0, 15), (0, 13))
+    """
+    return tuple(int(part) for part in text.split(".")[:2])

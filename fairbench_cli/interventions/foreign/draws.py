@@ -1,0 +1,43 @@
+"""Decisions that are drawn, and libraries that draw from generators of the whole process."""
+
+import random
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from fairbench_cli.data.table import Floats, Labels
+
+
+def drawn(chance: Floats, seed: int) -> Labels:
+    """Return decisions drawn row by row with the given chances; the same rows get the same decisions.
+
+    >>> drawn(np.array([0.0, 1.0, 0.0, 1.0]), 3).tolist()
+    [0, 1, 0, 1]
+    """
+    return (np.random.default_rng(seed).random(len(chance)) < chance).astype(np.int8)
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Seed the global generators of Python and numpy, 0 to 2³² − 1, and set them back on leaving.
+
+    Nothing of ours uses them. Some libraries do, and would not give the same numbers twice. What a library's
+    authors are warned of, calls that will change, is not for its users: these warnings are dropped.
+
+    >>> with seeded(1): one = random.random()
+    >>> with seeded(1): print(random.random() == one)
+    True
+    """
+    before = random.getstate(), np.random.get_state()  # noqa: NPY002 - that of the library
+    random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002
+    try:
+        with warnings.catch_warnings():
+            for kind in (DeprecationWarning, FutureWarning):
+                warnings.simplefilter("ignore", kind)
+            yield
+    finally:
+        random.setstate(before[0])
+        np.random.set_state(before[1])  # noqa: NPY002

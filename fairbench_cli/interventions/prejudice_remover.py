@@ -1,0 +1,258 @@
+"""Prejudice remover: a logistic regression per group, penalised by what predictions say about the group."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.special import expit, xlogy
+
+from fairbench_cli.classifiers.encode import BinEncoding, Design, fit_design
+from fairbench_cli.classifiers.fit import Classifier
+from fairbench_cli.data.table import Column, Floats, Labels, Sample
+from fairbench_cli.interventions.cells import require_both_groups
+from fairbench_cli.interventions.fitted import Fitted
+from fairbench_cli.interventions.zafar.rows import TrainingRows, training_rows
+
+TOLERANCE = 1e-10  # of the gradient, per unit of weight
+MOST_STEPS = 200
+CLIP = 1e-10  # of the rates in the logarithms
+
+
+@dataclass(frozen=True)
+class PrejudiceRemover:
+    """Penalise the mutual information of prediction and group.
+
+    Kamishima, Akaho, Asoh & Sakuma (2012), "Fairness-aware classifier with prejudice remover regularizer".
+    The model is its own, a logistic regression per group: of the experiment's classifier only
+    `include_protected` counts. It minimises
+
+        Σᵢ loss(yᵢ, pᵢ) + eta R + l2/2 Σₛ ‖wₛ‖²,  R = Σₛ nₛ KL(qₛ ‖ r) = n I(Ŷ; S) in nats,
+
+    where pᵢ = 1/(1 + exp(−wₛ·xᵢ)), qₛ is the mean of p in group s, nₛ its weight, r the mean of all. The
+    constant is the last of the weights and is penalised as they are. Newton's method with the exact
+    gradient, from the minimum at eta = 0; the objective need not be convex.
+
+    Parameters
+    ----------
+    eta : float, at least 0
+        Weight of R.
+    l2 : float above 0
+        Weight of the penalty; the original's C.
+    bins : {"one-hot", "number"}
+        Take bins as levels, or as the numbers in their middles.
+    """
+
+    eta: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
+    l2: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
+    bins: BinEncoding = "one-hot"
+
+    def fit(self, train: Sample, classifier: Classifier, rng: np.random.Generator) -> Fitted:  # noqa: ARG002
+        """Fit both regressions; `rng` is not used.
+
+        ``noop`` when eta is 0. ``degraded`` when the minimum was not reached.
+
+        Raises
+        ------
+        Infeasible
+            When a group has no rows.
+        """
+        require_both_groups(train)
+        design = fit_design(train, include_protected=classifier.include_protected, bins=self.bins)
+        objective = prejudice_objective(train, design, self.eta, self.l2)
+        w, residual, steps = minimise(objective)
+        parts = objective.parts(w)
+        gap = objective.rates(w)
+        facts = {
+            "objective": objective.value(w),
+            "loss": parts[0],
+            "prejudice_index": parts[1],
+            "probability_gap": float(gap[1] - gap[0]),
+            "gradient": residual,
+            "steps": steps,
+        }
+        model = TwoRegressions(design, w)
+        if residual > 1e-6:
+            return Fitted(model, "degraded", "the minimum was not reached", facts)
+        if self.eta == 0:
+            return Fitted(model, "noop", "eta is 0: a logistic regression per group", facts)
+        return Fitted(model, facts=facts)
+
+
+@dataclass(frozen=True, eq=False)
+class PrejudiceObjective:
+    """The objective of the prejudice remover, over w of shape (groups, width).
+
+    Parameters
+    ----------
+    groups : tuple of TrainingRows
+        The rows of each group.
+    eta, l2 : float
+        See `PrejudiceRemover`.
+    """
+
+    groups: tuple[TrainingRows, ...]
+    eta: float
+    l2: float
+
+    @property
+    def totals(self) -> Floats:
+        """Weight of each group, shape (groups,)."""
+        return np.array([rows.total for rows in self.groups])
+
+    def rates(self, w: Floats) -> Floats:
+        """Return each group's mean p, shape (groups,)."""
+        pairs = zip(self.groups, w, strict=True)
+        return np.array([rows.share @ expit(rows.times(own)) for rows, own in pairs])
+
+    def parts(self, w: Floats) -> tuple[float, float, float]:
+        """Return the sum of losses, R and Σ‖w‖²/2."""
+        loss = sum(
+            rows.total * float(rows.share @ np.logaddexp(0, (1.0 - 2.0 * rows.y) * rows.times(own)))
+            for rows, own in zip(self.groups, w, strict=True)
+        )
+        q = self.rates(w)
+        r = float(self.totals @ q / self.totals.sum())
+        index = float(self.totals @ (xlogy(q, q / r) + xlogy(1 - q, (1 - q) / (1 - r)))) if 0 < r < 1 else 0.0
+        return loss, index, 0.5 * float((w**2).sum())
+
+    def value(self, w: Floats) -> float:
+        """Return the objective."""
+        loss, index, half = self.parts(w)
+        return loss + self.eta * index + self.l2 * half
+
+    def slopes(self, q: Floats) -> Floats:
+        """Return ∂R/∂qₛ / nₛ = log(qₛ/r) − log((1 − qₛ)/(1 − r)), shape (groups,).
+
+        What R changes through r is 0, as r is the mean of q.
+        """
+        r = float(self.totals @ q / self.totals.sum())
+        q, r = np.clip(q, CLIP, 1 - CLIP), min(max(r, CLIP), 1 - CLIP)
+        return np.asarray(np.log(q / r) - np.log((1 - q) / (1 - r)))
+
+    def gradient(self, w: Floats) -> Floats:
+        """Return ∂/∂w, shape (groups, width)."""
+        slopes = self.slopes(self.rates(w))
+        gradient = np.empty_like(w)
+        for s, (rows, own) in enumerate(zip(self.groups, w, strict=True)):
+            p = expit(rows.times(own))
+            pull = p - rows.y + self.eta * slopes[s] * p * (1 - p)
+            gradient[s] = rows.total * rows.transposed_times(rows.share * pull) + self.l2 * own
+        return gradient
+
+    def hessian(self, w: Floats, *, convex: bool) -> Floats:
+        """Return the second derivatives, shape (groups · width, groups · width).
+
+        Parameters
+        ----------
+        w : float64 array, shape (groups, width)
+            Where.
+        convex : bool
+            Raise the curvature of rows on which it is negative, so that the matrix is positive definite.
+        """
+        q = self.rates(w)
+        slopes, width, totals = self.slopes(q), w.shape[1], self.totals
+        hessian = np.zeros((w.size, w.size))
+        toward = np.zeros((len(w), w.size))  # ∂q/∂w
+        for s, (rows, own) in enumerate(zip(self.groups, w, strict=True)):
+            p = expit(rows.times(own))
+            bend = 1 + self.eta * slopes[s] * (1 - 2 * p)
+            bend = np.maximum(bend, 0.05) if convex else bend
+            place = slice(s * width, (s + 1) * width)
+            hessian[place, place] = rows.total * rows.gram(rows.share * p * (1 - p) * bend)
+            toward[s, place] = rows.transposed_times(rows.share * p * (1 - p))
+        q = np.clip(q, CLIP, 1 - CLIP)
+        r = float(totals @ q / totals.sum())
+        between = np.diag(totals / (q * (1 - q))) - np.outer(totals, totals) / (totals.sum() * r * (1 - r))
+        return np.asarray(
+            hessian + self.eta * toward.T @ between @ toward + self.l2 * np.eye(w.size), dtype=np.float64
+        )
+
+
+def prejudice_objective(train: Sample, design: Design, eta: float, l2: float) -> PrejudiceObjective:
+    """Return the objective of a sample; each group's equal rows are merged."""
+    groups = (train.take(np.flatnonzero(train.s == s)) for s in (0, 1))
+    return PrejudiceObjective(tuple(training_rows(group, design) for group in groups), eta, l2)
+
+
+def minimise(objective: PrejudiceObjective) -> tuple[Floats, float, int]:
+    """Return a minimum, shape (groups, width), its largest slope per unit of weight, and the Newton steps.
+
+    Starts at the minimum at eta = 0, where the objective is convex.
+    """
+    w = np.zeros((len(objective.groups), objective.groups[0].width))
+    steps = 0
+    for eta in dict.fromkeys((0.0, objective.eta)):
+        w, residual, more = _newton(PrejudiceObjective(objective.groups, eta, objective.l2), w)
+        steps += more
+    return w, residual, steps
+
+
+def _newton(objective: PrejudiceObjective, w: Floats) -> tuple[Floats, float, int]:
+    value, total = objective.value(w), float(objective.totals.sum())
+    for steps in range(MOST_STEPS):
+        gradient = objective.gradient(w)
+        residual = float(np.abs(gradient).max()) / total
+        if residual <= TOLERANCE:
+            return w, residual, steps
+        step = _direction(objective, w, gradient)
+        fall, size = float((gradient * step).sum()), 1.0
+        while size > 1e-12:
+            trial = objective.value(w + size * step)
+            # Near the minimum the fall is smaller than what rounding does to the objective.
+            if trial <= value + 1e-4 * size * fall + 1e-14 * abs(value):
+                break
+            size /= 2
+        else:
+            return w, residual, steps
+        w, value = w + size * step, trial
+    return w, float(np.abs(objective.gradient(w)).max()) / total, MOST_STEPS
+
+
+def _direction(objective: PrejudiceObjective, w: Floats, gradient: Floats) -> Floats:
+    """Return Newton's step, by the convex part of the Hessian where the whole is not positive definite."""
+    try:
+        factor = cho_factor(objective.hessian(w, convex=False))
+    except LinAlgError:
+        factor = cho_factor(objective.hessian(w, convex=True))
+    return np.asarray(-cho_solve(factor, gradient.ravel()).reshape(w.shape))
+
+
+@dataclass(frozen=True, eq=False)
+class TwoRegressions:
+    """A logistic regression of each group.
+
+    Parameters
+    ----------
+    design : Design
+        Makes X, the constant last.
+    w : float64 array, shape (2, width)
+        The weights, by group.
+    """
+
+    design: Design
+    w: Floats
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The features it was trained on."""
+        return self.design.columns
+
+    def decisions(self, sample: Sample) -> Floats:
+        """Return each row's log-odds of the favourable outcome, shape (rows,).
+
+        Raises
+        ------
+        KeyError, ValueError
+            When a feature is missing, or has other levels than in training.
+        """
+        return np.asarray(np.einsum("ij,ij->i", self.design.transform(sample.features), self.w[sample.s]))
+
+    def predict(self, sample: Sample) -> Labels:
+        """Return predicted outcomes: int8, shape (rows,), 1 for log-odds above 0; raises as `decisions`."""
+        return (self.decisions(sample) > 0).astype(np.int8)
+
+    def predict_proba(self, sample: Sample) -> Floats:
+        """Return each row's probability of the favourable outcome, shape (rows,); raises as `decisions`."""
+        return np.asarray(expit(self.decisions(sample)))

@@ -1,0 +1,354 @@
+"""The best thresholds of each group under a constraint of fairness, from counts alone.
+
+A threshold on a score gives a group a pair of rates (FPR, TPR). Drawing the threshold at random reaches every
+mixture of such pairs, and nothing else: their convex hull. Costs, selection rates and error rates are linear
+in the pair, so the best mixtures are the solution of a linear programme over the vertices of the hulls.
+Hardt, Price & Srebro (2016); Cruz & Hardt (2024). scipy.optimize is imported inside, as it is slow to load.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice, product
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fairbench_cli.measures.counts import Floats
+
+Constraint = Literal["none", "demographic-parity", "tpr-parity", "fpr-parity", "equalised-odds"]
+Norm = Literal["max", "sum"]
+Bound = tuple[float | None, float | None]
+
+ROUNDING = 1e-12  # what sums of floats may be off, in rates and costs
+TIED = 1e-9  # reduced costs up to this are no costs
+MOST_TIES = 1024  # combinations of equally cheap points that are compared
+ON_CHORD = 1e-13  # points this near to a chord lie on it, in rates, where weights are not whole numbers
+
+
+@dataclass(frozen=True, eq=False)
+class GroupPoints:
+    """What the thresholds on a score accept of one group.
+
+    Parameters
+    ----------
+    fp, tp : float64 array, shape (points,)
+        Weight of the accepted rows with the unfavourable label and with the favourable one. Neither falls
+        from point to point; the first point accepts nobody, the last one everybody.
+    negatives, positives : float
+        Weight of all rows with the unfavourable label and with the favourable one.
+    thresholds : float64 array, shape (points,)
+        Accept scores that are at least so high. They fall; ``inf`` accepts nobody, ``-inf`` everybody.
+
+    Raises
+    ------
+    ValueError
+        When the points are not in this order or the shapes differ.
+    """
+
+    fp: Floats
+    tp: Floats
+    negatives: float
+    positives: float
+    thresholds: Floats
+
+    def __post_init__(self) -> None:
+        if not self.fp.shape == self.tp.shape == self.thresholds.shape or self.fp.ndim != 1:
+            raise ValueError("fp, tp and thresholds must be three vectors of one length")
+        for accepted, everybody in ((self.fp, self.negatives), (self.tp, self.positives)):
+            if not (len(accepted) > 1 and accepted[0] == 0 and accepted[-1] == everybody):
+                raise ValueError("the points must go from nobody to everybody")
+            if not (np.diff(accepted) >= 0).all():
+                raise ValueError("a lower threshold must accept those whom a higher one accepts")
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """Thresholds of one group, and how often each is drawn.
+
+    Parameters
+    ----------
+    thresholds : float64 array, shape (thresholds,)
+        Accept scores that are at least so high; falling.
+    weights : float64 array, shape (thresholds,)
+        Their probabilities: above 0, sum 1.
+    """
+
+    thresholds: Floats
+    weights: Floats
+
+    def chance(self, score: ArrayLike) -> Floats:
+        """Return the probability with which each score is accepted, in [0, 1], in the shape of `score`.
+
+        >>> Mixture(np.array([0.8, 0.5]), np.array([0.25, 0.75])).chance([0.9, 0.8, 0.5, 0.4]).tolist()
+        [1.0, 1.0, 0.75, 0.0]
+        """
+        upto = np.concatenate([[0.0], np.cumsum(self.weights)])
+        upto[-1] = 1.0
+        # How many of the thresholds lie at or below the score, counted from the highest.
+        above = np.searchsorted(self.thresholds[::-1], np.asarray(score, dtype=np.float64), side="right")
+        return np.asarray((1.0 - upto)[len(self.thresholds) - above]).clip(0.0, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class BestThresholds:
+    """The best mixtures of thresholds, one of each group, and what they reach on the rows given.
+
+    Parameters
+    ----------
+    mixtures : tuple of Mixture
+        One of each group.
+    fpr, tpr, selection : float64 array, shape (groups,)
+        Expected rates of each group.
+    cost : float
+        (cost of a false positive × their weight + cost of a false negative × their weight) / weight of all.
+    accuracy : float
+        Share of rows decided as labelled, in expectation.
+    violation : float
+        The largest difference between two groups, in the constraint's rates and norm; 0 without constraint.
+    """
+
+    mixtures: tuple[Mixture, ...]
+    fpr: Floats
+    tpr: Floats
+    selection: Floats
+    cost: float
+    accuracy: float
+    violation: float
+
+
+def group_points(score: ArrayLike, y: ArrayLike, weights: ArrayLike | None = None) -> GroupPoints:
+    """Return what each threshold on a score accepts of one group: a point for every distinct score.
+
+    Parameters
+    ----------
+    score : array of float, shape (rows,)
+        Higher is accepted earlier. Equal scores are accepted together.
+    y : array of int, shape (rows,)
+        Label, 1 for the favourable outcome, else 0.
+    weights : array of float, shape (rows,), optional
+        Row weights, at least 0; one each if left out.
+
+    Raises
+    ------
+    ValueError
+        When there are no rows, or a score is not finite.
+
+    Examples
+    --------
+    >>> points = group_points([0.2, 0.5, 0.5, 0.9], [0, 0, 1, 1])
+    >>> points.fp.tolist(), points.tp.tolist(), points.thresholds.tolist()
+    ([0.0, 0.0, 1.0, 2.0], [0.0, 1.0, 2.0, 2.0], [inf, 0.9, 0.5, -inf])
+    """
+    score, y = np.asarray(score, dtype=np.float64), np.asarray(y)
+    if not len(score):
+        raise ValueError("a group has no rows")
+    if not np.isfinite(score).all():
+        raise ValueError("a score is not a finite number")
+    mass = np.ones(len(score)) if weights is None else np.asarray(weights, dtype=np.float64)
+    distinct, level = np.unique(score, return_inverse=True)
+    # Summed by score first, so that the order of the rows hardly matters.
+    fp, tp = (
+        np.concatenate([[0.0], np.cumsum(np.bincount(level, mass * (y == label), len(distinct))[::-1])])
+        for label in (0, 1)
+    )
+    thresholds = np.concatenate([[np.inf], distinct[:0:-1], [-np.inf]])
+    return GroupPoints(fp, tp, float(fp[-1]), float(tp[-1]), thresholds)
+
+
+def hull(points: GroupPoints) -> GroupPoints:
+    """Return the points at the corners of the upper hull, from nobody to everybody.
+
+    Points on the line between two others are left out: decided exactly where the counts are whole numbers,
+    else up to rounding.
+
+    Examples
+    --------
+    >>> corners = hull(group_points([1, 2, 2, 3, 4, 4], [0, 0, 1, 0, 1, 1]))
+    >>> corners.fp.tolist(), corners.tp.tolist(), corners.thresholds.tolist()
+    ([0.0, 0.0, 2.0, 3.0], [0.0, 2.0, 3.0, 3.0], [inf, 4.0, 2.0, -inf])
+    """
+    fp, tp = points.fp, points.tp
+    if (fp == np.floor(fp)).all() and (tp == np.floor(tp)).all():
+        # Python's whole numbers are exact, whatever their size.
+        slack, x, y = 0.0, fp.astype(np.int64).tolist(), tp.astype(np.int64).tolist()
+    else:
+        slack = ON_CHORD
+        x, y = ((v / (v[-1] or 1.0)).tolist() for v in (fp, tp))
+    kept: list[int] = []
+    for b in range(len(fp)):
+        while len(kept) > 1:
+            o, a = kept[-2:]
+            right, up = x[b] - x[o], y[b] - y[o]
+            if (x[a] - x[o]) * up - (y[a] - y[o]) * right < -slack * (right + up):
+                break  # a is above the line from o to b
+            kept.pop()
+        kept.append(b)
+    return GroupPoints(fp[kept], tp[kept], points.negatives, points.positives, points.thresholds[kept])
+
+
+def best_thresholds(
+    groups: Sequence[GroupPoints],
+    constraint: Constraint = "none",
+    tolerance: float = 0.0,
+    costs: tuple[float, float] = (1.0, 1.0),
+    norm: Norm = "max",
+) -> BestThresholds:
+    """Return the mixtures of thresholds that cost least, of those that keep to a constraint.
+
+    Of equally good mixtures: the cheapest thresholds of each group without any draw, if they keep to the
+    constraint; else those with the smallest differences between the groups.
+
+    Parameters
+    ----------
+    groups : sequence of GroupPoints
+        One or more groups, their hulls or all their points.
+    constraint : {"none", "demographic-parity", "tpr-parity", "fpr-parity", "equalised-odds"}
+        Which rates may differ by no more than `tolerance` between any two groups: selection rates, TPR, FPR,
+        or both of these.
+    tolerance : float, at least 0
+        Largest difference allowed.
+    costs : (float, float)
+        Of a false positive and of a false negative, at least 0, not both 0.
+    norm : {"max", "sum"}
+        Of equalised odds: whether each of the differences in FPR and TPR is held, or their sum.
+
+    Raises
+    ------
+    ValueError
+        When there is no group, a group has no row with one of the labels, or tolerance or costs are out of
+        range.
+
+    Examples
+    --------
+    >>> women = group_points([1, 2, 2, 3, 4], [0, 0, 1, 0, 1])
+    >>> men = group_points([1, 2, 3, 3, 4, 4], [0, 0, 1, 1, 1, 1])
+    >>> free, equal = (best_thresholds([women, men], c) for c in ("none", "demographic-parity"))
+    >>> round(free.accuracy, 6), free.selection.round(6).tolist()
+    (0.909091, [0.2, 0.666667])
+    >>> round(equal.accuracy, 6), equal.selection.round(6).tolist()
+    (0.838384, [0.666667, 0.666667])
+    """
+    if not len(groups):
+        raise ValueError("there is no group")
+    if not all(group.negatives > 0 and group.positives > 0 for group in groups):
+        raise ValueError("a group has no row with one of the labels")
+    if not 0 <= tolerance < np.inf:
+        raise ValueError(f"the tolerance must be a number of at least 0, not {tolerance}")
+    if not (min(costs) >= 0 and 0 < max(costs) < np.inf):
+        raise ValueError(f"costs must be numbers of at least 0 and not both 0, not {costs}")
+    hulls = [hull(group) for group in groups]
+    total = sum(group.negatives + group.positives for group in hulls)
+    unit = max(costs)  # so that tolerances of the solver mean the same whatever costs are counted in
+    cost = [_errors(group, costs[0] / unit, costs[1] / unit) / total for group in hulls]
+    held = [_held(group, constraint, norm) for group in hulls]
+    shares = _cheapest(cost, held)
+    if _violation(shares, held) > tolerance + ROUNDING:
+        shares = _programme(cost, held, tolerance)
+    return BestThresholds(
+        tuple(
+            Mixture(group.thresholds[share > 0], share[share > 0])
+            for group, share in zip(hulls, shares, strict=True)
+        ),
+        *_rates(hulls, shares),
+        cost=unit * _sum(shares, cost),
+        accuracy=1.0 - _sum(shares, [_errors(group, 1.0, 1.0) / total for group in hulls]),
+        violation=_violation(shares, held),
+    )
+
+
+def _rates(hulls: list[GroupPoints], shares: list[Floats]) -> tuple[Floats, Floats, Floats]:
+    """Return FPR, TPR and selection rate of each group, each of shape (groups,)."""
+    accepted = np.array([(s @ g.fp, s @ g.tp) for g, s in zip(hulls, shares, strict=True)])
+    rows = np.array([(group.negatives, group.positives) for group in hulls])
+    fpr, tpr = (accepted / rows).T
+    return fpr, tpr, accepted.sum(1) / rows.sum(1)
+
+
+def _errors(group: GroupPoints, false_positive: float, false_negative: float) -> Floats:
+    """Return what the errors of each point cost, shape (points,)."""
+    return false_positive * group.fp + false_negative * (group.positives - group.tp)
+
+
+def _held(group: GroupPoints, constraint: Constraint, norm: Norm) -> Floats:
+    """Return the rates that may not differ much, shape (rates, points).
+
+    |a| + |b| is the larger of |a + b| and |a − b|: the sum of two differences is held by holding the
+    differences in FPR + TPR and in FPR − TPR, for any number of groups.
+    """
+    fpr, tpr = group.fp / group.negatives, group.tp / group.positives
+    rates: dict[Constraint, list[Floats]] = {
+        "none": [],
+        "demographic-parity": [(group.fp + group.tp) / (group.negatives + group.positives)],
+        "tpr-parity": [tpr],
+        "fpr-parity": [fpr],
+        "equalised-odds": [fpr, tpr] if norm == "max" else [fpr + tpr, fpr - tpr],
+    }
+    return np.array(rates[constraint]).reshape(-1, len(fpr))
+
+
+def _violation(shares: list[Floats], held: list[Floats]) -> float:
+    """Return the largest difference between two groups in any of the rates held."""
+    rates = np.array([rate @ share for rate, share in zip(held, shares, strict=True)])
+    return float(np.ptp(rates, axis=0).max(initial=0.0))
+
+
+def _sum(shares: list[Floats], cost: list[Floats]) -> float:
+    return float(sum(own @ share for own, share in zip(cost, shares, strict=True)))
+
+
+def _cheapest(cost: list[Floats], held: list[Floats]) -> list[Floats]:
+    """Return the cheapest point of each group, as shares of shape (points,).
+
+    Of ties those with the smallest differences between the groups, then with the highest thresholds.
+    """
+    tied = [np.flatnonzero(own <= own.min() + ROUNDING) for own in cost]
+    points = [list(np.eye(len(own))[best]) for own, best in zip(cost, tied, strict=True)]
+    # Rounded, so that equal differences tie and the first, with the highest thresholds, is taken.
+    combinations = map(list, islice(product(*points), MOST_TIES))
+    return min(combinations, key=lambda shares: round(_violation(shares, held), 12))
+
+
+def _programme(cost: list[Floats], held: list[Floats], tolerance: float) -> list[Floats]:
+    """Return the cheapest mixtures that keep to the tolerance, each as shares of shape (points,).
+
+    Variables: the shares of all groups; for each rate, its lowest value u over the groups and the range w
+    above it that holds all of them, w ≤ tolerance.
+    """
+    from scipy.linalg import block_diag
+    from scipy.optimize import linprog
+
+    groups, rates, price = len(cost), len(held[0]), np.concatenate(cost)
+    rate, lowest = block_diag(*held), np.tile(np.eye(rates), (groups, 1))
+    within = np.block([[rate, -lowest, -lowest], [-rate, lowest, np.zeros_like(lowest)]])
+    one = np.hstack([block_diag(*(np.ones((1, len(own))) for own in cost)), np.zeros((groups, 2 * rates))])
+    after: list[Bound] = [(None, None)] * rates + [(0.0, tolerance)] * rates
+
+    def solve(objective: Floats, equal: Floats, to: Floats, shares: list[Bound]) -> Any:
+        return linprog(
+            objective,
+            A_ub=within,
+            b_ub=np.zeros(len(within)),
+            A_eq=equal,
+            b_eq=to,
+            bounds=shares + after,
+            method="highs-ds",
+            options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+        )
+
+    nothing = np.zeros(2 * rates)
+    best = solve(np.concatenate([price, nothing]), one, np.ones(groups), [(0.0, None)] * len(price))
+    if best.status != 0:
+        raise ArithmeticError(f"HiGHS did not solve the linear programme: {best.message}")
+    share = best.x[: len(price)]
+    free = best.lower.marginals[: len(price)] <= TIED
+    if tolerance > 0 and (share[free] == 0).any():
+        # Several mixtures may cost the same. Among those, narrow the ranges.
+        ranges = np.concatenate([0 * price, nothing[:rates], np.ones(rates)])
+        same = np.vstack([one, np.concatenate([price, nothing])])
+        bounds: list[Bound] = [(0.0, None if own else 0.0) for own in free]
+        narrow = solve(ranges, same, np.append(np.ones(groups), best.fun), bounds)
+        if narrow.status == 0 and price @ narrow.x[: len(price)] <= best.fun + ROUNDING:
+            share = narrow.x[: len(price)]
+    parts = np.split(np.where(share < ROUNDING, 0.0, share), np.cumsum([len(own) for own in cost])[:-1])
+    return [part / part.sum() for part in parts]

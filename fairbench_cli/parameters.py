@@ -1,0 +1,102 @@
+"""The parameters of a class or function: names, types and defaults; and the check of a value."""
+
+import inspect
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from typing import Any, Optional, get_type_hints
+
+from pydantic import TypeAdapter
+from pydantic.errors import PydanticUserError
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """What a class or function is called with.
+
+    Parameters
+    ----------
+    types : dict
+        The annotation of each parameter by name; `Any` where there is none.
+    defaults : dict
+        Defaults of a dataclass that can be written in a config. Those of other classes and functions are left
+        to them.
+    required : tuple of str
+        The parameters without a default.
+    open : bool
+        Whether others are taken too (``**kwargs``).
+    """
+
+    types: Mapping[str, Any]
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    required: tuple[str, ...] = ()
+    open: bool = False
+
+
+def parameters_of(thing: Callable[..., Any]) -> Parameters:
+    """Return the parameters of a dataclass, of a class's ``__init__`` or of a function.
+
+    >>> def make(depth: int, *, leaf=5, **more): ...
+    >>> found = parameters_of(make)
+    >>> found.types, found.required, found.open
+    ({'depth': <class 'int'>, 'leaf': typing.Any}, ('depth',), True)
+    """
+    if is_dataclass(thing) and isinstance(thing, type):
+        own = {one.name: one for one in fields(thing) if one.init}
+        hints = _hints(thing)
+        return Parameters(
+            {name: hints.get(name, Any) for name in own},
+            {name: one.default for name, one in own.items() if _can_be_written(one.default)},
+            tuple(n for n, one in own.items() if one.default is MISSING and one.default_factory is MISSING),
+        )
+    hints = _hints(inspect.getattr_static(thing, "__init__") if isinstance(thing, type) else thing)
+    try:
+        found = list(inspect.signature(thing).parameters.values())
+    except ValueError:  # compiled, and it does not say
+        return Parameters({}, open=True)
+    named = [p for p in found if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+    return Parameters(
+        {p.name: _type(hints.get(p.name, Any), p.default) for p in named},
+        required=tuple(p.name for p in named if p.default is p.empty),
+        open=any(p.kind is p.VAR_KEYWORD for p in found),
+    )
+
+
+def checked(of: Any, value: Any) -> Any:
+    """Return a value of a config as the type that an annotation names; as it is where pydantic knows none.
+
+    Raises
+    ------
+    pydantic.ValidationError
+        When it is of another type.
+
+    >>> checked(float, 1), checked(tuple[int, ...], [1, 2]), checked(Any, [1])
+    (1.0, (1, 2), [1])
+    """
+    try:
+        adapter: TypeAdapter[Any] = TypeAdapter(of)
+    except PydanticUserError:  # a class of somebody's, which nothing in a config can be
+        return value
+    if isinstance(value, list | dict):  # as JSON, whose lists may be tuples
+        return adapter.validate_json(json.dumps(value), strict=True)
+    return adapter.validate_python(value, strict=True)
+
+
+def _hints(thing: Any) -> dict[str, Any]:
+    """Return the annotations; none where they name what is there for type checkers alone."""
+    try:
+        return get_type_hints(thing, include_extras=True)
+    except Exception:
+        return {}
+
+
+def _type(hint: Any, default: Any) -> Any:
+    """Return the type of a parameter; None is one of its values where it is its default."""
+    return Optional[hint] if default is None and hint is not Any else hint  # noqa: UP045 - not a type yet
+
+
+def _can_be_written(value: Any) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return value is None or isinstance(value, bool | int | str)

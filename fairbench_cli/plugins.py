@@ -1,0 +1,276 @@
+"""Anybody's code by name: ``./mine.py:Thing``, ``package.module:Thing``, or an installed entry point.
+
+Nothing here runs before somebody names it: in a config, or on a command line.
+"""
+
+import importlib
+import platform
+import sys
+import traceback
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import EntryPoint, distribution, entry_points, packages_distributions
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from fairbench_cli.errors import UserError, suggest, user_error
+from fairbench_cli.sources import digest_of, read_sources
+
+
+class SourceChanged(Exception):  # noqa: N818 - the reason of a failed repeat
+    """The code is not the one that the run was planned with."""
+
+
+@dataclass(frozen=True)
+class CodeOrigin:
+    """Where somebody's class or function is, and which state of it is meant.
+
+    Parameters
+    ----------
+    target : str
+        ``/folder/mine.py:Thing`` or ``package.module:Thing``.
+    version : str
+        ``sha256:…`` of a file and the modules next to it that it imports; or the names and versions of the
+        packages that a module comes from.
+    """
+
+    target: str
+    version: str
+
+    @property
+    def path(self) -> Path | None:
+        """Return the file, or None for a module."""
+        return _split(self.target)[0] if is_file(self.target) else None
+
+    def load(self) -> Any:
+        """Return the class or function; a process runs its code once.
+
+        Raises
+        ------
+        SourceChanged
+            When a file is no longer the one that was meant.
+        UserError
+            When it cannot be imported.
+        """
+        path, name = _split(self.target)
+        if is_file(self.target):
+            return _attribute(_file_module(path, self.version), name, self.target)
+        module = self.target.rpartition(":")[0]
+        if self.version.startswith("sha256:") and _version(module) != self.version:
+            raise SourceChanged(f"{module} has changed since the run began: run it again")
+        return _attribute(_imported(module), name, self.target)
+
+
+def is_plugin(name: str) -> bool:
+    """Return whether a name says where code is.
+
+    >>> is_plugin("./mine.py:Thing"), is_plugin("sklearn.svm:SVC"), is_plugin("massaging")
+    (True, True, False)
+    """
+    return ":" in name
+
+
+def is_file(name: str) -> bool:
+    """Return whether a name says a file with code: whether ``.py`` comes before the colon."""
+    return name.rpartition(":")[0].endswith(".py")
+
+
+def short(name: str) -> str:
+    """Return what results call somebody's code: without the folder of its file.
+
+    >>> short("/home/me/mine.py:Thing"), short("sklearn.svm:SVC"), short("massaging")
+    ('mine.py:Thing', 'sklearn.svm:SVC', 'massaging')
+    """
+    return f"{_split(name)[0].name}:{_split(name)[1]}" if is_file(name) else name
+
+
+def find(name: str, group: str, base: Path) -> CodeOrigin | None:
+    """Return where the code is that a name stands for, imported and there; None for an unknown word.
+
+    Parameters
+    ----------
+    name : str
+        As written.
+    group : str
+        Of entry points, such as ``fairbench.classifiers``.
+    base : Path
+        The folder that the paths of files are relative to.
+
+    Raises
+    ------
+    UserError
+        When there is no such file, package, class or function, or it cannot be imported.
+    """
+    if is_file(name):
+        path, attribute = _split(name)
+        path = (base / path.expanduser()).resolve()
+        origin = CodeOrigin(f"{path}:{attribute}", f"sha256:{digest_of(_sources(path))}")
+    elif is_plugin(name):
+        module, _, attribute = name.rpartition(":")
+        if not all(part.isidentifier() for part in (*module.split("."), *attribute.split("."))):
+            fix = "write ./mine.py:NAME or package.module:NAME"
+            raise user_error(f"{name} names neither a file of Python nor a module", fix)
+        _imported(module)
+        origin = CodeOrigin(name, _version(module))
+    elif name.endswith(".py"):
+        raise user_error(f"{name} does not say which class or function", f"write {name}:NAME")
+    else:
+        installed = named_in_packages(group).get(name)
+        if installed is None:
+            return None
+        _imported(installed.module)
+        package = installed.dist
+        version = f"{package.name} {package.version}" if package else _version(installed.module)
+        origin = CodeOrigin(f"{installed.module}:{installed.attr}", version)
+    origin.load()
+    return origin
+
+
+def named_in_packages(group: str) -> Mapping[str, EntryPoint]:
+    """Return the entry points of a group by name; nothing is imported."""
+    return {one.name: one for one in sorted(entry_points(group=group), key=lambda one: one.value)}
+
+
+def _split(name: str) -> tuple[Path, str]:
+    """Return the part before the last colon as a path, and the one behind it."""
+    file, _, attribute = name.rpartition(":")
+    return Path(file), attribute
+
+
+def _attribute(module: ModuleType, name: str, target: str) -> Any:
+    """Return a class or function of a module, or of a class in it.
+
+    Raises
+    ------
+    UserError
+        When it has none of that name, or it is something else.
+    """
+    thing: Any = module
+    for part in name.split("."):
+        if not hasattr(thing, part):
+            own = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
+            where = short(target).rpartition(":")[0]
+            raise user_error(f'{where} has no class or function "{name}"', suggest(name, own))
+        thing = getattr(thing, part)
+    if not callable(thing):
+        raise user_error(f"{short(target)} is neither a class nor a function", "name one that is")
+    return thing
+
+
+def _sources(path: Path) -> dict[str, bytes]:
+    try:
+        return read_sources(path, path.parent)
+    except OSError as error:
+        what = f"cannot read {path}: {error.strerror}"
+        raise user_error(what, "correct the path; it is relative to the config") from None
+
+
+@cache
+def _file_module(path: Path, version: str) -> ModuleType:
+    """Return a file, run as a module, if it is of that version.
+
+    Modules next to it can be imported from it, as when Python runs it.
+    """
+    sources = _sources(path)
+    if f"sha256:{digest_of(sources)}" != version:
+        raise SourceChanged(f"{path.name} has changed since the run began: run it again")
+    for other in list(sources)[1:]:  # of an earlier version, or of the same name next to another file
+        _forget(other.removesuffix(".py").removesuffix("/__init__").replace("/", "."))
+    importlib.invalidate_caches()
+    module = ModuleType(f"fairbench_{version[7:19]}_{path.stem}")
+    module.__file__ = str(path)
+    sys.modules[module.__name__] = module  # where dataclasses and pickle look it up
+    sys.path.insert(0, str(path.parent))
+    try:
+        # Not through the import system: it would trust a compiled copy of an edit ago, and leave one behind.
+        exec(compile(sources[path.name], str(path), "exec"), vars(module))  # noqa: S102 - the user named the file
+    except (Exception, SystemExit) as error:
+        del sys.modules[module.__name__]
+        raise _import_error(path.name, error, path) from None
+    finally:
+        sys.path.remove(str(path.parent))
+        if str(path.parent) not in sys.path:
+            sys.path.append(str(path.parent))  # for what its functions import when they run
+    return module
+
+
+def _forget(name: str) -> None:
+    """Let a module that is in no installed package be imported anew."""
+    known = sys.modules.get(name)
+    if known is not None and "site-packages" not in str(getattr(known, "__file__", "")):
+        del sys.modules[name]
+
+
+def _imported(name: str) -> ModuleType:
+    """Return an installed module, imported.
+
+    Raises
+    ------
+    UserError
+        When there is none of that name, or its own code fails.
+    """
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+            raise _import_error(name, error) from None
+        package, _, missing = error.name.rpartition(".")
+        if not package:
+            what = f"the package {error.name} is not installed"
+            raise user_error(what, f"pip install {error.name}, or correct the name") from None
+        modules = _modules_in(package)
+        raise user_error(f'{package} has no module "{missing}"', suggest(missing, modules)) from None
+    except (Exception, SystemExit) as error:
+        raise _import_error(name, error) from None
+
+
+def _modules_in(package: str) -> Iterable[str]:
+    import pkgutil
+
+    paths = getattr(sys.modules[package], "__path__", [])
+    return [module.name for module in pkgutil.iter_modules(paths) if not module.name.startswith("_")]
+
+
+def _import_error(name: str, error: BaseException, path: Path | None = None) -> UserError:
+    """Say where an import went wrong: the last line of the file itself, or else of whatever it imports."""
+    frames = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+    own = [frame for frame in frames if path is None or frame[0] == str(path)]
+    file, line = (own or frames)[-1]
+    if isinstance(error, SyntaxError) and error.filename:
+        file, line = error.filename, error.lineno
+    what = f"cannot import {name}: {file}:{line}: {type(error).__name__}: {_message(error)}"
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        return user_error(what, f"pip install {error.name.partition('.')[0]}, or correct the import")
+    return user_error(what, "correct that line")
+
+
+def _message(error: BaseException) -> str:
+    return error.msg if isinstance(error, SyntaxError) else str(error)
+
+
+@cache
+def _packages() -> Mapping[str, list[str]]:
+    return packages_distributions()
+
+
+def _version(module: str) -> str:
+    """Return what tells a state of an imported module from others.
+
+    The versions of the packages that it comes from; the sha256 of its file, and of those of its folder that
+    it imports, where it is in no package, or in one that is installed to be edited.
+    """
+    names = sorted(set(_packages().get(module.partition(".")[0], [])))
+    edited = [name for name in names if '"editable": true' in (distribution(name).read_text(_DIRECT) or "")]
+    spec = find_spec(module)
+    if (names and not edited) or spec is None or spec.origin is None or not spec.origin.endswith(".py"):
+        packages = [f"{name} {distribution(name).version}" for name in names]
+        return ", ".join(packages) or f"python {platform.python_version()}"
+    path = Path(spec.origin).resolve()
+    above = module.count(".") + (path.name == "__init__.py")
+    return f"sha256:{digest_of(read_sources(path, path.parents[above]))}"
+
+
+_DIRECT = "direct_url.json"

@@ -1,0 +1,100 @@
+"""What comes with fairbench is found by its name: configs, results, and the pages of components."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from conftest import plain, two_lines
+
+from fairbench_cli.classifiers.registry import CLASSIFIERS
+from fairbench_cli.cli.component_pages import described, docstring
+from fairbench_cli.experiment.read import read_config
+from fairbench_cli.experiment.shipped import find_config, known_configs, shipped_configs, title
+from fairbench_cli.interventions.registry import INTERVENTIONS
+
+ROOT = Path(__file__).parents[2]
+SMALL = ["--set", "repeats=1", "--set", "sample.size=200", "--set", "datasets=[compas]"]
+SMALL += ["--set", "interventions=[none]", "--set", "classifiers=[naive-bayes]", "--jobs", "1"]
+
+
+def test_a_shipped_config_runs_by_name_in_an_empty_folder(say, tmp_path):
+    assert "45 cells × 5 repeats = 225" in say("plan", "quickstart").out
+    done = say("run", "quickstart", *SMALL)
+    assert done.code == 0, done.err
+    assert [path.name for path in tmp_path.iterdir()] == ["results"]
+    assert say("report", "quickstart").out == say("report", "results/quickstart").out
+    two_lines(say("report", "quikstart"), "quikstart")
+    two_lines(say("compare", "quickstart", "--paper", "cardoso2018"), "cardoso2019")
+
+
+def test_a_simulation_by_name(say):
+    two_lines(say("simulate", "zliobaite2017", "--set", "runs=0"), "runs")
+    two_lines(say("simulate", "quickstart"), "this is an experiment", "fairbench run")
+    two_lines(say("run", "zliobaite2017"), "this is a simulation", "fairbench simulate")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("quikstart", ["neither a file nor a config", 'did you mean "quickstart"']),
+        ("nothing", ["neither a file nor a config", "quickstart", "mine.yaml"]),
+        ("configs/quickstart.yaml", ["no such file", "write quickstart alone"]),
+        ("none.yaml", ["no such file"]),
+    ],
+)
+def test_a_name_of_nothing(say, tmp_path, name, words):
+    (tmp_path / "mine.yaml").touch()
+    two_lines(say("plan", name), *words)
+
+
+def test_a_file_of_ones_own_comes_first(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("quickstart").write_text("mine")
+    assert find_config("quickstart") == Path("quickstart")
+    assert find_config("cardoso2019").parent == shipped_configs()
+
+
+def test_every_shipped_config_has_a_title_and_its_network_or_cards_are_there():
+    for name in known_configs():
+        assert 3 < len(title(find_config(name)).split()) < 20
+        if name != "zliobaite2017":
+            assert read_config(find_config(name)).name == name
+
+
+def test_the_wheel_holds_what_is_found_by_name():
+    built = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert built["force-include"] == {folder: f"fairbench_cli/{folder}" for folder in ("configs", "datasets")}
+
+
+def test_a_list_fits_80_columns_with_whole_summaries(say):
+    done = say("list", "interventions")
+    plain(done.out)
+    text = " ".join(done.out.split())
+    for name, entry in INTERVENTIONS.items():
+        assert name in text
+        assert " ".join(entry.summary.split()) in text
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "thing"),
+    [
+        (kind, name, entry.load())
+        for kind, registry in (("interventions", INTERVENTIONS), ("classifiers", CLASSIFIERS))
+        for name, entry in registry.items()
+    ],
+)
+def test_a_page_has_every_parameter_with_type_and_meaning(say, kind, name, thing):
+    page = say("list", kind, name).out
+    assert max(map(len, page.splitlines())) <= 80
+    for key, what in described(thing).items():
+        assert re.search(rf"^    {key}: ", page, re.MULTILINE)
+        assert not what.startswith("any value")
+        assert docstring(thing)[2].get(key), f"{name}: {key} is not explained in the docstring"
+    assert ("include_protected" in page) == (kind == "interventions")
+
+
+def test_pages_of_nothing(say):
+    two_lines(say("list", "interventions", "masaging"), 'did you mean "massaging"')
+    two_lines(say("list", "datasets", "adult"), "fairbench data show adult")
+    two_lines(say("list", "--long"), "metrics")

@@ -1,0 +1,269 @@
+"""`fairbench check`: a good technique passes, and each rogue is found out by the trial that is about it."""
+
+from pathlib import Path
+
+import pytest
+from conftest import plain, two_lines
+
+from fairbench_cli.experiment import trial
+from fairbench_cli.experiment.trial import TRIALS, find_component
+
+RUNS, SEED, PROCESS, ROWS, GROUP, OUTCOME, CELL, WEIGHTS, LEVEL, PICKLED = TRIALS
+
+ROGUES = '''
+import random
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fairbench_cli.interventions.fitted import Fitted, Infeasible
+
+
+class Good:
+    """Give a share of the refused deprived the favourable label."""
+
+    def __init__(self, share: float = 0.5):
+        self.share = share
+
+    def fit(self, train, classifier, rng):
+        refused = np.flatnonzero((train.s == 0) & (train.y == 0))
+        if not len(refused):
+            raise Infeasible("nobody to promote")
+        y = train.y.copy()
+        y[rng.choice(refused, round(self.share * len(refused)), replace=False)] = 1
+        return Fitted(self.wrapped(classifier.fit(replace(train, y=y))))
+
+    def wrapped(self, model):
+        return model
+
+
+class Draws(Good):
+    def fit(self, train, classifier, rng):
+        return super().fit(train, classifier, np.random.default_rng(random.randrange(2**32)))
+
+
+class Hashes(Good):
+    def fit(self, train, classifier, rng):
+        return super().fit(train, classifier, np.random.default_rng(abs(hash("seed"))))
+
+
+class Changes(Good):
+    def fit(self, train, classifier, rng):
+        train.y[:] = train.y[::-1].copy()
+        return super().fit(train, classifier, rng)
+
+
+class ChangesTest(Good):
+    def wrapped(self, model):
+        class Wrapped:
+            def predict(self, sample):
+                sample.s[0] = 1 - sample.s[0]
+                return model.predict(sample)
+
+        return Wrapped()
+
+
+class OneGroupOfTest(Good):
+    def wrapped(self, model):
+        class Wrapped:
+            def predict(self, sample):
+                first = {s: np.flatnonzero(sample.s == s)[0] for s in (0, 1)}
+                return model.predict(sample)
+
+        return Wrapped()
+
+
+class OneOutcome(Good):
+    def fit(self, train, classifier, rng):
+        if len(np.unique(train.y)) < 2:
+            raise ZeroDivisionError("of nothing")
+        return super().fit(train, classifier, rng)
+
+
+class EmptyCell(Good):
+    def fit(self, train, classifier, rng):
+        cells = len(np.unique(2 * train.s + train.y))
+        if cells == 3:
+            raise KeyError("no such cell")
+        return super().fit(train, classifier, rng)
+
+
+class Unweighted(Good):
+    def fit(self, train, classifier, rng):
+        return super().fit(replace(train, weights=None), classifier, rng)
+
+
+class Refuses(Good):
+    def fit(self, train, classifier, rng):
+        if train.weights is not None:
+            raise Infeasible("takes no weights")
+        return super().fit(train, classifier, rng)
+
+
+class Levels(Good):
+    def fit(self, train, classifier, rng):
+        self.seen = [set(column) for column in train.features.codes.T.tolist()]
+        return super().fit(train, classifier, rng)
+
+    def wrapped(self, model):
+        seen = self.seen
+
+        class Wrapped:
+            def predict(self, sample):
+                for own, column in zip(seen, sample.features.codes.T.tolist()):
+                    if len(sample) > 500 and set(column) - own:
+                        raise ValueError("a new level")
+                return model.predict(sample)
+
+        return Wrapped()
+
+
+class Open(Good):
+    def __init__(self):
+        super().__init__()
+        self.function = lambda: None
+
+
+class Raises(Good):
+    def fit(self, train, classifier, rng):
+        return train.nothing
+
+
+class Never(Good):
+    def fit(self, train, classifier, rng):
+        raise Infeasible("never")
+
+
+class Bare(Good):
+    def fit(self, train, classifier, rng):
+        return classifier.fit(train)
+
+
+class Splendid(Good):
+    def fit(self, train, classifier, rng):
+        return Fitted(classifier.fit(train), "splendid")
+
+
+def returning(**methods):
+    class Wrapped:
+        def predict(self, sample):
+            return np.zeros(len(sample))
+
+    for name, function in methods.items():
+        setattr(Wrapped, name, lambda self, sample, function=function: function(len(sample)))
+    return lambda self, model: Wrapped()
+
+
+class Columns(Good):
+    wrapped = returning(predict=lambda n: np.zeros((n, 1)))
+
+
+class Twos(Good):
+    wrapped = returning(predict=lambda n: np.full(n, 2))
+
+
+class NoScore(Good):
+    wrapped = returning(predict_proba=lambda n: np.full(n, np.nan))
+
+
+class Beyond(Good):
+    wrapped = returning(decision_probability=lambda n: np.full(n, 1.5))
+
+
+def make(share=0.5):
+    return Good(share)
+
+
+def forest(trees: int = 5):
+    from sklearn.ensemble import RandomForestClassifier
+
+    return RandomForestClassifier(trees)
+
+
+def neighbours():
+    from sklearn.neighbors import KNeighborsClassifier
+
+    return KNeighborsClassifier()
+'''
+
+
+@pytest.fixture(scope="module")
+def rogues(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("rogues") / "rogues.py"
+    path.write_text(ROGUES)
+    return path
+
+
+def found(rogues, name, monkeypatch, **parameters):
+    """Return what is to be mended, by title; the trial of a process of its own is left to another test."""
+    without = {title: one for title, one in TRIALS.items() if title != PROCESS}
+    monkeypatch.setattr(trial, "TRIALS", without)
+    findings = find_component(f"{rogues}:{name}", parameters).findings()
+    return {one.title: one.mend for one in findings if one.mend}
+
+
+@pytest.mark.parametrize("name", ["Good", "Refuses", "make", "forest", "neighbours"])
+def test_the_good_pass(rogues, monkeypatch, name):
+    assert found(rogues, name, monkeypatch) == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "title", "words"),
+    [
+        ("Draws", SEED, "Draw from the rng that fit is given"),
+        ("Changes", ROWS, "It changes y of the training rows. Change a copy: y.copy()."),
+        ("ChangesTest", ROWS, "It changes s of the test rows."),
+        ("OneGroupOfTest", GROUP, "It raises IndexError: index 0 is out of bounds"),
+        ("OneOutcome", OUTCOME, "It raises ZeroDivisionError: of nothing (rogues.py:"),
+        ("EmptyCell", CELL, "It raises KeyError: 'no such cell' (rogues.py:"),
+        ("Unweighted", WEIGHTS, "Use train.weights, or raise Infeasible("),
+        ("Levels", LEVEL, "It raises ValueError: a new level (rogues.py:"),
+        ("Open", PICKLED, "Keep plain values"),
+        ("Raises", RUNS, "AttributeError: 'Sample' object has no attribute 'nothing' (rogues.py:"),
+        ("Never", RUNS, "It can run on neither compas nor adult: never. Look at when"),
+        ("Bare", RUNS, "fit returns Model; return Fitted(model)."),
+        ("Splendid", RUNS, "The status 'splendid' is unknown; use one of ok, noop, degraded."),
+        ("Columns", RUNS, "predict returns shape (300, 1) for 300 rows; return (300,)."),
+        ("Twos", RUNS, "predict returns other values than 0 and 1"),
+        ("NoScore", RUNS, "predict_proba returns values that are missing or infinite"),
+        ("Beyond", RUNS, "decision_probability leaves [0, 1]"),
+    ],
+)
+def test_each_rogue_is_found_out_by_one_trial(rogues, monkeypatch, name, title, words):
+    mend = found(rogues, name, monkeypatch)
+    assert list(mend) == [title]
+    assert words in mend[title]
+
+
+def test_what_another_process_predicts(rogues, monkeypatch):
+    monkeypatch.setattr(trial, "TRIALS", {title: TRIALS[title] for title in (RUNS, SEED, PROCESS)})
+    for name, mend in (("Hashes", "Look for the order of a set, for hash()"), ("Good", "")):
+        *others, last = find_component(f"{rogues}:{name}", {"share": 0.25}).findings()
+        assert [one.mend for one in others] == ["", ""]
+        assert mend in last.mend
+        assert bool(mend) == bool(last.mend)
+
+
+def test_the_command(rogues, say, monkeypatch):
+    monkeypatch.setattr(trial, "TRIALS", {title: TRIALS[title] for title in (RUNS, ROWS)})
+    done = say("check", f"{rogues}:Changes", "--set", "share=0.25")
+    assert done.code == 1
+    plain(done.out)
+    assert done.out == (
+        "intervention rogues.py:Changes(share=0.25)\n"
+        f"  ✓ {RUNS}\n"
+        f"  ✗ {ROWS}\n"
+        "      It changes y of the training rows. Change a copy: y.copy().\n"
+        "1 of 2 to mend\n"
+    )
+    done = say("check", "tree", "--set", "min_leaf=5")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("classifier tree(max_depth=null, min_leaf=5, pruning=0.0)\n")
+    two_lines(
+        say("check", "masaging"), 'no technique or classifier is called "masaging"', 'mean "massaging"?'
+    )
+    two_lines(
+        say("check", f"{rogues}:God"), 'rogues.py has no class or function "God"', 'did you mean "Good"?'
+    )
+    two_lines(say("check", "massaging", "--set", "rank=1"), 'massaging has no parameter "rank"')
+    two_lines(say("check", "massaging", "--set", "rank"), "cannot read the setting 'rank'")

@@ -1,0 +1,263 @@
+"""Techniques against moved thresholds: what is compared with what, the files, the table and the figure."""
+
+import itertools
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import run_plan, two_lines, write_config
+from scipy import stats
+
+from fairbench_cli.experiment.cell import Repeat
+from fairbench_cli.experiment.plan import RunPlan
+from fairbench_cli.measures.counts import PAIR, Counts, count
+from fairbench_cli.measures.frontier import frontier, points_of_counts
+from fairbench_cli.measures.registry import measure
+from fairbench_cli.measures.significance import holm
+from fairbench_cli.measures.sweep import swept_counts
+from fairbench_cli.measures.thresholds import best_thresholds
+from fairbench_cli.report.figures.canvas import house_style
+from fairbench_cli.report.figures.frontier import draw
+from fairbench_cli.report.frontier import distance_frame, frontier_frame, frontier_table
+from fairbench_cli.report.moved import GAPS, TOLERANCES
+from fairbench_cli.report.results import RunResults, run_results
+from fairbench_cli.report.write import write_report
+
+REPEATS = 5
+TECHNIQUES = ("none", "massaging", "reweighing")
+CELLS = [
+    {
+        "key": f"{technique}{beta:g}{'s' * seen}",
+        "dataset": "d",
+        "attribute": "s",
+        "beta": beta,
+        "intervention": technique,
+        "parameters": "{}",
+        "include_protected": seen,
+        "classifier": "tree",
+        "classifier_parameters": "{}",
+    }
+    for technique, beta, seen in itertools.product(TECHNIQUES, (0.0, 1.0), (False, True))
+]
+CELLS = [cell for cell in CELLS if (cell["intervention"], cell["include_protected"]) != ("none", True)]
+BASELINE = "none", False
+
+
+def study(cells: list[dict] = CELLS, **keys: object) -> RunPlan:
+    given = {"repeats": REPEATS, "metrics": ("accuracy", "discrimination"), "tables": ()}
+    return run_plan(cells, [], **given | {"sweep": "acceptance-rate"} | keys)
+
+
+def record(cell: dict, repeat: int) -> Repeat:
+    """A model whose scores depend on the label, the group and chance, in a way of its own."""
+    rows = np.random.default_rng(repeat)  # the same rows for all techniques
+    s = rows.integers(0, 2, 300)
+    y = (rows.random(300) < 0.3 + 0.3 * s).astype(int)
+    which = TECHNIQUES.index(cell["intervention"])
+    noise = np.random.default_rng([repeat, which, int(cell["beta"])]).normal(size=300)
+    score = np.round(1 / (1 + np.exp(-(1.5 * y + (0.8 - 0.3 * which) * (s - 0.5) - 0.8 + noise))), 2)
+    decided = count(s, y, (score >= 0.5).astype(int), PAIR)
+    return Repeat(cell["key"], repeat, "ok", "", decided, swept=swept_counts(s, y, score, PAIR))
+
+
+def records_of(cells: list[dict] = CELLS) -> list[Repeat]:
+    return [record(cell, repeat) for cell in cells for repeat in range(REPEATS)]
+
+
+def run_of(plan: RunPlan, records: list[Repeat]) -> RunResults:
+    found = {(one.key, one.repeat): one for one in records}
+    return run_results(Path(), plan, found, ("discrimination", "accuracy"))
+
+
+RECORDS = records_of()
+RUN = run_of(study(), RECORDS)
+
+
+def by_key(key: str, records: list[Repeat] = RECORDS) -> list[Repeat]:
+    return [one for one in records if one.key == key]
+
+
+def decisions(one: Repeat) -> Counts:
+    return Counts(PAIR, np.concatenate([one.swept.n, one.counts.n[None]]))
+
+
+def rows_of(frame: pd.DataFrame, cell: dict, constraint: str) -> pd.DataFrame:
+    same = frame[list(cell)[1:]].eq(pd.Series(cell)[list(cell)[1:]]).all(axis=1)
+    return frame[same & (frame["constraint"] == constraint)]
+
+
+@pytest.mark.parametrize("constraint", GAPS)
+def test_the_frontier_is_the_mean_of_the_best_thresholds_of_each_repeat(constraint):
+    cell = CELLS[-1]
+    frame = rows_of(frontier_frame(RUN), cell, constraint)
+    assert frame["tolerance"].tolist() == list(TOLERANCES)
+    some = [0, 5, 10, len(TOLERANCES) - 1]
+    for k in some:
+        best = [
+            best_thresholds(points_of_counts(decisions(one)), constraint, TOLERANCES[k])
+            for one in by_key(cell["key"])
+        ]
+        own, row = [one.accuracy for one in best], frame.iloc[k]
+        assert row["accuracy"] == pytest.approx(np.mean(own), abs=1e-9)
+        assert row["sd"] == pytest.approx(np.std(own, ddof=1), abs=1e-9)
+        interval = stats.t.interval(0.95, REPEATS - 1, np.mean(own), stats.sem(own))
+        assert row[["low", "high"]].tolist() == pytest.approx(interval, abs=1e-9)
+        assert row["gap"] <= TOLERANCES[k] + 1e-12
+        assert (row["n_ok"], row["n"]) == (REPEATS, REPEATS)
+
+
+@pytest.mark.parametrize("constraint", GAPS)
+def test_a_technique_is_compared_with_none_of_the_same_repeat_at_its_own_gap(constraint):
+    frame = distance_frame(RUN)
+    assert not frame["include_protected"].any()  # with s there is no none
+    tests = []
+    for cell in (one for one in CELLS if not one["include_protected"]):
+        (row,) = rows_of(frame, cell, constraint).to_dict("records")
+        own, base = by_key(cell["key"]), by_key(f"none{cell['beta']:g}")
+        accuracy = [float(measure("accuracy", one.counts)) for one in own]
+        gap = [float(measure(GAPS[constraint], one.counts)) for one in own]
+        reached = [
+            best_thresholds(points_of_counts(decisions(one)), constraint, t).accuracy
+            for one, t in zip(base, gap, strict=True)
+        ]
+        assert row["n"] == REPEATS
+        assert row["accuracy"] == pytest.approx(np.mean(accuracy))
+        assert row["gap"] == pytest.approx(np.mean(gap))
+        assert row["frontier_accuracy"] == pytest.approx(np.mean(reached))
+        difference = np.subtract(accuracy, reached)
+        test = stats.ttest_1samp(difference, 0)
+        assert row["difference"] == pytest.approx(difference.mean())
+        assert (row["low"], row["high"]) == pytest.approx(tuple(test.confidence_interval()))
+        assert row["p"] == pytest.approx(test.pvalue)
+        free = [best_thresholds(points_of_counts(decisions(one)), "none").accuracy for one in own]
+        assert row["unprocessed_accuracy"] == pytest.approx(np.mean(free))
+        tests.append(row)
+    adjusted = holm(np.array([row["p"] for row in tests]))
+    assert [row["p_holm"] for row in tests] == pytest.approx(adjusted)
+    signs = np.where([row["difference"] > 0 for row in tests], "above", "below")
+    words = np.where(adjusted < 0.05, signs, "not distinguishable")
+    assert [row["verdict"] for row in tests] == words.tolist()
+
+
+def test_none_is_never_above_its_own_thresholds():
+    for moved in RUN.moved:
+        for place, cell in enumerate(moved.data.cells):
+            if cell["intervention"] == "none":
+                assert (moved.own_accuracy[place] <= moved.reached[place] + 1e-12).all()
+                assert moved.baseline[place] == place
+
+
+def test_thresholds_chosen_on_other_repeats_do_not_see_this_one():
+    """They stay on or below the frontier, and change only with the counts of other repeats."""
+    for moved in RUN.moved[:2]:
+        for place, base in enumerate(moved.baseline):
+            if base is None:
+                assert np.isnan(moved.chosen_accuracy[place]).all()
+                continue
+            for repeat in range(REPEATS):
+                one = by_key(moved.data.cells[base]["key"])[repeat]
+                at = [moved.chosen_gap[place, repeat]]
+                best = frontier(*points_of_counts(decisions(one)), moved.held, at).accuracy[0]
+                assert moved.chosen_accuracy[place, repeat] <= best + 1e-12
+    # Of two repeats with the same rows, each one's choice is the other one's best.
+    cells = [cell for cell in CELLS if cell["key"] in ("none0", "massaging0")]
+    twice = [replace(record(cell, 0), repeat=repeat) for cell in cells for repeat in (0, 1)]
+    for moved in run_of(study(cells, repeats=2), twice).moved[:2]:
+        assert np.allclose(moved.chosen_accuracy, moved.reached)
+    assert np.isnan(RUN.moved[2].chosen_accuracy).all()
+
+
+def test_the_order_of_records_does_not_matter():
+    other = run_of(study(), RECORDS[::-1])
+    for frame in (frontier_frame, distance_frame):
+        pd.testing.assert_frame_equal(frame(RUN), frame(other))
+
+
+def test_repeats_without_a_sweep_or_a_result_are_left_out():
+    records = [replace(one, swept=None) if (one.key, one.repeat) == ("none0", 1) else one for one in RECORDS]
+    records = [one for one in records if (one.key, one.repeat) != ("massaging0", 3)]
+    frame = distance_frame(run_of(study(), records)).query("constraint == 'demographic-parity' and beta == 0")
+    assert dict(zip(frame["intervention"], frame["n"], strict=True)) == {
+        "none": 4, "massaging": 3, "reweighing": 4
+    }  # fmt: skip
+    # A model that has no scores: it is compared with none, but has no line of its own.
+    empty = Counts(PAIR, np.zeros((0, 2, 2, 2)))
+    records = [replace(one, swept=empty) if one.key == "massaging0" else one for one in RECORDS]
+    run = run_of(study(), records)
+    (row,) = rows_of(distance_frame(run), {**CELLS[2], "include_protected": False}, "tpr-parity").to_dict(
+        "records"
+    )
+    assert row["intervention"] == "massaging"
+    assert row["n"] == REPEATS
+    assert np.isnan(row["unprocessed_accuracy"])
+    assert rows_of(frontier_frame(run), CELLS[2], "tpr-parity").empty
+
+
+def test_without_none_or_one_repeat_there_is_no_verdict():
+    cells = [cell for cell in CELLS if cell["intervention"] != "none"]
+    run = run_of(study(cells), records_of(cells))
+    assert distance_frame(run).empty
+    assert not frontier_frame(run).empty
+    assert not frontier_table("frontier", run).blocks
+    frame = distance_frame(run_of(study(repeats=1), [one for one in RECORDS if one.repeat == 0]))
+    assert len(frame) == 6 * len(GAPS)
+    assert set(frame["verdict"]) == {""}
+    assert frame["chosen_accuracy"].isna().all()
+
+
+def test_a_group_without_a_label_has_no_tpr():
+    def one_sided(one: Repeat) -> Repeat:
+        counts, swept = one.counts.n.copy(), one.swept.n.copy()
+        counts[0, 1] = swept[:, 0, 1] = 0
+        return replace(one, counts=Counts(PAIR, counts), swept=Counts(PAIR, swept))
+
+    run = run_of(study(), [one_sided(one) for one in RECORDS])
+    assert set(distance_frame(run)["constraint"]) == {"demographic-parity"}
+    assert set(frontier_frame(run)["constraint"]) == {"demographic-parity"}
+
+
+def test_the_files_of_a_report(tmp_path):
+    found = {(one.key, one.repeat): one for one in RECORDS}
+    write_report(tmp_path, study(figures=("frontier",)), found)
+    frame = pd.read_csv(tmp_path / "frontier.csv")
+    assert len(frame) == len(CELLS) * len(GAPS) * len(TOLERANCES)
+    assert len(pd.read_csv(tmp_path / "frontier_distance.csv")) == 6 * len(GAPS)
+    text = (tmp_path / "tables/frontier.md").read_text()
+    assert "hindsight" in text
+    assert "massaging" in text
+    assert "massaging + s" not in text
+    assert {path.name for path in (tmp_path / "figures").iterdir()} == {
+        "frontier-d-s-tree.svg", "frontier-d-s-tree.png"
+    }  # fmt: skip
+    write_report(tmp_path, study(sweep=None), found)
+    left = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*frontier*")}
+    assert not left
+
+
+def test_the_figure_shows_the_frames():
+    with house_style():
+        (figure,) = draw(RUN).values()
+    lines, points = frontier_frame(RUN), distance_frame(RUN)
+    assert len(figure.axes) == len(GAPS) * 2
+    names = [(cell["intervention"], cell["include_protected"]) for cell in CELLS if cell["beta"] == 0]
+    for ax, (constraint, beta) in zip(figure.axes, itertools.product(GAPS, (0, 1)), strict=True):
+        found = {line.get_gid(): line for line in ax.lines}
+        for i, (name, seen) in enumerate(names):
+            where = (
+                f"constraint == '{constraint}' and beta == {beta} and intervention == '{name}' "
+                f"and include_protected == {seen}"
+            )
+            assert np.allclose(found[f"frontier-{i}"].get_ydata(), lines.query(where)["accuracy"])
+            own = points.query(where)
+            if len(own):
+                (x,), (y,) = found[f"own-{i}"].get_data()
+                assert (x, y) == pytest.approx((own["gap"].item(), own["accuracy"].item()))
+                low, high = ax.get_xlim()
+                assert low < x < high
+
+
+def test_a_table_of_thresholds_needs_a_sweep(say, tmp_path):
+    config = write_config(tmp_path / "a.yaml", tables=["frontier"])
+    two_lines(say("plan", config), "the table frontier needs a sweep", "sweep: acceptance-rate")
