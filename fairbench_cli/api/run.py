@@ -19,6 +19,7 @@ from fairbench_cli.experiment.journal import RETRIED
 from fairbench_cli.experiment.plan import FILE
 from fairbench_cli.experiment.read import of_document, read_config
 from fairbench_cli.experiment.run import compute, prepare, write_head, write_manifest
+from fairbench_cli.experiment.shipped import find_config
 from fairbench_cli.files import open_folder, read_text
 from fairbench_cli.report.write import write_report
 from fairbench_cli.strict_yaml import Document, dump_yaml, parse_yaml
@@ -130,7 +131,8 @@ def run(
     Parameters
     ----------
     config : str, Path or mapping
-        A YAML file, or what stands in one. Cards are looked for next to the file, or in the working folder.
+        A YAML file, the name of a shipped one such as "quickstart", or what stands in one. Cards and plug-ins
+        are looked for next to the file, or in the working folder.
     folder : str or Path, optional
         Where results are kept: a run goes on from what is there. By default nothing is kept.
     jobs : int
@@ -158,7 +160,7 @@ def run(
         data = parse_yaml(_yaml(config), "config").data
         given = of_document(Document(data, {}, "config"), Path(), overrides)
     elif isinstance(config, str | Path):
-        given = read_config(Path(config), overrides)
+        given = read_config(find_config(str(config)), overrides)
     else:
         what = f"an object of type {type(config).__name__} is no config"
         raise ArgumentError(Problem(what, "give the path of a YAML file, or a dict of its keys"))

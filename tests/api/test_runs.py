@@ -62,7 +62,10 @@ def test_a_folder_is_gone_on_from_and_a_temporary_one_goes_away(ran, capsys, mon
 def test_failures_are_counted(monkeypatch):
     from fairbench_cli.interventions.massaging import Massaging
 
-    monkeypatch.setattr(Massaging, "fit", lambda *_: 1 / 0)
+    def fit(self, train, classifier, rng):
+        raise ZeroDivisionError("division by zero")
+
+    monkeypatch.setattr(Massaging, "fit", fit)
     found = fb.run(SMALL | {"interventions": ["none", "massaging"]}, changes={"sample.beta": [0]})
     assert found.failures == {"ZeroDivisionError: division by zero": 2}
     assert "2 ok, 2 failed" in repr(found)
@@ -78,7 +81,8 @@ def test_failures_are_counted(monkeypatch):
         (lambda: fb.run({}), 'key "name" is missing'),
         (lambda: fb.run(SMALL | {"classifiers": [object()]}), "numbers, lists"),
         (lambda: fb.run(3), "a dict of its keys"),
-        (lambda: fb.run("no.yaml"), "no such file"),
+        (lambda: fb.run("no.yaml"), "no.yaml"),
+        (lambda: fb.run("quickstart", changes={"repeets": 1}), "repeets"),
         (lambda: fb.run(SMALL, jobs=0), "jobs is 0"),
         (lambda: fb.run(SMALL, only="intervention=nun"), "none, uniform"),
         (lambda: fb.run(SMALL, changes={"sample.bta": 1}), '"bta"'),
