@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Annotated, Literal
 
 import pytest
@@ -34,7 +35,11 @@ class Entry:
         return self.thing
 
 
-THINGS = Kind("thing", {"thing": Entry(Thing), "needy": Entry(Needy)}, "", "")
+class AnyThing(Kind):
+    foreign = SimpleNamespace(fault=lambda _: None)
+
+
+THINGS = AnyThing("thing", {"thing": Entry(Thing), "needy": Entry(Needy)}, "", "")
 
 
 def read(text, extra=None):
