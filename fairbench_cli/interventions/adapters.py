@@ -12,10 +12,9 @@ A parameter ``estimator`` is the cell's classifier. A function may return an obj
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
-from pydantic import Field
 
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Sample
@@ -27,9 +26,10 @@ from fairbench_cli.interventions.foreign.job import Asked, Job
 from fairbench_cli.interventions.foreign.rows import Groups
 from fairbench_cli.interventions.foreign.sensitive import fit_sensitive
 from fairbench_cli.interventions.foreign.transformer import fit_transformer
+from fairbench_cli.interventions.validation import Share
 
 Shape = Literal["sensitive-features", "group-index", "transformer"]
-Fraction = Annotated[float, Field(gt=0, lt=1)]
+
 
 # Parameters of a thing that need not be given: `Job.construct` knows what they are.
 FILLED = frozenset(
@@ -48,7 +48,7 @@ FILLED = frozenset(
 ADAPTER_OPTIONS: dict[str, tuple[Any, Any]] = {
     "encoding": (Asked, "classifier"),
     "groups": (Groups, "pair"),
-    "validation": (Fraction, 0.3),
+    "validation": (Share, 0.3),
 }
 
 _FIT: dict[Shape, Callable[[Job], Fitted]] = {
