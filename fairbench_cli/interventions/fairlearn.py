@@ -8,10 +8,11 @@ from pydantic import Field
 
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Sample
-from fairbench_cli.interventions.adapters import Adapted, Fraction
+from fairbench_cli.interventions.adapters import Adapted
 from fairbench_cli.interventions.cells import NAMES, rows_of
 from fairbench_cli.interventions.fitted import Fitted
 from fairbench_cli.interventions.foreign.rows import Groups
+from fairbench_cli.interventions.validation import Share
 
 REQUIRES = ("fairlearn", "0.13")  # since when thresholds have a tolerance
 
@@ -186,7 +187,7 @@ class ThresholdOptimizer:
     grid_size: Count = 1000
     flip: bool = False
     tol: Share | None = None
-    validation: Fraction = 0.3
+    validation: Share = 0.3
     groups: Groups = "pair"
 
     def __post_init__(self) -> None:
