@@ -19,7 +19,7 @@ REQUIRES = ("fairlearn", "0.13")  # since when thresholds have a tolerance
 Constraint = Literal["demographic-parity", "equalised-odds", "tpr-parity", "fpr-parity", "error-rate-parity"]
 RateConstraint = Literal["demographic-parity", "equalised-odds", "tpr-parity", "fpr-parity"]
 Objective = Literal["accuracy", "balanced-accuracy", "selection-rate", "tpr", "tnr"]
-Share = Annotated[float, Field(ge=0, le=1)]
+Proportion = Annotated[float, Field(ge=0, le=1)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
 
@@ -82,7 +82,7 @@ class ExponentiatedGradient:
     requires: ClassVar[tuple[str, str]] = REQUIRES
 
     constraint: Constraint = "demographic-parity"
-    bound: Share = 0.01
+    bound: Proportion = 0.01
     eps: Positive = 0.01
     max_iter: Count = 50
     nu: Positive | None = None
@@ -130,7 +130,7 @@ class GridSearch:
     requires: ClassVar[tuple[str, str]] = REQUIRES
 
     constraint: Constraint = "demographic-parity"
-    constraint_weight: Share = 0.5
+    constraint_weight: Proportion = 0.5
     grid_size: Count = 10
     grid_limit: Positive = 2.0
     groups: Groups = "pair"
@@ -186,7 +186,7 @@ class ThresholdOptimizer:
     objective: Objective = "accuracy"
     grid_size: Count = 1000
     flip: bool = False
-    tol: Share | None = None
+    tol: Proportion | None = None
     validation: Share = 0.3
     groups: Groups = "pair"
 
@@ -228,7 +228,7 @@ class CorrelationRemover:
 
     requires: ClassVar[tuple[str, str]] = REQUIRES
 
-    alpha: Share = 1.0
+    alpha: Proportion = 1.0
     groups: Groups = "pair"
 
     def fit(self, train: Sample, classifier: Classifier, rng: np.random.Generator) -> Fitted:
