@@ -54,7 +54,10 @@ def test_goldens(row):
     assert tree.predict_proba(data.X)[:, 0].sum() == pytest.approx(float(row["sum_p0"]), abs=1e-6)
 
 
-@pytest.mark.parametrize("name", ["adult", "adult_rw", "dutch"])
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("adult", "adult_rw")]
+
+
+@pytest.mark.parametrize("name", [*SLOW, "dutch"])
 def test_the_reference_path_makes_the_same_tree(name, monkeypatch):
     data = load_once(name)
     quick = C45(levels=data.levels).fit(data.X, data.y, data.weight)
