@@ -33,7 +33,9 @@ SHIPPED = ("--set", "datasets=[adult, compas]", "--set", "sample={from: shipped}
 def made_small(arguments: list[str]) -> list[str]:
     if arguments[0] == "run":
         small = ["--set", "sample.size=300", *([] if "--jobs" in arguments else ["--jobs", "1"])]
-        return [*arguments, *small, *([] if "repeats=10" in arguments else ["--set", "repeats=1"])]
+        fewer = {"repeats=10": "repeats=2", "repeats=20": "repeats=3"}
+        arguments = [fewer.get(word, word) for word in arguments]
+        return [*arguments, *small, *([] if "repeats=2" in arguments else ["--set", "repeats=1"])]
     return [*arguments, "--set", "runs=2"] if arguments[0] == "simulate" else arguments
 
 

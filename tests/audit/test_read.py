@@ -21,7 +21,7 @@ from fairbench_cli.audit.read import cells as read_count
 from fairbench_cli.audit.read.read import read_arrays, read_file, read_frame
 from fairbench_cli.errors import UserError
 
-QUICK = settings(max_examples=40, deadline=None)
+QUICK = settings(max_examples=20, deadline=None)  # an audit each
 TEXT = "score,label,race,sex\n"
 
 

@@ -86,8 +86,8 @@ def cross_validated(data: Weka, parameters: dict[str, object]) -> float:
     ("missing", "parameters", "leaves", "size", "accuracy"),
     [
         (False, {}, 817, 1072, 0.8765),
-        (False, {"prune": False}, 8188, 9700, 0.9073),
-        (True, {}, 696, 911, 0.8764),
+        pytest.param(False, {"prune": False}, 8188, 9700, 0.9073, marks=pytest.mark.slow),
+        pytest.param(True, {}, 696, 911, 0.8764, marks=pytest.mark.slow),
     ],
 )
 def test_numeric_adult(missing, parameters, leaves, size, accuracy):

@@ -54,8 +54,8 @@ def test_run_does_only_what_only_says(finished: Finished, tmp_path, say):
 def test_list(say, kind):
     done = say("list", *filter(None, [kind]))
     assert (done.code, done.err) == (0, "")
-    words = {"datasets": "compas", "interventions": "massaging", "classifiers": "tree", "metrics": "accuracy"}
-    words |= {"configs": "quickstart"}
+    words = {"configs": "quickstart", "datasets": "compas", "interventions": "massaging"}
+    words |= {"classifiers": "hist-gradient-boosting", "metrics": "elift"}
     for name, word in words.items():
         assert (word in done.out) == (kind in (None, name))
 

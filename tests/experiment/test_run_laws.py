@@ -77,20 +77,20 @@ def test_two_workers_give_the_bytes_of_one(finished: Finished, tmp_path):
     assert derived(out) == derived(finished.folder)
 
 
-def test_the_resolved_config_runs_and_gives_the_same_bytes(finished: Finished, tmp_path):
+def test_the_resolved_config_runs_and_gives_the_same_bytes(finished: Finished, tmp_path, say):
     out = tmp_path / "again"
-    done = fairbench("run", finished.folder / "config.yaml", "-o", out, "--jobs", "1", "--quiet")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    done = say("run", finished.folder / "config.yaml", "-o", out, "--jobs", "1", "--quiet")
+    assert (done.code, done.out, done.err) == (0, "", "")
     assert derived(out) == derived(finished.folder)
 
 
-def test_a_finished_run_computes_nothing_and_changes_nothing(finished: Finished, tmp_path):
+def test_a_finished_run_computes_nothing_and_changes_nothing(finished: Finished, tmp_path, say):
     out = tmp_path / "out"
-    assert fairbench("run", finished.config, "-o", out, "--jobs", "1").returncode == 0
+    assert say("run", finished.config, "-o", out, "--jobs", "1").code == 0
     before, lines = derived(out) | {"m": (out / "manifest.json").read_bytes()}, journal_lines(out)
-    done = fairbench("run", finished.config, "-o", out)
-    assert done.returncode == 0
-    assert "0 to do" in done.stderr
+    done = say("run", finished.config, "-o", out, "--jobs", "1")
+    assert done.code == 0
+    assert "0 to do" in done.err
     assert derived(out) | {"m": (out / "manifest.json").read_bytes()} == before
     assert journal_lines(out) == lines
 
@@ -115,15 +115,15 @@ def test_run_and_kill_and_run_is_run(whole, tmp_path, jobs):
     assert derived(cut) == derived(whole)
 
 
-def test_a_torn_line_is_computed_again(finished: Finished, tmp_path):
+def test_a_torn_line_is_computed_again(finished: Finished, tmp_path, say):
     out = tmp_path / "out"
-    assert fairbench("run", finished.config, "-o", out, "--jobs", "1").returncode == 0
+    assert say("run", finished.config, "-o", out, "--jobs", "1").code == 0
     (journal,) = out.glob("journal/*.jsonl")
     journal.write_bytes(journal.read_bytes()[:-20])
-    done = fairbench("run", finished.config, "-o", out, "--jobs", "1")
-    assert done.returncode == 0
-    assert "1 journal line(s) cannot be read" in done.stderr
-    assert "11 done, 1 to do" in done.stderr
+    done = say("run", finished.config, "-o", out, "--jobs", "1")
+    assert done.code == 0
+    assert "1 journal line(s) cannot be read" in done.err
+    assert "11 done, 1 to do" in done.err
     assert derived(out) == derived(finished.folder)
 
 
@@ -192,13 +192,13 @@ def test_workers_end_with_a_parent_that_was_killed(tmp_path):
         assert left == []
 
 
-def test_more_repeats_compute_only_the_new_ones_and_keep_the_old_rows(finished: Finished, tmp_path):
+def test_more_repeats_compute_only_the_new_ones_and_keep_the_old_rows(finished: Finished, tmp_path, say):
     out = tmp_path / "grow"
-    assert fairbench("run", finished.config, "-o", out, "--jobs", "1").returncode == 0
+    assert say("run", finished.config, "-o", out, "--jobs", "1").code == 0
     lines = journal_lines(out)
-    done = fairbench("run", finished.config, "-o", out, "--jobs", "2", "--set", "repeats=3")
-    assert done.returncode == 0
-    assert "18 repeats: 12 done, 6 to do" in done.stderr
+    done = say("run", finished.config, "-o", out, "--jobs", "1", "--set", "repeats=3")
+    assert done.code == 0
+    assert "18 repeats: 12 done, 6 to do" in done.err
     new = [json.loads(line) for line in journal_lines(out) if line not in lines]
     assert len(new) == 6
     assert {row["repeat"] for row in new} == {2}
@@ -206,14 +206,14 @@ def test_more_repeats_compute_only_the_new_ones_and_keep_the_old_rows(finished: 
         before = rows(finished.folder, name)
         assert [row for row in rows(out, name) if row in set(before)] == before
         assert len(rows(out, name)) == (len(before) - 1) * 3 // 2 + 1
-    assert fairbench("run", finished.config, "-o", out, "--jobs", "2").returncode == 0
+    assert say("run", finished.config, "-o", out, "--jobs", "1").code == 0
     assert derived(out) == derived(finished.folder)  # back to fewer: the new ones are out of sight
 
 
-def test_a_new_intervention_leaves_the_other_rows_alone(finished: Finished, tmp_path):
+def test_a_new_intervention_leaves_the_other_rows_alone(finished: Finished, tmp_path, say):
     out = tmp_path / "more"
     config = write_config(tmp_path / "more.yaml", interventions=["reweighing", *SMALL["interventions"]])
-    assert fairbench("run", config, "-o", out, "--jobs", "2").returncode == 0
+    assert say("run", config, "-o", out, "--jobs", "2").code == 0
     for name in DERIVED:
         before, after = rows(finished.folder, name), rows(out, name)
         assert [row for row in after if ",reweighing," not in row] == before
@@ -223,14 +223,14 @@ def test_a_new_intervention_leaves_the_other_rows_alone(finished: Finished, tmp_
         assert [row for row in after if ",reweighing," not in row] == table.read_text().splitlines()
 
 
-def test_two_folders_merge_by_copying_journals(finished: Finished, tmp_path):
+def test_two_folders_merge_by_copying_journals(finished: Finished, tmp_path, say):
     for beta, name in (("0", "a"), ("1", "b")):
-        done = fairbench("run", finished.config, "-o", tmp_path / name, "--only", f"beta={beta}", "-j", "1")
-        assert done.returncode == 0
-        assert "6 repeats: 0 done, 6 to do" in done.stderr
+        done = say("run", finished.config, "-o", tmp_path / name, "--only", f"beta={beta}", "-j", "1")
+        assert done.code == 0
+        assert "6 repeats: 0 done, 6 to do" in done.err
     for path in (tmp_path / "b" / "journal").iterdir():
         path.rename(tmp_path / "a" / "journal" / path.name)
-    assert "12 done, 0 to do" in fairbench("run", finished.config, "-o", tmp_path / "a").stderr
+    assert "12 done, 0 to do" in say("run", finished.config, "-o", tmp_path / "a", "--jobs", "1").err
     assert derived(tmp_path / "a") == derived(finished.folder)
 
 
@@ -244,7 +244,7 @@ def test_the_manifest_says_where_results_come_from(finished: Finished):
     assert manifest["command"].endswith("--jobs 1")
 
 
-def test_a_learned_network_is_kept_and_serves_the_next_run(tmp_path):
+def test_a_learned_network_is_kept_and_serves_the_next_run(tmp_path, say):
 
     config = write_config(
         tmp_path / "toy.yaml",
@@ -253,10 +253,10 @@ def test_a_learned_network_is_kept_and_serves_the_next_run(tmp_path):
         test="original",
     )
     out = tmp_path / "out"
-    first = fairbench("run", config, "-o", out, "--jobs", "2")
-    assert first.returncode == 0, first.stderr
+    first = say("run", config, "-o", out, "--jobs", "2")
+    assert first.code == 0, first.err
     (network,) = (out / "networks").iterdir()
     kept = network.stat().st_mtime_ns
-    assert fairbench("run", config, "-o", out, "--jobs", "1", "--set", "repeats=3").returncode == 0
+    assert say("run", config, "-o", out, "--jobs", "1", "--set", "repeats=3").code == 0
     assert list((out / "networks").iterdir()) == [network]
     assert network.stat().st_mtime_ns == kept

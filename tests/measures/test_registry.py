@@ -60,7 +60,7 @@ def test_limits_of_the_associations(counts, expected):
         assert found == pytest.approx(value, abs=1e-12)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=80)
 @given(cells)
 def test_associations_are_those_of_others(n):
     """scikit-learn has mutual information, phi (as MCC) and AUC; scipy has the odds ratio."""
