@@ -24,8 +24,7 @@ class LeafRelabelling:
     Kamiran, Calders & Pechenizkiy (2010), "Discrimination aware decision tree learning", section IV. Works on
     the experiment's classifier, which must be one tree (`c45`, `tree`), or grows a tree of its own by
     the information gain of a split on the outcome (IGC) and on the group (IGS). All counts are of training
-    rows.
-    A relabelled leaf's score is mirrored about a half.
+    rows. A relabelled leaf's score is mirrored about a half.
 
     Parameters
     ----------

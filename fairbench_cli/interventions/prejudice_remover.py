@@ -52,7 +52,7 @@ class PrejudiceRemover:
         """Fit both regressions; `rng` is not used.
 
         ``noop`` when eta is 0. ``degraded`` when the minimum was not reached. Of the facts,
-        `prejudice_index` is the paper's I(Ŷ; S) = R/n, `probability_gap` the difference of the groups' mean p.
+        `prejudice_index` is the paper's I(Ŷ; S) = R/n; `probability_gap` is the gap in the groups' mean p.
 
         Raises
         ------
