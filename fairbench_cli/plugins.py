@@ -235,7 +235,7 @@ def _modules_in(package: str) -> Iterable[str]:
 
 
 def _import_error(name: str, error: BaseException, path: Path | None = None) -> UserError:
-    """Say where an import went wrong: the last line of the file itself, or else of whatever it imports."""
+    """Return where an import failed: the last line in the file itself, otherwise in what it imports."""
     frames = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     own = [frame for frame in frames if path is None or frame[0] == str(path)]
     file, line = (own or frames)[-1]
@@ -257,7 +257,7 @@ def _packages() -> Mapping[str, list[str]]:
 
 
 def _version(module: str) -> str:
-    """Return what tells a state of an imported module from others.
+    """Return the version of an imported module's code.
 
     The versions of the packages that it comes from; the sha256 of its file, and of those of its folder that
     it imports, where it is in no package, or in one that is installed to be edited.

@@ -22,7 +22,7 @@ def load(name: str | Path, *, data_dir: str | Path | None = None) -> Dataset:
     name : str or Path
         Of a shipped data set such as "adult", or the path of a card.
     data_dir : str or Path, optional
-        Where its files are; else ``$FAIRBENCH_DATA``, the card's folder and the cache are looked through.
+        Where its files are; by default ``$FAIRBENCH_DATA``, the card's folder and the cache.
 
     Raises
     ------

@@ -91,7 +91,7 @@ def measure(
         raise ArgumentError(Problem(what, "leave them out"))
     comparing = [name for name in asked if _known(name).groups != "any"]
     if comparing and data is not y_true and reference is None and isinstance(data, Counts):
-        what = f'"{comparing[0]}" compares groups, and nobody has said with whom'
+        what = f'"{comparing[0]}" compares groups, and no reference group is given'
         raise ArgumentError(Problem(what, f"name the favoured group: reference={data.groups[-1]!r}"))
     found = {name: _value(name, data) for name in asked}
     return found[names] if single else found

@@ -101,7 +101,7 @@ class Network:
         UserError
             For a β outside [0, 1], an unknown attribute, or where it is no parent of the outcome.
         ArgumentError
-            When nobody has said who is deprived.
+            When no deprived group is given.
         """
         if isinstance(beta, bool) or not isinstance(beta, int | float) or not 0 <= beta <= 1:
             raise ArgumentError(Problem(f"beta is {beta!r}", "give a number from 0 to 1"))
@@ -140,7 +140,7 @@ class Network:
         Raises
         ------
         ArgumentError
-            As `sample`, and when nobody has said who is deprived.
+            As `sample`, and when no deprived group is given.
         """
         return Dataset(self._card, self.sample(n, seed), {})
 
@@ -152,7 +152,7 @@ class Network:
         UserError
             When there is no such attribute, or the card does not fit the network.
         ArgumentError
-            When nobody has said who is deprived.
+            When no deprived group is given.
         """
         levels = {column.name: column.levels for column in self.net.columns}
         name = self._card.attribute(attribute)

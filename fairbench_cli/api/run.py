@@ -72,7 +72,7 @@ class RunFrames:
 
     @property
     def pareto(self) -> pd.DataFrame:
-        """Who is dominated by whom."""
+        """Which techniques are dominated, and by which others."""
         return self.frames["pareto"]
 
     @property

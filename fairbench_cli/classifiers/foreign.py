@@ -39,7 +39,7 @@ def fault(thing: Any) -> tuple[str, str] | None:
         return None
     if "classifier" in _parameters_of_fit(thing):
         return "is a technique, not a classifier", "name it under `interventions`"
-    return "is no classifier: it has no fit(X, y) and predict(X)", "name a class that has them"
+    return "is not a classifier: it has no fit(X, y) and predict(X)", "name a class that has them"
 
 
 def make(thing: Any, parameters: Mapping[str, Any]) -> Spec:
@@ -182,7 +182,7 @@ class WrappedEstimator:
         return found[:, order]
 
     def scores(self, X: Any) -> Floats | None:
-        """Return the probability of class 1, or else the decision function, shape (rows,); or None."""
+        """Return the probability of class 1, otherwise the decision function, shape (rows,), or None."""
         if hasattr(self.estimator, "predict_proba"):
             return np.ascontiguousarray(self.predict_proba(X)[:, 1])
         if hasattr(self.estimator, "decision_function"):

@@ -1,4 +1,4 @@
-"""``fairbench check``: try a technique or a classifier out before a run does."""
+"""``fairbench check``: try a technique or a classifier before a run does."""
 
 import textwrap
 from typing import Annotated

@@ -53,9 +53,9 @@ def init(
     config: Annotated[
         Path | None, typer.Option(help="Where to write the config.", show_default="next to the card")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Write over files that are there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
 ) -> None:
-    """Write a commented card and a config for a table; asks for what no flag says."""
+    """Write a commented card and a config for a table; asks for what the flags leave open."""
     from fairbench_cli.cli.console import talk
     from fairbench_cli.data.guess.columns import gaps_of, guess_columns, has_decimal_commas, with_points
     from fairbench_cli.data.guess.layout import layout_of, named_cells
@@ -95,7 +95,7 @@ def _look_at(data: Path) -> None:
         what = f"{data} is a folder" if data.is_dir() else f"no such file: {data}"
         raise user_error(what, "check the path")
     if data.suffix in (".yaml", ".yml"):
-        raise user_error(f"{data} is no table", "give the data file")
+        raise user_error(f"{data} is not a table", "give the data file")
 
 
 def _refuse(data: Path, card: Path, config: Path, *, force: bool) -> None:
@@ -104,9 +104,9 @@ def _refuse(data: Path, card: Path, config: Path, *, force: bool) -> None:
         if path.resolve() == data.resolve():
             raise user_error(f"{path} is the data file", f"name another file with {flag}")
         if path.suffix not in (".yaml", ".yml"):
-            raise user_error(f"{path} must end in .yaml", "name it so", flag)
+            raise user_error(f"{path} must end in .yaml", "give it that ending", flag)
         if path.exists() and not force:
-            raise user_error(f"{path} is there already", f"name another file with {flag}, or add --force")
+            raise user_error(f"{path} already exists", f"name another file with {flag}, or add --force")
 
 
 def _separator(given: str | None) -> str | None:
@@ -172,7 +172,7 @@ def _say_columns(guessed: "Guessed") -> None:
         bins = column.card.bins
         cut = f" in bins, {flow(bins.model_dump(mode='json', exclude_defaults=True))[1:-1]}" if bins else ""
         rows.append([column.name, f"{column.card.kind}{cut}", column.why])
-    print_rows(["column", "taken as", "as it has, or is"], rows)
+    print_rows(["column", "taken as", "because"], rows)
 
 
 def _check(card: Path, config: Path) -> None:

@@ -28,12 +28,12 @@ LABEL, FAVOURABLE, PROTECTED = "--label", "--favourable", "--protected"
 def roles_of(
     cells: "pd.DataFrame", gaps: Gaps, label: str | None, favourable: str | None, protected: list[str]
 ) -> "GivenRoles":
-    """Return label and groups: from the flags, and where they do not say it, asked for at a terminal.
+    """Return label and groups: from the flags, and at a terminal by questions for the rest.
 
     Raises
     ------
     UserError
-        Listing all that is wrong; without a terminal also all that is not said, with likely answers.
+        Listing all that is wrong; without a terminal also all that is missing, with likely answers.
     """
     from fairbench_cli.data.guess import roles
 
@@ -57,7 +57,7 @@ def roles_of(
 def _unsaid(
     cells: "pd.DataFrame", gaps: Gaps, outcome: "Group | None", groups: "list[Group]"
 ) -> list[Problem]:
-    """Return what is not said, with likely answers."""
+    """Return what is missing as problems, with likely answers."""
     from fairbench_cli.data.guess import roles
 
     problems = []
@@ -69,9 +69,9 @@ def _unsaid(
 
     if outcome is None:
         fix = f"add --label COLUMN; columns of two values: {likely(roles.label_candidates(cells, gaps))}"
-        problems.append(Problem("which column is the outcome is not said", fix))
+        problems.append(Problem("the column of the outcome is missing", fix))
     if outcome is None or not outcome.levels:
-        what = "which value of the outcome is favourable is not said"
+        what = "the favourable value of the outcome is missing"
         fix = "add --favourable VALUE"
         if outcome:
             values = roles.shares(cells[outcome.column], gaps)
@@ -85,7 +85,7 @@ def _unsaid(
         if not group.levels:
             values = roles.shares(cells[group.column], gaps, good)
             fix = f"add it: {_protected_flag(cells, gaps, group.column, good)}; it has {values}"
-            problems.append(Problem(f"who is deprived by {group.column} is not said", fix, PROTECTED))
+            problems.append(Problem(f"the deprived group of {group.column} is missing", fix, PROTECTED))
     return problems
 
 
@@ -127,7 +127,7 @@ def _clashes(outcome: "Group | None", groups: "list[Group]") -> list[Problem]:
 
 
 def _label(cells: "pd.DataFrame", gaps: Gaps, favourable: str | None, column: str) -> "Group":
-    """Return the outcome's column and its favourable value, which may be still to be said."""
+    """Return the outcome's column and its favourable value, which may still be missing."""
     from fairbench_cli.data.guess import roles
 
     column = column.strip()
@@ -145,7 +145,7 @@ def _label(cells: "pd.DataFrame", gaps: Gaps, favourable: str | None, column: st
 
 
 def _asked(cells: "pd.DataFrame", gaps: Gaps, outcome: "Group | None", groups: "list[Group]") -> "GivenRoles":
-    """Return label and groups, with what is not said asked for."""
+    """Return label and groups; what is missing is asked for."""
     from fairbench_cli.cli.console import talk
     from fairbench_cli.data.guess import roles
 
@@ -169,7 +169,7 @@ def _asked(cells: "pd.DataFrame", gaps: Gaps, outcome: "Group | None", groups: "
 
 
 def _columns(cells: "pd.DataFrame", gaps: Gaps, outcome: "Group", text: str) -> "list[Group]":
-    """Return the protected attributes that an answer names; their groups may be still to be said."""
+    """Return the protected attributes that an answer names; their groups may still be missing."""
     from fairbench_cli.data.guess import roles
 
     found = [roles.group_of(one, cells, gaps, "") for one in text.split(",") if one.strip()]
@@ -180,7 +180,7 @@ def _columns(cells: "pd.DataFrame", gaps: Gaps, outcome: "Group", text: str) -> 
 
 
 def _deprived(cells: "pd.DataFrame", gaps: Gaps, group: "Group", good: "Mask") -> "Group":
-    """Return a protected attribute with its deprived group, asked for if it has not been said."""
+    """Return a protected attribute with its deprived group, asked for if it is missing."""
     from fairbench_cli.cli.console import talk
     from fairbench_cli.data.guess import roles
 

@@ -91,7 +91,7 @@ class BinsCard(StrictModel):
     def _consistent(self) -> "BinsCard":
         ways = [way for way in ("count", "quantiles", "edges") if getattr(self, way) is not None]
         if not ways:
-            raise mistake("how many bins is not said", "write count: 5, quantiles: 5 or edges: [18, 65]")
+            raise mistake("the number of bins is missing", "write count: 5, quantiles: 5 or edges: [18, 65]")
         if len(ways) > 1:
             raise mistake(f"{ways[0]} and {ways[1]} exclude each other", "keep one")
         for key in ("low", "high") if self.count is None else ():

@@ -126,7 +126,7 @@ def _no_number(cell: str) -> str:
 
 MISSING = "missing"  # the level of missing cells
 
-# Cells that hardly mean anything else.
+# Cells that nearly always mean a missing value.
 GAPS = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "Null", "<NA>")
 
 
@@ -300,7 +300,7 @@ def _whole_labels(edges: Floats, *, short: bool) -> list[str] | None:
 
 
 def _real_labels(edges: Floats) -> list[str]:
-    """Return the labels of ranges, with six digits or as many more as it takes to tell them apart."""
+    """Return the labels of ranges, with six digits or as many more as keep them distinct."""
     labels: list[str] = []
     for digits in (6, 9, 12, 15):
         written = [f"{edge:.{digits}g}" for edge in edges]

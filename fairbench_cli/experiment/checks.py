@@ -131,13 +131,13 @@ def _listed_twice(given: Given) -> Iterator[Conflict]:
 
 
 def _nobody_favoured(given: Given) -> Iterator[Conflict]:
-    """Find a bias in both directions where the card does not say whom it favours."""
+    """Find a bias in both directions where the card does not say which group it favours."""
     for place, spec, card in given.datasets:
         part = spec if "bias_direction" in spec.model_fields_set else given.config.sample
         attribute = card.attribute(spec.attribute or None)
         target = card.protected[attribute].bias
         if part.bias_direction == "both" and target and not target.favoured:
-            what = f"bias_direction: both needs to know whom β favours, and {card.name} does not say"
+            what = f"bias_direction: both needs to know which group β favours, and {card.name} does not say"
             fix = f"add `favoured` to the bias of {attribute} in the card, or write bias_direction: deprived"
             yield (*place, "bias_direction"), what, fix
 

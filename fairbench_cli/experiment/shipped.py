@@ -24,7 +24,7 @@ def known_configs() -> list[str]:
 def find_config(name: str) -> Path:
     """Return the path of a config: that of a file, or of a shipped config by its name.
 
-    What looks like a path is taken as one, and a file of one's own comes before a shipped config.
+    A name that looks like a path is one, and a file of that name comes before a shipped config.
 
     Raises
     ------

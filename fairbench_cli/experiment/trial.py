@@ -1,4 +1,4 @@
-"""Try a technique or a classifier out on small samples, as a run and its odd repeats would.
+"""Try a technique or a classifier on small samples, as a run and its unusual repeats would.
 
 ``fairbench check`` prints what comes out. Samples are drawn from the shipped networks of compas and adult.
 """
@@ -42,7 +42,7 @@ NETWORKS = ("compas", "adult")
 
 @dataclass(frozen=True)
 class TrialResult:
-    """One thing that was tried: what should hold, and what is to be mended if it does not (else empty)."""
+    """One thing that was tried: what should hold, and what to mend if it does not (empty if it does)."""
 
     title: str
     mend: str = ""
@@ -62,7 +62,7 @@ class Misbehaviour(Exception):  # noqa: N818 - becomes the text of a finding
 
 @dataclass(frozen=True)
 class Trial:
-    """A technique or a classifier on trial.
+    """A technique or a classifier to be tried.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ def _fresh_process(trial: Trial) -> None:
         check=False,
     )
     if done.returncode:
-        raise Misbehaviour(f"It fails in a process of its own: {done.stderr.strip().splitlines()[-1]}.")
+        raise Misbehaviour(f"It fails in a new process: {done.stderr.strip().splitlines()[-1]}.")
     if done.stdout.strip().splitlines()[-1] != _digest(trial.ask(*samples())):
         raise Misbehaviour(
             "It predicts differently in another process. Look for the order of a set, for hash(), for the "
@@ -291,7 +291,7 @@ def _pickles(trial: Trial) -> None:
 TRIALS: dict[str, Callable[[Trial], None]] = {
     "runs, and decides on every row": _runs,
     "same seed, same predictions": _deterministic,
-    "the same in a process of its own": _fresh_process,
+    "the same in a new process": _fresh_process,
     "leaves the rows as they are": _changes_nothing,
     "one group alone": _one_group,
     "one outcome alone": _one_outcome,
@@ -320,7 +320,7 @@ def read_component(kind: Kind, name: str, parameters: Mapping[str, Any]) -> Comp
 
 
 def find_component(name: str, parameters: Mapping[str, Any]) -> Trial:
-    """Return a technique or a classifier by its name, on trial; a plug-in is asked which of the two it is.
+    """Return a technique or a classifier by its name; the methods of a plug-in say which it is.
 
     Raises
     ------

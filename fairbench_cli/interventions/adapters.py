@@ -79,7 +79,7 @@ def shape_of(thing: Any) -> Shape | None:
 
 
 def takes(thing: Any) -> bool:
-    """Whether a class is of a known shape; a function is, as nobody knows what it returns."""
+    """Return whether a class is of a known shape; True for a function, whose result is not known yet."""
     return shape_of(thing) is not None if isinstance(thing, type) else callable(thing)
 
 

@@ -13,6 +13,7 @@ from fairbench_cli.interventions.post_processing import (
     Scorer,
     facts_of,
     fit_and_hold_out,
+    fitted_of,
     points_of,
     scores_of,
 )
@@ -50,6 +51,8 @@ class EqualisedOdds:
     def fit(self, train: Sample, classifier: Classifier, rng: np.random.Generator) -> Fitted:
         """Fit the classifier and the probabilities of its decisions.
 
+        ``degraded`` when the best decisions are one coin for everybody, whatever the classifier says.
+
         Raises
         ------
         Infeasible
@@ -64,7 +67,7 @@ class EqualisedOdds:
         if isinstance(scorer, LabelScorer):
             about = {name: value for name, value in facts.items() if name.endswith("_validation")}
             facts = about | chances(scorer, solution)
-        return Fitted(fitted, facts=facts)
+        return fitted_of(fitted, facts)
 
 
 def equal_odds(points: list[GroupPoints], objective: Objective) -> BestThresholds:

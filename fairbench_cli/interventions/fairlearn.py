@@ -150,7 +150,7 @@ class GridSearch:
 
 @dataclass(frozen=True)
 class ThresholdOptimizer:
-    """Threshold the classifier's scores by group, at random where need be (fairlearn); decides by the group.
+    """Threshold the classifier's scores by group, at random where needed (fairlearn); decides by the group.
 
     As Hardt, Price & Srebro (2016). Thresholds are fitted to validation rows, and randomised: the model is
     counted in expectation. The rates are searched on a grid, and a score must be *above* a threshold.
@@ -216,7 +216,7 @@ class CorrelationRemover:
 
     Each feature, one-hot or standardised, is replaced by what a regression on the group leaves of it. The
     classifier is fitted to these numbers: naive Bayes takes them as normal, C4.5 as numeric. Anything but
-    their mean may still tell the group.
+    their mean may still depend on the group.
 
     Parameters
     ----------

@@ -56,7 +56,7 @@ class Fitted:
     def scores(self, sample: Sample) -> Floats | None:
         """Return each row's score, shape (rows,), higher for the favourable outcome, or None.
 
-        The model's `scores`, or else its `predict_proba`.
+        The model's `scores`, otherwise its `predict_proba`.
         """
         try:
             return self._of_rows("scores" if hasattr(self.model, "scores") else "predict_proba", sample)

@@ -13,6 +13,7 @@ from fairbench_cli.interventions.post_processing import (
     GroupThresholdModel,
     facts_of,
     fit_and_hold_out,
+    fitted_of,
     points_of,
     scores_of,
 )
@@ -65,6 +66,8 @@ class GroupThresholds:
     def fit(self, train: Sample, classifier: Classifier, rng: np.random.Generator) -> Fitted:
         """Fit the classifier and the thresholds.
 
+        ``degraded`` when the best thresholds accept everybody or nobody, so that scores decide nothing.
+
         Raises
         ------
         Infeasible
@@ -75,4 +78,4 @@ class GroupThresholds:
         points = points_of(rows, scores_of(model, rows))
         solution = best_thresholds(points, self.constraint, self.tolerance, costs, self.norm)
         drawing = GroupThresholdModel(model, solution.mixtures, int(rng.integers(2**63)))
-        return Fitted(drawing, facts=facts_of(solution))
+        return fitted_of(drawing, facts_of(solution))

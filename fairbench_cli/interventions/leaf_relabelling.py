@@ -22,9 +22,9 @@ class LeafRelabelling:
     """Relabel leaves of a decision tree, those first that cost least accuracy.
 
     Kamiran, Calders & Pechenizkiy (2010), "Discrimination aware decision tree learning", section IV. Works on
-    the experiment's classifier, which must be one tree (`c45`, `tree`), or grows a tree of its own by what a
-    split says of the outcome (information gain IGC) and of the group (IGS). All counts are of training rows.
-    A relabelled leaf's score is mirrored about a half.
+    the experiment's classifier, which must be one tree (`c45`, `tree`), or grows a tree of its own by
+    the information gain of a split on the outcome (IGC) and on the group (IGS). All counts are of training
+    rows. A relabelled leaf's score is mirrored about a half.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class LeafRelabelling:
         ``classifier``: take the experiment's tree. The others grow one, which is not pruned: of the
         experiment's classifier only `include_protected` counts then. The paper found IGC+IGS best.
     min_leaf : float above 0, or None
-        At least two branches of every split of an own tree weigh this much; None is 20.
+        At least two branches of every split weigh this much, if the tree is grown here; None is 20.
     solver : {"greedy", "optimal"}
         ``greedy``: the paper's, most discrimination per row of accuracy first. ``optimal``: the set of
         leaves of least cost, in whole numbers; for rows without fractional weights.

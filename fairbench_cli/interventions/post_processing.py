@@ -99,6 +99,13 @@ class GroupThresholdModel:
         return (draws < self.decision_probability(sample)).astype(np.int8)
 
 
+def fitted_of(model: GroupThresholdModel, facts: dict[str, float | int]) -> Fitted:
+    """Return a model with its facts; ``degraded`` where its decisions do not depend on the score."""
+    if all(np.isinf(mixture.thresholds).all() for mixture in model.mixtures):
+        return Fitted(model, "degraded", "the decisions do not depend on the score", facts)
+    return Fitted(model, facts=facts)
+
+
 def facts_of(solution: BestThresholds) -> dict[str, float | int]:
     """Return what a solution promises on the validation rows, and its thresholds, as facts.
 

@@ -51,7 +51,8 @@ class PrejudiceRemover:
     def fit(self, train: Sample, classifier: Classifier, rng: np.random.Generator) -> Fitted:  # noqa: ARG002
         """Fit both regressions; `rng` is not used.
 
-        ``noop`` when eta is 0. ``degraded`` when the minimum was not reached.
+        ``noop`` when eta is 0. ``degraded`` when the minimum was not reached. Of the facts,
+        `prejudice_index` is the paper's I(Ŷ; S) = R/n; `probability_gap` is the gap in the groups' mean p.
 
         Raises
         ------
@@ -67,7 +68,7 @@ class PrejudiceRemover:
         facts = {
             "objective": objective.value(w),
             "loss": parts[0],
-            "prejudice_index": parts[1],
+            "prejudice_index": parts[1] / float(objective.totals.sum()),
             "probability_gap": float(gap[1] - gap[0]),
             "gradient": residual,
             "steps": steps,

@@ -137,7 +137,8 @@ def choose(rows: Sample, p: Floats, target: float) -> tuple[float, float, float]
     weights, deprived = training_weights(rows), rows.s == 0
     plain = p > 0.5
     change = deprived * 1.0 - plain  # of the decision, if the row is critical
-    sure, level = np.unique(np.maximum(p, 1 - p), return_inverse=True)
+    # Rounded, as 1 − 0.42 is not exactly 0.58.
+    sure, level = np.unique(np.maximum(p, 1 - p).round(12), return_inverse=True)
 
     def shares(start: ArrayLike, by_row: Floats, of: NDArray[np.bool_]) -> Floats:
         steps = np.bincount(level[of], (weights * by_row)[of], len(sure))

@@ -1,4 +1,4 @@
-"""Trees grown by what a split says of the outcome and of the group."""
+"""Trees grown by the information gain of a split on the outcome and on the group."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -18,9 +18,8 @@ SplitCriterion = Literal["IGC", "IGC-IGS", "IGC/IGS", "IGC+IGS"]
 
 LEAF = -1  # in place of a column, as in `FlatTree`
 LEAST = 1e-12  # what rounding leaves of a gain that is 0
-LEAST_OF_RATIO = (
-    1e-3  # bits of IGC that IGC/IGS asks for: it would else take splits that say nothing of either
-)
+# Bits of IGC that IGC/IGS asks for. Without it, splits that inform about neither outcome nor group win.
+LEAST_OF_RATIO = 1e-3
 
 
 def information_gains(counts: Floats) -> tuple[Floats, Floats]:

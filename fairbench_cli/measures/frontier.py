@@ -182,7 +182,7 @@ def _curve(group: GroupPoints, constraint: Held) -> _Curve:
 def _one(
     corners: tuple[GroupPoints, GroupPoints], constraint: Held, tolerances: Floats
 ) -> tuple[Floats, Floats, tuple[Draw, ...]]:
-    """Find the best under a bound on the difference of one rate: correct decisions, gap, draws.
+    """Return the best under a bound on the difference of one rate: correct decisions, gap, draws.
 
     The most correct decisions at a difference d = favoured − deprived are a concave function of d: the sum of
     two concave functions of one rate each, at rates d apart. Its pieces are those of both functions, the
@@ -214,7 +214,7 @@ def _one(
 def _both(
     corners: tuple[GroupPoints, GroupPoints], _: Held, tolerances: Floats
 ) -> tuple[Floats, Floats, tuple[Draw, ...]]:
-    """Find the best under one bound on the differences of FPR and of TPR: correct decisions and gap.
+    """Return the best under one bound on the differences of FPR and of TPR: correct decisions and gap.
 
     Given both FPR, no more than t apart, each group's TPR is as high as its hull allows and no more than t
     above the other's. Correct decisions are then a concave, piecewise linear function of the two FPR. It is

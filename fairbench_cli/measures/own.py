@@ -1,4 +1,4 @@
-"""Metrics of one's own: a function of `Counts`, or of `Rows`, as an entry of the registry."""
+"""A user's own metrics: a function of `Counts`, or of `Rows`, as an entry of the registry."""
 
 import math
 from collections.abc import Callable

@@ -59,7 +59,7 @@ class GroupPoints:
             if not (len(accepted) > 1 and accepted[0] == 0 and accepted[-1] == everybody):
                 raise ValueError("the points must go from nobody to everybody")
             if not (np.diff(accepted) >= 0).all():
-                raise ValueError("a lower threshold must accept those whom a higher one accepts")
+                raise ValueError("a lower threshold must accept all that a higher one accepts")
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +147,7 @@ def group_points(score: ArrayLike, y: ArrayLike, weights: ArrayLike | None = Non
         raise ValueError("a score is not a finite number")
     mass = np.ones(len(score)) if weights is None else np.asarray(weights, dtype=np.float64)
     distinct, level = np.unique(score, return_inverse=True)
-    # Summed by score first, so that the order of the rows hardly matters.
+    # Summed by score first, so that the order of the rows matters to rounding alone.
     fp, tp = (
         np.concatenate([[0.0], np.cumsum(np.bincount(level, mass * (y == label), len(distinct))[::-1])])
         for label in (0, 1)
@@ -197,7 +197,7 @@ def best_thresholds(
     """Return the mixtures of thresholds that cost least, of those that keep to a constraint.
 
     Of equally good mixtures: the cheapest thresholds of each group without any draw, if they keep to the
-    constraint; else those with the smallest differences between the groups.
+    constraint; otherwise those with the smallest differences between the groups.
 
     Parameters
     ----------

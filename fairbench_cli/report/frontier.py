@@ -9,7 +9,7 @@ import pandas as pd
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.significance import holm
 from fairbench_cli.measures.sweep import RATES
-from fairbench_cli.report.moved import TOLERANCES, MovedThresholds
+from fairbench_cli.report.moved import BASELINE, TOLERANCES, MovedThresholds
 from fairbench_cli.report.paired import LEVEL, RANDOM_SPLITS, paired_test
 from fairbench_cli.report.repeats import TECHNIQUE
 from fairbench_cli.report.results import COMPARED, RunResults, mean_and_interval
@@ -60,7 +60,8 @@ def distance_frame(run: RunResults) -> pd.DataFrame:
     the gap that the technique has in that repeat: ``difference`` is the mean, with its 95 % t-interval.
     ``p_holm`` adjusts the paired t-test over all techniques and β of a data set, attribute, groups compared,
     classifier and constraint; ``verdict`` is above, below or not distinguishable at 5 %, and empty without a
-    test.
+    test. ``none`` is not tested: it cannot be above its own thresholds, and its difference is what hindsight
+    gains.
 
     ``chosen_accuracy`` and ``chosen_gap`` are those of thresholds that were chosen on all other repeats, and
     ``chosen_difference`` is the technique's accuracy less theirs. ``unprocessed_accuracy`` is the best that
@@ -79,13 +80,15 @@ def distance_frame(run: RunResults) -> pd.DataFrame:
             "chosen_gap": moved.chosen_gap,
             "unprocessed_accuracy": moved.unprocessed,
         }
-        frame = _cells(moved).assign(
+        frame = _cells(moved)
+        tested = (frame["intervention"] != BASELINE).to_numpy()
+        frame = frame.assign(
             n=of_frontier.n.astype(int),
             **{name: mean_and_interval(values)["mean"] for name, values in means.items()},
             difference=of_frontier.mean,
             low=of_frontier.low,
             high=of_frontier.high,
-            p=of_frontier.p,
+            p=np.where(tested, of_frontier.p, np.nan),
             chosen_difference=of_chosen.mean,
             chosen_low=of_chosen.low,
             chosen_high=of_chosen.high,
@@ -144,7 +147,8 @@ def _caption(run: RunResults) -> tuple[str, ...]:
         "helps, gets from the model of none in the same repeat, at the technique's own |discrimination|. "
         "difference: the technique's accuracy less that; also at its gaps in TPR and in equalised odds.",
         "above, below: by a paired t-test at 5 % after Holm's adjustment over all techniques and β of the "
-        "table; a number alone is not distinguishable from 0.",
+        "table; a number alone is not distinguishable from 0. none is not tested, as it cannot be above its "
+        "own thresholds: its difference is what hindsight gains.",
         "The thresholds are chosen on the test rows themselves, which no technique sees: above them is above "
         "what moving thresholds can do, below them may be hindsight alone. chosen on other repeats: "
         "acceptance rates of the groups, chosen on the mean counts of all other repeats at the technique's "

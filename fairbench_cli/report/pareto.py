@@ -1,4 +1,4 @@
-"""Who is Pareto-dominated by whom: no technique should lose on fairness and on accuracy at once."""
+"""Pareto dominance: which techniques lose to another one on fairness and on accuracy at once."""
 
 import numpy as np
 import pandas as pd

@@ -235,7 +235,7 @@ def test_probabilities_are_taken_by_class_and_checked():
 
 def test_what_is_no_estimator():
     assert fault(Recorder) is fault(lambda: None) is None
-    assert "is no classifier" in fault(StandardScaler)[0]
+    assert "is not a classifier" in fault(StandardScaler)[0]
     with pytest.raises(TypeError, match="returned dict, which has no fit"):
         make(dict, {})
     with pytest.raises(ValueError, match="max_depth"):

@@ -110,14 +110,14 @@ def test_what_is_not_said_is_listed_with_likely_answers(say, tmp_path):
         (["--protected", "sex<3"], ["text such as", "--protected"]),
         (["--protected", "age=200"], ["holds numbers", "age<"]),
         (["--protected", "age<5"], ["no row has age<5", "it goes from"]),
-        (["--protected", "age<x"], ["no number"]),
+        (["--protected", "age<x"], ["not a number"]),
         (["--protected", "sex=f", "--protected", "sex=m"], ["named twice"]),
         (["--label", "sex", "--protected", "sex=m"], ["outcome and protected"]),
         (["--separator", "ab"], ["one character"]),
         (["--columns", "a,b"], ["names 2 columns", "11"]),
         (["--card", "loans.csv"], ["is the data file"]),
         (["--card", "loans"], ["must end in .yaml"]),
-        (["--config", "there.yaml"], ["is there already", "--force"]),
+        (["--config", "there.yaml"], ["already exists", "--force"]),
     ],
 )  # fmt: skip
 def test_mistakes_in_flags(say, tmp_path, flags, words):
@@ -135,7 +135,7 @@ def test_mistakes_in_flags(say, tmp_path, flags, words):
     [
         (".", None, ["is a folder"]),
         ("none.csv", None, ["no such file"]),
-        ("a.yaml", "a: 1\n", ["no table"]),
+        ("a.yaml", "a: 1\n", ["not a table"]),
         ("a.csv", "", ["a.csv:1", "empty"]),
         ("a.csv", "a,b\n1,2,3\n", ["a.csv:2", "3 cells"]),
         ("a.csv", 'a,b\n1,"2\n', ["quotes"]),
@@ -158,7 +158,7 @@ def test_card_and_config_are_told_apart(written, say):
 
 def test_nothing_is_written_over(written, say, tmp_path):
     (tmp_path / "loans.yaml").write_text("mine")
-    two_lines(say("init", "loans.csv", *FLAGS), "loans.yaml is there already", "--force")
+    two_lines(say("init", "loans.csv", *FLAGS), "loans.yaml already exists", "--force")
     assert (tmp_path / "loans.yaml").read_text() == "mine"
     assert say("init", "loans.csv", *FLAGS, "--force").code == 0
     assert (tmp_path / "loans.yaml").read_text() != "mine"

@@ -228,7 +228,7 @@ def test_a_fix_works_as_printed(tmp_path, more, content, pattern, mend):
             "if_missing has no effect on a dropped",
         ),
         ("missing: x\ncolumns: {pay: {kind: real, if_missing: level}}", "stays a number has no level"),
-        ("columns: {pay: {kind: real, bins: {}}}", "how many bins is not said"),
+        ("columns: {pay: {kind: real, bins: {}}}", "the number of bins is missing"),
         ("columns: {pay: {kind: real, bins: {count: 2, edges: 3}}}", "count and edges exclude each other"),
         ("columns: {pay: {kind: real, bins: {quantiles: 2, low: 3}}}", "low is for bins of equal width"),
         ("columns: {pay: {kind: real, bins: {edges: [3, 3]}}}", "edges must rise"),

@@ -335,7 +335,7 @@ def test_shift_both_needs_somebody_to_favour(tmp_path):
     (tmp_path / "mine.yaml").write_text(CARD)
     head = "name: x\ninterventions: [none]\n"
     (error,) = errors(tmp_path, head + "sample: {bias_direction: both}\ndatasets:\n- mine.yaml\n")
-    assert error.startswith("f.yaml:5: error: bias_direction: both needs to know whom β favours")
+    assert error.startswith("f.yaml:5: error: bias_direction: both needs to know which group β favours")
     (error,) = errors(tmp_path, head + "datasets:\n- mine.yaml:\n    bias_direction: both\n")
     assert error.startswith("f.yaml:5: error: bias_direction: both needs to know")
     assert read(tmp_path, head + "datasets: [mine.yaml: {bias_direction: both, attribute: race}]\n")

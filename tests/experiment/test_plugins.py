@@ -1,4 +1,4 @@
-"""Code of one's own, named in a config: found, checked, part of the key, and run only where it was named."""
+"""A user's own code, named in a config: found, checked, part of the key, and run only where it was named."""
 
 import json
 import re
@@ -176,7 +176,7 @@ def test_what_is_wrong_with_a_technique(tmp_path, mine, entry, message):
     ("entry", "message"),
     [
         ("./mine.py:Doing", "mine.py:Doing is a technique, not a classifier\n  fix: name it under `interv"),
-        ("./mine.py:Neither", "mine.py:Neither is no classifier: it has no fit(X, y) and predict(X)"),
+        ("./mine.py:Neither", "mine.py:Neither is not a classifier: it has no fit(X, y) and predict(X)"),
         (
             "./mine.py:number",
             "mine.py:number: TypeError: returned int, which has no fit(X, y) and predict(X)",

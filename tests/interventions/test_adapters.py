@@ -11,9 +11,11 @@ import pytest
 from conftest import two_lines, write_config
 from sklearn.base import BaseEstimator, clone
 from sklearn.naive_bayes import BernoulliNB
+from sklearn.svm import LinearSVC
 
 from fairbench_cli.classifiers.builders import C45Settings, LogisticRegression, NaiveBayes, Tree
 from fairbench_cli.classifiers.fit import Classifier
+from fairbench_cli.classifiers.foreign import ForeignEstimator
 from fairbench_cli.data.table import Column, Sample, Table
 from fairbench_cli.interventions import adapters
 from fairbench_cli.interventions.adapters import adapt, missing_requirement, options_of, shape_of, takes
@@ -344,6 +346,13 @@ def test_every_classifier_takes_what_a_pre_processor_makes(spec):
     fitted = fit(Centre, classifier=classifier, scale=2.0)
     assert "race" in [column.name for column in fitted.model.columns]
     assert set(fitted.predict(TEST).tolist()) == {0, 1}
+
+
+def test_a_classifier_with_a_decision_function_alone_keeps_its_scores():
+    svc = Classifier(ForeignEstimator(LinearSVC, {}), include_protected=False, seed=0)
+    scores = fit(Centre, classifier=svc).scores(TRAIN)
+    assert scores is not None
+    assert ((scores > 0) == fit(Centre, classifier=svc).predict(TRAIN)).all()
 
 
 def test_a_pre_processor_must_leave_every_row():

@@ -149,6 +149,13 @@ def test_the_theta_chosen_is_the_best_of_all(cells, seed, weighted, target):
         assert abs(d) <= min(abs(d) for _, d in of_theta.values()) + 1e-12
 
 
+def test_probabilities_that_differ_by_rounding_are_one_level():
+    rows = sample((1, 1, 1, 1))
+    p = np.where(rows.s == 0, 0.42, 0.58)  # 1 − 0.42 > 0.58
+    theta, _, d = choose(rows, p, 0.0)
+    assert (theta, d) == (0.5, 1.0)
+
+
 def test_a_theta_given_is_taken_and_all_rows_train():
     train, test = sample(), sample(seed=1)
     fitted = fit(RejectOption(theta=0.7), train)
@@ -316,6 +323,19 @@ def test_models_are_pickled(technique):
     test = sample(seed=3)
     fitted = fit(technique, sample())
     assert (pickle.loads(pickle.dumps(fitted)).predict(test) == fitted.predict(test)).all()  # noqa: S301
+
+
+@pytest.mark.parametrize("technique", RANDOMISED[1:])
+def test_decisions_without_regard_to_the_score_are_degraded(technique):
+    """Where the scores of both groups are worse than chance, equal rates are those of a coin."""
+
+    class Reversed(Silent):
+        def predict_proba(self, rows):
+            return 1.0 - rows.y
+
+    fitted = fit(technique, sample(), Fixed(Reversed()))
+    assert (fitted.status, fitted.reason) == ("degraded", "the decisions do not depend on the score")
+    assert fit(technique, sample()).status == "ok"
 
 
 def test_costs_move_the_thresholds():

@@ -89,6 +89,15 @@ def test_a_larger_eta_leaves_less_to_be_seen_of_the_group():
     assert (np.diff(index) < 0).all()
 
 
+def test_the_prejudice_index_is_the_mutual_information_per_row():
+    train = sample()
+    fitted = fit(train, eta=1.0)
+    p = fitted.model.predict_proba(train)
+    joint = np.array([[(part * (train.s == s)).mean() for part in (1 - p, p)] for s in (0, 1)])
+    apart = joint.sum(1, keepdims=True) * joint.sum(0, keepdims=True)
+    assert fitted.facts["prejudice_index"] == pytest.approx((joint * np.log(joint / apart)).sum())
+
+
 def test_neither_order_nor_doubling_matters():
     train = sample()
     w = fit(train, eta=5.0).model.w

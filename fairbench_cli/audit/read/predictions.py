@@ -216,7 +216,7 @@ class _Streamed:
 def _in_place(frame: Any) -> tuple[list[str] | None, Any]:
     """Return the names of a frame's columns and what DuckDB can read of it, again and again.
 
-    Its columns are renamed, for DuckDB does not tell capitals. The names are None where it may be readable
+    Its columns are renamed, as DuckDB ignores the case of names. The names are None where it may be readable
     once only.
     """
     library, kind = type(frame).__module__.partition(".")[0], type(frame).__name__

@@ -41,7 +41,7 @@ def column_findings(rows: RawRows) -> Iterator[Finding]:
         if name not in protected and own.kind in ("nominal", "integer") and len(values) > most:
             what = f"has {len(values)} different values in {len(cells)} rows"
             other = "merge values with recode" if own.kind == "nominal" else "cut it into bins"
-            yield Finding(name, what, f"{_drop(name)} if it only names the row; else {other}", where)
+            yield Finding(name, what, f"{_drop(name)} if it only names the row; otherwise {other}", where)
         # Codes are numbered as values appear, so one-to-one columns have the same codes.
         key = codes.tobytes() if len(values) < len(cells) else repr(_plain(values.tolist())).encode()
         like = first.setdefault(key, name)

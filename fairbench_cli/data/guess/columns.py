@@ -115,7 +115,7 @@ def guess_columns(cells: pd.DataFrame, gaps: tuple[str, ...], roles: GivenRoles)
 
 
 def _left_out(rows: RawRows, kinds: dict[str, str], roles: GivenRoles) -> dict[str, tuple[str, str]]:
-    """Return the columns that had better be left out: why, and when they may be used."""
+    """Return the columns to leave out: why, and when they may be used."""
     findings = {finding.column: finding.what for finding in column_findings(rows)}
     leaking = {leak.column: leak for leak in leaks(rows)}
     rate = float(rows.favourable.mean())

@@ -155,7 +155,7 @@ def _side(column: str, sign: str, number: str, known: "pd.Series[str]", flag: st
         raise user_error(what, f"name a value, such as {shlex.quote(named)}", flag)
     if not is_number(number):
         raise user_error(
-            f'"{number}" is no number', f"write one, such as {column}{sign}{_middle(known)}", flag
+            f'"{number}" is not a number', f"write one, such as {column}{sign}{_middle(known)}", flag
         )
     cut = Side(cast("Sign", sign), float(number))  # one of the four, by the pattern
     numbers = known.to_numpy(dtype=np.float64)
@@ -183,7 +183,7 @@ def label_candidates(cells: pd.DataFrame, gaps: tuple[str, ...]) -> list[str]:
 
 
 def protected_candidates(cells: pd.DataFrame, gaps: tuple[str, ...], label: str | None) -> list[str]:
-    """Return the columns that may be protected attributes, by their names, or else of few values."""
+    """Return the columns that may be protected attributes: by name, otherwise those with few values."""
     names = [name for name in cells.columns if name != label]
     named = [name for name in names if _named_like(name, _PROTECTED)]
     few = [name for name in names if 2 <= cells[name][~cells[name].isin(gaps)].nunique() <= MOST_SHOWN]

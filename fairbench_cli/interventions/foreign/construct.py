@@ -10,7 +10,7 @@ from fairbench_cli.errors import nearest
 
 
 def accepts(function: Any) -> Mapping[str, inspect.Parameter]:
-    """Return the parameters of a class's constructor, a method or a function; none if it does not tell."""
+    """Return the parameters of a class's constructor, a method or a function; none if it has no signature."""
     try:
         return inspect.signature(function).parameters
     except (TypeError, ValueError):

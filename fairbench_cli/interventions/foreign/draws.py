@@ -23,8 +23,8 @@ def drawn(chance: Floats, seed: int) -> Labels:
 def seeded(seed: int) -> Iterator[None]:
     """Seed the global generators of Python and numpy, 0 to 2³² − 1, and set them back on leaving.
 
-    Nothing of ours uses them. Some libraries do, and would not give the same numbers twice. What a library's
-    authors are warned of, calls that will change, is not for its users: these warnings are dropped.
+    fairbench does not use them. Some libraries do, and would not give the same numbers twice. Warnings of
+    deprecated calls are dropped: they are for a library's authors.
 
     >>> with seeded(1): one = random.random()
     >>> with seeded(1): print(random.random() == one)

@@ -40,7 +40,7 @@ def fit_indexed(job: Job) -> Fitted:
 
 
 def post_processes(thing: Any) -> bool:
-    """Whether a class or object takes probabilities: it says so in its tags, or asks for a label."""
+    """Return whether a class or object takes probabilities: by its tags, or a `pos_label` in `fit`."""
     kind: Any = thing if isinstance(thing, type) else type(thing)
     try:
         tags = kind._more_tags(thing)  # of scikit-learn before 1.6

@@ -70,7 +70,7 @@ class Job:
 
 
 def takes_classifier(thing: Any) -> bool:
-    """Whether a class or function has a parameter for a classifier."""
+    """Return whether a class or function has a parameter for a classifier."""
     return bool({"estimator", "base_estimator"} & set(accepts(thing)))
 
 

@@ -36,7 +36,7 @@ def facts_of(thing: Any) -> dict[str, float | int]:
 
 
 def not_converged(thing: Any) -> str:
-    """Return that an exponentiated gradient stopped at its last iteration without being done, or nothing."""
+    """Return a message if an exponentiated gradient did not converge in its iterations; otherwise ""."""
     iterations = getattr(thing, "last_iter_", -1) + 1
     if not iterations or iterations < thing.max_iter or thing.best_gap_ < thing.nu:
         return ""

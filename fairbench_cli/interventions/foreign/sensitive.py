@@ -23,7 +23,7 @@ from fairbench_cli.interventions.validation import divide_rows
 
 
 def fit_sensitive(job: Job) -> Fitted:
-    """Fit an object to the training rows, or with ``prefit`` its classifier to some and it to the others.
+    """Fit an object to the training rows; with ``prefit`` its classifier to some, and it to the others.
 
     Raises
     ------
@@ -70,11 +70,11 @@ class Decides:
         return favourable(self._call(self.thing.predict_proba, sample))
 
     def chance(self, sample: Sample) -> Floats:
-        """Return the probability with which each row is accepted: fairlearn has it, though not as public."""
+        """Return the probability with which each row is accepted: fairlearn's `_pmf_predict`."""
         return favourable(self._call(self.thing._pmf_predict, sample))
 
     def gives(self, function: Callable[[Sample], Floats], train: Sample) -> bool:
-        """Whether a function gives numbers from 0 to 1, as asked for the first training rows."""
+        """Return whether a function gives numbers from 0 to 1, as asked for the first training rows."""
         few = train.take(np.arange(min(2, len(train))))
         try:
             values = function(few)

@@ -142,3 +142,12 @@ class TransformedModel:
             return None
         with seeded(self.seed):
             return favourable(self.estimator.predict_proba(self.transforms.of(sample)))
+
+    def scores(self, sample: Sample) -> Floats | None:
+        """Return each row's score, shape (rows,), or None, as `Model.scores` does; raises as `predict`."""
+        estimator = self.estimator.estimator_
+        if not hasattr(estimator, "scores"):
+            return self.predict_proba(sample)
+        with seeded(self.seed):
+            scores: Floats | None = estimator.scores(self.transforms.of(sample))
+        return scores
