@@ -68,7 +68,7 @@ def test_any_metric_has_a_page_however_it_is_spelled(say, name):
 
 def test_an_unknown_metric_is_a_mistake(say):
     two_lines(say("list", "metrics", "tpr-spred"), '"tpr-spred"', "tpr-spread")
-    two_lines(say("list", "datasets", "adult"), "only metrics are explained")
+    two_lines(say("list", "datasets", "adult"), "listed by name alone")
 
 
 @pytest.mark.parametrize("kind", [[], ["datasets"], ["classifiers"]])
