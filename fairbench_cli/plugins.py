@@ -7,7 +7,7 @@ import importlib
 import platform
 import sys
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, distribution, entry_points, packages_distributions
@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from fairbench_cli.errors import UserError, suggest, user_error
+from fairbench_cli.errors import Problem, UserError, suggest, user_error
 from fairbench_cli.sources import digest_of, read_sources
 
 
@@ -57,11 +57,13 @@ class CodeOrigin:
         """
         path, name = _split(self.target)
         if is_file(self.target):
-            return _attribute(_file_module(path, self.version), name, self.target)
-        module = self.target.rpartition(":")[0]
-        if self.version.startswith("sha256:") and _version(module) != self.version:
-            raise SourceChanged(f"{module} has changed since the run began: run it again")
-        return _attribute(_imported(module), name, self.target)
+            module, others = _file_module(path, self.version)
+            _make_way(path.parent, others)
+            return _attribute(module, name, self.target)
+        package = self.target.rpartition(":")[0]
+        if self.version.startswith("sha256:") and _version(package) != self.version:
+            raise SourceChanged(f"{package} has changed since the run began: run it again")
+        return _attribute(_imported(package), name, self.target)
 
 
 def is_plugin(name: str) -> bool:
@@ -168,17 +170,29 @@ def _sources(path: Path) -> dict[str, bytes]:
         raise user_error(what, "correct the path; it is relative to the config") from None
 
 
+def clashes(paths: Iterable[Path]) -> list[Problem]:
+    """Return the modules of one name, next to files in different folders, that are not the same."""
+    problems, seen = [], dict[str, tuple[Path, bytes]]()
+    for path in dict.fromkeys(paths):
+        for file, text in list(_sources(path).items())[1:]:
+            folder, known = seen.setdefault(file, (path.parent, text))
+            if folder != path.parent and known != text:
+                what = f"{path.parent / file} and {folder / file} are imported by one name"
+                problems.append(Problem(what, "rename one of them"))
+    return problems
+
+
 @cache
-def _file_module(path: Path, version: str) -> ModuleType:
-    """Return a file, run as a module, if it is of that version.
+def _file_module(path: Path, version: str) -> tuple[ModuleType, tuple[str, ...]]:
+    """Return a file, run as a module, if it is of that version, and the files next to it that it imports.
 
     Modules next to it can be imported from it, as when Python runs it.
     """
     sources = _sources(path)
     if f"sha256:{digest_of(sources)}" != version:
         raise SourceChanged(f"{path.name} has changed since the run began: run it again")
-    for other in list(sources)[1:]:  # of an earlier version, or of the same name next to another file
-        _forget(other.removesuffix(".py").removesuffix("/__init__").replace("/", "."))
+    others = tuple(sources)[1:]
+    _forget(others)  # of an earlier version
     importlib.invalidate_caches()
     module = ModuleType(f"fairbench_{version[7:19]}_{path.stem}")
     module.__file__ = str(path)
@@ -192,16 +206,28 @@ def _file_module(path: Path, version: str) -> ModuleType:
         raise _import_error(path.name, error, path) from None
     finally:
         sys.path.remove(str(path.parent))
-        if str(path.parent) not in sys.path:
-            sys.path.append(str(path.parent))  # for what its functions import when they run
-    return module
+    return module, others
 
 
-def _forget(name: str) -> None:
-    """Let a module that is in no installed package be imported anew."""
-    known = sys.modules.get(name)
-    if known is not None and "site-packages" not in str(getattr(known, "__file__", "")):
-        del sys.modules[name]
+def _make_way(folder: Path, files: Sequence[str]) -> None:
+    """Let what the functions of a file import when they run be what is next to it."""
+    _forget(files, unless_in=folder)  # next to another file
+    if str(folder) in sys.path:
+        sys.path.remove(str(folder))
+    rivals = (i for i, entry in enumerate(sys.path) if any((Path(entry) / file).is_file() for file in files))
+    sys.path.insert(next(rivals, len(sys.path)), str(folder))
+
+
+def _forget(files: Iterable[str], unless_in: Path | None = None) -> None:
+    """Let modules, and packages around them, be imported anew, unless of an installed package."""
+    for file in files:
+        parts = file.removesuffix(".py").removesuffix("/__init__").split("/")
+        for name in (".".join(parts[: n + 1]) for n in range(len(parts))):
+            known = sys.modules.get(name)
+            places = [getattr(known, "__file__", None) or "", *map(str, getattr(known, "__path__", ()))]
+            here = unless_in is not None and all(Path(one).is_relative_to(unless_in) for one in places if one)
+            if known is not None and not here and not any("site-packages" in place for place in places):
+                del sys.modules[name]
 
 
 def _imported(name: str) -> ModuleType:

@@ -40,7 +40,7 @@ def digest_of(sources: Mapping[str, bytes]) -> str:
 
 
 def _imported(text: bytes, file: Path) -> Iterator[Path]:
-    """Yield the files that the imports of a module may stand for, unless of the standard library."""
+    """Yield the files that the imports of a module may stand for, unless of the standard library or ours."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):  # running it says what is wrong
@@ -54,7 +54,7 @@ def _imported(text: bytes, file: Path) -> Iterator[Path]:
             start = (*above, *(node.module.split(".") if node.module else ()))
             names = [(*start, alias.name) for alias in node.names]
         for parts in names:
-            if parts[0] in sys.stdlib_module_names:
+            if parts[0] in sys.stdlib_module_names or parts[0] == __name__.partition(".")[0]:
                 continue
             for n in range(1, len(parts) + 1):
                 yield Path(*parts[:n]).with_suffix(".py")

@@ -110,7 +110,7 @@ class ForeignEstimator:
         given = {name: value for name, value in ours.items() if name in takes and _heeds(self.thing, name)}
         # A copy: a function may return one object again and again.
         estimator = deepcopy(self.thing(**given | deepcopy(self.parameters)))
-        if not callable(getattr(estimator, "fit", None)) or not callable(getattr(estimator, "predict", None)):
+        if not callable(getattr(estimator, "fit", None)) or not _predicts(_last(estimator)):
             raise TypeError(f"returned {type(estimator).__name__}, which has no fit(X, y) and predict(X)")
         if hasattr(estimator, "get_params"):  # with those of the steps of a pipeline
             known, given = estimator.get_params(), {}
@@ -146,9 +146,9 @@ class WrappedEstimator:
 
         weights = {}
         if sample_weight is not None:
-            name = weight_name(self.estimator)
-            if name is None:
-                raise Infeasible(f"{type(_last(self.estimator)).__name__} takes no sample weights")
+            name, refusing = weight_name(self.estimator), unweighted(self.estimator)
+            if name is None or refusing is not None:
+                raise Infeasible(f"{refusing} takes no sample weights")
             weights[name] = sample_weight
         with threadpool_limits(1):  # of libraries that were loaded just now
             self.estimator.fit(X, np.asarray(y, dtype=np.int64), **weights)
@@ -196,6 +196,13 @@ def _last(estimator: Any) -> Any:
     return _last(steps[-1][1]) if steps else estimator
 
 
+def _predicts(estimator: Any) -> bool:
+    """Return whether there is a method `predict`; a stack of estimators shows its own only when fitted."""
+    return callable(getattr(estimator, "predict", None)) or callable(
+        getattr(type(estimator), "predict", None)
+    )
+
+
 def weight_name(estimator: Any) -> str | None:
     """Return the parameter of `fit` by which an estimator takes weights, or None.
 
@@ -208,4 +215,47 @@ def weight_name(estimator: Any) -> str | None:
     if steps:
         name = weight_name(steps[-1][1])
         return None if name is None else f"{steps[-1][0]}__{name}"
-    return "sample_weight" if "sample_weight" in _parameters_of_fit(estimator) else None
+    if "sample_weight" in _parameters_of_fit(estimator) or _members(estimator):
+        return "sample_weight"
+    return None
+
+
+def unweighted(estimator: Any) -> str | None:
+    """Return the class that a fit with weights would fit without them; None where there is none.
+
+    That of an estimator in a pipeline or in another estimator, which may go on without a word.
+
+    >>> from sklearn.calibration import CalibratedClassifierCV
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> unweighted(CalibratedClassifierCV(KNeighborsClassifier()))
+    'KNeighborsClassifier'
+    """
+    model = _last(estimator)
+    if weight_name(model) is None:
+        return type(model).__name__
+    inner = getattr(model, "estimator", None)
+    within = (
+        [inner] if callable(getattr(inner, "fit", None)) and not _draws_by_weight(model) else _members(model)
+    )
+    for one in within:
+        if weight_name(one) != "sample_weight":  # that of a pipeline's step does not get there
+            return type(one).__name__
+    return next((found for found in map(unweighted, within) if found is not None), None)
+
+
+def _members(estimator: Any) -> list[Any]:
+    """Return the estimators of a vote or a stack, to which its `fit` hands the weights on."""
+    from sklearn.ensemble import StackingClassifier, VotingClassifier
+
+    if not isinstance(estimator, StackingClassifier | VotingClassifier):
+        return []
+    final = getattr(estimator, "final_estimator", None)
+    members = [one for _, one in estimator.estimators] + ([] if final is None else [final])
+    return [one for one in members if one not in ("drop", "prefit")]
+
+
+def _draws_by_weight(estimator: Any) -> bool:
+    """Return whether weights are the chances of rows to be drawn, so that the estimators within need none."""
+    from sklearn.ensemble import BaggingClassifier
+
+    return isinstance(estimator, BaggingClassifier) and bool(estimator.bootstrap)

@@ -3,24 +3,36 @@
 import inspect
 import re
 import textwrap
-from typing import Any, get_type_hints
+from typing import Any
 
 from fairbench_cli.cli.console import out, say
 from fairbench_cli.experiment.components import word
+from fairbench_cli.parameters import parameters_of
 
 WIDEST = 80  # columns that read well
 _FIELD = re.compile(r"^([A-Za-z_][\w, ]*?) : ")
 INCLUDE = "Whether the classifier sees the protected attribute."
 
 
-def print_component(name: str, thing: Any, *, technique: bool) -> None:
-    """Print what a component does, and each parameter with type, range or choices, default and meaning."""
+def print_component(name: str, thing: Any, *, technique: bool, foreign: Any = None) -> None:
+    """Print what a component does, and each parameter with type, range or choices, default and meaning.
+
+    `foreign` is the adapter of one that is not registered: it gives parameters, and has some of its own.
+    """
+    from pydantic import TypeAdapter
+
     width = min(WIDEST, out().width)
     summary, about, meanings = docstring(thing)
     say(name, "bold")
-    for paragraph in (summary, *about):
+    for paragraph in filter(None, (summary, *about)):
         say(textwrap.fill(paragraph, width, initial_indent="  ", subsequent_indent="  "))
     parameters = described(thing)
+    if foreign is not None:
+        parameters |= dict.fromkeys(foreign.filled(thing) & set(parameters), "given, if the config does not")
+        parameters |= {
+            key: f"{in_words(TypeAdapter(of).json_schema())}; default {word(default)}"
+            for key, (of, default) in foreign.options_of(thing).items()
+        }
     if technique:
         parameters["include_protected"] = f"{in_words({'type': 'boolean'})}; default: the config's"
         meanings = {**meanings, "include_protected": INCLUDE}
@@ -41,7 +53,7 @@ def described(thing: Any) -> dict[str, str]:
     from pydantic import TypeAdapter
     from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 
-    types = get_type_hints(thing, include_extras=True)
+    types = parameters_of(thing).types
     found = {}
     for key, parameter in inspect.signature(thing).parameters.items():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):

@@ -1,6 +1,7 @@
 """``fairbench list``: what can stand in a config, and the configs that come with fairbench."""
 
 from dataclasses import fields
+from pathlib import Path
 from typing import Annotated, Literal, get_args
 
 import typer
@@ -14,7 +15,8 @@ Listed = Literal["configs", "datasets", "interventions", "classifiers", "metrics
 def list_names(
     kind: Annotated[Listed | None, typer.Argument(help="What to list; everything by default.")] = None,
     name: Annotated[
-        str | None, typer.Argument(help="An intervention, classifier or metric to explain.")
+        str | None,
+        typer.Argument(help="What to explain: an intervention, classifier or metric; or ./mine.py:Thing."),
     ] = None,
     long: Annotated[
         bool, typer.Option("--long", help="Of metrics, all there is to know: a small encyclopaedia.")
@@ -50,14 +52,22 @@ def _explain(kind: str, name: str) -> None:
     if kind not in ("interventions", "classifiers"):
         shows = {"datasets": f"fairbench data show {name}", "configs": f"fairbench plan {name}"}
         raise user_error(f"{kind} are listed by name alone", f"write: {shows.get(kind, 'fairbench list')}")
-    from fairbench_cli.classifiers.registry import CLASSIFIERS
+    from fairbench_cli.classifiers.registry import CLASSIFIER
     from fairbench_cli.cli.component_pages import print_component
-    from fairbench_cli.interventions.registry import INTERVENTIONS
+    from fairbench_cli.interventions.registry import INTERVENTION
+    from fairbench_cli.plugins import find, named_in_packages
 
-    registry = INTERVENTIONS if kind == "interventions" else CLASSIFIERS
-    if name not in registry:
-        raise user_error(f'unknown {kind.removesuffix("s")} "{name}"', suggest(name, registry))
-    print_component(name, registry[name].load(), technique=kind == "interventions")
+    known = INTERVENTION if kind == "interventions" else CLASSIFIER
+    found = known.registry.get(name) or find(name, known.group, Path())
+    if found is None:
+        names = [*known.registry, *named_in_packages(known.group)]
+        raise user_error(f'unknown {known.name} "{name}"', suggest(name, names))
+    thing = found.load()
+    foreign = None if name in known.registry else known.foreign
+    fault = None if foreign is None else foreign.fault(thing)
+    if fault is not None:
+        raise user_error(f"{name} {fault[0]}", fault[1])
+    print_component(name, thing, technique=kind == "interventions", foreign=foreign)
 
 
 def _rows(kind: str) -> tuple[list[str], list[list[str]]]:
@@ -83,6 +93,8 @@ def _rows(kind: str) -> tuple[list[str], list[list[str]]]:
         parameters = ", ".join(f"{field.name}={word(field.default)}" for field in fields(entry.load()))
         rows.append([name, f"{entry.summary}\n{parameters}" if parameters else entry.summary])
     for name, point in named_in_packages(f"fairbench.{kind}").items():  # nothing of theirs is run
+        if name in entries:  # ours is meant
+            continue
         package = f"{point.dist.name} {point.dist.version}" if point.dist else "an installed package"
         rows.append([name, f"{point.value}, of {package}"])
     return ["name", "what it does, and its parameters"], rows

@@ -31,10 +31,12 @@ def report(
 ) -> None:
     """Write every CSV, table and figure of a run again from its journal. No training."""
     from fairbench_cli.cli.console import print_paper_tables, talk, talk_of_damage
+    from fairbench_cli.plugins import is_file
     from fairbench_cli.report.write import redo_report
 
     tables, damaged, left_out = redo_report(results, attribute or (), metric or ())
     talk_of_damage(damaged)
     for name in left_out:
-        talk(f"{name} is left out, as a report runs no code that is not named: -m ./{name}")
+        again = f"./{name}" if is_file(name) else name
+        talk(f"{name} is left out, as a report runs no code that is not named: -m {again}")
     print_paper_tables(tables)

@@ -6,6 +6,7 @@ The key tables of ``docs/config.md`` and ``configs/schema.json`` are made from t
 import re
 from collections.abc import Iterable
 from functools import cached_property
+from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr
@@ -194,6 +195,13 @@ class ExperimentConfig(StrictModel):
     def own_metrics(self) -> dict[str, Metric]:
         """Return the metrics that are not registered, by name, as far as they have been imported."""
         return {metric.name: metric.entry for metric in self._own}
+
+    @property
+    def own_files(self) -> list[Path]:
+        """Return the files with techniques, classifiers and metrics that are not registered."""
+        origins = [one.origin for one in (*(one.spec for one in self.interventions), *self.classifiers)]
+        origins += [metric.origin for metric in self._own]
+        return [origin.path for origin in origins if origin is not None and origin.path is not None]
 
     @property
     def at_hand(self) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from fairbench_cli.experiment.outputs import FIGURES, TABLES
 from fairbench_cli.experiment.own_metrics import OwnMetric, find_metric, known_names
 from fairbench_cli.interventions.registry import INTERVENTION
 from fairbench_cli.measures.registry import METRICS
-from fairbench_cli.plugins import is_plugin, short
+from fairbench_cli.plugins import clashes, is_plugin, short
 from fairbench_cli.strict_yaml import Document, Place, laid_over, read_mapping
 from fairbench_cli.validation import in_file_order, in_list, problems_of
 
@@ -69,7 +69,7 @@ def of_document(document: Document, base: Path, overrides: tuple[str, ...] = ())
     cards, missing = _find_cards(document, base)
     wrong |= {"datasets"} if missing else set()
     given = Given(config, document, [card for _, card in cards])
-    problems += [*more, *missing, *cross_checks(given, wrong)]
+    problems += [*more, *missing, *cross_checks(given, wrong), *clashes(config.own_files)]
     if problems:
         raise UserError(*in_file_order(problems, document.name))
     return _resolved(config, cards)

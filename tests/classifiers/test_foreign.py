@@ -3,8 +3,15 @@
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_selector, make_column_transformer
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier, VotingClassifier
+from sklearn.ensemble import (
+    BaggingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    StackingClassifier,
+    VotingClassifier,
+)
 from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -158,6 +165,28 @@ def test_weights_reach_the_last_step_or_it_says_that_it_takes_none():
             fitted(thing, twice)
         fitted(thing, rows)
     assert weight_name(LogisticRegression()) == "sample_weight"
+
+
+def test_weights_reach_the_estimators_within_an_estimator_or_it_says_which_takes_none():
+    tree, neighbours = DecisionTreeClassifier(max_depth=2), KNeighborsClassifier()
+    rows = sample(weights=WEIGHTS)
+    for made in (
+        CalibratedClassifierCV(tree),
+        VotingClassifier([("tree", tree), ("none", "drop"), ("bayes", GaussianNB())], voting="soft"),
+        StackingClassifier([("tree", tree)], cv=2),
+        BaggingClassifier(neighbours, 3),  # draws rows by their weights
+    ):
+        plain, weighted = fitted(lambda made=made: made), fitted(lambda made=made: made, rows)
+        assert (plain.predict_proba(sample()) != weighted.predict_proba(sample())).any()
+    for made, refusing in (
+        (CalibratedClassifierCV(neighbours), "KNeighborsClassifier"),
+        (CalibratedClassifierCV(make_pipeline(tree)), "Pipeline"),  # it hands no weights to its step
+        (make_pipeline(VotingClassifier([("tree", tree), ("near", neighbours)])), "KNeighborsClassifier"),
+        (StackingClassifier([("tree", tree)], neighbours), "KNeighborsClassifier"),
+        (BaggingClassifier(neighbours, 3, bootstrap=False), "KNeighborsClassifier"),
+    ):
+        with pytest.raises(Infeasible, match=rf"^{refusing} takes no sample weights$"):
+            fitted(lambda made=made: made, rows)
 
 
 def test_scores_are_probabilities_or_else_the_decision_function_or_none():

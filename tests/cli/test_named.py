@@ -98,3 +98,28 @@ def test_pages_of_nothing(say):
     two_lines(say("list", "interventions", "masaging"), 'did you mean "massaging"')
     two_lines(say("list", "datasets", "adult"), "fairbench data show adult")
     two_lines(say("list", "--long"), "metrics")
+
+
+def test_the_page_of_anybodys_code(say, tmp_path):
+    text = '''def make(depth: int = 3):
+    """Return a tree."""
+    from sklearn.tree import DecisionTreeClassifier
+
+    return DecisionTreeClassifier(max_depth=depth)
+
+
+class Thing:
+    def __init__(self, share: float):
+        self.share = share
+
+    def fit(self, train, classifier, rng): ...
+'''
+    (tmp_path / "mine.py").write_text(text)
+    page = say("list", "classifiers", "./mine.py:make").out
+    assert "Return a tree." in page
+    assert "depth: whole number; default 3" in page
+    assert "encoding: one-hot, codes or frame; default one-hot" in page
+    assert "share: number; must be given" in say("list", "interventions", "./mine.py:Thing").out
+    assert "random_state: given, if" in say("list", "classifiers", "sklearn.svm:SVC").out
+    two_lines(say("list", "classifiers", "./mine.py:Thing"), "name it under `interventions`")
+    two_lines(say("list", "classifiers", "svn"), '"svm"')

@@ -13,7 +13,7 @@ from conftest import derived, journal_lines, write_config
 from fairbench_cli.errors import UserError
 from fairbench_cli.experiment.plan import make_cells, read_plan
 from fairbench_cli.experiment.read import read_config
-from fairbench_cli.plugins import CodeOrigin, SourceChanged, find
+from fairbench_cli.plugins import CodeOrigin, SourceChanged, clashes, find
 from fairbench_cli.sources import digest_of, read_sources
 
 MINE = '''
@@ -288,6 +288,39 @@ def test_modules_next_to_a_file_can_be_imported_and_are_part_of_it(tmp_path, mon
     assert first.version != second.version
     assert sys.path == [*path, str(tmp_path)]
     sys.path.remove(str(tmp_path))
+
+
+def test_what_a_function_imports_when_it_runs_is_next_to_its_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    for n, folder in enumerate("ab"):
+        (tmp_path / folder / "spaced").mkdir(parents=True)
+        text = "def thing():\n    from later import n\n    from spaced import inner\n    return n, inner.n\n"
+        (tmp_path / folder / f"{folder}.py").write_text(text)
+        for name in ("later.py", "spaced/inner.py"):
+            (tmp_path / folder / name).write_text(f"n = {n}\n")
+    found = [find(f"./{folder}/{folder}.py:thing", "", tmp_path) for folder in "ab"]
+    assert [found[n].load()() for n in (0, 1, 0)] == [(0, 0), (1, 1), (0, 0)]
+    # In one run both would be needed at a time.
+    problems = clashes([one.path for one in found])
+    assert [problem.fix for problem in problems] == ["rename one of them"] * 2
+    assert clashes([found[0].path] * 2) == []
+
+
+def test_a_config_whose_files_import_different_modules_of_one_name_is_refused(tmp_path):
+    for folder in "ab":
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / f"{folder}.py").write_text(f"import helping\n{MINE}")
+        (tmp_path / folder / "helping.py").write_text(f"name = {folder!r}\n")
+    path = config(tmp_path, interventions=["./a/a.py:Doing", "./b/b.py:Doing"])
+    with pytest.raises(UserError, match=r"helping\.py are imported by one name\n  fix: rename one of them"):
+        read_config(path)
+
+
+def test_a_file_next_to_our_own_package_does_not_import_it_anew(tmp_path):
+    (tmp_path / "fairbench_cli").mkdir()
+    (tmp_path / "fairbench_cli/__init__.py").write_text("")
+    (tmp_path / "mine.py").write_text("from fairbench_cli import errors\n")
+    assert list(read_sources(tmp_path / "mine.py", tmp_path)) == ["mine.py"]
 
 
 def test_a_worker_runs_no_other_code_than_was_planned(tmp_path):
