@@ -167,7 +167,7 @@ def _sources(path: Path) -> dict[str, bytes]:
         return read_sources(path, path.parent)
     except OSError as error:
         what = f"cannot read {path}: {error.strerror}"
-        raise user_error(what, "correct the path; it is relative to the config") from None
+        raise user_error(what, "correct the path") from None
 
 
 def clashes(paths: Iterable[Path]) -> list[Problem]:

@@ -199,7 +199,7 @@ def _plain(cells: "pd.Series[str]", kind: str, gaps: tuple[str, ...]) -> ColumnG
     if kind == "nominal":
         why = f"{len(values)} levels"
     elif len(values) <= FEW:
-        why = f"{len(values)} different numbers, each a level"
+        why = f"{len(values)} different numbers, each a level" if len(values) > 1 else "one number alone"
         if len(values) > 2 and not missing.any():
             change.append(f"In order, where the config says `from: data`: {{kind: {kind}}}")
     else:
