@@ -8,10 +8,11 @@ import platform
 import sys
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, distribution, entry_points, packages_distributions
-from importlib.util import find_spec
+from importlib.util import cache_from_source, find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -193,6 +194,10 @@ def _file_module(path: Path, version: str) -> tuple[ModuleType, tuple[str, ...]]
         raise SourceChanged(f"{path.name} has changed since the run began: run it again")
     others = tuple(sources)[1:]
     _forget(others)  # of an earlier version
+    for other in others:
+        # Python takes a compiled copy for current if time (in seconds) and size are: an edit may keep both.
+        with suppress(OSError):
+            Path(cache_from_source(str(path.parent / other))).unlink()
     importlib.invalidate_caches()
     module = ModuleType(f"fairbench_{version[7:19]}_{path.stem}")
     module.__file__ = str(path)
