@@ -10,7 +10,7 @@ from fairbench_cli.classifiers.encode import training_weights
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Floats, Labels, Sample
 from fairbench_cli.interventions.cells import label_discrimination, rows_of
-from fairbench_cli.interventions.fitted import Fitted
+from fairbench_cli.interventions.fitted import Fitted, drawn
 
 Strategy = Literal["decrease-favoured", "increase-deprived", "both"]
 
@@ -108,7 +108,7 @@ class RandomModel:
 
     def predict(self, sample: Sample) -> Labels:
         """Return each row's predicted outcome: int8, shape (rows,), 1 for the favourable one."""
-        return (np.random.default_rng(self.seed).random(len(sample)) < self.share).astype(np.int8)
+        return drawn(self.predict_proba(sample), self.seed)
 
     def predict_proba(self, sample: Sample) -> Floats:
         """Return the share for every row, shape (rows,)."""

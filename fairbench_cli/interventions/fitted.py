@@ -75,3 +75,12 @@ class Fitted:
         method = getattr(self.model, name, None)
         values = None if method is None else method(sample)
         return None if values is None else np.asarray(values, dtype=np.float64)
+
+
+def drawn(chance: Floats, seed: int) -> Labels:
+    """Return decisions drawn row by row with the given chances; the same rows get the same decisions.
+
+    >>> drawn(np.array([0.0, 1.0, 0.0, 1.0]), 3).tolist()
+    [0, 1, 0, 1]
+    """
+    return (np.random.default_rng(seed).random(len(chance)) < chance).astype(np.int8)

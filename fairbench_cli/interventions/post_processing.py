@@ -9,7 +9,7 @@ import numpy as np
 from fairbench_cli.classifiers.fit import Classifier, Model
 from fairbench_cli.data.table import Column, Floats, Labels, Sample
 from fairbench_cli.interventions.cells import empty_cells, weight_sums
-from fairbench_cli.interventions.fitted import Fitted, Infeasible
+from fairbench_cli.interventions.fitted import Fitted, Infeasible, drawn
 from fairbench_cli.interventions.validation import divide_rows
 from fairbench_cli.measures.counts import PAIR
 from fairbench_cli.measures.thresholds import BestThresholds, GroupPoints, Mixture, group_points
@@ -95,8 +95,7 @@ class GroupThresholdModel:
 
     def predict(self, sample: Sample) -> Labels:
         """Return each row's predicted outcome: int8, shape (rows,), 1 for the favourable one."""
-        draws = np.random.default_rng(self.seed).random(len(sample))
-        return (draws < self.decision_probability(sample)).astype(np.int8)
+        return drawn(self.decision_probability(sample), self.seed)
 
 
 def fitted_of(model: GroupThresholdModel, facts: dict[str, float | int]) -> Fitted:

@@ -20,7 +20,7 @@ from fairbench_cli.data.table import Column, Sample, Table
 from fairbench_cli.interventions import adapters
 from fairbench_cli.interventions.adapters import adapt, missing_requirement, options_of, shape_of, takes
 from fairbench_cli.interventions.fitted import Infeasible
-from fairbench_cli.interventions.foreign.estimator import as_estimator
+from fairbench_cli.interventions.foreign.estimator import MatrixClassifier
 from fairbench_cli.interventions.reweighing import Reweighing
 from fairbench_cli.interventions.validation import divide_rows
 
@@ -394,7 +394,7 @@ def test_a_function_may_make_the_object():
 def test_the_classifier_as_an_estimator_is_the_classifier(spec):
     classifier = Classifier(spec, include_protected=False, seed=3)
     model = classifier.fit(TRAIN)
-    estimator = clone(as_estimator(classifier, model.encoder.level_counts))
+    estimator = clone(MatrixClassifier(classifier, model.encoder.level_counts))
     X, X_test = (model.encoder.transform(some.features) for some in (TRAIN, TEST))
     estimator.fit(X, TRAIN.y, sample_weight=np.ones(len(TRAIN)))
     assert (estimator.predict(X_test) == model.predict(TEST)).all()

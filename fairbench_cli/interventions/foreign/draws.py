@@ -1,4 +1,4 @@
-"""Decisions that are drawn, and libraries that draw from generators of the whole process."""
+"""For libraries that draw from generators of the whole process."""
 
 import random
 import warnings
@@ -6,17 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import numpy as np
-
-from fairbench_cli.data.table import Floats, Labels
-
-
-def drawn(chance: Floats, seed: int) -> Labels:
-    """Return decisions drawn row by row with the given chances; the same rows get the same decisions.
-
-    >>> drawn(np.array([0.0, 1.0, 0.0, 1.0]), 3).tolist()
-    [0, 1, 0, 1]
-    """
-    return (np.random.default_rng(seed).random(len(chance)) < chance).astype(np.int8)
 
 
 @contextmanager

@@ -67,10 +67,3 @@ class MatrixClassifier(ClassifierMixin, BaseEstimator):
         """Return the values of a data frame, unless frames are what the classifier takes."""
         frames = self.classifier.spec.encoding == "frame"
         return X.to_numpy() if hasattr(X, "to_numpy") and not frames else X
-
-
-def as_estimator(
-    classifier: Classifier, level_counts: tuple[int, ...] | None = None, favourable_first: bool = False
-) -> MatrixClassifier:
-    """Return a classifier as a scikit-learn estimator that takes a matrix; see `MatrixClassifier`."""
-    return MatrixClassifier(classifier, level_counts, favourable_first)

@@ -56,11 +56,11 @@ class Job:
 
     def estimator(self, rows: LibraryRows) -> Any:
         """Return the classifier as a scikit-learn estimator of a matrix; it is not fitted."""
-        from fairbench_cli.interventions.foreign.estimator import as_estimator
+        from fairbench_cli.interventions.foreign.estimator import MatrixClassifier
 
         own = rows.encoder.encoding == self.classifier.spec.encoding
         level_counts = rows.encoder.level_counts if own else None
-        return as_estimator(self.classifier, level_counts, self.train.favourable_first)
+        return MatrixClassifier(self.classifier, level_counts, self.train.favourable_first)
 
     def construct(self, rows: LibraryRows, **more: Any) -> Any:
         """Return a new object: given the classifier, seed and attribute, and `more`, where it takes them."""

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from fairbench_cli.data.table import Column, Floats, Labels, Sample
-from fairbench_cli.interventions.foreign.draws import drawn, seeded
+from fairbench_cli.interventions.fitted import drawn
+from fairbench_cli.interventions.foreign.draws import seeded
 from fairbench_cli.interventions.foreign.rows import LibraryRows, require_known
 
 OfSample = Callable[[Sample], Any]

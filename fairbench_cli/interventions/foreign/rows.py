@@ -10,9 +10,9 @@ from fairbench_cli.classifiers.encode import Encoder, Encoding, fit_encoder
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Column, Floats, Sample
 from fairbench_cli.interventions.fitted import Infeasible
+from fairbench_cli.measures.counts import PAIR
 
 Groups = Literal["pair", "levels"]
-PAIR = ("deprived", "favoured")
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,6 +26,8 @@ def fit_transformer(job: Job) -> Fitted:
     Infeasible
         When the rows have weights and it takes none.
     """
+    from fairbench_cli.interventions.foreign.estimator import MatrixClassifier
+
     train, drops = job.train, "sensitive_feature_ids" in accepts(job.thing)
     rows = replace(job, classifier=replace(job.classifier, include_protected=False)) if drops else job
     encoded = rows.rows("one-hot")
@@ -42,15 +44,9 @@ def fit_transformer(job: Job) -> Fitted:
     transforms = Transforms(thing, encoded, means, seen, known)
     with seeded(job.seed):
         X = transforms.fitted(train, weights)
-        estimator = as_numbers(job).fit(X, train.y, train.weights)
+        numbers = MatrixClassifier(job.classifier, None, train.favourable_first)
+        estimator = numbers.fit(X, train.y, train.weights)
     return fitted(TransformedModel(transforms, estimator, job.seed), thing)
-
-
-def as_numbers(job: Job) -> Any:
-    """Return the classifier as an estimator of a matrix of numbers."""
-    from fairbench_cli.interventions.foreign.estimator import as_estimator
-
-    return as_estimator(job.classifier, None, job.train.favourable_first)
 
 
 @dataclass(frozen=True, eq=False)
