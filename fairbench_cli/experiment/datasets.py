@@ -18,7 +18,7 @@ from fairbench_cli.experiment.config import DatasetSpec, ExperimentConfig, Sampl
 from fairbench_cli.experiment.row_metrics import RequestedRowMetrics
 from fairbench_cli.experiment.seeds import digest
 from fairbench_cli.files import make_folder
-from fairbench_cli.measures.groups import ProtectedAttribute, ProtectedAttributes
+from fairbench_cli.measures.groups import JointAttribute, ProtectedAttribute, ProtectedAttributes
 from fairbench_cli.network.files import FORMAT, Meta
 from fairbench_cli.network.files import load as load_network
 from fairbench_cli.network.files import save as save_network
@@ -73,7 +73,7 @@ class PreparedDataset:
         """Return whether β has a CPT axis to edit: the edited column is a parent of the outcome."""
         if isinstance(self.network, BayesNet):
             return self.target.column in self.network.parents_of(self.roles.label)
-        if self.network is None:
+        if self.network is None or self.roles.of:
             return False
         names = [column.name for column in self.columns]
         return names.index(self.target.column) in self.network.parents[names.index(self.roles.label)]
@@ -83,17 +83,24 @@ class PreparedDataset:
         """Return the card's protected attributes whose groups fit the data, in the card's order.
 
         The one that the run works on always fits: it has been checked. Of the others, one that is no column
-        of the data or has a level in neither group is left out: nothing is counted by it.
+        of the data or has a level in neither group is left out: nothing is counted by it. Joint ones are
+        named where all their parts are there.
         """
         levels = {column.name: column.levels for column in self.columns}
         found = []
         for name in (name for name in self.card.protected if name in levels):
-            roles = self.card.roles(name, levels[name])
+            roles = self.card.roles(name, levels)
             deprived = tuple(level for level in levels[name] if level in roles.deprived)
             favoured = tuple(level for level in levels[name] if level in roles.favoured)
             if deprived and favoured and len(deprived) + len(favoured) == len(levels[name]):
                 found.append(ProtectedAttribute(name, levels[name], deprived, favoured))
-        return ProtectedAttributes(tuple(found))
+        names = {attribute.name for attribute in found}
+        joint = [
+            JointAttribute(name, protected.of)
+            for name, protected in self.card.protected.items()
+            if protected.of and names.issuperset(protected.of)
+        ]
+        return ProtectedAttributes(tuple(found), tuple(joint))
 
     def describe(self) -> dict[str, Any]:
         """Return what the plan says about it."""
@@ -103,6 +110,7 @@ class PreparedDataset:
             "label": self.roles.label,
             "attribute": self.roles.attribute,
             "protected": to_jsonable_python(self.protected.attributes),
+            "joint": to_jsonable_python(self.protected.joint),
             "bias_direction": self.spec.bias_direction,
             "edited_column": self.target.column,
             "arc_to_outcome": self.has_arc,
@@ -126,7 +134,7 @@ def prepare_datasets(config: ExperimentConfig, data_dir: Path | None) -> list[Pr
         except UserError as error:
             problems.extend(error.problems)
     for attribute in () if problems else config.attributes:
-        problem = unknown_attribute(attribute, [dataset.protected.names for dataset in prepared])
+        problem = unknown_attribute(attribute, [dataset.protected.known for dataset in prepared])
         if problem is not None:
             what, fix = f"attributes: {problem[0]} with groups that fit the data", "correct its card"
             problems.append(Problem(what, fix))
@@ -138,6 +146,9 @@ def prepare_datasets(config: ExperimentConfig, data_dir: Path | None) -> list[Pr
 def _prepare(spec: DatasetSpec, config: ExperimentConfig, data_dir: Path | None) -> PreparedDataset:
     path = find_card(spec.card)
     card = read_card(path)
+    edits = any(beta > 0 for beta in config.sample.beta)
+    if spec.require_arc or (edits and spec.missing_arc == "error"):
+        card.refuse_joint(spec.works_on)
     dataset: Dataset | None = None
     if config.sample.source != "shipped" or config.test == "original":
         dataset = load(card, locate(card, folders(data_dir, path)))
@@ -148,7 +159,7 @@ def _prepare(spec: DatasetSpec, config: ExperimentConfig, data_dir: Path | None)
     else:
         prepared = _real(spec, card, config.sample, dataset)
     _check_strata(prepared, config.strata)
-    if spec.missing_arc == "error" and any(beta > 0 for beta in config.sample.beta) and not prepared.has_arc:
+    if spec.missing_arc == "error" and edits and not prepared.has_arc:
         raise _no_arc(prepared, path)
     return prepared
 
@@ -181,6 +192,8 @@ def _real(spec: DatasetSpec, card: Card, sample: SampleConfig, dataset: Dataset)
 
 def _learned(spec: DatasetSpec, card: Card, sample: SampleConfig, dataset: Dataset) -> PreparedDataset:
     roles = dataset.roles(spec.works_on)
+    if roles.of:  # a network draws combinations that the data do not have
+        roles = card.roles(spec.works_on, {column.name: column.levels for column in dataset.table.columns})
     settings = LearnSettings(
         learner=sample.learner,
         score=sample.score,

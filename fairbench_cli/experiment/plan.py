@@ -17,7 +17,7 @@ from fairbench_cli.experiment.read import parse
 from fairbench_cli.experiment.seeds import canonical, digest, seed_of
 from fairbench_cli.files import write_json
 from fairbench_cli.interventions.registry import INTERVENTIONS
-from fairbench_cli.measures.groups import ProtectedAttribute, ProtectedAttributes
+from fairbench_cli.measures.groups import JointAttribute, ProtectedAttribute, ProtectedAttributes
 from fairbench_cli.strict_yaml import Document
 
 CELL_VERSION = 3  # raise it whenever the same key would give other numbers
@@ -190,7 +190,9 @@ class RunPlan:
     def protected(self, dataset: str, attribute: str) -> ProtectedAttributes:
         """Return the attributes by whose joint levels the repeats of a data set are counted."""
         own = self.dataset(dataset, attribute)
-        return TypeAdapter(ProtectedAttributes).validate_python({"attributes": own["protected"]})
+        return TypeAdapter(ProtectedAttributes).validate_python(
+            {"attributes": own["protected"], "joint": own.get("joint", ())}
+        )
 
 
 def make_plan(config: ExperimentConfig, datasets: list[PreparedDataset], cells: list[Cell]) -> RunPlan:
@@ -223,6 +225,7 @@ class _Dataset(BaseModel):
     edited_column: str
     arc_to_outcome: bool
     protected: list[ProtectedAttribute]
+    joint: list[JointAttribute] = []
 
 
 class _File(BaseModel):
