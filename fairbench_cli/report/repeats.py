@@ -16,9 +16,9 @@ from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.groups import CROSS, ProtectedAttributes
 
-SITUATION = ["dataset", "attribute", "beta", "classifier", "classifier_parameters"]
+SITUATION = ["dataset", "attribute", "representation", "beta", "classifier", "classifier_parameters"]
 TECHNIQUE = ["intervention", "parameters", "include_protected"]
-CELL_COLUMNS = [*SITUATION[:3], *TECHNIQUE, *SITUATION[3:]]
+CELL_COLUMNS = [*SITUATION[:4], *TECHNIQUE, *SITUATION[4:]]
 COUNT_COLUMNS = ["tn", "fp", "fn", "tp"]  # label and prediction: --, -+, +-, ++
 
 Texts = NDArray[np.object_]
