@@ -18,7 +18,7 @@ from fairbench_cli.experiment.row_metrics import RequestedRowMetrics
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.registry import DEFAULT_METRICS, METRICS, ROW_METRICS
 from fairbench_cli.strict_yaml import dump_yaml
-from fairbench_cli.validation import NAME, StrictModel
+from fairbench_cli.validation import NAME, StrictModel, one_or_more
 
 
 def attribute_names(text: str) -> tuple[str, ...]:
@@ -33,10 +33,6 @@ def attribute_names(text: str) -> tuple[str, ...]:
 def canonical_attribute(text: str) -> str:
     """Return an attribute or an intersection in its one spelling, such as ``sex×race``."""
     return "×".join(attribute_names(text))
-
-
-def _one_or_more(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else (value,)
 
 
 Beta = Annotated[float, Field(ge=0, le=1)]
@@ -85,7 +81,7 @@ class SampleConfig(BiasConfig):
         default="bic", description="What the search maximises: `bic`, `aic`, `bde` or `k2`."
     )
     max_parents: int | None = Field(default=None, ge=1, description="Most parents a column may have.")
-    beta: Annotated[tuple[Beta, ...], BeforeValidator(_one_or_more), Field(min_length=1)] = Field(
+    beta: Annotated[tuple[Beta, ...], BeforeValidator(one_or_more), Field(min_length=1)] = Field(
         default=(0.0, 0.25, 0.5, 0.75, 1.0), description="Bias levels β, each in [0, 1]."
     )
 

@@ -51,7 +51,7 @@ class Cell:
             "attribute": self.attribute,
             "beta": self.beta,
             "intervention": self.technique.spec.name,
-            "parameters": canonical(dict(self.technique.spec.parameters)),
+            "parameters": canonical(self.technique.described),
             "include_protected": self.technique.include_protected,
             "classifier": self.classifier.name,
             "classifier_parameters": canonical(dict(self.classifier.parameters)),
@@ -103,6 +103,8 @@ def make_cells(config: ExperimentConfig, datasets: list[PreparedDataset]) -> lis
             "classifier": classifier.decisive,
             "seed": config.seed,
         }
+        if technique.tune is not None:
+            decisive["tune"] = technique.tune.decisive
         cells.append(Cell(name, attribute, beta, technique, classifier, config.seed, digest(decisive)))
     return cells
 
