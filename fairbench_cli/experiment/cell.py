@@ -1,7 +1,7 @@
 """One repeat of one cell, from the network to the counts. This page is the whole experiment."""
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -9,10 +9,12 @@ from numpy.typing import NDArray
 
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.classifiers.registry import CLASSIFIER
+from fairbench_cli.data.represent import represent
 from fairbench_cli.data.table import Labels, Sample, to_sample
 from fairbench_cli.experiment.datasets import Population
 from fairbench_cli.experiment.plan import Cell
 from fairbench_cli.experiment.tuning import Curve, tune
+from fairbench_cli.interventions.cells import balanced_rows
 from fairbench_cli.interventions.fitted import Fitted, Infeasible
 from fairbench_cli.interventions.registry import INTERVENTION
 from fairbench_cli.measures.counts import Counts, count, expected_count
@@ -62,33 +64,37 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
     """Draw a biased training set, apply the technique, test it and count."""
     start = time.process_time()
 
-    # 1. The rows: a training set with bias β against the deprived group, and test rows.
-    train, test = draw(cell, population, repeat)
-
-    # 2. Parameters that are tuned are chosen within the training rows: from here on the cell is the untuned
-    # one with the chosen values.
-    def attempt(candidate: Cell, rows: Sample, others: Sample) -> Counts:
-        return decide(fit(candidate, rows, repeat), others, protected)[1]
-
     protected, curve = population.protected, None
+    how = cell.technique.representation, population.favoured
+
+    def attempt(candidate: Cell, rows: Sample, others: Sample) -> Counts:
+        model = fit(candidate, represent(rows, *how), repeat)
+        return decide(model, represent(others, *how), groups_of(others, protected), protected)[1]
+
     try:
+        # 1. The rows: a training set with bias β against the deprived group, and test rows.
+        train, test = draw(cell, population, repeat)
+
+        # 2. Parameters that are tuned are chosen within the training rows: from here on the cell is the
+        # untuned one with the chosen values.
         cell, curve = tune(cell, protected, train, test, attempt)
 
-        # 3. The technique trains the classifier in its own way and its model decides on the test rows, which
-        # are counted by the levels of all protected attributes; or it says that it cannot on such rows.
-        model = fit(cell, train, repeat)
-        predicted, counts = decide(model, test, protected)
+        # 3. The technique gets the features in its representation, trains the classifier in its own way, and
+        # its model decides on the test rows, which are counted by the levels of all protected attributes; or
+        # it says that it cannot on such rows.
+        shown, group = represent(test, *how), groups_of(test, protected)
+        model = fit(cell, represent(train, *how), repeat)
+        predicted, counts = decide(model, shown, group, protected)
     except Infeasible as reason:
         seconds = time.process_time() - start
         return Repeat(cell.key, repeat, "infeasible", str(reason), None, seconds=seconds, tuning=curve)
 
     # 4. What counts of decisions do not suffice for, if asked for: metrics of rows, every acceptance rate.
-    scores = model.scores(test) if population.sweep or population.row_metrics.names else None
+    scores = model.scores(shown) if population.sweep or population.row_metrics.names else None
     values = population.row_metrics.measure(test, predicted, scores)
     swept = None
     if population.sweep:
         none = Counts(counts.groups, np.zeros((0, *counts.n.shape)))
-        group = groups_of(test, protected)
         swept = none if scores is None else swept_counts(group, test.y, scores, counts.groups)
 
     seconds, facts = time.process_time() - start, dict(model.facts)
@@ -104,10 +110,11 @@ def fit(cell: Cell, train: Sample, repeat: int) -> Fitted:
     return fitted
 
 
-def decide(model: Fitted, rows: Sample, protected: ProtectedAttributes) -> tuple[Labels, Counts]:
+def decide(
+    model: Fitted, rows: Sample, group: NDArray[np.intp], protected: ProtectedAttributes
+) -> tuple[Labels, Counts]:
     """Return a model's decisions on rows and their counts; those of one that draws them in expectation."""
-    group, chance = groups_of(rows, protected), model.decision_probability(rows)
-    predicted = model.predict(rows)
+    predicted, chance = model.predict(rows), model.decision_probability(rows)
     if chance is None:
         return predicted, count(group, rows.y, predicted, protected.groups)
     return predicted, expected_count(group, rows.y, chance, protected.groups)
@@ -123,14 +130,32 @@ def draw(cell: Cell, population: Population, repeat: int) -> tuple[Sample, Sampl
 
     Training rows are sampled from the network, its bias against the deprived group raised by β, and test rows
     are the original ones, or sampled from the network as it is (β = 0). Without a network the original rows
-    are divided at random: `size` of them to train on, the rest to test.
+    are divided at random: `size` of them to train on, the rest to test; and, if asked for, each part drawn
+    again with as many rows of each group and outcome.
+
+    Raises
+    ------
+    Infeasible
+        When there is nothing to draw from.
     """
+    train, test = _drawn(cell, population, repeat)
+    if not population.hidden:
+        return train, test
+    return replace(train, protected=population.hidden), replace(test, protected=population.hidden)
+
+
+def _drawn(cell: Cell, population: Population, repeat: int) -> tuple[Sample, Sample]:
     network, rows, roles = population.network, population.rows, population.roles
     if network is None:
         assert rows is not None  # noqa: S101 - `populate` leaves out one of the two at most
-        shuffled = np.random.default_rng(cell.sample_seed(repeat)).permutation(len(rows))
-        train, rest = shuffled[: population.size], shuffled[population.size :]
-        return rows.take(np.sort(train)), rows.take(np.sort(rest))
+        rng = np.random.default_rng(cell.sample_seed(repeat))
+        shuffled = rng.permutation(len(rows))
+        train, rest = (np.sort(part) for part in np.split(shuffled, [population.size]))
+        if population.balanced is not None:
+            n = round(population.balanced * population.size / len(rows))
+            train = balanced_rows(rows, train, n, rng)
+            rest = balanced_rows(rows, rest, population.balanced - n, rng)
+        return rows.take(train), rows.take(rest)
     biased, target = network, population.target
     if population.biased:
         column, groups = target.column, (target.deprived, target.favoured)

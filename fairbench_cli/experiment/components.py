@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from fairbench_cli.classifiers.registry import CLASSIFIER, Kind
+from fairbench_cli.data.represent import Representation
 from fairbench_cli.errors import Problem, UserError, shown, suggest
 from fairbench_cli.experiment.tune import OF_CLASSIFIER, Tuning, own_parameters, read_tunings
 from fairbench_cli.parameters import Parameters, checked, parameters_of
@@ -87,13 +88,14 @@ class ComponentSpec:
 
 @dataclass(frozen=True)
 class TechniqueSpec:
-    """An intervention, whether its classifier sees the protected attribute, and how parameters are chosen.
+    """An intervention, whether its classifier sees the protected attribute, and how it gets the features.
 
-    Those that are tuned are not among the parameters of `spec`.
+    Parameters that are tuned are not among those of `spec`.
     """
 
     spec: ComponentSpec
     include_protected: bool
+    representation: Representation = "original"
     tune: Tuning | None = None
 
     @property
@@ -105,7 +107,9 @@ class TechniqueSpec:
     def plain(self) -> Any:
         """Return it as it is written in a config."""
         tune = {} if self.tune is None else {"tune": self.tune.plain()}
-        return self.spec.plain(include_protected=self.include_protected, **tune)
+        return self.spec.plain(
+            include_protected=self.include_protected, representation=self.representation, **tune
+        )
 
 
 def word(value: Any) -> str:
@@ -148,7 +152,7 @@ class ParameterGrid:
     kind : Kind
         What is listed.
     extra : mapping
-        Parameters that every one takes in addition to its own: their type and default by name.
+        Parameters that every one takes in addition to its own: their type and default values by name.
     base : Path or None
         The folder that the paths of files are relative to. None takes names that are not registered, and
         their parameters, as they stand: nobody's code is run.
@@ -290,7 +294,8 @@ class ParameterGrid:
         more = {**ours, **self.extra}
         types = {**takes.types, **{key: of for key, (of, _) in more.items()}}
         values = {key: [default] for key, default in takes.defaults.items() if key not in tuned}
-        values |= {key: [default] for key, (_, default) in more.items()}
+        values |= {key: [default] for key, (_, default) in ours.items()}
+        values |= {key: list(defaults) for key, (_, defaults) in self.extra.items()}
         for key, value in given.items():
             if key != "tune" or self.tuned_with is None:
                 known = replace(takes, types=types)

@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -40,6 +40,8 @@ class TwoNaiveBayes:
         Shared among the levels of a column, added to their counts within each y and s.
     """
 
+    uses_classifier: ClassVar[bool] = False
+
     delta: Annotated[float, Field(gt=0, le=1)] = 0.01
     alpha: Positive = 1.0
     beta: Positive = 1.0
@@ -56,7 +58,8 @@ class TwoNaiveBayes:
             When a group has no rows.
         """
         require_both_groups(train)
-        features = train.features if classifier.include_protected else train.features.without(train.attribute)
+        hidden = () if classifier.include_protected else train.protected
+        features = train.features.without(*hidden)
         tables = log_ratios(replace(train, features=features), self.beta)
         ratio = sum_of_ratios(tables, features.codes, train.s)
         states = moves(train, ratio, self.delta, self.alpha)
