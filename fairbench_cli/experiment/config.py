@@ -254,6 +254,7 @@ class ExperimentConfig(StrictModel):
         """Return the files with techniques, classifiers and metrics that are not registered."""
         origins = [one.origin for one in (*(one.spec for one in self.interventions), *self.classifiers)]
         origins += [metric.origin for metric in self._own]
+        origins += [t.tune.own.origin for t in self.interventions if t.tune is not None and t.tune.own]
         return [origin.path for origin in origins if origin is not None and origin.path is not None]
 
     @property
@@ -261,6 +262,12 @@ class ExperimentConfig(StrictModel):
         """Return those of the metrics that are registered or have been imported."""
         own = {metric.name for metric in self._own}
         return tuple(name for name in self.metrics if name in METRICS or name in own)
+
+    @property
+    def tuned_for(self) -> tuple[str, ...]:
+        """Return the metrics that parameters are tuned for."""
+        found = [technique.tune.metric for technique in self.interventions if technique.tune is not None]
+        return tuple(dict.fromkeys(found))
 
     def metric(self, name: str) -> Metric:
         """Return one of the metrics that are at hand."""

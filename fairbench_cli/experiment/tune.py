@@ -103,21 +103,27 @@ class Tuning:
         return self.described if self.own is None else self.described | {"for": self.own.plain}
 
     def __str__(self) -> str:
-        return tuning_label(self.described)
+        """Say what is tuned, for what, and on which rows where these are not the usual ones.
+
+        >>> str(Tuning("accuracy", (("level", (0.0, 1.0)),)))
+        'level tuned for accuracy'
+        >>> str(Tuning("impact-ratio", (("level", (0.0, 1.0)),), "test", None))
+        'level tuned on test for impact-ratio'
+        """
+        on = " on test" if self.fraction is None else f" on {self.fraction:g} of the training rows"
+        on = "" if self.fraction == FRACTION else on
+        return f"{' and '.join(self.names)} tuned{on} for {self.metric}"
 
 
-def tuning_label(described: dict[str, Any]) -> str:
-    """Say what is tuned, for what, and on which rows where these are not the usual ones.
+def tuning_of(described: dict[str, Any]) -> Tuning:
+    """Return the tuning that results describe, without the code of a metric.
 
-    >>> tuning_label(Tuning("accuracy", (("level", (0.0, 1.0)),)).described)
-    'level tuned for accuracy'
-    >>> tuning_label(Tuning("impact-ratio", (("level", (0.0, 1.0)),), "test", None).described)
-    'level tuned on test for impact-ratio'
+    >>> given = Tuning("accuracy", (("level", (0.0, 1.0)),))
+    >>> tuning_of(given.described) == given
+    True
     """
-    names, fraction = " and ".join(described["over"]), described.get("fraction", FRACTION)
-    on = " on test" if described["on"] == "test" else ""
-    on = on if fraction == FRACTION else f" on {fraction:g} of the training rows"
-    return f"{names} tuned{on} for {described['for']}"
+    over = tuple((name, tuple(values)) for name, values in described["over"].items())
+    return Tuning(described["for"], over, described["on"], described.get("fraction"))
 
 
 def own_parameters(values: dict[str, Any]) -> dict[str, Any]:

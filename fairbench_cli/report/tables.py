@@ -11,7 +11,7 @@ from fairbench_cli.classifiers.registry import CLASSIFIERS, Entry
 from fairbench_cli.experiment.journal import RETRIED
 from fairbench_cli.experiment.outputs import TABLES
 from fairbench_cli.experiment.plan import RunPlan
-from fairbench_cli.experiment.tune import tuning_label
+from fairbench_cli.experiment.tune import tuning_of
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.rates import rate_by_group
 from fairbench_cli.report.repeats import CELL_COLUMNS, TECHNIQUE
@@ -199,7 +199,7 @@ def technique_label(intervention: str, parameters: str, seen: bool) -> str:
 
     >>> technique_label("massaging", '{"ranker":"naive-bayes"}', True)
     'massaging + s'
-    >>> tune = '{"for":"accuracy","over":{"level":[0.0,1.0]},"on":"validation"}'
+    >>> tune = '{"for":"accuracy","fraction":0.3,"on":"validation","over":{"level":[0,1]}}'
     >>> technique_label("repair", f'{{"quantiles":50,"tune":{tune}}}', False)
     'repair (quantiles=50, level tuned for accuracy)'
     """
@@ -220,5 +220,5 @@ def named(name: str, parameters: str, registry: Mapping[str, Entry]) -> str:
         key: value for key, value in given.items() if default is None or getattr(default, key, None) != value
     }
     said = [f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in odd.items()]
-    inside = ", ".join([*said, *([] if tune is None else [tuning_label(tune)])])
+    inside = ", ".join([*said, *([] if tune is None else [str(tuning_of(tune))])])
     return f"{name} ({inside})" if inside else name
