@@ -26,18 +26,20 @@ class Part:
 
     dataset: str
     attribute: str
+    representation: str
     classifier: tuple[str, str]
     techniques: tuple[TechniqueLook, ...]
     betas: tuple[float, ...]
 
     def key(self, technique: TechniqueLook, beta: float) -> CellKey:
         """Return the values of `CELL_COLUMNS` of a cell."""
-        return (self.dataset, self.attribute, beta, *technique.own, *self.classifier)
+        return (self.dataset, self.attribute, self.representation, beta, *technique.own, *self.classifier)
 
     @property
     def title(self) -> str:
         """Return data set, attribute and classifier, for people."""
-        return f"{self.dataset}, {self.attribute}, {classifier_label(*self.classifier)}"
+        title = f"{self.dataset}, {self.attribute}, {classifier_label(*self.classifier)}"
+        return title if self.representation == "original" else f"{title}, {self.representation}"
 
 
 # Okabe and Ito's colours without the yellow, which is lost on paper.
@@ -52,9 +54,10 @@ def parts_of(plan: RunPlan) -> list[Part]:
         (cell, (cell["intervention"], cell["parameters"], cell["include_protected"])) for cell in plan.cells
     ]
     looks = {one.own: one for one in _techniques(list(dict.fromkeys(own for _, own in cells)))}
-    found: dict[tuple[str, str, tuple[str, str]], dict[tuple[TechniqueLook, float], None]] = {}
+    found: dict[tuple[str, str, str, tuple[str, str]], dict[tuple[TechniqueLook, float], None]] = {}
     for cell, own in cells:
-        name = cell["dataset"], cell["attribute"], (cell["classifier"], cell["classifier_parameters"])
+        classifier = cell["classifier"], cell["classifier_parameters"]
+        name = cell["dataset"], cell["attribute"], cell["representation"], classifier
         found.setdefault(name, {})[looks[own], cell["beta"]] = None
     return [
         Part(*name, tuple(dict.fromkeys(t for t, _ in drawn)), tuple(sorted({beta for _, beta in drawn})))
@@ -97,7 +100,11 @@ def slugs(names: Iterable[Sequence[str]]) -> list[str]:
 def parts_by_slug(run: RunResults) -> dict[str, Part]:
     """Return the parts of a run by file name, those of data sets without any result left out."""
     parts = [part for part in parts_of(run.plan) if (part.dataset, part.attribute) in run.with_results]
-    names = slugs((part.dataset, part.attribute, part.classifier[0]) for part in parts)
+    names = slugs(
+        (part.dataset, part.attribute, *([part.representation] * (part.representation != "original")),
+         part.classifier[0])
+        for part in parts
+    )
     return dict(zip(names, parts, strict=True))
 
 
