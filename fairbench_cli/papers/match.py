@@ -18,11 +18,16 @@ def facts_of(cell: Mapping[str, Any]) -> dict[str, Any]:
     """Return what distinguishes a cell from others, by name.
 
     These are its columns, the parameters of its intervention, and those of its classifier as
-    ``classifier.NAME``.
+    ``classifier.NAME``; of one that is tuned also the metric (``tune``), the rows (``tune.on``) and the
+    parameters (``tune.over``).
     """
     columns = {key: cell[key] for key in CELL_COLUMNS}
     of_classifier = {f"classifier.{key}": v for key, v in json.loads(cell["classifier_parameters"]).items()}
-    return columns | {**of_classifier, **json.loads(cell["parameters"])} | columns
+    parameters = json.loads(cell["parameters"])
+    tune = parameters.pop("tune", None)
+    if tune is not None:
+        parameters |= {"tune": tune["for"], "tune.on": tune["on"], "tune.over": " and ".join(tune["over"])}
+    return columns | {**of_classifier, **parameters} | columns
 
 
 def match(

@@ -24,6 +24,15 @@ COUNT_COLUMNS = ["tn", "fp", "fn", "tp"]  # label and prediction: --, -+, +-, ++
 Texts = NDArray[np.object_]
 
 
+def is_baseline(intervention: str, parameters: str) -> bool:
+    """Return whether a technique is ``none``, with nothing tuned.
+
+    >>> is_baseline("none", "{}"), is_baseline("none", '{"tune":{"for":"accuracy"}}')
+    (True, False)
+    """
+    return (intervention, parameters) == ("none", "{}")
+
+
 @dataclass(frozen=True)
 class DatasetRepeats:
     """What a journal holds of the cells of one data set and protected attribute.
