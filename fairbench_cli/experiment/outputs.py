@@ -65,7 +65,18 @@ FIGURES: dict[str, ReportOutput] = {
     "sweep": ReportOutput(f"{_REPORT}.figures.sweep:draw", needs=("sweep",)),
     "frontier": ReportOutput(f"{_REPORT}.figures.frontier:draw", needs=("sweep",)),
     "oracle": ReportOutput(f"{_REPORT}.figures.oracle:draw", needs=("oracle",)),
+    "correlations": ReportOutput(f"{_REPORT}.figures.correlations:draw"),
+    "stability": ReportOutput(f"{_REPORT}.figures.stability:draw", _BOTH),
 }
+
+FRAMES: dict[str, dict[str, str]] = {
+    "correlations": {
+        "correlations": f"{_REPORT}.correlations:correlations_frame",
+        "correlation_clusters": f"{_REPORT}.correlations:clusters_frame",
+    },
+    "stability": {"stability": f"{_REPORT}.stability:stability_frame"},
+}
+"""The CSV files, by name, that a table or a figure brings with it: functions of the `RunResults`."""
 
 NEEDS: dict[str, tuple[Callable[[Any], bool], str, str]] = {
     "sweep": (lambda config: config.sweep is not None, "needs a sweep", "write `sweep: acceptance-rate`"),
