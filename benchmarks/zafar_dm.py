@@ -37,7 +37,7 @@ def biased(beta: float) -> Sample:
     path = find_card("adult")
     card = read_card(path)
     network = network_file(str(path.with_name("adult.network.json")))[0]
-    levels = next(column.levels for column in network.columns if column.name == "sex")
+    levels = {column.name: column.levels for column in network.columns}
     roles, bias = card.roles("sex", levels), card.protected["sex"].bias
     if bias is None:
         raise ValueError("the card says nothing of the bias")

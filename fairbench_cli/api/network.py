@@ -106,6 +106,7 @@ class Network:
         if isinstance(beta, bool) or not isinstance(beta, int | float) or not 0 <= beta <= 1:
             raise ArgumentError(Problem(f"beta is {beta!r}", "give a number from 0 to 1"))
         roles, card = self.roles(attribute), self._card
+        card.refuse_joint(roles.attribute)
         target = card.bias_target(roles)
         if target.column not in self.net.parents_of(roles.label):
             what = f"{target.column} is no parent of the outcome {roles.label}, so β has nothing to edit"

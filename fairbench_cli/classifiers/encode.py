@@ -71,7 +71,7 @@ def fit_design(
     sample : Sample
         The training rows.
     include_protected : bool
-        Whether the protected attribute is one of the features.
+        Whether the protected columns are features.
     bins : {"one-hot", "number"}
         Take bins as levels, or as the numbers in their middles.
     intercept : bool
@@ -83,7 +83,7 @@ def fit_design(
         When there are no rows, or their weights sum to 0.
     """
     weights = training_weights(sample)
-    features = sample.features if include_protected else sample.features.without(sample.attribute)
+    features = sample.features if include_protected else sample.features.without(*sample.protected)
     tables = []
     for column in features.columns:
         if column.kind == "number" or (column.kind == "bins" and bins == "number"):
@@ -191,7 +191,7 @@ def fit_encoder(sample: Sample, encoding: Encoding, *, include_protected: bool) 
     ValueError
         When there are no rows, or their weights sum to 0.
     """
-    features = sample.features if include_protected else sample.features.without(sample.attribute)
+    features = sample.features if include_protected else sample.features.without(*sample.protected)
     design = None
     if encoding in ("one-hot", "dense") and any(column.kind == "number" for column in features.columns):
         design = fit_design(sample, include_protected=include_protected, intercept=False)

@@ -199,10 +199,11 @@ def _roles(
     if card is None:
         return None
     chosen = card.attribute(attribute)
+    card.refuse_joint(chosen)
     for column in (chosen, card.label.column):
         if column not in network.names:
             raise user_error(f'the network has no node "{column}"', "give the card of its data", "--card")
-    roles = card.roles(chosen, network.columns[network.index(chosen)].levels)
+    roles = card.roles(chosen, {column.name: column.levels for column in network.columns})
     return roles, card.bias_target(roles)
 
 

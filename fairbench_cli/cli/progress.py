@@ -24,7 +24,7 @@ class Clock:
     """
 
     def __init__(self, prepared: PreparedRun) -> None:
-        self.kinds = {cell.key: kind_of(cell) for cell in prepared.selected}
+        self.kinds = {cell.key: kind_of(cell) for cell in prepared.distinct}
         self._seconds: dict[tuple[str, ...], list[float]] = {}
         for record in prepared.records.values():
             self.note(record)

@@ -1,7 +1,7 @@
 """A data set's card: where its files are from, what its columns mean, who is the deprived group."""
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import isfinite
@@ -18,7 +18,7 @@ from pydantic import (
     model_validator,
 )
 
-from fairbench_cli.data.table import Roles
+from fairbench_cli.data.table import Roles, joint_levels
 from fairbench_cli.errors import Problem, UserError, suggest, user_error
 from fairbench_cli.strict_yaml import Document, Place, read_yaml, without
 from fairbench_cli.validation import NAME, SHA256, URL, StrictModel, in_file_order, mistake, problems_of
@@ -176,10 +176,26 @@ class BiasTarget(_Groups):
 
 
 class Protected(_Groups):
-    """A protected attribute: its deprived values, its favoured ones (default: all others)."""
+    """A protected attribute: its deprived values, its favoured ones (default: all others).
 
+    Or a joint one, `of` other attributes of the card: those whom all of them favour are favoured.
+    """
+
+    deprived: Levels = ()
     favoured: Levels | None = None
     bias: BiasTarget | None = None
+    of: Levels | None = Field(default=None, description="the attributes that a joint one is made of")
+
+    @model_validator(mode="after")
+    def _either(self) -> "Protected":
+        if self.of is None and not self.deprived:
+            raise mistake("deprived is missing", "write deprived: VALUE, or of: [A, B] for a joint attribute")
+        if self.of is not None and len(self.of) < 2:
+            raise mistake("a joint attribute is made of two or more", "write of: [A, B]")
+        for key in ("deprived", "favoured", "bias") if self.of else ():
+            if getattr(self, key):
+                raise mistake(f"{key} has no effect on a joint attribute", "its parts decide: remove it")
+        return self
 
 
 @dataclass(frozen=True)
@@ -252,13 +268,35 @@ class Card(StrictModel):
             raise user_error(what, suggest(name, self.protected))
         return name
 
-    def roles(self, attribute: str, levels: tuple[str, ...]) -> Roles:
-        """Return the groups of an attribute, given the levels that the data have."""
+    def roles(self, attribute: str, levels: Mapping[str, tuple[str, ...]]) -> Roles:
+        """Return the groups of an attribute, given the levels of each column of the data.
+
+        Those of a joint attribute are all combinations of the levels of its parts.
+        """
         protected = self.protected[attribute]
-        favoured = protected.favoured
-        if favoured is None:
-            favoured = tuple(level for level in levels if level not in protected.deprived)
-        return Roles(self.label.column, self.label.favourable, attribute, protected.deprived, favoured)
+        deprived, favoured = protected.deprived, protected.favoured
+        if protected.of:
+            favoured = joint_levels([self.roles(part, levels).favoured for part in protected.of])
+            every = joint_levels([levels.get(part, ()) for part in protected.of])
+            deprived = tuple(level for level in every if level not in favoured)
+        elif favoured is None:
+            favoured = tuple(level for level in levels.get(attribute, ()) if level not in deprived)
+        return Roles(
+            self.label.column, self.label.favourable, attribute, deprived, favoured, protected.of or ()
+        )
+
+    def refuse_joint(self, attribute: str) -> None:
+        """Refuse a joint attribute where β is to edit a column.
+
+        Raises
+        ------
+        UserError
+            When the attribute is one.
+        """
+        if self.protected[attribute].of:
+            what = f'β edits a column, and "{attribute}" is a joint attribute'
+            fix = f"name one of its parts: {', '.join(self.protected[attribute].of or ())}"
+            raise user_error(what, fix, self.where("protected", attribute))
 
     def bias_target(self, roles: Roles) -> BiasTarget:
         """Return the column and values that β acts on."""
@@ -276,7 +314,8 @@ class Card(StrictModel):
         """Yield the columns that must not be dropped, and the place that names each."""
         yield self.label.column, ("label", "column")
         for name, protected in self.protected.items():
-            yield name, ("protected", name)
+            if protected.of is None:
+                yield name, ("protected", name)
             if protected.bias:
                 yield protected.bias.column, ("protected", name, "bias", "column")
 
@@ -421,6 +460,7 @@ def _contradictions(card: Card) -> Iterator[Problem]:
     for i, name in enumerate(names):
         if name in names[:i]:
             yield Problem(f"file {name} is listed twice", "keep one", card.where("files", i))
+    yield from _joint_contradictions(card)
     for name, place in card.needed():
         if card.drops(name):
             fix = "list it under `columns`, and not as drop"
@@ -428,3 +468,18 @@ def _contradictions(card: Card) -> Iterator[Problem]:
         if name == card.label.column and place[0] == "protected":
             what = f'"{name}" is the label: it cannot be protected, nor what β acts on'
             yield Problem(what, "name another column", card.where(*place))
+
+
+def _joint_contradictions(card: Card) -> Iterator[Problem]:
+    """Yield what is wrong with the joint attributes of a card."""
+    single = [name for name, protected in card.protected.items() if protected.of is None]
+    for name, protected in card.protected.items():
+        for i, part in enumerate(protected.of or ()):
+            if part not in single:
+                joint = "a joint attribute itself" if part in card.protected else "no protected attribute"
+                fix = suggest(part, single)
+                yield Problem(f'"{part}" is {joint} of the card', fix, card.where("protected", name, "of", i))
+        if protected.of and name in card.columns:
+            what = f'"{name}" is a column, so no joint attribute can have its name'
+            fix = f"call it {'-'.join(protected.of)}-joint"
+            yield Problem(what, fix, card.where("protected", name))

@@ -1,7 +1,7 @@
 """From a card and its files, or a bare CSV, to a coded table."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -27,7 +27,17 @@ from fairbench_cli.data.columns import (
 from fairbench_cli.data.files import TextCells, read_cells
 from fairbench_cli.data.guess.layout import separator_of
 from fairbench_cli.data.locate import LocatedFiles
-from fairbench_cli.data.table import Codes, Column, Roles, Sample, Table, table_of, to_sample
+from fairbench_cli.data.table import (
+    Codes,
+    Column,
+    Roles,
+    Sample,
+    Table,
+    joint_column,
+    table_of,
+    to_sample,
+    with_columns,
+)
 from fairbench_cli.errors import Problem, UserError, shown, suggest, user_error
 from fairbench_cli.strict_yaml import Place, yaml_word
 
@@ -202,20 +212,23 @@ class Dataset:
         return self._base_rates(self.card.attribute(attribute))
 
     def _base_rates(self, attribute: str) -> "pd.Series[float]":
-        label, frame = self.card.label, self.table.to_pandas()
+        label, of = self.card.label, self.card.protected[attribute].of
+        table = with_columns(self.table, [joint_column(self.table, attribute, of)]) if of else self.table
+        frame = table.to_pandas()
         favourable = (frame[label.column] == label.favourable).astype(float).rename("base rate")
         return favourable.groupby(frame[attribute], observed=True).mean()
 
     def __repr__(self) -> str:
-        label = self.card.label
+        label, levels = self.card.label, {column.name: column.levels for column in self.table.columns}
         lines = [
             f"<{self.card.name}: {len(self)} rows, {len(self.table.columns)} columns",
             f"  {label.column} = {label.favourable} is favourable",
         ]
         for name, protected in self.card.protected.items():
-            if name in self.table.names:
+            if set(protected.of or (name,)) <= set(self.table.names):
+                deprived = self.card.roles(name, levels).deprived
                 groups = ", ".join(
-                    f"{level}{' (deprived)' if level in protected.deprived else ''} {rate:.3f}"
+                    f"{level}{' (deprived)' if level in deprived else ''} {rate:.3f}"
                     for level, rate in self._base_rates(name).items()
                 )
                 lines.append(f"  by {name}: {groups}")
@@ -230,7 +243,17 @@ class Dataset:
             When a named value is not in the data, a level is in neither group or in both, a group is empty,
             or the label has one value only.
         """
-        return checked_roles(self.card, attribute, self.table.columns, self._occurring, "data")
+        roles = checked_roles(self.card, attribute, self.table.columns, self._occurring, "data")
+        if not roles.of:
+            return roles
+        there = joint_column(self.table, attribute, roles.of)[0].levels
+        deprived, favoured = (
+            tuple(level for level in group if level in there) for group in (roles.deprived, roles.favoured)
+        )
+        if not (deprived and favoured):
+            what = f"nobody is {'favoured' if deprived else 'deprived'} by all of {', '.join(roles.of)}"
+            raise user_error(what, "give rows of both groups", self.card.where("protected", attribute))
+        return replace(roles, deprived=deprived, favoured=favoured)
 
     def _occurring(self, column: str) -> set[str]:
         levels = self.table.columns[self.table.index(column)].levels
@@ -257,7 +280,9 @@ def checked_roles(
         As `Dataset.roles`, and when there is no such column.
     """
     levels = {column.name: column.levels for column in columns}
-    roles = card.roles(attribute, levels.get(attribute, ()))
+    roles = card.roles(attribute, levels)
+    if roles.of:
+        return _checked_joint(card, roles, columns, occurring, of)
     bias = card.protected[attribute].bias
     group, target = ("protected", attribute), ("protected", attribute, "bias")
     named: list[tuple[str, tuple[str, ...], Place]] = [
@@ -280,6 +305,33 @@ def checked_roles(
     if len(levels.get(roles.label, "ab")) < 2:
         what = f'the label "{roles.label}" has one value only'
         problems.append(Problem(what, "give rows with both outcomes", card.where("label", "column")))
+    if problems:
+        raise UserError(*dict.fromkeys(problems))
+    return roles
+
+
+def _checked_joint(
+    card: Card,
+    roles: Roles,
+    columns: Sequence[Column],
+    occurring: Callable[[str], Collection[str]],
+    of: Literal["data", "network"],
+) -> Roles:
+    """Return the roles of a joint attribute, its parts checked as `checked_roles` does."""
+    name = roles.attribute
+    problems: list[Problem] = []
+    for part in roles.of:
+        try:
+            checked_roles(card, part, columns, occurring, of)
+        except UserError as error:
+            problems += error.problems
+    if any(column.name == name for column in columns):
+        what, fix = f'"{name}" is a column of the {of}', "give the joint attribute another name"
+        problems.append(Problem(what, fix, card.where("protected", name)))
+    every = (*roles.deprived, *roles.favoured)
+    if not problems and len(set(every)) < len(every):
+        what = f"two joint levels of {name} are spelt alike"
+        problems.append(Problem(what, "recode one of their parts", card.where("protected", name)))
     if problems:
         raise UserError(*dict.fromkeys(problems))
     return roles

@@ -1,7 +1,8 @@
 """Tables of level codes: the one shape in which rows travel through fairbench."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -118,6 +119,7 @@ class Roles:
     """Which column is what.
 
     `deprived` and `favoured` are levels of the protected `attribute`; together they are all of its levels.
+    `of` names the parts of a joint attribute, columns whose levels its own are made of: ``White-Male``.
     """
 
     label: str
@@ -125,6 +127,7 @@ class Roles:
     attribute: str
     deprived: tuple[str, ...]
     favoured: tuple[str, ...]
+    of: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -147,6 +150,9 @@ class Sample:
         Whether the label declares its favourable value before the other one.
     outcomes : tuple of str
         The label's levels as the data write them.
+    protected : tuple of str
+        The columns of `features` that a classifier without protected columns does not see; by default the
+        attribute alone.
     """
 
     features: Table
@@ -156,6 +162,11 @@ class Sample:
     weights: Floats | None = None
     favourable_first: bool = False
     outcomes: tuple[str, ...] = ()
+    protected: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.protected:
+            object.__setattr__(self, "protected", (self.attribute,))
 
     def __len__(self) -> int:
         return len(self.features)
@@ -180,13 +191,83 @@ class Sample:
 
 
 def to_sample(table: Table, roles: Roles) -> Sample:
-    """Return a table split into features, outcome and group."""
+    """Return a table split into features, outcome and group.
+
+    A joint attribute becomes one more column, the last, with the levels that `roles` names. It and its parts
+    are then the protected columns.
+
+    Raises
+    ------
+    ValueError
+        When a row has a joint level that `roles` does not name.
+    """
+    if roles.of:
+        joint = joint_column(table, roles.attribute, roles.of, (*roles.deprived, *roles.favoured))
+        table = with_columns(table, [joint])
     y = _is_one_of(table, roles.label, (roles.favourable,))
     s = _is_one_of(table, roles.attribute, roles.favoured)
     outcomes = table.columns[table.index(roles.label)].levels
     first = outcomes[0] == roles.favourable
     features = table.without(roles.label)
-    return Sample(features, roles.attribute, y, s, favourable_first=first, outcomes=outcomes)
+    return Sample(
+        features,
+        roles.attribute,
+        y,
+        s,
+        favourable_first=first,
+        outcomes=outcomes,
+        protected=(roles.attribute, *roles.of),
+    )
+
+
+def joint_levels(levels: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """Return every combination of some columns' levels, the last column changing fastest.
+
+    >>> joint_levels([("Black", "White"), ("Female", "Male")])
+    ('Black-Female', 'Black-Male', 'White-Female', 'White-Male')
+    """
+    return tuple("-".join(parts) for parts in product(*levels))
+
+
+def joint_column(
+    table: Table, name: str, of: Sequence[str], levels: Collection[str] | None = None
+) -> tuple[Column, Codes]:
+    """Return the column of the joint levels of some columns.
+
+    Parameters
+    ----------
+    of : sequence of str
+        Names of the columns.
+    levels : collection of str, optional
+        The levels to declare; by default those that occur. Their order is that of `joint_levels`.
+
+    Raises
+    ------
+    ValueError
+        When a row has a level that is not among `levels`.
+
+    >>> sex, race = Column("sex", ("f", "m")), Column("race", ("b", "w"))
+    >>> rows = Table((sex, race), np.array([[1, 1], [0, 1], [1, 1]], dtype=np.int16))
+    >>> column, codes = joint_column(rows, "race-sex", ("race", "sex"))
+    >>> column.levels, codes.tolist()
+    (('w-f', 'w-m'), [1, 0, 1])
+    """
+    parts = [table.columns[table.index(part)].levels for part in of]
+    every = joint_levels(parts)
+    flat = np.ravel_multi_index([table[part] for part in of], [len(part) for part in parts])
+    present = {every[code] for code in np.unique(flat)}
+    declared = present if levels is None else set(levels)
+    if present - declared:
+        raise ValueError(f'"{min(present - declared)}" is no level of {name}')
+    kept = np.array([level in declared for level in every])
+    codes: Codes = (np.cumsum(kept) - 1).astype(np.int16)[flat]
+    return Column(name, tuple(level for level in every if level in declared)), codes
+
+
+def with_columns(table: Table, more: Sequence[tuple[Column, Codes]]) -> Table:
+    """Return a table with more columns at its end."""
+    columns, codes = zip(*more, strict=True)
+    return Table((*table.columns, *columns), np.asfortranarray(np.column_stack([table.codes, *codes])))
 
 
 def _is_one_of(table: Table, name: str, levels: Sequence[str]) -> Labels:

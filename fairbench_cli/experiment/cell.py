@@ -1,16 +1,18 @@
 """One repeat of one cell, from the network to the counts. This page is the whole experiment."""
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 import numpy as np
 
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.classifiers.registry import CLASSIFIER
+from fairbench_cli.data.represent import represent
 from fairbench_cli.data.table import Sample, to_sample
 from fairbench_cli.experiment.datasets import Population
 from fairbench_cli.experiment.plan import Cell
+from fairbench_cli.interventions.cells import balanced_rows
 from fairbench_cli.interventions.fitted import Infeasible
 from fairbench_cli.interventions.registry import INTERVENTION
 from fairbench_cli.measures.counts import Counts, count, expected_count
@@ -56,19 +58,22 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
     """Draw a biased training set, apply the technique, test it and count."""
     start = time.process_time()
 
-    # 1. The rows: a training set with bias β against the deprived group, and test rows.
-    train, test = draw(cell, population, repeat)
-
-    # 2. The technique trains the classifier in its own way and its model decides on the test rows, or it says
-    # that it cannot on such rows.
-    technique = cell.technique.spec.build(INTERVENTION)
-    classifier = Classifier(
-        cell.classifier.build(CLASSIFIER), cell.technique.include_protected, cell.classifier_seed(repeat)
-    )
-    rng = np.random.default_rng(cell.technique_seed(repeat))
     try:
-        model = technique.fit(train, classifier, rng)
-        predicted, chance = model.predict(test), model.decision_probability(test)
+        # 1. The rows: a training set with bias β against the deprived group, and test rows; and their
+        # features as techniques get them.
+        train, test = draw(cell, population, repeat)
+        how = cell.technique.representation, population.favoured
+        seen, shown = represent(train, *how), represent(test, *how)
+
+        # 2. The technique trains the classifier in its own way and its model decides on the test rows, or it
+        # says that it cannot on such rows.
+        technique = cell.technique.spec.build(INTERVENTION)
+        classifier = Classifier(
+            cell.classifier.build(CLASSIFIER), cell.technique.include_protected, cell.classifier_seed(repeat)
+        )
+        rng = np.random.default_rng(cell.technique_seed(repeat))
+        model = technique.fit(seen, classifier, rng)
+        predicted, chance = model.predict(shown), model.decision_probability(shown)
     except Infeasible as reason:
         seconds = time.process_time() - start
         return Repeat(cell.key, repeat, "infeasible", str(reason), None, seconds=seconds)
@@ -83,7 +88,7 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
         counts = expected_count(group, test.y, chance, protected.groups)
 
     # 4. What counts of decisions do not suffice for, if asked for: metrics of rows, every acceptance rate.
-    scores = model.scores(test) if population.sweep or population.row_metrics.names else None
+    scores = model.scores(shown) if population.sweep or population.row_metrics.names else None
     values = population.row_metrics.measure(test, predicted, scores)
     swept = None
     if population.sweep:
@@ -100,14 +105,32 @@ def draw(cell: Cell, population: Population, repeat: int) -> tuple[Sample, Sampl
 
     Training rows are sampled from the network, its bias against the deprived group raised by β, and test rows
     are the original ones, or sampled from the network as it is (β = 0). Without a network the original rows
-    are divided at random: `size` of them to train on, the rest to test.
+    are divided at random: `size` of them to train on, the rest to test; and, if asked for, each part drawn
+    again with as many rows of each group and outcome.
+
+    Raises
+    ------
+    Infeasible
+        When there is nothing to draw from.
     """
+    train, test = _drawn(cell, population, repeat)
+    if not population.hidden:
+        return train, test
+    return replace(train, protected=population.hidden), replace(test, protected=population.hidden)
+
+
+def _drawn(cell: Cell, population: Population, repeat: int) -> tuple[Sample, Sample]:
     network, rows, roles = population.network, population.rows, population.roles
     if network is None:
         assert rows is not None  # noqa: S101 - `populate` leaves out one of the two at most
-        shuffled = np.random.default_rng(cell.sample_seed(repeat)).permutation(len(rows))
-        train, rest = shuffled[: population.size], shuffled[population.size :]
-        return rows.take(np.sort(train)), rows.take(np.sort(rest))
+        rng = np.random.default_rng(cell.sample_seed(repeat))
+        shuffled = rng.permutation(len(rows))
+        train, rest = (np.sort(part) for part in np.split(shuffled, [population.size]))
+        if population.balanced is not None:
+            n = round(population.balanced * population.size / len(rows))
+            train = balanced_rows(rows, train, n, rng)
+            rest = balanced_rows(rows, rest, population.balanced - n, rng)
+        return rows.take(train), rows.take(rest)
     biased, target = network, population.target
     if population.biased:
         column, groups = target.column, (target.deprived, target.favoured)

@@ -123,23 +123,28 @@ def _listed_twice(given: Given) -> Iterator[Conflict]:
     """Find data sets whose results would have the same name."""
     seen = set()
     for place, spec, card in given.datasets:
-        name, attribute = spec.name or card.name, card.attribute(spec.attribute or None)
-        if (name, attribute) in seen:
-            fix = f"keep one, or give one another name with `as: {name}-2`"
-            yield place, f"{name} with {attribute} is listed twice", fix
-        seen.add((name, attribute))
+        name = spec.name or card.name
+        for attribute in spec.attribute or (card.attribute(None),):
+            if (name, attribute) in seen:
+                fix = f"keep one, or give one another name with `as: {name}-2`"
+                yield place, f"{name} with {attribute} is listed twice", fix
+            seen.add((name, attribute))
 
 
 def _nobody_favoured(given: Given) -> Iterator[Conflict]:
     """Find a bias in both directions where the card does not say which group it favours."""
     for place, spec, card in given.datasets:
         part = spec if "bias_direction" in spec.model_fields_set else given.config.sample
-        attribute = card.attribute(spec.attribute or None)
-        target = card.protected[attribute].bias
-        if part.bias_direction == "both" and target and not target.favoured:
-            what = f"bias_direction: both needs to know which group β favours, and {card.name} does not say"
-            fix = f"add `favoured` to the bias of {attribute} in the card, or write bias_direction: deprived"
-            yield (*place, "bias_direction"), what, fix
+        for attribute in spec.attribute or (card.attribute(None),):
+            target = card.protected[attribute].bias
+            if part.bias_direction == "both" and target and not target.favoured:
+                what = (
+                    f"bias_direction: both needs to know which group β favours, and {card.name} does not say"
+                )
+                fix = (
+                    f"add `favoured` to the bias of {attribute} in the card, or write bias_direction: deprived"
+                )
+                yield (*place, "bias_direction"), what, fix
 
 
 def _attributes(given: Given) -> Iterator[Conflict]:

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from fairbench_cli.classifiers.registry import Kind
+from fairbench_cli.data.represent import Representation
 from fairbench_cli.errors import Problem, UserError, shown, suggest
 from fairbench_cli.parameters import Parameters, checked, parameters_of
 from fairbench_cli.plugins import CodeOrigin, find, is_plugin, named_in_packages, short
@@ -68,14 +69,15 @@ class ComponentSpec:
 
 @dataclass(frozen=True)
 class TechniqueSpec:
-    """An intervention, and whether its classifier sees the protected attribute."""
+    """An intervention, whether its classifier sees the protected attribute, and how it gets the features."""
 
     spec: ComponentSpec
     include_protected: bool
+    representation: Representation = "original"
 
     def plain(self) -> Any:
         """Return it as it is written in a config."""
-        return self.spec.plain(include_protected=self.include_protected)
+        return self.spec.plain(include_protected=self.include_protected, representation=self.representation)
 
 
 def word(value: Any) -> str:
@@ -118,7 +120,7 @@ class ParameterGrid:
     kind : Kind
         What is listed.
     extra : mapping
-        Parameters that every one takes in addition to its own: their type and default by name.
+        Parameters that every one takes in addition to its own: their type and default values by name.
     base : Path or None
         The folder that the paths of files are relative to. None takes names that are not registered, and
         their parameters, as they stand: nobody's code is run.
@@ -201,7 +203,8 @@ class ParameterGrid:
         more = {**ours, **self.extra}
         types = {**takes.types, **{key: of for key, (of, _) in more.items()}}
         values = {key: [default] for key, default in takes.defaults.items()}
-        values |= {key: [default] for key, (_, default) in more.items()}
+        values |= {key: [default] for key, (_, default) in ours.items()}
+        values |= {key: list(defaults) for key, (_, defaults) in self.extra.items()}
         for key, value in given.items():
             here = (*place, key)
             where = self.document.where(here)

@@ -9,8 +9,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr
+from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, WithJsonSchema
 
+from fairbench_cli.data.represent import Representation
 from fairbench_cli.experiment.components import ComponentSpec, TechniqueSpec
 from fairbench_cli.experiment.outputs import DEFAULT_TABLES, FIGURES, TABLES
 from fairbench_cli.experiment.own_metrics import OwnMetric
@@ -18,7 +19,7 @@ from fairbench_cli.experiment.row_metrics import RequestedRowMetrics
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.registry import DEFAULT_METRICS, METRICS, ROW_METRICS
 from fairbench_cli.strict_yaml import dump_yaml
-from fairbench_cli.validation import NAME, StrictModel
+from fairbench_cli.validation import NAME, StrictModel, mistake
 
 
 def attribute_names(text: str) -> tuple[str, ...]:
@@ -39,7 +40,30 @@ def _one_or_more(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else (value,)
 
 
+def _quotient(value: Any) -> Any:
+    """Return a number written as a quotient, such as ``2/3``; anything else as it is."""
+    if not isinstance(value, str):
+        return value
+    numerator, slash, denominator = value.partition("/")
+    if not (slash and numerator.strip().isdecimal() and denominator.strip().isdecimal() and int(denominator)):
+        raise mistake("must be a number", "write a number such as 0.5, unquoted, or a quotient such as 2/3")
+    return int(numerator) / int(denominator)
+
+
 Beta = Annotated[float, Field(ge=0, le=1)]
+Fraction = Annotated[
+    float,
+    BeforeValidator(_quotient),
+    Field(gt=0, lt=1),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
+                {"type": "string", "pattern": r"^[0-9]+ */ *[0-9]+$"},
+            ]
+        }
+    ),
+]
 Names = Annotated[tuple[str, ...], Field(strict=False)]
 AttributeName = Annotated[str, AfterValidator(canonical_attribute)]
 
@@ -75,8 +99,17 @@ class SampleConfig(BiasConfig):
         description="`network`: learn it from the data file. `shipped`: the fitted network next to the card. "
         "`data`: no network; the real rows, a random part of them to train on and the rest to test.",
     )
-    train_fraction: float = Field(
-        default=0.5, gt=0, lt=1, description="With `from: data`: fraction of the rows to train on."
+    train_fraction: Fraction = Field(
+        default=0.5,
+        description="With `from: data`: fraction of the rows to train on, rounded down to whole rows; `2/3` "
+        "may be written so.",
+    )
+    balanced: int | None = Field(
+        default=None,
+        ge=8,
+        description="With `from: data`: so many rows are drawn again, with replacement and as many of each "
+        "outcome in each group, after the split: training rows from the training part, test rows from the "
+        "other.",
     )
     learner: Literal["hill-climbing", "tabu"] = Field(
         default="hill-climbing", description="Search for the network's structure: `hill-climbing` or `tabu`."
@@ -93,7 +126,9 @@ class SampleConfig(BiasConfig):
 class DatasetOptions(BiasConfig):
     """What a data set's entry may say after its name."""
 
-    attribute: str = Field(default="", description="The protected attribute; by default the card's first.")
+    attribute: Annotated[tuple[str, ...], BeforeValidator(_one_or_more)] = Field(
+        default=(), description="The protected attribute, or a list of them; by default the card's first."
+    )
     name: str = Field(
         default="",
         alias="as",
@@ -110,9 +145,17 @@ class DatasetOptions(BiasConfig):
 
 
 class DatasetSpec(DatasetOptions):
-    """A data set of the experiment: its card, a shipped one's name or a path, and the options."""
+    """A data set of the experiment: its card, a shipped one's name or a path, and the options.
+
+    As it is written it may name several attributes; a run has one of these for each.
+    """
 
     card: str
+
+    @property
+    def works_on(self) -> str:
+        """Return the protected attribute that a run works on, which its config has spelled out."""
+        return self.attribute[0]
 
     def takes(self, intervention: str, classifier: str) -> bool:
         """Return whether the two are to run on it."""
@@ -123,7 +166,8 @@ class DatasetSpec(DatasetOptions):
     def plain(self, hidden: frozenset[str]) -> dict[str, Any]:
         """Return it as it is written in a config, without the `hidden` settings."""
         unlimited = {key for key in ("interventions", "classifiers") if getattr(self, key) is None}
-        return {self.card: self.model_dump(mode="json", by_alias=True, exclude={"card", *hidden, *unlimited})}
+        written = self.model_dump(mode="json", by_alias=True, exclude={"card", *hidden, *unlimited})
+        return {self.card: written | {"attribute": self.works_on}}
 
 
 class ExperimentConfig(StrictModel):
@@ -144,6 +188,19 @@ class ExperimentConfig(StrictModel):
     include_protected: bool = Field(
         default=False,
         description="Whether classifiers see the protected attribute; a technique may say otherwise.",
+    )
+    protected_columns: Literal["attribute", "all"] = Field(
+        default="attribute",
+        description="Which columns `include_protected` speaks of. `attribute`: the one that the run works on; "
+        "of a joint attribute its parts too. `all`: every protected attribute of the card.",
+    )
+    representation: Annotated[
+        tuple[Representation, ...], BeforeValidator(_one_or_more), Field(min_length=1)
+    ] = Field(
+        default=("original",),
+        description="How techniques and classifiers get the features; several are an axis, and a technique may "
+        "say otherwise. `original`: levels and numbers. `numerical`: one 0/1 number per level, protected "
+        "attributes as they are. `numerical-binary`: those as 0/1 numbers too, 1 for the favoured.",
     )
     interventions: tuple[TechniqueSpec, ...] = Field(
         min_length=1, description="Techniques; `fairbench list interventions`."
@@ -239,13 +296,14 @@ class ExperimentConfig(StrictModel):
 
 
 _LEARNED = frozenset({"learner", "score", "max_parents", "require_arc", "outcome_sink"})
+_DIVIDED = frozenset({"train_fraction", "balanced"})
 _DRAWN = frozenset({"beta", "bias_direction", "missing_arc", "size"})
 
 # The settings that say nothing where training rows come from such a source, and why.
 WITHOUT_EFFECT = {
-    "network": (frozenset({"train_fraction"}), "without real rows to train on", "write `from: data`"),
+    "network": (_DIVIDED, "without real rows to train on", "write `from: data`"),
     "shipped": (
-        _LEARNED | {"train_fraction"},
+        _LEARNED | _DIVIDED,
         "on a shipped network, which is learned already",
         "write `from: network` to learn one",
     ),

@@ -1,5 +1,6 @@
 """The data sets of an experiment: found, checked, their networks learned; and what is drawn from."""
 
+import math
 import shlex
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from fairbench_cli.experiment.config import DatasetSpec, ExperimentConfig, Sampl
 from fairbench_cli.experiment.row_metrics import RequestedRowMetrics
 from fairbench_cli.experiment.seeds import digest
 from fairbench_cli.files import make_folder
-from fairbench_cli.measures.groups import ProtectedAttribute, ProtectedAttributes
+from fairbench_cli.measures.groups import JointAttribute, ProtectedAttribute, ProtectedAttributes
 from fairbench_cli.network.files import FORMAT, Meta
 from fairbench_cli.network.files import load as load_network
 from fairbench_cli.network.files import save as save_network
@@ -72,7 +73,7 @@ class PreparedDataset:
         """Return whether β has a CPT axis to edit: the edited column is a parent of the outcome."""
         if isinstance(self.network, BayesNet):
             return self.target.column in self.network.parents_of(self.roles.label)
-        if self.network is None:
+        if self.network is None or self.roles.of:
             return False
         names = [column.name for column in self.columns]
         return names.index(self.target.column) in self.network.parents[names.index(self.roles.label)]
@@ -82,17 +83,24 @@ class PreparedDataset:
         """Return the card's protected attributes whose groups fit the data, in the card's order.
 
         The one that the run works on always fits: it has been checked. Of the others, one that is no column
-        of the data or has a level in neither group is left out: nothing is counted by it.
+        of the data or has a level in neither group is left out: nothing is counted by it. Joint ones are
+        named where all their parts are there.
         """
         levels = {column.name: column.levels for column in self.columns}
         found = []
         for name in (name for name in self.card.protected if name in levels):
-            roles = self.card.roles(name, levels[name])
+            roles = self.card.roles(name, levels)
             deprived = tuple(level for level in levels[name] if level in roles.deprived)
             favoured = tuple(level for level in levels[name] if level in roles.favoured)
             if deprived and favoured and len(deprived) + len(favoured) == len(levels[name]):
                 found.append(ProtectedAttribute(name, levels[name], deprived, favoured))
-        return ProtectedAttributes(tuple(found))
+        names = {attribute.name for attribute in found}
+        joint = [
+            JointAttribute(name, protected.of)
+            for name, protected in self.card.protected.items()
+            if protected.of and names.issuperset(protected.of)
+        ]
+        return ProtectedAttributes(tuple(found), tuple(joint))
 
     def describe(self) -> dict[str, Any]:
         """Return what the plan says about it."""
@@ -102,6 +110,7 @@ class PreparedDataset:
             "label": self.roles.label,
             "attribute": self.roles.attribute,
             "protected": to_jsonable_python(self.protected.attributes),
+            "joint": to_jsonable_python(self.protected.joint),
             "bias_direction": self.spec.bias_direction,
             "edited_column": self.target.column,
             "arc_to_outcome": self.has_arc,
@@ -125,7 +134,7 @@ def prepare_datasets(config: ExperimentConfig, data_dir: Path | None) -> list[Pr
         except UserError as error:
             problems.extend(error.problems)
     for attribute in () if problems else config.attributes:
-        problem = unknown_attribute(attribute, [dataset.protected.names for dataset in prepared])
+        problem = unknown_attribute(attribute, [dataset.protected.known for dataset in prepared])
         if problem is not None:
             what, fix = f"attributes: {problem[0]} with groups that fit the data", "correct its card"
             problems.append(Problem(what, fix))
@@ -137,6 +146,9 @@ def prepare_datasets(config: ExperimentConfig, data_dir: Path | None) -> list[Pr
 def _prepare(spec: DatasetSpec, config: ExperimentConfig, data_dir: Path | None) -> PreparedDataset:
     path = find_card(spec.card)
     card = read_card(path)
+    edits = any(beta > 0 for beta in config.sample.beta)
+    if spec.require_arc or (edits and spec.missing_arc == "error"):
+        card.refuse_joint(spec.works_on)
     dataset: Dataset | None = None
     if config.sample.source != "shipped" or config.test == "original":
         dataset = load(card, locate(card, folders(data_dir, path)))
@@ -147,7 +159,7 @@ def _prepare(spec: DatasetSpec, config: ExperimentConfig, data_dir: Path | None)
     else:
         prepared = _real(spec, card, config.sample, dataset)
     _check_strata(prepared, config.strata)
-    if spec.missing_arc == "error" and any(beta > 0 for beta in config.sample.beta) and not prepared.has_arc:
+    if spec.missing_arc == "error" and edits and not prepared.has_arc:
         raise _no_arc(prepared, path)
     return prepared
 
@@ -167,19 +179,21 @@ def _check_strata(prepared: PreparedDataset, strata: tuple[str, ...]) -> None:
 
 def _real(spec: DatasetSpec, card: Card, sample: SampleConfig, dataset: Dataset) -> PreparedDataset:
     rows = len(dataset.table)
-    size = round(sample.train_fraction * rows)
+    size = math.floor(sample.train_fraction * rows + 1e-9)  # two thirds of 30 are 20
     if not 0 < size < rows:
         what = f"a train_fraction of {sample.train_fraction:g} of {rows} rows leaves nothing"
         raise user_error(what, "change `train_fraction`", card.where())
     facts = {"dataset": card.name, "sha256": dict(dataset.sha256), "rows": rows}
-    roles = dataset.roles(spec.attribute)
+    roles = dataset.roles(spec.works_on)
     return PreparedDataset(
         spec, card, roles, _decisive(card, dataset), facts, dataset.table.columns, size, dataset, None
     )
 
 
 def _learned(spec: DatasetSpec, card: Card, sample: SampleConfig, dataset: Dataset) -> PreparedDataset:
-    roles = dataset.roles(spec.attribute)
+    roles = dataset.roles(spec.works_on)
+    if roles.of:  # a network draws combinations that the data do not have
+        roles = card.roles(spec.works_on, {column.name: column.levels for column in dataset.table.columns})
     settings = LearnSettings(
         learner=sample.learner,
         score=sample.score,
@@ -211,7 +225,7 @@ def _shipped(spec: DatasetSpec, card: Card, card_path: Path, dataset: Dataset | 
         what = f"the columns or levels of {card.name} are not those of its fitted network"
         raise user_error(what, learn, str(path))
     levels = {column.name: column.levels for column in network.columns}
-    roles = checked_roles(card, spec.attribute, network.columns, levels.__getitem__, "network")
+    roles = checked_roles(card, spec.works_on, network.columns, levels.__getitem__, "network")
     size = spec.size or meta.source.get("rows")
     if not isinstance(size, int) or size < 1:
         raise user_error(
@@ -258,8 +272,8 @@ def _entry(prepared: PreparedDataset, option: str) -> str:
     if path.is_absolute():
         name = path.relative_to(Path.cwd()).as_posix() if path.is_relative_to(Path.cwd()) else name
     own = [option]
-    if spec.attribute != prepared.card.attribute(None):
-        own.insert(0, f"attribute: {yaml_word(spec.attribute)}")
+    if spec.works_on != prepared.card.attribute(None):
+        own.insert(0, f"attribute: {yaml_word(spec.works_on)}")
     if spec.name != prepared.card.name:
         own.insert(0, f"as: {yaml_word(spec.name)}")
     return f"{{{yaml_word(name)}: {{{', '.join(own)}}}}}"
@@ -279,6 +293,12 @@ class Population:
         Rows of a training set.
     rows : Sample or None
         The real rows; None where test rows are drawn from the network.
+    favoured : dict
+        The favoured levels of every protected attribute.
+    hidden : tuple of str
+        The columns that `include_protected` speaks of; empty: those that the attribute is made of.
+    balanced : int or None
+        How many rows are drawn again, with replacement, as many of each group and outcome.
     sweep : bool
         Whether to count at every acceptance rate.
     row_metrics : RequestedRowMetrics
@@ -293,6 +313,9 @@ class Population:
     biased: bool
     size: int
     rows: Sample | None
+    favoured: dict[str, tuple[str, ...]]
+    hidden: tuple[str, ...]
+    balanced: int | None
     sweep: bool
     row_metrics: RequestedRowMetrics
 
@@ -313,9 +336,17 @@ def populate(prepared: PreparedDataset, config: ExperimentConfig, networks: Path
         biased=prepared.has_arc,
         size=prepared.size,
         rows=to_sample(real.table, prepared.roles) if real else None,
+        favoured=_favoured(prepared),
+        hidden=tuple(prepared.card.protected) if config.protected_columns == "all" else (),
+        balanced=config.sample.balanced,
         sweep=config.sweep is not None,
         row_metrics=config.row_metrics,
     )
+
+
+def _favoured(prepared: PreparedDataset) -> dict[str, tuple[str, ...]]:
+    own = {attribute.name: attribute.favoured for attribute in prepared.protected.attributes}
+    return own | {prepared.roles.attribute: prepared.roles.favoured}
 
 
 def _fitted(prepared: PreparedDataset, structure: Structure, dataset: Dataset, networks: Path) -> BayesNet:

@@ -4,10 +4,11 @@ import json
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, Json, TypeAdapter, ValidationError
 
+from fairbench_cli.data.represent import Representation
 from fairbench_cli.errors import Problem, UserError, user_error
 from fairbench_cli.experiment.components import ComponentSpec, TechniqueSpec
 from fairbench_cli.experiment.config import ExperimentConfig
@@ -15,12 +16,21 @@ from fairbench_cli.experiment.datasets import PreparedDataset
 from fairbench_cli.experiment.read import parse
 from fairbench_cli.experiment.seeds import canonical, digest, seed_of
 from fairbench_cli.files import write_json
-from fairbench_cli.measures.groups import ProtectedAttribute, ProtectedAttributes
+from fairbench_cli.interventions.registry import INTERVENTIONS
+from fairbench_cli.measures.groups import JointAttribute, ProtectedAttribute, ProtectedAttributes
 from fairbench_cli.strict_yaml import Document
 
 CELL_VERSION = 3  # raise it whenever the same key would give other numbers
 
-CELL_COLUMNS = ("dataset", "attribute", "beta", "intervention", "include_protected", "classifier")
+CELL_COLUMNS = (
+    "dataset",
+    "attribute",
+    "representation",
+    "beta",
+    "intervention",
+    "include_protected",
+    "classifier",
+)
 """What names a cell on a command line."""
 
 FILE = "plan.json"
@@ -28,7 +38,17 @@ FILE = "plan.json"
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell of the job matrix: everything that decides its numbers, and the key made from it."""
+    """One cell of the job matrix: everything that decides its numbers, and the key made from it.
+
+    Cells whose numbers cannot differ have the same key and are computed once: a technique with a model of its
+    own under several classifiers; one that does not look at the groups, of several attributes of the same
+    rows that it sees none of.
+
+    Parameters
+    ----------
+    real : bool
+        Whether it trains on real rows, so that cells of one data set share the same splits.
+    """
 
     dataset: str
     attribute: str
@@ -36,6 +56,7 @@ class Cell:
     technique: TechniqueSpec
     classifier: ComponentSpec
     seed: int
+    real: bool
     key: str
 
     @property
@@ -49,6 +70,7 @@ class Cell:
             "key": self.key,
             "dataset": self.dataset,
             "attribute": self.attribute,
+            "representation": self.technique.representation,
             "beta": self.beta,
             "intervention": self.technique.spec.name,
             "parameters": canonical(dict(self.technique.spec.parameters)),
@@ -60,8 +82,11 @@ class Cell:
     def sample_seed(self, repeat: int) -> int:
         """Seed of the training set: the same for every technique and classifier, so repeats are paired.
 
-        β is no part of it either: across β only the outcome and its descendants change.
+        β is no part of it either: across β only the outcome and its descendants change. Nor is the attribute
+        where real rows are divided.
         """
+        if self.real:
+            return seed_of(self.seed, self.dataset, repeat, "split")
         return seed_of(self.seed, self.dataset, self.attribute, repeat, "train")
 
     def test_seed(self, repeat: int) -> int:
@@ -89,22 +114,55 @@ def make_cells(config: ExperimentConfig, datasets: list[PreparedDataset]) -> lis
         if not dataset.spec.takes(technique.spec.name, classifier.name):
             continue
         beta = float(given) + 0.0  # -0.0 is 0.0
+        groups, shared = _shared(config, dataset, technique)
         decisive = {
             "cell_version": CELL_VERSION,
             "dataset": name,
             "source": dataset.decisive,
-            "roles": [dataset.roles.label, attribute],
+            "roles": [dataset.roles.label, attribute] if groups else [dataset.roles.label],
             "size": dataset.size,
             "bias_direction": dataset.spec.bias_direction,
             "beta": beta,
             "test": config.test,
             "intervention": technique.spec.decisive,
             "include_protected": technique.include_protected,
-            "classifier": classifier.decisive,
+            "classifier": classifier.decisive if _uses(technique, "classifier") else None,
             "seed": config.seed,
+            **shared,
         }
-        cells.append(Cell(name, attribute, beta, technique, classifier, config.seed, digest(decisive)))
+        real = config.sample.source == "data"
+        cells.append(Cell(name, attribute, beta, technique, classifier, config.seed, real, digest(decisive)))
     return cells
+
+
+def _shared(
+    config: ExperimentConfig, dataset: PreparedDataset, technique: TechniqueSpec
+) -> tuple[bool, dict[str, Any]]:
+    """Return whether the attribute that a cell works on decides its numbers, and what else does."""
+    hidden = config.protected_columns == "all" and not technique.include_protected
+    every = technique.include_protected and not dataset.roles.of
+    blind = not _uses(technique, "groups") and (hidden or every)
+    sample = config.sample
+    groups = not (
+        blind and sample.source == "data" and sample.balanced is None and not config.row_metrics.names
+    )
+    more: dict[str, Any] = {}
+    if sample.source == "data":
+        more["split"] = "by data set"
+    if sample.balanced is not None:
+        more["balanced"] = sample.balanced
+    if config.protected_columns != "attribute":
+        more["protected_columns"] = config.protected_columns
+    if technique.representation != "original":
+        # The two differ in columns that a technique that sees none of the protected ones does not have.
+        more["representation"] = "numerical" if hidden and not groups else technique.representation
+    return groups, more
+
+
+def _uses(technique: TechniqueSpec, what: Literal["groups", "classifier"]) -> bool:
+    """Return whether a technique's model depends on the groups, or on the classifier; somebody's may."""
+    spec = technique.spec
+    return spec.origin is not None or getattr(INTERVENTIONS[spec.name].load(), f"uses_{what}", True)
 
 
 @dataclass(frozen=True)
@@ -132,7 +190,9 @@ class RunPlan:
     def protected(self, dataset: str, attribute: str) -> ProtectedAttributes:
         """Return the attributes by whose joint levels the repeats of a data set are counted."""
         own = self.dataset(dataset, attribute)
-        return TypeAdapter(ProtectedAttributes).validate_python({"attributes": own["protected"]})
+        return TypeAdapter(ProtectedAttributes).validate_python(
+            {"attributes": own["protected"], "joint": own.get("joint", ())}
+        )
 
 
 def make_plan(config: ExperimentConfig, datasets: list[PreparedDataset], cells: list[Cell]) -> RunPlan:
@@ -150,6 +210,7 @@ class _Cell(BaseModel):
     key: str
     dataset: str
     attribute: str
+    representation: Representation
     beta: float
     intervention: str
     parameters: Json[dict[str, Any]]
@@ -164,6 +225,7 @@ class _Dataset(BaseModel):
     edited_column: str
     arc_to_outcome: bool
     protected: list[ProtectedAttribute]
+    joint: list[JointAttribute] = []
 
 
 class _File(BaseModel):
@@ -200,6 +262,6 @@ def read_plan(folder: Path) -> RunPlan:
     config, _, problems = parse(Document(data["config"], {}, str(path)), None)
     if problems:
         raise UserError(*(Problem(problem.what, again, str(path)) for problem in problems))
-    if len({cell["key"] for cell in data["cells"]}) < len(data["cells"]):
+    if len({canonical(cell) for cell in data["cells"]}) < len(data["cells"]):
         raise user_error("not the plan of a run (a cell is listed twice)", again, str(path))
     return RunPlan(config, data["datasets"], data["cells"])

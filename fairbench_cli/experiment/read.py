@@ -1,12 +1,13 @@
 """From a YAML file to an `ExperimentConfig`; every mistake in it is reported at once, with its line."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import ValidationError
 
 from fairbench_cli.classifiers.registry import CLASSIFIER
 from fairbench_cli.data.card import Card, find_card, known_cards, read_card, shipped_cards
+from fairbench_cli.data.represent import Representation
 from fairbench_cli.errors import Problem, UserError, shown, suggest, user_error
 from fairbench_cli.experiment.checks import Given, cross_checks
 from fairbench_cli.experiment.components import ComponentSpec, ParameterGrid, TechniqueSpec, named
@@ -19,11 +20,14 @@ from fairbench_cli.plugins import clashes, is_plugin, short
 from fairbench_cli.strict_yaml import Document, Place, laid_over, read_mapping
 from fairbench_cli.validation import in_file_order, in_list, problems_of
 
+REPRESENTATIONS = get_args(Representation)
+
 # Lists whose values must differ and, where they are names, be known.
 _LISTS: tuple[tuple[Place, str, tuple[str, ...]], ...] = (
     (("tables",), "table", tuple(TABLES)),
     (("figures",), "figure", tuple(FIGURES)),
     (("strata",), "attribute", ()),
+    (("representation",), "representation", REPRESENTATIONS),
     (("sample", "beta"), "β", ()),
 )
 
@@ -94,7 +98,12 @@ def parse(document: Document, base: Path | None) -> tuple[ExperimentConfig, set[
     """
     data, problems, wrong = dict(document.data), list[Problem](), set[str]()
     data.setdefault("classifiers", [s.name for s in ExperimentConfig.model_fields["classifiers"].default])
-    seen = {"include_protected": (bool, data.get("include_protected") is True)}
+    asked = data.get("representation")
+    known = [one for one in (asked if isinstance(asked, list) else [asked]) if one in REPRESENTATIONS]
+    seen = {
+        "include_protected": (bool, [data.get("include_protected") is True]),
+        "representation": (Representation, known or REPRESENTATIONS[:1]),
+    }
     interventions = ParameterGrid(document, INTERVENTION, seen, base)
     classifiers = ParameterGrid(document, CLASSIFIER, {}, base)
     for key, read in (
@@ -194,12 +203,14 @@ def _find_cards(document: Document, base: Path) -> tuple[list[tuple[Path, Card]]
             continue
         place: Place = ("datasets", i, name)
         asked = options.get("attribute") if isinstance(options, dict) else None
+        listed = asked if isinstance(asked, list) else [asked]
         try:
             path = find_card(name, base)
             card = read_card(path)
             cards.append((path, card))
             place = (*place, "attribute")
-            card.attribute(asked if isinstance(asked, str) and asked else None)
+            for attribute in listed:
+                card.attribute(attribute if isinstance(attribute, str) and attribute else None)
         except UserError as error:
             problems += [Problem(p.what, p.fix, p.where or document.where(place)) for p in error.problems]
     return cards, problems
@@ -214,8 +225,9 @@ def _resolved(config: ExperimentConfig, cards: list[tuple[Path, Card]]) -> Exper
         shared = set(BiasConfig.model_fields) - spec.model_fields_set
         own = {key: getattr(config.sample, key) for key in shared}
         own |= {"card": path.stem if shipped else str(path.resolve())}
-        own |= {"name": spec.name or card.name, "attribute": card.attribute(spec.attribute or None)}
-        datasets.append(spec.model_copy(update=own))
+        own["name"] = spec.name or card.name
+        for attribute in spec.attribute or (card.attribute(None),):
+            datasets.append(spec.model_copy(update=own | {"attribute": (attribute,)}))
     return config.model_copy(
         update={
             "datasets": tuple(datasets),

@@ -69,8 +69,8 @@ class RequestedRowMetrics:
 
 
 def rows_of(test: Sample, predicted: Labels, scores: Floats | None, strata: tuple[str, ...]) -> Rows:
-    """Return test rows as measures take them: every column but the protected attribute; crossed strata."""
-    features = test.features.without(test.attribute)
+    """Return test rows as measures take them: every column but the protected ones; crossed strata."""
+    features = test.features.without(*test.protected)
     columns = [
         np.asarray(column.values)[features.codes[:, j]] if column.kind == "number" else features.codes[:, j]
         for j, column in enumerate(features.columns)

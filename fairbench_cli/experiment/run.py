@@ -40,7 +40,12 @@ class PreparedRun:
     @property
     def size(self) -> int:
         """Return how many repeats were asked for."""
-        return len(self.selected) * self.config.repeats
+        return len(self.distinct) * self.config.repeats
+
+    @property
+    def distinct(self) -> list[Cell]:
+        """Return the cells that are to be computed: the first of those that share a key."""
+        return list({cell.key: cell for cell in reversed(self.selected)}.values())[::-1]
 
     @property
     def todo(self) -> Todo:
@@ -48,7 +53,7 @@ class PreparedRun:
         return [
             (cell, repeat)
             for repeat in range(self.config.repeats)
-            for cell in self.selected
+            for cell in self.distinct
             if not self.is_done(cell, repeat)
         ]
 

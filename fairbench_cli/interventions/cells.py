@@ -31,6 +31,25 @@ def sizes(sample: Sample) -> NDArray[np.int64]:
     return np.bincount(sample.s.astype(np.intp) * 2 + sample.y, minlength=4).reshape(2, 2)
 
 
+def balanced_rows(sample: Sample, rows: Rows, n: int, rng: np.random.Generator) -> Rows:
+    """Return `n` of some rows, drawn with replacement, as many of each cell, shape (n,).
+
+    Where `n` is no multiple of four, the first cells get one row more.
+
+    Raises
+    ------
+    Infeasible
+        When a cell has none of the rows.
+    """
+    drawn = []
+    for i, cell in enumerate(CELLS):
+        own = rows[(sample.s[rows] == cell[0]) & (sample.y[rows] == cell[1])]
+        if not len(own):
+            raise Infeasible(f"empty cell {NAMES[cell]}: nothing to draw balanced rows from")
+        drawn.append(rng.choice(own, n // len(CELLS) + (i < n % len(CELLS))))
+    return np.concatenate(drawn)
+
+
 def weight_sums(sample: Sample) -> Floats:
     """Return the weight of each cell's rows, shape (2, 2), by group and label."""
     return count(sample.s, sample.y, sample.y, PAIR, sample.weights).labelled

@@ -56,7 +56,8 @@ class TwoNaiveBayes:
             When a group has no rows.
         """
         require_both_groups(train)
-        features = train.features if classifier.include_protected else train.features.without(train.attribute)
+        hidden = () if classifier.include_protected else train.protected
+        features = train.features.without(*hidden)
         tables = log_ratios(replace(train, features=features), self.beta)
         ratio = sum_of_ratios(tables, features.codes, train.s)
         states = moves(train, ratio, self.delta, self.alpha)

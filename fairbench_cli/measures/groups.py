@@ -23,8 +23,18 @@ class ProtectedAttribute:
 
 
 @dataclass(frozen=True)
+class JointAttribute:
+    """A name for an intersection: the joint levels of the attributes that it is made `of`."""
+
+    name: str
+    of: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class ProtectedAttributes:
     """The protected attributes of a data set, in the order of its card.
+
+    Rows are counted by the levels of `attributes`; each of `joint` is another name for some of these.
 
     Examples
     --------
@@ -38,13 +48,22 @@ class ProtectedAttributes:
     ([60.0, 92.0, 124.0], [152.0, 124.0])
     >>> both.pair(counts, ("sex", "race")).group_total.tolist()
     [190.0, 86.0]
+    >>> named = ProtectedAttributes((sex, race), (JointAttribute("sex-race", ("sex", "race")),))
+    >>> named.pair(counts, ("sex-race",)).group_total.tolist()
+    [190.0, 86.0]
     """
 
     attributes: tuple[ProtectedAttribute, ...]
+    joint: tuple[JointAttribute, ...] = ()
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """Names of the attributes and of the joint ones."""
+        return (*self.names, *(joint.name for joint in self.joint))
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the attributes."""
+        """Names of the attributes that rows are counted by."""
         return tuple(attribute.name for attribute in self.attributes)
 
     @property
@@ -72,14 +91,16 @@ class ProtectedAttributes:
         counts : Counts
             Of the joint levels of all attributes, in the order of `groups`.
         names : sequence of str
-            Names of attributes.
+            Names of attributes, also joint ones.
 
         Raises
         ------
         KeyError
             When there is no such attribute.
         """
-        kept = [self._index(name) for name in names]
+        of = {joint.name: joint.of for joint in self.joint}
+        parts = dict.fromkeys(part for name in names for part in of.get(name, (name,)))
+        kept = [self._index(part) for part in parts]
         sizes = [len(attribute.levels) for attribute in self.attributes]
         leading = counts.n.ndim - 3
         n = counts.n.reshape(*counts.n.shape[:-3], *sizes, 2, 2)

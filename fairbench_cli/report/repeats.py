@@ -16,9 +16,9 @@ from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.groups import CROSS, ProtectedAttributes
 
-SITUATION = ["dataset", "attribute", "beta", "classifier", "classifier_parameters"]
+SITUATION = ["dataset", "attribute", "representation", "beta", "classifier", "classifier_parameters"]
 TECHNIQUE = ["intervention", "parameters", "include_protected"]
-CELL_COLUMNS = [*SITUATION[:3], *TECHNIQUE, *SITUATION[3:]]
+CELL_COLUMNS = [*SITUATION[:4], *TECHNIQUE, *SITUATION[4:]]
 COUNT_COLUMNS = ["tn", "fp", "fn", "tp"]  # label and prediction: --, -+, +-, ++
 
 Texts = NDArray[np.object_]
@@ -88,7 +88,7 @@ class DatasetRepeats:
 
     def asked(self, attributes: Sequence[str]) -> tuple[str, ...]:
         """Return those of some attributes and intersections that the data set has; its own if it has none."""
-        has = [name for name in attributes if set(attribute_names(name)) <= set(self.protected.names)]
+        has = [name for name in attributes if set(attribute_names(name)) <= set(self.protected.known)]
         return tuple(dict.fromkeys(CROSS.join(attribute_names(name)) for name in has)) or (self.attribute,)
 
     def levels(self, counts: Counts, compared: str) -> Counts:
@@ -117,7 +117,7 @@ def check_attributes(attributes: Sequence[str], datasets: Sequence[DatasetRepeat
     UserError
         When there is one.
     """
-    known = sorted({name for data in datasets for name in data.protected.names})
+    known = sorted({name for data in datasets for name in data.protected.known})
     for name in (part for attribute in attributes for part in attribute_names(attribute)):
         if datasets and name not in known:
             raise user_error(

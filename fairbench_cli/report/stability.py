@@ -15,12 +15,12 @@ def two_metrics(config: ExperimentConfig) -> tuple[str, str]:
 def stability_frame(run: RunResults) -> pd.DataFrame:
     """Return stability.csv: mean and sd over the repeats of the `two_metrics` of every cell.
 
-    ``n`` is the number of repeats with a value; the sd needs two. Cells of one data set and attribute that
-    share a model have one row, that of the first of them.
+    ``n`` is the number of repeats with a value; the sd needs two. Cells of one data set, attribute and
+    representation that share a model have one row, that of the first of them.
     """
     shown = run.own.take(run.own.rows["metric"].isin(two_metrics(run.plan.config)).to_numpy())
     frame = summary_frame(shown, run.plan.config.repeats)
-    first = [data.frame[data.distinct()] for data in run.datasets]
+    first = [data.frame[data.distinct("representation")] for data in run.datasets]
     columns = [*CELL_COLUMNS, "metric", "mean", "sd", "n"]
     if not first:
         return pd.DataFrame(columns=columns)

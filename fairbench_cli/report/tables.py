@@ -16,7 +16,7 @@ from fairbench_cli.measures.rates import rate_by_group
 from fairbench_cli.report.repeats import CELL_COLUMNS, TECHNIQUE
 from fairbench_cli.report.results import CellKey, RunResults, mean_and_interval
 
-BLOCK = ["dataset", "attribute", "compared", "classifier", "classifier_parameters"]
+BLOCK = ["dataset", "attribute", "compared", "representation", "classifier", "classifier_parameters"]
 DEGRADED, NOT_RUN = "*", "…"
 
 Cells = dict[tuple[CellKey, tuple[str, ...], float], str]
@@ -64,8 +64,9 @@ def blocks_of(run: RunResults, cells: Cells, missing: str) -> tuple[Block, ...]:
         rows.setdefault(block, {}).setdefault(labels[0], {})[labels] = None
     blocks = []
     for block, techniques in rows.items():
-        dataset, attribute, compared, name, parameters = block
+        dataset, attribute, compared, representation, name, parameters = block
         title = f"{dataset}, {attribute}, {classifier_label(name, parameters)}"
+        title += "" if representation == "original" else f", {representation}"
         title += "" if compared == attribute else f": groups of {compared}"
         texts = tuple(
             (*labels, tuple(cells.get((block, labels, beta), missing) for beta in betas))

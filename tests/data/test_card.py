@@ -53,11 +53,11 @@ def test_a_number_with_a_point_must_be_quoted_for_it_may_have_been_another_text(
 
 def test_groups_by_default_and_as_named(tmp_path):
     mine = card(tmp_path)
-    roles = mine.roles("sex", ("f", "m", "x"))
+    roles = mine.roles("sex", {"sex": ("f", "m", "x")})
     assert roles == Roles("y", "1", "sex", ("f",), ("m", "x"))
     assert mine.bias_target(roles) == BiasTarget(column="sex", deprived=("f",), favoured=("m", "x"))
     named = card(tmp_path, TEN_LINES.replace("deprived: f", "deprived: f, favoured: m"))
-    assert named.roles("sex", ("f", "m", "x")).favoured == ("m",)
+    assert named.roles("sex", {"sex": ("f", "m", "x")}).favoured == ("m",)
 
 
 def test_decisive_is_what_decides_numbers(tmp_path):
@@ -164,7 +164,7 @@ def test_one_mistake_is_one_message_on_its_line(tmp_path, more, message):
         ("favourable: 1", "favourable: [1]", "mine.yaml:4: error: label.favourable must be text, not [1]"),
         ("favourable: 1", "favourable: 0.5", "mine.yaml:4: error: label.favourable must be text, not 0.5"),
         ("column: y", "column: sex", 'mine.yaml:6: error: "sex" is the label'),
-        ("deprived: f", "", 'mine.yaml:6: error: key "protected.sex.deprived" is missing'),
+        ("deprived: f", "", "mine.yaml:6: error: protected.sex: deprived is missing"),
         ("deprived: f", "deprived: []", "mine.yaml:6: error: protected.sex.deprived must not be empty"),
         (
             "deprived: f",

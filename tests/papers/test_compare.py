@@ -135,6 +135,7 @@ def test_shares_are_nested_and_off_is_what_is_left(pairs):
 CELL = {
     "dataset": "adult",
     "attribute": "sex",
+    "representation": "original",
     "beta": 0.0,
     "intervention": "none",
     "parameters": "{}",

@@ -55,7 +55,7 @@ def made_up(techniques: int, betas: tuple[float, ...], repeats: int, seed: int =
         key = f"{i}-{beta}"
         cells.append(
             {
-                "key": key, "dataset": "adult", "attribute": "sex", "beta": beta, "intervention": f"t{i}",
+                "key": key, "dataset": "adult", "attribute": "sex", "representation": "original", "beta": beta, "intervention": f"t{i}",
                 "parameters": "{}", "include_protected": False, "classifier": "tree",
                 "classifier_parameters": "{}",
             }
@@ -358,7 +358,7 @@ def test_a_cycle_is_refused():
 def test_outcome_protected_attribute_and_what_beta_edits_are_marked(name):
     net, _ = load(shipped_cards() / f"{name}.network.json")
     card = read_card(find_card(name))
-    roles = card.roles(card.attribute(None), net.columns[net.index(card.attribute(None))].levels)
+    roles = card.roles(card.attribute(None), {column.name: column.levels for column in net.columns})
     marks = Marks(roles.label, roles.attribute, card.bias_target(roles).column)
     with house_style():
         figure = draw_network(net, marks, "title", "about")

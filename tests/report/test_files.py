@@ -28,6 +28,7 @@ CELL = {
     "key": "k",
     "dataset": "d",
     "attribute": "s",
+    "representation": "original",
     "beta": 0.0,
     "intervention": "none",
     "parameters": "{}",

@@ -32,6 +32,7 @@ CELLS = [
         "key": f"{technique}{beta:g}{'s' * seen}",
         "dataset": "d",
         "attribute": "s",
+        "representation": "original",
         "beta": beta,
         "intervention": technique,
         "parameters": "{}",

@@ -24,6 +24,7 @@ from fairbench_cli.report.results import ROW_COLUMNS, Results, RunResults, run_r
 CELL = {
     "dataset": "d",
     "attribute": "s",
+    "representation": "original",
     "beta": 0.0,
     "intervention": "none",
     "parameters": "{}",

@@ -96,6 +96,14 @@ class RawRows:
         """Whether each row's label is the favourable one."""
         return (self.cells[self.card.label.column] == self.card.label.favourable).to_numpy(dtype=bool)
 
+    def sides(self, roles: Roles) -> tuple[Mask, Mask]:
+        """Return who is deprived and who is favoured, each of shape (rows,)."""
+        levels = self.cells[list(roles.of or (roles.attribute,))].agg("-".join, axis=1)
+        deprived, favoured = (
+            levels.isin(group).to_numpy(dtype=bool) for group in (roles.deprived, roles.favoured)
+        )
+        return deprived, favoured
+
     def is_gap(self, name: str) -> Mask:
         """Return in which rows a column has no value."""
         return self.cells[name].isin(self.gaps).to_numpy(dtype=bool)
@@ -112,6 +120,6 @@ def raw_rows(card: Card, found: LocatedFiles) -> RawRows:
     dataset = load(card, found)
     roles = tuple(dataset.roles(attribute) for attribute in card.protected)
     cells = read_parts(card, found)[1].reset_index(drop=True)
-    named = [card.label.column, *card.protected]
+    named = [card.label.column, *(name for name, own in card.protected.items() if own.of is None)]
     cells = cells.assign(**{name: level_texts(card, cells, name) for name in named})
     return RawRows(card, cells, complete_rows(card, cells), roles)

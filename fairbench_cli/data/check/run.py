@@ -72,16 +72,16 @@ def group_findings(rows: RawRows) -> Iterator[Finding]:
     """
     gaps = {name: rows.is_gap(name) for name in rows.features}
     for roles in rows.roles:
-        sides = [
-            rows.cells[roles.attribute].isin(group).to_numpy() for group in (roles.deprived, roles.favoured)
-        ]
+        sides = rows.sides(roles)
         for name, gap in gaps.items():
-            if name != roles.attribute and gap.any():
+            if name not in (roles.attribute, *roles.of) and gap.any():
                 yield from _missing(rows, name, gap, roles, sides)
         yield from _small(rows, roles, sides)
 
 
-def _missing(rows: RawRows, name: str, gap: Mask, roles: Roles, sides: list[Mask]) -> Iterator[Finding]:
+def _missing(
+    rows: RawRows, name: str, gap: Mask, roles: Roles, sides: tuple[Mask, Mask]
+) -> Iterator[Finding]:
     deprived, favoured = (float(gap[side].mean()) for side in sides)
     total = [int(side.sum()) for side in sides]
     pooled = float((gap[sides[0]].sum() + gap[sides[1]].sum()) / sum(total))
@@ -93,7 +93,7 @@ def _missing(rows: RawRows, name: str, gap: Mask, roles: Roles, sides: list[Mask
         yield Finding(name, f"is missing in {shares} ({roles.attribute})", fix, where)
 
 
-def _small(rows: RawRows, roles: Roles, sides: list[Mask]) -> Iterator[Finding]:
+def _small(rows: RawRows, roles: Roles, sides: tuple[Mask, Mask]) -> Iterator[Finding]:
     for group, side in zip(("deprived", "favoured"), sides, strict=True):
         for outcome, having in (("favourable", rows.favourable), ("unfavourable", ~rows.favourable)):
             count = int((side & having & rows.complete).sum())

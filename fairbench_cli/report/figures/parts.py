@@ -27,18 +27,20 @@ class Part:
 
     dataset: str
     attribute: str
+    representation: str
     classifier: tuple[str, str]
     techniques: tuple[TechniqueLook, ...]
     betas: tuple[float, ...]
 
     def key(self, technique: TechniqueLook, beta: float) -> CellKey:
         """Return the values of `CELL_COLUMNS` of a cell."""
-        return (self.dataset, self.attribute, beta, *technique.own, *self.classifier)
+        return (self.dataset, self.attribute, self.representation, beta, *technique.own, *self.classifier)
 
     @property
     def title(self) -> str:
         """Return data set, attribute and classifier, for people."""
-        return f"{self.dataset}, {self.attribute}, {classifier_label(*self.classifier)}"
+        title = f"{self.dataset}, {self.attribute}, {classifier_label(*self.classifier)}"
+        return title if self.representation == "original" else f"{title}, {self.representation}"
 
 
 # Okabe and Ito's colours without the yellow, which is lost on paper.
@@ -50,10 +52,11 @@ DASHES = ("-", "--", "-.", ":")
 def parts_of(plan: RunPlan) -> list[Part]:
     """Split a plan into parts, in the order of its cells."""
     looks = technique_looks(plan)
-    found: dict[tuple[str, str, tuple[str, str]], dict[tuple[TechniqueLook, float], None]] = {}
+    found: dict[tuple[str, str, str, tuple[str, str]], dict[tuple[TechniqueLook, float], None]] = {}
     for cell in plan.cells:
         own = tuple(cell[name] for name in TECHNIQUE)
-        name = cell["dataset"], cell["attribute"], (cell["classifier"], cell["classifier_parameters"])
+        classifier = cell["classifier"], cell["classifier_parameters"]
+        name = cell["dataset"], cell["attribute"], cell["representation"], classifier
         found.setdefault(name, {})[looks[own], cell["beta"]] = None
     return [
         Part(*name, tuple(dict.fromkeys(t for t, _ in drawn)), tuple(sorted({beta for _, beta in drawn})))
@@ -102,7 +105,11 @@ def slugs(names: Iterable[Sequence[str]]) -> list[str]:
 def parts_by_slug(run: RunResults) -> dict[str, Part]:
     """Return the parts of a run by file name, those of data sets without any result left out."""
     parts = [part for part in parts_of(run.plan) if (part.dataset, part.attribute) in run.with_results]
-    names = slugs((part.dataset, part.attribute, part.classifier[0]) for part in parts)
+    names = slugs(
+        (part.dataset, part.attribute, *([part.representation] * (part.representation != "original")),
+         part.classifier[0])
+        for part in parts
+    )
     return dict(zip(names, parts, strict=True))
 
 

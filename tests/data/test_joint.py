@@ -1,0 +1,161 @@
+"""Joint attributes: what a card says of them, their column, and their counts."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fairbench_cli.data.card import read_card
+from fairbench_cli.data.check.rows import raw_rows
+from fairbench_cli.data.check.run import group_findings
+from fairbench_cli.data.load import load
+from fairbench_cli.data.locate import locate
+from fairbench_cli.data.table import Roles, to_sample
+from fairbench_cli.errors import UserError
+from fairbench_cli.experiment.plan import RunPlan
+from fairbench_cli.measures.counts import Counts
+from fairbench_cli.measures.groups import JointAttribute, ProtectedAttribute, ProtectedAttributes
+from fairbench_cli.report.repeats import DatasetRepeats
+
+CARD = """\
+name: mine
+files: [mine.csv]
+columns: {a: nominal}
+label: {column: y, favourable: 1}
+protected:
+  race: {deprived: [b, o]}
+  sex: {deprived: f}
+  race-sex: {of: [race, sex]}
+"""
+ROWS = "race,sex,a,y\nw,m,p,1\nw,f,q,0\nb,m,p,0\nb,f,q,1\no,m,p,0\nw,m,q,0\n"
+
+
+def dataset(tmp_path, card=CARD, rows=ROWS):
+    (tmp_path / "mine.yaml").write_text(card, encoding="utf-8")
+    (tmp_path / "mine.csv").write_text(rows, encoding="utf-8")
+    read = read_card(tmp_path / "mine.yaml")
+    return load(read, locate(read, [tmp_path]))
+
+
+def test_a_joint_attribute_favours_whom_all_parts_favour(tmp_path):
+    data = dataset(tmp_path)
+    roles = data.roles("race-sex")
+    assert roles == Roles(
+        "y", "1", "race-sex", ("b-f", "b-m", "o-m", "w-f"), ("w-m",), ("race", "sex")
+    )  # nobody is o-f
+    sample = data.sample("race-sex")
+    assert sample.features.names == ("race", "sex", "a", "race-sex")
+    assert sample.features.columns[-1].levels == ("b-f", "b-m", "o-m", "w-f", "w-m")
+    assert sample.s.tolist() == [1, 0, 0, 0, 0, 1]
+    assert sample.protected == ("race-sex", "race", "sex")
+    assert data.base_rates("race-sex")["w-m"] == 0.5
+    assert "by race-sex: b-f (deprived) 1.000" in repr(data)
+
+
+def test_a_single_attribute_hides_itself_alone(tmp_path):
+    data = dataset(tmp_path)
+    sample = data.sample("sex")
+    assert sample.protected == ("sex",)
+    assert sample.features.names == ("race", "sex", "a")
+    assert replace(sample, protected=("sex", "race")).take(np.array([1, 0])).protected == ("sex", "race")
+
+
+def test_a_row_of_another_joint_level_is_refused(tmp_path):
+    data = dataset(tmp_path)
+    roles = replace(data.roles("race-sex"), deprived=("b-f",))
+    with pytest.raises(ValueError, match='"b-m" is no level of race-sex'):
+        to_sample(data.table, roles)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("of: [race, sex]", "of: [race, age]", 'mine.yaml:8: error: "age" is no protected attribute'),
+        ("of: [race, sex]", "of: [race, race-sex]", 'mine.yaml:8: error: "race-sex" is a joint attribute'),
+        (
+            "of: [race, sex]",
+            "of: [race]",
+            "mine.yaml:8: error: protected.race-sex: a joint attribute",
+        ),
+        ("of: [race, sex]", "of: [sex, sex]", 'mine.yaml:8: error: protected.race-sex.of: "sex" is listed'),
+        (
+            "of: [race, sex]",
+            "of: [race, sex], deprived: f",
+            "mine.yaml:8: error: protected.race-sex: deprived",
+        ),
+        (
+            "of: [race, sex]",
+            "of: [race, sex], favoured: f",
+            "mine.yaml:8: error: protected.race-sex: favoured",
+        ),
+        (
+            "of: [race, sex]",
+            "of: [race, sex], bias: {column: a, deprived: p}",
+            "mine.yaml:8: error: protected.race-sex: bias",
+        ),
+        ("a: nominal", "race-sex: nominal", 'mine.yaml:8: error: "race-sex" is a column'),
+        ("deprived: f", "deprived: x", 'mine.yaml:7: error: value "x" of column "sex" is not in the data'),
+    ],
+)
+def test_a_wrong_joint_attribute(tmp_path, old, new, message):
+    with pytest.raises(UserError) as error:
+        dataset(tmp_path, CARD.replace(old, new)).roles("race-sex")
+    assert str(error.value).startswith(f"{tmp_path}/{message}")
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (ROWS.replace("w,m", "w,f"), "nobody is favoured by all of race, sex"),
+        (ROWS.replace("sex,a,y", "sex,race-sex,y"), '"race-sex" is a column of the data'),
+    ],
+)
+def test_data_that_a_joint_attribute_does_not_fit(tmp_path, rows, message):
+    with pytest.raises(UserError, match=message):
+        dataset(tmp_path, CARD.replace("columns: {a: nominal}\n", ""), rows).roles("race-sex")
+
+
+def test_levels_that_are_spelt_alike_are_refused(tmp_path):
+    rows = "race,sex,a,y\nw,m,p,1\nw-x,f,q,0\nw,x-f,p,0\n"
+    card = CARD.replace("[b, o]", "w-x").replace("deprived: f", "deprived: [f, x-f]")
+    with pytest.raises(UserError, match="two joint levels of race-sex are spelt alike"):
+        dataset(tmp_path, card, rows).roles("race-sex")
+
+
+def test_data_check_counts_the_joint_groups(tmp_path):
+    data = dataset(tmp_path)
+    findings = list(group_findings(raw_rows(data.card, locate(data.card, [tmp_path]))))
+    assert [f.what for f in findings if f.column == "race-sex"] == [
+        "has 1 deprived row with favourable y",
+        "has 3 deprived rows with unfavourable y",
+        "has 1 favoured row with favourable y",
+        "has 1 favoured row with unfavourable y",
+    ]
+
+
+def test_counts_know_the_joint_name():
+    sex = ProtectedAttribute("sex", ("f", "m"), ("f",), ("m",))
+    race = ProtectedAttribute("race", ("b", "w"), ("b",), ("w",))
+    protected = ProtectedAttributes((sex, race), (JointAttribute("race-sex", ("race", "sex")),))
+    counts = Counts(protected.groups, np.arange(16.0).reshape(4, 2, 2))
+    for names in (("race-sex",), ("race-sex", "sex")):
+        named, spelt = protected.levels(counts, names), protected.levels(counts, ("race", "sex"))
+        assert named.groups == spelt.groups
+        assert (named.n == spelt.n).all()
+    assert protected.known == ("sex", "race", "race-sex")
+    plain = {name: [] for name in ("cells", "swept", "swept_repeats")} | {"row_values": {}}
+    repeats = DatasetRepeats("race-sex", protected, status=None, reason=None, counts=counts, **plain)
+    assert repeats.asked([]) == ("race-sex",)
+    assert repeats.asked(["race-sex", "sex × race", "age"]) == ("race-sex", "sex × race")
+    assert repeats.pair(counts, "race-sex").group_total.tolist() == [66, 54]
+
+
+def test_a_plan_keeps_the_joint_names():
+    own = {
+        "dataset": "d",
+        "attribute": "s",
+        "protected": [{"name": "s", "levels": ["a", "b"], "deprived": ["a"], "favoured": ["b"]}],
+    }
+    joint = {"joint": [{"name": "s-t", "of": ["s", "t"]}]}
+    assert RunPlan(None, [own], []).protected("d", "s").joint == ()
+    assert RunPlan(None, [own | joint], []).protected("d", "s").joint == (JointAttribute("s-t", ("s", "t")),)
