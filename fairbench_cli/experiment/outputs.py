@@ -67,6 +67,9 @@ FIGURES: dict[str, ReportOutput] = {
     "oracle": ReportOutput(f"{_REPORT}.figures.oracle:draw", needs=("oracle",)),
     "correlations": ReportOutput(f"{_REPORT}.figures.correlations:draw"),
     "stability": ReportOutput(f"{_REPORT}.figures.stability:draw", _BOTH),
+    "representations": ReportOutput(
+        f"{_REPORT}.figures.representations:draw", _BOTH, needs=("representations",)
+    ),
 }
 
 FRAMES: dict[str, dict[str, str]] = {
@@ -75,6 +78,7 @@ FRAMES: dict[str, dict[str, str]] = {
         "correlation_clusters": f"{_REPORT}.correlations:clusters_frame",
     },
     "stability": {"stability": f"{_REPORT}.stability:stability_frame"},
+    "representations": {"representations": f"{_REPORT}.representations:representations_frame"},
 }
 """The CSV files, by name, that a table or a figure brings with it: functions of the `RunResults`."""
 
@@ -89,6 +93,11 @@ NEEDS: dict[str, tuple[Callable[[Any], bool], str, str]] = {
         lambda config: any(technique.spec.name == "oracle" for technique in config.interventions),
         "needs the oracle",
         "add oracle to `interventions`",
+    ),
+    "representations": (
+        lambda config: len({technique.representation for technique in config.interventions}) > 1,
+        "compares representations",
+        "write `representation: [numerical, numerical-binary]`",
     ),
 }
 """What an output needs of an `ExperimentConfig`: whether it asks for it; else what is wrong, and the fix."""

@@ -8,8 +8,8 @@ from matplotlib.lines import Line2D
 
 from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.report.figures.canvas import GREY
-from fairbench_cli.report.figures.parts import MARKERS, TechniqueLook, shortfall, technique_looks
-from fairbench_cli.report.repeats import TECHNIQUE
+from fairbench_cli.report.figures.parts import MARKERS, TechniqueLook, shortfall, slugs, technique_looks
+from fairbench_cli.report.repeats import CELL_COLUMNS, TECHNIQUE
 from fairbench_cli.report.results import CellKey, RunResults
 from fairbench_cli.report.tables import classifier_label
 
@@ -18,7 +18,7 @@ ANY = "no classifier of the config"
 
 @dataclass(frozen=True)
 class Mark:
-    """How a cell is drawn; `classifier` is empty where the model is the same with every classifier."""
+    """How a cell is drawn; `classifier` is empty where it makes no difference."""
 
     technique: TechniqueLook
     classifier: str
@@ -30,29 +30,44 @@ class Mark:
         return self.technique.label + (f" with {self.classifier}" if self.classifier else "")
 
 
-def marks_of(plan: RunPlan, cells: Sequence[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], Mark]]:
-    """Return cells and their marks; of cells that share a model, which differ in the classifier, the first.
+def pages_of(run: RunResults) -> dict[str, tuple[str, list[dict[str, Any]]]]:
+    """Return title and cells of every data set and β of a run, by file name."""
+    pages: dict[tuple[str, float], list[dict[str, Any]]] = {}
+    for data in run.datasets:
+        for cell in data.cells:
+            pages.setdefault((data.dataset, cell["beta"]), []).append(cell)
+    several = len({beta for _, beta in pages}) > 1
+    names = slugs((name, f"beta-{beta:g}") if several else (name,) for name, beta in pages)
+    titles = [f"{name}, β = {beta:g}" if several else name for name, beta in pages]
+    return dict(zip(names, zip(titles, pages.values(), strict=True), strict=True))
 
-    Parameters
-    ----------
-    cells : sequence of dict
-        Of one data set, attribute and β, as the plan describes them.
-    """
+
+def key_of(cell: Mapping[str, Any]) -> CellKey:
+    """Return the values of `CELL_COLUMNS` of a cell."""
+    return tuple(cell[column] for column in CELL_COLUMNS)
+
+
+def marks_of(plan: RunPlan, cells: Sequence[dict[str, Any]]) -> list[tuple[dict[str, Any], Mark]]:
+    """Return cells and their marks; of cells that share a model and differ in the classifier, the first."""
     looks = technique_looks(plan)
-    known = list(dict.fromkeys((cell["classifier"], cell["classifier_parameters"]) for cell in plan.cells))
-    users: dict[str, set[tuple[str, str]]] = {}
+    classifiers = list(dict.fromkeys(map(_classifier, plan.cells)))
+    shared: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for cell in cells:
-        users.setdefault(cell["key"], set()).add((cell["classifier"], cell["classifier_parameters"]))
-    first = {cell["key"]: cell for cell in reversed(cells)}
+        shared.setdefault((cell["key"], cell["attribute"], cell["representation"]), []).append(cell)
     found = []
-    for key, used in users.items():
-        cell = first[key]
-        classifier = cell["classifier"], cell["classifier_parameters"]
-        label, marker = classifier_label(*classifier), MARKERS[known.index(classifier) % (len(MARKERS) - 1)]
-        if len(used) > 1:
+    for own in shared.values():
+        of = _classifier(own[0])
+        label, marker = classifier_label(*of), MARKERS[classifiers.index(of) % (len(MARKERS) - 1)]
+        if len(set(map(_classifier, own))) > 1:
             label, marker = "", MARKERS[-1]
-        found.append((cell, Mark(looks[tuple(cell[name] for name in TECHNIQUE)], label, marker)))
+        if len(classifiers) == 1:
+            label = ""
+        found.append((own[0], Mark(looks[tuple(own[0][name] for name in TECHNIQUE)], label, marker)))
     return found
+
+
+def _classifier(cell: Mapping[str, Any]) -> tuple[str, str]:
+    return cell["classifier"], cell["classifier_parameters"]
 
 
 def legend_of(marks: Iterable[Mark]) -> list[tuple[Any, str]]:
@@ -67,23 +82,23 @@ def legend_of(marks: Iterable[Mark]) -> list[tuple[Any, str]]:
     return legend
 
 
-def missing_of(run: RunResults, drawn: Mapping[CellKey, tuple[str, str, int]]) -> list[str]:
-    """Say which cells lack values of some repeats, and where.
+def missing_of(run: RunResults, drawn: Iterable[tuple[str, Mapping[str, Any], Mark, int]]) -> list[str]:
+    """Say which cells lack values of some repeats, and in which panels if not in all of theirs.
 
     Parameters
     ----------
-    drawn : mapping
-        By values of `CELL_COLUMNS`: where the cell is drawn, its label and how many repeats have values.
+    drawn : iterable of (panel, cell, mark, n)
+        Where each cell is drawn and how many of its repeats have values.
     """
+    panels: dict[str, list[str]] = {}
     places: dict[tuple[str, str], list[str]] = {}
-    for key, (where, label, n) in drawn.items():
-        reason = shortfall(run.cell(key).statuses, n, run.plan.config.repeats)
+    for panel, cell, mark, n in drawn:
+        panels.setdefault(mark.label, []).append(panel)
+        reason = shortfall(run.cell(key_of(cell)).statuses, n, run.plan.config.repeats)
         if reason:
-            places.setdefault((label, reason), []).append(where)
-    lines: dict[tuple[str, str], list[str]] = {}
-    for (label, reason), names in places.items():
-        lines.setdefault((reason, "; ".join(filter(None, names))), []).append(label)
-    return [
-        f"{', '.join(labels)}: {reason}{f' ({names})' if names else ''}."
-        for (reason, names), labels in lines.items()
-    ]
+            places.setdefault((mark.label, reason), []).append(panel)
+    lines: dict[str, list[str]] = {}
+    for (label, reason), own in places.items():
+        where = "" if own == panels[label] else f" ({'; '.join(own)})"
+        lines.setdefault(f"{reason}{where}", []).append(label)
+    return [f"{', '.join(labels)}: {what}." for what, labels in lines.items()]

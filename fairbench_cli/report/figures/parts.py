@@ -106,8 +106,12 @@ def parts_by_slug(run: RunResults) -> dict[str, Part]:
     """Return the parts of a run by file name, those of data sets without any result left out."""
     parts = [part for part in parts_of(run.plan) if (part.dataset, part.attribute) in run.with_results]
     names = slugs(
-        (part.dataset, part.attribute, *([part.representation] * (part.representation != "original")),
-         part.classifier[0])
+        (
+            part.dataset,
+            part.attribute,
+            *([part.representation] * (part.representation != "original")),
+            part.classifier[0],
+        )
         for part in parts
     )
     return dict(zip(names, parts, strict=True))

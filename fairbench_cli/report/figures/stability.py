@@ -11,42 +11,41 @@ from matplotlib.patches import Rectangle
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.registry import find
 from fairbench_cli.report.figures.canvas import GREY, NORMAL, Grid, panel_page
-from fairbench_cli.report.figures.marks import Mark, legend_of, marks_of, missing_of
-from fairbench_cli.report.figures.parts import TESTED_ON, slugs
-from fairbench_cli.report.repeats import CELL_COLUMNS
+from fairbench_cli.report.figures.marks import Mark, key_of, legend_of, marks_of, missing_of, pages_of
+from fairbench_cli.report.figures.parts import TESTED_ON
 from fairbench_cli.report.results import RunResults, mean_and_interval
 from fairbench_cli.report.stability import two_metrics
 
-Marked = list[tuple[Mapping[str, Any], Mark]]
+Marked = list[tuple[dict[str, Any], Mark]]
 
 
 def draw(run: RunResults) -> dict[str, Figure]:
-    """Draw one figure per data set and β: a panel per attribute, a rectangle per technique and classifier."""
-    pages: dict[tuple[str, float], dict[str, list[dict[str, Any]]]] = {}
-    for data in run.datasets:
-        for cell in data.cells:
-            page = pages.setdefault((data.dataset, cell["beta"]), {})
-            page.setdefault(data.attribute, []).append(cell)
-    several = len({beta for _, beta in pages}) > 1
-    names = slugs((name, f"beta-{beta:g}") if several else (name,) for name, beta in pages)
-    return {
-        slug: _figure(run, f"{name}, β = {beta:g}" if several else name, panels)
-        for slug, ((name, beta), panels) in zip(names, pages.items(), strict=True)
+    """Draw one figure per data set and β: a panel per representation and attribute.
+
+    A rectangle is a technique with a classifier; those that share a model are one.
+    """
+    return {slug: _figure(run, title, cells) for slug, (title, cells) in pages_of(run).items()}
+
+
+def _figure(run: RunResults, title: str, cells: list[dict[str, Any]]) -> Figure:
+    by_panel: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for cell in cells:
+        by_panel.setdefault((cell["representation"], cell["attribute"]), []).append(cell)
+    attributes = list(dict.fromkeys(attribute for _, attribute in by_panel))
+    order = list(dict.fromkeys(how for how, _ in by_panel))
+    panels = {
+        attribute if how == "original" else f"{attribute}, {how}": marks_of(run.plan, own)
+        for (how, attribute), own in sorted(by_panel.items(), key=lambda one: order.index(one[0][0]))
     }
-
-
-def _figure(run: RunResults, title: str, cells: dict[str, list[dict[str, Any]]]) -> Figure:
-    panels = {name: marks_of(run.plan, own) for name, own in cells.items()}
     x, y = two_metrics(run.plan.config)
     ideal = find(x).ideal
-    columns = min(len(panels), 3)
+    columns = min(len(attributes) if len(attributes) > 1 else len(panels), 3)
     width = {1: 5.2, 2: 3.7, 3: 3.1}[columns]
-    drawn = {}
-    for name, own in panels.items():
-        for cell, mark in own:
-            key = tuple(cell[column] for column in CELL_COLUMNS)
-            n = int((~np.isnan(_values(run, cell, (x, y))).any(axis=0)).sum())
-            drawn[key] = (name if len(panels) > 1 else "", mark.label, n)
+    drawn = [
+        (name, cell, mark, int((~np.isnan(_values(run, cell, (x, y)))).all(axis=0).sum()))
+        for name, own in panels.items()
+        for cell, mark in own
+    ]
     figure, axes = panel_page(
         f"Stability: {title}",
         f"A rectangle stands at the means of {run.plan.config.repeats} repeats and is one standard deviation "
@@ -68,8 +67,7 @@ def _figure(run: RunResults, title: str, cells: dict[str, list[dict[str, Any]]])
 
 def _values(run: RunResults, cell: Mapping[str, Any], metrics: Sequence[str]) -> Floats:
     """Return two metrics of a cell, shape (2, repeats)."""
-    key = tuple(cell[column] for column in CELL_COLUMNS)
-    return np.stack([run.get(key, name).values for name in metrics])
+    return np.stack([run.get(key_of(cell), name).values for name in metrics])
 
 
 def _rectangles(ax: Axes, run: RunResults, marked: Marked, metrics: Sequence[str]) -> None:
