@@ -8,12 +8,17 @@ from matplotlib.lines import Line2D
 
 from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.report.figures.canvas import GREY
-from fairbench_cli.report.figures.parts import MARKERS, TechniqueLook, shortfall, slugs, technique_looks
+from fairbench_cli.report.figures.parts import (
+    DASHES,
+    MARKERS,
+    TechniqueLook,
+    shortfall,
+    slugs,
+    technique_looks,
+)
 from fairbench_cli.report.repeats import CELL_COLUMNS, TECHNIQUE
 from fairbench_cli.report.results import CellKey, RunResults
-from fairbench_cli.report.tables import classifier_label
-
-ANY = "no classifier of the config"
+from fairbench_cli.report.tables import OWN_MODEL, distinct_models
 
 
 @dataclass(frozen=True)
@@ -27,7 +32,8 @@ class Mark:
     @property
     def label(self) -> str:
         """Return technique and classifier, for people."""
-        return self.technique.label + (f" with {self.classifier}" if self.classifier else "")
+        more = f" with {self.classifier}" if self.classifier not in ("", OWN_MODEL) else ""
+        return self.technique.label + more
 
 
 def pages_of(run: RunResults) -> dict[str, tuple[str, list[dict[str, Any]]]]:
@@ -50,53 +56,59 @@ def key_of(cell: Mapping[str, Any]) -> CellKey:
 def marks_of(plan: RunPlan, cells: Sequence[dict[str, Any]]) -> list[tuple[dict[str, Any], Mark]]:
     """Return cells and their marks; of cells that share a model and differ in the classifier, the first."""
     looks = technique_looks(plan)
-    classifiers = list(dict.fromkeys(map(_classifier, plan.cells)))
-    shared: dict[tuple[str, ...], list[dict[str, Any]]] = {}
-    for cell in cells:
-        shared.setdefault((cell["key"], cell["attribute"], cell["representation"]), []).append(cell)
-    found = []
-    for own in shared.values():
-        of = _classifier(own[0])
-        label, marker = classifier_label(*of), MARKERS[classifiers.index(of) % (len(MARKERS) - 1)]
-        if len(set(map(_classifier, own))) > 1:
-            label, marker = "", MARKERS[-1]
-        if len(classifiers) == 1:
-            label = ""
-        found.append((own[0], Mark(looks[tuple(own[0][name] for name in TECHNIQUE)], label, marker)))
-    return found
+    models = distinct_models(plan.cells)
+    names = list(dict.fromkeys(name for _, name in models if name != OWN_MODEL))
+    markers = {name: MARKERS[i % (len(MARKERS) - 1)] for i, name in enumerate(names)}
+    markers[OWN_MODEL] = MARKERS[-1]
+    several = len(markers) > 2
+    return [
+        (cell, Mark(looks[tuple(cell[one] for one in TECHNIQUE)], name if several else "", markers[name]))
+        for cell, name in distinct_models(cells)
+    ]
 
 
-def _classifier(cell: Mapping[str, Any]) -> tuple[str, str]:
-    return cell["classifier"], cell["classifier_parameters"]
+def legend_of(marks: Iterable[Mark], *, dots: bool = False) -> list[tuple[Any, str]]:
+    """Return the legend's handles and labels: techniques, then classifiers if there are several.
 
-
-def legend_of(marks: Iterable[Mark]) -> list[tuple[Any, str]]:
-    """Return the legend's handles and labels: techniques, then classifiers if there are several."""
+    Parameters
+    ----------
+    dots : bool
+        Whether dots are drawn, see `fill_of`, and not lines.
+    """
     marks = list(marks)
-    techniques = dict.fromkeys(mark.technique for mark in marks)
-    legend = [(Line2D([], [], color=t.colour, ls=t.dash, lw=2), t.label) for t in techniques]
-    classifiers = {mark.marker: mark.classifier or ANY for mark in marks}
+    legend: list[tuple[Any, str]] = []
+    for t in dict.fromkeys(mark.technique for mark in marks):
+        own: dict[str, Any] = {"ls": t.dash, "lw": 2}
+        if dots:
+            own = {"ls": "", "marker": "s", "ms": 7, "mfc": fill_of(t), "mew": 1.2}
+        legend.append((Line2D([], [], color=t.colour, **own), t.label))
+    classifiers = {mark.marker: mark.classifier for mark in marks}
     if len(classifiers) > 1:
         look: dict[str, Any] = {"ls": "", "ms": 5, "color": GREY}
         legend += [(Line2D([], [], marker=marker, **look), label) for marker, label in classifiers.items()]
     return legend
 
 
-def missing_of(run: RunResults, drawn: Iterable[tuple[str, Mapping[str, Any], Mark, int]]) -> list[str]:
+def fill_of(technique: TechniqueLook) -> str:
+    """Return how a technique's dots are filled: hollow where its lines are dashed."""
+    return technique.colour if technique.dash == DASHES[0] else "none"
+
+
+def missing_of(run: RunResults, drawn: Iterable[tuple[str, Mapping[str, Any], str, int]]) -> list[str]:
     """Say which cells lack values of some repeats, and in which panels if not in all of theirs.
 
     Parameters
     ----------
-    drawn : iterable of (panel, cell, mark, n)
-        Where each cell is drawn and how many of its repeats have values.
+    drawn : iterable of (panel, cell, label, n)
+        Where each cell is drawn, what it is called there and how many of its repeats have values.
     """
     panels: dict[str, list[str]] = {}
     places: dict[tuple[str, str], list[str]] = {}
-    for panel, cell, mark, n in drawn:
-        panels.setdefault(mark.label, []).append(panel)
+    for panel, cell, label, n in drawn:
+        panels.setdefault(label, []).append(panel)
         reason = shortfall(run.cell(key_of(cell)).statuses, n, run.plan.config.repeats)
         if reason:
-            places.setdefault((mark.label, reason), []).append(panel)
+            places.setdefault((label, reason), []).append(panel)
     lines: dict[str, list[str]] = {}
     for (label, reason), own in places.items():
         where = "" if own == panels[label] else f" ({'; '.join(own)})"

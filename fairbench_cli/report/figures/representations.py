@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.report.figures.canvas import GREY, NORMAL, Grid, panel_page
-from fairbench_cli.report.figures.marks import Mark, key_of, legend_of, marks_of, pages_of
+from fairbench_cli.report.figures.marks import Mark, fill_of, key_of, legend_of, marks_of, pages_of
 from fairbench_cli.report.figures.parts import TESTED_ON, slugs
 from fairbench_cli.report.representations import pairs_of
 from fairbench_cli.report.results import CellKey, RunResults
@@ -59,9 +59,10 @@ def _figure(run: RunResults, page: _Page) -> Figure:
         f"{page.names[1]} against {page.names[0]}: {page.title}",
         f"One dot per repeat, {run.plan.config.repeats} of each technique. {TESTED_ON[run.plan.config.test]} "
         "Dashed: the representation makes no difference.",
-        legend_of(mark for pairs in page.pairs.values() for *_, mark in pairs),
+        legend_of((mark for pairs in page.pairs.values() for *_, mark in pairs), dots=True),
         notes,
         Grid(len(metrics) * n, n, width, width, 0.62, 0.42, 0.32),
+        handle=0.12,
     )
     panels = [(metric, attribute) for metric in metrics for attribute in page.pairs]
     for ax, (metric, attribute) in zip(axes, panels, strict=True):
@@ -78,8 +79,9 @@ def _dots(ax: Axes, run: RunResults, pairs: Sequence[tuple[CellKey, CellKey, Mar
     for i, (one, other, mark) in enumerate(pairs):
         both = np.stack([run.get(key, metric).values for key in (one, other)])
         both = both[:, np.isfinite(both).all(axis=0)]
-        look: dict[str, Any] = {"color": mark.technique.colour, "marker": mark.marker, "gid": f"dots-{i}"}
-        ax.scatter(both[0], both[1], s=13, alpha=0.75, lw=0.3, edgecolors="white", zorder=3, **look)
+        look: dict[str, Any] = {"marker": mark.marker, "s": 13, "lw": 0.6, "alpha": 0.75, "zorder": 3}
+        look |= {"facecolors": fill_of(mark.technique), "edgecolors": mark.technique.colour}
+        ax.scatter(both[0], both[1], gid=f"dots-{i}", **look)
         clouds.append(both)
     every = np.concatenate([np.ravel(one) for one in clouds])
     low, high = (every.min(), every.max()) if len(every) else (0.0, 1.0)

@@ -42,7 +42,7 @@ def _figure(run: RunResults, title: str, cells: list[dict[str, Any]]) -> Figure:
     columns = min(len(attributes) if len(attributes) > 1 else len(panels), 3)
     width = {1: 5.2, 2: 3.7, 3: 3.1}[columns]
     drawn = [
-        (name, cell, mark, int((~np.isnan(_values(run, cell, (x, y)))).all(axis=0).sum()))
+        (name, cell, mark.label, int((~np.isnan(_values(run, cell, (x, y)))).all(axis=0).sum()))
         for name, own in panels.items()
         for cell, mark in own
     ]
