@@ -9,7 +9,7 @@ from pydantic import Field
 from scipy.sparse import csr_array
 from scipy.special import expit
 
-from fairbench_cli.classifiers.encode import NUMBER, Encoding
+from fairbench_cli.classifiers.encode import NUMBER, Encoding, short_csr
 from fairbench_cli.data.table import Floats
 
 MOST_CATEGORIES = 255  # of a column, in scikit-learn's histograms
@@ -49,10 +49,12 @@ class C45Settings:
 
 @dataclass(frozen=True)
 class Tree:
-    """Decision tree (CART) grown by entropy on level codes.
+    """Decision tree (CART) on level codes; numbers are numbers.
 
     Parameters
     ----------
+    criterion : {"entropy", "gini"}
+        The impurity that splits lower.
     min_leaf : int, at least 1
         Fewest rows (not weights) in a leaf.
     max_depth : int, at least 1, or None
@@ -63,6 +65,7 @@ class Tree:
 
     encoding: ClassVar[Encoding] = "codes"
 
+    criterion: Literal["entropy", "gini"] = "entropy"
     min_leaf: Annotated[int, Field(ge=1)] = 20
     max_depth: Annotated[int, Field(ge=1)] | None = None
     pruning: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
@@ -72,7 +75,7 @@ class Tree:
         from sklearn.tree import DecisionTreeClassifier
 
         return DecisionTreeClassifier(
-            criterion="entropy",
+            criterion=self.criterion,
             min_samples_leaf=self.min_leaf,
             max_depth=self.max_depth,
             ccp_alpha=self.pruning,
@@ -153,7 +156,7 @@ class HistGradientBoosting:
 
 @dataclass(frozen=True)
 class Svm:
-    """Support vector machine with a Gaussian kernel, one 0/1 column per level, numbers standardised.
+    """Support vector machine with a Gaussian kernel, one 0/1 column per level.
 
     Its time grows with the square of the rows: minutes on tens of thousands. The score is the logistic
     function of the distance from the border, which ranks rows as the distance does and is no probability.
@@ -162,14 +165,21 @@ class Svm:
     ----------
     C : float above 0
         Cost of a row on the wrong side.
-    gamma : float above 0, or "scale"
-        Of the kernel exp(−gamma ‖x − z‖²); ``scale`` is 1 / (columns · variance of all entries).
+    gamma : float above 0, "scale" or "auto"
+        Of the kernel exp(−gamma ‖x − z‖²); ``scale`` is 1 / (columns · variance of all entries), ``auto``
+        1 / columns.
+    scale : bool
+        Whether numbers are standardised.
     """
 
-    encoding: ClassVar[Encoding] = "one-hot"
-
     C: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
-    gamma: Annotated[float, Field(gt=0, allow_inf_nan=False)] | Literal["scale"] = "scale"
+    gamma: Annotated[float, Field(gt=0, allow_inf_nan=False)] | Literal["scale", "auto"] = "scale"
+    scale: bool = True
+
+    @property
+    def encoding(self) -> Encoding:
+        """One 0/1 column per level, and numbers standardised or not."""
+        return "one-hot" if self.scale else "unscaled"
 
     def build(self, level_counts: tuple[int, ...], seed: int) -> Any:  # noqa: ARG002 - the shape of all builders
         """Return an unfitted estimator; nothing in it is random."""
@@ -178,22 +188,34 @@ class Svm:
 
 @dataclass(frozen=True)
 class LogisticRegression:
-    """Logistic regression with a ridge penalty, one 0/1 column per level, numbers standardised.
+    """Logistic regression with a ridge penalty, one 0/1 column per level.
 
     Parameters
     ----------
     C : float, above 0
         Inverse strength of the penalty ‖w‖²/2.
+    solver : {"newton", "liblinear"}
+        ``liblinear`` penalises the intercept too, and stops after 100 steps at most, which may be short of
+        the optimum.
+    scale : bool
+        Whether numbers are standardised.
     """
 
-    encoding: ClassVar[Encoding] = "one-hot"
-
     C: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
+    solver: Literal["newton", "liblinear"] = "newton"
+    scale: bool = True
+
+    @property
+    def encoding(self) -> Encoding:
+        """One 0/1 column per level, and numbers standardised or not."""
+        return "one-hot" if self.scale else "unscaled"
 
     def build(self, level_counts: tuple[int, ...], seed: int) -> Any:  # noqa: ARG002 - the shape of all builders
         """Return an unfitted estimator; nothing in it is random."""
         from sklearn import linear_model
 
+        if self.solver == "liblinear":
+            return linear_model.LogisticRegression(C=self.C, solver="liblinear", max_iter=100)
         # Newton steps reach the optimum in a few iterations. On rare levels lbfgs stops well short of it.
         return linear_model.LogisticRegression(C=self.C, solver="newton-cholesky", tol=1e-6, max_iter=1000)
 
@@ -272,11 +294,11 @@ class SupportVectors:
     ----------
     C : float, above 0
         Cost of a row on the wrong side.
-    gamma : float or "scale"
+    gamma : float, "scale" or "auto"
         Of the Gaussian kernel.
     """
 
-    def __init__(self, C: float, gamma: float | Literal["scale"]) -> None:
+    def __init__(self, C: float, gamma: float | Literal["scale", "auto"]) -> None:
         from sklearn.svm import SVC
 
         self.machine = SVC(C=C, gamma=gamma)
@@ -303,6 +325,4 @@ class SupportVectors:
 
 def with_short_indices(X: Any) -> Any:
     """Return a sparse array with indices of 32 bits, which is all that libsvm takes; another as it is."""
-    if not isinstance(X, csr_array) or X.indices.dtype == np.int32:
-        return X
-    return csr_array((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
+    return short_csr(X) if isinstance(X, csr_array) else X

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 BinEncoding = Literal["one-hot", "number"]
-Encoding = Literal["levels", "codes", "one-hot", "dense", "frame"]
+Encoding = Literal["levels", "codes", "one-hot", "dense", "unscaled", "frame"]
+ONE_HOT: tuple[Encoding, ...] = ("one-hot", "dense", "unscaled")
 NUMBER = 0  # in place of a level count
 
 
@@ -26,8 +27,8 @@ class Design:
     columns : tuple of Column
         The features it was fitted on.
     tables : tuple of float64 array, each of shape (levels, width)
-        ``tables[j][code]`` is what a code of column j becomes: the standardised number (width 1), or one 0/1
-        entry per declared level, none dropped.
+        ``tables[j][code]`` is what a code of column j becomes: the number, mostly standardised (width 1), or
+        one 0/1 entry per declared level, none dropped.
     intercept : bool
         Whether a column of ones comes last.
     """
@@ -60,11 +61,14 @@ class Design:
 
 
 def fit_design(
-    sample: Sample, *, include_protected: bool, bins: BinEncoding = "one-hot", intercept: bool = True
+    sample: Sample,
+    *,
+    include_protected: bool,
+    bins: BinEncoding = "one-hot",
+    intercept: bool = True,
+    scale: bool = True,
 ) -> Design:
     """Return the design of a sample's features, by its weights if it has any.
-
-    Numbers are standardised to mean 0 and variance 1 over the training rows; a constant one becomes 0.
 
     Parameters
     ----------
@@ -76,6 +80,9 @@ def fit_design(
         Take bins as levels, or as the numbers in their middles.
     intercept : bool
         Whether the matrix ends with a column of ones.
+    scale : bool
+        Standardise numbers to mean 0 and variance 1 over the training rows (a constant one becomes 0), or
+        leave them as they are.
 
     Raises
     ------
@@ -87,8 +94,11 @@ def fit_design(
     tables = []
     for column in features.columns:
         if column.kind == "number" or (column.kind == "bins" and bins == "number"):
-            mass = np.bincount(features[column.name], weights, len(column.levels)).astype(np.float64)
-            tables.append(standardised(np.asarray(column.values), mass)[:, np.newaxis])
+            values = np.asarray(column.values, dtype=np.float64)
+            if scale:
+                mass = np.bincount(features[column.name], weights, len(column.levels)).astype(np.float64)
+                values = standardised(values, mass)
+            tables.append(values[:, np.newaxis])
         else:
             tables.append(np.eye(len(column.levels)))
     return Design(features.columns, tuple(tables), intercept)
@@ -134,7 +144,8 @@ def pick(table: Table, columns: tuple[Column, ...]) -> Table:
     KeyError, ValueError
         When a column is missing, or has other levels.
     """
-    places = [table.index(column.name) for column in columns]
+    at = {name: j for j, name in enumerate(table.names)}
+    places = [at[column.name] for column in columns]
     for place, column in zip(places, columns, strict=True):
         if table.columns[place] != column:
             raise ValueError(f'column "{column.name}" has other levels than in training')
@@ -149,13 +160,14 @@ class Encoder:
     ----------
     columns : tuple of Column
         The features.
-    encoding : {"levels", "codes", "one-hot", "dense", "frame"}
+    encoding : {"levels", "codes", "one-hot", "dense", "unscaled", "frame"}
         ``levels`` and ``codes``: one column each, level codes as whole numbers or as floats. ``one-hot``: one
         0/1 column per level, in a sparse matrix; ``dense``: the same in an array. Where there are numbers
-        among the columns, the array holds the numbers themselves, standardised for ``one-hot`` and ``dense``.
+        among the columns, the array holds the numbers themselves, standardised for ``one-hot`` and ``dense``;
+        ``unscaled``: a sparse matrix as for ``one-hot``, with numbers as they are.
         ``frame``: a pandas DataFrame, see `to_frame`.
     design : Design or None
-        The matrix of ``one-hot`` and ``dense`` with numbers.
+        The matrix of ``one-hot``, ``dense`` and ``unscaled`` with numbers.
     """
 
     columns: tuple[Column, ...]
@@ -171,12 +183,13 @@ class Encoder:
         """Return the array of a table that has the columns; raises as `pick` does."""
         features = pick(table, self.columns)
         if self.design is not None:
-            return self.design.transform(features)
+            matrix = self.design.transform(features)
+            return short_csr(matrix) if self.encoding == "unscaled" else matrix
         if self.encoding == "frame":
             return to_frame(features)
-        if self.encoding in ("one-hot", "dense"):
+        if self.encoding in ONE_HOT:
             sparse = one_hot(features.codes, features.level_counts)
-            return sparse if self.encoding == "one-hot" else sparse.toarray()
+            return sparse.toarray() if self.encoding == "dense" else sparse
         if NUMBER in self.level_counts:
             return with_numbers(features)
         dtype = np.int16 if self.encoding == "levels" else np.float32  # the latter is what trees want
@@ -193,9 +206,21 @@ def fit_encoder(sample: Sample, encoding: Encoding, *, include_protected: bool) 
     """
     features = sample.features if include_protected else sample.features.without(*sample.protected)
     design = None
-    if encoding in ("one-hot", "dense") and any(column.kind == "number" for column in features.columns):
-        design = fit_design(sample, include_protected=include_protected, intercept=False)
+    if encoding in ONE_HOT and any(column.kind == "number" for column in features.columns):
+        scale = encoding != "unscaled"
+        design = fit_design(sample, include_protected=include_protected, intercept=False, scale=scale)
     return Encoder(features.columns, encoding, design)
+
+
+def short_csr(matrix: Any) -> csr_array[np.float64]:
+    """Return a matrix as a sparse one with indices of 32 bits, which is all that liblinear and libsvm take.
+
+    >>> short_csr(np.array([[0.0, 2.0], [0.0, 0.0]])).nnz
+    1
+    """
+    sparse: csr_array[np.float64] = csr_array(matrix)
+    indices, steps = sparse.indices.astype(np.int32), sparse.indptr.astype(np.int32)
+    return csr_array((sparse.data, indices, steps), shape=sparse.shape)
 
 
 def to_frame(table: Table) -> "pd.DataFrame":
@@ -248,7 +273,7 @@ def one_hot(codes: Codes, level_counts: tuple[int, ...]) -> csr_array[np.float64
     """
     rows, columns = codes.shape
     starts = np.concatenate([[0], np.cumsum(level_counts)]).astype(np.int32)
-    indices = (codes + starts[:-1]).ravel()
+    indices = (codes + starts[:-1]).ravel().astype(np.int32)
     steps = np.arange(0, rows * columns + 1, columns, dtype=np.int32)
     return csr_array((np.ones(rows * columns), indices, steps), shape=(rows, int(starts[-1])))
 

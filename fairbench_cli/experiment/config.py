@@ -191,15 +191,15 @@ class ExperimentConfig(StrictModel):
     )
     protected_columns: Literal["attribute", "all"] = Field(
         default="attribute",
-        description="Which columns `include_protected` speaks of. `attribute`: the one that the run works on; "
-        "of a joint attribute its parts too. `all`: every protected attribute of the card.",
+        description="Which columns `include_protected` speaks of. `attribute`: the one that the run works "
+        "on; of a joint attribute its parts too. `all`: every protected attribute of the card.",
     )
     representation: Annotated[
         tuple[Representation, ...], BeforeValidator(_one_or_more), Field(min_length=1)
     ] = Field(
         default=("original",),
-        description="How techniques and classifiers get the features; several are an axis, and a technique may "
-        "say otherwise. `original`: levels and numbers. `numerical`: one 0/1 number per level, protected "
+        description="How techniques and classifiers get the features; several are an axis, and a technique "
+        "may say otherwise. `original`: levels and numbers. `numerical`: one 0/1 number per level, protected "
         "attributes as they are. `numerical-binary`: those as 0/1 numbers too, 1 for the favoured.",
     )
     interventions: tuple[TechniqueSpec, ...] = Field(

@@ -99,10 +99,10 @@ def parse(document: Document, base: Path | None) -> tuple[ExperimentConfig, set[
     data, problems, wrong = dict(document.data), list[Problem](), set[str]()
     data.setdefault("classifiers", [s.name for s in ExperimentConfig.model_fields["classifiers"].default])
     asked = data.get("representation")
-    known = [one for one in (asked if isinstance(asked, list) else [asked]) if one in REPRESENTATIONS]
+    named = [one for one in (asked if isinstance(asked, list) else [asked]) if one in REPRESENTATIONS]
     seen = {
         "include_protected": (bool, [data.get("include_protected") is True]),
-        "representation": (Representation, known or REPRESENTATIONS[:1]),
+        "representation": (Representation, named or REPRESENTATIONS[:1]),
     }
     interventions = ParameterGrid(document, INTERVENTION, seen, base)
     classifiers = ParameterGrid(document, CLASSIFIER, {}, base)
@@ -226,8 +226,8 @@ def _resolved(config: ExperimentConfig, cards: list[tuple[Path, Card]]) -> Exper
         own = {key: getattr(config.sample, key) for key in shared}
         own |= {"card": path.stem if shipped else str(path.resolve())}
         own["name"] = spec.name or card.name
-        for attribute in spec.attribute or (card.attribute(None),):
-            datasets.append(spec.model_copy(update=own | {"attribute": (attribute,)}))
+        attributes = spec.attribute or (card.attribute(None),)
+        datasets += [spec.model_copy(update=own | {"attribute": (one,)}) for one in attributes]
     return config.model_copy(
         update={
             "datasets": tuple(datasets),

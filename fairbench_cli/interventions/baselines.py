@@ -1,7 +1,7 @@
 """What techniques are compared with: no intervention, an oracle, and chance."""
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -18,6 +18,8 @@ Strategy = Literal["decrease-favoured", "increase-deprived", "both"]
 @dataclass(frozen=True)
 class NoIntervention:
     """Train the classifier on the data as they are."""
+
+    uses_groups: ClassVar[bool] = False
 
     def fit(self, train: Sample, classifier: Classifier, rng: np.random.Generator) -> Fitted:  # noqa: ARG002
         """Fit the classifier; `rng` is not used."""
@@ -39,6 +41,8 @@ class Oracle:
     remove : float
         Share of the discrimination to remove, from 0 (the labels themselves) to 1.
     """
+
+    uses_classifier: ClassVar[bool] = False
 
     strategy: Strategy = "both"
     remove: Annotated[float, Field(ge=0, le=1)] = 1.0
@@ -85,6 +89,9 @@ class RandomGuess:
     Žliobaitė (2015), Section 3: its accuracy at acceptance rate π is R = π₀π + (1−π₀)(1−π), its
     discrimination 0. A sweep gives those expected values. Ignores the classifier.
     """
+
+    uses_groups: ClassVar[bool] = False
+    uses_classifier: ClassVar[bool] = False
 
     def fit(self, train: Sample, classifier: Classifier, rng: np.random.Generator) -> Fitted:  # noqa: ARG002
         """Compute the share of favourable training labels, by weight.

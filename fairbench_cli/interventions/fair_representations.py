@@ -1,7 +1,7 @@
 """Fair representations: rows become mixtures of prototypes that keep the label and hide the group."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -61,6 +61,8 @@ class FairRepresentations:
     bins : {"one-hot", "number"}
         Take bins as levels, or as the numbers in their middles.
     """
+
+    uses_classifier: ClassVar[bool] = False
 
     prototypes: Annotated[int, Field(ge=1)] = 10
     a_x: NotNegative = 0.01

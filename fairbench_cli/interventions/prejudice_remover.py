@@ -1,7 +1,7 @@
 """Prejudice remover: a logistic regression per group, penalised by what predictions say about the group."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -43,6 +43,8 @@ class PrejudiceRemover:
     bins : {"one-hot", "number"}
         Take bins as levels, or as the numbers in their middles.
     """
+
+    uses_classifier: ClassVar[bool] = False
 
     eta: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
     l2: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0

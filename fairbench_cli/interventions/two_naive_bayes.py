@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -39,6 +39,8 @@ class TwoNaiveBayes:
     beta : float above 0
         Shared among the levels of a column, added to their counts within each y and s.
     """
+
+    uses_classifier: ClassVar[bool] = False
 
     delta: Annotated[float, Field(gt=0, le=1)] = 0.01
     alpha: Positive = 1.0

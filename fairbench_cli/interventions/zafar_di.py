@@ -1,7 +1,7 @@
 """Zafar et al. against disparate impact: logistic regression whose decisions covary little with the group."""
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -71,6 +71,8 @@ class ZafarDI:
     ValueError
         When a parameter is given that the mode does not have.
     """
+
+    uses_classifier: ClassVar[bool] = False
 
     mode: Mode = "fairness"
     c: NotNegative | None = None

@@ -1,7 +1,7 @@
 """Zafar et al. against disparate mistreatment: logistic regression with equal error rates."""
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -53,6 +53,8 @@ class ZafarDM:
     bins : {"one-hot", "number"}
         Take bins as levels, or as the numbers in their middles.
     """
+
+    uses_classifier: ClassVar[bool] = False
 
     constraint: Constraint = "both"
     threshold: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0

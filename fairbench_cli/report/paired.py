@@ -137,10 +137,10 @@ def paired_table(name: str, run: RunResults) -> PaperTable:
     frame = paired_frame(run.asked(metrics))
     frame = frame.sort_values("metric", key=lambda names: names.map(metrics.index), kind="stable")
     columns = [*BLOCK, *TECHNIQUE, "metric", "beta", "difference", "verdict"]
-    texts: Cells = {
-        (tuple(place[:5]), (technique_label(*place[5:8]), place[-1]), beta): _shown(difference, verdict)
-        for *place, beta, difference, verdict in frame[columns].itertuples(index=False, name=None)
-    }
+    texts: Cells = {}
+    for *place, metric, beta, difference, verdict in frame[columns].itertuples(index=False, name=None):
+        block, own = tuple(place[: len(BLOCK)]), place[len(BLOCK) :]
+        texts[block, (technique_label(*own), metric), beta] = _shown(difference, verdict)
     caption: tuple[str, ...] = (
         "Mean differences to none over paired repeats; a minus sign is a lower value.",
         "better, worse: nearer to the measure's ideal or farther from it, by a paired t-test at 5 % after "

@@ -10,7 +10,10 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 from scipy.special import expit
 from scipy.stats import norm
+from sklearn import linear_model
+from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from fairbench_cli.classifiers import c45 as estimator
@@ -31,6 +34,8 @@ QUICK = {
     "tree": Tree(min_leaf=2),
     "random-forest": RandomForest(trees=5),
     "hist-gradient-boosting": HistGradientBoosting(iterations=5, min_leaf=5),
+    "logistic-regression-liblinear": LogisticRegression(solver="liblinear", scale=False),
+    "svm-auto": Svm(gamma="auto", scale=False),
 }
 SPECS = {name: entry.load()() for name, entry in CLASSIFIERS.items()} | QUICK
 every_spec = pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
@@ -253,7 +258,9 @@ def test_logistic_regression_is_at_its_optimum():
         ("hist-gradient-boosting", {"max_leaves": 1}),
         ("hist-gradient-boosting", {"learning_rate": 0}),
         ("svm", {"C": 0}),
-        ("svm", {"gamma": "auto"}),
+        ("svm", {"gamma": "automatic"}),
+        ("logistic-regression", {"solver": "lbfgs"}),
+        ("tree", {"criterion": "gain"}),
     ],
 )
 def test_bad_parameters_are_refused(name, bad):
@@ -351,3 +358,32 @@ def test_naive_bayes_is_normal_on_numbers(numbered):
     expected = 1 / (1 + np.exp(joint[0] - joint[1]))
     assert np.allclose(model.predict_proba(sample), expected, atol=1e-9)
     assert (model.predict(sample) == (expected > 0.5)).all()
+
+
+RAW = {
+    "tree": (Tree("gini", min_leaf=1), DecisionTreeClassifier(random_state=0)),
+    "naive-bayes": (NaiveBayes(), GaussianNB(var_smoothing=1e-9)),
+    "logistic-regression": (
+        LogisticRegression(solver="liblinear", scale=False),
+        linear_model.LogisticRegression(solver="liblinear", C=1.0, max_iter=100),
+    ),
+    "svm": (Svm(gamma="auto", scale=False), SVC(C=1.0, gamma=1 / 4)),
+}
+
+
+@pytest.mark.parametrize(("spec", "theirs"), RAW.values(), ids=RAW)
+def test_raw_numbers_reach_the_estimators_of_friedler2019(numbered, spec, theirs):
+    sample, rows = numbered
+    job = rows[:, 2].astype(int)
+    raw = np.column_stack([rows[:, :2], job == 1, job == 2]).astype(float)
+    codes = [*sample.features.codes[:, :2].T, job == 1, job == 2, sample.s]
+    columns = [*sample.features.columns[:2]]
+    columns += [Column(name, ("0", "1"), "number", (0.0, 1.0)) for name in ("job_b", "job_c", "sex")]
+    table = Table(tuple(columns), np.column_stack(codes).astype(np.int16))
+    model = Classifier(spec, include_protected=False, seed=0).fit(replace(sample, features=table))
+    theirs.fit(raw, sample.y)
+    found = model.predict(replace(sample, features=table))
+    assert (found == theirs.predict(raw)).all()
+    if hasattr(theirs, "predict_proba"):
+        chance = model.predict_proba(replace(sample, features=table))
+        np.testing.assert_allclose(chance, theirs.predict_proba(raw)[:, 1], rtol=1e-9)

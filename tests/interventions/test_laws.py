@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from fairbench_cli.classifiers.builders import Tree
+from fairbench_cli.classifiers.builders import NaiveBayes, Tree
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Column, Sample, Table
 from fairbench_cli.interventions.auditor import Auditor
@@ -49,6 +49,7 @@ SPECS = {name: one() for name, one in OWN.items() if not hasattr(one, "requires"
 SPECS["fair-representations"] = FairRepresentations(prototypes=2, restarts=1, iterations=1)
 POST_PROCESSING = (EqualisedOdds, GroupThresholds, RejectOption)
 BASELINES = {"oracle", "random"}  # they see no features
+USES = ("uses_groups", "uses_classifier")
 every_intervention = pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
 CLASSIFIER = Classifier(Tree(min_leaf=2), include_protected=False, seed=0)
 
@@ -143,6 +144,36 @@ def test_the_classifier_decides_who_sees_the_protected_attribute(spec, include_p
     classifier = Classifier(Tree(), include_protected, seed=0)
     model = spec.fit(sample((30, 5, 20, 20)), classifier, np.random.default_rng(0)).model
     assert ("sex" in [column.name for column in model.columns]) == include_protected
+
+
+def used(spec, what):
+    return getattr(type(spec), what, True)
+
+
+@pytest.mark.parametrize("name", [name for name in SPECS if not used(SPECS[name], "uses_groups")])
+def test_what_uses_no_groups_predicts_the_same_whoever_is_deprived(name):
+    train, test = sample((30, 5, 20, 20)), sample((9, 9, 9, 9), seed=1)
+    predicted = []
+    for seed in range(2):
+        mixed = [replace(some, s=np.random.default_rng(seed).permutation(some.s)) for some in (train, test)]
+        fitted = SPECS[name].fit(mixed[0], CLASSIFIER, np.random.default_rng(0))
+        predicted.append(fitted.predict(mixed[1]))
+    assert (predicted[0] == predicted[1]).all()
+
+
+@pytest.mark.parametrize("name", [name for name in SPECS if not used(SPECS[name], "uses_classifier")])
+def test_what_uses_no_classifier_predicts_the_same_with_another(name):
+    train, test = sample((30, 5, 20, 20)), sample((9, 9, 9, 9), seed=1)
+    classifiers = CLASSIFIER, Classifier(NaiveBayes(), include_protected=False, seed=1)
+    fitted = [SPECS[name].fit(train, classifier, np.random.default_rng(0)) for classifier in classifiers]
+    assert fitted[0].facts == fitted[1].facts
+    assert (fitted[0].predict(test) == fitted[1].predict(test)).all()
+
+
+def test_what_uses_no_groups_or_no_classifier():
+    without = {what: {name for name in OWN if not getattr(OWN[name], what, True)} for what in USES}
+    own = {"zafar-di", "zafar-dm", "two-naive-bayes", "prejudice-remover", "fair-representations"}
+    assert without == {"uses_groups": {"none", "random"}, "uses_classifier": own | BASELINES}
 
 
 @law
