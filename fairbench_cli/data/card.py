@@ -74,8 +74,8 @@ class BinsCard(StrictModel):
     """How a number is cut into bins: by `count`, by `quantiles` or by `edges`.
 
     Bins are closed on the right, as R's ``cut`` makes them. `low` and `high` are of `count` and default to
-    the data's own range; values beyond them fall into the end bins. With `edges` the end bins are open, and
-    ``closed: left`` makes bins that begin at an edge.
+    the data's own range; values beyond them fall into the end bins. With `edges` the end bins are open,
+    ``closed: left`` makes bins that begin at an edge, and `levels` names the bins.
     """
 
     count: int | None = Field(default=None, ge=2, le=1000, description="bins of equal width")
@@ -86,6 +86,7 @@ class BinsCard(StrictModel):
         default=None, description="where one bin ends and the next begins"
     )
     closed: Literal["right", "left"] = "right"
+    levels: Levels | None = Field(default=None, description="what the bins are called, the lowest first")
 
     @model_validator(mode="after")
     def _consistent(self) -> "BinsCard":
@@ -104,6 +105,26 @@ class BinsCard(StrictModel):
         edges = self.edges or ()
         if any(not isfinite(edge) for edge in edges) or any(a >= b for a, b in pairwise(edges)):
             raise mistake("edges must rise", "write them in order, each once: [18, 65]")
+        if self.levels is not None and self.edges is None:
+            raise mistake("the bins of given edges alone can be named", "remove levels, or write edges")
+        if self.levels is not None and len(self.levels) != len(edges) + 1:
+            what = f"{len(self.levels)} levels are named, but the edges make {len(edges) + 1} bins"
+            raise mistake(what, "name every bin once, the lowest first")
+        return self
+
+
+class Between(StrictModel):
+    """The numbers from `low` to `high`, both included."""
+
+    low: float | None = None
+    high: float | None = None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "Between":
+        if self.low is None and self.high is None:
+            raise mistake("there is no limit", "write low: NUMBER, high: NUMBER or both")
+        if self.low is not None and self.high is not None and self.low > self.high:
+            raise mistake("low must not be above high", "correct one of the two")
         return self
 
 
@@ -117,6 +138,9 @@ class ColumnCard(StrictModel):
     """
 
     kind: Literal["nominal", "integer", "real", "drop"] = "nominal"
+    source: str | None = Field(
+        default=None, alias="from", description="the file's column that this one is made of"
+    )
     levels: Levels | None = Field(default=None, description="declared order; default: by byte value")
     recode: dict[str, Text] = Field(default_factory=dict, description="value in the file: value used")
     bins: BinsCard | None = None
@@ -138,10 +162,9 @@ class ColumnCard(StrictModel):
             raise mistake("cap is for whole numbers", "write kind: integer, or use bins")
         if self.kind != "nominal" and self.levels is not None:
             raise mistake(f"levels have no effect with kind: {self.kind}", "remove one of the two")
-        if self.kind == "drop" and self.recode:
-            raise mistake("recode has no effect on a dropped column", "remove one of the two")
-        if self.kind == "drop" and self.if_missing:
-            raise mistake("if_missing has no effect on a dropped column", "remove one of the two")
+        for key, value in (("from", self.source), ("recode", self.recode), ("if_missing", self.if_missing)):
+            if self.kind == "drop" and value:
+                raise mistake(f"{key} has no effect on a dropped column", "remove one of the two")
         if self.if_missing == "median" and not number:
             raise mistake("categories have no median", "write if_missing: mode, or if_missing: level")
         if self.if_missing == "level" and number and self.bins is None and self.cap is None:
@@ -234,6 +257,9 @@ class Card(StrictModel):
     columns: dict[str, ColumnCard] = Field(default_factory=dict)
     other_columns: Literal["nominal", "drop"] = "nominal"
     keep: dict[str, Levels] = Field(default_factory=dict, description="Rows to keep: values by column.")
+    keep_between: dict[str, Between] = Field(
+        default_factory=dict, description="Rows to keep: numbers by column; a missing one is not kept."
+    )
     label: Label
     protected: dict[str, Protected] = Field(min_length=1)
 
@@ -306,8 +332,10 @@ class Card(StrictModel):
 
     def mentions(self) -> Iterator[tuple[str, Place]]:
         """Yield every column that the card names, and the place where."""
-        yield from ((name, ("columns", name)) for name in self.columns)
+        yield from ((name, ("columns", name)) for name in self.columns if name not in self.made)
+        yield from ((source, ("columns", name, "from")) for name, source in self.made.items())
         yield from ((name, ("keep", name)) for name in self.keep)
+        yield from ((name, ("keep_between", name)) for name in self.keep_between)
         yield from self.needed()
 
     def needed(self) -> Iterator[tuple[str, Place]]:
@@ -318,6 +346,11 @@ class Card(StrictModel):
                 yield name, ("protected", name)
             if protected.bias:
                 yield protected.bias.column, ("protected", name, "bias", "column")
+
+    @property
+    def made(self) -> dict[str, str]:
+        """The columns that are made of a column of the file, and of which one."""
+        return {name: column.source for name, column in self.columns.items() if column.source is not None}
 
     def drops(self, name: str) -> bool:
         """Return whether a column is left out of the table."""
@@ -439,6 +472,10 @@ def _contradictions(card: Card) -> Iterator[Problem]:
             kind = "an ARFF file" if card.format == "arff" else "a Parquet file"
             yield Problem(f"{key} has no effect on {kind}", "remove it", card.where(key))
     for name, column in card.columns.items():
+        if column.source in card.made:
+            what = f'column "{name}" is made of "{column.source}", which is no column of the file itself'
+            fix = f"write from: {card.made[column.source]}"
+            yield Problem(what, fix, card.where("columns", name, "from"))
         if column.if_missing and not card.missing:
             what = f'if_missing of column "{name}" needs to know which cells are missing values'
             fix = 'write them under `missing`, for example missing: ["", "?"]'

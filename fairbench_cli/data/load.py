@@ -59,20 +59,22 @@ def read_parts(card: Card, found: LocatedFiles) -> tuple[list[FilePart], pd.Data
             path, card.format, header=card.header, separator=card.separator, comment=card.comment
         )
         parts.append((path, _named(card, path, cells)))
-    return parts, _kept(card, _joined(card, parts))
+    return parts, _kept(card, _joined(card, parts), parts)
 
 
 def _named(card: Card, path: Path, cells: TextCells) -> TextCells:
     """Return the cells with their columns named; every column that is used must have a name of its own."""
     frame = cells.frame
     if not card.header and card.format == "csv":
-        if len(frame.columns) != len(card.columns):
-            what = f"the file has {len(frame.columns)} columns, but the card names {len(card.columns)}"
+        own = [name for name in card.columns if name not in card.made]
+        if len(frame.columns) != len(own):
+            what = f"the file has {len(frame.columns)} columns, but the card names {len(own)}"
             fix = "without a header, the card must name every column in file order"
             raise user_error(what, fix, str(path))
-        frame = frame.set_axis(list(card.columns), axis=1)
+        frame = frame.set_axis(own, axis=1)
     repeated = frame.columns.duplicated()
-    used = {name for name in frame.columns if not card.drops(name)} | set(card.keep)
+    used = {name for name in frame.columns if not card.drops(name)}
+    used |= {*card.keep, *card.keep_between, *card.made.values()}
     if "" in used:
         number = list(frame.columns).index("") + 1
         fix = "name it in the first line, or write other_columns: drop in the card"
@@ -83,7 +85,21 @@ def _named(card: Card, path: Path, cells: TextCells) -> TextCells:
         if not all(same.iloc[:, 0].equals(same.iloc[:, j]) for j in range(1, same.shape[1])):
             fix = "give every column a name of its own, or drop it in the card"
             raise user_error(f'two different columns are called "{name}"', fix, f"{path}:1")
-    return TextCells(frame.loc[:, ~repeated], cells.lines, cells.declared)
+    return _with_made(card, path, TextCells(frame.loc[:, ~repeated], cells.lines, cells.declared))
+
+
+def _with_made(card: Card, path: Path, cells: TextCells) -> TextCells:
+    """Return the cells with the columns that the card makes of others, at the end."""
+    frame, declared = cells.frame, dict(cells.declared)
+    for name, source in card.made.items():
+        if name in cells.frame.columns:
+            what, where = f'{path.name} has a column "{name}" itself', card.where("columns", name)
+            raise user_error(what, "give the one that is made another name", where)
+        if source in cells.frame.columns:  # otherwise `_joined` says that it is missing
+            frame = frame.assign(**{name: cells.frame[source]})
+        if source in cells.declared:
+            declared[name] = cells.declared[source]
+    return TextCells(frame, cells.lines, declared)
 
 
 def _joined(card: Card, parts: list[FilePart]) -> pd.DataFrame:
@@ -97,7 +113,7 @@ def _joined(card: Card, parts: list[FilePart]) -> pd.DataFrame:
     frame = pd.concat([part.frame for _, part in parts], ignore_index=True)
     missing: dict[str, Place] = {}
     for name, place in card.mentions():
-        if name not in frame.columns:
+        if name not in frame.columns and name not in card.made:
             missing.setdefault(name, place)
     if missing:
         files = " and ".join(path.name for path, _ in parts)
@@ -119,6 +135,7 @@ def _joined(card: Card, parts: list[FilePart]) -> pd.DataFrame:
     frame = frame.assign(**recoded)
     if card.decimal == ",":
         numbers = [name for name, column in card.columns.items() if column.kind in ("integer", "real")]
+        numbers += [name for name in card.keep_between if name not in numbers]
         frame = frame.assign(**{name: frame[name].str.replace(",", ".") for name in numbers})
     return frame
 
@@ -132,7 +149,7 @@ def _absent(
             yield Problem(what, suggest(value, present), card.where(*place))
 
 
-def _kept(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
+def _kept(card: Card, frame: pd.DataFrame, parts: list[FilePart]) -> pd.DataFrame:
     """Return the rows that the card keeps."""
     problems: list[Problem] = []
     for name, values in card.keep.items():
@@ -141,6 +158,14 @@ def _kept(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
         raise UserError(*problems)
     for name, values in card.keep.items():
         frame = frame[frame[name].isin(values)]
+    for name, between in card.keep_between.items():
+        frame = frame[~frame[name].isin({*GAPS, *card.missing})]
+        try:
+            numbers = as_numbers(name, frame[name], whole=False)
+        except Misfit as misfit:
+            raise user_error(misfit.what, misfit.fix, _spot(card, parts, name, misfit.cell)) from None
+        low, high = (limit if limit is not None else np.nan for limit in (between.low, between.high))
+        frame = frame[~((numbers < low) | (numbers > high))]  # nothing is below or above NaN
     return frame
 
 
@@ -363,8 +388,9 @@ def load(card: Card, found: LocatedFiles) -> Dataset:
     frame = frame[[name for name in order if not card.drops(name)]]
     frame = frame[complete_rows(card, frame)]
     if frame.empty:
-        fix = "check `keep`, `missing` and `missing_rows`"
-        raise user_error("no rows are left", fix, card.where("keep" if card.keep else "missing_rows"))
+        fix = "check `keep`, `keep_between`, `missing` and `missing_rows`"
+        key = next((key for key in ("keep", "keep_between") if getattr(card, key)), "missing_rows")
+        raise user_error("no rows are left", fix, card.where(key))
     problems = list(_warnings(card, frame))
     columns = []
     for name in frame.columns:

@@ -49,6 +49,7 @@ TABLES: dict[str, ReportOutput] = {
     "difference-to-none": ReportOutput(f"{_REPORT}.paired:paired_table", (*_BOTH, *_ERRORS), always=True),
     "pareto": ReportOutput(f"{_REPORT}.pareto:pareto_table", _BOTH, always=True),
     "frontier": ReportOutput(f"{_REPORT}.frontier:frontier_table", needs=("sweep",), always=True),
+    "tuning": ReportOutput(f"{_REPORT}.tuning:tuning_table", needs=("tune",), always=True),
 }
 DEFAULT_TABLES = ("discrimination-accuracy", "over-underestimation")
 
@@ -67,6 +68,7 @@ FIGURES: dict[str, ReportOutput] = {
     "sweep": ReportOutput(f"{_REPORT}.figures.sweep:draw", needs=("sweep",)),
     "frontier": ReportOutput(f"{_REPORT}.figures.frontier:draw", needs=("sweep",)),
     "oracle": ReportOutput(f"{_REPORT}.figures.oracle:draw", needs=("oracle",)),
+    "tuning": ReportOutput(f"{_REPORT}.figures.tuning:draw", needs=("tune",)),
     "correlations": ReportOutput(f"{_REPORT}.figures.correlations:draw"),
     "stability": ReportOutput(f"{_REPORT}.figures.stability:draw", _BOTH),
     "representations": ReportOutput(
@@ -106,6 +108,11 @@ NEEDS: dict[str, tuple[Callable[[Any], bool], str, str]] = {
         lambda config: any(technique.spec.name == "oracle" for technique in config.interventions),
         "needs the oracle",
         "add oracle to `interventions`",
+    ),
+    "tune": (
+        lambda config: bool(config.tuned_for),
+        "needs an intervention that is tuned",
+        "write `tune: {for: accuracy, over: {PARAMETER: [VALUES]}}` in its entry",
     ),
     "attributes": (
         lambda config: any(n > 1 for n in _attributes(config).values()),

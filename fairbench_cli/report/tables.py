@@ -11,6 +11,7 @@ from fairbench_cli.classifiers.registry import CLASSIFIERS, Entry
 from fairbench_cli.experiment.journal import RETRIED
 from fairbench_cli.experiment.outputs import TABLES
 from fairbench_cli.experiment.plan import RunPlan
+from fairbench_cli.experiment.tune import tuning_of
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.rates import rate_by_group
 from fairbench_cli.report.repeats import CELL_COLUMNS, TECHNIQUE
@@ -210,6 +211,9 @@ def technique_label(intervention: str, parameters: str, seen: bool) -> str:
 
     >>> technique_label("massaging", '{"ranker":"naive-bayes"}', True)
     'massaging + s'
+    >>> tune = '{"for":"accuracy","fraction":0.3,"on":"validation","over":{"level":[0,1]}}'
+    >>> technique_label("repair", f'{{"quantiles":50,"tune":{tune}}}', False)
+    'repair (quantiles=50, level tuned for accuracy)'
     """
     return named(intervention, parameters, INTERVENTIONS) + (" + s" if seen else "")
 
@@ -239,11 +243,11 @@ def distinct_models(cells: Sequence[dict[str, Any]]) -> list[tuple[dict[str, Any
 def named(name: str, parameters: str, registry: Mapping[str, Entry]) -> str:
     """Name a registry's entry by the parameters (JSON text) that differ from its defaults."""
     given: dict[str, Any] = json.loads(parameters)
+    tune = given.pop("tune", None)
     default = registry[name].load() if name in registry else None
     odd = {
         key: value for key, value in given.items() if default is None or getattr(default, key, None) != value
     }
-    inside = ", ".join(
-        f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in odd.items()
-    )
+    said = [f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in odd.items()]
+    inside = ", ".join([*said, *([] if tune is None else [str(tuning_of(tune))])])
     return f"{name} ({inside})" if inside else name
