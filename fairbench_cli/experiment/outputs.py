@@ -80,6 +80,7 @@ FIGURES: dict[str, ReportOutput] = {
 FRAMES: dict[str, dict[str, str]] = {
     "correlations": {
         "correlations": f"{_REPORT}.correlations:correlations_frame",
+        "correlation_pairs": f"{_REPORT}.correlations:pairs_frame",
         "correlation_clusters": f"{_REPORT}.correlations:clusters_frame",
     },
     "stability": {"stability": f"{_REPORT}.stability:stability_frame"},

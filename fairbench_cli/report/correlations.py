@@ -18,6 +18,7 @@ FEWEST = 3
 LEAST = 0.25
 """The metrics of a cluster are correlated at least so much on average."""
 CUTS = range(2, 9)
+ALL = "all"
 DIGITS = 12
 """Values are rounded to so many digits first, so that a constant is one whatever order it was summed in."""
 
@@ -44,13 +45,18 @@ class Observations:
     joint: tuple[str, ...]
 
 
-def observations(run: RunResults) -> Observations:
+def observations(run: RunResults, representation: str | None = None) -> Observations:
     """Return the metrics of the config in every repeat, for the groups of each cell's own attribute.
 
-    Cells that share a model (one that uses no classifier of the config, say) count once per attribute.
-    Repeats that accept everybody or nobody are left out: their rates are 0 or 1 and equal in all groups,
-    however the model came about. So are joint attributes of data sets that have another attribute: their
-    groups are made of the same people.
+    Cells of one attribute that decide the same in every repeat count once, whether they share a model (a
+    technique that uses none of the classifiers, say) or happen to agree. Repeats that accept everybody or
+    nobody are left out: their rates are 0 or 1 and equal in all groups, however the model came about. So are
+    joint attributes of data sets that have another attribute: their groups are made of the same people.
+
+    Parameters
+    ----------
+    representation : str, optional
+        Take only the cells with this representation of the features.
     """
     names = list(dict.fromkeys(run.plan.config.at_hand))
     single = {data.dataset for data in run.datasets if not _is_joint(data)}
@@ -59,7 +65,8 @@ def observations(run: RunResults) -> Observations:
         if _is_joint(data) and data.dataset in single:
             joint.append(data.attribute)
             continue
-        some = data.distinct() & data.done.any(axis=1)
+        wanted = [representation in (None, cell["representation"]) for cell in data.cells]
+        some = _first_of_equals(data, np.array(wanted, dtype=bool) & data.done.any(axis=1))
         cells += int(some.sum())
         accepted, total = data.counts.predicted[..., 1].sum(-1), data.counts.total
         same = (accepted == 0) | (accepted == total)
@@ -69,6 +76,23 @@ def observations(run: RunResults) -> Observations:
     values = pd.concat(parts or [pd.DataFrame(columns=names, dtype=float)], ignore_index=True)
     values = values.where(np.isfinite(values))
     return Observations(values, cells, constant, tuple(dict.fromkeys(joint)))
+
+
+def every_part(run: RunResults) -> dict[str, Observations]:
+    """Return the observations of all cells and, where there are several, of each representation by itself."""
+    names = list(dict.fromkeys(cell["representation"] for data in run.datasets for cell in data.cells))
+    return {ALL: observations(run)} | {one: observations(run, one) for one in names if len(names) > 1}
+
+
+def _first_of_equals(data: DatasetRepeats, among: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which of some cells are the first with their counts in all repeats."""
+    first = np.zeros_like(among)
+    seen = set()
+    for i in np.flatnonzero(among):
+        counts = np.ascontiguousarray(data.counts.n[i]).tobytes(), data.cells[i]["beta"]
+        first[i] = counts not in seen
+        seen.add(counts)
+    return first
 
 
 def _is_joint(data: DatasetRepeats) -> bool:
@@ -158,19 +182,39 @@ def correlate(values: pd.DataFrame) -> Correlations:
 
 
 def correlations_frame(run: RunResults) -> pd.DataFrame:
-    """Return correlations.csv: the square matrix, names of metrics in its first column and its head."""
+    """Return correlations.csv: the square matrix of all cells, metrics in its first column and its head."""
     return correlate(observations(run).values).matrix.rename_axis("metric").reset_index()
+
+
+def pairs_frame(run: RunResults) -> pd.DataFrame:
+    """Return correlation_pairs.csv: one row per pair of metrics, of all cells and of each representation.
+
+    ``n`` is the number of results in which both have a value. ``r`` is empty where there is no correlation.
+    """
+    parts = []
+    for part, seen in every_part(run).items():
+        matrix = correlate(seen.values).matrix
+        names, there = matrix.index.to_numpy(), seen.values[matrix.index].notna().to_numpy(dtype=float)
+        i, j = np.triu_indices(len(names), k=1)
+        n = (there.T @ there)[i, j].astype(int)
+        columns = {"metric": names[i], "other": names[j], "r": matrix.to_numpy()[i, j], "n": n}
+        parts.append(pd.DataFrame({"representation": part} | columns))
+    return pd.concat(parts, ignore_index=True)
 
 
 def clusters_frame(run: RunResults) -> pd.DataFrame:
     """Return correlation_clusters.csv: the cluster of each metric, in the order of the matrix.
 
-    ``n`` is the number of its values, ``cluster`` its cluster where the metrics of one are correlated by
-    `LEAST` on average, ``of_2`` to ``of_8`` the same where there are so many clusters. Empty: in none.
+    Of all cells and of each representation. ``n`` is the number of a metric's values, ``cluster`` its cluster
+    where those that join at `LEAST` or more are one, ``of_2`` to ``of_8`` where there are so many clusters.
+    Empty: in none.
     """
-    found = correlate(observations(run).values)
-    columns = {"metric": found.matrix.index, "n": found.n.to_numpy()}
-    for name, count in {"cluster": None, **{f"of_{k}": k for k in CUTS}}.items():
-        own = pd.Series(found.clusters(count))
-        columns[name] = own.where(own > 0).astype("Int64")
-    return pd.DataFrame(columns)
+    parts = []
+    for part, seen in every_part(run).items():
+        found = correlate(seen.values)
+        columns = {"representation": part, "metric": found.matrix.index, "n": found.n.to_numpy()}
+        for name, count in {"cluster": None, **{f"of_{k}": k for k in CUTS}}.items():
+            own = pd.Series(found.clusters(count))
+            columns[name] = own.where(own > 0).astype("Int64")
+        parts.append(pd.DataFrame(columns))
+    return pd.concat(parts, ignore_index=True)

@@ -84,12 +84,10 @@ class DatasetRepeats:
         done: NDArray[np.bool_] = ~np.isnan(self.counts.n[..., 0, 0, 0])
         return done
 
-    def distinct(self, *columns: str) -> NDArray[np.bool_]:
-        """Return whether each cell is the first with its key, and with its values of some columns.
-
-        Cells of one key share their models: what they differ in did not matter.
-        """
-        names = [(cell["key"], *(cell[column] for column in columns)) for cell in self.cells]
+    @property
+    def distinct(self) -> NDArray[np.bool_]:
+        """Whether each cell is the first of its representation with its key, and so its model; shape (cells,)."""
+        names = [(cell["key"], cell["representation"]) for cell in self.cells]
         return np.array([name not in names[:i] for i, name in enumerate(names)], dtype=bool)
 
     @property

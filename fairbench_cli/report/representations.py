@@ -29,7 +29,7 @@ def pairs_of(data: DatasetRepeats, *, same: bool = False) -> Iterator[tuple[int,
     """
     order = list(dict.fromkeys(cell["representation"] for cell in data.cells))
     places: dict[Any, dict[str, int]] = {}
-    for i in np.flatnonzero(data.distinct("representation")):
+    for i in np.flatnonzero(data.distinct):
         cell = data.cells[i]
         rest = tuple(cell[name] for name in CELL_COLUMNS if name != "representation")
         places.setdefault(rest, {})[cell["representation"]] = int(i)

@@ -20,7 +20,7 @@ def stability_frame(run: RunResults) -> pd.DataFrame:
     """
     shown = run.own.take(run.own.rows["metric"].isin(two_metrics(run.plan.config)).to_numpy())
     frame = summary_frame(shown, run.plan.config.repeats)
-    first = [data.frame[data.distinct("representation")] for data in run.datasets]
+    first = [data.frame[data.distinct] for data in run.datasets]
     columns = [*CELL_COLUMNS, "metric", "mean", "sd", "n"]
     if not first:
         return pd.DataFrame(columns=columns)

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from fairbench_cli.measures.counts import Floats
-from fairbench_cli.report.correlations import LEAST, Correlations, Observations, correlate, observations
+from fairbench_cli.report.correlations import ALL, LEAST, Correlations, Observations, correlate, every_part
 from fairbench_cli.report.figures.canvas import GREY, INK, SMALL, Grid, panel_page, text_width
 from fairbench_cli.report.results import RunResults
 
@@ -24,14 +24,17 @@ TREE = 1.0
 
 
 def draw(run: RunResults) -> dict[str, Figure]:
-    """Draw one figure; none where no two metrics of the run have a correlation."""
-    seen = observations(run)
-    found = correlate(seen.values)
-    return {"all": _figure(found, seen)} if found.clustered else {}
+    """Draw one figure of all cells and, where there are several, one of each representation.
+
+    There is none where no two metrics have a correlation.
+    """
+    parts = {name: (correlate(seen.values), seen) for name, seen in every_part(run).items()}
+    return {name: _figure(found, seen, name) for name, (found, seen) in parts.items() if found.clustered}
 
 
-def _figure(found: Correlations, seen: Observations) -> Figure:
+def _figure(found: Correlations, seen: Observations, name: str = ALL) -> Figure:
     names = list(found.matrix.index)
+    title = "Correlations of metrics" + ("" if name == ALL else f": {name}")
     n = len(names)
     numbers = n <= MOST_NUMBERS
     side = n * (0.31 if numbers else 0.2) if n > 8 else n * 0.45
@@ -43,7 +46,7 @@ def _figure(found: Correlations, seen: Observations) -> Figure:
     if found.matrix.isna().any(axis=None):
         notes.append("Grey: a metric is constant or undefined, or fewer than three results have both.")
     grid = Grid(1, 1, side + 0.1 + TREE, side, max(label, 1.6), max(label, 0.65), 0.15)
-    figure, (ax,) = panel_page("Correlations of metrics", _about(seen), [], notes, grid)
+    figure, (ax,) = panel_page(title, _about(seen), [], notes, grid)
     box = ax.get_position()
     width, height = figure.get_size_inches()
     ax.set_position((box.x0, box.y0, side / width, side / height))
@@ -62,7 +65,8 @@ def _about(seen: Observations) -> str:
         left_out.append(f"groups of joint attributes ({', '.join(seen.joint)})")
     text = (
         f"Pearson's r over {len(seen.values)} results: every repeat of {seen.cells} cells, for the groups of "
-        "the attribute that each works on. Undefined and infinite values are left out pair by pair."
+        "the attribute that each works on. Cells that always decide the same count once; undefined and "
+        "infinite values are left out pair by pair."
     )
     return text + (f" Left out: {'; '.join(left_out)}." if left_out else "")
 
