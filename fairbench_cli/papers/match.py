@@ -11,7 +11,7 @@ from fairbench_cli.experiment.plan import CELL_COLUMNS
 from fairbench_cli.experiment.select import Facts, text_of
 from fairbench_cli.papers.registry import Paper, Where
 
-NO_AXES = ("table", "metric", "value")
+NO_AXES = ("table", "metric", "value", "sd", "runs", "flags")
 
 
 def facts_of(cell: Mapping[str, Any]) -> dict[str, Any]:
@@ -30,20 +30,24 @@ def facts_of(cell: Mapping[str, Any]) -> dict[str, Any]:
     return columns | {**of_classifier, **parameters} | columns
 
 
-def match(paper: Paper, published: pd.DataFrame, cells: Sequence[Facts], run: str) -> list[int | None]:
+def match(
+    paper: Paper, published: pd.DataFrame, cells: Sequence[Facts], keys: Sequence[str], run: str
+) -> list[int | None]:
     """Return for every published value which cell fits it; None where none does.
 
     Parameters
     ----------
     cells : sequence of Facts
         As `facts_of` makes them.
+    keys : sequence of str
+        The key of each cell; of cells that share one, the first that fits is taken.
     run : str
         What the run is called in errors.
 
     Raises
     ------
     UserError
-        When several cells fit one value.
+        When several cells with keys of their own fit one value.
     """
     everywhere = _fitting(cells, paper.everywhere)
     axes = [column for column in published.columns if column not in NO_AXES]
@@ -55,7 +59,7 @@ def match(paper: Paper, published: pd.DataFrame, cells: Sequence[Facts], run: st
     for labels in published[axes].itertuples(index=False, name=None):
         sets = [by_label[axis][label] for axis, label in zip(axes, labels, strict=True)]
         fit = sorted(everywhere.intersection(*sets))
-        if len(fit) > 1:
+        if len({keys[i] for i in fit}) > 1:
             what = ", ".join(say_label(axis, label) for axis, label in zip(axes, labels, strict=True))
             raise _ambiguous(what, [cells[i] for i in fit], run)
         found.append(fit[0] if fit else None)

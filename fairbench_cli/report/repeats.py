@@ -85,6 +85,12 @@ class DatasetRepeats:
         return done
 
     @property
+    def distinct(self) -> NDArray[np.bool_]:
+        """Whether each cell is the first of its representation with its key, and so its model; shape (cells,)."""
+        names = [(cell["key"], cell["representation"]) for cell in self.cells]
+        return np.array([name not in names[:i] for i, name in enumerate(names)], dtype=bool)
+
+    @property
     def frame(self) -> pd.DataFrame:
         """The columns of the cells, one row each."""
         return pd.DataFrame(

@@ -19,6 +19,7 @@ from fairbench_cli.report.results import CellKey, RunResults, mean_and_interval
 
 BLOCK = ["dataset", "attribute", "compared", "representation", "classifier", "classifier_parameters"]
 DEGRADED, NOT_RUN = "*", "…"
+OWN_MODEL = "model of its own"
 
 Cells = dict[tuple[CellKey, tuple[str, ...], float], str]
 
@@ -32,11 +33,22 @@ MARKS = {
 
 @dataclass(frozen=True)
 class Block:
-    """A table of one data set and classifier: rows of (technique, metric, one cell per β), say."""
+    """A table of one data set and classifier: rows of (technique, metric, one cell per β), say.
+
+    Parameters
+    ----------
+    names : tuple of str
+        What the cells of a row stand for, where that is not β.
+    """
 
     title: str
     betas: tuple[float, ...]
     rows: tuple[tuple[Any, ...], ...]
+    names: tuple[str, ...] = ()
+
+    def heads(self, beta: str = "β = {:g}") -> tuple[str, ...]:
+        """Return what stands above the cells."""
+        return self.names or tuple(beta.format(one) for one in self.betas)
 
 
 @dataclass(frozen=True)
@@ -209,6 +221,23 @@ def technique_label(intervention: str, parameters: str, seen: bool) -> str:
 def classifier_label(name: str, parameters: str) -> str:
     """Name a classifier by what differs from its defaults."""
     return named(name, parameters, CLASSIFIERS)
+
+
+def distinct_models(cells: Sequence[dict[str, Any]]) -> list[tuple[dict[str, Any], str]]:
+    """Return cells and what their classifiers are called, cells that differ in the classifier alone once.
+
+    Where such cells share a model, which is the technique's own then, the first stands for all of them.
+    """
+    shared: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for cell in cells:
+        shared.setdefault((cell["key"], cell["attribute"], cell["representation"]), []).append(cell)
+    found = []
+    for own in shared.values():
+        first, *others = dict.fromkeys(
+            classifier_label(cell["classifier"], cell["classifier_parameters"]) for cell in own
+        )
+        found.append((own[0], OWN_MODEL if others else first))
+    return found
 
 
 def named(name: str, parameters: str, registry: Mapping[str, Entry]) -> str:

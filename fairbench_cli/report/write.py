@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fairbench_cli.classifiers.registry import Entry
 from fairbench_cli.experiment.journal import Records, read_journals
-from fairbench_cli.experiment.outputs import FIGURES, FORMATS, TABLES
+from fairbench_cli.experiment.outputs import FIGURES, FORMATS, FRAMES, TABLES
 from fairbench_cli.experiment.own_metrics import find_metrics
 from fairbench_cli.experiment.plan import RunPlan, read_plan
 from fairbench_cli.files import make_folder, write_text
@@ -67,6 +67,9 @@ def write_report(
         "tuning": curves_frame(run) if config.tuned_for else None,
         "tuning_gain": gains_frame(run) if config.tuned_for else None,
     }
+    for output, files in FRAMES.items():
+        with_it = output in asked or output in config.figures
+        frames |= {name: Entry(make).load()(run) if with_it else None for name, make in files.items()}
     for name, frame in frames.items():
         if frame is None:
             (folder / f"{name}.csv").unlink(missing_ok=True)
