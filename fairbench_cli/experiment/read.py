@@ -104,15 +104,18 @@ def parse(document: Document, base: Path | None) -> tuple[ExperimentConfig, set[
         "include_protected": (bool, [data.get("include_protected") is True]),
         "representation": (Representation, named or REPRESENTATIONS[:1]),
     }
-    interventions = ParameterGrid(document, INTERVENTION, seen, base)
     classifiers = ParameterGrid(document, CLASSIFIER, {}, base)
+
+    def read_interventions(items: list[Any], found: list[Problem]) -> list[TechniqueSpec]:
+        listed = data["classifiers"]
+        right = isinstance(listed, tuple) and "classifiers" not in wrong
+        grid = ParameterGrid(document, INTERVENTION, seen, base, listed if right else ())
+        return [TechniqueSpec(spec, **more) for spec, more in grid.read(items, found)]
+
     for key, read in (
         ("datasets", lambda *given: _read_datasets(document, *given)),
-        (
-            "interventions",
-            lambda *given: [TechniqueSpec(spec, **more) for spec, more in interventions.read(*given)],
-        ),
         ("classifiers", lambda *given: [spec for spec, _ in classifiers.read(*given)]),
+        ("interventions", read_interventions),
     ):
         if isinstance(data.get(key), list):
             found: list[Problem] = []

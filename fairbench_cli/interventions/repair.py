@@ -1,9 +1,9 @@
-"""Repair: each column is changed until its distribution is the same in both groups."""
+"""Repair: each column is changed until its distribution is the same in all groups."""
 
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Protocol
 
 import numpy as np
 from pydantic import Field
@@ -12,10 +12,13 @@ from fairbench_cli.classifiers.fit import Classifier, Model
 from fairbench_cli.data.table import Codes, Column, Floats, Labels, Sample, Table
 from fairbench_cli.interventions.cells import require_no_weights
 from fairbench_cli.interventions.fitted import Fitted
+from fairbench_cli.interventions.foreign.rows import Groups
 from fairbench_cli.interventions.repair_columns import (
     CategoryMap,
+    GroupCodes,
     Method,
     RankMap,
+    group_counts,
     nearest,
     repair_by_category,
     repair_by_rank,
@@ -28,17 +31,17 @@ ColumnMap = RankMap | CategoryMap
 
 @dataclass(frozen=True)
 class Repair:
-    """Move each column's distributions in the two groups towards a common one.
+    """Move each column's distributions in the groups towards a common one.
 
     Feldman et al. (2015). Columns are repaired one by one, numbers by their rank within the group, with ties
     ranked at random (`repair_by_rank`), categories by keeping some and drawing the others anew
     (`make_plan`). Only marginal distributions become equal: columns together may still reveal the group. The
-    outcome is not repaired, nor is the protected attribute, which the classifier sees as it is or not at all.
+    outcome is not repaired, nor are protected columns, which the classifier sees as they are or not at all.
 
     Parameters
     ----------
     level : float
-        λ, from 0 (nothing is repaired) to 1 (both groups have the same distribution).
+        λ, from 0 (nothing is repaired) to 1 (all groups have the same distribution).
     test_repair : {"train_map", "own", "none"}
         Rows to predict are repaired by what was learned on the training rows, as a set of their own, or not
         at all. The first two use each row's group.
@@ -48,17 +51,21 @@ class Repair:
         group away; columns of bins get the nearest bin.
     bins : {"number", "nominal"}
         Whether columns of bins are repaired by rank, or as categories.
+    groups : {"pair", "levels"}
+        Whether the groups are the deprived and the favoured, or all values of the protected attribute. Rows
+        to predict of a value without training rows stay as they are.
     """
 
     level: Level = 1.0
     test_repair: Literal["train_map", "own", "none"] = "train_map"
     method: Method = "combinatorial"
     bins: BinRepair = "number"
+    groups: Groups = "pair"
 
     def fit(self, train: Sample, classifier: Classifier, rng: np.random.Generator) -> Fitted:
         """Repair the training rows and fit the classifier.
 
-        ``noop`` at level 0, without a column to repair, and if a group has no rows.
+        ``noop`` at level 0, without a column to repair, and if all rows are of one group.
 
         Raises
         ------
@@ -67,18 +74,37 @@ class Repair:
         """
         require_no_weights(train)
         seed = int(rng.integers(2**63))
-        reason = nothing_to_do(train, self.level)
-        if not reason and len(train.features.columns) == 1:
+        reason = nothing_to_do(train, self.level, self.groups)
+        if not reason and set(train.features.names) <= set(train.protected):
             reason = "there is no column to repair"
         if reason:
             return Fitted(classifier.fit(train), "noop", reason)
         repaired, learned = repair_features(train, self, seed)
         facts = {
-            "distance_before": largest_distance(train, self.bins),
-            "distance_after": largest_distance(repaired, self.bins),
+            "distance_before": largest_distance(train, self),
+            "distance_after": largest_distance(repaired, self),
         }
         model = classifier.fit(repaired)
         return Fitted(RepairedModel(model, self, learned, seed), facts=facts)
+
+    def to_predict(self, sample: Sample, learned: dict[str, ColumnMap], seed: int) -> Sample:
+        """Return other rows repaired as `test_repair` says.
+
+        A set with one group only is its own common distribution.
+        """
+        if self.test_repair == "train_map":
+            return apply_maps(sample, learned, seed, self.groups)
+        if self.test_repair == "own" and not nothing_to_do(sample, self.level, self.groups):
+            sample, _ = repair_features(sample, self, seed)
+        return on_levels(sample, learned)
+
+
+class Preparation(Protocol):
+    """What a technique does to rows before its classifier predicts them."""
+
+    def to_predict(self, sample: Sample, learned: dict[str, ColumnMap], seed: int) -> Sample:
+        """Return the rows, repaired."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +115,7 @@ class RepairedModel:
     """
 
     model: Model
-    how: Repair
+    how: Preparation
     learned: dict[str, ColumnMap]
     seed: int
 
@@ -107,29 +133,30 @@ class RepairedModel:
         return self.model.predict_proba(self.repaired(sample))
 
     def repaired(self, sample: Sample) -> Sample:
-        """Return the rows repaired as `test_repair` says.
-
-        A set with one group only is its own common distribution.
-        """
-        if self.how.test_repair == "train_map":
-            return apply_maps(sample, self.learned, self.seed)
-        if self.how.test_repair == "own" and len(np.unique(sample.s)) == 2:
-            sample, _ = repair_features(sample, self.how, self.seed)
-        return on_levels(sample, self.learned)
+        """Return the rows repaired."""
+        return self.how.to_predict(sample, self.learned, self.seed)
 
 
-def nothing_to_do(train: Sample, level: float) -> str:
+def groups_of(sample: Sample, groups: Groups) -> tuple[GroupCodes, int]:
+    """Return each row's group as a number, shape (rows,), and how many groups there are, with rows or not."""
+    if groups == "pair":
+        return sample.s, 2
+    column = sample.features.columns[sample.features.index(sample.attribute)]
+    return sample.features[sample.attribute], len(column.levels)
+
+
+def nothing_to_do(rows: Sample, level: float, groups: Groups = "pair") -> str:
     """Return why rows need no repair; empty if they do."""
     if level == 0:
         return "level 0 repairs nothing"
-    return "all rows are of one group" if len(np.unique(train.s)) < 2 else ""
+    return "all rows are of one group" if len(np.unique(groups_of(rows, groups)[0])) < 2 else ""
 
 
 def repair_features(sample: Sample, how: Repair, seed: int) -> tuple[Sample, dict[str, ColumnMap]]:
-    """Return the sample with every column but the protected attribute repaired, and what was learned by name.
+    """Return the sample with every column but the protected ones repaired, and what was learned by name.
 
-    Both groups must have rows. Each column has a random stream of its own, named after it, so that the order
-    of the columns does not matter.
+    Two groups or more must have rows. Each column has a random stream of its own, named after it, so that the
+    order of the columns does not matter.
 
     Raises
     ------
@@ -137,30 +164,32 @@ def repair_features(sample: Sample, how: Repair, seed: int) -> tuple[Sample, dic
         When a column cannot hold the numbers that a geometric repair gives.
     """
     learned: dict[str, ColumnMap] = {}
+    s, groups = groups_of(sample, how.groups)
 
     def repaired(column: Column, codes: Codes) -> tuple[Column, Codes]:
-        if column.name == sample.attribute:
+        if column.name in sample.protected:
             return column, codes
         stream = stream_of(seed, column.name)
         found: ColumnMap
         if is_ranked(column, how.bins):
-            found, after = repair_by_rank(column, codes, sample.s, how.level, how.method, stream)
+            found, after = repair_by_rank(column, codes, s, how.level, how.method, stream, groups)
         else:
-            found, after = repair_by_category(column, codes, sample.s, how.level, stream)
+            found, after = repair_by_category(column, codes, s, how.level, stream, groups)
         learned[column.name] = found
         return found.column, after
 
     return _each_column(sample, repaired), learned
 
 
-def apply_maps(sample: Sample, learned: dict[str, ColumnMap], seed: int) -> Sample:
+def apply_maps(sample: Sample, learned: dict[str, ColumnMap], seed: int, groups: Groups = "pair") -> Sample:
     """Return other rows repaired by what was learned; columns that were not repaired stay as they are."""
+    s, _ = groups_of(sample, groups)
 
     def repaired(column: Column, codes: Codes) -> tuple[Column, Codes]:
         found = learned.get(column.name)
         if found is None or found.source != column:  # other levels are left for the classifier to refuse
             return column, codes
-        return found.column, found.apply(codes, sample.s, stream_of(seed, column.name))
+        return found.column, found.apply(codes, s, stream_of(seed, column.name))
 
     return _each_column(sample, repaired)
 
@@ -194,8 +223,8 @@ def is_ranked(column: Column, bins: BinRepair) -> bool:
     return column.kind == "number" or (column.kind == "bins" and bins == "number")
 
 
-def distance(column: Column, codes: Codes, s: Labels, *, ranked: bool) -> float:
-    """Return the distance between the groups' distributions, 0 to 1.
+def distance(column: Column, codes: Codes, s: GroupCodes, *, ranked: bool) -> float:
+    """Return the largest distance between the distributions of two groups with rows, 0 to 1.
 
     It is Kolmogorov and Smirnov's if ranked, else the total variation.
 
@@ -203,16 +232,19 @@ def distance(column: Column, codes: Codes, s: Labels, *, ranked: bool) -> float:
     >>> distance(Column("job", ("a", "b", "c")), codes, s, ranked=False)
     1.0
     """
-    first, second = (np.bincount(codes[s == group], minlength=len(column.levels)) for group in (0, 1))
-    gap = first / first.sum() - second / second.sum()
-    return float(np.abs(np.cumsum(gap)).max() if ranked else np.abs(gap).sum() / 2)
+    counts = group_counts(codes, s, len(column.levels), int(s.max(initial=1)) + 1)
+    counts = counts[counts.any(axis=1)]
+    shares = counts / counts.sum(axis=1, keepdims=True)
+    if ranked:
+        return float(np.ptp(np.cumsum(shares, axis=1), axis=0).max())
+    return max(float(np.abs(shares - own).sum(axis=1).max()) / 2 for own in shares)
 
 
-def largest_distance(sample: Sample, bins: BinRepair) -> float:
-    """Return the largest distance between the groups over all columns but the protected attribute."""
-    features = sample.features
+def largest_distance(sample: Sample, how: Repair) -> float:
+    """Return the largest distance between the groups over all columns but the protected ones."""
+    features, (s, _) = sample.features, groups_of(sample, how.groups)
     return max(
-        distance(column, features.codes[:, j], sample.s, ranked=is_ranked(column, bins))
+        distance(column, features.codes[:, j], s, ranked=is_ranked(column, how.bins))
         for j, column in enumerate(features.columns)
-        if column.name != sample.attribute
+        if column.name not in sample.protected
     )

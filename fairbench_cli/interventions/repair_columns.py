@@ -1,11 +1,12 @@
 """Repair of one column, of numbers or of categories.
 
-Numbers move towards the value that both groups have at their rank; of the rows of a category some keep it and
-the others draw a new one.
+Numbers move towards the value that the groups have at their rank; of the rows of a category some keep it and
+the others draw a new one. Groups are numbered from 0; one without training rows stays as it is.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,25 +16,29 @@ from fairbench_cli.data.table import Codes, Column, Floats, Labels, Rows
 from fairbench_cli.interventions.fitted import Infeasible
 
 Counts = NDArray[np.int64]
+GroupCodes = NDArray[np.int8] | NDArray[np.int16]
 Method = Literal["combinatorial", "geometric"]
+Number = TypeVar("Number", np.int16, np.intp, np.float64)
 # A desired count is floored, and one that is whole must not be missed by a rounding error.
 ROUNDING = 1e-9
 
 
-def _cells(codes: Codes | Labels, s: Labels, levels: int) -> NDArray[np.uint16]:
-    """Return the number of each row's cell, ``s * levels + code``, shape (rows,).
+def _cells(codes: Codes | Labels, s: GroupCodes, shape: tuple[int, int]) -> NDArray[np.unsignedinteger]:
+    """Return the number of each row's cell of (groups, levels), ``s * levels + code``, shape (rows,).
 
-    A column has at most 2¹⁵ levels, so 16 bits are enough, and numpy sorts those by radix.
+    In as few bits as suffice: up to 16 of them numpy sorts by radix.
     """
-    return s.astype(np.uint16) * np.uint16(levels) + codes.astype(np.uint16)
+    bits = np.min_scalar_type(shape[0] * shape[1])
+    return np.asarray(s.astype(bits) * bits.type(shape[1]) + codes.astype(bits))
 
 
-def group_counts(codes: Codes | Labels, s: Labels, levels: int) -> Counts:
-    """Return the number of rows of each group at each level, shape (2, levels)."""
-    return np.bincount(_cells(codes, s, levels), minlength=2 * levels).reshape(2, levels).astype(np.int64)
+def group_counts(codes: Codes | Labels, s: GroupCodes, levels: int, groups: int = 2) -> Counts:
+    """Return the number of rows of each group at each level, shape (groups, levels)."""
+    cells = _cells(codes, s, (groups, levels))
+    return np.bincount(cells, minlength=groups * levels).reshape(groups, levels).astype(np.int64)
 
 
-def _shuffled_order(cells: NDArray[np.uint16], rng: np.random.Generator) -> Rows:
+def _shuffled_order(cells: NDArray[np.unsignedinteger], rng: np.random.Generator) -> Rows:
     """Return the rows ordered by their cell, those of one cell at random."""
     shuffled = rng.permutation(len(cells))
     return shuffled[np.argsort(cells[shuffled], kind="stable")]
@@ -47,7 +52,7 @@ class RankMap:
     ----------
     source, column : Column
         The column before and after. They differ only by a geometric repair of numbers.
-    ordered : pair of int16 arrays
+    ordered : tuple of int16 arrays
         Each group's training rows, as codes of `source`, in rising order.
     level : float
         λ: 0 moves nothing, 1 all the way.
@@ -57,11 +62,11 @@ class RankMap:
 
     source: Column
     column: Column
-    ordered: tuple[Codes, Codes]
+    ordered: tuple[Codes, ...]
     level: float
     method: Method
 
-    def apply(self, codes: Codes, s: Labels, rng: np.random.Generator) -> Codes:
+    def apply(self, codes: Codes, s: GroupCodes, rng: np.random.Generator) -> Codes:
         """Return the same column of other rows, repaired by rank among the training rows of their group.
 
         Of the ranks that share a row's value one is drawn. A value that no training row has counts as the
@@ -69,10 +74,11 @@ class RankMap:
         """
         seen = np.unique(np.concatenate(self.ordered))
         codes = seen[np.maximum(np.searchsorted(seen, codes, side="right") - 1, 0)]
-        goals = np.empty_like(codes)
-        for group in (0, 1):
+        goals = codes.copy()
+        for group, own in enumerate(self.ordered):
+            if not len(own):
+                continue
             rows = np.flatnonzero(s == group)
-            own = self.ordered[group]
             first = np.searchsorted(own, codes[rows], side="left")
             ties = np.searchsorted(own, codes[rows], side="right") - first
             rank = first + (rng.random(len(rows)) * ties).astype(np.intp)
@@ -84,9 +90,15 @@ class RankMap:
 
 
 def repair_by_rank(
-    column: Column, codes: Codes, s: Labels, level: float, method: Method, rng: np.random.Generator
+    column: Column,
+    codes: Codes,
+    s: GroupCodes,
+    level: float,
+    method: Method,
+    rng: np.random.Generator,
+    groups: int = 2,
 ) -> tuple[RankMap, Codes]:
-    """Return what was learned from a numeric column in which both groups have rows, and its repaired codes.
+    """Return what was learned from a numeric column, and its repaired codes.
 
     Equal values of a group are ranked at random. A row of rank r = 0, 1, … of its group's n_s stands at
     u = (r + ½) / n_s, and its goal is the lower median over the groups of their quantiles at u; of two
@@ -97,11 +109,11 @@ def repair_by_rank(
     Infeasible
         When a geometric repair gives more different numbers than a column can hold.
     """
-    order = _shuffled_order(_cells(codes, s, len(column.levels)), rng)
-    n0 = int(np.count_nonzero(s == 0))
-    ordered = (codes[order[:n0]], codes[order[n0:]])
+    order = _shuffled_order(_cells(codes, s, (groups, len(column.levels))), rng)
+    rows_of = np.split(order, np.cumsum(np.bincount(s, minlength=groups))[:-1])
+    ordered = tuple(codes[rows] for rows in rows_of)
     goals = np.empty_like(codes)
-    for group, rows in enumerate((order[:n0], order[n0:])):
+    for group, rows in enumerate(rows_of):
         goals[rows] = _goals(ordered, group, 2 * np.arange(len(rows)) + 1)
     repaired, after = column, codes
     if method == "combinatorial":
@@ -127,11 +139,21 @@ def nearest(column: Column, numbers: Floats) -> Codes:
     return np.searchsorted((values[:-1] + values[1:]) / 2, numbers, side="left").astype(np.int16)
 
 
-def _goals(ordered: tuple[Codes, Codes], group: int, twice: NDArray[np.intp]) -> Codes:
-    """Return the lower median of both groups' quantiles at u = twice / (2 n_s), for one group; exact."""
+def _goals(ordered: tuple[Codes, ...], group: int, twice: NDArray[np.intp]) -> Codes:
+    """Return the lower median of all groups' quantiles at u = twice / (2 n_s), for one group; exact."""
     size = len(ordered[group])
-    first, second = (some[(twice * len(some) - 1) // (2 * size)] for some in ordered)
-    return np.minimum(first, second)
+    return lower_median([some[(twice * len(some) - 1) // (2 * size)] for some in ordered if len(some)])
+
+
+def lower_median(values: Sequence[NDArray[Number]]) -> NDArray[Number]:
+    """Return the lower median of arrays of one shape, entry by entry.
+
+    >>> lower_median([np.array([1, 5]), np.array([2, 4]), np.array([7, 3]), np.array([9, 9])]).tolist()
+    [2, 4]
+    """
+    if len(values) == 2:
+        return np.minimum(*values)
+    return np.asarray(np.sort(np.stack(values), axis=0)[(len(values) - 1) // 2])
 
 
 def _stepped(codes: Codes, goals: Codes, seen: Codes, level: float) -> Codes:
@@ -151,13 +173,13 @@ class CategoryPlan:
 
     Parameters
     ----------
-    counts : int array, shape (2, levels)
+    counts : int array, shape (groups, levels)
         n_cs, rows of each group in each category.
-    keep : int array, shape (2, levels)
+    keep : int array, shape (groups, levels)
         How many of them keep it, at most n_cs.
     unseen : float
         Probability with which a row keeps a category that its group did not have.
-    law : float array, shape (2, levels)
+    law : float array, shape (groups, levels)
         Probabilities of the categories that the other rows of each group draw from.
     """
 
@@ -166,10 +188,9 @@ class CategoryPlan:
     unseen: float
     law: Floats
 
-    def carry_out(self, codes: Codes | Labels, s: Labels, rng: np.random.Generator) -> NDArray[np.intp]:
+    def carry_out(self, codes: Codes | Labels, s: GroupCodes, rng: np.random.Generator) -> NDArray[np.intp]:
         """Return the rows that the plan was made for, repaired: exactly `keep`, at random, keep theirs."""
-        levels = self.counts.shape[1]
-        cells = _cells(codes, s, levels)
+        cells = _cells(codes, s, (self.counts.shape[0], self.counts.shape[1]))
         order = _shuffled_order(cells, rng)
         sizes = self.counts.ravel()
         rank = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
@@ -177,18 +198,21 @@ class CategoryPlan:
         moving[order] = rank >= np.repeat(self.keep.ravel(), sizes)
         return self._redrawn(codes, s, moving, rng)
 
-    def follow(self, codes: Codes, s: Labels, rng: np.random.Generator) -> NDArray[np.intp]:
+    def follow(self, codes: Codes, s: GroupCodes, rng: np.random.Generator) -> NDArray[np.intp]:
         """Return other rows, repaired: each keeps its category with probability keep / n_cs."""
         share = np.full(self.counts.shape, self.unseen)
+        share[~self.counts.any(axis=1)] = 1.0
         np.divide(self.keep, self.counts, out=share, where=self.counts > 0)
         return self._redrawn(codes, s, rng.random(len(codes)) >= share[s, codes], rng)
 
     def _redrawn(
-        self, codes: Codes | Labels, s: Labels, moving: NDArray[np.bool_], rng: np.random.Generator
+        self, codes: Codes | Labels, s: GroupCodes, moving: NDArray[np.bool_], rng: np.random.Generator
     ) -> NDArray[np.intp]:
         repaired = codes.astype(np.intp)
-        for group in (0, 1):
+        for group in range(len(self.counts)):
             rows = np.flatnonzero(moving & (s == group))
+            if not len(rows):
+                continue
             ends = np.cumsum(self.law[group])
             drawn = np.searchsorted(ends, rng.random(len(rows)) * ends[-1], side="right")
             repaired[rows] = np.minimum(drawn, np.flatnonzero(self.law[group])[-1])
@@ -196,24 +220,34 @@ class CategoryPlan:
 
 
 def make_plan(counts: Counts, level: float) -> CategoryPlan:
-    """Return the plan that repairs a column with counts of each group, shape (2, levels); both have rows.
+    """Return the plan that repairs a column with counts of each group, shape (groups, levels).
 
-    With shares p_cs, their lower median over the groups m_c = min(p_c0, p_c1) and repair level λ, the number
-    of rows that keep category c is ⌊(1−λ) n_cs + λ m_c n_s⌋, and all others draw from (1−λ) p_cs + λ m_c,
-    normalised. If that is 0 everywhere (λ = 1, and no category in both groups), they draw from all
-    categories with the same probability.
+    With shares p_cs, their lower median over the groups with rows m_c and repair level λ, d_cs =
+    (1−λ) n_cs + λ m_c n_s rows of a group should have category c. ⌊d_cs⌋ rows keep it, and all others draw
+    from d_cs, normalised. If that is 0 everywhere (λ = 1, and no category in enough groups), they draw from
+    all categories with the same probability. Of more than two groups one may have fewer rows than d_cs: its
+    other rows draw what is missing. The d_cs of a group may also sum to more than n_s: they are lowered.
 
     >>> plan = make_plan(np.array([[90, 10], [30, 30]]), 1.0)
     >>> plan.keep.tolist(), plan.law[0].round(3).tolist()
     ([[50, 10], [30, 6]], [0.833, 0.167])
     """
     sizes = counts.sum(axis=1)
-    common = np.min(counts[None, :, :] * sizes[:, None, None] / sizes[None, :, None], axis=1)  # m_c n_s
-    keep = np.floor(counts - level * (counts - common) + ROUNDING).astype(np.int64)
+    filled = np.flatnonzero(sizes)
+    common = lower_median([counts[k] * sizes[:, None] / sizes[k] for k in filled])  # m_c n_s
+    desired = counts - level * (counts - common)
+    if len(filled) > 2:
+        desired /= np.maximum(desired.sum(axis=1) / np.maximum(sizes, 1), 1)[:, None]
+    keep = np.floor(np.minimum(desired, counts) + ROUNDING).astype(np.int64)
     law = (1 - level) * counts + level * common
     if not law.any():
-        law = np.tile(counts.any(axis=0).astype(np.float64), (2, 1))
-    return CategoryPlan(counts, keep, 1 - level, law / law.sum(axis=1, keepdims=True))
+        law = np.tile(counts.any(axis=0).astype(np.float64), (len(counts), 1))
+    law = law / np.maximum(law.sum(axis=1, keepdims=True), 1e-300)
+    lacking = (desired > counts + ROUNDING).any(axis=1)
+    if lacking.any():
+        missing = np.maximum(law * sizes[:, None] - keep, 0)[lacking]
+        law[lacking] = missing / missing.sum(axis=1, keepdims=True)
+    return CategoryPlan(counts, keep, 1 - level, law)
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,14 +266,14 @@ class CategoryMap:
     column: Column
     plan: CategoryPlan
 
-    def apply(self, codes: Codes, s: Labels, rng: np.random.Generator) -> Codes:
+    def apply(self, codes: Codes, s: GroupCodes, rng: np.random.Generator) -> Codes:
         """Return the same column of other rows, repaired by their group."""
         return self.plan.follow(codes, s, rng).astype(np.int16)
 
 
 def repair_by_category(
-    column: Column, codes: Codes, s: Labels, level: float, rng: np.random.Generator
+    column: Column, codes: Codes, s: GroupCodes, level: float, rng: np.random.Generator, groups: int = 2
 ) -> tuple[CategoryMap, Codes]:
     """Return what was learned from a column taken as a category, and its repaired codes."""
-    plan = make_plan(group_counts(codes, s, len(column.levels)), level)
+    plan = make_plan(group_counts(codes, s, len(column.levels), groups), level)
     return CategoryMap(column, column, plan), plan.carry_out(codes, s, rng).astype(np.int16)

@@ -12,11 +12,10 @@ from fairbench_cli.experiment.outputs import TABLES
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.registry import find
 from fairbench_cli.measures.significance import holm
-from fairbench_cli.report.repeats import SITUATION, TECHNIQUE
+from fairbench_cli.report.repeats import SITUATION, TECHNIQUE, is_baseline
 from fairbench_cli.report.results import ROW_COLUMNS, Results, RunResults
 from fairbench_cli.report.tables import BLOCK, Cells, PaperTable, blocks_of, technique_label
 
-BASELINE = "none"
 LEVEL = 0.05
 EQUAL = 1e-12  # differences below this are rounding
 RANDOM_SPLITS = (
@@ -162,12 +161,14 @@ def _pairs(cells: pd.DataFrame) -> tuple[Rows, Rows, list[bool]]:
     """Return the rows of the techniques, those of their baselines, and whether each baseline sees s."""
     situations = list(cells[[*SITUATION, "compared", "metric"]].itertuples(index=False, name=None))
     seen = cells["include_protected"].tolist()
-    is_baseline = (cells["intervention"] == BASELINE).tolist()
-    baselines = {(situations[i], seen[i]): i for i in range(len(cells)) if is_baseline[i]}
+    untouched = [
+        is_baseline(*technique) for technique in zip(*(cells[c] for c in TECHNIQUE[:2]), strict=True)
+    ]
+    baselines = {(situations[i], seen[i]): i for i in range(len(cells)) if untouched[i]}
     found = [
         (i, baselines[situation, s], s)
         for i, situation in enumerate(situations)
-        if not is_baseline[i]
+        if not untouched[i]
         for s in (seen[i], not seen[i])
         if (situation, s) in baselines and (s == seen[i] or (situation, seen[i]) not in baselines)
     ]
