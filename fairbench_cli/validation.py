@@ -66,6 +66,11 @@ def mistake(what: str, fix: str) -> PydanticCustomError:
     return PydanticCustomError("mistake", "{what}", {"what": what, "fix": fix})
 
 
+def one_or_more(value: Any) -> Any:
+    """Return a list as a tuple, and any other value as a tuple of it alone: a validator's first step."""
+    return tuple(value) if isinstance(value, list) else (value,)
+
+
 def problems_of(
     error: ValidationError, model: type[BaseModel], document: Document, prefix: Place = ()
 ) -> Iterator[Problem]:

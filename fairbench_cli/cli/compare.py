@@ -22,7 +22,15 @@ def compare(
         list[str] | None,
         typer.Option(help="Compare some cells only: --only classifier=c45"),
     ] = None,
-    tolerance: Annotated[float, typer.Option(min=0, max=1, help="How far off a value may be.")] = 0.05,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=1,
+            help="How far off a value may be; papers with standard deviations have their own.",
+            show_default="0.05",
+        ),
+    ] = None,
     fail_under: Annotated[
         float | None,
         typer.Option(
@@ -36,10 +44,16 @@ def compare(
 ) -> int:
     """Compare runs with a paper's published values, number by number."""
     from fairbench_cli.cli.console import talk_of_damage
+    from fairbench_cli.errors import user_error
     from fairbench_cli.papers.compare import compare_folder
     from fairbench_cli.papers.registry import find_paper
 
     found = find_paper(paper)
+    if found.floors and tolerance is not None:
+        raise user_error(
+            f"each value of {paper} has a tolerance of its own", "leave --tolerance out", "--tolerance"
+        )
+    limit = 0.05 if tolerance is None else tolerance
     tables = tuple(one.strip() for text in table or () for one in text.split(","))
     names = _names(results, alone=output is None)
     comparisons = [
@@ -47,12 +61,12 @@ def compare(
         for folder, name in zip(results, names, strict=True)
     ]
     talk_of_damage(sum(one.damaged for one in comparisons))
-    _write(comparisons, results, output, tolerance)
+    _write(comparisons, results, output, limit)
     if len(comparisons) == 1:
-        _print_one(comparisons[0], tolerance)
+        _print_one(comparisons[0], limit)
     else:
-        _print_several(comparisons, tolerance)
-    enough = [_print_share(one, tolerance, fail_under) for one in comparisons]
+        _print_several(comparisons, limit)
+    enough = [_print_share(one, limit, fail_under) for one in comparisons]
     return 0 if all(enough) else 1
 
 
@@ -71,38 +85,43 @@ def _names(folders: list[Path], *, alone: bool) -> list[str]:
 
 def _print_one(comparison: "Reproduction", tolerance: float) -> None:
     from fairbench_cli.cli.console import print_rows, say
-    from fairbench_cli.papers.formats import coverage, summary, verdict_counts, worst_rows
+    from fairbench_cli.papers.formats import coverage, verdict_counts
+    from fairbench_cli.papers.pages import listings
+    from fairbench_cli.papers.tolerances import numbered
 
     say(f"{comparison.paper.name} against {comparison.run}", "bold")
     _fold(coverage(comparison))
     _fold(comparison.protocol)
-    heads, rows = summary(comparison, tolerance)
-    print_rows(heads, rows, right=len(heads) - len(comparison.paper.blocks))
-    heads, rows = worst_rows(comparison)
-    print_rows(heads, rows, right=3, title="furthest off")
+    if comparison.paper.floors:
+        _fold(", ".join(numbered(comparison)))
+    for one in listings(comparison, tolerance, brief=True):
+        print_rows(one.heads, one.rows, right=len(one.heads) - one.left, title=one.title.lower() or None)
     _fold(verdict_counts(comparison))
 
 
 def _print_several(comparisons: "list[Reproduction]", tolerance: float) -> None:
     from fairbench_cli.cli.console import print_rows, say
-    from fairbench_cli.papers.formats import coverage, side_by_side
+    from fairbench_cli.papers.formats import coverage, limit_name, side_by_side
 
-    say(f"{comparisons[0].paper.name}: share within {tolerance:g} of the published values", "bold")
+    paper = comparisons[0].paper
+    say(f"{paper.name}: share {limit_name(paper, tolerance)} of the published values", "bold")
     _, rows = side_by_side(comparisons, tolerance)
     numbers = [f"({i + 1})" for i in range(len(comparisons))]
-    print_rows([*comparisons[0].paper.blocks, *numbers], rows, right=len(numbers))
+    print_rows([*paper.blocks, *numbers], rows, right=len(numbers))
     for number, one in zip(numbers, comparisons, strict=True):
         _fold(f"{number} {one.run}: {coverage(one)}; {one.protocol}")
 
 
 def _print_share(comparison: "Reproduction", tolerance: float, fail_under: float | None) -> bool:
     """Print the share within the tolerance; return whether it is enough."""
-    from fairbench_cli.papers.compare import agreement
-    from fairbench_cli.papers.formats import share
+    from fairbench_cli.papers.compare import agreed
+    from fairbench_cli.papers.formats import limit_name, share
 
-    found = agreement(comparison.values, (tolerance,))
-    line = f"within {tolerance:g}: {found.within[0]} of {found.n} values = {share(found.within[0], found.n)}"
-    enough = fail_under is None or found.within[0] / found.n >= fail_under
+    k, n = agreed(comparison.paper, comparison.scored, tolerance)
+    scored = ", ".join(comparison.paper.scored)
+    values = f"unflagged values of {scored}" if scored else "values"
+    line = f"{limit_name(comparison.paper, tolerance)}: {k} of {n} {values} = {share(k, n)}"
+    enough = fail_under is None or (n > 0 and k / n >= fail_under)
     if fail_under is not None:
         line += f", {'at least' if enough else 'less than'} the {fail_under:g} asked for"
     _fold(f"{comparison.run}, {line}", "" if enough else "bold red")
@@ -114,7 +133,7 @@ def _write(
 ) -> None:
     from fairbench_cli.cli.console import talk
     from fairbench_cli.files import make_folder, write_text
-    from fairbench_cli.papers.formats import comma_separated, markdown, markdown_side_by_side
+    from fairbench_cli.papers.pages import comma_separated, markdown, markdown_side_by_side
 
     for one, folder in zip(comparisons, folders, strict=True):
         target = output or folder / "compare"

@@ -79,7 +79,7 @@ def print_paper_tables(tables: "list[PaperTable]") -> None:
 
 def _print_block(block: "Block", columns: tuple[str, ...]) -> None:
     """Print a block, in several parts where its β do not fit side by side."""
-    heads = [f"β={beta:g}" for beta in block.betas]
+    heads = block.heads("β={:g}")
     number = max(len(text) for *_, cells in block.rows for cell in cells for text in cell.split(" "))
     number = max(number, *map(len, heads)) + GAP
     texts = zip(*(row[1:-1] for row in block.rows), strict=True)

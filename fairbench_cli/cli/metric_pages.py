@@ -7,6 +7,7 @@ from typing import get_args
 from fairbench_cli.cli.console import out, print_rows, say
 from fairbench_cli.errors import shown, suggest, user_error
 from fairbench_cli.measures.comparisons import COMPARISONS
+from fairbench_cli.measures.legacy import SOURCE
 from fairbench_cli.measures.metric import OF_LABELS, Metric, Section
 from fairbench_cli.measures.rates import RATES
 from fairbench_cli.measures.registry import DEFAULT_METRICS, METRICS, find
@@ -50,6 +51,7 @@ def print_metric_tables() -> None:
     comparisons = [[f"RATE-{one.name}", one.formula] for one in COMPARISONS.values()]
     print_rows(["name", "formula"], comparisons, title="metrics: comparison of a rate X")
     aliases = [[m.name, f"{m.alias_of} ({m.source})"] for m in sections.pop("alias")]
+    legacy = [[m.name, m.alias_of.partition("; ")[2]] for m in sections.pop("legacy")]
     for section, entries in sections.items():
         rows = [
             [
@@ -62,6 +64,7 @@ def print_metric_tables() -> None:
         ]
         print_rows(["name", "range", "ideal", "formula"], rows, title=f"metrics: {section}")
     print_rows(["name", "is"], aliases, title="metrics: alias")
+    print_rows(["name", "rules"], legacy, title=f"metrics: legacy, {SOURCE}")
 
 
 def print_metric(name: str) -> None:

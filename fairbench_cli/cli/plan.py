@@ -22,6 +22,7 @@ def plan(
     for cell in prepared.selected:
         shown = cell.describe()
         label = technique_label(shown["intervention"], shown["parameters"], shown["include_protected"])
+        label += "" if shown["representation"] == "original" else f", {shown['representation']}"
         classifier = classifier_label(shown["classifier"], shown["classifier_parameters"])
         known = groups.setdefault((*cell.source, label, classifier), Counter())
         known.update("done" if prepared.is_done(cell, k) else "to do" for k in range(repeats))
@@ -29,8 +30,11 @@ def plan(
     print_rows(["dataset", "attribute", "technique", "classifier", "done", "to do"], rows, right=2)
     say(f"β: {', '.join(dict.fromkeys(f'{cell.beta:g}' for cell in prepared.selected))}")
     todo, total = prepared.todo, prepared.size
-    cells = len(prepared.selected)
+    cells = len(prepared.distinct)
     say(f"{cells} cells × {repeats} repeats = {total}: {total - len(todo)} done, {len(todo)} to do")
+    if len(prepared.selected) > cells:
+        say(f"{len(prepared.selected) - cells} more cells share the numbers of one of these")
+    lines = []
     for dataset in prepared.plan.datasets:
         if prepared.config.sample.source == "data":
             about = f"{dataset['sample_size']} of {dataset['rows']} rows a training set, the rest a test set"
@@ -38,7 +42,9 @@ def plan(
             arc = f"{dataset['edited_column']} {'is' if dataset['arc_to_outcome'] else 'is not'} a parent"
             size = f"{dataset['sample_size']} rows a training set"
             about = f"network BIC {dataset['bic']:.3f}, {arc} of the outcome, {size}"
-        say(f"{dataset['dataset']}: {about}")
+        lines.append(f"{dataset['dataset']}: {about}")
+    for line in dict.fromkeys(lines):
+        say(line)
     seconds = Clock(prepared).left(Counter(kind_of(cell) for cell, _ in todo), 1)
     if todo and seconds is not None:
         say(f"about {in_words(seconds)} of CPU time left")

@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import pairwise
 from typing import Literal
 
@@ -10,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fairbench_cli.data.card import BinsCard
+from fairbench_cli.data.column_card import BinsCard
 from fairbench_cli.data.table import Codes, Column, Floats
 
 MOST_LEVELS = int(np.iinfo(np.int16).max) + 1
@@ -165,8 +166,9 @@ def bin_numbers(name: str, numbers: Floats, bins: BinsCard, *, whole: bool) -> t
     """Return numbers cut into bins.
 
     Whole numbers get labels such as ``25-31``, others such as ``(24.3, 31.6]``; the end bins of given edges
-    are called ``<=25`` and ``>60`` (closed on the left: ``<25`` and ``>=60``), whatever the data are. The
-    edges of quantiles are numbers of the data, and numbers that come often make for fewer bins.
+    are called ``<=25`` and ``>60`` (closed on the left: ``<25`` and ``>=60``), whatever the data are; a card
+    may name the bins of given edges. The edges of quantiles are numbers of the data, and numbers that come
+    often make for fewer bins.
 
     Raises
     ------
@@ -183,7 +185,8 @@ def bin_numbers(name: str, numbers: Floats, bins: BinsCard, *, whole: bool) -> t
     ('<25', '25-59', '>=60')
     """
     if bins.edges is not None:
-        return _cut_at(name, numbers, bins.edges, whole=whole, left=bins.closed == "left")
+        column, cut = _cut_at(name, numbers, bins.edges, whole=whole, left=bins.closed == "left")
+        return replace(column, levels=bins.levels or column.levels), cut
     low = float(numbers.min()) if bins.low is None else bins.low
     high = float(numbers.max()) if bins.high is None else bins.high
     if low >= high:

@@ -1,6 +1,6 @@
 """From a card and its files, or a bare CSV, to a coded table."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fairbench_cli.data.card import Card, ColumnCard
+from fairbench_cli.data.card import Card
+from fairbench_cli.data.column_card import ColumnCard
 from fairbench_cli.data.columns import (
     GAPS,
     MISSING,
@@ -27,6 +28,7 @@ from fairbench_cli.data.columns import (
 from fairbench_cli.data.files import TextCells, read_cells
 from fairbench_cli.data.guess.layout import separator_of
 from fairbench_cli.data.locate import LocatedFiles
+from fairbench_cli.data.roles import absent, checked_roles
 from fairbench_cli.data.table import (
     Codes,
     Column,
@@ -59,20 +61,22 @@ def read_parts(card: Card, found: LocatedFiles) -> tuple[list[FilePart], pd.Data
             path, card.format, header=card.header, separator=card.separator, comment=card.comment
         )
         parts.append((path, _named(card, path, cells)))
-    return parts, _kept(card, _joined(card, parts))
+    return parts, _kept(card, _joined(card, parts), parts)
 
 
 def _named(card: Card, path: Path, cells: TextCells) -> TextCells:
     """Return the cells with their columns named; every column that is used must have a name of its own."""
     frame = cells.frame
     if not card.header and card.format == "csv":
-        if len(frame.columns) != len(card.columns):
-            what = f"the file has {len(frame.columns)} columns, but the card names {len(card.columns)}"
+        own = [name for name in card.columns if name not in card.made]
+        if len(frame.columns) != len(own):
+            what = f"the file has {len(frame.columns)} columns, but the card names {len(own)}"
             fix = "without a header, the card must name every column in file order"
             raise user_error(what, fix, str(path))
-        frame = frame.set_axis(list(card.columns), axis=1)
+        frame = frame.set_axis(own, axis=1)
     repeated = frame.columns.duplicated()
-    used = {name for name in frame.columns if not card.drops(name)} | set(card.keep)
+    used = {name for name in frame.columns if not card.drops(name)}
+    used |= {*card.keep, *card.keep_between, *card.made.values()}
     if "" in used:
         number = list(frame.columns).index("") + 1
         fix = "name it in the first line, or write other_columns: drop in the card"
@@ -83,7 +87,21 @@ def _named(card: Card, path: Path, cells: TextCells) -> TextCells:
         if not all(same.iloc[:, 0].equals(same.iloc[:, j]) for j in range(1, same.shape[1])):
             fix = "give every column a name of its own, or drop it in the card"
             raise user_error(f'two different columns are called "{name}"', fix, f"{path}:1")
-    return TextCells(frame.loc[:, ~repeated], cells.lines, cells.declared)
+    return _with_made(card, path, TextCells(frame.loc[:, ~repeated], cells.lines, cells.declared))
+
+
+def _with_made(card: Card, path: Path, cells: TextCells) -> TextCells:
+    """Return the cells with the columns that the card makes of others, at the end."""
+    frame, declared = cells.frame, dict(cells.declared)
+    for name, source in card.made.items():
+        if name in cells.frame.columns:
+            what, where = f'{path.name} has a column "{name}" itself', card.where("columns", name)
+            raise user_error(what, "give the one that is made another name", where)
+        if source in cells.frame.columns:  # otherwise `_joined` says that it is missing
+            frame = frame.assign(**{name: cells.frame[source]})
+        if source in cells.declared:
+            declared[name] = cells.declared[source]
+    return TextCells(frame, cells.lines, declared)
 
 
 def _joined(card: Card, parts: list[FilePart]) -> pd.DataFrame:
@@ -97,7 +115,7 @@ def _joined(card: Card, parts: list[FilePart]) -> pd.DataFrame:
     frame = pd.concat([part.frame for _, part in parts], ignore_index=True)
     missing: dict[str, Place] = {}
     for name, place in card.mentions():
-        if name not in frame.columns:
+        if name not in frame.columns and name not in card.made:
             missing.setdefault(name, place)
     if missing:
         files = " and ".join(path.name for path, _ in parts)
@@ -119,28 +137,28 @@ def _joined(card: Card, parts: list[FilePart]) -> pd.DataFrame:
     frame = frame.assign(**recoded)
     if card.decimal == ",":
         numbers = [name for name, column in card.columns.items() if column.kind in ("integer", "real")]
+        numbers += [name for name in card.keep_between if name not in numbers]
         frame = frame.assign(**{name: frame[name].str.replace(",", ".") for name in numbers})
     return frame
 
 
-def _absent(
-    card: Card, column: str, values: Iterable[str], present: Collection[str], place: Place, of: str = "data"
-) -> Iterator[Problem]:
-    for value in values:
-        if value not in present:
-            what = f'value "{value}" of column "{column}" is not in the {of}'
-            yield Problem(what, suggest(value, present), card.where(*place))
-
-
-def _kept(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
+def _kept(card: Card, frame: pd.DataFrame, parts: list[FilePart]) -> pd.DataFrame:
     """Return the rows that the card keeps."""
     problems: list[Problem] = []
     for name, values in card.keep.items():
-        problems += _absent(card, name, values, set(frame[name].unique()), ("keep", name))
+        problems += absent(card, name, values, set(frame[name].unique()), ("keep", name))
     if problems:
         raise UserError(*problems)
     for name, values in card.keep.items():
         frame = frame[frame[name].isin(values)]
+    for name, between in card.keep_between.items():
+        frame = frame[~frame[name].isin({*GAPS, *card.missing})]
+        try:
+            numbers = as_numbers(name, frame[name], whole=False)
+        except Misfit as misfit:
+            raise user_error(misfit.what, misfit.fix, _spot(card, parts, name, misfit.cell)) from None
+        low, high = (limit if limit is not None else np.nan for limit in (between.low, between.high))
+        frame = frame[~((numbers < low) | (numbers > high))]  # nothing is below or above NaN
     return frame
 
 
@@ -260,95 +278,6 @@ class Dataset:
         return {levels[code] for code in np.unique(self.table[column])}
 
 
-def checked_roles(
-    card: Card,
-    attribute: str,
-    columns: Sequence[Column],
-    occurring: Callable[[str], Collection[str]],
-    of: Literal["data", "network"],
-) -> Roles:
-    """Return label and groups, checked against the columns of data or of a network.
-
-    Parameters
-    ----------
-    occurring : callable
-        Gives the levels of a column that occur.
-
-    Raises
-    ------
-    UserError
-        As `Dataset.roles`, and when there is no such column.
-    """
-    levels = {column.name: column.levels for column in columns}
-    roles = card.roles(attribute, levels)
-    if roles.of:
-        return _checked_joint(card, roles, columns, occurring, of)
-    bias = card.protected[attribute].bias
-    group, target = ("protected", attribute), ("protected", attribute, "bias")
-    named: list[tuple[str, tuple[str, ...], Place]] = [
-        (roles.label, (roles.favourable,), ("label", "favourable")),
-        (attribute, roles.deprived, (*group, "deprived")),
-        (attribute, roles.favoured, (*group, "favoured")),
-    ]
-    if bias:
-        named.append((bias.column, bias.deprived, (*target, "deprived")))
-        named.append((bias.column, bias.favoured, (*target, "favoured")))
-    problems: list[Problem] = []
-    for column, values, place in named:
-        if column in levels:
-            problems += _absent(card, column, values, occurring(column), place, of)
-        else:
-            what = f'the {of} has no column "{column}"'
-            problems.append(Problem(what, suggest(column, levels), card.where(*place[:-1])))
-    if not problems:  # a misspelt value leaves its level in neither group: that is one mistake
-        problems += _badly_shared(card, roles, levels[attribute])
-    if len(levels.get(roles.label, "ab")) < 2:
-        what = f'the label "{roles.label}" has one value only'
-        problems.append(Problem(what, "give rows with both outcomes", card.where("label", "column")))
-    if problems:
-        raise UserError(*dict.fromkeys(problems))
-    return roles
-
-
-def _checked_joint(
-    card: Card,
-    roles: Roles,
-    columns: Sequence[Column],
-    occurring: Callable[[str], Collection[str]],
-    of: Literal["data", "network"],
-) -> Roles:
-    """Return the roles of a joint attribute, its parts checked as `checked_roles` does."""
-    name = roles.attribute
-    problems: list[Problem] = []
-    for part in roles.of:
-        try:
-            checked_roles(card, part, columns, occurring, of)
-        except UserError as error:
-            problems += error.problems
-    if any(column.name == name for column in columns):
-        what, fix = f'"{name}" is a column of the {of}', "give the joint attribute another name"
-        problems.append(Problem(what, fix, card.where("protected", name)))
-    every = (*roles.deprived, *roles.favoured)
-    if not problems and len(set(every)) < len(every):
-        what = f"two joint levels of {name} are spelt alike"
-        problems.append(Problem(what, "recode one of their parts", card.where("protected", name)))
-    if problems:
-        raise UserError(*dict.fromkeys(problems))
-    return roles
-
-
-def _badly_shared(card: Card, roles: Roles, levels: Iterable[str]) -> Iterator[Problem]:
-    name, where = roles.attribute, card.where("protected", roles.attribute)
-    fix = "let `deprived` and `favoured` share out the levels, or `keep` fewer rows in the card"
-    deprived, favoured = set(roles.deprived), set(roles.favoured)
-    for level in sorted(deprived & favoured):
-        yield Problem(f'"{level}" of {name} is in both groups', fix, where)
-    for level in sorted(set(levels) - deprived - favoured):
-        yield Problem(f'"{level}" of {name} is in neither group', fix, where)
-    if not favoured:
-        yield Problem(f"nobody is left to be favoured: every level of {name} is deprived", fix, where)
-
-
 def load(card: Card, found: LocatedFiles) -> Dataset:
     """Return the files that were found for a card as a coded table.
 
@@ -363,8 +292,9 @@ def load(card: Card, found: LocatedFiles) -> Dataset:
     frame = frame[[name for name in order if not card.drops(name)]]
     frame = frame[complete_rows(card, frame)]
     if frame.empty:
-        fix = "check `keep`, `missing` and `missing_rows`"
-        raise user_error("no rows are left", fix, card.where("keep" if card.keep else "missing_rows"))
+        fix = "check `keep`, `keep_between`, `missing` and `missing_rows`"
+        key = next((key for key in ("keep", "keep_between") if getattr(card, key)), "missing_rows")
+        raise user_error("no rows are left", fix, card.where(key))
     problems = list(_warnings(card, frame))
     columns = []
     for name in frame.columns:

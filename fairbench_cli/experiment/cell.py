@@ -5,17 +5,20 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.classifiers.registry import CLASSIFIER
 from fairbench_cli.data.represent import represent
-from fairbench_cli.data.table import Sample, to_sample
+from fairbench_cli.data.table import Labels, Sample, to_sample
 from fairbench_cli.experiment.datasets import Population
 from fairbench_cli.experiment.plan import Cell
+from fairbench_cli.experiment.tuning import Curve, tune
 from fairbench_cli.interventions.cells import balanced_rows
-from fairbench_cli.interventions.fitted import Infeasible
+from fairbench_cli.interventions.fitted import Fitted, Infeasible
 from fairbench_cli.interventions.registry import INTERVENTION
 from fairbench_cli.measures.counts import Counts, count, expected_count
+from fairbench_cli.measures.groups import ProtectedAttributes
 from fairbench_cli.measures.sweep import swept_counts
 from fairbench_cli.network.bias import shift
 from fairbench_cli.network.draw import sample
@@ -37,6 +40,8 @@ class Repeat:
     swept : Counts or None
         The counts at every acceptance rate, shape (rates, groups, 2, 2): no rates where the model has no
         scores, None where nobody asked for them.
+    tuning : Curve or None
+        What parameters were chosen from, where some are tuned.
     """
 
     key: str
@@ -48,6 +53,7 @@ class Repeat:
     seconds: float = 0.0
     values: dict[str, float] = field(default_factory=dict)
     swept: Counts | None = None
+    tuning: Curve | None = None
 
     def __post_init__(self) -> None:
         if self.status not in get_args(Status):
@@ -58,34 +64,30 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
     """Draw a biased training set, apply the technique, test it and count."""
     start = time.process_time()
 
-    try:
-        # 1. The rows: a training set with bias β against the deprived group, and test rows; and their
-        # features as techniques get them.
-        train, test = draw(cell, population, repeat)
-        how = cell.technique.representation, population.favoured
-        seen, shown = represent(train, *how), represent(test, *how)
+    protected, curve = population.protected, None
+    how = cell.technique.representation, population.favoured
 
-        # 2. The technique trains the classifier in its own way and its model decides on the test rows, or it
-        # says that it cannot on such rows.
-        technique = cell.technique.spec.build(INTERVENTION)
-        classifier = Classifier(
-            cell.classifier.build(CLASSIFIER), cell.technique.include_protected, cell.classifier_seed(repeat)
-        )
-        rng = np.random.default_rng(cell.technique_seed(repeat))
-        model = technique.fit(seen, classifier, rng)
-        predicted, chance = model.predict(shown), model.decision_probability(shown)
+    def attempt(candidate: Cell, rows: Sample, others: Sample) -> Counts:
+        model = fit(candidate, represent(rows, *how), repeat)
+        return decide(model, represent(others, *how), groups_of(others, protected), protected)[1]
+
+    try:
+        # 1. The rows: a training set with bias β against the deprived group, and test rows.
+        train, test = draw(cell, population, repeat)
+
+        # 2. Parameters that are tuned are chosen within the training rows: from here on the cell is the
+        # untuned one with the chosen values.
+        cell, curve = tune(cell, protected, train, test, attempt)
+
+        # 3. The technique gets the features in its representation, trains the classifier in its own way, and
+        # its model decides on the test rows, which are counted by the levels of all protected attributes; or
+        # it says that it cannot on such rows.
+        shown, group = represent(test, *how), groups_of(test, protected)
+        model = fit(cell, represent(train, *how), repeat)
+        predicted, counts = decide(model, shown, group, protected)
     except Infeasible as reason:
         seconds = time.process_time() - start
-        return Repeat(cell.key, repeat, "infeasible", str(reason), None, seconds=seconds)
-
-    # 3. The test rows are counted by the levels of all protected attributes; those of a model that draws its
-    # decisions in expectation.
-    protected = population.protected
-    group = protected.codes([test.features[name] for name in protected.names])
-    if chance is None:
-        counts = count(group, test.y, predicted, protected.groups)
-    else:
-        counts = expected_count(group, test.y, chance, protected.groups)
+        return Repeat(cell.key, repeat, "infeasible", str(reason), None, seconds=seconds, tuning=curve)
 
     # 4. What counts of decisions do not suffice for, if asked for: metrics of rows, every acceptance rate.
     scores = model.scores(shown) if population.sweep or population.row_metrics.names else None
@@ -95,9 +97,32 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
         none = Counts(counts.groups, np.zeros((0, *counts.n.shape)))
         swept = none if scores is None else swept_counts(group, test.y, scores, counts.groups)
 
-    seconds = time.process_time() - start
-    facts = dict(model.facts)
-    return Repeat(cell.key, repeat, model.status, model.reason, counts, facts, seconds, values, swept)
+    seconds, facts = time.process_time() - start, dict(model.facts)
+    return Repeat(cell.key, repeat, model.status, model.reason, counts, facts, seconds, values, swept, curve)
+
+
+def fit(cell: Cell, train: Sample, repeat: int) -> Fitted:
+    """Return what the cell's technique makes of training rows, with the random choices of a repeat."""
+    technique = cell.technique.spec.build(INTERVENTION)
+    seen, seed = cell.technique.include_protected, cell.classifier_seed(repeat)
+    classifier = Classifier(cell.classifier.build(CLASSIFIER), seen, seed)
+    fitted: Fitted = technique.fit(train, classifier, np.random.default_rng(cell.technique_seed(repeat)))
+    return fitted
+
+
+def decide(
+    model: Fitted, rows: Sample, group: NDArray[np.intp], protected: ProtectedAttributes
+) -> tuple[Labels, Counts]:
+    """Return a model's decisions on rows and their counts; those of one that draws them in expectation."""
+    predicted, chance = model.predict(rows), model.decision_probability(rows)
+    if chance is None:
+        return predicted, count(group, rows.y, predicted, protected.groups)
+    return predicted, expected_count(group, rows.y, chance, protected.groups)
+
+
+def groups_of(rows: Sample, protected: ProtectedAttributes) -> NDArray[np.intp]:
+    """Return the joint level of all protected attributes of each row."""
+    return protected.codes([rows.features[name] for name in protected.names])
 
 
 def draw(cell: Cell, population: Population, repeat: int) -> tuple[Sample, Sample]:

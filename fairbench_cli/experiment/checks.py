@@ -138,13 +138,9 @@ def _nobody_favoured(given: Given) -> Iterator[Conflict]:
         for attribute in spec.attribute or (card.attribute(None),):
             target = card.protected[attribute].bias
             if part.bias_direction == "both" and target and not target.favoured:
-                what = (
-                    f"bias_direction: both needs to know which group β favours, and {card.name} does not say"
-                )
-                fix = (
-                    f"add `favoured` to the bias of {attribute} in the card, or write bias_direction: deprived"
-                )
-                yield (*place, "bias_direction"), what, fix
+                what = "bias_direction: both needs to know which group β favours, and"
+                fix = f"add `favoured` to the bias of {attribute} in the card, or write bias_direction:"
+                yield (*place, "bias_direction"), f"{what} {card.name} does not say", f"{fix} deprived"
 
 
 def _attributes(given: Given) -> Iterator[Conflict]:

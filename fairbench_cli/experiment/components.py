@@ -1,6 +1,6 @@
 """Interventions and classifiers as a config names them: a name with parameters, lists multiplied out."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -8,9 +8,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from fairbench_cli.classifiers.registry import Kind
+from fairbench_cli.classifiers.registry import CLASSIFIER, Kind
 from fairbench_cli.data.represent import Representation
 from fairbench_cli.errors import Problem, UserError, shown, suggest
+from fairbench_cli.experiment.tune import OF_CLASSIFIER, Tuning, own_parameters, read_tunings
 from fairbench_cli.parameters import Parameters, checked, parameters_of
 from fairbench_cli.plugins import CodeOrigin, find, is_plugin, named_in_packages, short
 from fairbench_cli.strict_yaml import Document, Place
@@ -47,6 +48,24 @@ class ComponentSpec:
             return kind.registry[self.name].load()(**dict(self.parameters))
         return kind.foreign.make(self.origin.load(), dict(self.parameters))
 
+    def takes(self, kind: Kind) -> Parameters:
+        """Return the parameters of its class or function."""
+        return parameters_of(kind.registry[self.name].load() if self.origin is None else self.origin.load())
+
+    def having(self, values: Mapping[str, Any], kind: Kind) -> "ComponentSpec":
+        """Return the component with other values of some parameters.
+
+        Raises
+        ------
+        pydantic.ValidationError
+            When one is of another type.
+        """
+        if not values:
+            return self
+        types = self.takes(kind).types
+        new = {key: checked(types.get(key, Any), value) for key, value in values.items()}
+        return replace(self, parameters=tuple(sorted((dict(self.parameters) | new).items())))
+
     @property
     def decisive(self) -> list[Any]:
         """Its part of a cell's key: where the code is says nothing, which code it is does."""
@@ -69,15 +88,28 @@ class ComponentSpec:
 
 @dataclass(frozen=True)
 class TechniqueSpec:
-    """An intervention, whether its classifier sees the protected attribute, and how it gets the features."""
+    """An intervention, whether its classifier sees the protected attribute, and how it gets the features.
+
+    Parameters that are tuned are not among those of `spec`.
+    """
 
     spec: ComponentSpec
     include_protected: bool
     representation: Representation = "original"
+    tune: Tuning | None = None
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """Its parameters as results have them, with what is tuned under `tune`."""
+        tune = {} if self.tune is None else {"tune": self.tune.described}
+        return dict(self.spec.parameters) | tune
 
     def plain(self) -> Any:
         """Return it as it is written in a config."""
-        return self.spec.plain(include_protected=self.include_protected, representation=self.representation)
+        tune = {} if self.tune is None else {"tune": self.tune.plain()}
+        return self.spec.plain(
+            include_protected=self.include_protected, representation=self.representation, **tune
+        )
 
 
 def word(value: Any) -> str:
@@ -124,12 +156,15 @@ class ParameterGrid:
     base : Path or None
         The folder that the paths of files are relative to. None takes names that are not registered, and
         their parameters, as they stand: nobody's code is run.
+    tuned_with : sequence of ComponentSpec or None
+        The classifiers, whose parameters may be tuned too. None where nothing may be tuned.
     """
 
     document: Document
     kind: Kind
     extra: Mapping[str, tuple[Any, Any]]
     base: Path | None = None
+    tuned_with: Sequence[ComponentSpec] | None = None
 
     def read(self, items: list[Any], problems: list[Problem]) -> list[Combination]:
         """Return a spec and extra parameters per combination; what is wrong is added to `problems`."""
@@ -148,8 +183,15 @@ class ParameterGrid:
             except UserError as error:
                 problems += error.problems
                 continue
-            values, wrong = self._values((*place, name), options, takes, ours)
-            combinations = [] if wrong else list(self._combinations(short(name), values, origin, ours))
+            place = (*place, name)
+            wrong: list[Problem] = []
+            tunings = self._tunings(place, options, takes, wrong)
+            combinations: list[Combination] = []
+            for tuning in tunings:
+                values, more = self._values(place, options, takes, ours, tuning)
+                wrong += more
+                if not wrong:
+                    combinations += self._combinations(short(name), values, origin, ours, tuning)
             problems += [*wrong, *self._refused(combinations, where)]
             for one in combinations:
                 twins = [other for other in found if other[0].name == one[0].name]
@@ -158,6 +200,9 @@ class ParameterGrid:
                     problems.append(Problem(what, "rename one of the files", where))
                 elif one in twins:
                     problems.append(Problem(f"{kind} {one[0]} is listed twice", "keep one", where))
+                elif any(_names(one) == _names(other) for other in twins):
+                    what = f"{kind} {one[0]}: {one[1]['tune']} is listed twice, over other values"
+                    problems.append(Problem(what, "keep one", where))
                 found.append(one)
         return found
 
@@ -194,39 +239,80 @@ class ParameterGrid:
         required = tuple(key for key in takes.required if key not in self.kind.foreign.filled(thing))
         return origin, replace(takes, required=required), self.kind.foreign.options_of(thing)
 
+    def _tunings(
+        self, place: Place, options: dict[str, Any], takes: Parameters, problems: list[Problem]
+    ) -> list[Tuning | None]:
+        """Read what stands under `tune`; without it there is one way to run, and that is untuned."""
+        if self.tuned_with is None or "tune" not in options:
+            return [None]
+
+        def check(at: Place, value: Any) -> tuple[list[Any], list[Problem]]:
+            key = str(at[-1])
+            if not key.startswith(OF_CLASSIFIER):
+                return self._checked(place[2], key, at, value, takes)
+            values = value if isinstance(value, list) else [value]
+            wrong = []
+            for spec in self.tuned_with or ():
+                if self.base is not None or spec.name in CLASSIFIER.registry:
+                    own = key.removeprefix(OF_CLASSIFIER)
+                    wrong += self._checked(spec.name, own, at, value, spec.takes(CLASSIFIER))[1]
+            return values, wrong
+
+        here = (*place, "tune")
+        found = read_tunings(self.document, here, options["tune"], check, self.base, problems)
+        given = [name for tuning in found for name in tuning.names if name in options]
+        for name in dict.fromkeys(given):
+            what = f"{short(str(place[2]))}: {name} is given and tuned"
+            problems.append(Problem(what, "keep one of the two", self.document.where((*place, name))))
+        return list(found) or [None]
+
+    def _checked(
+        self, name: Any, key: str, place: Place, value: Any, takes: Parameters
+    ) -> tuple[list[Any], list[Problem]]:
+        """Check each value of a parameter that stands at a place."""
+        name = short(str(name))
+        where = self.document.where(place)
+        if key not in takes.types and not takes.open:
+            return [], [Problem(f'{name} has no parameter "{key}"', suggest(key, takes.types), where)]
+        if value == []:
+            return [], [Problem(f"{name}: {key} must not be empty", "give at least one value", where)]
+        values, problems = [], []
+        for i, one in enumerate(value if isinstance(value, list) else [value]):
+            try:
+                values.append(checked(takes.types.get(key, Any), one))
+            except ValidationError as error:
+                what, fix = wording(error.errors()[0])
+                problems.append(Problem(f"{name}: {key} {what}", fix, self.document.where((*place, i))))
+        return values, problems
+
     def _values(
-        self, place: Place, given: dict[str, Any], takes: Parameters, ours: Extra
+        self, place: Place, given: dict[str, Any], takes: Parameters, ours: Extra, tuning: Tuning | None
     ) -> tuple[dict[str, list[Any]], list[Problem]]:
-        """Check each value of each parameter; return the values by parameter, defaults included."""
+        """Check each value of each parameter that is not tuned; return them by parameter, with defaults."""
         problems: list[Problem] = []
-        name = short(str(place[-1]))
+        name, tuned = short(str(place[-1])), () if tuning is None else tuning.names
         more = {**ours, **self.extra}
         types = {**takes.types, **{key: of for key, (of, _) in more.items()}}
-        values = {key: [default] for key, default in takes.defaults.items()}
+        values = {key: [default] for key, default in takes.defaults.items() if key not in tuned}
         values |= {key: [default] for key, (_, default) in ours.items()}
         values |= {key: list(defaults) for key, (_, defaults) in self.extra.items()}
         for key, value in given.items():
-            here = (*place, key)
-            where = self.document.where(here)
-            if key not in types and not takes.open:
-                problems.append(Problem(f'{name} has no parameter "{key}"', suggest(key, types), where))
-                continue
-            if value == []:
-                problems.append(Problem(f"{name}: {key} must not be empty", "give at least one value", where))
-            values[key] = []
-            for i, one in enumerate(value if isinstance(value, list) else [value]):
-                try:
-                    values[key].append(checked(types.get(key, Any), one))
-                except ValidationError as error:
-                    what, fix = wording(error.errors()[0])
-                    problems.append(Problem(f"{name}: {key} {what}", fix, self.document.where((*here, i))))
+            if key != "tune" or self.tuned_with is None:
+                known = replace(takes, types=types)
+                values[key], wrong = self._checked(name, key, (*place, key), value, known)
+                problems += wrong
         where = self.document.where(place)
-        needed = [key for key in takes.required if key not in values]
+        needed = [key for key in takes.required if key not in (*values, *tuned)]
         problems += [Problem(f'{name} needs the parameter "{key}"', "add it", where) for key in needed]
         return values, problems
 
     def _combinations(
-        self, name: str, values: dict[str, list[Any]], origin: CodeOrigin | None, ours: Extra
+        self,
+        name: str,
+        values: dict[str, list[Any]],
+        origin: CodeOrigin | None,
+        ours: Extra,
+        tuning: Tuning | None,
     ) -> Iterator[Combination]:
         own = sorted(key for key in values if key not in self.extra)
         for chosen in product(*(values[key] for key in own)):
@@ -237,14 +323,21 @@ class ParameterGrid:
             )
             for more in product(*(values[key] for key in self.extra)):
                 spec = ComponentSpec(name, given, origin)
-                yield spec, dict(zip(self.extra, more, strict=True))
+                tune = {} if tuning is None else {"tune": tuning}
+                yield spec, dict(zip(self.extra, more, strict=True)) | tune
+
+    def _built(self, combination: Combination) -> list[ComponentSpec]:
+        """Return what a combination will build: each candidate, where parameters are tuned."""
+        spec, more = combination
+        candidates = more["tune"].candidates if "tune" in more else [{}]
+        if self.base is None and spec.name not in self.kind.registry:
+            return []
+        return [spec.having(own_parameters(values), self.kind) for values in candidates]
 
     def _refused(self, combinations: list[Combination], where: str) -> list[Problem]:
         """Find combinations of parameters that the component itself refuses."""
         found = {}
-        for spec, _ in combinations:
-            if self.base is None and spec.name not in self.kind.registry:
-                continue
+        for spec in (one for combination in combinations for one in self._built(combination)):
             try:
                 spec.build(self.kind)
             except Exception as error:
@@ -256,6 +349,12 @@ class ParameterGrid:
                 )
                 found[what] = Problem(f"{spec.name}: {what}", fix, where)
         return list(found.values())
+
+
+def _names(combination: Combination) -> Any:
+    """Return what names a tuned technique for people; nothing else has it."""
+    spec, more = combination
+    return spec, more | {"tune": str(more["tune"])} if "tune" in more else object()
 
 
 def _file(combination: Combination) -> Path | None:

@@ -19,7 +19,7 @@ from fairbench_cli.experiment.row_metrics import RequestedRowMetrics
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.registry import DEFAULT_METRICS, METRICS, ROW_METRICS
 from fairbench_cli.strict_yaml import dump_yaml
-from fairbench_cli.validation import NAME, StrictModel, mistake
+from fairbench_cli.validation import NAME, StrictModel, mistake, one_or_more
 
 
 def attribute_names(text: str) -> tuple[str, ...]:
@@ -34,10 +34,6 @@ def attribute_names(text: str) -> tuple[str, ...]:
 def canonical_attribute(text: str) -> str:
     """Return an attribute or an intersection in its one spelling, such as ``sex×race``."""
     return "×".join(attribute_names(text))
-
-
-def _one_or_more(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else (value,)
 
 
 def _quotient(value: Any) -> Any:
@@ -118,7 +114,7 @@ class SampleConfig(BiasConfig):
         default="bic", description="What the search maximises: `bic`, `aic`, `bde` or `k2`."
     )
     max_parents: int | None = Field(default=None, ge=1, description="Most parents a column may have.")
-    beta: Annotated[tuple[Beta, ...], BeforeValidator(_one_or_more), Field(min_length=1)] = Field(
+    beta: Annotated[tuple[Beta, ...], BeforeValidator(one_or_more), Field(min_length=1)] = Field(
         default=(0.0, 0.25, 0.5, 0.75, 1.0), description="Bias levels β, each in [0, 1]."
     )
 
@@ -126,7 +122,7 @@ class SampleConfig(BiasConfig):
 class DatasetOptions(BiasConfig):
     """What a data set's entry may say after its name."""
 
-    attribute: Annotated[tuple[str, ...], BeforeValidator(_one_or_more)] = Field(
+    attribute: Annotated[tuple[str, ...], BeforeValidator(one_or_more)] = Field(
         default=(), description="The protected attribute, or a list of them; by default the card's first."
     )
     name: str = Field(
@@ -191,15 +187,15 @@ class ExperimentConfig(StrictModel):
     )
     protected_columns: Literal["attribute", "all"] = Field(
         default="attribute",
-        description="Which columns `include_protected` speaks of. `attribute`: the one that the run works on; "
-        "of a joint attribute its parts too. `all`: every protected attribute of the card.",
+        description="Which columns `include_protected` speaks of. `attribute`: the one that the run works "
+        "on; of a joint attribute its parts too. `all`: every protected attribute of the card.",
     )
     representation: Annotated[
-        tuple[Representation, ...], BeforeValidator(_one_or_more), Field(min_length=1)
+        tuple[Representation, ...], BeforeValidator(one_or_more), Field(min_length=1)
     ] = Field(
         default=("original",),
-        description="How techniques and classifiers get the features; several are an axis, and a technique may "
-        "say otherwise. `original`: levels and numbers. `numerical`: one 0/1 number per level, protected "
+        description="How techniques and classifiers get the features; several are an axis, and a technique "
+        "may say otherwise. `original`: levels and numbers. `numerical`: one 0/1 number per level, protected "
         "attributes as they are. `numerical-binary`: those as 0/1 numbers too, 1 for the favoured.",
     )
     interventions: tuple[TechniqueSpec, ...] = Field(
@@ -258,6 +254,7 @@ class ExperimentConfig(StrictModel):
         """Return the files with techniques, classifiers and metrics that are not registered."""
         origins = [one.origin for one in (*(one.spec for one in self.interventions), *self.classifiers)]
         origins += [metric.origin for metric in self._own]
+        origins += [t.tune.own.origin for t in self.interventions if t.tune is not None and t.tune.own]
         return [origin.path for origin in origins if origin is not None and origin.path is not None]
 
     @property
@@ -265,6 +262,12 @@ class ExperimentConfig(StrictModel):
         """Return those of the metrics that are registered or have been imported."""
         own = {metric.name for metric in self._own}
         return tuple(name for name in self.metrics if name in METRICS or name in own)
+
+    @property
+    def tuned_for(self) -> tuple[str, ...]:
+        """Return the metrics that parameters are tuned for."""
+        found = [technique.tune.metric for technique in self.interventions if technique.tune is not None]
+        return tuple(dict.fromkeys(found))
 
     def metric(self, name: str) -> Metric:
         """Return one of the metrics that are at hand."""

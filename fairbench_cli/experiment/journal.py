@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError,
 
 from fairbench_cli.errors import user_error
 from fairbench_cli.experiment.cell import Repeat, Status
+from fairbench_cli.experiment.tuning import Curve
 from fairbench_cli.measures.counts import Counts
 
 Records = dict[tuple[str, int], Repeat]
@@ -133,6 +134,12 @@ def _line(repeat: Repeat) -> str:
         row["values"] = {name: _number(value) for name, value in repeat.values.items()}
     if repeat.swept is not None:
         row["swept"] = repeat.swept.n.tolist()
+    if repeat.tuning is not None:
+        row["tuning"] = {
+            "chosen": repeat.tuning.chosen,
+            "values": [_number(value) for value in repeat.tuning.values],
+            "counts": [None if np.isnan(n).any() else n.tolist() for n in repeat.tuning.counts.n],
+        }
     return json.dumps(row, ensure_ascii=False, allow_nan=False, default=_plain)
 
 
@@ -156,6 +163,34 @@ OfGroup = Annotated[list[Pair], Field(min_length=2, max_length=2)]
 ByGroup = Annotated[list[OfGroup], Field(min_length=2)]
 
 
+Number = FiniteFloat | Literal["inf", "-inf"] | None
+
+
+class _Tuning(BaseModel):
+    """What a curve must look like."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    chosen: int = Field(ge=0)
+    values: list[Number]
+    counts: list[ByGroup | None]
+
+    @model_validator(mode="after")
+    def _same_candidates(self) -> Self:
+        if self.chosen >= len(self.values) or len(self.values) != len(self.counts):
+            raise ValueError("values and counts of other candidates")
+        if self.counts[self.chosen] is None or len({len(one) for one in self.counts if one}) > 1:
+            raise ValueError("counts of other groups")
+        return self
+
+    def curve(self) -> Curve:
+        """Return it as it was."""
+        size = len(self.counts[self.chosen] or ())
+        nothing = np.full((size, 2, 2), np.nan)
+        n = np.array([nothing if one is None else one for one in self.counts], dtype=float)
+        return Curve(self.chosen, tuple(map(_float, self.values)), Counts(_numbered(size), n))
+
+
 class _Line(BaseModel):
     """What a line must look like; NaN and Infinity are no JSON."""
 
@@ -168,8 +203,9 @@ class _Line(BaseModel):
     counts: ByGroup | None
     facts: dict[str, int | FiniteFloat]
     seconds: FiniteFloat
-    values: dict[str, FiniteFloat | Literal["inf", "-inf"] | None] = {}
+    values: dict[str, Number] = {}
     swept: list[ByGroup] | None = None
+    tuning: _Tuning | None = None
 
     @model_validator(mode="after")
     def _same_groups(self) -> Self:
@@ -181,10 +217,20 @@ class _Line(BaseModel):
 def _parse(line: bytes) -> Repeat:
     """Read a line; the groups are numbered, their names are the plan's (`RunPlan.protected`)."""
     row = _Line.model_validate_json(line)
-    groups = tuple(map(str, range(len(row.counts or ()))))
+    groups = _numbered(len(row.counts or ()))
     counts = None if row.counts is None else Counts(groups, np.array(row.counts, dtype=float))
     swept = None
     if row.swept is not None:
         swept = Counts(groups, np.array(row.swept, dtype=float).reshape(-1, len(groups), 2, 2))
-    values = {name: math.nan if value is None else float(value) for name, value in row.values.items()}
-    return Repeat(row.key, row.repeat, row.status, row.reason, counts, row.facts, row.seconds, values, swept)
+    values = {name: _float(value) for name, value in row.values.items()}
+    tuning = None if row.tuning is None else row.tuning.curve()
+    so_far = row.key, row.repeat, row.status, row.reason, counts, row.facts, row.seconds
+    return Repeat(*so_far, values, swept, tuning)
+
+
+def _numbered(groups: int) -> tuple[str, ...]:
+    return tuple(map(str, range(groups)))
+
+
+def _float(value: Number) -> float:
+    return math.nan if value is None else float(value)

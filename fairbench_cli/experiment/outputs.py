@@ -3,6 +3,7 @@
 Nothing is imported before it is written: a config is checked against the names alone.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -44,9 +45,11 @@ TABLES: dict[str, ReportOutput] = {
     "discrimination-accuracy": ReportOutput(f"{_REPORT}.tables:paper_table", _BOTH),
     "over-underestimation": ReportOutput(f"{_REPORT}.tables:paper_table", _ERRORS),
     "group-rates": ReportOutput(f"{_REPORT}.tables:group_rates_table"),
+    "combined-attributes": ReportOutput(f"{_REPORT}.combined:combined_table", _BOTH, needs=("attributes",)),
     "difference-to-none": ReportOutput(f"{_REPORT}.paired:paired_table", (*_BOTH, *_ERRORS), always=True),
     "pareto": ReportOutput(f"{_REPORT}.pareto:pareto_table", _BOTH, always=True),
     "frontier": ReportOutput(f"{_REPORT}.frontier:frontier_table", needs=("sweep",), always=True),
+    "tuning": ReportOutput(f"{_REPORT}.tuning:tuning_table", needs=("tune",), always=True),
 }
 DEFAULT_TABLES = ("discrimination-accuracy", "over-underestimation")
 
@@ -65,7 +68,34 @@ FIGURES: dict[str, ReportOutput] = {
     "sweep": ReportOutput(f"{_REPORT}.figures.sweep:draw", needs=("sweep",)),
     "frontier": ReportOutput(f"{_REPORT}.figures.frontier:draw", needs=("sweep",)),
     "oracle": ReportOutput(f"{_REPORT}.figures.oracle:draw", needs=("oracle",)),
+    "tuning": ReportOutput(f"{_REPORT}.figures.tuning:draw", needs=("tune",)),
+    "correlations": ReportOutput(f"{_REPORT}.figures.correlations:draw"),
+    "stability": ReportOutput(f"{_REPORT}.figures.stability:draw", _BOTH),
+    "representations": ReportOutput(
+        f"{_REPORT}.figures.representations:draw", _BOTH, needs=("representations",)
+    ),
+    "combined-attributes": ReportOutput(f"{_REPORT}.figures.combined:draw", _BOTH, needs=("attributes",)),
 }
+
+FRAMES: dict[str, dict[str, str]] = {
+    "correlations": {
+        "correlations": f"{_REPORT}.correlations:correlations_frame",
+        "correlation_pairs": f"{_REPORT}.correlations:pairs_frame",
+        "correlation_clusters": f"{_REPORT}.correlations:clusters_frame",
+    },
+    "stability": {"stability": f"{_REPORT}.stability:stability_frame"},
+    "representations": {"representations": f"{_REPORT}.representations:representations_frame"},
+}
+"""The CSV files, by name, that a table or a figure brings with it: functions of the `RunResults`."""
+
+
+def _attributes(config: Any) -> Counter[tuple[str, str]]:
+    """Count the protected attributes that each data set works on."""
+    found: Counter[tuple[str, str]] = Counter()
+    for spec in config.datasets:
+        found[spec.card, spec.name] += max(len(spec.attribute), 1)
+    return found
+
 
 NEEDS: dict[str, tuple[Callable[[Any], bool], str, str]] = {
     "sweep": (lambda config: config.sweep is not None, "needs a sweep", "write `sweep: acceptance-rate`"),
@@ -78,6 +108,21 @@ NEEDS: dict[str, tuple[Callable[[Any], bool], str, str]] = {
         lambda config: any(technique.spec.name == "oracle" for technique in config.interventions),
         "needs the oracle",
         "add oracle to `interventions`",
+    ),
+    "tune": (
+        lambda config: bool(config.tuned_for),
+        "needs an intervention that is tuned",
+        "write `tune: {for: accuracy, over: {PARAMETER: [VALUES]}}` in its entry",
+    ),
+    "attributes": (
+        lambda config: any(n > 1 for n in _attributes(config).values()),
+        "needs a data set with several protected attributes",
+        "list them, such as `adult: {attribute: [race, sex]}`",
+    ),
+    "representations": (
+        lambda config: len({technique.representation for technique in config.interventions}) > 1,
+        "compares representations",
+        "write `representation: [numerical, numerical-binary]`",
     ),
 }
 """What an output needs of an `ExperimentConfig`: whether it asks for it; else what is wrong, and the fix."""

@@ -73,7 +73,7 @@ class Cell:
             "representation": self.technique.representation,
             "beta": self.beta,
             "intervention": self.technique.spec.name,
-            "parameters": canonical(dict(self.technique.spec.parameters)),
+            "parameters": canonical(self.technique.described),
             "include_protected": self.technique.include_protected,
             "classifier": self.classifier.name,
             "classifier_parameters": canonical(dict(self.classifier.parameters)),
@@ -130,6 +130,8 @@ def make_cells(config: ExperimentConfig, datasets: list[PreparedDataset]) -> lis
             "seed": config.seed,
             **shared,
         }
+        if technique.tune is not None:
+            decisive["tune"] = technique.tune.decisive
         real = config.sample.source == "data"
         cells.append(Cell(name, attribute, beta, technique, classifier, config.seed, real, digest(decisive)))
     return cells
@@ -141,7 +143,7 @@ def _shared(
     """Return whether the attribute that a cell works on decides its numbers, and what else does."""
     hidden = config.protected_columns == "all" and not technique.include_protected
     every = technique.include_protected and not dataset.roles.of
-    blind = not _uses(technique, "groups") and (hidden or every)
+    blind = not _uses(technique, "groups") and (hidden or every) and technique.tune is None
     sample = config.sample
     groups = not (
         blind and sample.source == "data" and sample.balanced is None and not config.row_metrics.names

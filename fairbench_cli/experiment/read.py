@@ -99,20 +99,23 @@ def parse(document: Document, base: Path | None) -> tuple[ExperimentConfig, set[
     data, problems, wrong = dict(document.data), list[Problem](), set[str]()
     data.setdefault("classifiers", [s.name for s in ExperimentConfig.model_fields["classifiers"].default])
     asked = data.get("representation")
-    known = [one for one in (asked if isinstance(asked, list) else [asked]) if one in REPRESENTATIONS]
+    named = [one for one in (asked if isinstance(asked, list) else [asked]) if one in REPRESENTATIONS]
     seen = {
         "include_protected": (bool, [data.get("include_protected") is True]),
-        "representation": (Representation, known or REPRESENTATIONS[:1]),
+        "representation": (Representation, named or REPRESENTATIONS[:1]),
     }
-    interventions = ParameterGrid(document, INTERVENTION, seen, base)
     classifiers = ParameterGrid(document, CLASSIFIER, {}, base)
+
+    def read_interventions(items: list[Any], found: list[Problem]) -> list[TechniqueSpec]:
+        listed = data["classifiers"]
+        right = isinstance(listed, tuple) and "classifiers" not in wrong
+        grid = ParameterGrid(document, INTERVENTION, seen, base, listed if right else ())
+        return [TechniqueSpec(spec, **more) for spec, more in grid.read(items, found)]
+
     for key, read in (
         ("datasets", lambda *given: _read_datasets(document, *given)),
-        (
-            "interventions",
-            lambda *given: [TechniqueSpec(spec, **more) for spec, more in interventions.read(*given)],
-        ),
         ("classifiers", lambda *given: [spec for spec, _ in classifiers.read(*given)]),
+        ("interventions", read_interventions),
     ):
         if isinstance(data.get(key), list):
             found: list[Problem] = []
@@ -226,8 +229,8 @@ def _resolved(config: ExperimentConfig, cards: list[tuple[Path, Card]]) -> Exper
         own = {key: getattr(config.sample, key) for key in shared}
         own |= {"card": path.stem if shipped else str(path.resolve())}
         own["name"] = spec.name or card.name
-        for attribute in spec.attribute or (card.attribute(None),):
-            datasets.append(spec.model_copy(update=own | {"attribute": (attribute,)}))
+        attributes = spec.attribute or (card.attribute(None),)
+        datasets += [spec.model_copy(update=own | {"attribute": (one,)}) for one in attributes]
     return config.model_copy(
         update={
             "datasets": tuple(datasets),

@@ -47,6 +47,36 @@ _FRIEDLER, _HARDT, _COMMON = "Friedler et al. 2019", "Hardt et al. 2016", "commo
 _FAIRLEARN, _AIF360 = "fairlearn", "AIF360"
 _ODDS = ("tpr-spread", "fpr-spread")
 
+# The rates that Friedler et al. average over groups, by their names, with sources; and those they compare.
+_AVERAGED = {
+    **{rate: (rate, _FRIEDLER) for rate in ("accuracy", "tpr", "tnr", "bcr")},
+    "calibration-positive": ("ppv", f"{_FRIEDLER}, calibration+"),
+    "calibration-negative": ("npv", f"{_FRIEDLER}, calibration− as the text has it"),
+    "calibration-negative-stored": ("for", f"{_FRIEDLER}, calibration− as its published files have it"),
+}
+_COMPARED = ("accuracy", "tpr", "tnr", "bcr", "ppv", "npv")
+
+
+def _averaged(name: str, rate: str, source: str) -> tuple[Alias, ...]:
+    """Return the mean of a rate over all levels, and over the pair of groups."""
+    both = (f"{rate}-of-group", f"{rate}-of-reference")
+    return (
+        Alias(f"sensitive-{name}", source, (f"{rate}-mean-of-groups",)),
+        Alias(f"sensitive-{name}-binary", source, both, "mean of"),
+    )
+
+
+def _compared(rate: str) -> tuple[Alias, ...]:
+    """Return the comparisons of a rate: of all levels with the reference, and of the pair of groups."""
+    name = f"comparative-sensitive-{rate}"
+    return (
+        Alias(name, _FRIEDLER, (f"{rate}-mean-difference",), "one plus"),
+        Alias(f"{name}-binary", _FRIEDLER, (f"{rate}-difference",), "one plus"),
+        Alias(f"{name}-ratio", _FRIEDLER, (f"{rate}-mean-ratio",)),
+        Alias(f"{name}-ratio-binary", _FRIEDLER, (f"{rate}-ratio",)),
+    )
+
+
 ALIASES: tuple[Alias, ...] = (
     # Differences and ratios of selection rates.
     Alias("acceptance-rate", "Žliobaitė 2015", ("selection-rate",)),
@@ -62,6 +92,7 @@ ALIASES: tuple[Alias, ...] = (
     Alias("disparate-impact", _AIF360, ("selection-rate-ratio",)),
     Alias("dibinary", f"DIbinary of {_FRIEDLER}", ("selection-rate-ratio",)),
     Alias("diavgall", f"DIavgall of {_FRIEDLER}", ("selection-rate-mean-ratio",)),
+    Alias("diavgall-binary", f"DIavgall of {_FRIEDLER}, over two groups", ("selection-rate-ratio",)),
     Alias("likelihood-ratio", _SURVEY, ("selection-rate-ratio",), "swapped"),
     Alias("demographic-parity-difference", _FAIRLEARN, ("selection-rate-spread",)),
     Alias("demographic-parity-ratio", _FAIRLEARN, ("selection-rate-worst-ratio",)),
@@ -81,14 +112,8 @@ ALIASES: tuple[Alias, ...] = (
     Alias("average-odds-difference", _AIF360, ("fpr-difference", "tpr-difference"), "mean of"),
     Alias("calibration-positive", f"sensitive-calibration+ of {_FRIEDLER}", ("ppv-mean-of-groups",)),
     Alias("calibration-negative", f"sensitive-calibration− of {_FRIEDLER} (text)", ("npv-mean-of-groups",)),
-    *(
-        Alias(f"sensitive-{rate}", _FRIEDLER, (f"{rate}-mean-of-groups",))
-        for rate in ("accuracy", "tpr", "tnr", "bcr")
-    ),
-    *(
-        Alias(f"comparative-sensitive-{rate}", _FRIEDLER, (f"{rate}-mean-difference",), "one plus")
-        for rate in ("accuracy", "tpr", "tnr", "bcr", "ppv", "npv")
-    ),
+    *(alias for name, (rate, source) in _AVERAGED.items() for alias in _averaged(name, rate, source)),
+    *(alias for rate in _COMPARED for alias in _compared(rate)),
     # Rates.
     Alias("pprev", _AEQUITAS, ("selection-rate",)),
     Alias("ppr", _AEQUITAS, ("selected-share",)),
@@ -119,7 +144,6 @@ def defined(alias: Alias, known: Mapping[str, Metric]) -> Metric:
     """Return an alias as a metric, given those that define it."""
     parts = [known[name] for name in alias.of]
     first, shift = parts[0], alias.how == "one plus"
-    changes = dict.fromkeys(part.swap_groups for part in parts)
     return replace(
         first,
         name=alias.name,
@@ -131,7 +155,7 @@ def defined(alias: Alias, known: Mapping[str, Metric]) -> Metric:
         formula=_formula(alias, parts),
         undefined=first.undefined if len(parts) == 1 else "NaN when one of them is",
         section="alias",
-        swap_groups=next(iter(changes)) if len(changes) == 1 else None,
+        swap_groups=_under_swapped_groups(parts),
         swap_outcomes=_under_swapped_outcomes(alias, parts, known),
         alias_of=alias.definition,
     )
@@ -149,6 +173,13 @@ def _formula(alias: Alias, parts: list[Metric]) -> str:
     if alias.how == "swapped":
         text = text.replace("X(g)", "X(§)").replace("X(r)", "X(g)").replace("X(§)", "X(r)")
     return f"1 + {text}" if alias.how == "one plus" else text
+
+
+def _under_swapped_groups(parts: list[Metric]) -> Swap | None:
+    """Return what swapping the groups does, where it does one thing to all or makes each part another."""
+    changes = {part.swap_groups for part in parts}
+    others = {Swap(part.name) for part in parts}
+    return changes.pop() if len(changes) == 1 else SAME if changes == others else None
 
 
 def _under_swapped_outcomes(alias: Alias, parts: list[Metric], known: Mapping[str, Metric]) -> Swap | None:

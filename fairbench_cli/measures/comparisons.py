@@ -253,8 +253,7 @@ def _test(counts: Counts, rate: str) -> tuple[Floats, Floats]:
 
 def _others(counts: Counts, rate: str) -> Floats:
     """Return the rate of every group that is no part of the reference."""
-    reference = counts.reference or counts.groups[1:]
-    return rate_by_group(counts, rate)[..., [group not in reference for group in counts.groups]]
+    return rate_by_group(counts, rate)[..., counts.outside]
 
 
 def _ends(counts: Counts, rate: str) -> tuple[Floats, Floats]:

@@ -69,9 +69,14 @@ class Counts:
             if len(self.groups) != 2:
                 raise ValueError(f"needs two groups, or the name of the reference group; got {self.groups}")
             return self
-        inside = np.array([group in self.reference for group in self.groups])
-        sums = [self.n[..., which, :, :].sum(-3) for which in (~inside, inside)]
+        sums = [self.n[..., which, :, :].sum(-3) for which in (self.outside, ~self.outside)]
         return Counts(PAIR, np.stack(sums, axis=-3))
+
+    @property
+    def outside(self) -> NDArray[np.bool_]:
+        """Which groups are no part of the reference, shape (groups,)."""
+        reference = self.reference or self.groups[1:]
+        return np.array([group not in reference for group in self.groups], dtype=bool)
 
     @cached_property
     def all_rows(self) -> "Counts":

@@ -8,7 +8,16 @@ from typing import Any, Literal
 from fairbench_cli.measures.counts import Floats
 
 Section = Literal[
-    "rate", "comparison", "accuracy", "absolute", "conditional", "situation", "redlining", "test", "alias"
+    "rate",
+    "comparison",
+    "accuracy",
+    "absolute",
+    "conditional",
+    "situation",
+    "redlining",
+    "test",
+    "alias",
+    "legacy",
 ]
 Needs = Literal["counts", "scores", "strata", "rows"]
 Groups = Literal["pair", "reference", "any"]

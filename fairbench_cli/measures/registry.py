@@ -16,6 +16,7 @@ from fairbench_cli.measures import conditional, functions, significance, signifi
 from fairbench_cli.measures.aliases import ALIASES, defined
 from fairbench_cli.measures.comparisons import INVERTED, MIRRORED, SAME, compositions
 from fairbench_cli.measures.counts import Counts, Floats
+from fairbench_cli.measures.legacy import legacy_metrics
 from fairbench_cli.measures.metric import OF_LABELS, Metric, Needs, Section, Swap
 from fairbench_cli.measures.propensity import propensity_strata
 from fairbench_cli.measures.redlining import redlining_potential
@@ -113,6 +114,7 @@ FUNCTIONS: tuple[Metric, ...] = (
 def _all() -> dict[str, Metric]:
     found = {metric.name: metric for metric in (*compositions(), *FUNCTIONS)}
     found |= {alias.name: defined(alias, found) for alias in ALIASES}
+    found |= legacy_metrics(found)
     return found | {
         metric.name: metric
         for metric in (one.of_labels() for one in found.values() if one.on == "both")
@@ -133,12 +135,15 @@ DEFAULT_METRICS = (
 
 
 def spelled(name: str) -> str:
-    """Return a name as it stands here: fairlearn's underscores and Friedler's capitals are understood.
+    """Return a name as it stands here: fairlearn's underscores, Friedler's capitals and signs are understood.
 
-    >>> spelled("demographic_parity_difference"), spelled("DIbinary")
-    ('demographic-parity-difference', 'dibinary')
+    >>> spelled("demographic_parity_difference"), spelled("DIbinary"), spelled("sensitive-calibration+")
+    ('demographic-parity-difference', 'dibinary', 'sensitive-calibration-positive')
     """
-    return name.lower().replace("_", "-")
+    text = name.lower().replace("_", "-")
+    if text.endswith(("calibration+", "calibration-")):
+        return f"{text[:-1]}-{'positive' if text.endswith('+') else 'negative'}"
+    return text
 
 
 def find(name: str) -> Metric:

@@ -19,6 +19,7 @@ from fairbench_cli.report.repeats import CELL_COLUMNS
 from fairbench_cli.report.results import RunResults, run_results
 from fairbench_cli.report.tables import classifier_label, shown, technique_label
 
+WITHIN = "within tolerance"
 INSIDE = "inside interval"
 NEAR = "within 0.02"
 CLOSE = "within 0.05"
@@ -26,7 +27,7 @@ OFF = "off"
 BOTH = 'both "-"'
 NOT_RUN = "not run"
 
-VERDICTS = (INSIDE, NEAR, CLOSE, BOTH, OFF, NOT_RUN)
+VERDICTS = (WITHIN, INSIDE, NEAR, CLOSE, BOTH, OFF, NOT_RUN)
 
 ROUNDING = 5e-4  # papers print three decimals
 _SLACK = 1e-9  # of binary fractions: 0.3205 - 0.3 is a little more than 0.0205
@@ -46,7 +47,7 @@ class Reproduction:
         One row per published value: the columns of the paper's CSV (`theirs` instead of `value`); `ours`,
         the mean of the repeats; `difference`, ours less theirs; `low` and `high`, our 95 % interval; `n_ok`
         of `n` repeats gave a value; `shown`, our value as the tables write it; `cell`, which of the run's
-        cells it is; `verdict` and `note` as `judge` gives them.
+        cells it is; `verdict` and `note` as `judge` gives them. Where the paper gives sds, also `tolerance`.
     protocol : str
         What the run trained and tested on.
     damaged : int
@@ -63,6 +64,22 @@ class Reproduction:
     def covered(self) -> pd.DataFrame:
         """The values that the run has, in the same order."""
         return self.values[self.values["verdict"] != NOT_RUN]
+
+    @property
+    def scored(self) -> pd.DataFrame:
+        """The covered values that a run is judged by: of the scored metrics, without a flag."""
+        values = self.unflagged
+        return values[values["metric"].isin(self.paper.scored)] if self.paper.scored else values
+
+    @property
+    def unflagged(self) -> pd.DataFrame:
+        """The covered values that nothing is known to be wrong with."""
+        return self.covered[self.covered["flags"] == ""] if "flags" in self.values else self.covered
+
+    @property
+    def flagged(self) -> pd.DataFrame:
+        """The covered values that something is wrong with in the paper."""
+        return self.covered.drop(self.unflagged.index)
 
 
 def compare_folder(
@@ -115,11 +132,13 @@ def compare(
     config = plan.config
     facts = [facts_of(cell) | {"sample": config.sample.source, "test": config.test} for cell in plan.cells]
     kept = [i for i, keep in enumerate(select(facts, filters)) if keep]
-    fits = match(paper, published, [facts[i] for i in kept], run)
+    keys = [plan.cells[i]["key"] for i in kept]
+    fits = match(paper, published, [facts[i] for i in kept], keys, run)
     cells = [None if fit is None else plan.cells[kept[fit]] for fit in fits]
-    metrics = [paper.metrics.get(name, name) for name in published["metric"]]
-    used = {cell["key"]: cell for cell in cells if cell is not None}
-    part = replace(plan, cells=list(used.values()))
+    printed = published.to_dict("records")
+    metrics = [paper.our_metric(row) for row in printed]
+    used = dict.fromkeys(kept[fit] for fit in fits if fit is not None)
+    part = replace(plan, cells=[plan.cells[i] for i in used])
     found = run_results(Path(), part, records, tuple(dict.fromkeys(metrics)))
     rows = [
         _NOTHING if cell is None else _ours(found, cell, metric)
@@ -127,10 +146,13 @@ def compare(
     ]
     values = published.rename(columns={"value": "theirs"}).join(pd.DataFrame(rows, columns=OURS))
     values.insert(list(values).index("ours") + 1, "difference", values["ours"] - values["theirs"])
-    judged = [
-        judge(*row)
-        for row in values[["theirs", "ours", "low", "high", "shown"]].itertuples(index=False, name=None)
-    ]
+    values.insert(
+        list(values).index("difference") + 1, "tolerance", [paper.tolerance(row) for row in printed]
+    )
+    numbers = values[["theirs", "ours", "low", "high", "shown", "tolerance"]]
+    judged = [judge(*row) for row in numbers.itertuples(index=False, name=None)]
+    if not paper.floors:
+        values = values.drop(columns="tolerance")
     values = values.assign(verdict=[v for v, _ in judged], note=[n for _, n in judged])
     return Reproduction(paper, run, values, f"{TRAINED[config.sample.source]}; {TESTED[config.test]}")
 
@@ -161,10 +183,13 @@ def _ours(run: RunResults, cell: dict[str, Any], metric: str) -> tuple[Any, ...]
     return (*numbers, shown(run, cell, metric), name)
 
 
-def judge(theirs: float, ours: float, low: float, high: float, shown: str) -> tuple[str, str]:
+def judge(
+    theirs: float, ours: float, low: float, high: float, shown: str, tolerance: float = math.nan
+) -> tuple[str, str]:
     """Return the verdict on one value and, where one of the two is no number, what stands there.
 
-    A value more than 0.05 away is off even where the interval is so wide (few repeats) that it is inside.
+    A value more than 0.05 away is off even where the interval is so wide (few repeats) that it is inside. One
+    with a tolerance of its own is within it or off.
 
     Parameters
     ----------
@@ -174,6 +199,8 @@ def judge(theirs: float, ours: float, low: float, high: float, shown: str) -> tu
         The 95 % interval of our mean; NaN where there is none.
     shown : str
         Our cell as `show_cell` writes it: "-" infeasible, "failed", "n/a", "…" not run yet, or a number.
+    tolerance : float
+        How far off the value may be; NaN for a paper that gives no such thing.
 
     Examples
     --------
@@ -181,6 +208,8 @@ def judge(theirs: float, ours: float, low: float, high: float, shown: str) -> tu
     ('inside interval', '')
     >>> judge(0.3, 0.31, 0.305, 0.315, "0.310")
     ('within 0.02', '')
+    >>> judge(0.3, 0.31, 0.305, 0.315, "0.310", 0.01), judge(0.3, 0.311, 0.305, 0.315, "0.311", 0.01)
+    (('within tolerance', ''), ('off', ''))
     >>> nan = math.nan
     >>> judge(nan, nan, nan, nan, "-"), judge(0.3, nan, nan, nan, "-")
     (('both "-"', ''), ('off', 'ours is "-"'))
@@ -192,6 +221,8 @@ def judge(theirs: float, ours: float, low: float, high: float, shown: str) -> tu
     if math.isnan(ours):
         return OFF, f'ours is "{shown}"'
     gap = abs(ours - theirs)
+    if not math.isnan(tolerance):
+        return (WITHIN if gap <= tolerance + _SLACK else OFF), ""
     if not is_within(gap, 0.05):
         return OFF, ""
     if low - ROUNDING - _SLACK <= theirs <= high + ROUNDING + _SLACK:
@@ -232,6 +263,14 @@ def agreement(values: pd.DataFrame, limits: Sequence[float]) -> Agreement:
         within=tuple(int((both | gap.map(lambda g, t=limit: is_within(g, t))).sum()) for limit in limits),
         off=int((covered["verdict"] == OFF).sum()),
     )
+
+
+def agreed(paper: Paper, values: pd.DataFrame, tolerance: float) -> tuple[int, int]:
+    """Return how many covered values agree and of how many, each within its own tolerance if it has one."""
+    if paper.floors:
+        return int(values["verdict"].isin([WITHIN, BOTH]).sum()), len(values)
+    found = agreement(values, (tolerance,))
+    return found.within[0], found.n
 
 
 def worst(values: pd.DataFrame, most: int) -> pd.DataFrame:

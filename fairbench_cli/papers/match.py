@@ -11,34 +11,43 @@ from fairbench_cli.experiment.plan import CELL_COLUMNS
 from fairbench_cli.experiment.select import Facts, text_of
 from fairbench_cli.papers.registry import Paper, Where
 
-NO_AXES = ("table", "metric", "value")
+NO_AXES = ("table", "metric", "value", "sd", "runs", "flags")
 
 
 def facts_of(cell: Mapping[str, Any]) -> dict[str, Any]:
     """Return what distinguishes a cell from others, by name.
 
     These are its columns, the parameters of its intervention, and those of its classifier as
-    ``classifier.NAME``.
+    ``classifier.NAME``; of one that is tuned also the metric (``tune``), the rows (``tune.on``) and the
+    parameters (``tune.over``).
     """
     columns = {key: cell[key] for key in CELL_COLUMNS}
     of_classifier = {f"classifier.{key}": v for key, v in json.loads(cell["classifier_parameters"]).items()}
-    return columns | {**of_classifier, **json.loads(cell["parameters"])} | columns
+    parameters = json.loads(cell["parameters"])
+    tune = parameters.pop("tune", None)
+    if tune is not None:
+        parameters |= {"tune": tune["for"], "tune.on": tune["on"], "tune.over": " and ".join(tune["over"])}
+    return columns | {**of_classifier, **parameters} | columns
 
 
-def match(paper: Paper, published: pd.DataFrame, cells: Sequence[Facts], run: str) -> list[int | None]:
+def match(
+    paper: Paper, published: pd.DataFrame, cells: Sequence[Facts], keys: Sequence[str], run: str
+) -> list[int | None]:
     """Return for every published value which cell fits it; None where none does.
 
     Parameters
     ----------
     cells : sequence of Facts
         As `facts_of` makes them.
+    keys : sequence of str
+        The key of each cell; of cells that share one, the first that fits is taken.
     run : str
         What the run is called in errors.
 
     Raises
     ------
     UserError
-        When several cells fit one value.
+        When several cells with keys of their own fit one value.
     """
     everywhere = _fitting(cells, paper.everywhere)
     axes = [column for column in published.columns if column not in NO_AXES]
@@ -50,7 +59,7 @@ def match(paper: Paper, published: pd.DataFrame, cells: Sequence[Facts], run: st
     for labels in published[axes].itertuples(index=False, name=None):
         sets = [by_label[axis][label] for axis, label in zip(axes, labels, strict=True)]
         fit = sorted(everywhere.intersection(*sets))
-        if len(fit) > 1:
+        if len({keys[i] for i in fit}) > 1:
             what = ", ".join(say_label(axis, label) for axis, label in zip(axes, labels, strict=True))
             raise _ambiguous(what, [cells[i] for i in fit], run)
         found.append(fit[0] if fit else None)

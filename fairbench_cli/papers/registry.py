@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairbench_cli.errors import suggest, user_error
+from fairbench_cli.papers import friedler2019
 
 if TYPE_CHECKING:  # light when asked for --help
     import pandas as pd
@@ -18,7 +20,9 @@ class Paper:
     """A paper's published values and what they are called in a run.
 
     The values are in ``NAME.csv`` next to this file: the columns `metric` and `value` (empty: the paper
-    prints "-"), `table` where there are several, and whatever else distinguishes the values.
+    prints "-"), `table` where there are several, and whatever else distinguishes the values. Some papers
+    print the standard deviation over their runs too: `sd`, `runs` and `flags`, which says what is wrong with
+    a value (empty: nothing is known to be).
 
     Parameters
     ----------
@@ -38,6 +42,13 @@ class Paper:
         What every cell must be in addition.
     metrics : mapping
         Our names of the metrics that are called otherwise in the CSV.
+    metrics_where : mapping
+        The same for the values of one label of one column alone.
+    floors : mapping
+        Of a paper with standard deviations: how far off a value may be however small its sd, per label of
+        `blocks[0]` and metric; "" stands for any other metric.
+    scored : tuple of str
+        The metrics that the share of values within their tolerance is made of; all by default.
     """
 
     name: str
@@ -47,6 +58,24 @@ class Paper:
     labels: Mapping[str, Mapping[str, Where | None]]
     everywhere: Where = field(default_factory=dict)
     metrics: Mapping[str, str] = field(default_factory=dict)
+    metrics_where: Mapping[tuple[str, str], Mapping[str, str]] = field(default_factory=dict)
+    floors: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    scored: tuple[str, ...] = ()
+
+    def our_metric(self, row: Mapping[Any, Any]) -> str:
+        """Return our name of the metric of a row of the CSV."""
+        for (column, label), names in self.metrics_where.items():
+            if row[column] == label and row["metric"] in names:
+                return names[row["metric"]]
+        return self.metrics.get(row["metric"], row["metric"])
+
+    def tolerance(self, row: Mapping[Any, Any]) -> float:
+        """Return how far off our mean may be from a row's value: two sd, or the floor; NaN without an sd."""
+        if not self.floors:
+            return nan
+        floors = self.floors[row[self.blocks[0]]]
+        floor: float = floors.get(row["metric"], floors[""])
+        return max(2 * float(row["sd"]), floor)
 
 
 PAPERS: dict[str, Paper] = {
@@ -106,6 +135,22 @@ PAPERS: dict[str, Paper] = {
                 "normalized_discrimination": "normalised-discrimination",
             },
         ),
+        Paper(
+            "friedler2019",
+            "S. A. Friedler, C. Scheidegger, S. Venkatasubramanian, S. Choudhary, E. P. Hamilton, D. Roth: A "
+            "comparative study of fairness-enhancing interventions in machine learning. FAT* 2019. Means and "
+            "standard deviations over ten splits: from the result files of its repository, "
+            "algofairness/fairness-comparison (80b34d2, fairness/results); of german and "
+            "propublica-violent-recidivism the series with binary attributes, in three decimals.",
+            blocks=("dataset", "attribute"),
+            across="metric",
+            labels={"algorithm": friedler2019.ALGORITHMS},
+            everywhere={"sample": ("data",), "beta": (0.0,)},
+            metrics=friedler2019.PUBLISHED,
+            metrics_where={("representation", "numerical-binary"): friedler2019.PUBLISHED_BINARY},
+            floors=friedler2019.FLOORS,
+            scored=friedler2019.SCORED,
+        ),
     )
 }
 
@@ -134,7 +179,7 @@ def read_published(paper: Paper, tables: tuple[str, ...] = ()) -> "pd.DataFrame"
     Returns
     -------
     DataFrame
-        `value` is a float, NaN where the paper prints "-"; every other column is text.
+        `value` and `sd` are floats, NaN where the paper prints "-"; every other column is text.
 
     Raises
     ------
@@ -160,4 +205,5 @@ def read_published(paper: Paper, tables: tuple[str, ...] = ()) -> "pd.DataFrame"
                 f'{paper.name} has no values of table "{table}"', suggest(table, known), "--table"
             )
     wanted = text[text["table"].isin(tables)] if tables else text
-    return wanted.assign(value=pd.to_numeric(wanted["value"])).reset_index(drop=True)
+    numbers = {name: pd.to_numeric(wanted[name]) for name in ("value", "sd") if name in wanted}
+    return wanted.assign(**numbers).reset_index(drop=True)

@@ -12,7 +12,7 @@ def markdown(table: PaperTable) -> str:
     """Return the table as Markdown, its columns aligned in the source too."""
     parts = [f"# {table.name}", " ".join(table.caption)]
     for block in table.blocks:
-        heads = [*table.columns, *(f"β = {beta:g}" for beta in block.betas)]
+        heads = [*table.columns, *block.heads()]
         parts += [f"## {block.title}", grid(heads, _flat(block), len(table.columns))]
     return "\n\n".join(parts) + "\n"
 
@@ -53,12 +53,12 @@ def latex(table: PaperTable) -> str:
     """Return the table as LaTeX (needs the package booktabs)."""
     parts = []
     for block in table.blocks:
-        heads = [*table.columns, *(rf"$\beta={beta:g}$" for beta in block.betas)]
+        heads = [*table.columns, *(map(_tex, block.names) if block.names else block.heads(r"$\beta={:g}$"))]
         body = "\n".join(" & ".join(map(_tex, row)) + r" \\" for row in _flat(block))
         parts.append(
             "\\begin{table}\n\\centering\n"
             f"\\caption{{{_tex(block.title)}. {_tex(' '.join(table.caption))}}}\n"
-            f"\\begin{{tabular}}{{{'l' * len(table.columns)}{'r' * len(block.betas)}}}\n\\toprule\n"
+            f"\\begin{{tabular}}{{{'l' * len(table.columns)}{'r' * len(block.heads())}}}\n\\toprule\n"
             f"{' & '.join(heads)} \\\\\n\\midrule\n{body}\n\\bottomrule\n\\end{{tabular}}\n\\end{{table}}\n"
         )
     return "\n".join(parts)
@@ -80,7 +80,10 @@ def _tex(text: str) -> str:
 
 def comma_separated(table: PaperTable) -> str:
     """Return the table as CSV, one row per row of a block; `block` names data set and classifier."""
-    heads = ["block", *table.columns, *(f"beta={beta:g}" for beta in table.blocks[0].betas)]
-    rows = [[block.title, *row] for block in table.blocks for row in _flat(block)]
-    text: str = pd.DataFrame(rows, columns=heads).to_csv(index=False, lineterminator="\n")
+    rows = [
+        dict(zip(("block", *table.columns, *block.heads("beta={:g}")), (block.title, *row), strict=True))
+        for block in table.blocks
+        for row in _flat(block)
+    ]
+    text: str = pd.DataFrame(rows).to_csv(index=False, lineterminator="\n")
     return text

@@ -9,9 +9,9 @@ import pandas as pd
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.significance import holm
 from fairbench_cli.measures.sweep import RATES
-from fairbench_cli.report.moved import BASELINE, TOLERANCES, MovedThresholds
+from fairbench_cli.report.moved import TOLERANCES, MovedThresholds
 from fairbench_cli.report.paired import LEVEL, RANDOM_SPLITS, paired_test
-from fairbench_cli.report.repeats import TECHNIQUE
+from fairbench_cli.report.repeats import CELL_COLUMNS, TECHNIQUE, is_baseline
 from fairbench_cli.report.results import COMPARED, RunResults, mean_and_interval
 from fairbench_cli.report.tables import BLOCK, Cells, PaperTable, blocks_of, show_cell, technique_label
 
@@ -81,7 +81,9 @@ def distance_frame(run: RunResults) -> pd.DataFrame:
             "unprocessed_accuracy": moved.unprocessed,
         }
         frame = _cells(moved)
-        tested = (frame["intervention"] != BASELINE).to_numpy()
+        tested = np.array(
+            [not is_baseline(*own[:2]) for own in frame[TECHNIQUE].itertuples(index=False)], dtype=bool
+        )
         frame = frame.assign(
             n=of_frontier.n.astype(int),
             **{name: mean_and_interval(values)["mean"] for name, values in means.items()},
@@ -114,8 +116,8 @@ def frontier_table(name: str, run: RunResults) -> PaperTable:
         frame[BLOCK].itertuples(index=False, name=None), frame[rest].to_dict("records"), strict=True
     ):
         technique = technique_label(*(row[column] for column in TECHNIQUE))
-        dataset, attribute, _, *classifier = place
-        own = statuses[(dataset, attribute, row["beta"], *(row[c] for c in TECHNIQUE), *classifier)]
+        found = row | dict(zip(BLOCK, place, strict=True))
+        own = statuses[tuple(found[column] for column in CELL_COLUMNS)]
         beaten = f"{row['difference']:+.3f}".replace("-0.000", "+0.000")
         beaten += f" {row['verdict']}" if row["verdict"] in (ABOVE, BELOW) else ""
         lines = {_SHORT[row["constraint"]]: beaten}

@@ -13,7 +13,7 @@ from fairbench_cli.measures.counts import PAIR, Counts, Floats
 from fairbench_cli.measures.frontier import Frontier, Held, frontier_of_hulls, points_of_counts
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.measures.thresholds import GroupPoints, hull
-from fairbench_cli.report.repeats import DatasetRepeats
+from fairbench_cli.report.repeats import DatasetRepeats, is_baseline
 
 TOLERANCES = (*(k / 100 for k in range(7)), 0.08, 0.1, 0.12, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
 
@@ -23,8 +23,6 @@ GAPS: dict[Held, str] = {
     "equalised-odds": "equalised-odds",
 }
 """The metric that a constraint bounds; of two groups it is the absolute difference."""
-
-BASELINE = "none"
 
 Corners = tuple[GroupPoints, GroupPoints]
 
@@ -83,7 +81,7 @@ def moved_thresholds(data: DatasetRepeats, compared: str) -> Iterator[MovedThres
     others = {
         cell: {repeat: _corners(_mean_of_others(own, repeat)) for repeat in own if len(own) > 1}
         for cell, own in enumerate(decisions)
-        if data.cells[cell]["intervention"] == BASELINE
+        if is_baseline(data.cells[cell]["intervention"], data.cells[cell]["parameters"])
     }
     baseline = _baselines(data)
     own_accuracy = measure("accuracy", counts)
@@ -155,7 +153,11 @@ def _mean(values: Floats) -> Floats:
 def _baselines(data: DatasetRepeats) -> list[int | None]:
     names = ("beta", "include_protected", "classifier", "classifier_parameters")
     keys = [tuple(cell[name] for name in names) for cell in data.cells]
-    known = {key: place for place, key in enumerate(keys) if data.cells[place]["intervention"] == BASELINE}
+    known = {
+        key: place
+        for place, (key, cell) in enumerate(zip(keys, data.cells, strict=True))
+        if is_baseline(cell["intervention"], cell["parameters"])
+    }
     return [known.get(key) for key in keys]
 
 

@@ -12,11 +12,10 @@ from fairbench_cli.experiment.outputs import TABLES
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.registry import find
 from fairbench_cli.measures.significance import holm
-from fairbench_cli.report.repeats import SITUATION, TECHNIQUE
+from fairbench_cli.report.repeats import SITUATION, TECHNIQUE, is_baseline
 from fairbench_cli.report.results import ROW_COLUMNS, Results, RunResults
 from fairbench_cli.report.tables import BLOCK, Cells, PaperTable, blocks_of, technique_label
 
-BASELINE = "none"
 LEVEL = 0.05
 EQUAL = 1e-12  # differences below this are rounding
 RANDOM_SPLITS = (
@@ -137,10 +136,10 @@ def paired_table(name: str, run: RunResults) -> PaperTable:
     frame = paired_frame(run.asked(metrics))
     frame = frame.sort_values("metric", key=lambda names: names.map(metrics.index), kind="stable")
     columns = [*BLOCK, *TECHNIQUE, "metric", "beta", "difference", "verdict"]
-    texts: Cells = {
-        (tuple(place[:5]), (technique_label(*place[5:8]), place[-1]), beta): _shown(difference, verdict)
-        for *place, beta, difference, verdict in frame[columns].itertuples(index=False, name=None)
-    }
+    texts: Cells = {}
+    for *place, metric, beta, difference, verdict in frame[columns].itertuples(index=False, name=None):
+        block, own = tuple(place[: len(BLOCK)]), place[len(BLOCK) :]
+        texts[block, (technique_label(*own), metric), beta] = _shown(difference, verdict)
     caption: tuple[str, ...] = (
         "Mean differences to none over paired repeats; a minus sign is a lower value.",
         "better, worse: nearer to the measure's ideal or farther from it, by a paired t-test at 5 % after "
@@ -162,12 +161,14 @@ def _pairs(cells: pd.DataFrame) -> tuple[Rows, Rows, list[bool]]:
     """Return the rows of the techniques, those of their baselines, and whether each baseline sees s."""
     situations = list(cells[[*SITUATION, "compared", "metric"]].itertuples(index=False, name=None))
     seen = cells["include_protected"].tolist()
-    is_baseline = (cells["intervention"] == BASELINE).tolist()
-    baselines = {(situations[i], seen[i]): i for i in range(len(cells)) if is_baseline[i]}
+    untouched = [
+        is_baseline(*technique) for technique in zip(*(cells[c] for c in TECHNIQUE[:2]), strict=True)
+    ]
+    baselines = {(situations[i], seen[i]): i for i in range(len(cells)) if untouched[i]}
     found = [
         (i, baselines[situation, s], s)
         for i, situation in enumerate(situations)
-        if not is_baseline[i]
+        if not untouched[i]
         for s in (seen[i], not seen[i])
         if (situation, s) in baselines and (s == seen[i] or (situation, seen[i]) not in baselines)
     ]

@@ -1,7 +1,7 @@
 """The repeats in a journal as arrays: one `DatasetRepeats` per data set and protected attribute of a run."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from fairbench_cli.errors import suggest, user_error
 from fairbench_cli.experiment.config import attribute_names
 from fairbench_cli.experiment.journal import Records
 from fairbench_cli.experiment.plan import RunPlan
+from fairbench_cli.experiment.tuning import Curve
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.groups import CROSS, ProtectedAttributes
 
@@ -22,6 +23,15 @@ CELL_COLUMNS = [*SITUATION[:4], *TECHNIQUE, *SITUATION[4:]]
 COUNT_COLUMNS = ["tn", "fp", "fn", "tp"]  # label and prediction: --, -+, +-, ++
 
 Texts = NDArray[np.object_]
+
+
+def is_baseline(intervention: str, parameters: str) -> bool:
+    """Return whether a technique is ``none``, with nothing tuned.
+
+    >>> is_baseline("none", "{}"), is_baseline("none", '{"tune":{"for":"accuracy"}}')
+    (True, False)
+    """
+    return (intervention, parameters) == ("none", "{}")
 
 
 @dataclass(frozen=True)
@@ -48,6 +58,8 @@ class DatasetRepeats:
         The metrics of rows by name, each of shape (cells, repeats).
     swept_repeats : list of int arrays
         For each cell the repeats that `swept` holds, in its order.
+    curves : list of dict
+        For each cell what its parameters were chosen from, by repeat; of tuned cells alone.
     """
 
     attribute: str
@@ -59,6 +71,7 @@ class DatasetRepeats:
     swept: list[Counts]
     row_values: dict[str, Floats]
     swept_repeats: list[Rows]
+    curves: list[dict[int, Curve]] = field(default_factory=list)
 
     @property
     def dataset(self) -> str:
@@ -70,6 +83,12 @@ class DatasetRepeats:
         """Whether a repeat has counts, shape (cells, repeats)."""
         done: NDArray[np.bool_] = ~np.isnan(self.counts.n[..., 0, 0, 0])
         return done
+
+    @property
+    def distinct(self) -> NDArray[np.bool_]:
+        """Whether each cell is the first of its representation with its key, and so its model; shape (cells,)."""
+        names = [(cell["key"], cell["representation"]) for cell in self.cells]
+        return np.array([name not in names[:i] for i, name in enumerate(names)], dtype=bool)
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -153,6 +172,7 @@ def _collect(plan: RunPlan, records: Records, cells: list[dict[str, Any]]) -> Da
     n = np.full((*shape, len(groups), 2, 2), np.nan)
     row_values = {name: np.full(shape, np.nan) for name in requested.names}
     swept, swept_repeats = [], []
+    tuned: list[dict[int, Curve]] = [{} for _ in cells]
     for i, cell in enumerate(cells):
         curves, at = [], []
         for repeat in range(plan.config.repeats):
@@ -164,6 +184,8 @@ def _collect(plan: RunPlan, records: Records, cells: list[dict[str, Any]]) -> Da
                 n[i, repeat] = record.counts.n
             for name in requested.names:
                 row_values[name][i, repeat] = record.values.get(requested.record(name), np.nan)
+            if record.tuning is not None:
+                tuned[i][repeat] = record.tuning
             if record.swept is not None and len(record.swept.n):
                 curves.append(record.swept.n)
                 at.append(repeat)
@@ -171,5 +193,5 @@ def _collect(plan: RunPlan, records: Records, cells: list[dict[str, Any]]) -> Da
         swept_repeats.append(np.array(at, dtype=np.intp))
     counts = Counts(groups, n)
     return DatasetRepeats(
-        attribute, protected, cells, status, reason, counts, swept, row_values, swept_repeats
+        attribute, protected, cells, status, reason, counts, swept, row_values, swept_repeats, tuned
     )

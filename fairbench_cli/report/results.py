@@ -198,6 +198,18 @@ class RunResults:
         """The results of the groups of each cell's own attribute."""
         return self.results.take((self.results.rows["compared"] == self.results.rows["attribute"]).to_numpy())
 
+    def own_values(self, data: DatasetRepeats, metric: str) -> Floats:
+        """Return a metric of the groups of a data set's own attribute, shape (cells, repeats)."""
+        values: Floats = self.own.values[self._places[data.dataset, data.attribute, metric]]
+        return values
+
+    @cached_property
+    def _places(self) -> Mapping[Any, Any]:
+        """Where the rows of `own` are, by data set, attribute and metric."""
+        rows = self.own.rows.reset_index(drop=True)
+        places: dict[Any, Any] = rows.groupby(["dataset", "attribute", "metric"]).indices
+        return places
+
     @cached_property
     def found(self) -> dict[CellKey, Found]:
         """What was found of the groups of each cell's own attribute, by ``(*CELL_COLUMNS, metric)``."""

@@ -11,6 +11,7 @@ from fairbench_cli.classifiers.registry import CLASSIFIERS, Entry
 from fairbench_cli.experiment.journal import RETRIED
 from fairbench_cli.experiment.outputs import TABLES
 from fairbench_cli.experiment.plan import RunPlan
+from fairbench_cli.experiment.tune import tuning_of
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.rates import rate_by_group
 from fairbench_cli.report.repeats import CELL_COLUMNS, TECHNIQUE
@@ -18,6 +19,7 @@ from fairbench_cli.report.results import CellKey, RunResults, mean_and_interval
 
 BLOCK = ["dataset", "attribute", "compared", "representation", "classifier", "classifier_parameters"]
 DEGRADED, NOT_RUN = "*", "…"
+OWN_MODEL = "model of its own"
 
 Cells = dict[tuple[CellKey, tuple[str, ...], float], str]
 
@@ -31,11 +33,22 @@ MARKS = {
 
 @dataclass(frozen=True)
 class Block:
-    """A table of one data set and classifier: rows of (technique, metric, one cell per β), say."""
+    """A table of one data set and classifier: rows of (technique, metric, one cell per β), say.
+
+    Parameters
+    ----------
+    names : tuple of str
+        What the cells of a row stand for, where that is not β.
+    """
 
     title: str
     betas: tuple[float, ...]
     rows: tuple[tuple[Any, ...], ...]
+    names: tuple[str, ...] = ()
+
+    def heads(self, beta: str = "β = {:g}") -> tuple[str, ...]:
+        """Return what stands above the cells."""
+        return self.names or tuple(beta.format(one) for one in self.betas)
 
 
 @dataclass(frozen=True)
@@ -198,6 +211,9 @@ def technique_label(intervention: str, parameters: str, seen: bool) -> str:
 
     >>> technique_label("massaging", '{"ranker":"naive-bayes"}', True)
     'massaging + s'
+    >>> tune = '{"for":"accuracy","fraction":0.3,"on":"validation","over":{"level":[0,1]}}'
+    >>> technique_label("repair", f'{{"quantiles":50,"tune":{tune}}}', False)
+    'repair (quantiles=50, level tuned for accuracy)'
     """
     return named(intervention, parameters, INTERVENTIONS) + (" + s" if seen else "")
 
@@ -207,14 +223,31 @@ def classifier_label(name: str, parameters: str) -> str:
     return named(name, parameters, CLASSIFIERS)
 
 
+def distinct_models(cells: Sequence[dict[str, Any]]) -> list[tuple[dict[str, Any], str]]:
+    """Return cells and what their classifiers are called, cells that differ in the classifier alone once.
+
+    Where such cells share a model, which is the technique's own then, the first stands for all of them.
+    """
+    shared: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for cell in cells:
+        shared.setdefault((cell["key"], cell["attribute"], cell["representation"]), []).append(cell)
+    found = []
+    for own in shared.values():
+        first, *others = dict.fromkeys(
+            classifier_label(cell["classifier"], cell["classifier_parameters"]) for cell in own
+        )
+        found.append((own[0], OWN_MODEL if others else first))
+    return found
+
+
 def named(name: str, parameters: str, registry: Mapping[str, Entry]) -> str:
     """Name a registry's entry by the parameters (JSON text) that differ from its defaults."""
     given: dict[str, Any] = json.loads(parameters)
+    tune = given.pop("tune", None)
     default = registry[name].load() if name in registry else None
     odd = {
         key: value for key, value in given.items() if default is None or getattr(default, key, None) != value
     }
-    inside = ", ".join(
-        f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in odd.items()
-    )
+    said = [f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in odd.items()]
+    inside = ", ".join([*said, *([] if tune is None else [str(tuning_of(tune))])])
     return f"{name} ({inside})" if inside else name

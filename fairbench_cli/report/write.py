@@ -6,10 +6,11 @@ from pathlib import Path
 
 from fairbench_cli.classifiers.registry import Entry
 from fairbench_cli.experiment.journal import Records, read_journals
-from fairbench_cli.experiment.outputs import FIGURES, FORMATS, TABLES
+from fairbench_cli.experiment.outputs import FIGURES, FORMATS, FRAMES, TABLES
 from fairbench_cli.experiment.own_metrics import find_metrics
 from fairbench_cli.experiment.plan import RunPlan, read_plan
 from fairbench_cli.files import make_folder, write_text
+from fairbench_cli.measures.registry import METRICS
 from fairbench_cli.report.figures import draw_figures
 from fairbench_cli.report.frontier import distance_frame, frontier_frame
 from fairbench_cli.report.paired import paired_frame
@@ -17,6 +18,7 @@ from fairbench_cli.report.pareto import SHOWN, pareto_frame
 from fairbench_cli.report.repeats import groups_frame
 from fairbench_cli.report.results import results_frame, run_results, summary_frame, sweep_frame
 from fairbench_cli.report.tables import PaperTable
+from fairbench_cli.report.tuning import curves_frame, gains_frame
 
 
 def write_report(
@@ -24,7 +26,8 @@ def write_report(
 ) -> list[PaperTable]:
     """Write groups.csv, results.csv, summary.csv, paired.csv, pareto.csv, tables/ and figures/.
 
-    With a sweep also sweep.csv, frontier.csv and frontier_distance.csv.
+    With a sweep also sweep.csv, frontier.csv and frontier_distance.csv; where parameters are tuned tuning.csv
+    and tuning_gain.csv.
 
     Parameters
     ----------
@@ -46,7 +49,10 @@ def write_report(
     asked = dict.fromkeys([*config.tables, *["group-rates"] * bool(attributes)])
     always = [name for name, table in TABLES.items() if table.always and name not in asked]
     shown = [TABLES[name] for name in (*asked, *always)] + [FIGURES[name] for name in config.figures]
-    metrics = dict.fromkeys([*config.at_hand, *(metric for output in shown for metric in output.metrics)])
+    tuned_for = [name for name in config.tuned_for if name in METRICS]
+    metrics = dict.fromkeys(
+        [*config.at_hand, *tuned_for, *(metric for output in shown for metric in output.metrics)]
+    )
     run = run_results(folder, plan, records, tuple(metrics), attributes)
     results = run.asked(config.at_hand)
     frames = {
@@ -58,7 +64,12 @@ def write_report(
         "sweep": sweep_frame(run) if config.sweep else None,
         "frontier": frontier_frame(run) if config.sweep else None,
         "frontier_distance": distance_frame(run) if config.sweep else None,
+        "tuning": curves_frame(run) if config.tuned_for else None,
+        "tuning_gain": gains_frame(run) if config.tuned_for else None,
     }
+    for output, files in FRAMES.items():
+        with_it = output in asked or output in config.figures
+        frames |= {name: Entry(make).load()(run) if with_it else None for name, make in files.items()}
     for name, frame in frames.items():
         if frame is None:
             (folder / f"{name}.csv").unlink(missing_ok=True)

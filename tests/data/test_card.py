@@ -65,6 +65,8 @@ def test_decisive_is_what_decides_numbers(tmp_path):
     prose = "\n".join(f"{key}: words" for key in ("source", "licence", "citation", "note"))
     same = card(tmp_path, TEN_LINES.replace("My own", "Your").replace("name: mine", "name: other") + prose)
     assert mine.decisive() == same.decisive()
+    made = ("keep_between: {a: {low: 1}}", "columns: {a: {from: b}}", "columns: {a: }")
+    assert len({str(card(tmp_path, TEN_LINES + more).decisive()) for more in made}) == 3
     for more in ("missing: x", "header: false\ncolumns: {a: }", "keep: {sex: f}", "columns: {a: drop}"):
         assert card(tmp_path, TEN_LINES + more).decisive() != mine.decisive()
 
@@ -122,6 +124,22 @@ WRONG = [
         "columns: {a: {kind: real, bins: {count: 2, low: 3, high: 3}}}",
         "mine.yaml:7: error: columns.a.bins: low",
     ),
+    ("columns: {a: {kind: drop, from: b}}", "mine.yaml:7: error: columns.a: from has no effect"),
+    ("columns: {a: {from: b}, c: {from: a}}", 'mine.yaml:7: error: column "c" is made of "a", which is no'),
+    (
+        "columns: {a: {kind: real, bins: {count: 2, levels: [x, y]}}}",
+        "mine.yaml:7: error: columns.a.bins: the bins of given edges alone can be named",
+    ),
+    (
+        "columns: {a: {kind: real, bins: {edges: [1, 2], levels: [x, y]}}}",
+        "mine.yaml:7: error: columns.a.bins: 2 levels are named, but the edges make 3 bins",
+    ),
+    ("keep_between: {a: {}}", "mine.yaml:7: error: keep_between.a: there is no limit"),
+    (
+        "keep_between: {a: {low: 2, high: 1}}",
+        "mine.yaml:7: error: keep_between.a: low must not be above",
+    ),
+    ("keep_between: {a: {low: x}}", 'mine.yaml:7: error: keep_between.a.low must be a number, not "x"'),
     ("keep: {a: []}", "mine.yaml:7: error: keep.a must not be empty"),
     ("keep: [a]", "mine.yaml:7: error: keep must be a mapping"),
 ]

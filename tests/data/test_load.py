@@ -120,6 +120,50 @@ def test_rows_kept_by_a_column_that_is_then_dropped(tmp_path):
     assert shown(data(tmp_path, card, mine=CSV + "m,60,a,1\n"))["sex"] == ["f", "f", "m"]
 
 
+def test_rows_kept_by_a_number(tmp_path):
+    card = CARD + "keep_between: {age: {low: 30, high: 40}}\n"
+    assert shown(data(tmp_path, card))["age"] == ["30", "40"]
+    assert shown(data(tmp_path, card.replace("low: 30, ", "")))["age"] == ["20", "30", "40"]
+    both = card + "keep: {job: b}\ncolumns: {age: drop}\n"
+    assert shown(data(tmp_path, both, mine=CSV + "m,35,b,1\nf,,b,1\nf,NA,b,0\n"))["y"] == ["0", "1"]
+    decimal = card.replace("30, high: 40", "2.5") + 'separator: ";"\ndecimal: ","\n'
+    comma = CSV.replace(",", ";").replace("30", "2,5").replace("40", "2,4")
+    assert shown(data(tmp_path, decimal, mine=comma))["age"] == ["20", "2.5", "50"]
+
+
+def test_a_column_is_made_of_another_with_bins_and_levels_of_its_own(tmp_path):
+    rich = "{from: age, kind: integer, bins: {edges: 30, closed: left, levels: [young, old]}}"
+    card = CARD + f"columns: {{stage: {rich}, age: integer, trade: {{from: job, recode: {{a: c}}}}}}\n"
+    dataset = data(tmp_path, card)
+    assert dataset.table.names == ("sex", "age", "job", "y", "stage", "trade")
+    assert shown(dataset)["stage"] == ["young", "old", "old", "old"]
+    assert shown(dataset)["trade"] == ["c", "b", "?", "c"]
+    assert shown(dataset)["job"] == ["a", "b", "?", "a"]
+    assert dataset.table.columns[4] == Column("stage", ("young", "old"), "bins", (25.0, 40.0))
+    listed = data(tmp_path, card.replace(", age: integer", ", sex: , y: ") + "other_columns: drop\n")
+    assert listed.table.names == ("stage", "sex", "y", "trade")
+
+
+def test_the_label_and_a_protected_attribute_may_be_made(tmp_path):
+    made = "{from: age, kind: integer, bins: {edges: 25, levels: [young, old]}}"
+    card = CARD.replace("column: y", "column: z").replace("sex: {deprived: f}", "stage: {deprived: young}")
+    card += f"columns: {{z: {{from: y}}, y: drop, stage: {made}}}\n"
+    sample = data(tmp_path, card).sample()
+    assert (sample.s.tolist(), sample.y.tolist()) == ([0, 1, 1, 1], [1, 0, 1, 0])
+
+
+def test_columns_made_of_a_file_without_a_header(tmp_path):
+    card = CARD + "header: false\ncolumns: {sex: , age: , z: {from: job}, job: , y: }\n"
+    assert data(tmp_path, card, mine=CSV.split("\n", 1)[1]).table.names == ("sex", "age", "job", "y", "z")
+
+
+def test_columns_made_of_an_arff_file_have_its_levels(tmp_path):
+    arff = "@attribute sex {m,f}\n@attribute y {0,1}\n@data\nm,0\nf,1\n"
+    card = CARD.replace(".csv", ".arff") + "format: arff\ncolumns: {s: {from: sex}}\n"
+    (tmp_path / "mine.arff").write_text(arff, encoding="utf-8")
+    assert data(tmp_path, card).table.columns[2].levels == ("m", "f")
+
+
 def test_rows_with_missing_cells(tmp_path):
     card = CARD + 'missing: "?"\nmissing_rows: drop\n'
     assert shown(data(tmp_path, card))["age"] == ["20", "30", "50"]
@@ -240,6 +284,24 @@ COLUMN = CARD + "columns:\n  age: "
         ),
         (CARD + "missing: [f, m]\nmissing_rows: drop\n", CSV, "mine.yaml:7: error: no rows are left"),
         (CARD + "keep: {sex: f, age: 30}\n", CSV, "mine.yaml:6: error: no rows are left"),
+        (CARD + "keep_between: {age: {low: 90}}\n", CSV, "mine.yaml:6: error: no rows are left"),
+        (CARD + "keep_between: {race: {low: 9}}\n", CSV, 'mine.yaml:6: error: mine.csv has no column "race"'),
+        (
+            CARD + "keep_between: {job: {low: 9}}\n",
+            CSV,
+            'mine.csv:2: error: column "job" should hold numbers but has "a"',
+        ),
+        (COLUMN + "{from: y}\n", CSV, 'mine.yaml:7: error: mine.csv has a column "age" itself'),
+        (
+            COLUMN + "integer\n  z: {from: agee}\n",
+            CSV,
+            'mine.yaml:8: error: mine.csv has no column "agee"\n  fix: did you mean "age"?',
+        ),
+        (
+            COLUMN + "integer\n  z: {from: job, kind: integer}\n",
+            CSV,
+            'mine.csv:4: error: column "z" should hold whole numbers but has "?"',
+        ),
         (CARD, "", "mine.csv:1: error: the file is empty"),
         (CARD, "sex,y\n", "mine.csv: error: the file has column names but no rows"),
         (CARD, CSV + "f,1,1\n", "mine.csv:6: error: the row has 3 cells, the header 4"),

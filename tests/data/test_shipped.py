@@ -26,6 +26,7 @@ CELLS = {
 ROWS = {
     "adult": 48842,
     "adult-complete": 45222,
+    "adult-friedler": 30162,
     "adult-numbers": 45222,
     "adult-train": 32561,
     "adult-train-white-black": 30940,
@@ -33,6 +34,10 @@ ROWS = {
     "compas-leaky": 6150,
     "dutch": 60420,
     "dutch-codes": 60420,
+    "german": 1000,
+    "propublica-recidivism": 6167,
+    "propublica-violent-recidivism": 4010,
+    "ricci": 118,
 }
 
 

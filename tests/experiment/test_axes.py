@@ -1,6 +1,7 @@
 """Attributes, representations and splits as axes: what is paired over them, and what is computed once."""
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -94,7 +95,8 @@ def test_a_cell_that_is_shared_has_the_counts_of_each(mine):
     assert max(map(len, found.values())) == 6
     for same in found.values():
         for one in same:
-            assert one.counts is not None and same[0].counts is not None
+            assert one.counts is not None
+            assert same[0].counts is not None
             assert np.array_equal(one.counts.n, same[0].counts.n), one
 
 
@@ -122,9 +124,7 @@ def test_balanced_rows_are_drawn_after_the_split(mine):
             cells = np.bincount(2 * part.s + part.y, minlength=4)
             assert cells.max() - cells.min() <= 1
         # No row is on both sides: x, job and both attributes together nearly name a row of the file.
-        plain = populate(
-            dataset, config.model_copy(update={"sample": config.sample.model_copy(update={"balanced": None})}), mine
-        )
+        plain = replace(population, balanced=None)
         whole = [{tuple(row) for row in part.features.codes} for part in draw(cell, plain, 0)]
         for part, own in zip((train, test), whole, strict=True):
             assert {tuple(row) for row in part.features.codes} <= own
@@ -144,7 +144,8 @@ def test_an_empty_cell_has_no_balanced_rows(mine):
 
 def test_a_technique_may_have_a_representation_of_its_own(mine):
     own = ["none", {"repair": {"representation": ["numerical-binary"]}}]
-    found = Counter((c.technique.spec.name, c.technique.representation) for c in cells_of(mine, interventions=own))
+    techniques = [cell.technique for cell in cells_of(mine, interventions=own)]
+    found = Counter((one.spec.name, one.representation) for one in techniques)
     assert found == {
         ("none", "numerical"): 6,
         ("none", "numerical-binary"): 6,
@@ -155,7 +156,10 @@ def test_a_technique_may_have_a_representation_of_its_own(mine):
 WRONG = [
     ({"sample": REAL | {"train_fraction": "3/2"}}, "train_fraction must be below 1"),
     ({"sample": REAL | {"train_fraction": "two thirds"}}, "train_fraction: must be a number"),
-    ({"sample": {"from": "network", "balanced": 60}, "test": "original"}, "balanced has no effect without real rows"),
+    (
+        {"sample": {"from": "network", "balanced": 60}, "test": "original"},
+        "balanced has no effect without real rows",
+    ),
     ({"representation": "numeric"}, "representation"),
     ({"interventions": [{"none": {"representation": "binary"}}]}, "representation has the unknown value"),
     ({"datasets": [{"mine.yaml": {"attribute": ["sex", "age"]}}]}, 'no protected attribute "age"'),

@@ -46,7 +46,7 @@ def test_the_shortest_config_has_every_default(tmp_path):
     assert experiment.sample.beta == (0.0, 0.25, 0.5, 0.75, 1.0)
     assert experiment.sample.source == "network"
     (dataset,) = experiment.datasets
-    assert (dataset.card, dataset.name, dataset.attribute) == ("adult", "adult", "sex")
+    assert (dataset.card, dataset.name, dataset.works_on) == ("adult", "adult", "sex")
     assert (dataset.bias_direction, dataset.size, dataset.missing_arc) == ("deprived", None, "error")
     (technique,) = experiment.interventions
     assert (technique.spec, technique.include_protected) == (ComponentSpec("none"), False)
@@ -63,7 +63,7 @@ def test_a_data_set_overrides_the_general_settings_key_by_key(tmp_path):
     text = "[adult: {bias_direction: both, size: 9}, compas: {attribute: sex}, compas:]"
     sample = "{bias_direction: deprived, require_arc: true, size: 100}"
     datasets = given(tmp_path, datasets=text, sample=sample).datasets
-    assert [(d.attribute, d.bias_direction, d.require_arc, d.size) for d in datasets] == [
+    assert [(d.works_on, d.bias_direction, d.require_arc, d.size) for d in datasets] == [
         ("sex", "both", True, 9),
         ("sex", "deprived", True, 100),
         ("race", "deprived", True, 100),
@@ -159,7 +159,7 @@ WRONG = [
     ("datasets", "[adult: {beta: 1}]", 'unknown key "beta"'),
     ("datasets", "[adult: {atribute: sex}]", 'unknown key "atribute"\n  fix: did you mean "attribute"?'),
     ("datasets", "[adult: {attribute: age}]", 'data set "adult" has no protected attribute "age"'),
-    ("datasets", "[adult: {attribute: [sex, race]}]", "datasets.adult.attribute must be text"),
+    ("datasets", "[adult: {attribute: [sex, sex]}]", "adult with sex is listed twice"),
     ("datasets", "[adult: {size: 0}]", "datasets.adult.size must be at least 1"),
     ("datasets", "[adult: {bias_direction: x}]", 'datasets.adult.bias_direction has the unknown value "x"'),
     ("datasets", "[adult, adult]", "adult with sex is listed twice"),

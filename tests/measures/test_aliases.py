@@ -48,6 +48,7 @@ def definition(name, counts):
         "impact-ratio": g["selection"] / r["selection"],
         "disparate-impact": g["selection"] / r["selection"],
         "dibinary": g["selection"] / r["selection"],
+        "diavgall-binary": g["selection"] / r["selection"],
         "diavgall": known(others["selection"] / r["selection"][..., None]),
         "likelihood-ratio": r["selection"] / g["selection"],
         "demographic-parity-difference": spread("selection"),
@@ -78,11 +79,18 @@ def definition(name, counts):
         values[f"{spelling}-odds-difference"] = np.maximum(spread("tpr"), spread("fpr"))
         values[f"{spelling}-odds-ratio"] = np.minimum(least("tpr"), least("fpr"))
     values["equalised-odds"] = values["equalised-odds-difference"]
+    averaged = {"ppv": "calibration-positive", "npv": "calibration-negative"}
     for rate in ("accuracy", "tpr", "tnr", "bcr", "ppv", "npv"):
-        of = bcr(each) if rate == "bcr" else each[rate]
-        ref = bcr(r) if rate == "bcr" else r[rate]
-        values[f"sensitive-{rate}"] = known(of)
-        values[f"comparative-sensitive-{rate}"] = 1 - known(ref[..., None] - of[..., :-1])
+        of, two, ref = (bcr(at) if rate == "bcr" else at[rate] for at in (each, g, r))
+        mean, compared = averaged.get(rate, rate), f"comparative-sensitive-{rate}"
+        values[f"sensitive-{mean}"] = known(of)
+        values[f"sensitive-{mean}-binary"] = (two + ref) / 2
+        values[compared] = 1 - known(ref[..., None] - of[..., :-1])
+        values[f"{compared}-binary"] = 1 - (ref - two)
+        values[f"{compared}-ratio"] = known(of[..., :-1] / ref[..., None])
+        values[f"{compared}-ratio-binary"] = two / ref
+    values["sensitive-calibration-negative-stored"] = 1 - known(each["npv"])
+    values["sensitive-calibration-negative-stored-binary"] = 1 - (g["npv"] + r["npv"]) / 2
     p, q, n, m = g["selection"], r["selection"], *np.moveaxis(counts.pair.group_total, -1, 0)
     pooled = (p * n + q * m) / (n + m)
     values["two-proportions-z"] = (q - p) / np.sqrt(pooled * (1 - pooled) * (1 / n + 1 / m))

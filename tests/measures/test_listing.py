@@ -1,12 +1,13 @@
 """``fairbench list metrics``, short and long."""
 
 import re
+from typing import get_args
 
 import pytest
 from conftest import fairbench, plain, two_lines
 
 from fairbench_cli.measures.comparisons import COMPARISONS
-from fairbench_cli.measures.metric import OF_LABELS
+from fairbench_cli.measures.metric import OF_LABELS, Section
 from fairbench_cli.measures.registry import DEFAULT_METRICS, METRICS
 
 BASES = [name for name, m in METRICS.items() if m.section != "comparison" and not name.endswith(OF_LABELS)]
@@ -41,7 +42,7 @@ def test_the_long_list_is_fit_for_a_pipe(long):
     assert set(re.findall(r"^([a-z-]+) \*$", long, re.MULTILINE)) == set(DEFAULT_METRICS)
 
 
-SECTIONS = ("rate", "accuracy", "absolute", "conditional", "situation", "redlining", "test", "alias")
+SECTIONS = [one for one in get_args(Section) if one != "comparison"]
 BASES_BY_SECTION = sorted(BASES, key=lambda name: SECTIONS.index(METRICS[name].section))
 
 

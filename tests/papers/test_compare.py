@@ -26,7 +26,7 @@ from fairbench_cli.measures.counts import PAIR as GROUPS
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.registry import COUNT_METRICS
 from fairbench_cli.papers.compare import Reproduction, agreement, compare, judge, worst
-from fairbench_cli.papers.formats import comma_separated, markdown
+from fairbench_cli.papers.pages import comma_separated, markdown
 from fairbench_cli.papers.registry import PAPERS, read_published
 
 ROOT = Path(__file__).parents[2]

@@ -55,7 +55,8 @@ def made_up(techniques: int, betas: tuple[float, ...], repeats: int, seed: int =
         key = f"{i}-{beta}"
         cells.append(
             {
-                "key": key, "dataset": "adult", "attribute": "sex", "representation": "original", "beta": beta, "intervention": f"t{i}",
+                "key": key, "dataset": "adult", "attribute": "sex", "representation": "original",
+                "beta": beta, "intervention": f"t{i}",
                 "parameters": "{}", "include_protected": False, "classifier": "tree",
                 "classifier_parameters": "{}",
             }

@@ -48,7 +48,8 @@ def made_up(**more) -> tuple[RunPlan, dict[tuple[str, int], Repeat]]:
         key = f"{name}-{beta}"
         cells.append(
             {
-                "key": key, "dataset": "adult", "attribute": "sex", "representation": "original", "beta": beta, "intervention": name,
+                "key": key, "dataset": "adult", "attribute": "sex", "representation": "original",
+                "beta": beta, "intervention": name,
                 "parameters": "{}", "include_protected": False, "classifier": "tree",
                 "classifier_parameters": "{}",
             }

@@ -10,8 +10,8 @@ from matplotlib.lines import Line2D
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.report.figures.canvas import GREY, NORMAL, Grid, panel_page
 from fairbench_cli.report.figures.parts import TESTED_ON, Part, TechniqueLook, notes_of, parts_by_slug
-from fairbench_cli.report.moved import BASELINE, TOLERANCES, MovedThresholds
-from fairbench_cli.report.repeats import CELL_COLUMNS
+from fairbench_cli.report.moved import TOLERANCES, MovedThresholds
+from fairbench_cli.report.repeats import CELL_COLUMNS, is_baseline
 from fairbench_cli.report.results import CellKey, RunResults, mean_and_interval
 
 ROWS = {
@@ -88,7 +88,7 @@ def _about(run: RunResults) -> str:
 
 
 def _is_baseline(technique: TechniqueLook) -> bool:
-    return technique.own[0] == BASELINE
+    return is_baseline(*technique.own[:2])
 
 
 def _legend(part: Part) -> list[tuple[Any, str]]:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fairbench_cli.experiment.plan import RunPlan
+from fairbench_cli.report.repeats import TECHNIQUE
 from fairbench_cli.report.results import CellKey, RunResults
 from fairbench_cli.report.tables import classifier_label, technique_label, why_nothing
 
@@ -50,12 +51,10 @@ DASHES = ("-", "--", "-.", ":")
 
 def parts_of(plan: RunPlan) -> list[Part]:
     """Split a plan into parts, in the order of its cells."""
-    cells = [
-        (cell, (cell["intervention"], cell["parameters"], cell["include_protected"])) for cell in plan.cells
-    ]
-    looks = {one.own: one for one in _techniques(list(dict.fromkeys(own for _, own in cells)))}
+    looks = technique_looks(plan)
     found: dict[tuple[str, str, str, tuple[str, str]], dict[tuple[TechniqueLook, float], None]] = {}
-    for cell, own in cells:
+    for cell in plan.cells:
+        own = tuple(cell[name] for name in TECHNIQUE)
         classifier = cell["classifier"], cell["classifier_parameters"]
         name = cell["dataset"], cell["attribute"], cell["representation"], classifier
         found.setdefault(name, {})[looks[own], cell["beta"]] = None
@@ -63,6 +62,12 @@ def parts_of(plan: RunPlan) -> list[Part]:
         Part(*name, tuple(dict.fromkeys(t for t, _ in drawn)), tuple(sorted({beta for _, beta in drawn})))
         for name, drawn in found.items()
     ]
+
+
+def technique_looks(plan: RunPlan) -> dict[tuple[str, str, bool], TechniqueLook]:
+    """Return how each technique of a run is drawn, by its values of `TECHNIQUE`."""
+    owns = dict.fromkeys(tuple(cell[name] for name in TECHNIQUE) for cell in plan.cells)
+    return {one.own: one for one in _techniques(list(owns))}
 
 
 def _techniques(owns: Sequence[tuple[str, str, bool]]) -> list[TechniqueLook]:
@@ -101,8 +106,12 @@ def parts_by_slug(run: RunResults) -> dict[str, Part]:
     """Return the parts of a run by file name, those of data sets without any result left out."""
     parts = [part for part in parts_of(run.plan) if (part.dataset, part.attribute) in run.with_results]
     names = slugs(
-        (part.dataset, part.attribute, *([part.representation] * (part.representation != "original")),
-         part.classifier[0])
+        (
+            part.dataset,
+            part.attribute,
+            *([part.representation] * (part.representation != "original")),
+            part.classifier[0],
+        )
         for part in parts
     )
     return dict(zip(names, parts, strict=True))

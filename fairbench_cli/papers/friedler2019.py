@@ -1,0 +1,122 @@
+"""What Friedler et al. (2019) call their measures and algorithms, in fairbench's names.
+
+A measure of theirs is over the deprived and the favoured group where the protected attribute is binary, and
+over all its levels otherwise.
+"""
+
+from typing import Any
+
+Where = dict[str, tuple[Any, ...]]
+
+_OF_THE_PAIR = "-binary"
+_LEGACY = "-legacy"
+
+_BY_LEVELS = {
+    "DIavgall": "diavgall",
+    "sensitive-calibration+": "sensitive-calibration-positive",
+    "sensitive-calibration-": "sensitive-calibration-negative-stored",
+    **{f"sensitive-{rate}": f"sensitive-{rate.lower()}" for rate in ("accuracy", "TPR", "TNR")},
+    **{
+        f"sensitive-{rate}Diff": f"comparative-sensitive-{rate.lower()}"
+        for rate in ("accuracy", "TPR", "TNR")
+    },
+}
+_OF_ALL = {
+    "accuracy": "accuracy",
+    "TPR": "tpr",
+    "TNR": "tnr",
+    "BCR": "bcr",
+    "CV": "cv",
+    "DIbinary": "dibinary",
+}
+
+MEASURES = _OF_ALL | _BY_LEVELS
+"""Our measures over all levels of the attribute, by their published names; undefined is undefined."""
+
+MEASURES_BINARY = _OF_ALL | {name: ours + _OF_THE_PAIR for name, ours in _BY_LEVELS.items()}
+"""The same over the deprived and the favoured group."""
+
+
+def _as_published(names: dict[str, str]) -> dict[str, str]:
+    """Return the measures by the edge rules of the published numbers, where these have some."""
+    return {name: ours if ours in ("accuracy", "cv") else ours + _LEGACY for name, ours in names.items()}
+
+
+PUBLISHED, PUBLISHED_BINARY = _as_published(MEASURES), _as_published(MEASURES_BINARY)
+"""`MEASURES` and `MEASURES_BINARY` with the rules that the published numbers were computed by."""
+
+
+def _correlated(names: dict[str, str]) -> dict[str, str]:
+    """Return the 17 measures of the published correlation figure, in its order, over the pair of groups."""
+    compared = {
+        f"comparative-sensitive-{rate}": f"sensitive-{rate}Diff" for rate in ("accuracy", "TPR", "TNR")
+    }
+    groups = {"0-accuracy": "accuracy-of-group", "1-accuracy": "accuracy-of-reference"}
+    order = (
+        *("DIbinary", "DIavgall", "CV", "comparative-sensitive-TPR", "accuracy", "0-accuracy", "1-accuracy"),
+        *("sensitive-accuracy", "TNR", "sensitive-TNR", "BCR", "sensitive-calibration+"),
+        *("comparative-sensitive-accuracy", "comparative-sensitive-TNR", "TPR", "sensitive-TPR"),
+        "sensitive-calibration-",
+    )
+    return {name: groups.get(name) or names[compared.get(name, name)] for name in order}
+
+
+CORRELATED, CORRELATED_PUBLISHED = _correlated(MEASURES_BINARY), _correlated(PUBLISHED_BINARY)
+"""The measures of the correlation figure by their names there: undefined is undefined; as published."""
+
+CLASSIFIERS = {
+    "SVM": "svm",
+    "GaussianNB": "naive-bayes",
+    "LR": "logistic-regression",
+    "DecisionTree": "tree",
+}
+
+_UNTUNED: Where = {"tune": (None,)}
+_TUNED: dict[str, Where] = {
+    "accuracy": {"tune": ("accuracy",), "tune.on": ("test",)},
+    "DIavgall": {
+        "tune": ("diavgall", "diavgall-legacy", "diavgall-binary-legacy", "dibinary", "impact-ratio"),
+        "tune.on": ("test",),
+    },
+}
+
+
+def _algorithms() -> dict[str, Where]:
+    """Return what a cell must be, by the name of an algorithm."""
+    hidden: Where = {"include_protected": (False,)}
+    remover: Where = {"intervention": ("prejudice-remover",)}
+    zafar: Where = {"intervention": ("zafar-di",)} | _UNTUNED
+    found: dict[str, Where] = {}
+    for name, classifier in CLASSIFIERS.items():
+        own = hidden | {"classifier": (classifier,)}
+        repair = own | {"intervention": ("auditor",), "test_repair": ("own",)}
+        found[name] = own | {"intervention": ("none",)}
+        found[f"Feldman-{name}"] = repair | {"level": (1.0,)} | _UNTUNED
+        if name in ("SVM", "GaussianNB"):
+            found |= {f"Feldman-{name}-{goal}": repair | tuned for goal, tuned in _TUNED.items()}
+    return found | {
+        "Kamishima": remover | {"eta": (1.0,)} | _UNTUNED,
+        **{f"Kamishima-{goal}": remover | tuned for goal, tuned in _TUNED.items()},
+        "Calders": {"intervention": ("two-naive-bayes",)} | _UNTUNED,
+        "ZafarBaseline": zafar | {"mode": ("none",)},
+        "ZafarFairness": zafar | {"mode": ("fairness",), "c": (0.001,)},
+        "ZafarAccuracy": zafar | {"mode": ("accuracy",), "gamma": (0.5,)},
+    }
+
+
+ALGORITHMS = _algorithms()
+
+SCORED = ("accuracy", "TPR", "TNR", "BCR", "CV")
+"""The measures whose means a run is judged by; ratios of small rates vary too much for that."""
+
+# How far off a mean may be even where the published standard deviation is small: 0.01 of accuracy and 0.02 of
+# CV where test sets are large, one number for all where they are small. TPR, TNR, BCR and all other measures
+# have the larger of the two: a rate of one class or group is one of fewer rows than accuracy.
+_LARGE, _GERMAN, _RICCI = {"accuracy": 0.01, "sensitive-accuracy": 0.01, "": 0.02}, {"": 0.05}, {"": 0.08}
+FLOORS = {
+    "adult": _LARGE,
+    "propublica-recidivism": _LARGE,
+    "propublica-violent-recidivism": _LARGE,
+    "german": _GERMAN,
+    "ricci": _RICCI,
+}

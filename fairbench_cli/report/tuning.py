@@ -1,0 +1,184 @@
+"""What parameters were chosen from, and what choosing them gained on the test rows."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fairbench_cli.experiment.seeds import canonical
+from fairbench_cli.experiment.tune import Tuning, own_parameters, tuning_of
+from fairbench_cli.experiment.tuning import Curve, distance
+from fairbench_cli.interventions.registry import INTERVENTIONS
+from fairbench_cli.measures.counts import Floats
+from fairbench_cli.measures.registry import METRICS, measure
+from fairbench_cli.report.paired import RANDOM_SPLITS, paired_test
+from fairbench_cli.report.repeats import CELL_COLUMNS, TECHNIQUE, DatasetRepeats
+from fairbench_cli.report.results import RunResults
+from fairbench_cli.report.tables import BLOCK, Cells, PaperTable, blocks_of, technique_label
+
+SHOWN = ("accuracy", "impact-ratio", "discrimination")
+"""Kept of every candidate, in addition to the metric that was tuned for."""
+
+GAINS = ("gain", "gain_on_test", "leakage")
+_INTERVALS = [f"{name}{end}" for name in GAINS for end in ("", "_low", "_high")]
+GAIN_COLUMNS = [*CELL_COLUMNS, "metric", "n", "untuned", "tuned", "tuned_on_test", *_INTERVALS]
+
+
+@dataclass(frozen=True, eq=False)
+class TunedCell:
+    """A cell whose parameters were tuned, and the curve of each repeat that has one."""
+
+    cell: dict[str, Any]
+    tuning: Tuning
+    data: DatasetRepeats
+    curves: dict[int, Curve]
+
+    def values(self, metric: str) -> Floats:
+        """Return a metric of each candidate, on the rows that the best was chosen on: (repeats, candidates).
+
+        The repeats are those of `curves`. NaN where it is undefined or the candidate was infeasible.
+        """
+        if metric == self.tuning.metric:
+            return np.array([curve.values for curve in self.curves.values()])
+        counts = [replace(curve.counts, groups=self.data.protected.groups) for curve in self.curves.values()]
+        return np.array([measure(metric, self.data.levels(one, self.data.attribute)) for one in counts])
+
+
+def tuned_cells(run: RunResults) -> Iterator[TunedCell]:
+    """Yield the tuned cells of which there is some curve."""
+    for data in run.datasets:
+        for cell, curves in zip(data.cells, data.curves, strict=True):
+            if curves:
+                yield TunedCell(cell, tuning_of(json.loads(cell["parameters"])["tune"]), data, curves)
+
+
+def curves_frame(run: RunResults) -> pd.DataFrame:
+    """Return tuning.csv: one row per tuned cell, repeat, candidate and metric.
+
+    ``candidate`` has its parameters, as JSON; ``value`` is on the rows that the best was chosen on, which
+    ``chosen`` marks. The metrics are the one that was tuned for and `SHOWN`.
+    """
+    columns = [*CELL_COLUMNS, "repeat", "candidate", "metric", "value", "chosen"]
+    parts = [pd.DataFrame(columns=columns)]
+    for tuned in tuned_cells(run):
+        candidates = [canonical(values) for values in tuned.tuning.candidates]
+        metrics = tuple(dict.fromkeys([tuned.tuning.metric, *SHOWN]))
+        values = np.stack([tuned.values(name) for name in metrics], axis=-1)  # repeats × candidates × metrics
+        chosen = [at == curve.chosen for curve in tuned.curves.values() for at in range(len(candidates))]
+        each = len(candidates) * len(metrics)
+        own = {name: tuned.cell[name] for name in CELL_COLUMNS}
+        own |= {
+            "repeat": np.repeat(list(tuned.curves), each),
+            "candidate": np.tile(np.repeat(candidates, len(metrics)), len(values)),
+            "metric": np.tile(metrics, len(values) * len(candidates)),
+            "value": values.ravel(),
+            "chosen": np.repeat(chosen, len(metrics)),
+        }
+        parts.append(pd.DataFrame(own)[columns])
+    return pd.concat(parts[1:] or parts, ignore_index=True)
+
+
+def gains_frame(run: RunResults) -> pd.DataFrame:
+    """Return tuning_gain.csv: what tuning on validation rows gained on the test rows, and what was leakage.
+
+    One row per cell that is tuned on validation rows. ``untuned`` is the mean of the metric with the default
+    values of the parameters, ``tuned`` with those that were chosen, ``tuned_on_test`` with those that the
+    rule of Friedler et al. (2019) chooses from the same candidates; empty where the run has no such cell, or
+    the metric's code is not at hand. ``gain`` is how much nearer to the ideal ``tuned`` is than ``untuned``,
+    for
+ ratios on a log scale; ``gain_on_test`` the same for ``tuned_on_test``; and ``leakage`` their difference,
+    which is never below 0 in a repeat. Means over the repeats that have a value in each of these cells, with
+    95 % t-intervals of the paired difference.
+    """
+    tuned = list(tuned_cells(run))
+    nothing = np.full(run.plan.config.repeats, np.nan)
+    on_test = {_place(one): one for one in tuned if one.tuning.on == "test"}
+    rows = []
+    for one in tuned:
+        if one.tuning.on != "validation" or one.tuning.metric not in METRICS | dict(run.results.own):
+            continue
+        metric = one.tuning.metric
+        entry = run.results.own.get(metric) or METRICS[metric]
+        rival = on_test.get(_place(one))
+        keys = [_untuned(one), _key(one.cell), None if rival is None else _key(rival.cell)]
+        found = [None if key is None else run.get(key, metric).values for key in keys]
+        there = np.all(
+            [np.isfinite(values) for values in found if values is not None and len(values)], axis=0
+        )
+        kept = [np.where(there, v, np.nan) if v is not None and len(v) else nothing for v in found]
+        untuned, nested, leaky = (distance(entry, values) for values in kept)
+        means = [float(np.mean(values[there])) if there.any() else np.nan for values in kept]
+        numbers: list[float] = []
+        with np.errstate(invalid="ignore"):  # infinite ratios are no pairs
+            for difference in (untuned - nested, untuned - leaky, nested - leaky):
+                test = paired_test(difference)
+                numbers += [float(test.mean), float(test.low), float(test.high)]
+        rows.append([*_key(one.cell), metric, int(there.sum()), *means, *numbers])
+    return pd.DataFrame(rows, columns=GAIN_COLUMNS)
+
+
+def tuning_table(table: str, run: RunResults) -> PaperTable:
+    """Lay out `gains_frame`: nested tuning against tuning on the test rows. Empty where nothing is tuned."""
+    texts: Cells = {}
+    for row in gains_frame(run).to_dict("records") if run.plan.config.tuned_for else ():
+        block = tuple(row["attribute" if column == "compared" else column] for column in BLOCK)
+        technique = technique_label(*(row[column] for column in TECHNIQUE))
+        lines = {
+            "untuned": _plain(row["untuned"]),
+            "tuned": _plain(row["tuned"]),
+            "tuned on test": _plain(row["tuned_on_test"]),
+        }
+        for name in GAINS:
+            lines[name] = _plain(row[name], "+.3f")
+            lines[f"{name} ±"] = _plain(row[f"{name}_high"] - row[name])
+        for line, text in lines.items():
+            texts[block, (technique, line.replace("_", " ")), row["beta"]] = text
+    caption: tuple[str, ...] = (
+        "The metric that was tuned for, on the test rows: with the default parameters (untuned), with those "
+        "that were chosen on part of the training rows (tuned), and with those that look best on the test "
+        "rows themselves (tuned on test; the rule of Friedler et al. 2019).",
+        "gain: how much nearer to the metric's ideal than untuned, ratios on a log scale; leakage: how much "
+        "of the gain on test comes from looking at the test rows. Means over the repeats; ±: half the 95 % "
+        "interval of the paired difference; a dash where the run has no such cell.",
+    )
+    if run.plan.config.sample.source == "data":
+        caption += (RANDOM_SPLITS,)
+    return PaperTable(table, caption, blocks_of(run, texts, "-"), ("technique", "on the test rows"))
+
+
+def _key(cell: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(cell[name] for name in CELL_COLUMNS)
+
+
+def _place(tuned: TunedCell) -> tuple[Any, ...]:
+    """Return what a cell has in common with the one that is tuned in the other way."""
+    same = replace(tuned.tuning, on="test", fraction=None)
+    return (*_key(tuned.cell | {"parameters": ""}), _others(tuned), str(same), canonical(same.described))
+
+
+def _others(tuned: TunedCell) -> str:
+    """Return the parameters that are not tuned, as JSON."""
+    given = json.loads(tuned.cell["parameters"])
+    return canonical({name: value for name, value in given.items() if name != "tune"})
+
+
+def _untuned(tuned: TunedCell) -> tuple[Any, ...] | None:
+    """Return the key of the cell that has the defaults of what is tuned; None where there are none."""
+    names = own_parameters(dict(tuned.tuning.over))
+    entry = INTERVENTIONS.get(tuned.cell["intervention"])
+    thing = None if entry is None else entry.load()
+    if any(not hasattr(thing, name) for name in names):
+        return None
+    values = json.loads(_others(tuned)) | {name: getattr(thing, name) for name in names}
+    return _key(tuned.cell | {"parameters": canonical(values)})
+
+
+def _values(run: RunResults, key: tuple[Any, ...], metric: str) -> Floats:
+    return run.get(key, metric).values
+
+
+def _plain(value: float, form: str = ".3f") -> str:
+    return "-" if np.isnan(value) else f"{value:{form}}".replace("-0.000", "+0.000")
