@@ -98,6 +98,7 @@ def _algorithms() -> dict[str, Where]:
         "Kamishima": remover | {"eta": (1.0,)} | _UNTUNED,
         **{f"Kamishima-{goal}": remover | tuned for goal, tuned in _TUNED.items()},
         "Calders": {"intervention": ("two-naive-bayes",)} | _UNTUNED,
+        "ZafarBaseline": zafar | {"mode": ("none",)},
         "ZafarFairness": zafar | {"mode": ("fairness",), "c": (0.001,)},
         "ZafarAccuracy": zafar | {"mode": ("accuracy",), "gamma": (0.5,)},
     }

@@ -25,7 +25,7 @@ def listings(comparison: Reproduction, *, brief: bool) -> list[Listing]:
     """
     scored = comparison.scored
     further = comparison.unflagged.drop(scored.index)
-    off = _off_rows(comparison, 32 if brief else None)
+    off = _off_rows(comparison, 28 if brief else None)
     few = off[:BRIEF] if brief else off
     title = "Off, the farthest of their tolerance first"
     if len(few) < len(off):

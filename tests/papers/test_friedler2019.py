@@ -42,7 +42,7 @@ def test_it_has_all_its_values(values):
         "adult": 93 * 15, "propublica-recidivism": 91 * 15, "ricci": 31 * 15,
         "german": 16 * 11, "propublica-violent-recidivism": 16 * 11,
     }  # fmt: skip
-    assert set(values["algorithm"]) == {"ZafarBaseline", *friedler2019.ALGORITHMS}
+    assert set(values["algorithm"]) == set(friedler2019.ALGORITHMS)
     assert set(values["runs"]) == {"10", "8", "6"}
     assert (values.loc[values["runs"] != "10", "flags"] != "").all()
     found = values.set_index([*SERIES, "metric"])[["value", "sd"]]
@@ -156,6 +156,7 @@ def compared(cells: list[dict], *rows: dict, **run: object) -> Reproduction:
         ("Kamishima", {"intervention": "prejudice-remover"}, {"eta": 1}),
         ("Kamishima-accuracy", {"intervention": "prejudice-remover"}, {"tune": TUNE}),
         ("Calders", {"intervention": "two-naive-bayes"}, {}),
+        ("ZafarBaseline", {"intervention": "zafar-di", "include_protected": True}, {"mode": "none"}),
         ("ZafarFairness", {"intervention": "zafar-di"}, {"mode": "fairness", "c": 0.001}),
         ("ZafarAccuracy", {"intervention": "zafar-di"}, {"mode": "accuracy", "gamma": 0.5}),
     ],
