@@ -42,6 +42,8 @@ class PrejudiceRemover:
         Weight of the penalty; the original's C.
     bins : {"one-hot", "number"}
         Take bins as levels, or as the numbers in their middles.
+    scale : bool
+        Whether numbers are standardised, which the penalty depends on; the original's are not.
     """
 
     uses_classifier: ClassVar[bool] = False
@@ -49,6 +51,7 @@ class PrejudiceRemover:
     eta: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
     l2: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
     bins: BinEncoding = "one-hot"
+    scale: bool = True
 
     def fit(self, train: Sample, classifier: Classifier, rng: np.random.Generator) -> Fitted:  # noqa: ARG002
         """Fit both regressions; `rng` is not used.
@@ -62,7 +65,8 @@ class PrejudiceRemover:
             When a group has no rows.
         """
         require_both_groups(train)
-        design = fit_design(train, include_protected=classifier.include_protected, bins=self.bins)
+        protected = classifier.include_protected
+        design = fit_design(train, include_protected=protected, bins=self.bins, scale=self.scale)
         objective = prejudice_objective(train, design, self.eta, self.l2)
         w, residual, steps = minimise(objective)
         parts = objective.parts(w)

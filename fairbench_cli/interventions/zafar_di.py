@@ -21,12 +21,13 @@ from fairbench_cli.interventions.zafar.logistic import (
     OPTIMAL,
     LinearModel,
     Solution,
+    as_unscaled,
     prepared,
     quasi_separation,
     settled,
 )
 
-Mode = Literal["fairness", "accuracy", "misclassification"]
+Mode = Literal["none", "fairness", "accuracy", "misclassification"]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
@@ -39,6 +40,7 @@ class ZafarDI:
     its losses and the penalty l2/2 Σ wⱼ² (intercept free), w* its minimum, and cov(w) the covariance of s and
     d over the training rows.
 
+    * ``none``: w* itself.
     * ``fairness``: min L(w) subject to |cov(w)| ≤ c.
     * ``accuracy``: min |cov(w)| subject to L(w) ≤ (1 + γ) L(w*). Among all w without covariance, the one of
       least loss.
@@ -51,7 +53,7 @@ class ZafarDI:
 
     Parameters
     ----------
-    mode : {"fairness", "accuracy", "misclassification"}
+    mode : {"none", "fairness", "accuracy", "misclassification"}
         What is minimised, and what is bounded.
     c : float, at least 0, or None
         Bound on the covariance, mode ``fairness``; None is 0.
@@ -65,6 +67,9 @@ class ZafarDI:
         covariance by a few rows.
     bins : {"one-hot", "number"}
         Take bins as levels, or as the numbers in their middles.
+    scale : bool
+        Whether the penalty is on the weights of standardised numbers, or of numbers as they are. Nothing
+        else depends on it.
 
     Raises
     ------
@@ -80,14 +85,15 @@ class ZafarDI:
     relative: bool = False
     l2: NotNegative = 1.0
     bins: BinEncoding = "one-hot"
+    scale: bool = True
 
     def __post_init__(self) -> None:
         if self.c is not None and self.mode != "fairness":
             raise ValueError(f"c has no effect in mode {self.mode}")
-        if self.gamma is not None and self.mode == "fairness":
-            raise ValueError("gamma has no effect in mode fairness")
-        if self.relative and self.mode == "misclassification":
-            raise ValueError("relative has no effect in mode misclassification")
+        if self.gamma is not None and self.mode in ("none", "fairness"):
+            raise ValueError(f"gamma has no effect in mode {self.mode}")
+        if self.relative and self.mode in ("none", "misclassification"):
+            raise ValueError(f"relative has no effect in mode {self.mode}")
 
     def fit(self, train: Sample, classifier: Classifier, rng: np.random.Generator) -> Fitted:  # noqa: ARG002
         """Fit the constrained logistic regression.
@@ -103,7 +109,7 @@ class ZafarDI:
         design, rows, constant = prepared(train, classifier, self.bins)
         if constant is not None:
             return constant
-        trade = tradeoff(rows, self.l2)
+        trade = tradeoff(rows, self.l2, None if self.scale else as_unscaled(design))
         if len(set(rows.s.tolist())) == 1:
             facts = _facts(trade, trade.free.w) | trade.free.facts
             return Fitted(LinearModel(design, trade.free.w), "noop", "only one group has rows", facts)
@@ -112,10 +118,13 @@ class ZafarDI:
         trouble = quasi_separation(facts["largest_decision"]) or solution.trouble
         if not trouble and solution.residual > OPTIMAL:
             trouble = "the optimum was not reached"
-        return settled(LinearModel(design, solution.w), trouble, free=solution.w is trade.free.w, facts=facts)
+        free = self.mode != "none" and solution.w is trade.free.w
+        return settled(LinearModel(design, solution.w), trouble, free=free, facts=facts)
 
     def _solve(self, trade: Tradeoff) -> tuple[Solution, dict[str, float | int]]:
         """Return the solution and the numbers of this mode."""
+        if self.mode == "none":
+            return trade.free, trade.free.facts
         if self.mode == "fairness":
             c = (self.c or 0.0) * (abs(trade.covariance) if self.relative else 1.0)
             solution = least_loss(trade, c)

@@ -75,7 +75,7 @@ _UNTUNED: Where = {"tune": (None,)}
 _TUNED: dict[str, Where] = {
     "accuracy": {"tune": ("accuracy",), "tune.on": ("test",)},
     "DIavgall": {
-        "tune": ("diavgall", "diavgall-legacy", "diavgall-binary", "diavgall-binary-legacy"),
+        "tune": ("diavgall", "diavgall-legacy", "diavgall-binary-legacy", "dibinary", "impact-ratio"),
         "tune.on": ("test",),
     },
 }
@@ -89,7 +89,7 @@ def _algorithms() -> dict[str, Where]:
     found: dict[str, Where] = {}
     for name, classifier in CLASSIFIERS.items():
         own = hidden | {"classifier": (classifier,)}
-        repair = own | {"intervention": ("repair",)}
+        repair = own | {"intervention": ("auditor",), "test_repair": ("own",)}
         found[name] = own | {"intervention": ("none",)}
         found[f"Feldman-{name}"] = repair | {"level": (1.0,)} | _UNTUNED
         if name in ("SVM", "GaussianNB"):
@@ -98,6 +98,7 @@ def _algorithms() -> dict[str, Where]:
         "Kamishima": remover | {"eta": (1.0,)} | _UNTUNED,
         **{f"Kamishima-{goal}": remover | tuned for goal, tuned in _TUNED.items()},
         "Calders": {"intervention": ("two-naive-bayes",)} | _UNTUNED,
+        "ZafarBaseline": zafar | {"mode": ("none",)},
         "ZafarFairness": zafar | {"mode": ("fairness",), "c": (0.001,)},
         "ZafarAccuracy": zafar | {"mode": ("accuracy",), "gamma": (0.5,)},
     }

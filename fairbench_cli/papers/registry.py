@@ -144,7 +144,7 @@ PAPERS: dict[str, Paper] = {
             "propublica-violent-recidivism the series with binary attributes, in three decimals.",
             blocks=("dataset", "attribute"),
             across="metric",
-            labels={"algorithm": {"ZafarBaseline": None, **friedler2019.ALGORITHMS}},
+            labels={"algorithm": friedler2019.ALGORITHMS},
             everywhere={"sample": ("data",), "beta": (0.0,)},
             metrics=friedler2019.PUBLISHED,
             metrics_where={("representation", "numerical-binary"): friedler2019.PUBLISHED_BINARY},

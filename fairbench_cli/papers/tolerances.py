@@ -3,8 +3,8 @@
 Whatever is flagged stands apart, with the reason, and counts nowhere else.
 """
 
-from collections.abc import Hashable, Mapping
-from typing import Any
+import re
+import textwrap
 
 import numpy as np
 import pandas as pd
@@ -14,25 +14,26 @@ from fairbench_cli.papers.formats import FLAG_MARK, OFF_MARK, Listing, own_colum
 from fairbench_cli.papers.registry import Paper
 
 BRIEF = 20  # values that are listed on a console
+_IN_RUNS = re.compile(r" in \d+/\d+$")
 
 
 def listings(comparison: Reproduction, *, brief: bool) -> list[Listing]:
     """Return the shares by measure and data set, what is off one by one, and what is flagged.
 
-    `brief`: data sets are numbered, a limited number of values is listed, and flagged series are counted by
-    reason.
+    `brief`: data sets are numbered, `BRIEF` values are listed, words are folded, and flagged values are
+    counted by reason.
     """
     scored = comparison.scored
     further = comparison.unflagged.drop(scored.index)
-    off = off_rows(comparison)
+    off = _off_rows(comparison, 28 if brief else None)
     few = off[:BRIEF] if brief else off
     title = "Off, the farthest of their tolerance first"
     if len(few) < len(off):
         title += f" ({len(few)} of {len(off)}, all in the files)"
     found = [
-        _by_measure(comparison, scored, "Within the tolerance", brief=brief),
+        _by_measure(comparison, scored, "Within the tolerance", brief=brief, total=True),
         _by_measure(comparison, further, "Further measures, outside the share", brief=brief),
-        Listing(title, ["value", "ours", "theirs", "sd", "difference", "allowed"], few, 1),
+        Listing(title, ["value", "ours", "theirs", "difference", "allowed"], few, 1),
         _by_reason(comparison) if brief else _by_series(comparison),
     ]
     return [one for one in found if one.rows or not brief]
@@ -65,7 +66,9 @@ def _names(comparison: Reproduction) -> list[str]:
     return list(dict.fromkeys(map(str, comparison.covered[comparison.paper.blocks[0]])))
 
 
-def _by_measure(comparison: Reproduction, values: pd.DataFrame, title: str, *, brief: bool) -> Listing:
+def _by_measure(
+    comparison: Reproduction, values: pd.DataFrame, title: str, *, brief: bool, total: bool = False
+) -> Listing:
     """Return how many of how many values agree, measures down and data sets across."""
     column, names = values[comparison.paper.blocks[0]], _names(comparison)
 
@@ -75,13 +78,13 @@ def _by_measure(comparison: Reproduction, values: pd.DataFrame, title: str, *, b
         return [label, *(f"{k}/{n}" if n else "-" for k, n in counts)]
 
     rows = [row(str(metric), part) for metric, part in values.groupby("metric", sort=False)]
-    if len(rows) > 1:
+    if total:
         rows.append(row("all", values))
     heads = [f"({i})" for i in range(1, len(names) + 1)] if brief else names
     return Listing(title, ["measure", *heads, "all"], rows, 1)
 
 
-def off_rows(comparison: Reproduction) -> list[list[str]]:
+def _off_rows(comparison: Reproduction, width: int | None) -> list[list[str]]:
     """Return the values that are off of those that the run is judged by, the farthest first."""
     values = comparison.scored
     off = values[values["verdict"] == OFF]
@@ -92,10 +95,9 @@ def off_rows(comparison: Reproduction) -> list[list[str]]:
     )
     return [
         [
-            _named(comparison, row),
+            _folded(", ".join(str(row[name]) for name in own_columns(comparison)), width),
             str(row["shown"]),
             printed(row["theirs"]),
-            printed(row["sd"]),
             "" if pd.isna(row["difference"]) else f"{row['difference']:+.3f}",
             printed(row["tolerance"]),
         ]
@@ -103,17 +105,23 @@ def off_rows(comparison: Reproduction) -> list[list[str]]:
     ]
 
 
-def _named(comparison: Reproduction, row: Mapping[Hashable, Any]) -> str:
-    return ", ".join(str(row[name]) for name in own_columns(comparison))
+def _folded(text: str, width: int | None) -> str:
+    return text if width is None else "\n".join(textwrap.wrap(text, width, break_on_hyphens=False))
 
 
 def _by_reason(comparison: Reproduction) -> Listing:
-    """Return how many flagged values there are for each reason, and how many agree all the same."""
+    """Return how many flagged values there are for each reason, and how many agree all the same.
+
+    A value with several reasons is counted under each; "in 3/10" is left out of them.
+    """
+    flagged = comparison.flagged
+    reasons = flagged["flags"].map(lambda text: [_IN_RUNS.sub("", one) for one in text.split("; ")])
+    each = flagged.assign(flags=reasons).explode("flags")
     rows = []
-    for reason, part in comparison.flagged.groupby("flags", sort=False):
+    for reason, part in each.groupby("flags", sort=False):
         k, n = agreed(comparison.paper, part, np.nan)
-        rows.append([str(reason), f"{k}/{n}"])
-    return Listing("Flagged, outside the share", ["reason", "within"], rows, 1)
+        rows.append([_folded(str(reason), 60), f"{k}/{n}"])
+    return Listing("Flagged, outside the share", ["reason (a value may have several)", "within"], rows, 1)
 
 
 def _by_series(comparison: Reproduction) -> Listing:

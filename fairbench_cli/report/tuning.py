@@ -22,7 +22,8 @@ from fairbench_cli.report.tables import BLOCK, Cells, PaperTable, blocks_of, tec
 SHOWN = ("accuracy", "impact-ratio", "discrimination")
 """Kept of every candidate, in addition to the metric that was tuned for."""
 
-_INTERVALS = [f"{name}{end}" for name in ("gain", "gain_on_test", "leakage") for end in ("", "_low", "_high")]
+GAINS = ("gain", "gain_on_test", "leakage")
+_INTERVALS = [f"{name}{end}" for name in GAINS for end in ("", "_low", "_high")]
 GAIN_COLUMNS = [*CELL_COLUMNS, "metric", "n", "untuned", "tuned", "tuned_on_test", *_INTERVALS]
 
 
@@ -84,15 +85,16 @@ def gains_frame(run: RunResults) -> pd.DataFrame:
     """Return tuning_gain.csv: what tuning on validation rows gained on the test rows, and what was leakage.
 
     One row per cell that is tuned on validation rows. ``untuned`` is the mean of the metric with the default
-    values of the parameters, ``tuned`` with those that were chosen, ``tuned_on_test`` with those that Friedler
-    et al.'s rule chooses from the same candidates; empty where the run has no such cell, or the metric's code
-    is not at hand. ``gain`` is how much nearer to the ideal ``tuned`` is than ``untuned`` (for ratios: on a
-    log scale), ``gain_on_test`` the same for ``tuned_on_test``, and ``leakage`` their difference, which is
-    never below 0 in a repeat. Means over the repeats that have all of those that the run has, with 95 %
-    t-intervals of the paired difference.
+    values of the parameters, ``tuned`` with those that were chosen, ``tuned_on_test`` with those that the
+    rule of Friedler et al. (2019) chooses from the same candidates; empty where the run has no such cell, or
+    the metric's code is not at hand. ``gain`` is how much nearer to the ideal ``tuned`` is than ``untuned``,
+    for
+ ratios on a log scale; ``gain_on_test`` the same for ``tuned_on_test``; and ``leakage`` their difference,
+    which is never below 0 in a repeat. Means over the repeats that have a value in each of these cells, with
+    95 % t-intervals of the paired difference.
     """
     tuned = list(tuned_cells(run))
-    known = {tuple(cell[name] for name in CELL_COLUMNS) for data in run.datasets for cell in data.cells}
+    nothing = np.full(run.plan.config.repeats, np.nan)
     on_test = {_place(one): one for one in tuned if one.tuning.on == "test"}
     rows = []
     for one in tuned:
@@ -100,17 +102,13 @@ def gains_frame(run: RunResults) -> pd.DataFrame:
             continue
         metric = one.tuning.metric
         entry = run.results.own.get(metric) or METRICS[metric]
-        rival, default = on_test.get(_place(one)), _untuned(one)
-        keys = [
-            default if default in known else None,
-            _key(one.cell),
-            None if rival is None else _key(rival.cell),
-        ]
-        found = [
-            np.full(run.plan.config.repeats, np.nan) if k is None else _values(run, k, metric) for k in keys
-        ]
-        there = np.all([np.isfinite(v) for v, k in zip(found, keys, strict=True) if k is not None], axis=0)
-        kept = [np.where(there, values, np.nan) for values in found]
+        rival = on_test.get(_place(one))
+        keys = [_untuned(one), _key(one.cell), None if rival is None else _key(rival.cell)]
+        found = [None if key is None else run.get(key, metric).values for key in keys]
+        there = np.all(
+            [np.isfinite(values) for values in found if values is not None and len(values)], axis=0
+        )
+        kept = [np.where(there, v, np.nan) if v is not None and len(v) else nothing for v in found]
         untuned, nested, leaky = (distance(entry, values) for values in kept)
         means = [float(np.mean(values[there])) if there.any() else np.nan for values in kept]
         numbers: list[float] = []
@@ -122,7 +120,7 @@ def gains_frame(run: RunResults) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=GAIN_COLUMNS)
 
 
-def tuning_table(name: str, run: RunResults) -> PaperTable:
+def tuning_table(table: str, run: RunResults) -> PaperTable:
     """Lay out `gains_frame`: nested tuning against tuning on the test rows. Empty where nothing is tuned."""
     texts: Cells = {}
     for row in gains_frame(run).to_dict("records") if run.plan.config.tuned_for else ():
@@ -132,23 +130,23 @@ def tuning_table(name: str, run: RunResults) -> PaperTable:
             "untuned": _plain(row["untuned"]),
             "tuned": _plain(row["tuned"]),
             "tuned on test": _plain(row["tuned_on_test"]),
-            "gain": _with_interval(row, "gain"),
-            "gain on test": _with_interval(row, "gain_on_test"),
-            "leakage": _with_interval(row, "leakage"),
         }
+        for name in GAINS:
+            lines[name] = _plain(row[name], "+.3f")
+            lines[f"{name} ±"] = _plain(row[f"{name}_high"] - row[name])
         for line, text in lines.items():
-            texts[block, (technique, line), row["beta"]] = text
+            texts[block, (technique, line.replace("_", " ")), row["beta"]] = text
     caption: tuple[str, ...] = (
         "The metric that was tuned for, on the test rows: with the default parameters (untuned), with those "
-        "that were chosen on part of the training rows (tuned), and with those that look best on the test rows "
-        "themselves (tuned on test; the rule of Friedler et al. 2019).",
-        "gain: how much nearer to the metric's ideal than untuned, ratios on a log scale; leakage: how much of "
-        "the gain on test comes from looking at the test rows. Means over the repeats with 95 % intervals of "
-        "the paired difference; a dash where the run has no such cell.",
+        "that were chosen on part of the training rows (tuned), and with those that look best on the test "
+        "rows themselves (tuned on test; the rule of Friedler et al. 2019).",
+        "gain: how much nearer to the metric's ideal than untuned, ratios on a log scale; leakage: how much "
+        "of the gain on test comes from looking at the test rows. Means over the repeats; ±: half the 95 % "
+        "interval of the paired difference; a dash where the run has no such cell.",
     )
     if run.plan.config.sample.source == "data":
         caption += (RANDOM_SPLITS,)
-    return PaperTable(name, caption, blocks_of(run, texts, "-"), ("technique", "on the test rows"))
+    return PaperTable(table, caption, blocks_of(run, texts, "-"), ("technique", "on the test rows"))
 
 
 def _key(cell: dict[str, Any]) -> tuple[Any, ...]:
@@ -182,13 +180,5 @@ def _values(run: RunResults, key: tuple[Any, ...], metric: str) -> Floats:
     return run.get(key, metric).values
 
 
-def _plain(value: float) -> str:
-    return "-" if np.isnan(value) else f"{value:.3f}"
-
-
-def _with_interval(row: dict[str, Any], name: str) -> str:
-    mean, low, high = (row[f"{name}{end}"] for end in ("", "_low", "_high"))
-    if np.isnan(mean):
-        return "-"
-    text = f"{mean:+.3f}" if np.isnan(low) else f"{mean:+.3f} [{low:+.3f}, {high:+.3f}]"
-    return text.replace("-0.000", "+0.000")
+def _plain(value: float, form: str = ".3f") -> str:
+    return "-" if np.isnan(value) else f"{value:{form}}".replace("-0.000", "+0.000")

@@ -155,7 +155,7 @@ def test_kappa_is_normalised_accuracy(n):
     assert measure("kappa", counts) == pytest.approx((measure("accuracy", counts) - r) / (1 - r), abs=1e-9)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=60)
 @given(cells)
 def test_every_measure_stays_in_its_range(n):
     for name, entry in COUNT_METRICS.items():
@@ -195,7 +195,7 @@ def changed(metric, swap, n):
     return divide(1.0, value) if swap.change == "inverted" else value
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=60)
 @given(cells)
 def test_swapping_the_groups_does_to_each_metric_what_its_entry_says(n):
     for name, metric in COUNT_METRICS.items():
@@ -204,7 +204,7 @@ def test_swapping_the_groups_does_to_each_metric_what_its_entry_says(n):
             assert number_of(n[::-1], name) == pytest.approx(expected, nan_ok=True, abs=1e-9), name
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=60)
 @given(cells)
 def test_swapping_the_outcomes_does_to_each_metric_what_its_entry_says(n):
     for name, metric in COUNT_METRICS.items():

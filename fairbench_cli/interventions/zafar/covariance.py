@@ -46,9 +46,9 @@ class Tradeoff:
         return 1e-13 * float(np.abs(self.a) @ np.abs(self.free.w)) + 1e-13 * float(np.abs(self.free.w).max())
 
 
-def tradeoff(rows: TrainingRows, l2: float) -> Tradeoff:
+def tradeoff(rows: TrainingRows, l2: float, relative: Floats | None = None) -> Tradeoff:
     """Return the logistic regression fitted without constraint, and a; the rows must have both outcomes."""
-    problem = Logistic(rows, l2)
+    problem = Logistic(rows, l2, relative)
     start, mean = np.zeros(rows.width), float(rows.share @ rows.y)
     start[-1] = np.log(mean / (1 - mean))
     return Tradeoff(problem, covariances(rows), minimise(problem, start))

@@ -29,10 +29,13 @@ class Logistic:
         X with the intercept as its last column, y and r.
     l2 : float
         λ times the total weight: the penalty's weight on the *sum* of losses.
+    relative : float64 array, shape (width,), or None
+        What λ is multiplied by for each column; None is 1 for all.
     """
 
     rows: TrainingRows
     l2: float
+    relative: Floats | None = None
 
     @property
     def signs(self) -> Floats:
@@ -43,6 +46,8 @@ class Logistic:
     def penalty(self) -> Floats:
         """λ for each column, 0 for the intercept, shape (width,)."""
         penalty: Floats = np.full(self.rows.width, self.l2 / self.rows.total)
+        if self.relative is not None:
+            penalty *= self.relative
         penalty[-1] = 0
         return penalty
 
@@ -244,6 +249,21 @@ def prepared(
     w = np.zeros(design.width)
     w[-1] = 1.0 if rows.y[0] else -1.0
     return design, rows, Fitted(LinearModel(design, w), "noop", "every training row has the same outcome")
+
+
+def as_unscaled(design: Design) -> Floats:
+    """Return 1/σ² for each standardised column of X, else 1, shape (width,).
+
+    With the penalty multiplied by it, standardised numbers have the solution of those as they are, without
+    the rounding errors of columns of very different sizes.
+    """
+    factors = np.ones(design.width)
+    start = 0
+    for column, table in zip(design.columns, design.tables, strict=True):
+        if table.shape[1] == 1 and len(column.values) > 1 and np.ptp(table) > 0:
+            factors[start] = (float(np.ptp(table)) / (column.values[-1] - column.values[0])) ** 2
+        start += table.shape[1]
+    return factors
 
 
 def settled(model: LinearModel, trouble: str, *, free: bool, facts: Mapping[str, float | int]) -> Fitted:

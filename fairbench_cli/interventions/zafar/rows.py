@@ -9,13 +9,16 @@ from scipy.sparse import csr_array
 from fairbench_cli.classifiers.encode import Design, distinct_rows
 from fairbench_cli.data.table import Floats, Labels, Sample
 
+FEW = 32  # columns of numbers; einsum takes seconds for hundreds
+
 
 @dataclass(frozen=True, eq=False)
 class TrainingRows:
     """The distinct training rows (x, s, y), sorted, and the design matrix X over them.
 
     X is never formed: a one-hot block is a column of codes. Sums run over the rows in their order, so that a
-    result depends neither on the order of the sample nor on the number of threads.
+    result depends neither on the order of the sample nor on the number of threads; but the product of more
+    than `FEW` columns of numbers is left to BLAS, of which workers have one thread.
 
     Parameters
     ----------
@@ -65,7 +68,9 @@ class TrainingRows:
         """Return Xᵀ diag(v) X, shape (width, width)."""
         product = np.zeros((self.width, self.width))
         scaled = np.ascontiguousarray((self.numbers * v[:, np.newaxis]).T)
-        product[np.ix_(self.number_places, self.number_places)] = np.einsum("ji,ik->jk", scaled, self.numbers)
+        by_hand = len(self.number_places) <= FEW
+        square = np.einsum("ji,ik->jk", scaled, self.numbers) if by_hand else scaled @ self.numbers
+        product[np.ix_(self.number_places, self.number_places)] = square
         for j, (codes, start, size) in enumerate(self.blocks):
             block = slice(start, start + size)
             for place, weighted in zip(self.number_places, scaled, strict=True):
