@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fairbench_cli.data.card import BinsCard
+from fairbench_cli.data.column_card import BinsCard
 from fairbench_cli.data.table import Codes, Column, Floats
 
 MOST_LEVELS = int(np.iinfo(np.int16).max) + 1

@@ -9,8 +9,9 @@ from typing import Any
 from pydantic_core import to_jsonable_python
 
 from fairbench_cli.data.card import BiasTarget, Card, find_card, read_card
-from fairbench_cli.data.load import Dataset, checked_roles, load
+from fairbench_cli.data.load import Dataset, load
 from fairbench_cli.data.locate import folders, locate
+from fairbench_cli.data.roles import checked_roles
 from fairbench_cli.data.table import Column, Roles, Sample, to_sample
 from fairbench_cli.errors import Problem, UserError, suggest, user_error
 from fairbench_cli.experiment.checks import unknown_attribute

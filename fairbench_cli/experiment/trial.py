@@ -23,7 +23,7 @@ from fairbench_cli.classifiers.builders import Tree
 from fairbench_cli.classifiers.fit import Classifier, Infeasible
 from fairbench_cli.classifiers.registry import CLASSIFIER, Kind
 from fairbench_cli.data.card import find_card, read_card
-from fairbench_cli.data.load import checked_roles
+from fairbench_cli.data.roles import checked_roles
 from fairbench_cli.data.table import Sample, to_sample
 from fairbench_cli.errors import Problem, UserError, suggest
 from fairbench_cli.experiment.components import ComponentSpec, ParameterGrid

@@ -85,12 +85,13 @@ def gains_frame(run: RunResults) -> pd.DataFrame:
     """Return tuning_gain.csv: what tuning on validation rows gained on the test rows, and what was leakage.
 
     One row per cell that is tuned on validation rows. ``untuned`` is the mean of the metric with the default
-    values of the parameters, ``tuned`` with those that were chosen, ``tuned_on_test`` with those that
-    Friedler et al.'s rule chooses from the same candidates; empty where the run has no such cell, or the metric's code
-    is not at hand. ``gain`` is how much nearer to the ideal ``tuned`` is than ``untuned`` (for ratios: on a
-    log scale), ``gain_on_test`` the same for ``tuned_on_test``, and ``leakage`` their difference, which is
-    never below 0 in a repeat. Means over the repeats that have all of those that the run has, with 95 %
-    t-intervals of the paired difference.
+    values of the parameters, ``tuned`` with those that were chosen, ``tuned_on_test`` with those that the
+    rule of Friedler et al. (2019) chooses from the same candidates; empty where the run has no such cell, or
+    the metric's code is not at hand. ``gain`` is how much nearer to the ideal ``tuned`` is than ``untuned``,
+    for
+ ratios on a log scale; ``gain_on_test`` the same for ``tuned_on_test``; and ``leakage`` their difference,
+    which is never below 0 in a repeat. Means over the repeats that have a value in each of these cells, with
+    95 % t-intervals of the paired difference.
     """
     tuned = list(tuned_cells(run))
     nothing = np.full(run.plan.config.repeats, np.nan)

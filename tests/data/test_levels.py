@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from fairbench_cli.data.card import BinsCard
+from fairbench_cli.data.column_card import BinsCard
 from fairbench_cli.data.columns import (
     MOST_LEVELS,
     Misfit,

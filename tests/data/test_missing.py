@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairbench_cli.data.card import BinsCard, read_card
+from fairbench_cli.data.card import read_card
 from fairbench_cli.data.check.run import check
+from fairbench_cli.data.column_card import BinsCard
 from fairbench_cli.data.columns import Misfit, bin_numbers
 from fairbench_cli.data.load import load
 from fairbench_cli.data.locate import locate

@@ -67,8 +67,8 @@ class RawRows:
     card : Card
         Their card.
     cells : DataFrame
-        Every column of the files, recoded, in the rows that `keep` leaves. The label and the protected
-        attributes are levels, where they are cut numbers.
+        Every column of the files, recoded, in the rows that `keep` leaves. The label, the protected
+        attributes and columns made of others are levels, where they are cut numbers.
     complete : bool array, shape (rows,)
         Rows that an experiment sees: all, or with ``missing_rows: drop`` those without a missing value.
     roles : tuple of Roles
@@ -120,6 +120,7 @@ def raw_rows(card: Card, found: LocatedFiles) -> RawRows:
     dataset = load(card, found)
     roles = tuple(dataset.roles(attribute) for attribute in card.protected)
     cells = read_parts(card, found)[1].reset_index(drop=True)
-    named = [card.label.column, *(name for name, own in card.protected.items() if own.of is None)]
+    single = (name for name, own in card.protected.items() if own.of is None)
+    named = dict.fromkeys([card.label.column, *single, *card.made])
     cells = cells.assign(**{name: level_texts(card, cells, name) for name in named})
     return RawRows(card, cells, complete_rows(card, cells), roles)

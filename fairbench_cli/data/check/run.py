@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from fairbench_cli.data.card import Card, ColumnCard
+from fairbench_cli.data.card import Card
 from fairbench_cli.data.check.leaks import leaks
 from fairbench_cli.data.check.rows import Finding, Leak, Mask, RawRows, raw_rows
+from fairbench_cli.data.column_card import ColumnCard
 from fairbench_cli.data.columns import MISSING
 from fairbench_cli.data.load import filling
 from fairbench_cli.data.locate import LocatedFiles

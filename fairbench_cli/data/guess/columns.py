@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fairbench_cli.data.card import Card, ColumnCard
+from fairbench_cli.data.card import Card
 from fairbench_cli.data.check.leaks import leaks
 from fairbench_cli.data.check.rows import RawRows
 from fairbench_cli.data.check.run import column_findings
+from fairbench_cli.data.column_card import ColumnCard
 from fairbench_cli.data.columns import GAPS, edge_word, is_number
 from fairbench_cli.data.guess.roles import GivenRoles, Group
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fairbench_cli.data.card import BinsCard
+from fairbench_cli.data.column_card import BinsCard
 from fairbench_cli.data.columns import edge_word, is_number
 from fairbench_cli.errors import suggest, user_error
 

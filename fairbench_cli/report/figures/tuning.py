@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from fairbench_cli.measures.counts import Floats
+from fairbench_cli.measures.registry import METRICS
 from fairbench_cli.report.figures.canvas import GREY, NORMAL, SMALL, Grid, panel_page, wrapped
 from fairbench_cli.report.figures.parts import Part, parts_by_slug
 from fairbench_cli.report.repeats import CELL_COLUMNS
@@ -90,6 +91,9 @@ def _figure(part: Part, beta: float, shown: dict[str, TunedCell]) -> Figure:
 
 def _over_parameter(ax: Axes, tuned: TunedCell) -> None:
     x, values = np.array(numbers_of(tuned), dtype=float), _finite(tuned.values(tuned.tuning.metric))
+    metric = METRICS.get(tuned.tuning.metric)
+    if metric is not None and metric.ideal is not None and metric.direction == "nearer":
+        ax.axhline(metric.ideal, **PLAIN)
     ax.plot(x, values.T, **ONE)
     ax.plot(x, _means(values), gid="mean", **MEAN)
     for line, curve in zip(values, tuned.curves.values(), strict=True):

@@ -1,0 +1,140 @@
+"""What a card says of a column: its kind, its levels, how numbers are cut, which rows are kept by it."""
+
+from itertools import pairwise
+from math import isfinite
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+
+from fairbench_cli.validation import StrictModel, mistake
+
+
+def as_tuple(value: Any) -> Any:
+    """Return a list as a tuple, and anything else as it is."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _one_or_more(value: Any) -> Any:
+    return (value,) if isinstance(value, str | int | float | bool) else as_tuple(value)
+
+
+def _as_text(value: Any) -> Any:
+    """Return a code without quotes as text: a level called 1 is "1"."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int) else value
+
+
+def _distinct(values: tuple[str, ...]) -> tuple[str, ...]:
+    for i, value in enumerate(values):
+        if value in values[:i]:
+            raise mistake(f'"{value}" is listed twice', "keep one")
+    return values
+
+
+Text = Annotated[str, BeforeValidator(_as_text)]
+AnyLevels = Annotated[tuple[Text, ...], BeforeValidator(_one_or_more), AfterValidator(_distinct)]
+Levels = Annotated[AnyLevels, Field(min_length=1)]
+
+
+class BinsCard(StrictModel):
+    """How a number is cut into bins: by `count`, by `quantiles` or by `edges`.
+
+    Bins are closed on the right, as R's ``cut`` makes them. `low` and `high` are of `count` and default to
+    the data's own range; values beyond them fall into the end bins. With `edges` the end bins are open,
+    ``closed: left`` makes bins that begin at an edge, and `levels` names the bins.
+    """
+
+    count: int | None = Field(default=None, ge=2, le=1000, description="bins of equal width")
+    low: float | None = None
+    high: float | None = None
+    quantiles: int | None = Field(default=None, ge=2, le=1000, description="bins of about as many rows each")
+    edges: Annotated[tuple[float, ...], BeforeValidator(_one_or_more), Field(min_length=1)] | None = Field(
+        default=None, description="where one bin ends and the next begins"
+    )
+    closed: Literal["right", "left"] = "right"
+    levels: Levels | None = Field(default=None, description="what the bins are called, the lowest first")
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "BinsCard":
+        ways = [way for way in ("count", "quantiles", "edges") if getattr(self, way) is not None]
+        if not ways:
+            raise mistake("the number of bins is missing", "write count: 5, quantiles: 5 or edges: [18, 65]")
+        if len(ways) > 1:
+            raise mistake(f"{ways[0]} and {ways[1]} exclude each other", "keep one")
+        for key in ("low", "high") if self.count is None else ():
+            if getattr(self, key) is not None:
+                raise mistake(f"{key} is for bins of equal width", "remove it, or write count")
+        if self.closed == "left" and self.edges is None:
+            raise mistake("closed: left is for edges", "remove it, or write edges")
+        if self.low is not None and self.high is not None and self.low >= self.high:
+            raise mistake("low must be below high", "correct one of the two")
+        edges = self.edges or ()
+        if any(not isfinite(edge) for edge in edges) or any(a >= b for a, b in pairwise(edges)):
+            raise mistake("edges must rise", "write them in order, each once: [18, 65]")
+        if self.levels is not None and self.edges is None:
+            raise mistake("the bins of given edges alone can be named", "remove levels, or write edges")
+        if self.levels is not None and len(self.levels) != len(edges) + 1:
+            what = f"{len(self.levels)} levels are named, but the edges make {len(edges) + 1} bins"
+            raise mistake(what, "name every bin once, the lowest first")
+        return self
+
+
+class Between(StrictModel):
+    """The numbers from `low` to `high`, both included."""
+
+    low: float | None = None
+    high: float | None = None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "Between":
+        if self.low is None and self.high is None:
+            raise mistake("there is no limit", "write low: NUMBER, high: NUMBER or both")
+        if self.low is not None and self.high is not None and self.low > self.high:
+            raise mistake("low must not be above high", "correct one of the two")
+        return self
+
+
+IfMissing = Literal["level", "median", "mode"]
+
+
+class ColumnCard(StrictModel):
+    """What a column is and how its values become levels.
+
+    A number without bins or cap stays a number, which a network cannot be learned from.
+    """
+
+    kind: Literal["nominal", "integer", "real", "drop"] = "nominal"
+    source: str | None = Field(
+        default=None, alias="from", description="the file's column that this one is made of"
+    )
+    levels: Levels | None = Field(default=None, description="declared order; default: by byte value")
+    recode: dict[str, Text] = Field(default_factory=dict, description="value in the file: value used")
+    bins: BinsCard | None = None
+    cap: int | None = Field(
+        default=None, ge=1, le=1000, description="whole numbers from here on are one level"
+    )
+    if_missing: IfMissing | None = Field(
+        default=None, description="what becomes of this column's missing cells; default: as missing_rows says"
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "ColumnCard":
+        number = self.kind in ("integer", "real")
+        if not number and (self.bins or self.cap is not None):
+            raise mistake("bins and cap are for numbers", "add kind: integer or kind: real")
+        if self.bins is not None and self.cap is not None:
+            raise mistake("bins and cap exclude each other", "keep one")
+        if self.kind == "real" and self.cap is not None:
+            raise mistake("cap is for whole numbers", "write kind: integer, or use bins")
+        if self.kind != "nominal" and self.levels is not None:
+            raise mistake(f"levels have no effect with kind: {self.kind}", "remove one of the two")
+        for key, value in (("from", self.source), ("recode", self.recode), ("if_missing", self.if_missing)):
+            if self.kind == "drop" and value:
+                raise mistake(f"{key} has no effect on a dropped column", "remove one of the two")
+        if self.if_missing == "median" and not number:
+            raise mistake("categories have no median", "write if_missing: mode, or if_missing: level")
+        if self.if_missing == "level" and number and self.bins is None and self.cap is None:
+            what = "a column that stays a number has no level for missing cells"
+            raise mistake(what, "write if_missing: median, or cut it: bins: {quantiles: 5}")
+        return self
