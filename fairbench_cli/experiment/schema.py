@@ -30,10 +30,8 @@ PLUGIN = {"type": "string", "pattern": ":", "description": "./mine.py:Thing or p
 def config_schema() -> dict[str, Any]:
     """Return the JSON Schema of a config file (draft 2020-12)."""
     sample = SampleConfig.model_json_schema(by_alias=True)
-    beta = sample["properties"]["beta"]
     number = {"type": "number", "minimum": 0, "maximum": 1}
-    shared = {"default": beta.pop("default"), "description": beta.pop("description")}
-    sample["properties"]["beta"] = {"anyOf": [number, beta | {"items": number}], **shared}
+    sample["properties"]["beta"] = _one_or_more(sample["properties"]["beta"] | {"items": number})
     exact = {
         "datasets": _datasets(),
         "sample": sample,
@@ -46,6 +44,7 @@ def config_schema() -> dict[str, Any]:
         "figures": {"items": {"enum": list(FIGURES)}},
     }
     schema = ExperimentConfig.model_json_schema(by_alias=True)
+    schema["properties"]["representation"] = _one_or_more(schema["properties"]["representation"])
     del schema["$defs"]  # of what `exact` says better
     for key, value in exact.items():
         schema["properties"][key].pop("$ref", None)
@@ -58,8 +57,17 @@ def config_schema() -> dict[str, Any]:
     }
 
 
+def _one_or_more(values: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a list that may also be one of its values."""
+    shared = {key: values[key] for key in ("default", "description") if key in values}
+    own = {key: value for key, value in values.items() if key not in shared}
+    return {"anyOf": [own["items"], own], **shared}
+
+
 def _datasets() -> dict[str, Any]:
-    options = {"anyOf": [DatasetOptions.model_json_schema(by_alias=True), {"type": "null"}]}
+    known = DatasetOptions.model_json_schema(by_alias=True)
+    known["properties"]["attribute"] = _one_or_more(known["properties"]["attribute"])
+    options = {"anyOf": [known, {"type": "null"}]}
     one = {"type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": options}
     return {"items": {"anyOf": [{"type": "string", "examples": known_cards()}, one]}}
 
