@@ -295,7 +295,8 @@ def finished(tmp_path_factory):
     from fairbench_cli.cli.app import run
 
     folder = tmp_path_factory.mktemp("tuned")
-    entries = [tuned(**{"for": ["accuracy", "impact-ratio"]}, on=["validation", "test"]), "repair"]
+    entries = [tuned(**{"for": ["accuracy", "impact-ratio"]}, on=["validation", "test"]), "repair", "none"]
+    entries.append({"none": {"tune": {"for": "accuracy", "over": {"classifier.max_depth": [1, 3]}}}})
     keys = {"interventions": entries, "repeats": 2, "tables": ["tuning"], "figures": ["tuning"]}
     path = write_config(folder / "run.yaml", **keys, **SMALL)
     bare = ["--set", "figures=[]"]
@@ -307,16 +308,18 @@ def finished(tmp_path_factory):
 def test_a_run_that_goes_on_writes_the_same_bytes(finished):
     for name in ("tuning.csv", "tuning_gain.csv", "results.csv", "tables/tuning.csv"):
         assert (finished / "whole" / name).read_bytes() == (finished / "halved" / name).read_bytes()
-    assert len(journal_lines(finished / "whole")) == 10
+    assert len(journal_lines(finished / "whole")) == 14
 
 
 def test_the_curve_of_every_repeat_is_in_its_file(finished):
     import pandas as pd
 
     frame = pd.read_csv(finished / "whole/tuning.csv")
-    assert len(frame) == 4 * 2 * len(LEVELS) * 3
+    assert len(frame) == (4 * len(LEVELS) + 2) * 2 * 3
     assert set(frame["metric"]) == {"accuracy", "impact-ratio", "discrimination"}
-    assert frame["candidate"].unique().tolist() == [f'{{"level":{level:.1f}}}' for level in LEVELS]
+    levels = [f'{{"level":{level:.1f}}}' for level in LEVELS]
+    depths = [f'{{"classifier.max_depth":{depth}}}' for depth in (1, 3)]
+    assert frame["candidate"].unique().tolist() == levels + depths
     per_repeat = frame.groupby(["parameters", "repeat", "metric"])["chosen"].sum()
     assert (per_repeat == 1).all()
 
@@ -326,7 +329,9 @@ def test_what_looks_best_on_test_leaks(finished):
 
     gains = pd.read_csv(finished / "whole/tuning_gain.csv")
     results = pd.read_csv(finished / "whole/results.csv")
-    assert gains["metric"].tolist() == ["accuracy", "impact-ratio"]
+    assert gains["metric"].tolist() == ["accuracy", "impact-ratio", "accuracy"]
+    assert gains["leakage"].isna().tolist() == [False, False, True]
+    gains = gains[:2]
     assert (gains["leakage"] >= 0).all()
     np.testing.assert_allclose(gains["gain_on_test"] - gains["gain"], gains["leakage"])
     own = results[(results["metric"] == "accuracy") & (results["intervention"] == "repair")]
@@ -339,10 +344,22 @@ def test_what_looks_best_on_test_leaks(finished):
     assert "leakage" in text
 
 
+def test_a_tuned_none_is_compared_with_the_plain_one(finished):
+    import pandas as pd
+
+    paired = pd.read_csv(finished / "whole/paired.csv").query("metric == 'accuracy'")
+    results = pd.read_csv(finished / "whole/results.csv").query("metric == 'accuracy'")
+    means = results.groupby(["intervention", "parameters"])["value"].mean()
+    for row in paired.itertuples():
+        own = means[row.intervention, row.parameters] - means["none", "{}"]
+        assert row.difference == pytest.approx(own)
+    assert len(paired) == 6
+
+
 def test_the_figure_draws_every_curve(finished):
     svg = (finished / "whole/figures/tuning-compas-race-tree.svg").read_text(encoding="utf-8")
-    assert svg.count('id="mean"') == 4
-    assert svg.count('id="trade"') == 4
+    assert svg.count('id="mean"') == 5
+    assert svg.count('id="trade"') == 5
 
 
 def test_a_table_or_figure_of_tuning_needs_something_tuned(tmp_path):
