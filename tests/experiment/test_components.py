@@ -9,7 +9,8 @@ import pytest
 from pydantic import Field
 
 from fairbench_cli.classifiers.registry import CLASSIFIER, Kind
-from fairbench_cli.experiment.components import ComponentSpec, ParameterGrid
+from fairbench_cli.experiment.components import ComponentSpec
+from fairbench_cli.experiment.grid import ParameterGrid
 from fairbench_cli.interventions.registry import INTERVENTION
 from fairbench_cli.strict_yaml import parse_yaml
 

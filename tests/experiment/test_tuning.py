@@ -365,3 +365,78 @@ def test_the_figure_draws_every_curve(finished):
 def test_a_table_or_figure_of_tuning_needs_something_tuned(tmp_path):
     with pytest.raises(UserError, match="needs an intervention that is tuned"):
         read_config(write_config(tmp_path / "run.yaml", figures=["tuning"]))
+
+
+TECHNIQUE = '''
+from dataclasses import dataclass, replace
+
+from fairbench_cli.interventions.fitted import Fitted
+
+
+@dataclass(frozen=True)
+class Part:
+    """Train on part of the rows."""
+
+    size: int
+
+    def fit(self, train, classifier, rng):
+        return Fitted(classifier.fit(train.take(rng.choice(len(train), self.size))))
+'''
+
+
+def test_a_technique_of_ones_own_is_tuned_and_what_is_tuned_need_not_be_given(cell, tmp_path):
+    (tmp_path / "mine.py").write_text(TECHNIQUE, encoding="utf-8")
+    name = "./mine.py:Part"
+    entries = {name: {"tune": {"for": "accuracy", "over": {"size": [20, 100]}}}}, {name: {"size": [20, 100]}}
+    cells, population = cell(*entries)
+    first, *plain = (run_repeat(one, population, 0) for one in cells)
+    assert facts(first) == facts(plain[first.tuning.chosen])
+
+
+CARD = """name: mine
+files: [mine.csv]
+columns: {x: {kind: integer}}
+label: {column: y, favourable: 1}
+protected:
+  sex: {deprived: f}
+  race: {deprived: b}
+  race-sex: {of: [race, sex]}
+"""
+
+
+def test_tuning_depends_on_the_attribute_and_works_in_every_representation(tmp_path):
+    rng = np.random.default_rng(4)
+    drawn = zip(
+        rng.integers(50, size=200), rng.choice(["f", "m"], 200), rng.choice(["b", "w"], 200), strict=True
+    )
+    rows = [f"{x},{sex},{race},{i % 2}" for i, (x, sex, race) in enumerate(drawn)]
+    (tmp_path / "mine.csv").write_text("\n".join(["x,sex,race,y", *rows]), encoding="utf-8")
+    (tmp_path / "mine.yaml").write_text(CARD, encoding="utf-8")
+    over = {"level": [0, 1], "classifier.max_depth": [1, 3]}
+    path = write_config(
+        tmp_path / "run.yaml",
+        datasets=[{"mine.yaml": {"attribute": ["sex", "race-sex"]}}],
+        sample={"from": "data", "train_fraction": "2/3"},
+        test="holdout",
+        protected_columns="all",
+        representation="numerical-binary",
+        interventions=[
+            {"none": {"tune": {"for": "accuracy", "over": {"classifier.max_depth": [1, 3]}}}},
+            {"repair": {"tune": {"for": "impact-ratio", "over": over}}},
+            {"repair": {"level": [0, 1]}},
+        ],
+        classifiers=[{"tree": {"max_depth": [1, 3]}}],
+    )
+    config = read_config(path)
+    prepared = prepare_datasets(config, tmp_path)
+    cells = make_cells(config, prepared)
+    assert len({one.key for one in cells}) == len(cells) == 2 * 2 * 4
+    for data in prepared:
+        population = populate(data, config, tmp_path)
+        own = [one for one in cells if one.attribute == data.roles.attribute]
+        found = run_repeat(own[1], population, 0)
+        chosen = candidates_of(own[1])[found.tuning.chosen]
+        same = [
+            one for one in own if (one.technique, one.classifier) == (chosen.technique, chosen.classifier)
+        ]
+        assert facts(found) == facts(run_repeat(*same, population, 0))
