@@ -11,6 +11,7 @@ import yaml
 
 from fairbench_cli.experiment.read import read_config
 from fairbench_cli.experiment.schema import config_schema, with_key_tables, write_all
+from fairbench_cli.strict_yaml import read_yaml
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -129,7 +130,7 @@ def test_every_simulation_runs(path, say):
 def test_every_config_fits_the_schema_and_plans(path, data_folder, say):
     import jsonschema
 
-    jsonschema.validate(yaml.safe_load(path.read_text()), config_schema())
+    jsonschema.validate(read_yaml(path).data, config_schema())  # YAML 1.2, as editors: `on` is text
     done = say("plan", path)
     assert done.code == 0, done.err
 
