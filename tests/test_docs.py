@@ -11,6 +11,7 @@ import yaml
 
 from fairbench_cli.experiment.read import read_config
 from fairbench_cli.experiment.schema import config_schema, with_key_tables, write_all
+from fairbench_cli.strict_yaml import read_yaml
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -129,7 +130,7 @@ def test_every_simulation_runs(path, say):
 def test_every_config_fits_the_schema_and_plans(path, data_folder, say):
     import jsonschema
 
-    jsonschema.validate(yaml.safe_load(path.read_text()), config_schema())
+    jsonschema.validate(read_yaml(path).data, config_schema())  # YAML 1.2, as editors: `on` is text
     done = say("plan", path)
     assert done.code == 0, done.err
 
@@ -151,5 +152,5 @@ def test_the_shipped_schema_is_the_codes():
 @pytest.mark.usefixtures("written")
 def test_the_key_tables_of_the_page_are_the_codes():
     page = (ROOT / "docs/config.md").read_text(encoding="utf-8")
-    assert page.count("<!-- keys: ") == 3
+    assert page.count("<!-- keys: ") == 4
     assert with_key_tables(page) == page

@@ -45,7 +45,8 @@ class Clock:
 
 def kind_of(cell: Cell) -> tuple[str, ...]:
     """Return what cells of about the same cost share."""
-    return cell.dataset, cell.technique.spec.name, str(cell.classifier)
+    technique = cell.technique
+    return cell.dataset, technique.spec.name, str(technique.tune), str(cell.classifier)
 
 
 class RunProgress:

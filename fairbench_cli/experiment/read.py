@@ -10,8 +10,9 @@ from fairbench_cli.data.card import Card, find_card, known_cards, read_card, shi
 from fairbench_cli.data.represent import Representation
 from fairbench_cli.errors import Problem, UserError, shown, suggest, user_error
 from fairbench_cli.experiment.checks import Given, cross_checks
-from fairbench_cli.experiment.components import ComponentSpec, ParameterGrid, TechniqueSpec, named
+from fairbench_cli.experiment.components import ComponentSpec, TechniqueSpec, named
 from fairbench_cli.experiment.config import BiasConfig, DatasetOptions, DatasetSpec, ExperimentConfig
+from fairbench_cli.experiment.grid import ParameterGrid
 from fairbench_cli.experiment.outputs import FIGURES, TABLES
 from fairbench_cli.experiment.own_metrics import OwnMetric, find_metric, known_names
 from fairbench_cli.interventions.registry import INTERVENTION

@@ -9,12 +9,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 from pydantic import BaseModel, TypeAdapter
 
 from fairbench_cli.classifiers.registry import CLASSIFIERS, Entry
 from fairbench_cli.data.card import known_cards
+from fairbench_cli.data.represent import Representation
 from fairbench_cli.errors import shown
 from fairbench_cli.experiment.components import ComponentSpec
 from fairbench_cli.experiment.config import BiasConfig, DatasetOptions, ExperimentConfig, SampleConfig
@@ -30,13 +31,18 @@ PLUGIN = {"type": "string", "pattern": ":", "description": "./mine.py:Thing or p
 def config_schema() -> dict[str, Any]:
     """Return the JSON Schema of a config file (draft 2020-12)."""
     sample = SampleConfig.model_json_schema(by_alias=True)
-    number = {"type": "number", "minimum": 0, "maximum": 1}
-    sample["properties"]["beta"] = _one_or_more(sample["properties"]["beta"] | {"items": number})
+    sample["properties"]["beta"] |= {"items": {"type": "number", "minimum": 0, "maximum": 1}}
+    _allow_one(sample, "beta")
     exact = {
         "datasets": _datasets(),
         "sample": sample,
         "interventions": _components(
-            INTERVENTIONS, {"include_protected": {"type": "boolean"}, "tune": {"$ref": "#/$defs/tune"}}
+            INTERVENTIONS,
+            {
+                "include_protected": {"type": "boolean"},
+                "representation": {"enum": list(get_args(Representation))},
+                "tune": {"$ref": "#/$defs/tune"},
+            },
         ),
         "classifiers": _components(CLASSIFIERS, {}) | {"default": ["c45"]},
         "metrics": {"items": {"anyOf": [{"enum": list(METRICS)}, PLUGIN]}},
@@ -44,7 +50,7 @@ def config_schema() -> dict[str, Any]:
         "figures": {"items": {"enum": list(FIGURES)}},
     }
     schema = ExperimentConfig.model_json_schema(by_alias=True)
-    schema["properties"]["representation"] = _one_or_more(schema["properties"]["representation"])
+    _allow_one(schema, "representation")
     del schema["$defs"]  # of what `exact` says better
     for key, value in exact.items():
         schema["properties"][key].pop("$ref", None)
@@ -57,17 +63,10 @@ def config_schema() -> dict[str, Any]:
     }
 
 
-def _one_or_more(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a list that may also be one of its values."""
-    shared = {key: values[key] for key in ("default", "description") if key in values}
-    own = {key: value for key, value in values.items() if key not in shared}
-    return {"anyOf": [own["items"], own], **shared}
-
-
 def _datasets() -> dict[str, Any]:
-    known = DatasetOptions.model_json_schema(by_alias=True)
-    known["properties"]["attribute"] = _one_or_more(known["properties"]["attribute"])
-    options = {"anyOf": [known, {"type": "null"}]}
+    own = DatasetOptions.model_json_schema(by_alias=True)
+    _allow_one(own, "attribute")
+    options = {"anyOf": [own, {"type": "null"}]}
     one = {"type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": options}
     return {"items": {"anyOf": [{"type": "string", "examples": known_cards()}, one]}}
 
@@ -76,11 +75,18 @@ def _tune() -> dict[str, Any]:
     """Return the schema of what an intervention's entry says under `tune`."""
     schema = TuneOptions.model_json_schema(by_alias=True)
     for key in ("for", "on", "fraction"):
-        found = schema["properties"][key]
-        shared = {name: found.pop(name) for name in ("default", "description") if name in found}
-        schema["properties"][key] = {"anyOf": [found["items"], found], **shared}
+        _allow_one(schema, key)
     schema["properties"]["for"]["anyOf"][0] = {"anyOf": [{"enum": list(METRICS)}, PLUGIN]}
     return schema
+
+
+def _allow_one(schema: dict[str, Any], key: str) -> None:
+    """Let a property that is a list be one of its items too."""
+    found = schema["properties"][key]
+    shared = {name: found.pop(name) for name in ("default", "description", "title") if name in found}
+    if "minLength" in found:  # pydantic does not see that it is a list
+        found["minItems"] = found.pop("minLength")
+    schema["properties"][key] = {"anyOf": [found["items"], found], **shared}
 
 
 def _components(registry: Mapping[str, Entry], extra: dict[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """What parameters were chosen from, and what choosing them gained on the test rows."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -84,10 +84,11 @@ def curves_frame(run: RunResults) -> pd.DataFrame:
 def gains_frame(run: RunResults) -> pd.DataFrame:
     """Return tuning_gain.csv: what tuning on validation rows gained on the test rows, and what was leakage.
 
-    One row per cell that is tuned on validation rows. ``untuned`` is the mean of the metric with the default
-    values of the parameters, ``tuned`` with those that were chosen, ``tuned_on_test`` with those that the
-    rule of Friedler et al. (2019) chooses from the same candidates; empty where the run has no such cell, or
-    the metric's code is not at hand. ``gain`` is how much nearer to the ideal ``tuned`` is than ``untuned``,
+    One row per cell that is tuned on validation rows. ``untuned`` is the mean of the metric in the cell that
+    is the same but not tuned (of several, the one with the default values), ``tuned`` with the values that
+    were chosen, ``tuned_on_test`` with those that the rule of Friedler et al. (2019) chooses from the same
+    candidates; empty where the run has no such cell, or the metric's code is not at hand. ``gain`` is how
+    much nearer to the ideal ``tuned`` is than ``untuned``,
     for ratios on a log scale; ``gain_on_test`` the same for ``tuned_on_test``; and ``leakage`` is their
     difference, which is never below 0 in a repeat. Means over the repeats that have a value in each of these
     cells, with 95 % t-intervals of the paired difference.
@@ -136,9 +137,9 @@ def tuning_table(table: str, run: RunResults) -> PaperTable:
         for line, text in lines.items():
             texts[block, (technique, line.replace("_", " ")), row["beta"]] = text
     caption: tuple[str, ...] = (
-        "The metric that was tuned for, on the test rows: with the default parameters (untuned), with those "
-        "that were chosen on part of the training rows (tuned), and with those that look best on the test "
-        "rows themselves (tuned on test; the rule of Friedler et al. 2019).",
+        "The metric that was tuned for, on the test rows: with the parameters of the cell that is not tuned "
+        "(untuned), with those that were chosen on part of the training rows (tuned), and with those that "
+        "look best on the test rows themselves (tuned on test; the rule of Friedler et al. 2019).",
         "gain: how much nearer to the metric's ideal than untuned, ratios on a log scale; leakage: how much "
         "of the gain on test comes from looking at the test rows. Means over the repeats; ±: half the 95 % "
         "interval of the paired difference; a dash where the run has no such cell.",
@@ -155,28 +156,27 @@ def _key(cell: dict[str, Any]) -> tuple[Any, ...]:
 def _place(tuned: TunedCell) -> tuple[Any, ...]:
     """Return what a cell has in common with the one that is tuned in the other way."""
     same = replace(tuned.tuning, on="test", fraction=None)
-    return (*_key(tuned.cell | {"parameters": ""}), _others(tuned), str(same), canonical(same.described))
+    return (*_others(tuned.cell, ()), canonical(same.described))
 
 
-def _others(tuned: TunedCell) -> str:
-    """Return the parameters that are not tuned, as JSON."""
-    given = json.loads(tuned.cell["parameters"])
-    return canonical({name: value for name, value in given.items() if name != "tune"})
+def _others(cell: dict[str, Any], tuned: Collection[str]) -> tuple[Any, ...]:
+    """Return what names a cell, without what is tuned."""
+    given = json.loads(cell["parameters"])
+    kept = {name: value for name, value in given.items() if name not in (*tuned, "tune")}
+    return (*_key(cell | {"parameters": ""}), canonical(kept))
 
 
 def _untuned(tuned: TunedCell) -> tuple[Any, ...] | None:
-    """Return the key of the cell that has the defaults of what is tuned; None where there are none."""
-    names = own_parameters(dict(tuned.tuning.over))
+    """Return the key of the cell that differs in what is tuned alone; of several, that with the defaults."""
+    names = tuple(own_parameters(dict(tuned.tuning.over)))
+    place = _others(tuned.cell, names)
+    found = [json.loads(cell["parameters"]) | {"cell": cell} for cell in tuned.data.cells]
+    found = [one for one in found if "tune" not in one and _others(one["cell"], names) == place]
     entry = INTERVENTIONS.get(tuned.cell["intervention"])
-    thing = None if entry is None else entry.load()
-    if any(not hasattr(thing, name) for name in names):
-        return None
-    values = json.loads(_others(tuned)) | {name: getattr(thing, name) for name in names}
-    return _key(tuned.cell | {"parameters": canonical(values)})
-
-
-def _values(run: RunResults, key: tuple[Any, ...], metric: str) -> Floats:
-    return run.get(key, metric).values
+    if len(found) > 1 and entry is not None:
+        defaults = {name: getattr(entry.load(), name, None) for name in names}
+        found = [one for one in found if {name: one[name] for name in names} == defaults]
+    return _key(found[0]["cell"]) if len(found) == 1 else None
 
 
 def _plain(value: float, form: str = ".3f") -> str:

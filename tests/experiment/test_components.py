@@ -9,7 +9,8 @@ import pytest
 from pydantic import Field
 
 from fairbench_cli.classifiers.registry import CLASSIFIER, Kind
-from fairbench_cli.experiment.components import ComponentSpec, ParameterGrid
+from fairbench_cli.experiment.components import ComponentSpec
+from fairbench_cli.experiment.grid import ParameterGrid
 from fairbench_cli.interventions.registry import INTERVENTION
 from fairbench_cli.strict_yaml import parse_yaml
 
@@ -77,7 +78,7 @@ def test_a_whole_number_for_a_number_is_one():
 
 
 def test_extra_parameters_multiply_too_and_have_defaults():
-    seen = {"seen": (bool, True)}
+    seen = {"seen": (bool, [True])}
     assert [extra for _, extra in read("- thing", seen)[0]] == [{"seen": True}]
     assert [extra for _, extra in read("- thing: {seen: [false, true]}", seen)[0]] == [
         {"seen": False},
@@ -96,7 +97,7 @@ def test_extra_parameters_multiply_too_and_have_defaults():
     ],
 )
 def test_the_same_twice_is_an_error_on_the_second_line(text):
-    _, (problem,) = read(text, {"seen": (bool, True)})
+    _, (problem,) = read(text, {"seen": (bool, [True])})
     assert problem.startswith("f.yaml:3: error: thing thing(")
     assert "is listed twice" in problem
 
@@ -136,7 +137,7 @@ def test_the_same_twice_within_one_entry():
     ],
 )
 def test_what_is_wrong(text, message):
-    found, (problem,) = read(text, {"seen": (bool, False)})
+    found, (problem,) = read(text, {"seen": (bool, [False])})
     assert found == []
     assert problem.startswith(f"f.yaml:2: error: {message}")
 

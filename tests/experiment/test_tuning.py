@@ -295,7 +295,8 @@ def finished(tmp_path_factory):
     from fairbench_cli.cli.app import run
 
     folder = tmp_path_factory.mktemp("tuned")
-    entries = [tuned(**{"for": ["accuracy", "impact-ratio"]}, on=["validation", "test"]), "repair"]
+    entries = [tuned(**{"for": ["accuracy", "impact-ratio"]}, on=["validation", "test"]), "repair", "none"]
+    entries.append({"none": {"tune": {"for": "accuracy", "over": {"classifier.max_depth": [1, 3]}}}})
     keys = {"interventions": entries, "repeats": 2, "tables": ["tuning"], "figures": ["tuning"]}
     path = write_config(folder / "run.yaml", **keys, **SMALL)
     bare = ["--set", "figures=[]"]
@@ -307,16 +308,18 @@ def finished(tmp_path_factory):
 def test_a_run_that_goes_on_writes_the_same_bytes(finished):
     for name in ("tuning.csv", "tuning_gain.csv", "results.csv", "tables/tuning.csv"):
         assert (finished / "whole" / name).read_bytes() == (finished / "halved" / name).read_bytes()
-    assert len(journal_lines(finished / "whole")) == 10
+    assert len(journal_lines(finished / "whole")) == 14
 
 
 def test_the_curve_of_every_repeat_is_in_its_file(finished):
     import pandas as pd
 
     frame = pd.read_csv(finished / "whole/tuning.csv")
-    assert len(frame) == 4 * 2 * len(LEVELS) * 3
+    assert len(frame) == (4 * len(LEVELS) + 2) * 2 * 3
     assert set(frame["metric"]) == {"accuracy", "impact-ratio", "discrimination"}
-    assert frame["candidate"].unique().tolist() == [f'{{"level":{level:.1f}}}' for level in LEVELS]
+    levels = [f'{{"level":{level:.1f}}}' for level in LEVELS]
+    depths = [f'{{"classifier.max_depth":{depth}}}' for depth in (1, 3)]
+    assert frame["candidate"].unique().tolist() == levels + depths
     per_repeat = frame.groupby(["parameters", "repeat", "metric"])["chosen"].sum()
     assert (per_repeat == 1).all()
 
@@ -326,7 +329,9 @@ def test_what_looks_best_on_test_leaks(finished):
 
     gains = pd.read_csv(finished / "whole/tuning_gain.csv")
     results = pd.read_csv(finished / "whole/results.csv")
-    assert gains["metric"].tolist() == ["accuracy", "impact-ratio"]
+    assert gains["metric"].tolist() == ["accuracy", "impact-ratio", "accuracy"]
+    assert gains["leakage"].isna().tolist() == [False, False, True]
+    gains = gains[:2]
     assert (gains["leakage"] >= 0).all()
     np.testing.assert_allclose(gains["gain_on_test"] - gains["gain"], gains["leakage"])
     own = results[(results["metric"] == "accuracy") & (results["intervention"] == "repair")]
@@ -339,12 +344,99 @@ def test_what_looks_best_on_test_leaks(finished):
     assert "leakage" in text
 
 
+def test_a_tuned_none_is_compared_with_the_plain_one(finished):
+    import pandas as pd
+
+    paired = pd.read_csv(finished / "whole/paired.csv").query("metric == 'accuracy'")
+    results = pd.read_csv(finished / "whole/results.csv").query("metric == 'accuracy'")
+    means = results.groupby(["intervention", "parameters"])["value"].mean()
+    for row in paired.itertuples():
+        own = means[row.intervention, row.parameters] - means["none", "{}"]
+        assert row.difference == pytest.approx(own)
+    assert len(paired) == 6
+
+
 def test_the_figure_draws_every_curve(finished):
     svg = (finished / "whole/figures/tuning-compas-race-tree.svg").read_text(encoding="utf-8")
-    assert svg.count('id="mean"') == 4
-    assert svg.count('id="trade"') == 4
+    assert svg.count('id="mean"') == 5
+    assert svg.count('id="trade"') == 5
 
 
 def test_a_table_or_figure_of_tuning_needs_something_tuned(tmp_path):
     with pytest.raises(UserError, match="needs an intervention that is tuned"):
         read_config(write_config(tmp_path / "run.yaml", figures=["tuning"]))
+
+
+TECHNIQUE = '''
+from dataclasses import dataclass, replace
+
+from fairbench_cli.interventions.fitted import Fitted
+
+
+@dataclass(frozen=True)
+class Part:
+    """Train on part of the rows."""
+
+    size: int
+
+    def fit(self, train, classifier, rng):
+        return Fitted(classifier.fit(train.take(rng.choice(len(train), self.size))))
+'''
+
+
+def test_a_technique_of_ones_own_is_tuned_and_what_is_tuned_need_not_be_given(cell, tmp_path):
+    (tmp_path / "mine.py").write_text(TECHNIQUE, encoding="utf-8")
+    name = "./mine.py:Part"
+    entries = {name: {"tune": {"for": "accuracy", "over": {"size": [20, 100]}}}}, {name: {"size": [20, 100]}}
+    cells, population = cell(*entries)
+    first, *plain = (run_repeat(one, population, 0) for one in cells)
+    assert facts(first) == facts(plain[first.tuning.chosen])
+
+
+CARD = """name: mine
+files: [mine.csv]
+columns: {x: {kind: integer}}
+label: {column: y, favourable: 1}
+protected:
+  sex: {deprived: f}
+  race: {deprived: b}
+  race-sex: {of: [race, sex]}
+"""
+
+
+def test_tuning_depends_on_the_attribute_and_works_in_every_representation(tmp_path):
+    rng = np.random.default_rng(4)
+    drawn = zip(
+        rng.integers(50, size=200), rng.choice(["f", "m"], 200), rng.choice(["b", "w"], 200), strict=True
+    )
+    rows = [f"{x},{sex},{race},{i % 2}" for i, (x, sex, race) in enumerate(drawn)]
+    (tmp_path / "mine.csv").write_text("\n".join(["x,sex,race,y", *rows]), encoding="utf-8")
+    (tmp_path / "mine.yaml").write_text(CARD, encoding="utf-8")
+    over = {"level": [0, 1], "classifier.max_depth": [1, 3]}
+    path = write_config(
+        tmp_path / "run.yaml",
+        datasets=[{"mine.yaml": {"attribute": ["sex", "race-sex"]}}],
+        sample={"from": "data", "train_fraction": "2/3"},
+        test="holdout",
+        protected_columns="all",
+        representation="numerical-binary",
+        interventions=[
+            {"none": {"tune": {"for": "accuracy", "over": {"classifier.max_depth": [1, 3]}}}},
+            {"repair": {"tune": {"for": "impact-ratio", "over": over}}},
+            {"repair": {"level": [0, 1]}},
+        ],
+        classifiers=[{"tree": {"max_depth": [1, 3]}}],
+    )
+    config = read_config(path)
+    prepared = prepare_datasets(config, tmp_path)
+    cells = make_cells(config, prepared)
+    assert len({one.key for one in cells}) == len(cells) == 2 * 2 * 4
+    for data in prepared:
+        population = populate(data, config, tmp_path)
+        own = [one for one in cells if one.attribute == data.roles.attribute]
+        found = run_repeat(own[1], population, 0)
+        chosen = candidates_of(own[1])[found.tuning.chosen]
+        same = [
+            one for one in own if (one.technique, one.classifier) == (chosen.technique, chosen.classifier)
+        ]
+        assert facts(found) == facts(run_repeat(*same, population, 0))

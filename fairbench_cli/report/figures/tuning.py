@@ -21,6 +21,7 @@ CHOSEN: dict[str, Any] = {"color": "#D55E00", "marker": "o", "ms": 4, "ls": "", 
 PLAIN: dict[str, Any] = {"color": GREY, "lw": 0.8, "ls": "--", "zorder": 1}
 FAIR = "impact-ratio"
 WIDE = 100  # a grid that spans more than this is drawn on a log scale
+MOST_TICKS = 6
 COLUMNS = 4
 
 
@@ -100,7 +101,11 @@ def _over_parameter(ax: Axes, tuned: TunedCell) -> None:
         ax.plot(x[curve.chosen], line[curve.chosen], zorder=4, **CHOSEN)
     positive = x[x > 0]
     if len(positive) and x.min() >= 0 and x.max() / positive.min() >= WIDE:
-        ax.set_xscale("symlog", linthresh=positive.min()) if x.min() == 0 else ax.set_xscale("log")
+        scale = {"linthresh": positive.min()} if x.min() == 0 else {}
+        ax.set_xscale("symlog" if scale else "log", **scale)
+        shown = np.sort(x)[:: -(-len(x) // MOST_TICKS)]
+        ax.set_xticks(shown, [f"{one:g}" for one in shown])
+        ax.set_xticks([], minor=True)
     ax.set_xlabel(tuned.tuning.names[0])
     ax.set_ylabel(tuned.tuning.metric)
 
