@@ -85,13 +85,14 @@ def _algorithms() -> dict[str, Where]:
     """Return what a cell must be, by the name of an algorithm."""
     hidden: Where = {"include_protected": (False,)}
     remover: Where = {"intervention": ("prejudice-remover",)}
-    zafar: Where = {"intervention": ("zafar-di",)} | _UNTUNED
+    zafar: Where = {"intervention": ("zafar-di",), "include_protected": (True,), "l2": (0.0,)} | _UNTUNED
     found: dict[str, Where] = {}
     for name, classifier in CLASSIFIERS.items():
         own = hidden | {"classifier": (classifier,)}
-        repair = own | {"intervention": ("auditor",), "test_repair": ("own",)}
+        as_found: Where = {"intervention": ("auditor",), "test_repair": ("own",), "level": (1.0,)}
+        repair = own | {"intervention": ("auditor", "repair")}
         found[name] = own | {"intervention": ("none",)}
-        found[f"Feldman-{name}"] = repair | {"level": (1.0,)} | _UNTUNED
+        found[f"Feldman-{name}"] = own | as_found | _UNTUNED
         if name in ("SVM", "GaussianNB"):
             found |= {f"Feldman-{name}-{goal}": repair | tuned for goal, tuned in _TUNED.items()}
     return found | {

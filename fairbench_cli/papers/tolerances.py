@@ -51,7 +51,7 @@ def legend(paper: Paper) -> tuple[str, str]:
     return (
         "Ours are means over the repeats. A value agrees if ours is within two published standard deviations "
         f"or, where these are small, within a floor ({floors}). "
-        f"The share counts {', '.join(paper.scored)} of all series without a flag.",
+        f"The share counts {', '.join(paper.scored) or 'all measures'} of all series without a flag.",
         f'"-": infeasible. (a/b): only a of b repeats have a value. "…": not run. {OFF_MARK}: off. '
         f"{FLAG_MARK}: flagged, with the reason below; counted nowhere.",
     )

@@ -14,10 +14,12 @@ from conftest import plain, run_plan, two_lines
 
 from fairbench_cli.errors import UserError
 from fairbench_cli.experiment.cell import Repeat
+from fairbench_cli.experiment.run import prepare
 from fairbench_cli.measures.counts import PAIR, Counts
 from fairbench_cli.measures.registry import METRICS
 from fairbench_cli.papers import friedler2019
 from fairbench_cli.papers.compare import Reproduction, compare
+from fairbench_cli.papers.match import facts_of, match
 from fairbench_cli.papers.pages import comma_separated, listings, markdown
 from fairbench_cli.papers.registry import PAPERS, read_published
 
@@ -102,6 +104,7 @@ CELL = {
     "intervention": "none", "parameters": "{}", "include_protected": False,
     "classifier": "logistic-regression", "classifier_parameters": "{}",
 }  # fmt: skip
+ZAFAR = {"intervention": "zafar-di", "include_protected": True}
 TUNE = {"for": "accuracy", "over": {"level": [0.0, 1.0]}, "on": "test"}
 N = np.array([[[80.0, 10], [4, 6]], [[50, 10], [10, 30]]])  # of the deprived and the favoured
 
@@ -151,14 +154,14 @@ def compared(cells: list[dict], *rows: dict, **run: object) -> Reproduction:
         (
             "Feldman-GaussianNB-DIavgall",
             {"intervention": "auditor", "classifier": "naive-bayes"},
-            {"test_repair": "own", "tune": TUNE | {"for": "impact-ratio"}},
+            {"tune": TUNE | {"for": "impact-ratio"}},
         ),
         ("Kamishima", {"intervention": "prejudice-remover"}, {"eta": 1}),
         ("Kamishima-accuracy", {"intervention": "prejudice-remover"}, {"tune": TUNE}),
         ("Calders", {"intervention": "two-naive-bayes"}, {}),
-        ("ZafarBaseline", {"intervention": "zafar-di", "include_protected": True}, {"mode": "none"}),
-        ("ZafarFairness", {"intervention": "zafar-di"}, {"mode": "fairness", "c": 0.001}),
-        ("ZafarAccuracy", {"intervention": "zafar-di"}, {"mode": "accuracy", "gamma": 0.5}),
+        ("ZafarBaseline", ZAFAR, {"mode": "none", "l2": 0}),
+        ("ZafarFairness", ZAFAR, {"mode": "fairness", "c": 0.001, "l2": 0.0}),
+        ("ZafarAccuracy", ZAFAR, {"mode": "accuracy", "gamma": 0.5, "l2": 0.0}),
     ],
 )
 def test_algorithms_are_techniques_with_parameters(algorithm, cell, parameters):
@@ -176,6 +179,7 @@ def test_tuned_on_validation_rows_and_other_representations_are_not_in_the_paper
         {"intervention": "auditor", "parameters": json.dumps({"level": 0.5, "test_repair": "own"})},
         {"representation": "original"},
         {"include_protected": True},
+        ZAFAR | {"parameters": json.dumps({"mode": "fairness", "c": 0.001, "l2": 1.0})},
     ]
     plan, records = run_of(cells)
     assert compare(FRIEDLER, read_published(FRIEDLER), plan, records, run="small").covered.empty
@@ -210,6 +214,16 @@ def test_numerical_is_over_all_levels_and_binary_over_the_pair():
     # No positives in a: TPR 0, as the original has it, 2/4 over the pair.
     levels = [(0.8 + 0.8 + 0.7) / 3, (0 + 1 / 2 + 10 / 12) / 3, (0.2 / of_r + 0.2 / of_r) / 2]
     assert found.tolist() == pytest.approx([*levels, (0.8 + 0.7) / 2, (1 / 2 + 10 / 12) / 2, 0.2 / of_r])
+
+
+def test_the_config_has_every_series_that_is_not_tuned(data_folder, values, tmp_path):
+    config = Path(__file__).parents[2] / "configs" / "friedler2019.yaml"
+    ricci = {"data_dir": data_folder, "overrides": ("datasets=[ricci]", "tables=[]", "figures=[]")}
+    plan = prepare(config, folder=tmp_path, **ricci, filters=()).plan
+    facts = [facts_of(cell) | {"sample": "data"} for cell in plan.cells]
+    fits = match(FRIEDLER, values, facts, [cell["key"] for cell in plan.cells], "ricci")
+    without = values[[fit is None for fit in fits]].query("dataset == 'ricci'")
+    assert without["algorithm"].str.endswith(("-accuracy", "-DIavgall")).all()
 
 
 # What is made of it: 166 of 200 are right, TPR .72, TNR .8667, CV .84 + .0
