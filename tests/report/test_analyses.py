@@ -36,6 +36,7 @@ RACE = {"name": "race", "levels": ["b", "w"], "deprived": ["b"], "favoured": ["w
 ATTRIBUTES, REPRESENTATIONS = ("race", "sex", "race-sex"), ("numerical", "numerical-binary")
 METRICS = ("accuracy", "cv", "tpr", "impact-ratio")
 REPEATS = 4
+PARAMETERS = {"svm": "{}", "tree": '{"max_depth":3}'}
 
 
 def key_of(attribute: str, how: str, technique: str, classifier: str) -> str:
@@ -62,7 +63,7 @@ def study(
             {
                 "key": key, "dataset": "adult", "attribute": attribute, "representation": how, "beta": 0.0,
                 "intervention": technique, "parameters": "{}", "include_protected": False,
-                "classifier": classifier, "classifier_parameters": "{}",
+                "classifier": classifier, "classifier_parameters": PARAMETERS[classifier],
             }
         )  # fmt: skip
         for repeat in range(REPEATS):
