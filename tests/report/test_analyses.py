@@ -332,6 +332,16 @@ def test_a_report_writes_the_files_of_what_is_asked_for_and_no_others(tmp_path, 
     assert not any((tmp_path / name).exists() for name in files)
 
 
+def test_a_run_without_results_has_empty_files_and_no_figures():
+    plan, _ = study()
+    run = run_results(Path(), plan, {}, (*METRICS, "discrimination"))
+    for draw in (heat_map.draw, rectangles.draw, draw_pairs, draw_combined):
+        assert drawn(draw, run) == {}
+    assert all(frame(run).empty for frame in (stability_frame, representations_frame))
+    assert clusters_frame(run)["cluster"].isna().all()
+    assert {cell for *_, cells in combined_table("x", run).blocks[0].rows for cell in cells} == {"…"}
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
