@@ -19,7 +19,7 @@ def by_attribute(run: RunResults) -> dict[tuple[str, str, float], dict[Row, dict
     """
     found: dict[tuple[str, str, float], dict[Row, dict[str, dict[str, Any]]]] = {}
     places: dict[str, int] = {}
-    for cell, classifier in distinct_models(run.plan.cells):
+    for cell, classifier in distinct_models(run.plan, run.plan.cells):
         own = found.setdefault((cell["dataset"], cell["representation"], cell["beta"]), {})
         row = technique_label(*(cell[name] for name in TECHNIQUE)), classifier
         places.setdefault(row[0], len(places))

@@ -1,6 +1,7 @@
 """The papers' tables, two metrics per technique and one column per β, and what all tables share."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -223,20 +224,22 @@ def classifier_label(name: str, parameters: str) -> str:
     return named(name, parameters, CLASSIFIERS)
 
 
-def distinct_models(cells: Sequence[dict[str, Any]]) -> list[tuple[dict[str, Any], str]]:
+def distinct_models(plan: RunPlan, cells: Sequence[dict[str, Any]]) -> list[tuple[dict[str, Any], str]]:
     """Return cells and what their classifiers are called, cells that differ in the classifier alone once.
 
-    Where such cells share a model, which is the technique's own then, the first stands for all of them.
+    Where such cells share a model, which is the technique's own then, the first stands for all of them. A
+    classifier is called by its name alone where the run has it with one set of parameters.
     """
+    known = dict.fromkeys((cell["classifier"], cell["classifier_parameters"]) for cell in plan.cells)
+    variants = Counter(name for name, _ in known)
+    labels = {one: classifier_label(*one) if variants[one[0]] > 1 else one[0] for one in known}
     shared: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for cell in cells:
         shared.setdefault((cell["key"], cell["attribute"], cell["representation"]), []).append(cell)
     found = []
     for own in shared.values():
-        first, *others = dict.fromkeys(
-            classifier_label(cell["classifier"], cell["classifier_parameters"]) for cell in own
-        )
-        found.append((own[0], OWN_MODEL if others else first))
+        first, *others = dict.fromkeys((cell["classifier"], cell["classifier_parameters"]) for cell in own)
+        found.append((own[0], OWN_MODEL if others else labels[first]))
     return found
 
 

@@ -36,6 +36,7 @@ RACE = {"name": "race", "levels": ["b", "w"], "deprived": ["b"], "favoured": ["w
 ATTRIBUTES, REPRESENTATIONS = ("race", "sex", "race-sex"), ("numerical", "numerical-binary")
 METRICS = ("accuracy", "cv", "tpr", "impact-ratio")
 REPEATS = 4
+PARAMETERS = {"svm": "{}", "tree": '{"max_depth":3}'}
 
 
 def key_of(attribute: str, how: str, technique: str, classifier: str) -> str:
@@ -62,7 +63,7 @@ def study(
             {
                 "key": key, "dataset": "adult", "attribute": attribute, "representation": how, "beta": 0.0,
                 "intervention": technique, "parameters": "{}", "include_protected": False,
-                "classifier": classifier, "classifier_parameters": "{}",
+                "classifier": classifier, "classifier_parameters": PARAMETERS[classifier],
             }
         )  # fmt: skip
         for repeat in range(REPEATS):
@@ -329,6 +330,16 @@ def test_a_report_writes_the_files_of_what_is_asked_for_and_no_others(tmp_path, 
     assert (tmp_path / "tables" / "combined-attributes.tex").is_file()
     write_report(tmp_path, replace(plan, config=plan.config.model_copy(update={"figures": ()})), records)
     assert not any((tmp_path / name).exists() for name in files)
+
+
+def test_a_run_without_results_has_empty_files_and_no_figures():
+    plan, _ = study()
+    run = run_results(Path(), plan, {}, (*METRICS, "discrimination"))
+    for draw in (heat_map.draw, rectangles.draw, draw_pairs, draw_combined):
+        assert drawn(draw, run) == {}
+    assert all(frame(run).empty for frame in (stability_frame, representations_frame))
+    assert clusters_frame(run)["cluster"].isna().all()
+    assert {cell for *_, cells in combined_table("x", run).blocks[0].rows for cell in cells} == {"…"}
 
 
 @pytest.mark.parametrize(

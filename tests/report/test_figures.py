@@ -90,7 +90,8 @@ def test_every_figure_is_written_as_svg_and_png_and_the_same_bytes_come_again(ru
         f"{name}.{ending}"
         for name in (
             "discrimination-accuracy-compas-race-tree", "network-compas-race", "curves-compas-race-tree",
-            "pareto-compas-race-tree", "correlations-all", "stability-compas-beta-0", "stability-compas-beta-1",
+            "pareto-compas-race-tree", "correlations-all", "stability-compas-beta-0",
+            "stability-compas-beta-1",
         )
         for ending in ("svg", "png")
     ]  # fmt: skip

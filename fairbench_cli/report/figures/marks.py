@@ -56,14 +56,14 @@ def key_of(cell: Mapping[str, Any]) -> CellKey:
 def marks_of(plan: RunPlan, cells: Sequence[dict[str, Any]]) -> list[tuple[dict[str, Any], Mark]]:
     """Return cells and their marks; of cells that share a model and differ in the classifier, the first."""
     looks = technique_looks(plan)
-    models = distinct_models(plan.cells)
+    models = distinct_models(plan, plan.cells)
     names = list(dict.fromkeys(name for _, name in models if name != OWN_MODEL))
     markers = {name: MARKERS[i % (len(MARKERS) - 1)] for i, name in enumerate(names)}
     markers[OWN_MODEL] = MARKERS[-1]
     several = len(markers) > 2
     return [
         (cell, Mark(looks[tuple(cell[one] for one in TECHNIQUE)], name if several else "", markers[name]))
-        for cell, name in distinct_models(cells)
+        for cell, name in distinct_models(plan, cells)
     ]
 
 

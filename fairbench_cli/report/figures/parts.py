@@ -73,7 +73,8 @@ def technique_looks(plan: RunPlan) -> dict[tuple[str, str, bool], TechniqueLook]
 def _techniques(owns: Sequence[tuple[str, str, bool]]) -> list[TechniqueLook]:
     """Give variants of one technique one colour, as long as that leaves enough colours in use."""
     families = list(dict.fromkeys(own[0] for own in owns))
-    by_family = len(owns) <= 3 * len(families) and len(families) <= len(COLOURS)
+    most = max((sum(own[0] == family for own in owns) for family in families), default=0)
+    by_family = len(owns) <= 3 * len(families) and len(families) <= len(COLOURS) and most <= len(DASHES)
     techniques = []
     for i, own in enumerate(owns):
         tone = families.index(own[0]) if by_family else i

@@ -28,7 +28,7 @@ class _Page:
 
 
 def draw(run: RunResults) -> dict[str, Figure]:
-    """Draw one figure per data set, β and pair of representations: rows are metrics, columns attributes."""
+    """Draw one figure per data set, β and pair of representations: a panel per metric and attribute."""
     pages: dict[tuple[str, ...], _Page] = {}
     marks = {key_of(cell): mark for cell, mark in marks_of(run.plan, run.plan.cells)}
     of = {key_of(cell): (slug, title) for slug, (title, cells) in pages_of(run).items() for cell in cells}
@@ -53,7 +53,8 @@ def draw(run: RunResults) -> dict[str, Figure]:
 
 def _figure(run: RunResults, page: _Page) -> Figure:
     metrics, n = two_metrics(run.plan.config)[::-1], len(page.pairs)
-    width = {1: 3.6, 2: 3.2}.get(n, 2.7)
+    columns = n if n > 1 else len(metrics)
+    width = 3.2 if columns == 2 else 2.7
     notes = [f"The same model in both, and not drawn: {', '.join(page.same)}."] if page.same else []
     figure, axes = panel_page(
         f"{page.names[1]} against {page.names[0]}: {page.title}",
@@ -61,7 +62,7 @@ def _figure(run: RunResults, page: _Page) -> Figure:
         "Dashed: the representation makes no difference.",
         legend_of((mark for pairs in page.pairs.values() for *_, mark in pairs), dots=True),
         notes,
-        Grid(len(metrics) * n, n, width, width, 0.62, 0.42, 0.32),
+        Grid(len(metrics) * n, columns, width, width, 0.62, 0.42, 0.32),
         handle=0.12,
     )
     panels = [(metric, attribute) for metric in metrics for attribute in page.pairs]
