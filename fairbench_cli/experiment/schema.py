@@ -19,6 +19,7 @@ from fairbench_cli.errors import shown
 from fairbench_cli.experiment.components import ComponentSpec
 from fairbench_cli.experiment.config import BiasConfig, DatasetOptions, ExperimentConfig, SampleConfig
 from fairbench_cli.experiment.outputs import FIGURES, TABLES
+from fairbench_cli.experiment.tune import TuneOptions
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.registry import METRICS
 
@@ -36,7 +37,9 @@ def config_schema() -> dict[str, Any]:
     exact = {
         "datasets": _datasets(),
         "sample": sample,
-        "interventions": _components(INTERVENTIONS, {"include_protected": {"type": "boolean"}}),
+        "interventions": _components(
+            INTERVENTIONS, {"include_protected": {"type": "boolean"}, "tune": {"$ref": "#/$defs/tune"}}
+        ),
         "classifiers": _components(CLASSIFIERS, {}) | {"default": ["c45"]},
         "metrics": {"items": {"anyOf": [{"enum": list(METRICS)}, PLUGIN]}},
         "tables": {"items": {"enum": list(TABLES)}},
@@ -50,6 +53,7 @@ def config_schema() -> dict[str, Any]:
     return schema | {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "fairbench experiment",
+        "$defs": {"tune": _tune()},
         "description": "A fairbench experiment: data sets × β × interventions × classifiers × repeats.",
     }
 
@@ -58,6 +62,17 @@ def _datasets() -> dict[str, Any]:
     options = {"anyOf": [DatasetOptions.model_json_schema(by_alias=True), {"type": "null"}]}
     one = {"type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": options}
     return {"items": {"anyOf": [{"type": "string", "examples": known_cards()}, one]}}
+
+
+def _tune() -> dict[str, Any]:
+    """Return the schema of what an intervention's entry says under `tune`."""
+    schema = TuneOptions.model_json_schema(by_alias=True)
+    for key in ("for", "on", "fraction"):
+        found = schema["properties"][key]
+        shared = {name: found.pop(name) for name in ("default", "description") if name in found}
+        schema["properties"][key] = {"anyOf": [found["items"], found], **shared}
+    schema["properties"]["for"]["anyOf"][0] = {"anyOf": [{"enum": list(METRICS)}, PLUGIN]}
+    return schema
 
 
 def _components(registry: Mapping[str, Entry], extra: dict[str, Any]) -> dict[str, Any]:
@@ -111,6 +126,7 @@ TABLES_OF_KEYS = {
     "config": key_table(ExperimentConfig),
     "sample": key_table(SampleConfig),
     "dataset": key_table(DatasetOptions, without=BiasConfig),
+    "tune": key_table(TuneOptions),
 }
 
 

@@ -18,11 +18,17 @@ def by_attribute(run: RunResults) -> dict[tuple[str, str, float], dict[Row, dict
     by the groups of its own attribute: a model that does not use them is the same for every attribute.
     """
     found: dict[tuple[str, str, float], dict[Row, dict[str, dict[str, Any]]]] = {}
+    places: dict[str, int] = {}
     for cell, classifier in distinct_models(run.plan.cells):
         own = found.setdefault((cell["dataset"], cell["representation"], cell["beta"]), {})
         row = technique_label(*(cell[name] for name in TECHNIQUE)), classifier
+        places.setdefault(row[0], len(places))
         own.setdefault(row, {})[cell["attribute"]] = cell
-    return {key: own for key, own in found.items() if len(attributes_of(own)) > 1}
+    return {
+        key: dict(sorted(own.items(), key=lambda row: places[row[0][0]]))  # a technique's rows together
+        for key, own in found.items()
+        if len(attributes_of(own)) > 1
+    }
 
 
 def attributes_of(rows: dict[Row, dict[str, dict[str, Any]]]) -> tuple[str, ...]:

@@ -85,13 +85,14 @@ def every_part(run: RunResults) -> dict[str, Observations]:
 
 
 def _first_of_equals(data: DatasetRepeats, among: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which of some cells are the first with their counts in all repeats."""
+    """Return which of some cells are the first with their counts, and metrics of rows, in all repeats."""
     first = np.zeros_like(among)
     seen = set()
     for i in np.flatnonzero(among):
-        counts = np.ascontiguousarray(data.counts.n[i]).tobytes(), data.cells[i]["beta"]
-        first[i] = counts not in seen
-        seen.add(counts)
+        found = [data.counts.n[i], *(values[i] for values in data.row_values.values())]
+        name = data.cells[i]["beta"], *(np.ascontiguousarray(one).tobytes() for one in found)
+        first[i] = name not in seen
+        seen.add(name)
     return first
 
 
@@ -117,7 +118,7 @@ class Correlations:
 
     matrix: pd.DataFrame
     tree: Floats
-    n: pd.Series
+    n: "pd.Series[int]"
 
     @property
     def clustered(self) -> int:
@@ -158,10 +159,22 @@ def correlate(values: pd.DataFrame) -> Correlations:
     >>> list(found.matrix), found.clusters().tolist(), round(float(found.matrix.loc["a", "c"]), 3)
     (['b', 'a', 'c', 'one'], [1, 2, 2, 0], 0.878)
     """
+    return arrange(values.round(DIGITS).corr(min_periods=FEWEST), values.count())
+
+
+def arrange(matrix: pd.DataFrame, n: "pd.Series[int]") -> Correlations:
+    """Return a matrix of correlations in the order of its average-linkage clusters, and these.
+
+    Parameters
+    ----------
+    matrix : DataFrame, square
+        NaN where there is no correlation.
+    n : Series
+        The number of values of each metric.
+    """
     from scipy.cluster.hierarchy import leaves_list, linkage
     from scipy.spatial.distance import squareform
 
-    matrix = values.round(DIGITS).corr(min_periods=FEWEST)
     own = matrix.to_numpy(copy=True)
     np.fill_diagonal(own, np.nan)
     some = ~np.isnan(own).all(axis=1)
@@ -178,7 +191,7 @@ def correlate(values: pd.DataFrame) -> Correlations:
         for k in (0, 1):
             single = tree[:, k] < len(leaves)
             tree[single, k] = place[tree[single, k].astype(int)]
-    return Correlations(matrix.loc[names, names], tree, values.count()[names])
+    return Correlations(matrix.loc[names, names], tree, n[names])
 
 
 def correlations_frame(run: RunResults) -> pd.DataFrame:

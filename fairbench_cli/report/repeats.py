@@ -86,7 +86,7 @@ class DatasetRepeats:
 
     @property
     def distinct(self) -> NDArray[np.bool_]:
-        """Whether each cell is the first of its representation with its key, and so its model; shape (cells,)."""
+        """Whether each cell is the first of its representation with its key, and so with its model."""
         names = [(cell["key"], cell["representation"]) for cell in self.cells]
         return np.array([name not in names[:i] for i, name in enumerate(names)], dtype=bool)
 

@@ -88,10 +88,9 @@ def gains_frame(run: RunResults) -> pd.DataFrame:
     values of the parameters, ``tuned`` with those that were chosen, ``tuned_on_test`` with those that the
     rule of Friedler et al. (2019) chooses from the same candidates; empty where the run has no such cell, or
     the metric's code is not at hand. ``gain`` is how much nearer to the ideal ``tuned`` is than ``untuned``,
-    for
- ratios on a log scale; ``gain_on_test`` the same for ``tuned_on_test``; and ``leakage`` their difference,
-    which is never below 0 in a repeat. Means over the repeats that have a value in each of these cells, with
-    95 % t-intervals of the paired difference.
+    for ratios on a log scale; ``gain_on_test`` the same for ``tuned_on_test``; and ``leakage`` is their
+    difference, which is never below 0 in a repeat. Means over the repeats that have a value in each of these
+    cells, with 95 % t-intervals of the paired difference.
     """
     tuned = list(tuned_cells(run))
     nothing = np.full(run.plan.config.repeats, np.nan)

@@ -372,3 +372,14 @@ def test_odd_columns_are_checked_or_refused(tmp_path_factory, data, n, drop):
         return
     assert result.used + result.left_out == 4
     assert all(0 <= leak.accuracy <= 1 for leak in result.left_out_leaks)
+
+
+def test_bins_made_of_a_column_are_no_copy_of_it(tmp_path):
+    frame = pd.DataFrame({"age": range(100), "sex": ["f", "m"] * 50, "y": [0, 0, 1, 1] * 25})
+    frame.to_csv(tmp_path / "d.csv", index=False)
+    old = "{from: age, kind: integer, bins: {edges: 40}}"
+    columns = f"columns: {{age: {{kind: integer, bins: {{quantiles: 5}}}}, old: {old}, s: {{from: sex}}}}"
+    text = "label: {column: y, favourable: 1}\nprotected: {sex: {deprived: f}}\n"
+    (tmp_path / "d.yaml").write_text(f"name: d\nfiles: [d.csv]\n{columns}\n{text}")
+    found = [f"{warning.column} {warning.what}" for warning in checked(tmp_path / "d.yaml").warnings]
+    assert [what for what in found if "one to one" in what] == ["s is one to one with the protected sex"]

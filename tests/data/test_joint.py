@@ -4,15 +4,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from conftest import write_config
 
 from fairbench_cli.data.card import read_card
 from fairbench_cli.data.check.rows import raw_rows
 from fairbench_cli.data.check.run import group_findings
 from fairbench_cli.data.load import load
 from fairbench_cli.data.locate import locate
-from fairbench_cli.data.table import Roles, to_sample
+from fairbench_cli.data.table import Roles, Table, to_sample
 from fairbench_cli.errors import UserError
+from fairbench_cli.experiment.datasets import prepare_datasets
 from fairbench_cli.experiment.plan import RunPlan
+from fairbench_cli.experiment.read import read_config
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.groups import JointAttribute, ProtectedAttribute, ProtectedAttributes
 from fairbench_cli.report.repeats import DatasetRepeats
@@ -159,3 +162,29 @@ def test_a_plan_keeps_the_joint_names():
     joint = {"joint": [{"name": "s-t", "of": ["s", "t"]}]}
     assert RunPlan(None, [own], []).protected("d", "s").joint == ()
     assert RunPlan(None, [own | joint], []).protected("d", "s").joint == (JointAttribute("s-t", ("s", "t")),)
+
+
+def mine(tmp_path, **sample):
+    rows = "race,sex,a,y\n" + "w,m,p,1\nw,f,q,0\nb,m,p,0\nb,f,q,1\n" * 30 + "o,m,p,0\n" * 9
+    dataset(tmp_path, rows=rows)
+    options = {"attribute": "race-sex"} | ({"require_arc": True} if sample.pop("arc", False) else {})
+    changes = {"datasets": [{"mine.yaml": options}], "interventions": ["none"], "classifiers": ["tree"]}
+    return write_config(tmp_path / "run.yaml", sample=sample, test="network", **changes)
+
+
+@pytest.mark.parametrize("sample", [{"beta": [0, 0.5]}, {"beta": [0], "arc": True}])
+def test_beta_edits_no_joint_attribute(tmp_path, sample):
+    config = read_config(mine(tmp_path, **{"from": "network"}, **sample))
+    with pytest.raises(UserError, match='β edits a column, and "race-sex" is a joint'):
+        prepare_datasets(config, tmp_path)
+
+
+def test_a_network_may_draw_joint_levels_that_the_data_do_not_have(tmp_path):
+    config = read_config(mine(tmp_path, **{"from": "network"}, beta=[0]))
+    (prepared,) = prepare_datasets(config, tmp_path)
+    drawn = Table(prepared.columns, np.array([[1, 0, 0, 0], [2, 1, 0, 1]], dtype=np.int16))
+    sample = to_sample(drawn, prepared.roles)
+    assert sample.features.columns[-1].levels == ("b-f", "b-m", "o-f", "o-m", "w-f", "w-m")
+    assert sample.features["race-sex"].tolist() == [2, 5]
+    assert sample.s.tolist() == [0, 1]
+    assert not prepared.has_arc

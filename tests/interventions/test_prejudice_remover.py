@@ -71,6 +71,8 @@ def test_the_stored_minima(eta):
     assert objective.value(w) == pytest.approx(row["objective"], rel=1e-9)
     np.testing.assert_allclose(w.ravel(), row[WEIGHTS].astype(float), atol=1e-6)
     assert objective.value(w) <= row["original_code_objective"] + 1e-9
+    found = fit(sample(), eta=float(eta), scale=False).facts["objective"]
+    assert found == pytest.approx(row["objective"], rel=1e-9)
 
 
 def test_eta_0_is_a_logistic_regression_per_group():

@@ -4,11 +4,14 @@ from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
+from techniques_data import of_numbers
 from zafar_data import adult_58, compas_9, sample_of
 
 from fairbench_cli.classifiers.builders import Tree
@@ -227,6 +230,21 @@ def test_any_sample_has_a_finite_answer(mode, l2):
         assert np.isfinite(list(fitted.facts.values())).all()
         assert set(fitted.predict(sample).tolist()) <= {0, 1}
         assert (fitted.status == "ok") == (fitted.reason == "")
+
+
+@pytest.mark.parametrize("l2", [0.0, 1.0])
+def test_without_constraint_it_is_a_logistic_regression_on_numbers_as_they_are(l2):
+    draw = np.random.default_rng(0)
+    raw = np.stack([draw.integers(0, 900, 400), draw.integers(0, 2, 400)], axis=1).astype(float)
+    y = (draw.random(400) < expit(raw[:, 0] / 200 - 2 + raw[:, 1])).astype(int)
+    frame = pd.DataFrame(raw, columns=["wage", "b"]).assign(s=draw.integers(0, 2, 400), y=y)
+    train = of_numbers(frame, ["wage", "b"])
+    fitted = fit(train, mode="none", l2=l2, scale=False)
+    assert (fitted.status, fitted.reason) == ("ok", "")
+    theirs = LogisticRegression(C=1 / max(l2, 1e-12), solver="newton-cholesky", tol=1e-10).fit(raw, y)
+    np.testing.assert_allclose(fitted.scores(train), theirs.predict_proba(raw)[:, 1], atol=1e-6)
+    if l2:
+        assert np.abs(fit(train, mode="none", l2=l2).scores(train) - fitted.scores(train)).max() > 1e-3
 
 
 def test_one_outcome_or_one_group_leaves_nothing_to_do():

@@ -87,9 +87,10 @@ def test_every_figure_is_written_as_svg_and_png_and_the_same_bytes_come_again(ru
     names = [path.name for path in one]
     assert names == [path.name for path in two]
     assert names == [
-        f"{name}-compas-race{classifier}.{ending}"
-        for name, classifier in (
-            ("discrimination-accuracy", "-tree"), ("network", ""), ("curves", "-tree"), ("pareto", "-tree")
+        f"{name}.{ending}"
+        for name in (
+            "discrimination-accuracy-compas-race-tree", "network-compas-race", "curves-compas-race-tree",
+            "pareto-compas-race-tree", "correlations-all", "stability-compas-beta-0", "stability-compas-beta-1",
         )
         for ending in ("svg", "png")
     ]  # fmt: skip

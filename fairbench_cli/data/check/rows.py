@@ -98,7 +98,10 @@ class RawRows:
 
     def sides(self, roles: Roles) -> tuple[Mask, Mask]:
         """Return who is deprived and who is favoured, each of shape (rows,)."""
-        levels = self.cells[list(roles.of or (roles.attribute,))].agg("-".join, axis=1)
+        first, *others = roles.of or (roles.attribute,)
+        levels = self.cells[first]
+        for name in others:
+            levels = levels + "-" + self.cells[name]
         deprived, favoured = (
             levels.isin(group).to_numpy(dtype=bool) for group in (roles.deprived, roles.favoured)
         )
