@@ -1,8 +1,8 @@
 """How far a run's correlations of measures are from those of Friedler et al.'s published files.
 
 ``python benchmarks/friedler_correlations.py RESULTS`` reads the representation numerical-binary of
-correlation_pairs.csv (`figures: [correlations]`) and prints the mean absolute difference of the matrices of 17
-measures, diagonal included, and the pairs that differ most.
+correlation_pairs.csv (`figures: [correlations]`) and prints the mean absolute difference of the matrices of
+17 measures, diagonal included, and the pairs that differ most.
 """
 
 import sys
