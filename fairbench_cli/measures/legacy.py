@@ -67,7 +67,8 @@ def quotient(above: Floats, below: Floats) -> Floats:
 def mean_over_all(values: Floats) -> Floats:
     """Return the sum of the values that are there over the number of all groups; 1 where the sum is 0.
 
-    A group without a value is left out above the bar and counted below, which lowers the mean by its share.
+    A group without a value, of the test rows or of all, is left out above the bar and counted below, which
+    lowers the mean by its share.
     A mean of 0, the worst value of a rate, is written as 1, the best.
 
     >>> mean_over_all(np.array([[0.8, 0.4, np.nan], [0.0, 0.0, 0.0]])).round(3).tolist()

@@ -137,10 +137,14 @@ DEFAULT_METRICS = (
 def spelled(name: str) -> str:
     """Return a name as it stands here: fairlearn's underscores, Friedler's capitals and signs are understood.
 
-    >>> spelled("demographic_parity_difference"), spelled("DIbinary"), spelled("sensitive-calibration+")
-    ('demographic-parity-difference', 'dibinary', 'sensitive-calibration-positive')
+    >>> spelled("demographic_parity_difference"), spelled("DIbinary")
+    ('demographic-parity-difference', 'dibinary')
+    >>> spelled("sensitive-calibration+"), spelled("s-TPR")
+    ('sensitive-calibration-positive', 'sensitive-tpr')
     """
     text = name.lower().replace("_", "-")
+    if text.startswith("s-"):
+        text = f"sensitive-{text[2:]}"
     if text.endswith(("calibration+", "calibration-")):
         return f"{text[:-1]}-{'positive' if text.endswith('+') else 'negative'}"
     return text

@@ -172,6 +172,12 @@ def test_scikit_learn_computes_the_same(name, theirs):
         assert measure(name, Counts(("g", "r"), n)) == pytest.approx(getattr(metrics, theirs)(y, predicted))
 
 
+def test_signs_and_short_names_are_understood():
+    assert find("s-Calibration+") is METRICS["sensitive-calibration-positive"]
+    assert find("sensitive-calibration-") is METRICS["sensitive-calibration-negative"]
+    assert find("s-BCR") is METRICS["sensitive-bcr"]
+
+
 def test_a_name_means_one_thing():
     assert len({alias.name for alias in ALIASES}) == len(ALIASES)
     assert not {alias.name for alias in ALIASES} & {m.name for m in METRICS.values() if not m.alias_of}
