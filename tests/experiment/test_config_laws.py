@@ -38,7 +38,12 @@ def again(experiment, folder):
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
 @pytest.mark.parametrize(
-    "setting", [(), ("sample={from: shipped}", "test=network", "datasets=[adult, compas]"), ("name=1.e3",)]
+    "setting",
+    [
+        (),
+        ("sample={from: shipped}", "test=network", "datasets=[{adult: {attribute: [sex, race]}}, compas]"),
+        ("name=1.e3",),
+    ],
 )
 def test_a_resolved_config_is_the_same_experiment(path, setting, tmp_path):
     experiment = read_config(path, setting if setting != ("name=1.e3",) else ("name='1e3'",))

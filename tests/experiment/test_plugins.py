@@ -343,7 +343,8 @@ def test_an_entry_point_is_known_by_its_name(tmp_path, mine, monkeypatch):
     monkeypatch.setattr("fairbench_cli.plugins.entry_points", lambda group: [point][: group == point.group])
     (one,) = read_config(config(tmp_path, interventions=["their-technique"])).interventions
     assert one.spec.decisive == ["their-technique", {"share": 0.5, "way": "a"}, "their-package 1.2"]
-    assert one.plain() == {"their-technique": {"share": 0.5, "way": "a", "include_protected": False}}
+    ours = {"include_protected": False, "representation": "original"}
+    assert one.plain() == {"their-technique": {"share": 0.5, "way": "a", **ours}}
     (problem,) = problems_of(config(tmp_path, interventions=["their-tecnique"]))
     assert 'did you mean "their-technique"?' in problem
 

@@ -258,7 +258,9 @@ def test_the_command(rogues, say, monkeypatch):
     )
     done = say("check", "tree", "--set", "min_leaf=5")
     assert (done.code, done.err) == (0, "")
-    assert done.out.startswith("classifier tree(max_depth=null, min_leaf=5, pruning=0.0)\n")
+    assert done.out.startswith(
+        "classifier tree(criterion=entropy, max_depth=null, min_leaf=5, pruning=0.0)\n"
+    )
     two_lines(
         say("check", "masaging"), 'no technique or classifier is called "masaging"', 'mean "massaging"?'
     )
