@@ -12,7 +12,9 @@ from fairbench_cli.errors import Problem, UserError
 
 app = typer.Typer(no_args_is_help=True, help="Look at data sets, check, download and verify their files.")
 
-Name = Annotated[str, typer.Argument(help="A shipped data set, or the path of a card.", show_default=False)]
+_NAME = "A shipped data set, or the path of a card."
+Name = Annotated[str, typer.Argument(help=_NAME, show_default=False)]
+Names = Annotated[list[str], typer.Argument(metavar="NAME...", help=_NAME, show_default=False)]
 
 
 @app.command("list")
@@ -66,12 +68,13 @@ def show(name: Name, data_dir: DataDir = None) -> None:
 
 
 @app.command()
-def fetch(name: Name) -> None:
-    """Download the files of a data set into the user's cache; resumable, verified by sha256."""
+def fetch(names: Names) -> None:
+    """Download the files of data sets into the user's cache; resumable, verified by sha256."""
     from fairbench_cli.data.card import find_card, read_card
     from fairbench_cli.data.locate import fetch as fetch_files
 
-    fetch_files(read_card(find_card(name)), talk)
+    for card in [read_card(find_card(name)) for name in names]:
+        fetch_files(card, talk)
 
 
 @app.command()

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+import re
 import shlex
 import shutil
 from collections import Counter
@@ -470,46 +471,44 @@ def test_compare_is_light(adult, tmp_path):
 
 # The reproduction job
 
+JOB = yaml.safe_load((ROOT / ".github/workflows/reproduce.yml").read_text(encoding="utf-8"))["jobs"]["paper"]
+OF_PAPERS = JOB["strategy"]["matrix"]["include"]
+of_papers = pytest.mark.parametrize("own", OF_PAPERS, ids=lambda own: own["paper"])
 
-def workflow() -> dict:
-    return yaml.safe_load((ROOT / ".github/workflows/reproduce.yml").read_text(encoding="utf-8"))
+
+def filled(text: str, own: dict[str, str]) -> str:
+    """Return a line of the job for one of its papers."""
+    return re.sub(r"\$\{\{ matrix\.(\w+) \}\}", lambda found: own[found[1]], text)
 
 
-def steps() -> list[list[str]]:
-    lines = [
-        line
-        for step in workflow()["jobs"]["cardoso2019"]["steps"]
-        for line in step.get("run", "").splitlines()
-    ]
+def steps(own: dict[str, str]) -> list[list[str]]:
+    lines = [line for step in JOB["steps"] for line in filled(step.get("run", ""), own).splitlines()]
     return [shlex.split(line)[1:] for line in lines if line.startswith("fairbench ")]
 
 
-def test_the_reproduction_job_fetches_runs_and_compares():
+@of_papers
+def test_the_reproduction_job_fetches_runs_and_compares(own):
     commands = {command.name for command in app.registered_commands}
     groups = {group.name for group in app.registered_groups}
-    assert {step[0] for step in steps()} <= commands | groups
-    (run,) = (step for step in steps() if step[0] == "run")
-    (step_of_compare,) = (step for step in steps() if step[0] == "compare")
+    assert {step[0] for step in steps(own)} <= commands | groups
+    (run,) = (step for step in steps(own) if step[0] == "run")
+    (step_of_compare,) = (step for step in steps(own) if step[0] == "compare")
     name = Path(run[1]).stem
     assert step_of_compare[1] == f"results/{name}"
     assert step_of_compare[step_of_compare.index("--paper") + 1] in PAPERS
     assert float(step_of_compare[step_of_compare.index("--fail-under") + 1]) >= 0.85
-    uploads = [
-        step for step in workflow()["jobs"]["cardoso2019"]["steps"] if "upload" in step.get("uses", "")
-    ]
-    assert [(step["if"], step["with"]["path"]) for step in uploads] == [("always()", step_of_compare[1])]
+    uploads = [step for step in JOB["steps"] if "upload" in step.get("uses", "")]
+    paths = [(step["if"], filled(step["with"]["path"], own)) for step in uploads]
+    assert paths == [("always()", step_of_compare[1])]
 
 
-def test_the_reproduction_job_has_a_config_and_all_its_data():
-    (run,) = (step for step in steps() if step[0] == "run")
+@of_papers
+def test_the_reproduction_job_has_a_config_and_all_its_data(own):
+    (run,) = (step for step in steps(own) if step[0] == "run")
     config = yaml.safe_load((ROOT / run[1]).read_text(encoding="utf-8"))
     assert config["name"] == Path(run[1]).stem
-    fetched = {
-        file.name
-        for step in steps()
-        if step[:2] == ["data", "fetch"]
-        for file in read_card(find_card(step[2])).files
-    }
+    (fetch,) = (step for step in steps(own) if step[:2] == ["data", "fetch"])
+    fetched = {file.name for card in fetch[2:] for file in read_card(find_card(card)).files}
     for item in config["datasets"]:
         card = read_card(find_card(item if isinstance(item, str) else next(iter(item))))
         assert {file.name for file in card.files} <= fetched
