@@ -1,9 +1,10 @@
 """Turn pydantic's findings into errors for people, with line numbers and "did you mean"."""
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
@@ -13,6 +14,7 @@ from fairbench_cli.strict_yaml import Document, Place
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 SHA256 = r"^[0-9a-f]{64}$"
 URL = r"^https?://[^\s]+$"
+QUOTIENT = r"^([0-9]{1,9}) */ *([0-9]{1,9})$"
 
 _WHOLE = ("must be a whole number", "write a number such as 30")
 _NUMBER = ("must be a number", "write a number such as 0.5, unquoted")
@@ -69,6 +71,32 @@ def mistake(what: str, fix: str) -> PydanticCustomError:
 def one_or_more(value: Any) -> Any:
     """Return a list as a tuple, and any other value as a tuple of it alone: a validator's first step."""
     return tuple(value) if isinstance(value, list) else (value,)
+
+
+def _quotient(value: Any) -> Any:
+    """Return a number written as a quotient, such as ``2/3``; anything else as it is."""
+    if not isinstance(value, str):
+        return value
+    parts = re.fullmatch(QUOTIENT, value)
+    if parts is None or not int(parts[2]):
+        raise mistake("must be a number", "write a number such as 0.5, unquoted, or a quotient such as 2/3")
+    return int(parts[1]) / int(parts[2])
+
+
+Fraction = Annotated[
+    float,
+    BeforeValidator(_quotient),
+    Field(gt=0, lt=1),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
+                {"type": "string", "pattern": QUOTIENT},
+            ]
+        }
+    ),
+]
+"""A number between 0 and 1, which may be written as a quotient."""
 
 
 def problems_of(

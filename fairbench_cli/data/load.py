@@ -28,7 +28,7 @@ from fairbench_cli.data.columns import (
 from fairbench_cli.data.files import TextCells, read_cells
 from fairbench_cli.data.guess.layout import separator_of
 from fairbench_cli.data.locate import LocatedFiles
-from fairbench_cli.data.roles import absent, checked_roles
+from fairbench_cli.data.roles import absent, checked_roles, joint_as_column
 from fairbench_cli.data.table import (
     Codes,
     Column,
@@ -295,7 +295,7 @@ def load(card: Card, found: LocatedFiles) -> Dataset:
         fix = "check `keep`, `keep_between`, `missing` and `missing_rows`"
         key = next((key for key in ("keep", "keep_between") if getattr(card, key)), "missing_rows")
         raise user_error("no rows are left", fix, card.where(key))
-    problems = list(_warnings(card, frame))
+    problems = [*joint_as_column(card, list(frame.columns)), *_warnings(card, frame)]
     columns = []
     for name in frame.columns:
         own = card.columns.get(name, ColumnCard())

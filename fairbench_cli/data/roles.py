@@ -84,9 +84,7 @@ def _checked_joint(
             checked_roles(card, part, columns, occurring, of)
         except UserError as error:
             problems += error.problems
-    if any(column.name == name for column in columns):
-        what, fix = f'"{name}" is a column of the {of}', "give the joint attribute another name"
-        problems.append(Problem(what, fix, card.where("protected", name)))
+    problems += joint_as_column(card, [column.name for column in columns], of)
     every = (*roles.deprived, *roles.favoured)
     if not problems and len(set(every)) < len(every):
         what = f"two joint levels of {name} are spelt alike"
@@ -94,6 +92,14 @@ def _checked_joint(
     if problems:
         raise UserError(*dict.fromkeys(problems))
     return roles
+
+
+def joint_as_column(card: Card, columns: Collection[str], of: str = "data") -> Iterator[Problem]:
+    """Yield a problem for each joint attribute of a card that has the name of a column."""
+    for name, protected in card.protected.items():
+        if protected.of and name in columns:
+            what, fix = f'"{name}" is a column of the {of}', "give the joint attribute another name"
+            yield Problem(what, fix, card.where("protected", name))
 
 
 def _badly_shared(card: Card, roles: Roles, levels: Iterable[str]) -> Iterator[Problem]:

@@ -152,9 +152,10 @@ def _drawn(cell: Cell, population: Population, repeat: int) -> tuple[Sample, Sam
         shuffled = rng.permutation(len(rows))
         train, rest = (np.sort(part) for part in np.split(shuffled, [population.size]))
         if population.balanced is not None:
-            n = round(population.balanced * population.size / len(rows))
-            train = balanced_rows(rows, train, n, rng)
-            rest = balanced_rows(rows, rest, population.balanced - n, rng)
+            train, rest = (
+                balanced_rows(rows, part, n, rng)
+                for part, n in zip((train, rest), population.balanced, strict=True)
+            )
         return rows.take(train), rows.take(rest)
     biased, target = network, population.target
     if population.biased:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from fairbench_cli.classifiers.registry import Kind
 from fairbench_cli.data.represent import Representation
@@ -45,6 +45,13 @@ class ComponentSpec:
     def takes(self, kind: Kind) -> Parameters:
         """Return the parameters of its class or function."""
         return parameters_of(kind.registry[self.name].load() if self.origin is None else self.origin.load())
+
+    def uses(self, what: Literal["groups", "classifier"], kind: Kind) -> bool:
+        """Return whether a technique's model depends on the groups, or on the classifier.
+
+        One that is not registered may.
+        """
+        return self.origin is not None or getattr(kind.registry[self.name].load(), f"uses_{what}", True)
 
     def having(self, values: Mapping[str, Any], kind: Kind) -> "ComponentSpec":
         """Return the component with other values of some parameters.

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr
 
 from fairbench_cli.data.represent import Representation
 from fairbench_cli.experiment.components import ComponentSpec, TechniqueSpec
@@ -19,7 +19,7 @@ from fairbench_cli.experiment.row_metrics import RequestedRowMetrics
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.registry import DEFAULT_METRICS, METRICS, ROW_METRICS
 from fairbench_cli.strict_yaml import dump_yaml
-from fairbench_cli.validation import NAME, StrictModel, mistake, one_or_more
+from fairbench_cli.validation import NAME, Fraction, StrictModel, one_or_more
 
 
 def attribute_names(text: str) -> tuple[str, ...]:
@@ -36,30 +36,7 @@ def canonical_attribute(text: str) -> str:
     return "×".join(attribute_names(text))
 
 
-def _quotient(value: Any) -> Any:
-    """Return a number written as a quotient, such as ``2/3``; anything else as it is."""
-    if not isinstance(value, str):
-        return value
-    numerator, slash, denominator = value.partition("/")
-    if not (slash and numerator.strip().isdecimal() and denominator.strip().isdecimal() and int(denominator)):
-        raise mistake("must be a number", "write a number such as 0.5, unquoted, or a quotient such as 2/3")
-    return int(numerator) / int(denominator)
-
-
 Beta = Annotated[float, Field(ge=0, le=1)]
-Fraction = Annotated[
-    float,
-    BeforeValidator(_quotient),
-    Field(gt=0, lt=1),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
-                {"type": "string", "pattern": r"^[0-9]+ */ *[0-9]+$"},
-            ]
-        }
-    ),
-]
 Names = Annotated[tuple[str, ...], Field(strict=False)]
 AttributeName = Annotated[str, AfterValidator(canonical_attribute)]
 
@@ -122,7 +99,7 @@ class SampleConfig(BiasConfig):
 class DatasetOptions(BiasConfig):
     """What a data set's entry may say after its name."""
 
-    attribute: Annotated[tuple[str, ...], BeforeValidator(one_or_more)] = Field(
+    attribute: Annotated[tuple[str, ...], BeforeValidator(one_or_more), Field(min_length=1)] = Field(
         default=(), description="The protected attribute, or a list of them; by default the card's first."
     )
     name: str = Field(

@@ -2,23 +2,27 @@
 
 import math
 import shlex
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from pydantic_core import to_jsonable_python
 
 from fairbench_cli.data.card import BiasTarget, Card, find_card, read_card
 from fairbench_cli.data.load import Dataset, load
 from fairbench_cli.data.locate import folders, locate
+from fairbench_cli.data.represent import Representation, represent
 from fairbench_cli.data.roles import checked_roles
-from fairbench_cli.data.table import Column, Roles, Sample, to_sample
+from fairbench_cli.data.table import Column, Roles, Sample, Table, to_sample
 from fairbench_cli.errors import Problem, UserError, suggest, user_error
 from fairbench_cli.experiment.checks import unknown_attribute
 from fairbench_cli.experiment.config import DatasetSpec, ExperimentConfig, SampleConfig
 from fairbench_cli.experiment.row_metrics import RequestedRowMetrics
 from fairbench_cli.experiment.seeds import digest
 from fairbench_cli.files import make_folder
+from fairbench_cli.interventions.cells import CELLS
 from fairbench_cli.measures.groups import JointAttribute, ProtectedAttribute, ProtectedAttributes
 from fairbench_cli.network.files import FORMAT, Meta
 from fairbench_cli.network.files import load as load_network
@@ -160,6 +164,7 @@ def _prepare(spec: DatasetSpec, config: ExperimentConfig, data_dir: Path | None)
     else:
         prepared = _real(spec, card, config.sample, dataset)
     _check_strata(prepared, config.strata)
+    _check_names(prepared, {technique.representation for technique in config.interventions})
     if spec.missing_arc == "error" and edits and not prepared.has_arc:
         raise _no_arc(prepared, path)
     return prepared
@@ -178,17 +183,38 @@ def _check_strata(prepared: PreparedDataset, strata: tuple[str, ...]) -> None:
             raise user_error(what, f"use any of: {', '.join(usable)}")
 
 
+def _check_names(prepared: PreparedDataset, representations: Iterable[Representation]) -> None:
+    """Check that columns of numbers get different names, on a sample without rows."""
+    columns = tuple(column for column in prepared.columns if column.name != prepared.roles.label)
+    columns += (Column(prepared.roles.attribute, ()),) if prepared.roles.of else ()
+    none = np.zeros(0, np.int8)
+    features = Table(columns, np.zeros((0, len(columns)), np.int16))
+    empty = Sample(features, prepared.roles.attribute, none, none)
+    for how in representations:
+        represent(empty, how, _favoured(prepared))
+
+
 def _real(spec: DatasetSpec, card: Card, sample: SampleConfig, dataset: Dataset) -> PreparedDataset:
     rows = len(dataset.table)
     size = math.floor(sample.train_fraction * rows + 1e-9)  # two thirds of 30 are 20
     if not 0 < size < rows:
         what = f"a train_fraction of {sample.train_fraction:g} of {rows} rows leaves nothing"
         raise user_error(what, "change `train_fraction`", card.where())
+    if sample.balanced is not None and min(_balanced(sample.balanced, size, rows)) < len(CELLS):
+        train, test = _balanced(sample.balanced, size, rows)
+        what = f"{sample.balanced} balanced rows are {train} to train on and {test} to test on, and four"
+        raise user_error(f"{what} are needed", "raise `balanced`", card.where())
     facts = {"dataset": card.name, "sha256": dict(dataset.sha256), "rows": rows}
     roles = dataset.roles(spec.works_on)
     return PreparedDataset(
         spec, card, roles, _decisive(card, dataset), facts, dataset.table.columns, size, dataset, None
     )
+
+
+def _balanced(balanced: int, size: int, rows: int) -> tuple[int, int]:
+    """Divide balanced rows into those to train on and to test on, in proportion to the real ones."""
+    train = round(balanced * size / rows)
+    return train, balanced - train
 
 
 def _learned(spec: DatasetSpec, card: Card, sample: SampleConfig, dataset: Dataset) -> PreparedDataset:
@@ -295,11 +321,11 @@ class Population:
     rows : Sample or None
         The real rows; None where test rows are drawn from the network.
     favoured : dict
-        The favoured levels of every protected attribute.
+        The favoured levels of every protected attribute, also of those whose groups do not fit the data.
     hidden : tuple of str
         The columns that `include_protected` speaks of; empty: those that the attribute is made of.
-    balanced : int or None
-        How many rows are drawn again, with replacement, as many of each group and outcome.
+    balanced : (int, int) or None
+        How many training and test rows are drawn again, with replacement, as many of each group and outcome.
     sweep : bool
         Whether to count at every acceptance rate.
     row_metrics : RequestedRowMetrics
@@ -316,7 +342,7 @@ class Population:
     rows: Sample | None
     favoured: dict[str, tuple[str, ...]]
     hidden: tuple[str, ...]
-    balanced: int | None
+    balanced: tuple[int, int] | None
     sweep: bool
     row_metrics: RequestedRowMetrics
 
@@ -328,6 +354,7 @@ def populate(prepared: PreparedDataset, config: ExperimentConfig, networks: Path
         network = _fitted(prepared, network, dataset, networks)
     assert not isinstance(network, Structure)  # noqa: S101 - learned from the data, which are there
     real = dataset if config.test != "network" else None
+    balanced = config.sample.balanced
     return Population(
         network=network,
         roles=prepared.roles,
@@ -339,14 +366,16 @@ def populate(prepared: PreparedDataset, config: ExperimentConfig, networks: Path
         rows=to_sample(real.table, prepared.roles) if real else None,
         favoured=_favoured(prepared),
         hidden=tuple(prepared.card.protected) if config.protected_columns == "all" else (),
-        balanced=config.sample.balanced,
+        balanced=_balanced(balanced, prepared.size, len(dataset)) if balanced and dataset else None,
         sweep=config.sweep is not None,
         row_metrics=config.row_metrics,
     )
 
 
 def _favoured(prepared: PreparedDataset) -> dict[str, tuple[str, ...]]:
-    own = {attribute.name: attribute.favoured for attribute in prepared.protected.attributes}
+    levels = {column.name: column.levels for column in prepared.columns}
+    single = [name for name in prepared.card.protected if name in levels]
+    own = {name: prepared.card.roles(name, levels).favoured for name in single}
     return own | {prepared.roles.attribute: prepared.roles.favoured}
 
 

@@ -134,6 +134,10 @@ class ParameterGrid:
                 return self._checked(place[2], key, at, value, takes)
             values = value if isinstance(value, list) else [value]
             wrong = []
+            known = self.base is not None and place[2] in self.kind.registry
+            if known and not ComponentSpec(str(place[2])).uses("classifier", self.kind):
+                what = f"tune: {key} has no effect on {place[2]}, which has a model of its own"
+                return values, [Problem(what, "tune its own parameters", self.document.where(at))]
             for spec in self.tuned_with or ():
                 if self.base is not None or spec.name in CLASSIFIER.registry:
                     own = key.removeprefix(OF_CLASSIFIER)

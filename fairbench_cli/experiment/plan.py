@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, Json, TypeAdapter, ValidationError
 
@@ -15,8 +15,9 @@ from fairbench_cli.experiment.config import ExperimentConfig
 from fairbench_cli.experiment.datasets import PreparedDataset
 from fairbench_cli.experiment.read import parse
 from fairbench_cli.experiment.seeds import canonical, digest, seed_of
+from fairbench_cli.experiment.tune import OF_CLASSIFIER
 from fairbench_cli.files import write_json
-from fairbench_cli.interventions.registry import INTERVENTIONS
+from fairbench_cli.interventions.registry import INTERVENTION
 from fairbench_cli.measures.groups import JointAttribute, ProtectedAttribute, ProtectedAttributes
 from fairbench_cli.strict_yaml import Document
 
@@ -126,7 +127,7 @@ def make_cells(config: ExperimentConfig, datasets: list[PreparedDataset]) -> lis
             "test": config.test,
             "intervention": technique.spec.decisive,
             "include_protected": technique.include_protected,
-            "classifier": classifier.decisive if _uses(technique, "classifier") else None,
+            "classifier": _classifier(technique, classifier),
             "seed": config.seed,
             **shared,
         }
@@ -143,7 +144,8 @@ def _shared(
     """Return whether the attribute that a cell works on decides its numbers, and what else does."""
     hidden = config.protected_columns == "all" and not technique.include_protected
     every = technique.include_protected and not dataset.roles.of
-    blind = not _uses(technique, "groups") and (hidden or every) and technique.tune is None
+    ignored = not technique.spec.uses("groups", INTERVENTION)
+    blind = ignored and (hidden or every) and technique.tune is None
     sample = config.sample
     groups = not (
         blind and sample.source == "data" and sample.balanced is None and not config.row_metrics.names
@@ -161,10 +163,13 @@ def _shared(
     return groups, more
 
 
-def _uses(technique: TechniqueSpec, what: Literal["groups", "classifier"]) -> bool:
-    """Return whether a technique's model depends on the groups, or on the classifier; somebody's may."""
-    spec = technique.spec
-    return spec.origin is not None or getattr(INTERVENTIONS[spec.name].load(), f"uses_{what}", True)
+def _classifier(technique: TechniqueSpec, classifier: ComponentSpec) -> list[Any] | None:
+    """Return what of a classifier decides a cell's numbers: nothing that the technique ignores or tunes."""
+    if not technique.spec.uses("classifier", INTERVENTION):
+        return None
+    name, parameters, *version = classifier.decisive
+    tuned = () if technique.tune is None else technique.tune.names
+    return [name, {k: v for k, v in parameters.items() if f"{OF_CLASSIFIER}{k}" not in tuned}, *version]
 
 
 @dataclass(frozen=True)

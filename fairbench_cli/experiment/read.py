@@ -100,10 +100,11 @@ def parse(document: Document, base: Path | None) -> tuple[ExperimentConfig, set[
     data, problems, wrong = dict(document.data), list[Problem](), set[str]()
     data.setdefault("classifiers", [s.name for s in ExperimentConfig.model_fields["classifiers"].default])
     asked = data.get("representation")
-    named = [one for one in (asked if isinstance(asked, list) else [asked]) if one in REPRESENTATIONS]
+    each = asked if isinstance(asked, list) else [asked]
+    shown_as = list(dict.fromkeys(one for one in each if one in REPRESENTATIONS))
     seen = {
         "include_protected": (bool, [data.get("include_protected") is True]),
-        "representation": (Representation, named or REPRESENTATIONS[:1]),
+        "representation": (Representation, shown_as or REPRESENTATIONS[:1]),
     }
     classifiers = ParameterGrid(document, CLASSIFIER, {}, base)
 
@@ -214,7 +215,7 @@ def _find_cards(document: Document, base: Path) -> tuple[list[tuple[Path, Card]]
             cards.append((path, card))
             place = (*place, "attribute")
             for attribute in listed:
-                card.attribute(attribute if isinstance(attribute, str) and attribute else None)
+                card.attribute(attribute if isinstance(attribute, str) else None)
         except UserError as error:
             problems += [Problem(p.what, p.fix, p.where or document.where(place)) for p in error.problems]
     return cards, problems

@@ -14,10 +14,9 @@ from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.registry import METRICS
 from fairbench_cli.plugins import is_plugin, short
 from fairbench_cli.strict_yaml import Document, Place
-from fairbench_cli.validation import StrictModel, one_or_more, problems_of
+from fairbench_cli.validation import Fraction, StrictModel, one_or_more, problems_of
 
 On = Literal["validation", "test"]
-Fraction = Annotated[float, Field(gt=0, lt=1)]
 
 FRACTION = 0.3
 OF_CLASSIFIER = "classifier."  # begins the name of a parameter that is the classifier's

@@ -82,6 +82,9 @@ def tune(
     if tuning is None:
         return cell, None
     fit_to, others = (train, test) if tuning.fraction is None else divide_rows(train, tuning.fraction)
+    if not (len(fit_to) and len(others)):
+        part = "to fit to" if len(others) else "to choose on"
+        raise Infeasible(f"{tuning}: of {len(train)} training rows none are left {part}")
     candidates, reasons = candidates_of(cell), []
     n = np.full((len(candidates), len(protected.groups), 2, 2), np.nan)
     values = np.full(len(candidates), np.nan)

@@ -23,7 +23,7 @@ class NoIntervention:
 
     def fit(self, train: Sample, classifier: Classifier, rng: np.random.Generator) -> Fitted:  # noqa: ARG002
         """Fit the classifier; `rng` is not used."""
-        return Fitted(classifier.fit(train), facts={"discrimination_before": label_discrimination(train)})
+        return Fitted(classifier.fit(train))
 
 
 @dataclass(frozen=True)

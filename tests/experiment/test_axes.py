@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from conftest import write_config
 
+from fairbench_cli.data.represent import represent
 from fairbench_cli.errors import UserError
 from fairbench_cli.experiment.cell import draw, run_repeat
 from fairbench_cli.experiment.datasets import populate, prepare_datasets
@@ -98,6 +99,7 @@ def test_a_cell_that_is_shared_has_the_counts_of_each(mine):
             assert one.counts is not None
             assert same[0].counts is not None
             assert np.array_equal(one.counts.n, same[0].counts.n), one
+            assert one.facts == same[0].facts
 
 
 def test_splits_are_the_same_over_attributes_and_techniques(mine):
@@ -142,6 +144,42 @@ def test_an_empty_cell_has_no_balanced_rows(mine):
     )
 
 
+def test_a_part_without_a_balanced_row_of_each_kind_is_refused(mine):
+    sample = {"from": "data", "balanced": 8, "train_fraction": 0.9}
+    with pytest.raises(UserError, match="8 balanced rows are 7 to train on and 1 to test on"):
+        cells_of(mine, sample=sample)
+
+
+def test_an_attribute_whose_groups_do_not_fit_is_hidden_in_every_representation(mine):
+    (mine / "mine.yaml").write_text(
+        CARD.replace("[b, o]}", "b, favoured: w}").replace("  race-sex: {of: [race, sex]}\n", "")
+    )
+    config = read_config(config_of(mine, datasets=["mine.yaml"]))
+    (dataset,) = prepare_datasets(config, mine)
+    population = populate(dataset, config, mine)
+    train, _ = draw(make_cells(config, [dataset])[0], population, 0)
+    for how in ("numerical", "numerical-binary"):
+        shown = represent(train, how, population.favoured)
+        assert shown.features.without(*shown.protected).names == ("x", "job_p", "job_q", "job_r")
+
+
+def test_columns_of_one_name_are_found_before_any_work(mine):
+    rows = (mine / "mine.csv").read_text().splitlines()
+    (mine / "mine.csv").write_text("\n".join([f"job_p,{rows[0]}", *(f"3,{row}" for row in rows[1:])]))
+    card = CARD.replace("columns: {", "columns: {job_p: {kind: integer}, ")
+    (mine / "mine.yaml").write_text(card)
+    with pytest.raises(UserError, match='two columns of numbers would be called "job_p"'):
+        cells_of(mine)
+    assert cells_of(mine, representation="original")
+
+
+@pytest.mark.parametrize("name", ["job", "y"])
+def test_a_joint_attribute_may_not_be_called_as_a_column(mine, name):
+    (mine / "mine.yaml").write_text(CARD.replace("race-sex:", f"{name}:"))
+    with pytest.raises(UserError, match=f'"{name}" is a column of the data'):
+        cells_of(mine, datasets=["mine.yaml"])
+
+
 def test_a_technique_may_have_a_representation_of_its_own(mine):
     own = ["none", {"repair": {"representation": ["numerical-binary"]}}]
     techniques = [cell.technique for cell in cells_of(mine, interventions=own)]
@@ -154,6 +192,10 @@ def test_a_technique_may_have_a_representation_of_its_own(mine):
 
 
 WRONG = [
+    ({"datasets": [{"mine.yaml": {"attribute": ""}}]}, 'no protected attribute ""'),
+    ({"datasets": [{"mine.yaml": {"attribute": []}}]}, "attribute must not be empty"),
+    ({"sample": REAL | {"train_fraction": "9" * 5000 + "/7"}}, "train_fraction: must be a number"),
+    ({"representation": ["numerical", "numerical"]}, 'representation "numerical" is listed twice'),
     ({"sample": REAL | {"train_fraction": "3/2"}}, "train_fraction must be below 1"),
     ({"sample": REAL | {"train_fraction": "two thirds"}}, "train_fraction: must be a number"),
     (

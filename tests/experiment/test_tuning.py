@@ -151,6 +151,38 @@ def test_a_chosen_candidate_that_cannot_be_fitted_to_all_rows_leaves_its_curve(c
     assert len(found.tuning.values) == 3
 
 
+@pytest.mark.parametrize(("fraction", "part"), [(0.0001, "to choose on"), (0.9999, "to fit to")])
+def test_a_fraction_that_leaves_no_rows_is_infeasible(cell, fraction, part):
+    (one,), population = cell(tuned(fraction=fraction))
+    found = run_repeat(one, population, 0)
+    assert (found.status, found.tuning) == ("infeasible", None)
+    assert found.reason.endswith(f"of 300 training rows none are left {part}")
+
+
+def test_a_fraction_may_be_a_quotient(cell):
+    (one,), _ = cell(tuned(fraction="1/3"))
+    assert one.technique.tune.fraction == 1 / 3
+
+
+def test_classifiers_that_differ_in_what_is_tuned_are_one_cell(cell):
+    tune = {"for": "accuracy", "over": {"classifier.min_leaf": [1, 9]}}
+    classifiers = [{"tree": {"min_leaf": [3, 4]}}, {"tree": {"max_depth": 2}}]
+    cells, population = cell("none", {"repair": {"tune": tune}}, classifiers=classifiers)
+    keys = [one.key for one in cells if one.technique.tune is not None]
+    assert [keys.index(key) for key in keys] == [0, 0, 2]
+    first, second = (run_repeat(one, population, 0) for one in (cells[1], cells[3]))
+    assert facts(first) == facts(second)
+    assert len({one.key for one in cells}) == 5
+
+
+def test_a_model_of_its_own_cannot_have_a_classifier_tuned(cell):
+    tune = {"for": "accuracy", "over": {"classifier.min_leaf": [1, 9]}}
+    with pytest.raises(UserError) as caught:
+        cell({"prejudice-remover": {"tune": tune}}, classifiers=["tree"])
+    assert "classifier.min_leaf has no effect on prejudice-remover" in str(caught.value)
+    assert len(caught.value.problems) == 1
+
+
 @given(st.lists(st.floats(0.01, 100), min_size=1, max_size=6))
 def test_a_ratio_and_its_inverse_are_equally_far(values):
     entry = find("impact-ratio")
