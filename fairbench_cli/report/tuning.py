@@ -90,8 +90,8 @@ def gains_frame(run: RunResults) -> pd.DataFrame:
     candidates; empty where the run has no such cell, or the metric's code is not at hand. ``gain`` is how
     much nearer to the ideal ``tuned`` is than ``untuned``, for ratios on a log scale; ``gain_on_test`` the
     same for ``tuned_on_test``; and ``leakage`` is their difference, which is never below 0 in a repeat.
-    All are means over the ``n`` repeats that have a value in each of these cells, with 95 % t-intervals of the paired
-    differences. A ratio of 0, infinitely far from its ideal, counts as no value.
+    All are means over the ``n`` repeats that have a value in each of these cells, with 95 % t-intervals of
+    the paired differences. A ratio of 0, infinitely far from its ideal, counts as no value.
     """
     tuned = list(tuned_cells(run))
     nothing = np.full(run.plan.config.repeats, np.nan)
