@@ -75,7 +75,10 @@ _UNTUNED: Where = {"tune": (None,)}
 _TUNED: dict[str, Where] = {
     "accuracy": {"tune": ("accuracy",), "tune.on": ("test",)},
     "DIavgall": {
-        "tune": ("diavgall", "diavgall-legacy", "diavgall-binary-legacy", "dibinary", "impact-ratio"),
+        "tune": (
+            *("diavgall", "diavgall-legacy", "diavgall-binary", "diavgall-binary-legacy"),
+            *("dibinary", "impact-ratio"),
+        ),
         "tune.on": ("test",),
     },
 }

@@ -88,10 +88,10 @@ def gains_frame(run: RunResults) -> pd.DataFrame:
     is the same but not tuned (of several, the one with the default values), ``tuned`` with the values that
     were chosen, ``tuned_on_test`` with those that the rule of Friedler et al. (2019) chooses from the same
     candidates; empty where the run has no such cell, or the metric's code is not at hand. ``gain`` is how
-    much nearer to the ideal ``tuned`` is than ``untuned``,
-    for ratios on a log scale; ``gain_on_test`` the same for ``tuned_on_test``; and ``leakage`` is their
-    difference, which is never below 0 in a repeat. Means over the repeats that have a value in each of these
-    cells, with 95 % t-intervals of the paired difference.
+    much nearer to the ideal ``tuned`` is than ``untuned``, for ratios on a log scale; ``gain_on_test`` the
+    same for ``tuned_on_test``; and ``leakage`` is their difference, which is never below 0 in a repeat.
+    All are means over the ``n`` repeats that have a value in each of these cells, with 95 % t-intervals of
+    the paired differences. A ratio of 0, infinitely far from its ideal, counts as no value.
     """
     tuned = list(tuned_cells(run))
     nothing = np.full(run.plan.config.repeats, np.nan)
@@ -105,17 +105,15 @@ def gains_frame(run: RunResults) -> pd.DataFrame:
         rival = on_test.get(_place(one))
         keys = [_untuned(one), _key(one.cell), None if rival is None else _key(rival.cell)]
         found = [None if key is None else run.get(key, metric).values for key in keys]
-        there = np.all(
-            [np.isfinite(values) for values in found if values is not None and len(values)], axis=0
-        )
+        given = [values for values in found if values is not None and len(values)]
+        there = np.all([np.isfinite(distance(entry, values)) for values in given], axis=0)
         kept = [np.where(there, v, np.nan) if v is not None and len(v) else nothing for v in found]
         untuned, nested, leaky = (distance(entry, values) for values in kept)
         means = [float(np.mean(values[there])) if there.any() else np.nan for values in kept]
         numbers: list[float] = []
-        with np.errstate(invalid="ignore"):  # infinite ratios are no pairs
-            for difference in (untuned - nested, untuned - leaky, nested - leaky):
-                test = paired_test(difference)
-                numbers += [float(test.mean), float(test.low), float(test.high)]
+        for difference in (untuned - nested, untuned - leaky, nested - leaky):
+            test = paired_test(difference)
+            numbers += [float(test.mean), float(test.low), float(test.high)]
         rows.append([*_key(one.cell), metric, int(there.sum()), *means, *numbers])
     return pd.DataFrame(rows, columns=GAIN_COLUMNS)
 
@@ -141,8 +139,10 @@ def tuning_table(table: str, run: RunResults) -> PaperTable:
         "(untuned), with those that were chosen on part of the training rows (tuned), and with those that "
         "look best on the test rows themselves (tuned on test; the rule of Friedler et al. 2019).",
         "gain: how much nearer to the metric's ideal than untuned, ratios on a log scale; leakage: how much "
-        "of the gain on test comes from looking at the test rows. Means over the repeats; ±: half the 95 % "
-        "interval of the paired difference; a dash where the run has no such cell.",
+        "of the gain on test comes from looking at the test rows. Means over the repeats; those of gains are "
+        "of each repeat's own distance, so values above and below the ideal do not cancel as they do in the "
+        "first three lines. ±: half the 95 % interval of the paired difference; a dash where the run has no "
+        "such cell.",
     )
     if run.plan.config.sample.source == "data":
         caption += (RANDOM_SPLITS,)

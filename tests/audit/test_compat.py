@@ -1,4 +1,4 @@
-"""Aequitas' tables from our counts, and each departure of the audit itself beside them."""
+"""Aequitas' tables from our counts, and each departure of the audit from them."""
 
 import csv
 import io
@@ -102,7 +102,7 @@ def compat_of(groups: dict[str, Cells], group: str, column: str) -> str:
     return row[column]
 
 
-# The departures, each beside what Aequitas does. docs/audit-departures.md names these tests.
+# The departures, each next to what Aequitas does. docs/audit-departures.md names these tests.
 
 
 def test_departure_exact_boundary() -> None:

@@ -1,6 +1,7 @@
 """Tuning: what a config may say, which candidate is chosen, and that the test rows have no say in it."""
 
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -13,13 +14,15 @@ from fairbench_cli.errors import UserError
 from fairbench_cli.experiment import cell as page
 from fairbench_cli.experiment.cell import run_repeat
 from fairbench_cli.experiment.datasets import populate, prepare_datasets
-from fairbench_cli.experiment.journal import _line, _parse
+from fairbench_cli.experiment.journal import _line, _parse, read_journals
 from fairbench_cli.experiment.plan import Cell, make_cells, read_plan
 from fairbench_cli.experiment.read import read_config
 from fairbench_cli.experiment.tuning import candidates_of, distance
 from fairbench_cli.interventions.fitted import Infeasible
 from fairbench_cli.measures.registry import find, measure
 from fairbench_cli.papers.match import facts_of
+from fairbench_cli.report.results import run_results
+from fairbench_cli.report.tuning import gains_frame
 
 LEVELS = [0, 0.5, 1]
 OVER = {"level": LEVELS}
@@ -374,6 +377,29 @@ def test_what_looks_best_on_test_leaks(finished):
     text = (finished / "whole/tables/tuning.md").read_text()
     assert "repair (level tuned for accuracy)" in text
     assert "leakage" in text
+
+
+def test_a_repeat_with_a_ratio_of_zero_counts_in_none_of_the_gains(finished):
+    folder = finished / "whole"
+    plan, records = read_plan(folder), read_journals(folder / "journal").records
+    (untuned,) = (
+        one for one in plan.cells if one["intervention"] == "repair" and "tune" not in one["parameters"]
+    )
+    record = records[untuned["key"], 0]
+    protected = plan.datasets[0]["protected"]
+    (at,) = (i for i, one in enumerate(protected) if one["name"] == untuned["attribute"])
+    joint = product(*(one["levels"] for one in protected))
+    deprived = [levels[at] in protected[at]["deprived"] for levels in joint]
+    n = record.counts.n.copy()
+    n[deprived, :, 0] += n[deprived, :, 1]
+    n[deprived, :, 1] = 0
+    zero = {(untuned["key"], 0): replace(record, counts=replace(record.counts, n=n))}
+    run = run_results(folder, plan, {**records, **zero}, ("accuracy", "impact-ratio", "discrimination"))
+    row = gains_frame(run).set_index("metric").loc["impact-ratio"]
+    assert row["n"] == 1
+    assert row["gain_on_test"] - row["gain"] == pytest.approx(row["leakage"])
+    assert row["untuned"] > 0
+    assert row["gain"] == pytest.approx(abs(np.log(row["untuned"])) - abs(np.log(row["tuned"])))
 
 
 def test_a_tuned_none_is_compared_with_the_plain_one(finished):

@@ -139,7 +139,7 @@ def test_constants_and_what_is_never_there_come_last_without_a_number():
 
 
 def test_the_published_correlations_fall_into_the_papers_four_clusters():
-    published = pd.read_csv(REFERENCE / "correlations_cleaned.csv", comment="#", index_col=0)
+    published = pd.read_csv(REFERENCE / "friedler_corr_cleaned.csv", index_col=0)
     found = arrange(published, published.count())
     clusters = pd.Series(found.matrix.index).groupby(found.clusters()).agg(frozenset)
     by_rate = {"comparative-sensitive-accuracy", "comparative-sensitive-TNR"}
@@ -286,6 +286,19 @@ def test_a_dot_is_a_repeat_and_both_axes_are_alike(run):
     assert any("not drawn: none with svm, none with tree." in text.get_text() for text in figure.texts)
 
 
+REWEIGHED = ("race", "numerical", "reweighing", "tree")
+
+
+def test_pairs_without_all_repeats_are_named_below():
+    key = key_of("race", "numerical-binary", "reweighing", "tree")
+    figure = drawn(draw_pairs, made_up({(key, 0): None, (key, 2): None}))["adult"]
+    lines = [text.get_text() for text in figure.texts]
+    assert "reweighing with tree: 2 of 4 repeats (race)." in lines
+    # Neither representation alone has all repeats; the note counts those that are drawn.
+    figure = drawn(draw_pairs, made_up({(key, 0): None, (key_of(*REWEIGHED), 1): None}))["adult"]
+    assert "reweighing with tree: 2 of 4 repeats (race)." in [text.get_text() for text in figure.texts]
+
+
 # Combined attributes
 
 
@@ -313,7 +326,12 @@ def test_the_figure_has_a_dot_per_technique_attribute_and_metric(run):
     dots = {name: patches(figures["adult-numerical"], name) for name in ("accuracy-", "cv-")}
     assert [len(one) for one in dots.values()] == [5 * 3, 5 * 3]
     names = [label.get_text() for label in figures["adult-numerical"].axes[0].get_yticklabels()]
-    assert names == ["none, svm", "none, tree", "reweighing, svm", "reweighing, tree", "own-model"]
+    assert names == [
+        "none with svm",
+        "none with tree",
+        *(f"reweighing with {one}" for one in PARAMETERS),
+        "own-model",
+    ]
 
 
 # From a config to the files

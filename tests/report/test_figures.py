@@ -12,6 +12,8 @@ import pytest
 from conftest import Finished, run_plan
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 
 from fairbench_cli.data.card import find_card, read_card, shipped_cards
 from fairbench_cli.data.table import Column
@@ -205,6 +207,16 @@ def test_nothing_is_cut_off_at_the_edges(techniques, betas):
                 box = figure.get_tightbbox()
             width, height = figure.get_size_inches()
             assert min(box.x0, box.y0, width - box.x1, height - box.y1) > -0.01, name
+
+
+@pytest.mark.parametrize(("size", "weight"), [(7.5, "normal"), (8.5, "normal"), (11, "bold")])
+def test_text_is_as_wide_in_a_png_as_it_is_measured(size, weight):
+    text = "zafar-di (gamma=0.5, l2=0.0, mode=accuracy) + s, zafar-di (c=0.001), zafar-di (l2=0.0) + s"
+    with house_style():
+        figure = Figure(figsize=(20, 1), dpi=150)
+        drawn_text = figure.text(0, 0, text, fontsize=size, fontweight=weight)
+        width = drawn_text.get_window_extent(FigureCanvasAgg(figure).get_renderer()).width / 150
+    assert width == pytest.approx(text_width(text, size, weight), rel=0.003)
 
 
 def test_techniques_can_be_told_apart():

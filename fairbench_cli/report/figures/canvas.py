@@ -25,6 +25,7 @@ UNDATED: dict[str, dict[str, None]] = {"svg": {"Date": None, "Creator": None}, "
 STYLE: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": NORMAL,
+    "text.hinting": "none",  # letters of a PNG are as wide as `text_width` says
     "text.parse_math": False,  # a dollar sign in a column's name is a dollar sign
     "text.color": INK,
     "axes.edgecolor": GREY,

@@ -40,7 +40,7 @@ def draw(run: RunResults) -> dict[str, Figure]:
 def _figure(run: RunResults, title: str, rows: dict[Row, dict[str, Any]]) -> Figure:
     attributes, metrics = attributes_of(rows), two_metrics(run.plan.config)[::-1]
     several = len({classifier for _, classifier in rows}) > 1
-    labels = [f"{one}, {other}" if several and other != OWN_MODEL else one for one, other in rows]
+    labels = [f"{one} with {other}" if several and other != OWN_MODEL else one for one, other in rows]
     drawn = [
         (attribute, cell, label, run.get(key_of(cell), metrics[1]).mean.n)
         for label, own in zip(labels, rows.values(), strict=True)
@@ -50,7 +50,8 @@ def _figure(run: RunResults, title: str, rows: dict[Row, dict[str, Any]]) -> Fig
     height = (0.13 * len(attributes) + 0.1) * len(rows) + 0.1
     figure, axes = panel_page(
         f"Single and combined attributes: {title}",
-        f"{means_text(run.plan)} Techniques work on the attribute whose groups measure them.",
+        f"{means_text(run.plan)} Each technique works on the attribute by whose groups "
+        "it is measured. Dashed line: the ideal.",
         legend,
         missing_of(run, drawn),
         Grid(len(metrics), len(metrics), 3.0, height, 0.18, 0.4, 0.3),

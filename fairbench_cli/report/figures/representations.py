@@ -1,6 +1,6 @@
 """The same technique under two representations, one dot per repeat (Friedler et al. 2019)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,8 +10,17 @@ from matplotlib.figure import Figure
 
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.report.figures.canvas import GREY, NORMAL, Grid, panel_page
-from fairbench_cli.report.figures.marks import Mark, fill_of, key_of, legend_of, marks_of, pages_of
+from fairbench_cli.report.figures.marks import (
+    Mark,
+    fill_of,
+    key_of,
+    legend_of,
+    marks_of,
+    missing_of,
+    pages_of,
+)
 from fairbench_cli.report.figures.parts import TESTED_ON, slugs
+from fairbench_cli.report.repeats import CELL_COLUMNS
 from fairbench_cli.report.representations import pairs_of
 from fairbench_cli.report.results import CellKey, RunResults
 from fairbench_cli.report.stability import two_metrics
@@ -56,6 +65,7 @@ def _figure(run: RunResults, page: _Page) -> Figure:
     columns = n if n > 1 else len(metrics)
     width = 3.2 if columns == 2 else 2.7
     notes = [f"The same model in both, and not drawn: {', '.join(page.same)}."] if page.same else []
+    notes += missing_of(run, _drawn(run, page, metrics))
     figure, axes = panel_page(
         f"{page.names[1]} against {page.names[0]}: {page.title}",
         f"One dot per repeat, {run.plan.config.repeats} of each technique. {TESTED_ON[run.plan.config.test]} "
@@ -73,6 +83,20 @@ def _figure(run: RunResults, page: _Page) -> Figure:
         ax.set_ylabel(page.names[1])
         ax.tick_params(length=2)
     return figure
+
+
+def _drawn(
+    run: RunResults, page: _Page, metrics: Sequence[str]
+) -> Iterator[tuple[str, dict[str, Any], str, int]]:
+    """Yield for `missing_of` each pair's cell with the fewer values, and how many repeats both have."""
+    for attribute, pairs in page.pairs.items():
+        for *keys, mark in pairs:
+            there = [
+                np.isfinite([run.get(key, metric).values for metric in metrics]).all(axis=0) for key in keys
+            ]
+            fewer = keys[int(there[1].sum() < there[0].sum())]
+            both = int(np.logical_and(*there).sum())
+            yield attribute, dict(zip(CELL_COLUMNS, fewer, strict=True)), mark.label, both
 
 
 def _dots(ax: Axes, run: RunResults, pairs: Sequence[tuple[CellKey, CellKey, Mark]], metric: str) -> None:
