@@ -95,7 +95,7 @@ def _drawn(
                 np.isfinite([run.get(key, metric).values for metric in metrics]).all(axis=0) for key in keys
             ]
             fewer = keys[int(there[1].sum() < there[0].sum())]
-            both = int(np.logical_and(*there).sum())
+            both = int((there[0] & there[1]).sum())
             yield attribute, dict(zip(CELL_COLUMNS, fewer, strict=True)), mark.label, both
 
 
