@@ -134,7 +134,7 @@ def test_balanced_rows_are_drawn_after_the_split(mine):
 
 def test_an_empty_cell_has_no_balanced_rows(mine):
     (mine / "mine.csv").write_text("x,sex,race,job,y\n" + "1,f,b,p,0\n2,m,w,q,1\n3,m,w,q,0\n1,f,o,r,0\n" * 5)
-    given = config_of(mine, datasets=["mine.yaml"], sample=REAL | {"balanced": 8}, interventions=["none"])
+    given = config_of(mine, datasets=["mine.yaml"], sample=REAL | {"balanced": 12}, interventions=["none"])
     config = read_config(given)
     (dataset,) = prepare_datasets(config, mine)
     outcome = run_repeat(make_cells(config, [dataset])[0], populate(dataset, config, mine), 0)

@@ -173,7 +173,7 @@ def test_any_sample_gives_a_model_or_a_reason(technique, groups, four):
 @every
 def test_the_same_rng_gives_the_same_model_and_the_sample_is_left_alone(technique):
     train = sample()
-    one, two = (fit(technique, train, Classifier(Tree(5), False, 0)) for _ in range(2))
+    one, two = (fit(technique, train, Classifier(Tree(min_leaf=5), False, 0)) for _ in range(2))
     assert one.facts == two.facts
     assert (one.predict(TEST) == two.predict(TEST)).all()
     assert (train.features.codes == TRAIN.features.codes).all()
