@@ -1,4 +1,4 @@
-"""What parameters were chosen from: the metric over the parameter, and accuracy against fairness."""
+"""Tuning: the metric over the parameter, and accuracy against fairness."""
 
 from typing import Any
 
@@ -59,7 +59,7 @@ def _figure(part: Part, beta: float, shown: dict[str, TunedCell]) -> Figure:
     rows = -(-len(shown) // columns)
     width = {1: 4.6, 2: 3.0}.get(columns, 2.2)
     titles = [wrapped(label, width, NORMAL, "bold") for label in shown]
-    title = f"What parameters were chosen from: {part.title}"
+    title = f"Tuning: {part.title}"
     several = len(part.betas) > 1
     figure, panels = panel_page(
         f"{title}, β = {beta:g}" if several else title,
