@@ -13,7 +13,7 @@ from fairbench_cli.data.represent import represent
 from fairbench_cli.data.table import Labels, Sample, to_sample
 from fairbench_cli.experiment.datasets import Population
 from fairbench_cli.experiment.plan import Cell
-from fairbench_cli.experiment.tuning import Curve, tune
+from fairbench_cli.experiment.tuning import Attempt, Curve, tune
 from fairbench_cli.interventions.cells import balanced_rows
 from fairbench_cli.interventions.fitted import Fitted, Infeasible
 from fairbench_cli.interventions.registry import INTERVENTION
@@ -67,9 +67,9 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
     protected, curve = population.protected, None
     how = cell.technique.representation, population.favoured
 
-    def attempt(candidate: Cell, rows: Sample, others: Sample) -> Counts:
-        model = fit(candidate, represent(rows, *how), repeat)
-        return decide(model, represent(others, *how), groups_of(others, protected), protected)[1]
+    def attempts(rows: Sample, others: Sample) -> Attempt:
+        seen, shown, group = represent(rows, *how), represent(others, *how), groups_of(others, protected)
+        return lambda candidate: decide(fit(candidate, seen, repeat), shown, group, protected)[1]
 
     try:
         # 1. The rows: a training set with bias β against the deprived group, and test rows.
@@ -77,7 +77,7 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
 
         # 2. Parameters that are tuned are chosen within the training rows: from here on the cell is the
         # untuned one with the chosen values.
-        cell, curve = tune(cell, protected, train, test, attempt)
+        cell, curve = tune(cell, protected, train, test, attempts)
 
         # 3. The technique gets the features in its representation, trains the classifier in its own way, and
         # its model decides on the test rows, which are counted by the levels of all protected attributes; or

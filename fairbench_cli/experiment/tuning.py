@@ -7,18 +7,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fairbench_cli.classifiers.registry import CLASSIFIER
-from fairbench_cli.data.table import Floats, Sample
+from fairbench_cli.data.table import Sample
 from fairbench_cli.experiment.plan import Cell
 from fairbench_cli.experiment.tune import classifier_parameters, own_parameters
 from fairbench_cli.interventions.fitted import Infeasible
 from fairbench_cli.interventions.registry import INTERVENTION
 from fairbench_cli.interventions.validation import divide_rows
+from fairbench_cli.measures.aggregate import distance
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.groups import ProtectedAttributes
-from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.registry import measure
 
-Attempt = Callable[[Cell, Sample, Sample], Counts]
+Attempt = Callable[[Cell], Counts]
+"""Fits an untuned cell; returns the counts of its decisions by joint level of all protected attributes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +60,11 @@ def candidates_of(cell: Cell) -> list[Cell]:
 
 
 def tune(
-    cell: Cell, protected: ProtectedAttributes, train: Sample, test: Sample, attempt: Attempt
+    cell: Cell,
+    protected: ProtectedAttributes,
+    train: Sample,
+    test: Sample,
+    attempts: Callable[[Sample, Sample], Attempt],
 ) -> tuple[Cell, Curve | None]:
     """Return the cell with the best of its candidates' parameters, and what each of them reached.
 
@@ -69,9 +74,9 @@ def tune(
 
     Parameters
     ----------
-    attempt : callable
-        Takes an untuned cell, rows to fit to and rows to decide on; returns the counts of the decisions by
-        joint level of all protected attributes, or raises `Infeasible`.
+    attempts : callable
+        Takes rows to fit to and rows to decide on; returns the `Attempt` on these, which may raise
+        `Infeasible`.
 
     Raises
     ------
@@ -85,14 +90,14 @@ def tune(
     if not (len(fit_to) and len(others)):
         part = "to fit to" if len(others) else "to choose on"
         raise Infeasible(f"{tuning}: of {len(train)} training rows none are left {part}")
-    candidates, reasons = candidates_of(cell), []
+    attempt, candidates, reasons = attempts(fit_to, others), candidates_of(cell), []
     n = np.full((len(candidates), len(protected.groups), 2, 2), np.nan)
     values = np.full(len(candidates), np.nan)
     for i, candidate in enumerate(candidates):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of models that are not kept
-                counts = attempt(candidate, fit_to, others)
+                counts = attempt(candidate)
         except Infeasible as reason:
             reasons.append(str(reason))
             continue
@@ -105,20 +110,3 @@ def tune(
     far = distance(tuning.entry, values)
     chosen = int(np.nanargmin(far))
     return candidates[chosen], Curve(chosen, tuple(values.tolist()), Counts(protected.groups, n))
-
-
-def distance(metric: Metric, values: Floats) -> Floats:
-    """Return how far values are from the ideal of a metric, ratios on a log scale; NaN where undefined.
-
-    >>> from fairbench_cli.measures.registry import find
-    >>> distance(find("impact-ratio"), np.array([0.5, 1, 2, 0, np.nan])).round(3).tolist()
-    [0.693, 0.0, 0.693, inf, nan]
-    >>> distance(find("accuracy"), np.array([0.75, 1])).tolist()
-    [0.25, 0.0]
-    """
-    if metric.ideal is None:
-        return np.full_like(values, np.nan)
-    if not metric.ratio:
-        return np.abs(values - metric.ideal)
-    with np.errstate(divide="ignore"):
-        return np.abs(np.log(values / metric.ideal))

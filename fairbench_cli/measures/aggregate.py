@@ -89,17 +89,25 @@ def aggregate(name: str, counts: Counts, against: Against = "pairs", how: How = 
     values = measure(name, pairs)
     known = ~np.isnan(values)
     if how == "maximum":
-        away = np.where(known, _distance(find(name), values), -1.0)
+        if find(name).ideal is None:
+            raise ValueError(f"{name} has no ideal value to be farthest from; take a mean")
+        away = np.where(known, distance(find(name), values), -1.0)
         return np.asarray(np.take_along_axis(values, away.argmax(-1)[..., None], axis=-1)[..., 0])
     weights = np.where(known, rows if how == "weighted-mean" else 1.0, 0.0)
     # Not 0 × ∞: a pair that counts nothing must not undo the mean.
     return divide((np.where(weights > 0, values, 0.0) * weights).sum(-1), weights.sum(-1))
 
 
-def _distance(metric: Metric, values: Floats) -> Floats:
-    """Return how far values are from the ideal one."""
+def distance(metric: Metric, values: Floats) -> Floats:
+    """Return how far values are from the ideal of a metric, ratios on a log scale; NaN without one.
+
+    >>> distance(find("impact-ratio"), np.array([0.5, 1, 2, 0, np.nan])).round(3).tolist()
+    [0.693, 0.0, 0.693, inf, nan]
+    >>> distance(find("accuracy"), np.array([0.75, 1])).tolist()
+    [0.25, 0.0]
+    """
     if metric.ideal is None:
-        raise ValueError(f"{metric.name} has no ideal value to be farthest from; take a mean")
+        return np.full_like(values, np.nan)
     if metric.ratio:
         with np.errstate(divide="ignore"):
             return np.abs(np.log(values))

@@ -15,7 +15,7 @@ from fairbench_cli.experiment.plan import RunPlan, read_plan
 from fairbench_cli.experiment.select import select
 from fairbench_cli.papers.match import facts_of, match
 from fairbench_cli.papers.registry import Paper, read_published
-from fairbench_cli.report.repeats import CELL_COLUMNS
+from fairbench_cli.report.repeats import key_of
 from fairbench_cli.report.results import RunResults, run_results
 from fairbench_cli.report.tables import classifier_label, shown, technique_label
 
@@ -174,7 +174,7 @@ _NOTHING = (np.nan, np.nan, np.nan, 0, 0, "…", "")
 
 def _ours(run: RunResults, cell: dict[str, Any], metric: str) -> tuple[Any, ...]:
     """Return `OURS` of a cell."""
-    key = tuple(cell[name] for name in CELL_COLUMNS)
+    key = key_of(cell)
     mean = run.get(key, metric).mean
     technique = technique_label(cell["intervention"], cell["parameters"], cell["include_protected"])
     classifier = classifier_label(cell["classifier"], cell["classifier_parameters"])

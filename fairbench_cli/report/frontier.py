@@ -11,7 +11,7 @@ from fairbench_cli.measures.significance import holm
 from fairbench_cli.measures.sweep import RATES
 from fairbench_cli.report.moved import TOLERANCES, MovedThresholds
 from fairbench_cli.report.paired import LEVEL, RANDOM_SPLITS, paired_test
-from fairbench_cli.report.repeats import CELL_COLUMNS, TECHNIQUE, is_baseline
+from fairbench_cli.report.repeats import TECHNIQUE, is_baseline, key_of
 from fairbench_cli.report.results import COMPARED, RunResults, mean_and_interval
 from fairbench_cli.report.tables import BLOCK, Cells, PaperTable, blocks_of, show_cell, technique_label
 
@@ -117,7 +117,7 @@ def frontier_table(name: str, run: RunResults) -> PaperTable:
     ):
         technique = technique_label(*(row[column] for column in TECHNIQUE))
         found = row | dict(zip(BLOCK, place, strict=True))
-        own = statuses[tuple(found[column] for column in CELL_COLUMNS)]
+        own = statuses[key_of(found)]
         beaten = f"{row['difference']:+.3f}".replace("-0.000", "+0.000")
         beaten += f" {row['verdict']}" if row["verdict"] in (ABOVE, BELOW) else ""
         lines = {_SHORT[row["constraint"]]: beaten}

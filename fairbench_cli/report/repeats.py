@@ -1,6 +1,6 @@
 """The repeats in a journal as arrays: one `DatasetRepeats` per data set and protected attribute of a run."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +23,12 @@ CELL_COLUMNS = [*SITUATION[:4], *TECHNIQUE, *SITUATION[4:]]
 COUNT_COLUMNS = ["tn", "fp", "fn", "tp"]  # label and prediction: --, -+, +-, ++
 
 Texts = NDArray[np.object_]
+CellKey = tuple[Any, ...]
+
+
+def key_of(cell: Mapping[Any, Any]) -> CellKey:
+    """Return the values of `CELL_COLUMNS` of a cell."""
+    return tuple(cell[column] for column in CELL_COLUMNS)
 
 
 def is_baseline(intervention: str, parameters: str) -> bool:

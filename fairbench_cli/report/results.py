@@ -18,13 +18,19 @@ from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.registry import find, measure
 from fairbench_cli.measures.sweep import RATES
 from fairbench_cli.report.moved import MovedThresholds, moved_thresholds
-from fairbench_cli.report.repeats import CELL_COLUMNS, DatasetRepeats, Texts, check_attributes, collect
+from fairbench_cli.report.repeats import (
+    CELL_COLUMNS,
+    CellKey,
+    DatasetRepeats,
+    Texts,
+    check_attributes,
+    collect,
+    key_of,
+)
 
 COMPARED = [*CELL_COLUMNS[:2], "compared", *CELL_COLUMNS[2:]]
 ROW_COLUMNS = [*COMPARED, "metric"]
 SWEEP_COLUMNS = [*COMPARED, "rate", "metric", "mean", "sd", "low", "high", "n_ok", "n"]
-
-CellKey = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -231,7 +237,7 @@ class RunResults:
     def cells(self) -> dict[CellKey, FoundCell]:
         """What was counted of the groups of each cell's own attribute, by `CELL_COLUMNS`."""
         return {
-            tuple(cell[name] for name in CELL_COLUMNS): FoundCell(
+            key_of(cell): FoundCell(
                 [text for text in status if text],
                 data.pair(Counts(data.counts.groups, n[done]), data.attribute),
                 data.pair(swept, data.attribute),

@@ -15,8 +15,8 @@ from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.experiment.tune import tuning_of
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.rates import rate_by_group
-from fairbench_cli.report.repeats import CELL_COLUMNS, TECHNIQUE
-from fairbench_cli.report.results import CellKey, RunResults, mean_and_interval
+from fairbench_cli.report.repeats import TECHNIQUE, CellKey, key_of
+from fairbench_cli.report.results import RunResults, mean_and_interval
 
 BLOCK = ["dataset", "attribute", "compared", "representation", "classifier", "classifier_parameters"]
 DEGRADED, NOT_RUN = "*", "…"
@@ -137,7 +137,7 @@ def group_rates_table(name: str, run: RunResults) -> PaperTable:
 
 def shown(run: RunResults, cell: Mapping[str, Any], metric: str) -> str:
     """Write what a run found of a metric in a cell of its plan, as `show_cell` does."""
-    key = tuple(cell[column] for column in CELL_COLUMNS)
+    key = key_of(cell)
     mean = run.get(key, metric).mean
     return show_cell(mean.mean, mean.n, run.plan.config.repeats, run.cell(key).statuses)
 

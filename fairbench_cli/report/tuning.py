@@ -10,12 +10,13 @@ import pandas as pd
 
 from fairbench_cli.experiment.seeds import canonical
 from fairbench_cli.experiment.tune import Tuning, own_parameters, tuning_of
-from fairbench_cli.experiment.tuning import Curve, distance
+from fairbench_cli.experiment.tuning import Curve
 from fairbench_cli.interventions.registry import INTERVENTIONS
+from fairbench_cli.measures.aggregate import distance
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.registry import METRICS, measure
 from fairbench_cli.report.paired import RANDOM_SPLITS, paired_test
-from fairbench_cli.report.repeats import CELL_COLUMNS, TECHNIQUE, DatasetRepeats
+from fairbench_cli.report.repeats import CELL_COLUMNS, TECHNIQUE, DatasetRepeats, key_of
 from fairbench_cli.report.results import RunResults
 from fairbench_cli.report.tables import BLOCK, Cells, PaperTable, blocks_of, technique_label
 
@@ -103,7 +104,7 @@ def gains_frame(run: RunResults) -> pd.DataFrame:
         metric = one.tuning.metric
         entry = run.results.own.get(metric) or METRICS[metric]
         rival = on_test.get(_place(one))
-        keys = [_untuned(one), _key(one.cell), None if rival is None else _key(rival.cell)]
+        keys = [_untuned(one), key_of(one.cell), None if rival is None else key_of(rival.cell)]
         found = [None if key is None else run.get(key, metric).values for key in keys]
         given = [values for values in found if values is not None and len(values)]
         there = np.all([np.isfinite(distance(entry, values)) for values in given], axis=0)
@@ -114,7 +115,7 @@ def gains_frame(run: RunResults) -> pd.DataFrame:
         for difference in (untuned - nested, untuned - leaky, nested - leaky):
             test = paired_test(difference)
             numbers += [float(test.mean), float(test.low), float(test.high)]
-        rows.append([*_key(one.cell), metric, int(there.sum()), *means, *numbers])
+        rows.append([*key_of(one.cell), metric, int(there.sum()), *means, *numbers])
     return pd.DataFrame(rows, columns=GAIN_COLUMNS)
 
 
@@ -149,10 +150,6 @@ def tuning_table(table: str, run: RunResults) -> PaperTable:
     return PaperTable(table, caption, blocks_of(run, texts, "-"), ("technique", "on the test rows"))
 
 
-def _key(cell: dict[str, Any]) -> tuple[Any, ...]:
-    return tuple(cell[name] for name in CELL_COLUMNS)
-
-
 def _place(tuned: TunedCell) -> tuple[Any, ...]:
     """Return what a cell has in common with the one that is tuned in the other way."""
     same = replace(tuned.tuning, on="test", fraction=None)
@@ -163,7 +160,7 @@ def _others(cell: dict[str, Any], tuned: Collection[str]) -> tuple[Any, ...]:
     """Return what names a cell, without what is tuned."""
     given = json.loads(cell["parameters"])
     kept = {name: value for name, value in given.items() if name not in (*tuned, "tune")}
-    return (*_key(cell | {"parameters": ""}), canonical(kept))
+    return (*key_of(cell | {"parameters": ""}), canonical(kept))
 
 
 def _untuned(tuned: TunedCell) -> tuple[Any, ...] | None:
@@ -176,7 +173,7 @@ def _untuned(tuned: TunedCell) -> tuple[Any, ...] | None:
     if len(found) > 1 and entry is not None:
         defaults = {name: getattr(entry.load(), name, None) for name in names}
         found = [one for one in found if {name: one[name] for name in names} == defaults]
-    return _key(found[0]["cell"]) if len(found) == 1 else None
+    return key_of(found[0]["cell"]) if len(found) == 1 else None
 
 
 def _plain(value: float, form: str = ".3f") -> str:

@@ -9,8 +9,9 @@ from matplotlib.lines import Line2D
 from fairbench_cli.measures.registry import find
 from fairbench_cli.report.combined import Row, attributes_of, by_attribute
 from fairbench_cli.report.figures.canvas import GREY, NORMAL, SMALL, Grid, panel_page, text_width
-from fairbench_cli.report.figures.marks import key_of, missing_of
+from fairbench_cli.report.figures.marks import missing_of
 from fairbench_cli.report.figures.parts import COLOURS, MARKERS, means_text, slugs
+from fairbench_cli.report.repeats import key_of
 from fairbench_cli.report.results import RunResults
 from fairbench_cli.report.stability import two_metrics
 from fairbench_cli.report.tables import OWN_MODEL

@@ -16,7 +16,8 @@ from fairbench_cli.experiment.outputs import FIGURES
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.report.figures.canvas import GREY, NORMAL, SMALL, Grid, panel_page, wrapped
 from fairbench_cli.report.figures.parts import TESTED_ON, Part, gather, idle_beta, parts_by_slug, shortfall
-from fairbench_cli.report.results import CellKey, RunResults
+from fairbench_cli.report.repeats import CellKey
+from fairbench_cli.report.results import RunResults
 
 
 def draw(run: RunResults) -> dict[str, Figure]:

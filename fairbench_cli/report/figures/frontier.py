@@ -11,8 +11,8 @@ from fairbench_cli.measures.counts import Floats
 from fairbench_cli.report.figures.canvas import GREY, NORMAL, Grid, panel_page
 from fairbench_cli.report.figures.parts import TESTED_ON, Part, TechniqueLook, notes_of, parts_by_slug
 from fairbench_cli.report.moved import TOLERANCES, MovedThresholds
-from fairbench_cli.report.repeats import CELL_COLUMNS, is_baseline
-from fairbench_cli.report.results import CellKey, RunResults, mean_and_interval
+from fairbench_cli.report.repeats import CELL_COLUMNS, CellKey, is_baseline
+from fairbench_cli.report.results import RunResults, mean_and_interval
 
 ROWS = {
     "demographic-parity": "|discrimination|",

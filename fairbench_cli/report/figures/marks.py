@@ -16,8 +16,8 @@ from fairbench_cli.report.figures.parts import (
     slugs,
     technique_looks,
 )
-from fairbench_cli.report.repeats import CELL_COLUMNS, TECHNIQUE
-from fairbench_cli.report.results import CellKey, RunResults
+from fairbench_cli.report.repeats import TECHNIQUE, key_of
+from fairbench_cli.report.results import RunResults
 from fairbench_cli.report.tables import OWN_MODEL, distinct_models
 
 
@@ -46,11 +46,6 @@ def pages_of(run: RunResults) -> dict[str, tuple[str, list[dict[str, Any]]]]:
     names = slugs((name, f"beta-{beta:g}") if several else (name,) for name, beta in pages)
     titles = [f"{name}, β = {beta:g}" if several else name for name, beta in pages]
     return dict(zip(names, zip(titles, pages.values(), strict=True), strict=True))
-
-
-def key_of(cell: Mapping[str, Any]) -> CellKey:
-    """Return the values of `CELL_COLUMNS` of a cell."""
-    return tuple(cell[column] for column in CELL_COLUMNS)
 
 
 def marks_of(plan: RunPlan, cells: Sequence[dict[str, Any]]) -> list[tuple[dict[str, Any], Mark]]:

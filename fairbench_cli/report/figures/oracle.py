@@ -15,7 +15,7 @@ from fairbench_cli.measures.registry import measure
 from fairbench_cli.report.figures import closed_forms as forms
 from fairbench_cli.report.figures.canvas import GREY, NORMAL, Grid, panel_page
 from fairbench_cli.report.figures.parts import COLOURS, slugs
-from fairbench_cli.report.repeats import CELL_COLUMNS
+from fairbench_cli.report.repeats import key_of
 from fairbench_cli.report.results import RunResults, mean_and_interval
 
 Points = Mapping[tuple[str, float], Counts]  # of the test rows, by strategy and share removed
@@ -39,7 +39,7 @@ def draw(run: RunResults) -> dict[str, Figure]:
     """
     sets: dict[tuple[str, str], dict[tuple[str, float], Counts]] = {}
     for cell in run.plan.cells:
-        found = run.cell(tuple(cell[name] for name in CELL_COLUMNS))
+        found = run.cell(key_of(cell))
         if cell["intervention"] != "oracle" or not len(found.counts.n):
             continue
         own = {"strategy": "both", "remove": 1.0} | json.loads(cell["parameters"])

@@ -14,8 +14,8 @@ from fairbench_cli.measures.counts import Floats
 from fairbench_cli.report.figures.canvas import GREY, INK, NORMAL, SMALL, Grid, panel_page, text_width
 from fairbench_cli.report.figures.parts import Part, TechniqueLook, means_text, notes_of, parts_by_slug
 from fairbench_cli.report.pareto import SHOWN, pareto_frame
-from fairbench_cli.report.repeats import CELL_COLUMNS
-from fairbench_cli.report.results import CellKey, Mean, RunResults, mean_and_interval
+from fairbench_cli.report.repeats import CELL_COLUMNS, CellKey
+from fairbench_cli.report.results import Mean, RunResults, mean_and_interval
 
 FADED = 0.45
 FAR = 12.0

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fairbench_cli.experiment.plan import RunPlan
-from fairbench_cli.report.repeats import TECHNIQUE
-from fairbench_cli.report.results import CellKey, RunResults
+from fairbench_cli.report.repeats import TECHNIQUE, CellKey
+from fairbench_cli.report.results import RunResults
 from fairbench_cli.report.tables import classifier_label, technique_label, why_nothing
 
 

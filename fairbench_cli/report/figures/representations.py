@@ -13,16 +13,15 @@ from fairbench_cli.report.figures.canvas import GREY, NORMAL, Grid, panel_page
 from fairbench_cli.report.figures.marks import (
     Mark,
     fill_of,
-    key_of,
     legend_of,
     marks_of,
     missing_of,
     pages_of,
 )
 from fairbench_cli.report.figures.parts import TESTED_ON, slugs
-from fairbench_cli.report.repeats import CELL_COLUMNS
+from fairbench_cli.report.repeats import CELL_COLUMNS, CellKey, key_of
 from fairbench_cli.report.representations import pairs_of
-from fairbench_cli.report.results import CellKey, RunResults
+from fairbench_cli.report.results import RunResults
 from fairbench_cli.report.stability import two_metrics
 
 

@@ -11,8 +11,9 @@ from matplotlib.patches import Rectangle
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.registry import find
 from fairbench_cli.report.figures.canvas import GREY, NORMAL, Grid, panel_page
-from fairbench_cli.report.figures.marks import Mark, key_of, legend_of, marks_of, missing_of, pages_of
+from fairbench_cli.report.figures.marks import Mark, legend_of, marks_of, missing_of, pages_of
 from fairbench_cli.report.figures.parts import TESTED_ON
+from fairbench_cli.report.repeats import key_of
 from fairbench_cli.report.results import RunResults, mean_and_interval
 from fairbench_cli.report.stability import two_metrics
 

@@ -11,7 +11,7 @@ from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.registry import METRICS
 from fairbench_cli.report.figures.canvas import GREY, NORMAL, SMALL, Grid, panel_page, wrapped
 from fairbench_cli.report.figures.parts import Part, parts_by_slug
-from fairbench_cli.report.repeats import CELL_COLUMNS
+from fairbench_cli.report.repeats import key_of
 from fairbench_cli.report.results import RunResults
 from fairbench_cli.report.tuning import TunedCell, tuned_cells
 
@@ -32,9 +32,7 @@ def draw(run: RunResults) -> dict[str, Figure]:
     below, accuracy against the impact ratio of the same candidates. Techniques of which more than one
     parameter is tuned, or one that is no number, are left out.
     """
-    tuned = {
-        tuple(one.cell[name] for name in CELL_COLUMNS): one for one in tuned_cells(run) if numbers_of(one)
-    }
+    tuned = {key_of(one.cell): one for one in tuned_cells(run) if numbers_of(one)}
     figures = {}
     for slug, part in parts_by_slug(run).items():
         for beta in part.betas:
