@@ -1,10 +1,10 @@
 """How many rows weighted, or clustered, rows are worth: for each group and rate.
 
-Source: the linearised variance of a ratio of weighted sums (Särndal, Swensson & Wretman 1992, 5.7) and Kish's
-effective sample size (1965). Each alone is too bold somewhere: the linearised variance misses the heavy rows that
-a small group did not happen to have, Kish's number does not see weights that go with the outcome. The smaller of
-both is taken, with a variance that also looks at the spread of weights over all groups. Simulated in
-docs/verdicts.md.
+Source: the linearised variance of a ratio of weighted sums (Särndal, Swensson & Wretman 1992, 5.7) and
+Kish's effective sample size (1965). Each alone is too bold somewhere: the linearised variance misses the
+heavy rows that a small group did not happen to have, Kish's number does not see weights that go with the
+outcome. The smaller of both is taken, with a variance that also looks at the spread of weights over all
+groups. Simulated in docs/verdicts.md.
 """
 
 from collections.abc import Sequence
@@ -76,10 +76,10 @@ def rate_rows(part: Slice, names: Sequence[str], at: Ints) -> RateRows:
 
 
 def rows_per_weight(part: Slice, groups: Sequence[int] | None = None) -> Floats:
-    """Return what a unit of weight is worth in rows, Σw / Σw²: of each group, or of all in `groups` together.
+    """Return what a unit of weight is worth in rows, Σw / Σw²: of each group, or of all in `groups`.
 
-    Kish (1965), *Survey Sampling*: unequal weights say less than as many rows of equal weight. For counts that
-    are no rate of one group; those have `rate_rows`.
+    Kish (1965), *Survey Sampling*: unequal weights say less than as many rows of equal weight. For counts
+    that are no rate of one group; those have `rate_rows`.
     """
     sums, squares = part.counts.n.sum((1, 2)), part.squares.sum((1, 2))
     if groups is not None:

@@ -23,8 +23,8 @@ def references(part: Slice, names: Sequence[str], config: AuditConfig) -> Ints:
 
     A reference given for the attribute (for an intersection: for each of its attributes) comes first; then
     the configuration's `ref_method`, where ``given`` falls back to the majority. A group with a `MISSING`
-    part, or of fewer rows than `min_group`, is not chosen where there is another. Ties go to the first group in
-    sorted order; undefined values are skipped.
+    part, or of fewer rows than `min_group`, is not chosen where there is another. Ties go to the first group
+    in sorted order; undefined values are skipped.
 
     Raises
     ------
