@@ -407,11 +407,12 @@ def test_top_lists(rows, k, ties, rng):
     assert part.counts.predicted[:, 1].sum() == full
 
 
-def test_weights_say_what_they_are_worth_in_rows(tmp_path):
-    """Kish: (Σw)² / Σw² rows."""
+def test_weights_and_their_squares_are_summed(tmp_path):
     path = tmp_path / "w.csv"
     path.write_text("score,label,race,w\n1,1,a,1\n0,0,a,3\n1,0,b,2\n0,1,b,2\n")
     (part,) = read_file(str(path), AuditConfig(weight="w", attribute=("race",))).slices
-    assert part.rows_per_weight == pytest.approx(8 / (1 + 9 + 4 + 4))
+    assert part.counts.n.tolist() == [[[3, 0], [0, 1]], [[0, 2], [2, 0]]]
+    assert part.squares.tolist() == [[[9, 0], [0, 1]], [[0, 4], [4, 0]]]
+    assert part.cell_rows.tolist() == [[[1, 0], [0, 1]], [[0, 1], [1, 0]]]
     (part,) = read_file(str(path), AuditConfig(attribute=("race",))).slices
-    assert part.rows_per_weight == 1
+    assert (part.squares == part.cell_rows).all()

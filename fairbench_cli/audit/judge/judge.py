@@ -8,7 +8,7 @@ import numpy as np
 
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge.compare import compare, shown_names
-from fairbench_cli.audit.judge.effective import rate_rows, rows_per_weight
+from fairbench_cli.audit.judge.effective import own_rows, rows_per_weight
 from fairbench_cli.audit.judge.explain import explain, named
 from fairbench_cli.audit.judge.metrics import needs_labels
 from fairbench_cli.audit.judge.references import REST, REST_NAME, check_references, references
@@ -18,8 +18,8 @@ from fairbench_cli.audit.judge.uncertainty import (
     MOST_GROUPS,
     Limits,
     percentiles,
+    rate_limits,
     stream,
-    uncertainty,
     with_limits,
 )
 from fairbench_cli.audit.judge.verdict import (
@@ -132,8 +132,7 @@ def _overall_rows(tally: Tally, config: AuditConfig) -> tuple[GroupRow, ...]:
             clusters=part.clusters and replace(part.clusters, group=np.zeros_like(part.clusters.group)),
         )
         names = shown_names(part)
-        at = np.zeros(len(names), dtype=np.intp)
-        limits = uncertainty(names, rate_rows(everybody, names, at), config.confidence).rate
+        limits = rate_limits(names, own_rows(everybody, names), config.confidence)
         rows += _group_rows(everybody, names, limits, config)
     return tuple(rows)
 

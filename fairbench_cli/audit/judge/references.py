@@ -23,8 +23,8 @@ def references(part: Slice, names: Sequence[str], config: AuditConfig) -> Ints:
 
     A reference given for the attribute (for an intersection: for each of its attributes) comes first; then
     the configuration's `ref_method`, where ``given`` falls back to the majority. A group with a `MISSING`
-    part, or of fewer rows than `min_group`, is not chosen where there is another. Ties go to the first group
-    in sorted order; undefined values are skipped.
+    part, or of fewer rows than `min_group` or than `min_share`, is not chosen where there is another. Ties go
+    to the first group in sorted order; undefined values are skipped.
 
     Raises
     ------
@@ -37,7 +37,8 @@ def references(part: Slice, names: Sequence[str], config: AuditConfig) -> Ints:
         return np.full(len(names), REST if given is None else groups.index(given), dtype=np.intp)
     known = np.array([MISSING not in group.split(CROSS) for group in groups])
     large = part.rows >= config.min_group
-    may = next(some for some in (known & large, known, large, large | True) if some.any())
+    share = compared(part, config)
+    may = next(some for some in (known & large & share, known & share, share, share | True) if some.any())
     if config.ref_method in ("minimum", "maximum"):
         rates = divide(*parts(part.counts.n, names))
         down = rates if config.ref_method == "minimum" else -rates
@@ -49,6 +50,16 @@ def references(part: Slice, names: Sequence[str], config: AuditConfig) -> Ints:
 def chosen_by_rate(part: Slice, config: AuditConfig) -> bool:
     """Return whether the reference is the group with the highest or lowest rate: one that the data chose."""
     return config.ref_method in ("minimum", "maximum") and _given(part, config) is None
+
+
+def compared(part: Slice, config: AuditConfig) -> NDArray[np.bool_]:
+    """Return which groups are compared: those with `min_share` of the rows, and a named reference."""
+    rows = part.rows
+    known: NDArray[np.bool_] = rows >= config.min_share * rows.sum()
+    given = _given(part, config)
+    if given is not None:
+        known[part.counts.groups.index(given)] = True
+    return known
 
 
 def both_parts(n: Floats, names: Sequence[str], at: Ints) -> tuple[Floats, Floats, Floats, Floats]:
