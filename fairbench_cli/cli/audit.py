@@ -1,7 +1,7 @@
 """``fairbench audit``: who is treated how differently by the scores in a file."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand
@@ -87,10 +87,6 @@ def audit(
     to_db: Annotated[
         str | None, typer.Option(help="Write into a database: sqlite:///audits.db", rich_help_panel=OUTPUT)
     ] = None,
-    compat: Annotated[
-        Literal["aequitas"] | None,
-        typer.Option(help="With -o: write Aequitas' files instead.", rich_help_panel=OUTPUT),
-    ] = None,
     config: Annotated[
         Path | None, typer.Option("--config", "-c", help="YAML file of these options; flags win.")
     ] = None,
@@ -101,8 +97,6 @@ def audit(
     from fairbench_cli.audit.config import meanings, read_config
     from fairbench_cli.errors import shown, suggest, user_error
 
-    if compat and output is None:
-        raise user_error("--compat writes files and has no folder", "add -o FOLDER", "--compat")
     if format_ not in ("console", *FORMATS):
         fix = suggest(format_, ["console", *FORMATS])
         raise user_error(f"no format is called {shown(format_)}", fix, "--format")
@@ -110,16 +104,14 @@ def audit(
     given |= {"fail": fail or None, "intersect": [text.split(",") for text in intersect or ()]}
     settings = read_config({key: value for key, value in given.items() if value != []}, config, "--")
     report = run(preds, settings)
-    _write(report, output, pdf, to_db, compat)
+    _write(report, output, pdf, to_db)
     _print(report, format_, everything)
     return int(report.gate.stops)
 
 
-def _write(
-    report: "Report", output: Path | None, pdf: Path | None, to_db: str | None, compat: str | None
-) -> None:
+def _write(report: "Report", output: Path | None, pdf: Path | None, to_db: str | None) -> None:
     """Write what was asked for: a folder, a PDF, database tables."""
-    if output is not None and compat:
+    if output is not None and report.config.preset == "aequitas":
         from fairbench_cli.audit.show.aequitas import write_compat
 
         write_compat(report, output)

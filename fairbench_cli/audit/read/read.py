@@ -30,7 +30,7 @@ from numpy.typing import ArrayLike
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.read.cells import CountedCells, CountingPlan, count_cells, group_name, make_slices
 from fairbench_cli.audit.read.columns import ColumnRoles, assign
-from fairbench_cli.audit.read.cuts import bins_note, find_bins, find_cuts, model_sql
+from fairbench_cli.audit.read.cuts import bins_note, find_bins, find_cuts, model_sql, settled
 from fairbench_cli.audit.read.mistakes import (
     broken,
     refuse_codes,
@@ -224,8 +224,9 @@ def _count(
     """Find cuts and bins, count, and refuse what was counted and is no score, label or weight."""
     bins = {name: find_bins(source, roles.attributes[name], many) for name, many in config.bins.items()}
     source.engine.execute("SET preserve_insertion_order=false")
-    binary = all(decision.kind == "binary" for decision in config.decisions)
-    plan = CountingPlan(roles, find_cuts(source, roles, config.decisions), binary, bins)
+    decisions = settled(source, roles, config.decisions)
+    binary = all(decision.kind == "binary" for decision in decisions)
+    plan = CountingPlan(roles, find_cuts(source, roles, decisions), binary, bins)
     cells = count_cells(source, plan)
     for found in cells.values():
         if (found.level < 0).any():

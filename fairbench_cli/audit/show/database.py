@@ -5,7 +5,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from fairbench_cli.audit.judge.report import Report
-from fairbench_cli.audit.show.tables import TABLES, Row, Value, to_json
+from fairbench_cli.audit.show.tables import Row, Value, tables_of, to_json
 from fairbench_cli.errors import UserError, user_error
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def audit_id(report: Report) -> str:
 def to_database(report: Report, url: str) -> str:
     """Write an audit in one transaction and return its id; writing it again changes nothing.
 
-    There is a table for each of `TABLES`, such as ``fairbench_audit_groups``, made when it is not there.
+    There is a table for each of `tables_of`, such as ``fairbench_audit_groups``, made when it is not there.
     Columns are those of the CSV files after `audit_id` and `position`.
 
     Parameters
@@ -51,7 +51,7 @@ def to_database(report: Report, url: str) -> str:
         shown = parsed.render_as_string(hide_password=True)
         engine = sql.create_engine(parsed)
         try:
-            rows = {PREFIX + of: list(make(report)) for of, make in TABLES.items()}
+            rows = {PREFIX + of: list(make(report)) for of, make in tables_of(report).items()}
             metadata = _metadata({of: found[0] for of, found in rows.items()})
             with engine.begin() as connection:
                 metadata.create_all(connection)

@@ -5,10 +5,10 @@ import io
 import json
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import is_dataclass
+from dataclasses import fields, is_dataclass
 from typing import Any
 
-from fairbench_cli.audit.judge.report import ALL, Interval, Report
+from fairbench_cli.audit.judge.report import ALL, Chance, FourFifths, Interval, Report
 from fairbench_cli.audit.show.layout import headline, source_name
 
 FORMAT = 2
@@ -54,9 +54,39 @@ TABLES: dict[str, Callable[[Report], Iterable[Row]]] = {
 }
 
 
+def impact_rows(report: Report) -> Iterable[Row]:
+    """Yield the impact ratio of every category, statistics, and what the rule of four fifths says."""
+    nothing = Chance(Interval(math.nan, math.nan, math.nan), math.nan, math.nan, math.nan, "")
+    for table in report.impact:
+        for row in table.rows:
+            chance, rule = row.chance or nothing, row.four_fifths
+            found: Row = {"model": table.model, "decision": table.decision, "attribute": table.attribute}
+            found |= {"unknown": table.unknown, "category": row.group, "rows": row.rows}
+            found |= {
+                "selected": row.selected,
+                "share": row.share,
+                "rate": row.rate,
+                "impact_ratio": row.ratio,
+            }
+            found |= {"left_out": row.left_out, "highest": row.highest}
+            found |= {"ratio_low": chance.ratio.low, "ratio_high": chance.ratio.high, "z": chance.z}
+            found |= {"p": chance.p, "p_holm": chance.p_holm, "test": chance.test}
+            if report.config.preset == "eeoc":
+                found |= dict.fromkeys((one.name for one in fields(FourFifths)), "") | (
+                    vars(rule) if rule else {}
+                )
+            yield found
+
+
+def tables_of(report: Report) -> dict[str, Callable[[Report], Iterable[Row]]]:
+    """Return the tables that a report has: where nothing passes or fails, those that say so are left out."""
+    found = {name: make for name, make in TABLES.items() if name == "groups" or not report.without_verdict}
+    return found | ({"impact": impact_rows} if report.impact else {})
+
+
 def to_csv(report: Report, table: str) -> str:
-    """Write a table of `TABLES` as CSV."""
-    rows = list(TABLES[table](report))
+    """Write a table of `TABLES`, or "impact", as CSV."""
+    rows = list((TABLES | {"impact": impact_rows})[table](report))
     return csv_text(rows, rows[0], ("false", "true"))
 
 
@@ -79,7 +109,7 @@ def document(report: Report) -> dict[str, Any]:
     """Return the audit as plain data: NaN becomes None, an infinite ratio the text "inf"."""
     found: dict[str, Any] = {
         "format": FORMAT,
-        "verdict": report.verdict,
+        "verdict": None if report.without_verdict else report.verdict,
         "summary": headline(report),
         "source": source_name(report),
         "rows": report.rows,
@@ -90,6 +120,10 @@ def document(report: Report) -> dict[str, Any]:
     found |= {
         name: getattr(report, name) for name in ("overall", "groups", "disparities", "verdicts", "notes")
     }
+    if report.without_verdict:
+        del found["disparities"], found["verdicts"], found["metrics"]
+    if report.impact:
+        found["impact"] = report.impact
     if report.requested:
         found["requested"] = report.requested
     if report.config.explained_by:
