@@ -60,6 +60,9 @@ def contradictions(config: "AuditConfig") -> list[Contradiction]:
     if config.weight is not None:
         what = f"preset {preset} counts people, and weights make something else of them"
         found.append(("weight", what, "leave weight out, or the preset"))
+    if config.min_group != 1:
+        what = f"preset {preset} compares groups of any number of rows"
+        found.append(("min-group", what, "leave min-group out, or the preset"))
     if preset == "aequitas":
         return found + _aequitas(config)
     found += _highest(config, preset)
@@ -73,6 +76,12 @@ def _aequitas(config: "AuditConfig") -> list[Contradiction]:
         found.append(("ref-method", what, "use majority or minimum, or name groups with ref"))
     if config.rule != "point":
         found.append(("rule", "Aequitas does not look at chance", "leave rule out, or the preset"))
+    groups = (("min-share", config.min_share > 0), ("exclude", bool(config.exclude)))
+    found += [
+        (key, "Aequitas compares all groups", f"leave {key} out, or the preset")
+        for key, given in groups
+        if given
+    ]
     if config.cluster is not None:
         found.append(("cluster", "Aequitas takes every row for a person", "leave cluster out, or the preset"))
     return found
@@ -108,9 +117,7 @@ def _ll144(config: "AuditConfig") -> list[Contradiction]:
         what = f"preset ll144 crosses {' and '.join(names)}, and nothing else"
         found.append(("intersect", what, "leave intersect out, or the preset"))
     if config.min_share > SMALL:
-        what = (
-            f"preset ll144 leaves out categories of less than {SMALL:g} of the data, not {config.min_share:g}"
-        )
+        what = f"preset ll144 leaves out categories under {SMALL:g} of the data, not {config.min_share:g}"
         found.append(("min-share", what, f"give at most {SMALL:g}"))
     asks = (("fail", config.fail), ("fail-on", bool(config.failing_metrics)))
     found += [

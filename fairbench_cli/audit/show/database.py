@@ -52,7 +52,7 @@ def to_database(report: Report, url: str) -> str:
         engine = sql.create_engine(parsed)
         try:
             rows = {PREFIX + of: list(make(report)) for of, make in tables_of(report).items()}
-            metadata = _metadata({of: found[0] for of, found in rows.items()})
+            metadata = _metadata({of: _typed(found) for of, found in rows.items()})
             with engine.begin() as connection:
                 metadata.create_all(connection)
                 for table in metadata.sorted_tables:
@@ -74,8 +74,13 @@ def to_database(report: Report, url: str) -> str:
     return name
 
 
+def _typed(rows: list[Row]) -> Row:
+    """Return a row with the first value of each column that is one."""
+    return {head: next((row[head] for row in rows if row[head] is not None), "") for head in rows[0]}
+
+
 def _metadata(first: dict[str, Row]) -> "MetaData":
-    """Return the tables, with the columns and types of their first rows."""
+    """Return the tables, with the columns and types of a row each."""
     import sqlalchemy as sql
 
     types: dict[type, Any] = {bool: sql.Boolean, int: sql.BigInteger, float: sql.Double, str: sql.Text}

@@ -44,7 +44,7 @@ def write_folder(report: "Report", folder: Path) -> None:
     """
     left_out = VERDICTS if report.without_verdict else ()
     texts = {file: write(report, name) for name, (file, _) in FORMATS.items() if name not in left_out}
-    if report.impact:
+    if any(table.rows for table in report.impact):
         from fairbench_cli.audit.show.tables import to_csv
 
         texts[IMPACT] = to_csv(report, "impact")

@@ -61,27 +61,20 @@ def impact_rows(report: Report) -> Iterable[Row]:
         for row in table.rows:
             chance, rule = row.chance or nothing, row.four_fifths
             found: Row = {"model": table.model, "decision": table.decision, "attribute": table.attribute}
-            found |= {"unknown": table.unknown, "category": row.group, "rows": row.rows}
-            found |= {
-                "selected": row.selected,
-                "share": row.share,
-                "rate": row.rate,
-                "impact_ratio": row.ratio,
-            }
-            found |= {"left_out": row.left_out, "highest": row.highest}
+            found |= {"category": row.group, "rows": row.rows, "selected": row.selected, "rate": row.rate}
+            found |= {"impact_ratio": row.ratio, "highest": row.highest, "share": row.share}
+            found |= {"left_out": row.left_out, "unknown": table.unknown}
             found |= {"ratio_low": chance.ratio.low, "ratio_high": chance.ratio.high, "z": chance.z}
             found |= {"p": chance.p, "p_holm": chance.p_holm, "test": chance.test}
             if report.config.preset == "eeoc":
-                found |= dict.fromkeys((one.name for one in fields(FourFifths)), "") | (
-                    vars(rule) if rule else {}
-                )
+                found |= {one.name: getattr(rule, one.name, None) for one in fields(FourFifths)}
             yield found
 
 
 def tables_of(report: Report) -> dict[str, Callable[[Report], Iterable[Row]]]:
     """Return the tables that a report has: where nothing passes or fails, those that say so are left out."""
     found = {name: make for name, make in TABLES.items() if name == "groups" or not report.without_verdict}
-    return found | ({"impact": impact_rows} if report.impact else {})
+    return found | ({"impact": impact_rows} if any(table.rows for table in report.impact) else {})
 
 
 def to_csv(report: Report, table: str) -> str:
