@@ -75,7 +75,7 @@ def find_cuts(
     each = f"SELECT {model_sql(roles)} AS m, n{roles.score} AS s FROM predictions"
     heights = f"SELECT m, s, count(*) AS n FROM ({each}) GROUP BY ALL"
     running = f"SELECT m, s, n, sum(n) OVER (PARTITION BY m ORDER BY s DESC) AS upto FROM ({heights})"
-    source.engine.execute(f"CREATE OR REPLACE TEMP TABLE heights AS {running}")
+    source.execute(f"CREATE OR REPLACE TEMP TABLE heights AS {running}")
     if source.one(f"SELECT 1 FROM heights WHERE {not_finite('s')} LIMIT 1"):
         refuse_scores(source, roles.score)
     totals = source.all("SELECT m, sum(n)::BIGINT FROM heights GROUP BY m ORDER BY m")

@@ -187,8 +187,7 @@ def _engine(folder: str) -> "DuckDBPyConnection":
 
 
 def _tally(source: Predictions, config: AuditConfig) -> Tally:
-    for sql in source.sample:
-        source.engine.execute(sql)
+    source.read_first()
     roles = assign(source, config)
     if not source.one("SELECT 1 FROM sample LIMIT 1"):
         raise user_error("the file has a header but no rows", "add one row per person", source.name)

@@ -112,7 +112,7 @@ def read_people(
         notes.append(f"Features are those of {most} of {rows} rows, drawn at random.")
     numbered = "SELECT row_number() OVER () AS line, * FROM predictions"
     sql = f"SELECT {', '.join(parts)} FROM ({numbered}){where}"
-    found = source.engine.execute(sql).fetchnumpy()
+    found = source.execute(sql).fetchnumpy()
     features: list[tuple[str, Floats, bool]] = []
     for i, name in enumerate(columns):
         made, note = _feature(name, np.asarray(found[f"x{i}"], dtype=object))
