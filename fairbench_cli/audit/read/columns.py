@@ -1,11 +1,11 @@
 """Find out what each column of the predictions is: score, label, weight, model, or an attribute to audit."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.read.predictions import SAMPLE, Predictions
+from fairbench_cli.audit.read.predictions import Predictions
 from fairbench_cli.errors import UserError, shown, suggest, user_error
 
 RESERVED = frozenset(
@@ -13,6 +13,7 @@ RESERVED = frozenset(
 )
 LABELS = ("label_value", "label")
 MOST_GROUPS = 1000
+COLUMNS_AT_ONCE = 50  # that are looked at in one query of the first rows
 MOST_CODES = 20  # a column of numbers with more different ones is a quantity, not a code
 
 
@@ -150,11 +151,10 @@ def _default_attributes(
 ) -> tuple[dict[str, int], tuple[int, ...]]:
     """Return every other column but identifiers and quantities, and these, judged by the first rows."""
     free = [i for name, i in source.places.items() if i not in taken and name.lower() not in RESERVED]
-    parts = [f"count(DISTINCT t{i}), count(*) FILTER (t{i} <> '' AND n{i} IS NULL)" for i in free]
-    found = source.one(f"SELECT count(*){''.join(', ' + part for part in parts)} FROM sample")
-    rows, attributes, quantities = found[0], {}, []
-    for at, i in enumerate(free):
-        name, distinct, words = source.columns[i], found[1 + 2 * at], found[2 + 2 * at]
+    (rows,) = source.one("SELECT count(*) FROM sample")
+    whole, attributes, quantities = rows < source.first_rows, {}, []
+    for i, distinct, words in _first_values(source, free):
+        name = source.columns[i]
         if name in config.bins:
             attributes[name] = i
         elif distinct > MOST_CODES and words == 0 and i not in texts:
@@ -162,12 +162,21 @@ def _default_attributes(
             notes.append(
                 f"{name} is numeric and not audited: name it with --attribute, or cut it: --bins {name}=4."
             )
-        elif distinct > MOST_GROUPS or (distinct > MOST_CODES and 2 * distinct > rows and rows < SAMPLE):
+        elif distinct > MOST_GROUPS or (whole and distinct > MOST_CODES and 2 * distinct > rows):
             _refuse_groups(source, i)
             notes.append(f"{name} has a value of its own in most rows and is not audited.")
         else:
             attributes[name] = i
     return attributes, tuple(quantities)
+
+
+def _first_values(source: Predictions, columns: list[int]) -> Iterator[tuple[int, int, int]]:
+    """Yield each column with how many values and how many words the first rows have."""
+    for start in range(0, len(columns), COLUMNS_AT_ONCE):
+        some = columns[start : start + COLUMNS_AT_ONCE]
+        parts = [f"count(DISTINCT t{i}), count(*) FILTER (t{i} <> '' AND n{i} IS NULL)" for i in some]
+        found = source.one(f"SELECT {', '.join(parts)} FROM sample")
+        yield from zip(some, found[::2], found[1::2], strict=True)
 
 
 def _refuse_groups(source: Predictions, column: int) -> None:

@@ -33,7 +33,7 @@ class ArrowStream(Protocol):
 BLANKS = " \t\r\n\v\f\u00a0\ufeff"
 SNIFF = 1 << 18  # bytes
 SAMPLE = 10_000  # rows
-SAMPLE_CELLS = 5_000_000
+SAMPLE_CELLS = 8_000_000
 NOT_UTF8 = "save it as UTF-8, for instance `iconv -f latin1 -t utf-8 FILE > NEW`"
 FRAME = "data frame"  # in messages, instead of a file
 
@@ -46,8 +46,8 @@ class Predictions:
 
     Queries may name the view ``predictions``, which has for column i of the file ``c{i}`` (its text, NULL if
     there is none), ``t{i}`` (without the blanks around it), ``n{i}`` (as a number, NULL when it is none),
-    ``y{i}`` (0 or 1, NULL when it is neither) and ``g{i}`` (what rows of one text share: the text, or the code
-    of a category). So has ``sample``, for the first `first_rows` rows.
+    ``y{i}`` (0 or 1, NULL when it is neither) and ``g{i}`` (what rows of one text share: the text, or the
+    code of a category). So has ``sample``, for the first `first_rows` rows.
 
     Parameters
     ----------
@@ -100,12 +100,14 @@ class Predictions:
         """How many rows ``sample`` has at most: fewer of a wide table."""
         return max(1000, min(SAMPLE, SAMPLE_CELLS // max(1, len(self.columns))))
 
-    def read_first(self) -> None:
-        """Keep the first rows of a file, for ``sample``."""
-        if self.format != "frame":
-            self.engine.execute(
-                f"CREATE TEMP TABLE {self.first} AS SELECT * FROM {self.table} LIMIT {self.first_rows}"
-            )
+    def with_first_rows(self) -> "Predictions":
+        """Keep the first rows of a file for ``sample``; these are read from then on where they are all."""
+        if self.format == "frame":
+            return self
+        limit = f"CREATE TEMP TABLE {self.first} AS SELECT * FROM {self.table} LIMIT {self.first_rows}"
+        self.engine.execute(limit)
+        (rows,) = self.engine.execute(f"SELECT count(*) FROM {self.first}").fetchone() or (0,)
+        return replace(self, table=self.first) if rows < self.first_rows else self
 
     def execute(self, sql: str, parameters: Sequence[object] = ()) -> "DuckDBPyConnection":
         """Run a query, for which the views have the columns that it names and no others.
@@ -487,4 +489,6 @@ def _view(
     """
     trimmed, notes = _names(names, source.name)
     notes = (*source.notes, *notes)
-    return replace(source, columns=trimmed, notes=notes, table=table, first=head or "first", sql=tuple(columns))
+    return replace(
+        source, columns=trimmed, notes=notes, table=table, first=head or "first", sql=tuple(columns)
+    )

@@ -47,7 +47,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from duckdb import DuckDBPyConnection
 
-MEMORY = "200MB"
+MEMORY = 200  # MB
+MEMORY_OF_COLUMN = 0.5  # MB, of tables with more than `FEW_COLUMNS`
+FEW_COLUMNS = 100
 MOST_THREADS = 4  # each has buffers of its own
 LOOK_MISSING = frozenset("na n/a nan null none nil ? - . unknown".split())  # noqa: SIM905
 MOST_IDENTIFIERS = 100_000  # rows; beyond, looking for persons counted twice would cost more than the audit
@@ -174,7 +176,7 @@ def _engine(folder: str) -> "DuckDBPyConnection":
 
     engine = duckdb.connect(
         config={
-            "memory_limit": MEMORY,
+            "memory_limit": f"{MEMORY}MB",
             "threads": str(min(MOST_THREADS, os.cpu_count() or 1)),
             "temp_directory": str(Path(folder) / "spill"),
             "autoinstall_known_extensions": "false",
@@ -187,7 +189,10 @@ def _engine(folder: str) -> "DuckDBPyConnection":
 
 
 def _tally(source: Predictions, config: AuditConfig) -> Tally:
-    source.read_first()
+    if len(source.columns) > FEW_COLUMNS:
+        more = MEMORY_OF_COLUMN * len(source.columns)
+        source.engine.execute(f"SET memory_limit='{MEMORY + more:.0f}MB'")
+    source = source.with_first_rows()
     roles = assign(source, config)
     if not source.one("SELECT 1 FROM sample LIMIT 1"):
         raise user_error("the file has a header but no rows", "add one row per person", source.name)
