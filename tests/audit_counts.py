@@ -22,8 +22,8 @@ def slice_of(
     intersection: bool = False,
 ) -> Slice:
     n = np.array([[[tn, fp], [fn, tp]] for tp, fp, fn, tn in groups.values()], dtype=np.float64)
-    rows = np.array([round(sum(cells)) for cells in groups.values()])
-    return Slice(model, decision, attribute, Counts(tuple(groups), n), rows, labelled, intersection)
+    counts = Counts(tuple(groups), n)
+    return Slice(model, decision, attribute, counts, np.rint(n).astype(np.int64), n, labelled, intersection)
 
 
 def tally_of(*slices: Slice, weighted: bool = False) -> Tally:

@@ -74,7 +74,7 @@ def disparity(own: GroupRow, other: GroupRow, metric: str, tau: float) -> Dispar
     spread = math.exp(1.96 * log)
     reference = own.group == other.group
     if math.isnan(ratio):
-        parity, evidence = "undecidable", ""
+        parity, evidence = "undecided", ""
     else:
         parity = "pass" if tau <= ratio <= 1 / tau else "fail"
         beyond = ratio / spread > 1 or ratio * spread < 1
@@ -91,7 +91,7 @@ def disparity(own: GroupRow, other: GroupRow, metric: str, tau: float) -> Dispar
 def sample_audit(
     source: str = "/home/me/compas.csv", models: tuple[str, ...] = ("",), tau: float = 0.8
 ) -> Report:
-    """Build an audit of race and sex: fails beyond chance, a small group, an undecidable comparison."""
+    """Build an audit of race and sex: fails beyond chance, a small group, an undecided comparison."""
     groups, disparities, verdicts, overall, slices = [], [], [], [], []
     for model in models:
         for attribute, cells, reference in (("race", RACE, "Caucasian"), ("sex", SEX, "Male")):
@@ -100,7 +100,7 @@ def sample_audit(
             other = next(row for row in mine if row.group == reference)
             rows = [disparity(row, other, metric, tau) for metric in DECIDING for row in mine]
             parity = {
-                m: worst([row.parity for row in rows if row.metric == m and not row.is_reference])
+                m: worst([row.verdict for row in rows if row.metric == m and not row.is_reference])
                 for m in DECIDING
             }
             parity["type-i-parity"] = worst([parity["fdr"], parity["fpr"]])
@@ -113,7 +113,7 @@ def sample_audit(
             )
         total = tuple(map(sum, zip(*SEX.values(), strict=True)))
         overall.append(group((model, "binary", "(all)"), "(all)", total))
-    verdict = worst([row.parity for row in disparities])
+    verdict = worst([row.verdict for row in disparities])
     return Report(
         AuditConfig(references={"race": "Caucasian", "sex": "Male"}, ref_method="given", tau=tau),
         *(source, 7214, False, tuple(slices), DECIDING),
@@ -127,4 +127,4 @@ def sample_audit(
 
 
 def worst(parities):
-    return "fail" if "fail" in parities else "undecidable" if "undecidable" in parities else "pass"
+    return "fail" if "fail" in parities else "undecided" if "undecided" in parities else "pass"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from fairbench_cli.audit.config import AuditConfig
-    from fairbench_cli.audit.judge.report import Parity, Report
+    from fairbench_cli.audit.judge.report import Report, Verdict
     from fairbench_cli.audit.read.predictions import ArrowStream
     from fairbench_cli.audit.read.tally import Tally
 
@@ -36,8 +36,8 @@ class AuditResult:
     report: "Report"
 
     @property
-    def verdict(self) -> "Parity":
-        """Pass, fail or undecidable, over what decides, of all models and decisions."""
+    def verdict(self) -> "Verdict":
+        """Pass, fail or undecided, over what decides, of all models and decisions."""
         return self.report.verdict
 
     def to_pandas(self, table: str = "disparities") -> "pd.DataFrame":

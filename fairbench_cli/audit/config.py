@@ -17,8 +17,12 @@ from fairbench_cli.validation import in_file_order, mistake, problems_of
 
 Ties = Literal["include", "exclude", "random"]
 RefMethod = Literal["given", "majority", "minimum", "maximum", "rest"]
+Effect = Literal["assistive", "punitive"]
+Rule = Literal["evidence", "point"]
+Preset = Literal["aequitas", "eeoc", "ll144"]
 
 TAU = 0.8
+UNDECIDED = "undecided"  # in `fail-on`: stop unless everything passes
 DEFAULT = "default"  # in `tau`: every metric that has no tau of its own
 
 
@@ -136,6 +140,7 @@ ColumnSets = tuple[tuple[str, ...], ...]
 Count = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(gt=0, le=1)]
 MetricName = Annotated[str, AfterValidator(_metric)]
+GateName = Annotated[str, AfterValidator(lambda text: text if text == UNDECIDED else _metric(text))]
 TauName = Annotated[str, AfterValidator(_metric_with_tau)]
 
 
@@ -161,6 +166,9 @@ class AuditConfig(BaseModel):
         None, alias="attribute", description="Column to audit. Default: other text columns."
     )
     weight: str | None = Field(None, description="Column of weights.")
+    cluster: str | None = Field(
+        None, description="Column that says whose row it is, where people have several rows."
+    )
     model_column: str | None = Field(None, description="Column of the models' names; each is audited.")
     bins: Annotated[dict[str, Annotated[int, Field(ge=2)]], BeforeValidator(_bins)] = Field(
         {}, description="Cut a numeric attribute: --bins age=4"
@@ -196,15 +204,36 @@ class AuditConfig(BaseModel):
         alias="metric",
         description="Metric or roll-up that decides; any of `fairbench list metrics` is shown.",
     )
-    intervention: Literal["punitive", "assistive"] | None = Field(
-        None, description="Decide by fdr and fpr (punitive), or by for and fnr (assistive)."
+    effect: Effect | None = Field(
+        None,
+        alias="decision",
+        description="Being selected helps (assistive) or harms (punitive); decides by for and fnr, or fdr "
+        "and fpr, unless --metric says.",
     )
-    min_group: int = Field(30, ge=1, description="Flag groups with fewer rows.")
-    fail: bool = Field(False, description="Exit 1 when the verdict is fail.")
-    failing_metrics: Annotated[tuple[MetricName, ...], LISTED] = Field(
-        (), alias="fail-on", description="Exit 1 when this fails: fpr or race:fpr"
+    rule: Rule = Field(
+        "evidence",
+        description="What fails: a gap that is too large and beyond chance (evidence), or any that is too "
+        "large (point).",
     )
-    draws: int = Field(1000, ge=0, le=1_000_000, description="Bootstrap draws; 0 takes closed forms.")
+    preset: Preset | None = Field(
+        None, description=f"Rules of others: {', '.join(get_args(Preset))}; see the guide."
+    )
+    min_group: int = Field(30, ge=1, description="Groups with fewer rows are marked, and no reference.")
+    min_share: float = Field(
+        0.0, ge=0, lt=1, description="Groups with a smaller share of the rows are not compared."
+    )
+    exclude: Annotated[tuple[str, ...], LISTED] = Field(
+        (), description="Leave out a group: --exclude '(missing)' --exclude race=Other"
+    )
+    fail: bool = Field(False, description="Exit 1 when the verdict is fail, or nothing could be decided.")
+    failing_metrics: Annotated[tuple[GateName, ...], LISTED] = Field(
+        (),
+        alias="fail-on",
+        description="Exit 1 when this fails: fpr or race:fpr; undecided: unless all pass.",
+    )
+    draws: int = Field(
+        1000, ge=0, le=1_000_000, description="Bootstrap draws, for metrics without a closed form."
+    )
     seed: int = Field(0, ge=0, description="Of draws and random ties.")
     confidence: float = Field(0.95, gt=0, lt=1, description="Of intervals and tests.")
     explained_by: Annotated[ColumnSets, BeforeValidator(_explained)] = Field(
@@ -234,9 +263,8 @@ class AuditConfig(BaseModel):
     @property
     def measures(self) -> tuple[str, ...] | None:
         """The rates and roll-ups that decide, in the order given; None: the default ones."""
-        if self.intervention is not None:
-            return INTERVENTIONS[self.intervention]
-        return tuple(name for name in self.metrics if kind(name) != "counts") or None
+        named = tuple(name for name in self.metrics if kind(name) != "counts")
+        return named or (INTERVENTIONS[self.effect] if self.effect else None)
 
     @property
     def requested(self) -> tuple[str, ...]:
@@ -246,7 +274,7 @@ class AuditConfig(BaseModel):
     @property
     def fail_on(self) -> tuple[tuple[str, str], ...]:
         """What alone decides the exit code, as (attribute or "", metric); empty: the verdict."""
-        parts = (text.rpartition(":") for text in self.failing_metrics)
+        parts = (text.rpartition(":") for text in self.failing_metrics if text != UNDECIDED)
         return tuple((attribute, metric) for attribute, _, metric in parts)
 
     def resolved(self) -> dict[str, Any]:
@@ -343,9 +371,6 @@ def _contradictions(config: AuditConfig, document: Document) -> list[Problem]:
     if config.references and config.ref_method != "given":
         what = f"ref-method {config.ref_method} and reference groups contradict each other"
         found.append(("ref-method", what, "leave one of the two out"))
-    if config.intervention and any(kind(name) != "counts" for name in config.metrics):
-        what = "metric and intervention both say what decides"
-        found.append(("intervention", what, "leave one of the two out"))
     computed = {*COMPARED, *map(canonical, (*config.requested, *(name for _, name in config.fail_on)))}
     unused = [name for name in config.taus if canonical(name) not in computed]
     found += [("tau", f"tau of {name} has no effect", f"name it as a metric: {name}") for name in unused]

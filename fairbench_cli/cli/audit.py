@@ -44,6 +44,7 @@ def audit(
     label: Annotated[str | None, COLUMNS] = None,
     attribute: Annotated[Texts, typer.Option("--attribute", "-a", rich_help_panel="Columns")] = None,
     weight: Annotated[str | None, COLUMNS] = None,
+    cluster: Annotated[str | None, COLUMNS] = None,
     model_column: Annotated[str | None, COLUMNS] = None,
     bins: Annotated[Texts, COLUMNS] = None,
     intersect: Annotated[Texts, COLUMNS] = None,
@@ -55,8 +56,12 @@ def audit(
     ref_method: Annotated[str | None, COMPARISON] = None,
     tau: Annotated[Texts, COMPARISON] = None,
     metric: Annotated[Texts, typer.Option("--metric", "-m", rich_help_panel=COMPARED)] = None,
-    intervention: Annotated[str | None, COMPARISON] = None,
+    decision: Annotated[str | None, COMPARISON] = None,
+    rule: Annotated[str | None, COMPARISON] = None,
+    preset: Annotated[str | None, COMPARISON] = None,
     min_group: Annotated[int | None, COMPARISON] = None,
+    min_share: Annotated[float | None, COMPARISON] = None,
+    exclude: Annotated[Texts, COMPARISON] = None,
     fail: Annotated[bool, typer.Option("--fail", rich_help_panel=COMPARED)] = False,
     fail_on: Annotated[Texts, COMPARISON] = None,
     draws: Annotated[int | None, INTERVALS] = None,
@@ -107,7 +112,7 @@ def audit(
     report = run(preds, settings)
     _write(report, output, pdf, to_db, compat)
     _print(report, format_, everything)
-    return 1 if report.gate == "fail" and (settings.fail or settings.fail_on) else 0
+    return int(report.gate.stops)
 
 
 def _write(

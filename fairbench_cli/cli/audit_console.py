@@ -13,7 +13,7 @@ from fairbench_cli.cli.console import out, say
 
 WIDE = 124  # from here on a row takes one line
 NUMBERS = 67  # columns that all but the name of a group take in a table of comparisons
-STYLES = {"pass": "green", "fail": "bold red", "undecidable": "yellow", None: ""}
+STYLES = {"pass": "green", "fail": "bold red", "undecided": "yellow", None: ""}
 
 
 def print_audit(report: Report, *, everything: bool = False) -> None:
@@ -41,7 +41,7 @@ def _fold(text: str, style: str) -> None:
 
 def _print_section(section: ReportSection) -> None:
     say("")
-    _fold(section.title, STYLES[section.parity] if section.parity else "bold")
+    _fold(section.title, STYLES[section.verdict] if section.verdict else "bold")
     for sentence in section.sentences:
         _fold(sentence, "dim")
     for table in section.tables:
@@ -83,10 +83,10 @@ def _print_table(table: TextTable) -> None:
 
 def _text(cell: TableCell, width: int) -> Text:
     text, fine, wide = printable(cell.text), printable(cell.fine), width >= WIDE
-    if cell.parity and not wide:
+    if cell.verdict and not wide:
         text = re.sub(", (and |but )?", ",\n", text)
     if fine and wide:
         text = f"{text} {fine}" if fine.startswith("[") else f"{text} ({fine})"
     elif fine:
         text = f"{textwrap.fill(text, max(8, width - NUMBERS))}\n{fine}"
-    return Text(text, style=STYLES[cell.parity])
+    return Text(text, style=STYLES[cell.verdict])

@@ -1,7 +1,7 @@
-"""Closed forms for proportions: intervals of a rate, a difference and a ratio.
+"""Closed forms for proportions: intervals of a rate and of a difference; `score_test` has that of a ratio.
 
-All intervals build on Wilson's: the difference (Newcombe 1998, method 10) and the ratio (Donner & Zou 2012)
-recover their variances from the two Wilson intervals ("MOVER"), so none has width zero at 0 or n.
+The difference (Newcombe 1998, method 10) recovers its variance from the two Wilson intervals, so that neither
+has width zero at 0 or n.
 """
 
 from statistics import NormalDist
@@ -50,38 +50,6 @@ def difference_interval(
     down = _hypotenuse(p - p_low, q_high - q, rho)
     up = _hypotenuse(p_high - p, q - q_low, rho)
     return p - q - down, p - q + up
-
-
-def ratio_interval(
-    above: ArrayLike,
-    below: ArrayLike,
-    ref_above: ArrayLike,
-    ref_below: ArrayLike,
-    confidence: float = 0.95,
-    correlation: ArrayLike = 0.0,
-) -> tuple[Floats, Floats]:
-    """Interval of (above/below) / (ref_above/ref_below) (Donner & Zou 2012).
-
-    Infinite above when the reference rate is 0; NaN when a rate is 0/0, or both are 0.
-
-    >>> [round(float(limit), 3) for limit in ratio_interval(24, 36, 29, 60)]
-    [0.961, 1.937]
-    """
-    p, p_low, p_high = _estimate(above, below, confidence)
-    q, q_low, q_high = _estimate(ref_above, ref_below, confidence)
-    rho = np.asarray(correlation)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        # The lower root, written with the sum so that nothing cancels.
-        middle = p * q - rho * (p - p_low) * (q_high - q)
-        top, bottom = p_low * (2 * p - p_low), q_high * (2 * q - q_high)
-        low = top / (middle + np.sqrt(np.maximum(middle**2 - top * bottom, 0)))
-        middle = p * q - rho * (p_high - p) * (q - q_low)
-        top, bottom = p_high * (2 * p - p_high), q_low * (2 * q - q_low)
-        high = (middle + np.sqrt(np.maximum(middle**2 - top * bottom, 0))) / bottom
-    undefined = np.isnan(p) | np.isnan(q) | ((p == 0) & (q == 0))
-    low = np.where(p == 0, 0.0, low)
-    high = np.where(q == 0, np.inf, high)
-    return np.where(undefined, np.nan, low), np.where(undefined, np.nan, high)
 
 
 def _estimate(above: ArrayLike, below: ArrayLike, confidence: float) -> tuple[Floats, Floats, Floats]:

@@ -53,13 +53,24 @@ def difference_of_means_p(counts: Counts) -> Floats:
 _erfc = np.vectorize(math.erfc, otypes=[np.float64])  # an audit does without scipy, which is slow to load
 
 
+def normal_p(z: ArrayLike) -> Floats:
+    """Return the two-sided p-values of standard normal statistics, without scipy.
+
+    >>> normal_p([0.0, -1.96]).round(3).tolist()
+    [1.0, 0.05]
+    """
+    p: Floats = _erfc(np.abs(z) / math.sqrt(2.0))
+    return p
+
+
 def two_proportions(
     above: ArrayLike, below: ArrayLike, ref_above: ArrayLike, ref_below: ArrayLike
 ) -> tuple[Floats, Floats]:
     """Return z and the two-sided p-value of the test that two proportions are equal.
 
     z is (above/below − ref_above/ref_below) over its error with pooled variance. Where a cell expects fewer
-    than 5, p is that of Fisher's exact test. This is the only test of two proportions there is.
+    than 5, p is that of Fisher's exact test. `score_test` has the test that goes with
+    an interval of the ratio.
 
     Parameters
     ----------
@@ -84,7 +95,7 @@ def two_proportions(
     with np.errstate(invalid="ignore"):  # 0 × ∞ where a denominator is 0
         error = np.sqrt(np.maximum(pooled * (1 - pooled), 0.0) * (divide(1.0, n) + divide(1.0, m)))
     z = divide(divide(x, n) - divide(y, m), error)
-    p = _erfc(np.abs(z) / math.sqrt(2.0))
+    p = normal_p(z)
     few = np.minimum(hits, total - hits) * np.minimum(n, m) < FEW_EXPECTED * total
     for at in map(tuple, np.argwhere(few & (n > 0) & (m > 0))):
         p[at] = fisher(*(round(float(v[at])) for v in (x, n, y, m)))

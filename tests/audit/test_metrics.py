@@ -90,7 +90,7 @@ def test_any_counts_give_an_audit(
     for disparity in audit.disparities:
         for interval in (disparity.ratio, disparity.difference):
             assert not interval.low > interval.high
-        if disparity.parity == "undecidable":
+        if disparity.verdict == "undecided":
             assert np.isnan(disparity.value) or np.isnan(disparity.reference_value)
 
 
@@ -165,7 +165,7 @@ def test_wrong_names(given: dict[str, object], what: str) -> None:
 def test_without_labels_only_selection_is_audited() -> None:
     audit = judge(one(TWO, labelled=False), QUICK)
     assert {disparity.metric for disparity in audit.disparities} == {"selection-rate", "selected-share"}
-    assert set(audit.verdicts[0].parity) == {"selection-rate", "selected-share", "unsupervised-parity"}
+    assert set(audit.verdicts[0].verdict) == {"selection-rate", "selected-share", "unsupervised-parity"}
     assert set(audit.groups[0].counts) == {"pp", "pn", "size"}
     assert audit.verdict == "pass"
     with pytest.raises(UserError, match=r"type-i-parity, tpr cannot be computed without labels"):
@@ -218,4 +218,4 @@ def test_numpy_says_nothing() -> None:
     empty: Tally = one({"a": (0, 0, 0, 0), "b": (0, 0, 0, 0), "c": (0, 4, 0, 0)})
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert judge(empty, AuditConfig(draws=10)).verdict == "undecidable"
+        assert judge(empty, AuditConfig(draws=10)).verdict == "undecided"

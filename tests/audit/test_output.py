@@ -38,13 +38,13 @@ def test_the_headline_counts_what_fails(report):
 
 def test_the_headline_of_a_pass_and_of_what_cannot_be_decided():
     easy = sample_audit(tau=0.8)
-    passing = tuple(replace(row, parity="pass") for row in easy.disparities)
+    passing = tuple(replace(row, verdict="pass") for row in easy.disparities)
     verdicts = [replace(row, verdict="pass") for row in easy.verdicts]
     done = replace(easy, disparities=passing, verdicts=tuple(verdicts), verdict="pass")
     assert headline(done).startswith("passes: 2 of 2 attributes pass at τ = 0.8")
-    verdicts[0] = replace(verdicts[0], verdict="undecidable")
-    done = replace(done, verdicts=tuple(verdicts), verdict="undecidable")
-    assert headline(done).startswith("not decidable: 1 of 2 attributes cannot be decided at τ = 0.8")
+    verdicts[0] = replace(verdicts[0], verdict="undecided")
+    done = replace(done, verdicts=tuple(verdicts), verdict="undecided")
+    assert headline(done).startswith("not decided: 1 of 2 attributes is not decided at τ = 0.8")
 
 
 def brief(report, everything=False):
@@ -62,8 +62,8 @@ def test_the_console_shows_the_worst_first_and_counts_what_it_leaves_out(report)
     )
     assert (reference.text, reference.fine, ratio.text) == ("0.235", "349/1488", "1.912")
     (whole,) = brief(report, everything=True)[0].tables
-    kinds = [row[-1].parity for row in whole.rows]
-    assert kinds == sorted(kinds, key=["fail", "undecidable", "pass"].index)
+    kinds = [row[-1].verdict for row in whole.rows]
+    assert kinds == sorted(kinds, key=["fail", "undecided", "pass"].index)
     assert len(table.rows) == SHOWN
     assert table.more == "and 4 more (4 pass): see --all"
     assert whole.more == ""
@@ -73,7 +73,7 @@ def test_the_console_names_small_groups_and_what_is_not_decidable(report):
     shown = brief(report, everything=True)
     rows = {(row[0].text, row[1].text): row for row in shown[0].tables[0].rows}
     assert rows[f"{SCRIPT}*", "fpr"][-1].text == "fails, too few to tell"
-    assert rows["(missing)*", "fdr"][-1].text == "not decidable"
+    assert rows["(missing)*", "fdr"][-1].text == "not decided"
     assert rows["(missing)*", "fdr"][4].text == DASH
     assert shown[-1].notes[-1].startswith("Marked *: fewer than 30 rows")
 
@@ -142,7 +142,7 @@ def test_a_folder_has_every_file_and_the_same_bytes_again(report, tmp_path):
 
 def test_models_stand_apart():
     report = sample_audit(models=("a", "b"))
-    attributes = [section for section in brief(report) if section.parity]
+    attributes = [section for section in brief(report) if section.verdict]
     assert len(attributes) == 4
     assert attributes[0].title.endswith("(model a, binary)")
     assert headline(report).startswith("fails: 4 of 4 audits of an attribute fail")

@@ -128,7 +128,7 @@ def test_what_decides_and_why_stands_in_the_page(page):
     text = unescape(page)
     for piece in ("805/1795", "349/1488", "1.912", "[1.721, 2.124]", "fails, and beyond chance"):
         assert piece in text
-    assert "not decidable" in text
+    assert "not decided" in text
 
 
 def test_the_page_in_a_browser(page, browser, tmp_path):

@@ -1,4 +1,4 @@
-"""Parity on counts: exact, symmetric and three-valued."""
+"""Verdict on counts: exact, symmetric and three-valued."""
 
 from fractions import Fraction
 from itertools import product
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge.judge import judge
 from fairbench_cli.audit.judge.metrics import INTERVENTIONS, ROLL_UPS, can_decide, canonical
-from fairbench_cli.audit.judge.report import Disparity, Parity
+from fairbench_cli.audit.judge.report import Disparity, Verdict
 from fairbench_cli.audit.judge.verdict import all_of, decide, decide_metric, roll_ups
 from fairbench_cli.audit.show.layout import in_words
 from fairbench_cli.errors import UserError
@@ -65,20 +65,20 @@ def test_zeros() -> None:
     assert decide(0, 5, 0, 7, 0.8) == "pass"
     assert decide(1, 5, 0, 7, 0.8) == "fail"
     assert decide(0, 5, 1, 7, 0.8) == "fail"
-    assert decide(0, 0, 1, 7, 0.8) == decide(1, 7, 0, 0, 0.8) == decide(0, 0, 0, 0, 0.8) == "undecidable"
+    assert decide(0, 0, 1, 7, 0.8) == decide(1, 7, 0, 0, 0.8) == decide(0, 0, 0, 0, 0.8) == "undecided"
 
 
-VALUES: tuple[Parity, ...] = ("pass", "fail", "undecidable")
+VALUES: tuple[Verdict, ...] = ("pass", "fail", "undecided")
 
 
 @pytest.mark.parametrize(("first", "second"), list(product(VALUES, VALUES)))
-def test_kleene(first: Parity, second: Parity) -> None:
-    truth: dict[Parity, float] = {"fail": 0, "undecidable": 0.5, "pass": 1}
+def test_kleene(first: Verdict, second: Verdict) -> None:
+    truth: dict[Verdict, float] = {"fail": 0, "undecided": 0.5, "pass": 1}
     assert truth[all_of([first, second])] == min(truth[first], truth[second])
 
 
 def test_roll_ups_name_their_measures() -> None:
-    every: dict[str, Parity] = {name: "pass" for names in ROLL_UPS.values() for name in names}
+    every: dict[str, Verdict] = {name: "pass" for names in ROLL_UPS.values() for name in names}
     assert set(roll_ups(every)) == set(ROLL_UPS)
     failing = roll_ups(every | {"fpr": "fail"})
     assert [name for name, parity in failing.items() if parity == "fail"] == [
@@ -103,7 +103,7 @@ def test_swapping_group_and_reference_inverts(
     forth, back = disparities(groups, "b"), disparities(groups, "a")
     for measure, found in forth.items():
         other = back[measure]
-        assert found.parity == other.parity
+        assert found.verdict == other.verdict
         assert found.difference.value == pytest.approx(-other.difference.value, nan_ok=True)
         assert found.difference.low == pytest.approx(-other.difference.high, nan_ok=True)
         assert found.p == pytest.approx(other.p, nan_ok=True)
@@ -117,16 +117,16 @@ def test_swapping_group_and_reference_inverts(
 def test_tau_per_measure() -> None:
     groups: dict[str, Cells] = {"a": (50, 50, 50, 50), "b": (50, 45, 50, 55)}
     audit = judge(one(groups), AuditConfig(draws=0, tau={"fpr": 0.95}))
-    parity = audit.verdicts[0].parity
+    parity = audit.verdicts[0].verdict
     assert (parity["fpr"], parity["tnr"], parity["selection-rate"]) == ("fail", "pass", "pass")
 
 
-def test_attribute_fails_before_it_is_undecidable() -> None:
+def test_attribute_fails_before_it_is_undecided() -> None:
     groups: dict[str, Cells] = {"a": (50, 50, 50, 50), "b": (10, 90, 90, 10), "c": (0, 0, 0, 0)}
-    parity = judge(one(groups), AuditConfig(draws=0)).verdicts[0].parity
-    assert (parity["fpr"], parity["selection-rate"]) == ("fail", "undecidable")
+    parity = judge(one(groups), AuditConfig(draws=0)).verdicts[0].verdict
+    assert (parity["fpr"], parity["selection-rate"]) == ("fail", "undecided")
     without: dict[str, Cells] = {"a": (50, 50, 50, 50), "b": (50, 50, 50, 50), "c": (0, 0, 0, 0)}
-    assert judge(one(without), AuditConfig(draws=0)).verdict == "undecidable"
+    assert judge(one(without), AuditConfig(draws=0)).verdict == "undecided"
 
 
 def test_words() -> None:
@@ -146,7 +146,7 @@ def test_words() -> None:
         "fails, but within chance",
         "fails, too few to tell",
         "passes",
-        "not decidable",
+        "not decided",
     ]
 
 
@@ -170,7 +170,7 @@ def test_one_rule_decides_on_any_metric(
 ) -> None:
     found = {value: decide_metric(find(name), value, tau, 0.95) for value in (*inside, *outside)}
     assert found == {**dict.fromkeys(inside, "pass"), **dict.fromkeys(outside, "fail")}
-    assert decide_metric(find(name), nan, tau, 0.95) == "undecidable"
+    assert decide_metric(find(name), nan, tau, 0.95) == "undecided"
 
 
 def test_what_has_no_ideal_or_no_end_cannot_decide() -> None:
@@ -190,7 +190,7 @@ def test_what_has_no_ideal_or_no_end_cannot_decide() -> None:
         (("race:type-i-parity",), "fail"),
     ],
 )
-def test_the_gate_looks_at_what_was_chosen(fail_on: tuple[str, ...], expected: Parity) -> None:
+def test_the_gate_looks_at_what_was_chosen(fail_on: tuple[str, ...], expected: Verdict) -> None:
     assert judge(compas(), AuditConfig(draws=0, failing_metrics=fail_on)).gate == expected
 
 

@@ -8,6 +8,7 @@ from statistics import NormalDist
 import numpy as np
 
 from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.judge.effective import rows_per_weight
 from fairbench_cli.audit.judge.references import REST, REST_NAME, references
 from fairbench_cli.audit.judge.report import Explanation, Interval, Stratified, Stratum
 from fairbench_cli.audit.read.tally import People, Slice, Tally
@@ -91,7 +92,8 @@ def _explanations(
     part: Slice, pairs: Pairs, tally: Tally, people: People, many: int, config: AuditConfig
 ) -> Iterator[Explanation]:
     """Yield an explanation of each group with rows enough; the first carries the notes on the attribute."""
-    notes, worth = (*_small(part, pairs, config.min_group), *tally.strata_notes), part.rows_per_weight
+    notes = (*_small(part, pairs, config.min_group), *tally.strata_notes)
+    worth = float(rows_per_weight(part, range(len(part.rows))))
     enough = [pair for pair, rows in pairs.items() if min(rows) >= config.min_group]
     if not enough:
         largest = max(pairs, key=lambda pair: pairs[pair][0])
@@ -117,7 +119,8 @@ def _bare(
     names = part.counts.groups
     overall = of_decisions(two(part.counts.predicted, g, at))
     value = -float(discrimination(overall))
-    low, high = _limits(overall.predicted * part.rows_per_weight, config.confidence)
+    worth = float(rows_per_weight(part, range(len(part.rows)) if at == REST else pair))
+    low, high = _limits(overall.predicted * worth, config.confidence)
     return Explanation(
         part.attribute,
         names[g],

@@ -2,42 +2,32 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.judge.compare import compare, shown_names
+from fairbench_cli.audit.judge.effective import rate_rows, rows_per_weight
 from fairbench_cli.audit.judge.explain import explain, named
-from fairbench_cli.audit.judge.metrics import COMPARED, SHOWN, needs_labels
-from fairbench_cli.audit.judge.references import (
-    REST,
-    REST_NAME,
-    Ints,
-    both_parts,
-    check_references,
-    references,
-)
-from fairbench_cli.audit.judge.report import ALL, Disparity, GroupRow, Interval, Report, RequestedRow
+from fairbench_cli.audit.judge.metrics import needs_labels
+from fairbench_cli.audit.judge.references import REST, REST_NAME, check_references, references
+from fairbench_cli.audit.judge.report import ALL, GroupRow, Interval, Report, RequestedRow
 from fairbench_cli.audit.judge.uncertainty import (
     ENOUGH,
     MOST_GROUPS,
     Limits,
-    Uncertainty,
-    distinct,
-    effective,
-    p_values,
     percentiles,
     stream,
     uncertainty,
+    with_limits,
 )
 from fairbench_cli.audit.judge.verdict import (
     all_of,
     attribute_verdict,
     check_names,
-    decide,
     decide_metric,
     deciding_names,
-    evidence,
     gate,
     requested_names,
     tau_of,
@@ -47,23 +37,6 @@ from fairbench_cli.measures.counts import Counts, Floats, divide
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.rates import RATES, parts
 from fairbench_cli.measures.registry import find, measure
-from fairbench_cli.measures.significance import holm
-
-
-@dataclass(frozen=True, eq=False)
-class _Compared:
-    """A slice with its references, intervals and p-values; columns are `names`, all rates it has."""
-
-    part: Slice
-    names: tuple[str, ...]
-    at: Ints
-    limits: Uncertainty
-    p: Floats
-
-    @property
-    def columns(self) -> list[int]:
-        """Columns that groups are compared on."""
-        return [m for m, name in enumerate(self.names) if name in COMPARED]
 
 
 def judge(tally: Tally, config: AuditConfig) -> Report:
@@ -83,16 +56,15 @@ def judge(tally: Tally, config: AuditConfig) -> Report:
     """
     check_references(tally, config)
     check_names(tally, config)
-    compared = [_compare(part, config) for part in tally.slices]
-    adjusted = _adjust(compared)
     deciding, asked = deciding_names(tally, config), requested_names(config)
-    disparities, requested, verdicts = [], [], []
-    for one, p_holm in zip(compared, adjusted, strict=True):
-        rows, more = _disparities(one, p_holm, config), requested_rows(one.part, asked, config)
-        verdicts.append(attribute_verdict(one.part, rows, more, deciding))
-        disparities += rows
+    compared, family = compare(tally.slices, deciding, config)
+    requested, verdicts = [], []
+    for one in compared:
+        more = requested_rows(one.part, asked, config)
+        verdicts.append(attribute_verdict(one.part, one.disparities, more, deciding))
         requested += more
-    groups = [row for one in compared for row in _group_rows(one.part, one.names, one.limits.rate, config)]
+    disparities = [row for one in compared for row in one.disparities]
+    groups = [row for one in compared for row in _group_rows(one.part, one.names, one.rate_limits, config)]
     return Report(
         config=config,
         source=tally.source,
@@ -106,79 +78,11 @@ def judge(tally: Tally, config: AuditConfig) -> Report:
         requested=tuple(requested),
         verdicts=tuple(verdicts),
         verdict=all_of(row.verdict for row in verdicts),
-        gate=gate(verdicts, config),
+        gate=gate(verdicts, disparities, config),
+        family=family,
         explanations=explain(tally, config),
         notes=tuple(dict.fromkeys((*tally.notes, *_notes(tally), *_small(groups, config)))),
     )
-
-
-def _compare(part: Slice, config: AuditConfig) -> _Compared:
-    names = _names(part)
-    at = references(part, names, config)
-    return _Compared(part, names, at, uncertainty(part, names, at, config), p_values(part, names, at))
-
-
-def _names(part: Slice) -> tuple[str, ...]:
-    return tuple(name for name in SHOWN if part.labelled or not RATES[name].needs_labels)
-
-
-def _adjust(compared: Sequence[_Compared]) -> list[Floats]:
-    """Adjust by Holm within each model and decision, counting a test that two rates share once."""
-    families: dict[tuple[str, str], list[tuple[int, Ints]]] = {}
-    adjusted = [np.full(one.p.shape, np.nan) for one in compared]
-    for i, one in enumerate(compared):
-        column = distinct(one.names, one.at)
-        own = np.array([m for m in one.columns if column[m] == m], dtype=np.intp)
-        families.setdefault((one.part.model, one.part.decision), []).append((i, own))
-    for members in families.values():
-        p = holm(np.concatenate([compared[i].p[:, own].ravel() for i, own in members]))
-        for i, own in members:
-            size = len(compared[i].p) * len(own)
-            adjusted[i][:, own] = p[:size].reshape(-1, len(own))
-            adjusted[i] = adjusted[i][:, distinct(compared[i].names, compared[i].at)]
-            p = p[size:]
-    return adjusted
-
-
-def _disparities(one: _Compared, p_holm: Floats, config: AuditConfig) -> list[Disparity]:
-    part, groups = one.part, one.part.counts.groups
-    above, below, ref_above, ref_below = both_parts(part.counts.n, one.names, one.at)
-    rate, ref_rate = divide(above, below), divide(ref_above, ref_below)
-    ratio, difference = divide(rate, ref_rate), rate - ref_rate
-    found = []
-    for g, group in enumerate(groups):
-        for m in one.columns:
-            name, at = one.names[m], int(one.at[m])
-            itself, tau = g == at, tau_of(name, config)
-            behind = (float(above[g, m]), float(below[g, m]))
-            reference_behind = (float(ref_above[g, m]), float(ref_below[g, m]))
-            ref_rows = int(part.rows.sum() - part.rows[g]) if at == REST else int(part.rows[at])
-            tested = not (itself or RATES[name].of_all)
-            found.append(
-                Disparity(
-                    *(*part.place, group, REST_NAME if at == REST else groups[at], name),
-                    value=float(rate[g, m]),
-                    reference_value=float(ref_rate[g, m]),
-                    ratio=_interval(ratio, one.limits.ratio, g, m, itself),
-                    difference=_interval(difference, one.limits.difference, g, m, itself),
-                    p=float(one.p[g, m]),
-                    p_holm=float(p_holm[g, m]),
-                    tau=tau,
-                    parity=decide(*behind, *reference_behind, tau),
-                    evidence=evidence(
-                        float(p_holm[g, m]),
-                        (int(part.rows[g]), ref_rows),
-                        (behind[1], reference_behind[1]),
-                        config,
-                    )
-                    if tested
-                    else "",
-                    is_reference=itself,
-                    behind=behind,
-                    reference_behind=reference_behind,
-                )
-            )
-    return found
 
 
 def _group_rows(part: Slice, names: Sequence[str], limits: Limits, config: AuditConfig) -> list[GroupRow]:
@@ -193,7 +97,7 @@ def _group_rows(part: Slice, names: Sequence[str], limits: Limits, config: Audit
             small=bool(part.rows[g] < config.min_group),
             counts=_counts(part.counts.n[g], part.labelled),
             metrics={
-                name: _interval(rates, limits, g, m, alone and RATES[name].of_all)
+                name: with_limits(rates, limits, g, m, alone and RATES[name].of_all)
                 for m, name in enumerate(names)
             },
             behind={name: (float(above[g, m]), float(below[g, m])) for m, name in enumerate(names)},
@@ -222,28 +126,23 @@ def _overall_rows(tally: Tally, config: AuditConfig) -> tuple[GroupRow, ...]:
             part,
             attribute=ALL,
             counts=Counts((ALL,), part.counts.overall[None]),
-            rows=np.array([part.rows.sum()]),
+            cell_rows=part.cell_rows.sum(0, keepdims=True),
+            squares=part.squares.sum(0, keepdims=True),
             intersection=False,
+            clusters=part.clusters and replace(part.clusters, group=np.zeros_like(part.clusters.group)),
         )
-        names = _names(part)
-        limits = uncertainty(everybody, names, np.zeros(len(names), dtype=np.intp), config).rate
+        names = shown_names(part)
+        at = np.zeros(len(names), dtype=np.intp)
+        limits = uncertainty(names, rate_rows(everybody, names, at), config.confidence).rate
         rows += _group_rows(everybody, names, limits, config)
     return tuple(rows)
-
-
-def _interval(values: Floats, limits: Limits, g: int, m: int, known: bool) -> Interval:
-    """Return the value of group g and column m with its limits, or as its own limits when it is `known`."""
-    value = float(values[g, m])
-    if known:  # no estimate, as that of a group against itself is none
-        return Interval(value, value, value)
-    return Interval(value, float(limits[0][g, m]), float(limits[1][g, m]))
 
 
 def _notes(tally: Tally) -> list[str]:
     """Return what a reader should know about the comparison itself."""
     notes = []
     if tally.weighted:
-        notes.append("Counts are sums of weights; intervals and tests go by Kish's effective number of rows.")
+        notes.append("Counts are sums of weights; intervals and tests go by the rows that these are worth.")
     for model, decision in dict.fromkeys((part.model, part.decision) for part in tally.slices):
         of_model = f' of model "{model}"' if model else ""
         parts_of = [part for part in tally.slices if (part.model, part.decision) == (model, decision)]
@@ -276,7 +175,7 @@ def requested_rows(part: Slice, names: Sequence[str], config: AuditConfig) -> li
     """
     if not names:
         return []
-    n, groups = effective(part), part.counts.groups
+    groups, n = part.counts.groups, part.counts.n * rows_per_weight(part)[:, None, None]
     at = int(references(part, ("selection-rate",), config)[0])
     reference = REST_NAME if at == REST else groups[at]
     others = [g for g in range(len(groups)) if g != at]
@@ -289,14 +188,14 @@ def requested_rows(part: Slice, names: Sequence[str], config: AuditConfig) -> li
     for i, g in enumerate(others):
         place = (*part.place, groups[g])
         drawn = _draw(both.n[i], everybody, config, place) if drawing else None
-        row, parities = {}, {}
+        row, verdicts = {}, {}
         for name in names:
             entry, value = find(name), float(values[name][i])
             row[name] = _drawn_interval(entry, value, both.n[i], drawn, config.confidence)
-            parity = decide_metric(entry, value, tau_of(name, config), config.confidence)
-            if parity is not None:
-                parities[name] = parity
-        found.append(RequestedRow(*place, reference, row, parities))
+            verdict = decide_metric(entry, row[name], tau_of(name, config), config)
+            if verdict is not None:
+                verdicts[name] = verdict
+        found.append(RequestedRow(*place, reference, row, verdicts))
     return found
 
 

@@ -22,8 +22,9 @@ def references(part: Slice, names: Sequence[str], config: AuditConfig) -> Ints:
     """Index of the reference group for each measure, or `REST`.
 
     A reference given for the attribute (for an intersection: for each of its attributes) comes first; then
-    the configuration's `ref_method`, where ``given`` falls back to the majority. `MISSING` is never chosen
-    unless given, or alone. Ties go to the first group in sorted order; undefined values are skipped.
+    the configuration's `ref_method`, where ``given`` falls back to the majority. A group with a `MISSING`
+    part, or of fewer rows than `min_group`, is not chosen where there is another. Ties go to the first group
+    in sorted order; undefined values are skipped.
 
     Raises
     ------
@@ -34,15 +35,20 @@ def references(part: Slice, names: Sequence[str], config: AuditConfig) -> Ints:
     given = _given(part, config)
     if given is not None or config.ref_method == "rest":
         return np.full(len(names), REST if given is None else groups.index(given), dtype=np.intp)
-    may = np.array([group != MISSING for group in groups])
-    if not may.any():
-        may[:] = True
+    known = np.array([MISSING not in group.split(CROSS) for group in groups])
+    large = part.rows >= config.min_group
+    may = next(some for some in (known & large, known, large, large | True) if some.any())
     if config.ref_method in ("minimum", "maximum"):
         rates = divide(*parts(part.counts.n, names))
         down = rates if config.ref_method == "minimum" else -rates
         undefined = np.where(may, 1e300, np.inf)[:, None]  # the first that may be is taken when all are
         return np.asarray(np.argmin(np.where(may[:, None] & ~np.isnan(down), down, undefined), axis=0))
     return np.full(len(names), np.argmax(np.where(may, part.counts.group_total, -1.0)), dtype=np.intp)
+
+
+def chosen_by_rate(part: Slice, config: AuditConfig) -> bool:
+    """Return whether the reference is the group with the highest or lowest rate: one that the data chose."""
+    return config.ref_method in ("minimum", "maximum") and _given(part, config) is None
 
 
 def both_parts(n: Floats, names: Sequence[str], at: Ints) -> tuple[Floats, Floats, Floats, Floats]:

@@ -10,13 +10,14 @@ from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge.metrics import COMPARED, ROLL_UPS
 from fairbench_cli.audit.read.tally import Slice
 
-Parity = Literal["pass", "fail", "undecidable"]
+Verdict = Literal["pass", "fail", "undecided"]
 
 ALL = "(all)"  # the attribute and the group of everybody
 
-# What chance has to say: "beyond chance" (Holm-adjusted p below 1 - confidence), "within chance", "too few to
-# tell" (a group below min_group, or no test possible); empty for a reference and for shares of a whole list.
-Evidence = Literal["beyond chance", "within chance", "too few to tell", ""]
+# Why a comparison is not decided: a rate has no rows; the ratio is outside τ, and chance may be why; it is
+# outside τ, and weights leave too few rows to test it; or it is within τ, and its interval is not.
+Reason = Literal["no rows", "chance", "few", "wide", ""]
+Test = Literal["score", "fisher", ""]
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,41 @@ class GroupRow:
 
 @dataclass(frozen=True)
 class Disparity:
-    """One rate of one group against its reference."""
+    """One rate of one group against its reference.
+
+    Parameters
+    ----------
+    model, decision, attribute, group, reference, metric : str
+        What is compared; `reference` is the name of a group.
+    value, reference_value : float
+        The rates, in [0, 1].
+    ratio, difference : Interval
+        value / reference_value (Miettinen and Nurminen's interval), value − reference_value (Newcombe's).
+    p, p_holm : float
+        Of the hypothesis that the rates are equal, two-sided; and adjusted over the `Report.family`. NaN
+        where nothing is tested.
+    test : {"score", "fisher", ""}
+        Which test that is.
+    tau : float
+        The ratio passes from tau to 1/tau.
+    point : {"pass", "fail", "undecided"}
+        Whether the ratio itself lies within τ, whatever chance does.
+    verdict : {"pass", "fail", "undecided"}
+        See `judge.evidence.decide`; under ``rule="point"`` the same as `point`.
+    shown_outside : bool
+        Of a failure: whether the ratio is outside τ by more than chance, not only different from 1.
+    reason : {"no rows", "chance", "few", "wide", ""}
+        Why it is not decided.
+    rows_needed : float
+        About how many rows of both groups would decide it, were the rates as they were measured; NaN where it
+        is decided, or no number of rows would.
+    is_reference : bool
+        Whether the group is the reference itself, which decides nothing.
+    deciding : bool
+        Whether the verdict on the attribute depends on it.
+    behind, reference_behind : tuple of two floats
+        Over and under the bar of the value and of the reference's.
+    """
 
     model: str
     decision: str
@@ -57,13 +92,18 @@ class Disparity:
     reference_value: float
     ratio: Interval
     difference: Interval
-    p: float  # two-proportions test, NaN where there is none
-    p_holm: float  # adjusted over the family of this model and decision
+    p: float
+    p_holm: float
+    test: Test
     tau: float
-    parity: Parity
-    evidence: Evidence
+    point: Verdict
+    verdict: Verdict
+    shown_outside: bool
+    reason: Reason
+    rows_needed: float
     is_reference: bool
-    behind: tuple[float, float]  # over and under the bar of the value
+    deciding: bool
+    behind: tuple[float, float]
     reference_behind: tuple[float, float]
 
 
@@ -77,18 +117,26 @@ class RequestedRow:
     group: str  # taken for the deprived one
     reference: str
     values: dict[str, Interval]
-    parity: dict[str, Parity]  # of those that can decide
+    verdicts: dict[str, Verdict]  # of those that can decide
 
 
 @dataclass(frozen=True)
 class AttributeVerdict:
-    """The roll-up of one attribute: fail if a group fails, else undecidable if one is, else pass."""
+    """The roll-up of one attribute: fail if a group fails, else undecided if one is, else pass."""
 
     model: str
     decision: str
     attribute: str
-    parity: dict[str, Parity]  # by metric and by roll-up
-    verdict: Parity  # over what decides
+    by_metric: dict[str, Verdict]  # and by roll-up
+    verdict: Verdict  # over what decides
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Whether to stop, and a sentence that says why; for exit codes."""
+
+    stops: bool
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -174,8 +222,12 @@ class Report:
         Metrics asked for by name; empty unless there are some.
     verdicts : tuple of AttributeVerdict
         Of each attribute, under each model and decision.
-    verdict, gate : {"pass", "fail", "undecidable"}
-        Over `decided_by`; and over what the configuration's `fail_on` names (nothing: the verdict).
+    verdict : {"pass", "fail", "undecided"}
+        Over `decided_by`: fail if one comparison fails, pass if all pass.
+    gate : Gate
+        Whether a gate of the configuration stops, and why.
+    family : int
+        How many comparisons the p-values are adjusted for.
     explanations : tuple of Explanation
         What is behind the differences; empty unless asked for.
     notes : tuple of str
@@ -193,8 +245,9 @@ class Report:
     disparities: tuple[Disparity, ...]
     requested: tuple[RequestedRow, ...]
     verdicts: tuple[AttributeVerdict, ...]
-    verdict: Parity
-    gate: Parity
+    verdict: Verdict
+    gate: "Gate"
+    family: int
     explanations: tuple[Explanation, ...] = ()
     notes: tuple[str, ...] = ()
 

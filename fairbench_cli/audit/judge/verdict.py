@@ -1,10 +1,10 @@
-"""From comparisons to verdicts: pass, fail or undecidable, of a metric, an attribute and the whole audit."""
+"""From comparisons to verdicts: pass, fail or undecided, of a metric, an attribute and the whole audit."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
-from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.config import UNDECIDED, AuditConfig
 from fairbench_cli.audit.judge.metrics import (
     COMPARED,
     DEFAULT,
@@ -15,7 +15,14 @@ from fairbench_cli.audit.judge.metrics import (
     kind,
     needs_labels,
 )
-from fairbench_cli.audit.judge.report import AttributeVerdict, Disparity, Evidence, Parity, RequestedRow
+from fairbench_cli.audit.judge.report import (
+    AttributeVerdict,
+    Disparity,
+    Gate,
+    Interval,
+    RequestedRow,
+    Verdict,
+)
 from fairbench_cli.audit.read.tally import Slice, Tally
 from fairbench_cli.errors import Problem, UserError, shown, suggest
 from fairbench_cli.measures.metric import Metric
@@ -74,7 +81,7 @@ def tau_of(name: str, config: AuditConfig) -> float:
     return {canonical(typed): tau for typed, tau in config.taus.items()}.get(name, config.tau)
 
 
-def decide(above: float, below: float, ref_above: float, ref_below: float, tau: float) -> Parity:
+def decide(above: float, below: float, ref_above: float, ref_below: float, tau: float) -> Verdict:
     """Decide whether tau <= (above/below) / (ref_above/ref_below) <= 1/tau.
 
     Whole numbers are compared by cross-multiplication, with tau as the decimal it is written as: a ratio of
@@ -82,17 +89,17 @@ def decide(above: float, below: float, ref_above: float, ref_below: float, tau: 
 
     Returns
     -------
-    {"pass", "fail", "undecidable"}
+    {"pass", "fail", "undecided"}
         Undecidable when a rate has the denominator 0. Two rates of 0 are equal and pass, though their ratio
         is undefined; a rate above 0 against a reference of 0 fails, as does the reverse.
 
     Examples
     --------
     >>> decide(1, 3, 5, 12, 0.8), decide(0, 3, 0, 12, 0.8), decide(1, 3, 0, 12, 0.8), decide(0, 0, 1, 2, 0.8)
-    ('pass', 'pass', 'fail', 'undecidable')
+    ('pass', 'pass', 'fail', 'undecided')
     """
     if not (below > 0 and ref_below > 0):
-        return "undecidable"
+        return "undecided"
     exact = [Fraction(float(value)) for value in (above, below, ref_above, ref_below)]
     mine, theirs, low = exact[0] * exact[3], exact[2] * exact[1], Fraction(str(tau))
     if any(value.denominator > 1 for value in exact):
@@ -100,62 +107,50 @@ def decide(above: float, below: float, ref_above: float, ref_below: float, tau: 
     return "pass" if low * theirs <= mine and low * mine <= theirs else "fail"
 
 
-def decide_metric(entry: Metric, value: float, tau: float, confidence: float) -> Parity | None:
-    """Decide on the value of a metric by `metrics.bounds`; None when it cannot decide.
+def decide_metric(entry: Metric, of: Interval, tau: float, config: AuditConfig) -> Verdict | None:
+    """Decide on a metric by `metrics.bounds`; None when it cannot decide.
+
+    By evidence it fails where the value is outside its bounds and the interval leaves the ideal out, and
+    passes where the interval is within the bounds. A p-value fails, or says nothing.
 
     >>> from fairbench_cli.measures.registry import find
-    >>> [decide_metric(find("selection-rate-difference"), value, 0.8, 0.95) for value in (-0.2, 0.21)]
-    ['pass', 'fail']
+    >>> entry, point = find("selection-rate-difference"), AuditConfig(rule="point")
+    >>> values = [Interval(value, value - 0.1, value + 0.1) for value in (0, 0.2, 0.21)]
+    >>> [decide_metric(entry, value, 0.8, point) for value in values]
+    ['pass', 'pass', 'fail']
+    >>> [decide_metric(entry, value, 0.8, AuditConfig()) for value in values]
+    ['pass', 'undecided', 'fail']
     """
-    limits = bounds(entry, tau, confidence)
+    limits = bounds(entry, tau, config.confidence)
     if limits is None:
         return None
-    if math.isnan(value):
-        return "undecidable"
-    low, high = limits
-    return "pass" if low - TOLERANCE * abs(low) <= value <= high + TOLERANCE * abs(high) else "fail"
+    if math.isnan(of.value):
+        return "undecided"
+    low, high = limits[0] - TOLERANCE * abs(limits[0]), limits[1] + TOLERANCE * abs(limits[1])
+    inside = low <= of.value <= high
+    if config.rule == "point":
+        return "pass" if inside else "fail"
+    if entry.p_value:
+        return "undecided" if inside else "fail"
+    if inside:
+        return "pass" if low <= of.low and of.high <= high else "undecided"
+    best = entry.ideal
+    return "fail" if best is not None and (of.low > best or of.high < best) else "undecided"
 
 
-def evidence(
-    p_holm: float, rows: Sequence[int], denominators: Sequence[float], config: AuditConfig
-) -> Evidence:
-    """Return whether a difference is beyond chance.
+def all_of(values: Iterable[Verdict]) -> Verdict:
+    """Return Kleene's "and": fail if one fails, else undecided if one is (or there is none), else pass.
 
-    Parameters
-    ----------
-    p_holm : float
-        Adjusted p-value; NaN when there is no test.
-    rows, denominators : sequences of two numbers
-        Rows of the group and of its reference, and those that the rate counts (all negatives, say).
-    config : AuditConfig
-        The confidence, and how few rows are too few.
-
-    Returns
-    -------
-    {"beyond chance", "within chance", "too few to tell"}
-        Too few when a group has fewer than `min_group` rows or there is no test; also when nothing was
-        found and one of the rates counts fewer.
-    """
-    if min(rows) < config.min_group or math.isnan(p_holm):
-        return "too few to tell"
-    if p_holm < 1 - config.confidence:
-        return "beyond chance"
-    return "too few to tell" if min(denominators) < config.min_group else "within chance"
-
-
-def all_of(values: Iterable[Parity]) -> Parity:
-    """Return Kleene's "and": fail if one fails, else undecidable if one is (or there is none), else pass.
-
-    >>> all_of(["pass", "undecidable"]), all_of(["undecidable", "fail"]), all_of([])
-    ('undecidable', 'fail', 'undecidable')
+    >>> all_of(["pass", "undecided"]), all_of(["undecided", "fail"]), all_of([])
+    ('undecided', 'fail', 'undecided')
     """
     seen = set(values)
     if "fail" in seen:
         return "fail"
-    return "undecidable" if "undecidable" in seen or not seen else "pass"
+    return "undecided" if "undecided" in seen or not seen else "pass"
 
 
-def roll_ups(by_metric: Mapping[str, Parity]) -> dict[str, Parity]:
+def roll_ups(by_metric: Mapping[str, Verdict]) -> dict[str, Verdict]:
     """Return the roll-ups of metrics; one with a metric that is not there (no labels) is left out.
 
     >>> roll_ups({"selected-share": "fail", "selection-rate": "pass"})
@@ -174,33 +169,53 @@ def attribute_verdict(
     requested: Sequence[RequestedRow],
     deciding: Sequence[str],
 ) -> AttributeVerdict:
-    """Return the verdict on a slice: fail if a group fails, else undecidable if one is, else pass.
+    """Return the verdict on a slice: fail if a group fails, else undecided if one is, else pass.
 
     The reference itself decides nothing; where there is nobody else, nothing is decidable.
     """
-    by_metric: dict[str, list[Parity]] = {row.metric: [] for row in disparities}
+    by_metric: dict[str, list[Verdict]] = {row.metric: [] for row in disparities}
     for row in disparities:
         if not row.is_reference:
-            by_metric[row.metric].append(row.parity)
+            by_metric[row.metric].append(row.verdict)
     for asked in requested:
-        for name, parity in asked.parity.items():
-            by_metric.setdefault(name, []).append(parity)
-    decided: dict[str, Parity] = {name: all_of(values) for name, values in by_metric.items()}
+        for name, found in asked.verdicts.items():
+            by_metric.setdefault(name, []).append(found)
+    decided: dict[str, Verdict] = {name: all_of(values) for name, values in by_metric.items()}
     decided |= roll_ups(decided)
-    verdict = all_of(decided.get(name, "undecidable") for name in deciding)
+    verdict = all_of(decided.get(name, "undecided") for name in deciding)
     return AttributeVerdict(*part.place, decided, verdict)
 
 
-def gate(verdicts: Sequence[AttributeVerdict], config: AuditConfig) -> Parity:
-    """Return the verdict over what `fail_on` names; if it names nothing, over all that decides."""
-    if not config.fail_on:
-        return all_of(row.verdict for row in verdicts)
-    return all_of(
-        row.parity.get(canonical(name), "undecidable")
-        for attribute, name in config.fail_on
-        for row in verdicts
-        if attribute in ("", row.attribute)
-    )
+def gate(verdicts: Sequence[AttributeVerdict], disparities: Sequence[Disparity], config: AuditConfig) -> Gate:
+    """Return whether to stop: where something fails, or nothing at all could be decided.
+
+    With "undecided" among what `fail_on` names, whatever does not pass stops.
+    """
+    proof = UNDECIDED in config.failing_metrics
+    if not (config.fail or config.failing_metrics):
+        return Gate(stops=False)
+    watched: dict[str, Verdict]
+    if config.fail_on:
+        watched = {
+            f"{row.attribute}:{canonical(name)}": row.by_metric.get(canonical(name), "undecided")
+            for attribute, name in config.fail_on
+            for row in verdicts
+            if attribute in ("", row.attribute)
+        }
+    else:
+        watched = {row.attribute: row.verdict for row in verdicts}
+    known = all_of(watched.values())
+    if known == "fail":
+        failing = [name for name, found in watched.items() if found == "fail"]
+        return Gate(stops=True, reason=f"{', '.join(failing)} {'fails' if len(failing) == 1 else 'fail'}")
+    if known == "pass":
+        return Gate(stops=False)
+    if proof:
+        return Gate(stops=True, reason="not everything passes")
+    decided = any(row.deciding and row.verdict != "undecided" for row in disparities)
+    if decided or "pass" in watched.values():
+        return Gate(stops=False)
+    return Gate(stops=True, reason="nothing could be decided")
 
 
 def _labelled(tally: Tally) -> bool:

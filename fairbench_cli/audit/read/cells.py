@@ -325,18 +325,20 @@ def _slice(
     rows, weight = cells.rows[at], cells.weight[at]
     scores = scores_of(plan.cuts[model if model in plan.cuts else None])
     picked = selected(cut, scores, cells.level[at], rows, seed, model)
-    positive = np.where(picked == rows, weight, weight * picked / rows)
-    n = np.empty((2 * len(groups), 2))
-    n[:, 1] = np.bincount(code, positive, minlength=2 * len(groups))
-    n[:, 0] = np.bincount(code, np.where(picked == rows, 0.0, weight - positive), minlength=2 * len(groups))
-    squares = float(cells.square[at].sum())
+
+    def by_group(of_row: Floats) -> Floats:
+        """Sum over the rows of each group, label and decision; where ties are drawn, rows count in part."""
+        part = np.where(picked == rows, of_row, of_row * picked / rows)
+        sums = [np.bincount(code, each, minlength=2 * len(groups)) for each in (of_row - part, part)]
+        return np.stack(sums, axis=1).reshape(-1, 2, 2).astype(np.float64)
+
     return Slice(
         model=model,
         decision=cut.text,
         attribute=CROSS.join(names),
-        counts=Counts(tuple(CROSS.join(key) for key in groups), n.reshape(-1, 2, 2)),
-        rows=np.bincount(code // 2, rows, minlength=len(groups)).astype(np.int64),
+        counts=Counts(tuple(CROSS.join(key) for key in groups), by_group(weight)),
+        cell_rows=by_group(rows.astype(np.float64)).astype(np.int64),
+        squares=by_group(cells.square[at]),
         labelled=plan.roles.label is not None,
         intersection=len(names) > 1,
-        rows_per_weight=float(weight.sum()) / squares if squares > 0 else 1.0,
     )

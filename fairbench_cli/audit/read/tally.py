@@ -12,6 +12,23 @@ MISSING = "(missing)"
 
 
 @dataclass(frozen=True, eq=False)
+class Clusters:
+    """Weights by person and group, where people have several rows; a person may be in several groups.
+
+    Parameters
+    ----------
+    person, group : int arrays, shape (entries,)
+        Codes of persons, from 0; and places among the groups of the `Slice`.
+    n : float array, shape (entries, 2, 2)
+        Weights summed, indexed [entry, label, prediction].
+    """
+
+    person: NDArray[np.int64]
+    group: NDArray[np.int64]
+    n: Floats
+
+
+@dataclass(frozen=True, eq=False)
 class Slice:
     """The groups of one attribute (or intersection) under one model and decision.
 
@@ -26,25 +43,33 @@ class Slice:
     counts : Counts
         Groups sorted by name (code point order, `MISSING` last); n of shape (groups, 2, 2) indexed
         [group, label, prediction], weights summed. Unlabelled rows have label 0.
-    rows : int array, shape (groups,)
-        Rows per group, not weighted.
+    cell_rows : int array, shape (groups, 2, 2)
+        Rows behind `counts`, not weighted.
+    squares : float array, shape (groups, 2, 2)
+        Sums of squared weights; the same as `cell_rows` without weights.
     labelled : bool
         False for an unsupervised audit: nothing that needs the label is defined.
     intersection : bool
         True for a combination of attributes.
-    rows_per_weight : float
-        Σw / Σw² over the slice: what a unit of weight is worth in rows (Kish's effective sample size is
-        (Σw)² / Σw²); 1 without weights.
+    clusters : Clusters, or None
+        Whose rows these are, where people have several.
     """
 
     model: str
     decision: str
     attribute: str
     counts: Counts
-    rows: NDArray[np.int64]
+    cell_rows: NDArray[np.int64]
+    squares: Floats
     labelled: bool
     intersection: bool = False
-    rows_per_weight: float = 1.0
+    clusters: Clusters | None = None
+
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """Rows per group, not weighted."""
+        rows: NDArray[np.int64] = self.cell_rows.sum((1, 2))
+        return rows
 
     @property
     def place(self) -> tuple[str, str, str]:

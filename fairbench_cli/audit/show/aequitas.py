@@ -123,7 +123,12 @@ def _slice_rows(part: Slice, report: Report) -> list[Row]:
     if not known:
         return []
     there = np.array([group != MISSING for group in part.counts.groups])
-    seen = replace(part, counts=Counts(tuple(known), part.counts.n[there]), rows=part.rows[there])
+    seen = replace(
+        part,
+        counts=Counts(tuple(known), part.counts.n[there]),
+        cell_rows=part.cell_rows[there],
+        squares=part.squares[there],
+    )
     ours = list(_OURS.values())
     rates = divide(*parts(seen.counts.n, ours, part.counts.overall))
     at = dict(zip(_OURS, references(seen, ours, report.config), strict=True))

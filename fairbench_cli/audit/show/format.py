@@ -2,11 +2,18 @@
 
 import math
 
-from fairbench_cli.audit.judge.report import Interval, Parity
+from fairbench_cli.audit.judge.report import Interval, Reason, Verdict
 
 DASH = "–"
-VERDICTS: dict[Parity, str] = {"pass": "passes", "fail": "fails", "undecidable": "not decidable"}
-SYMBOLS: dict[Parity, str] = {"pass": "✓", "fail": "✗", "undecidable": "?"}
+VERDICTS: dict[Verdict, str] = {"pass": "passes", "fail": "fails", "undecided": "not decided"}
+REASONS: dict[Reason, str] = {
+    "no rows": "nobody to compute it from",
+    "chance": "could be chance",
+    "few": "too few rows",
+    "wide": "too few rows to tell",
+    "": "",
+}
+SYMBOLS: dict[Verdict, str] = {"pass": "✓", "fail": "✗", "undecided": "?"}
 
 
 def number(value: float, digits: int = 3) -> str:

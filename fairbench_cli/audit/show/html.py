@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
-from fairbench_cli.audit.judge.report import AttributeVerdict, Disparity, GroupRow, Interval, Parity, Report
+from fairbench_cli.audit.judge.report import AttributeVerdict, Disparity, GroupRow, Interval, Report, Verdict
 from fairbench_cli.audit.show import layout
 from fairbench_cli.audit.show.format import SYMBOLS, VERDICTS, fraction, interval, number, ratio
 from fairbench_cli.audit.show.layout import worst_first
@@ -26,7 +26,7 @@ WIDTH, STEP, TOP, SIDE = 360, 38, 4, 8
 INNER = WIDTH - 2 * SIDE
 MOST = 16.0  # ratios beyond it, or below its inverse, are drawn at the edge
 MOST_NAME = 34  # characters of a group's name
-COLOURS = {"pass": "#0072b2", "fail": "#c44e00", "undecidable": "#767676", "reference": "#767676"}
+COLOURS = {"pass": "#0072b2", "fail": "#c44e00", "undecided": "#767676", "reference": "#767676"}
 TICKS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 4.0, 8.0, 16.0)
 
 
@@ -81,7 +81,7 @@ def write_pdf(report: Report, path: Path) -> None:
 
 def _context(report: Report) -> dict[str, Any]:
     """Return what the template shows."""
-    metrics = dict.fromkeys(name for row in report.verdicts for name in row.parity)
+    metrics = dict.fromkeys(name for row in report.verdicts for name in row.by_metric)
     return {
         "report": report,
         "config": report.config,
@@ -105,7 +105,7 @@ def _part(anchor: str, verdict: AttributeVerdict, report: Report) -> dict[str, A
     deciding = [row for row in rows if row.metric in report.deciding]
     compared = [row for row in deciding if not row.is_reference]
     others = [row for row in rows if row.metric not in report.deciding and not row.is_reference]
-    unclear = sum(row.parity == "undecidable" for row in compared)
+    unclear = sum(row.verdict == "undecided" for row in compared)
     sentence = layout.failures(compared) or f"0 of {len(compared)} comparisons fail"
     where = layout.place(verdict.model, verdict.decision)
     name = f"{verdict.attribute}, {where}" if report.several else verdict.attribute
@@ -119,7 +119,7 @@ def _part(anchor: str, verdict: AttributeVerdict, report: Report) -> dict[str, A
         "anchor": anchor,
         "where": where,
         "verdict": verdict,
-        "sentence": f"{sentence}; {unclear} cannot be decided." if unclear else f"{sentence}.",
+        "sentence": f"{sentence}; {unclear} is not decided." if unclear else f"{sentence}.",
         "panels": [_panel(name, each, groups) for name, each in by_metric if each],
         "tables": [table for table in tables if table.rows],
     }
@@ -135,7 +135,7 @@ def _panel(metric: str, rows: list[Disparity], groups: list[GroupRow]) -> dict[s
         own = of_group[row.group]
         name = row.group + ("*" if own.small else "")
         value = f"{number(row.value)} ({fraction(row.behind)})"
-        look = "reference" if row.is_reference else row.parity
+        look = "reference" if row.is_reference else row.verdict
         values.append(Bar(name, value, own.metrics[metric], look))
         ratios.append(Bar(name, _ratio_text(row), row.ratio, look))
     references = {row.reference_value for row in shown if not math.isnan(row.reference_value)}
@@ -156,7 +156,7 @@ def _ratio_text(row: Disparity) -> str:
     if row.is_reference:
         return "reference"
     if math.isnan(row.ratio.value):
-        return "not decidable" if row.parity == "undecidable" else "both 0"
+        return "not decided" if row.verdict == "undecided" else "both 0"
     return f"{ratio(row.ratio.value, row.tau)} {interval(row.ratio, 2)}".strip()
 
 
@@ -170,14 +170,14 @@ class Bar:
         The group; and what is written at its right end.
     of : Interval
         Value and interval.
-    look : {"pass", "fail", "undecidable", "reference"}
+    look : {"pass", "fail", "undecided", "reference"}
         Picks colour and symbol; the reference is drawn grey, with a ring.
     """
 
     name: str
     said: str
     of: Interval
-    look: Parity | Literal["reference"]
+    look: Verdict | Literal["reference"]
 
 
 def value_panel(title: str, bars: Sequence[Bar], reference: float) -> str:

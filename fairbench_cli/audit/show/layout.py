@@ -12,15 +12,16 @@ from fairbench_cli.audit.judge.report import (
     Explanation,
     GroupRow,
     Interval,
-    Parity,
     Report,
     RequestedRow,
     Stratified,
     Stratum,
+    Verdict,
 )
 from fairbench_cli.audit.judge.uncertainty import ENOUGH
 from fairbench_cli.audit.show.format import (
     DASH,
+    REASONS,
     VERDICTS,
     count,
     fraction,
@@ -56,14 +57,14 @@ class TableCell:
         Its text, and what is in small print next to it or below.
     value : float or None
         The number that it shows, to sort by; None for words.
-    parity : {"pass", "fail", "undecidable"} or None
+    verdict : {"pass", "fail", "undecided"} or None
         What a verdict says.
     """
 
     text: str
     fine: str = ""
     value: float | None = None
-    parity: Parity | None = None
+    verdict: Verdict | None = None
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ class ReportSection:
     sentences: tuple[str, ...] = ()
     tables: tuple[TextTable, ...] = ()
     notes: tuple[str, ...] = ()
-    parity: Parity | None = None
+    verdict: Verdict | None = None
 
 
 def source_name(report: Report) -> str:
@@ -113,8 +114,8 @@ def headline(report: Report) -> str:
     per = [row.verdict for row in report.verdicts]
     rows = [row for row in report.disparities if row.metric in report.deciding and not row.is_reference]
     same = per.count(report.verdict)
-    verb = {"pass": "pass", "fail": "fail", "undecidable": "cannot be decided"}[report.verdict]
-    if same == 1 and report.verdict != "undecidable":
+    verb = {"pass": "pass", "fail": "fail", "undecided": "is not decided"}[report.verdict]
+    if same == 1 and report.verdict != "undecided":
         verb += "es" if verb == "pass" else "s"
     what = "audits of an attribute" if report.several else "attributes" if len(per) != 1 else "attribute"
     by = f"{limits(report)} by {', '.join(report.decided_by)}"
@@ -124,10 +125,9 @@ def headline(report: Report) -> str:
 
 
 def failures(rows: Sequence[Disparity]) -> str:
-    """Return how many comparisons fail, and how many of these beyond chance; empty when none does."""
-    fails = [row for row in rows if row.parity == "fail"]
-    beyond = sum(row.evidence == "beyond chance" for row in fails)
-    return f"{len(fails)} of {len(rows)} comparisons fail, {beyond} of them beyond chance" if fails else ""
+    """Return how many comparisons fail; empty when none does."""
+    fails = [row for row in rows if row.verdict == "fail"]
+    return f"{len(fails)} of {len(rows)} comparisons fail" if fails else ""
 
 
 def facts(report: Report) -> str:
@@ -140,28 +140,21 @@ def facts(report: Report) -> str:
 
 
 def in_words(row: Disparity) -> str:
-    """Return the verdict on a comparison: "fails, and beyond chance"; "passes"; "not decidable"."""
+    """Return the verdict on a comparison: "fails"; "passes"; "not decided: could be chance"."""
     if row.is_reference:
         return "reference"
-    if row.parity != "fail":
-        return VERDICTS[row.parity]
-    return {
-        "beyond chance": "fails, and beyond chance",
-        "within chance": "fails, but within chance",
-        "too few to tell": "fails, too few to tell",
-        "": "fails",
-    }[row.evidence]
+    return VERDICTS[row.verdict] + (f": {REASONS[row.reason]}" if row.reason else "")
 
 
 def worst_first(rows: Iterable[Disparity]) -> list[Disparity]:
-    """Sort: fails beyond chance, other fails, not decidable, passes, references; then by distance from 1."""
+    """Sort: fails shown outside τ, other fails, not decided, passes, references; then by distance from 1."""
 
     def rank(row: Disparity) -> int:
         if row.is_reference:
             return 4
-        if row.parity == "fail":
-            return 0 if row.evidence == "beyond chance" else 1
-        return 2 if row.parity == "undecidable" else 3
+        if row.verdict == "fail":
+            return 0 if row.shown_outside else 1
+        return 2 if row.verdict == "undecided" else 3
 
     def distance(value: float) -> float:
         if math.isnan(value):
@@ -214,7 +207,7 @@ def sections(report: Report, *, everything: bool = True, brief: bool = False) ->
                 comparison_table("Comparisons, worst first", deciding, groups),
                 group_table("Groups", groups),
             )
-        found.append(ReportSection(title, tables=tables, parity=verdict.verdict))
+        found.append(ReportSection(title, tables=tables, verdict=verdict.verdict))
     if not brief:
         found.append(ReportSection("All rows", tables=(group_table("All rows", report.overall),)))
     found += [*requested_sections(report, shown), *explanation_sections(report, shown)]
@@ -233,7 +226,7 @@ def comparison_table(title: str, rows: Sequence[Disparity], groups: Sequence[Gro
         "ratio": lambda row: TableCell(ratio(row.ratio.value, row.tau), interval(row.ratio), row.ratio.value),
         "difference": lambda row: _number(row.difference.value, interval(row.difference)),
         "p (Holm)": lambda row: _p_value(row.p_holm),
-        "verdict": lambda row: TableCell(in_words(row), parity=row.parity),
+        "verdict": lambda row: TableCell(in_words(row), verdict=row.verdict),
     }
     return _table(title, columns, worst_first(rows))
 
@@ -244,8 +237,8 @@ def brief_table(rows: Sequence[Disparity], groups: Sequence[GroupRow], shown: in
     ordered = worst_first(rows)
     several = len({row.reference for row in rows}) > 1
     left_out = ordered[shown:] if shown else []
-    kinds = [(sum(row.parity == parity for row in left_out), parity) for parity in VERDICTS]
-    said = {"pass": "pass", "fail": "fail", "undecidable": "not decidable"}
+    kinds = [(sum(row.verdict == parity for row in left_out), parity) for parity in VERDICTS]
+    said = {"pass": "pass", "fail": "fail", "undecided": "not decided"}
     more = ", ".join(f"{n} {said[parity]}" for n, parity in kinds if n)
 
     def reference(row: Disparity) -> TableCell:
@@ -259,7 +252,7 @@ def brief_table(rows: Sequence[Disparity], groups: Sequence[GroupRow], shown: in
         "ratio": lambda row: TableCell(
             ratio(row.ratio.value, row.tau), interval(row.ratio, 2), row.ratio.value
         ),
-        "verdict": lambda row: TableCell(in_words(row), parity=row.parity),
+        "verdict": lambda row: TableCell(in_words(row), verdict=row.verdict),
     }
     text = f"and {len(left_out)} more ({more}): see --all" if left_out else ""
     return _table("", columns, ordered[:shown], text)
@@ -319,15 +312,15 @@ def _requested_table(
         best = find(name).ideal
         return TableCell("" if best is None else f"{best:g}", "", math.nan if best is None else best)
 
-    def verdict(parity: Parity | None) -> TableCell:
-        return TableCell(VERDICTS[parity] if parity else DASH, parity=parity)
+    def verdict(found: Verdict | None) -> TableCell:
+        return TableCell(VERDICTS[found] if found else DASH, verdict=found)
 
     columns: dict[str, Callable[[tuple[RequestedRow, str]], TableCell]] = {
         "group": lambda line: _group(line[0].group, line[0].group in small),
         "metric": lambda line: TableCell(line[1]),
         "value": lambda line: value(*line),
         "at best": lambda line: ideal(line[1]),
-        "verdict": lambda line: verdict(line[0].parity.get(line[1])),
+        "verdict": lambda line: verdict(line[0].verdicts.get(line[1])),
     }
     more = len(lines) - len(lines[:shown])
     left_out = f"and {more} more: see --all" if more else ""

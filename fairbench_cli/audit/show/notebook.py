@@ -6,7 +6,7 @@ from fairbench_cli.audit.judge.report import Report
 from fairbench_cli.audit.show.format import SYMBOLS
 from fairbench_cli.audit.show.layout import ReportSection, TableCell, TextTable, facts, headline, sections
 
-COLOURS = {"pass": "#0072b2", "fail": "#c44e00", "undecidable": "#767676"}
+COLOURS = {"pass": "#0072b2", "fail": "#c44e00", "undecided": "#767676"}
 
 
 def to_notebook(report: Report) -> str:
@@ -21,7 +21,7 @@ def to_notebook(report: Report) -> str:
 
 
 def _section(section: ReportSection) -> str:
-    symbol = f"{SYMBOLS[section.parity]} " if section.parity else ""
+    symbol = f"{SYMBOLS[section.verdict]} " if section.verdict else ""
     parts = [f"<p><strong>{symbol}{escape(section.title)}</strong></p>"]
     parts += [f"<p>{escape(sentence)}</p>" for sentence in section.sentences]
     parts += [_table(table) for table in section.tables]
@@ -49,8 +49,8 @@ def _table(table: TextTable) -> str:
 def _cell(cell: TableCell, number: bool) -> str:
     style = f"text-align: {'right' if number else 'left'}"
     text = escape(cell.text)
-    if cell.parity:
-        style += f"; color: {COLOURS[cell.parity]}"
-        text = f"{SYMBOLS[cell.parity]} {text}"
+    if cell.verdict:
+        style += f"; color: {COLOURS[cell.verdict]}"
+        text = f"{SYMBOLS[cell.verdict]} {text}"
     fine = f" <small>{escape(cell.fine)}</small>" if cell.fine else ""
     return f'<td style="{style}">{text}{fine}</td>'

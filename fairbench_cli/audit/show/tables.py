@@ -42,7 +42,7 @@ def verdict_rows(report: Report) -> Iterable[Row]:
     """Yield the verdict of every attribute by metric and roll-up, then the one over all."""
     for row in report.verdicts:
         place: Row = {"model": row.model, "decision": row.decision, "attribute": row.attribute}
-        for metric, parity in row.parity.items():
+        for metric, parity in row.by_metric.items():
             yield {**place, "metric": metric, "parity": parity}
     yield {"model": "", "decision": "", "attribute": ALL, "metric": ALL, "parity": report.verdict}
 

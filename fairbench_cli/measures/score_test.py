@@ -1,0 +1,192 @@
+"""Test and interval of the ratio of two rates, R = (above/below) / (ref_above/ref_below).
+
+The score test of Miettinen & Nurminen (1985): the difference above/below − θ·ref_above/ref_below over its
+standard error, the rates in it estimated as if R were θ. At θ = 1 it is the "N − 1" chi-squared test of equal
+rates. The ratios that it does not reject are the interval, so that the two never contradict each other.
+Counts may be fractions: what weighted rows are worth. Only numpy is needed.
+"""
+
+import math
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fairbench_cli.measures.counts import Floats, divide
+from fairbench_cli.measures.significance import fisher, normal_p
+
+FEW_EXPECTED = 5  # where one cell of the table expects fewer rows, Fisher's test is taken
+STEPS = 60  # of bisection, on a logarithm within ±EDGE
+EDGE = 40.0
+
+Bools = NDArray[np.bool_]
+
+
+def score_z(
+    above: ArrayLike, below: ArrayLike, ref_above: ArrayLike, ref_below: ArrayLike, ratio: ArrayLike
+) -> Floats:
+    """Return the score statistic of "the ratio of the two rates is `ratio`"; it falls as `ratio` grows.
+
+    Parameters
+    ----------
+    above, below, ref_above, ref_below : arrays of one shape
+        Numerators and denominators.
+    ratio : array
+        In (0, ∞).
+
+    Returns
+    -------
+    array
+        Standard normal where the ratio is right. NaN for a denominator of 0.
+
+    Examples
+    --------
+    >>> [round(float(score_z(12, 40, 20, 50, ratio)), 6) for ratio in (1, 0.8, 1.25)]
+    [-0.979312, -0.216727, -1.763931]
+    """
+    given = (above, below, ref_above, ref_below, ratio)
+    x, n, y, m, theta = (np.asarray(part, dtype=np.float64) for part in given)
+    total, hits = n + m, x + y
+    # The reference's rate as if the ratio were θ, by maximum likelihood: the smaller root of a quadratic,
+    # written so that nothing cancels.
+    a, b = total * theta, n * theta + x + m + y * theta
+    with np.errstate(divide="ignore", invalid="ignore"):
+        q = 2 * hits / (b + np.sqrt(np.maximum(b * b - 4 * a * hits, 0.0)))
+        p = np.clip(theta * q, 0.0, 1.0)
+        q = np.clip(q, 0.0, 1.0)
+        variance = (p * (1 - p) / n + theta**2 * q * (1 - q) / m) * total / (total - 1)
+        away = x / n - theta * y / m
+        z = away / np.sqrt(variance)
+    none = ~(variance > 0) & (n > 0) & (m > 0)
+    return np.where(none, np.where(away == 0, 0.0, np.copysign(np.inf, away)), z)
+
+
+def ratio_interval(
+    above: ArrayLike,
+    below: ArrayLike,
+    ref_above: ArrayLike,
+    ref_below: ArrayLike,
+    confidence: float = 0.95,
+) -> tuple[Floats, Floats]:
+    """Return the interval of the ratio of two rates (Miettinen & Nurminen 1985).
+
+    From 0 where the rate is 0, to infinity where the reference's is; NaN for a denominator of 0.
+
+    >>> [round(float(limit), 6) for limit in ratio_interval(12, 40, 20, 50)]
+    [0.412734, 1.320362]
+    >>> [round(float(limit), 6) for limit in ratio_interval(20, 20, 30, 30)]
+    [0.836125, 1.130662]
+    """
+    given = (above, below, ref_above, ref_below)
+    x, n, y, m = np.broadcast_arrays(*(np.asarray(part, dtype=np.float64) for part in given))
+    z = NormalDist().inv_cdf((1 + confidence) / 2)
+
+    def solve(level: float) -> Floats:
+        low, high = np.full(x.shape, -EDGE), np.full(x.shape, EDGE)
+        for _ in range(STEPS):
+            middle = (low + high) / 2
+            beyond = score_z(x, n, y, m, np.exp(middle)) > level
+            low, high = np.where(beyond, middle, low), np.where(beyond, high, middle)
+        root: Floats = np.exp((low + high) / 2)
+        return root
+
+    undefined = (n <= 0) | (m <= 0)
+    low = np.where(x <= 0, 0.0, solve(z))
+    high = np.where(y <= 0, np.inf, solve(-z))
+    return np.where(undefined, np.nan, low), np.where(undefined, np.nan, high)
+
+
+def equal_rates(
+    above: ArrayLike, below: ArrayLike, ref_above: ArrayLike, ref_below: ArrayLike
+) -> tuple[Floats, Bools]:
+    """Return two-sided p-values of "the rates are equal", and which of them are of Fisher's exact test.
+
+    Fisher's test is taken for whole numbers of which one cell expects fewer than `FEW_EXPECTED`; else the
+    score test. NaN for a denominator of 0.
+
+    >>> p, exact = equal_rates([12, 1], [40, 15], [20, 14], [50, 60])
+    >>> p.round(6).tolist(), exact.tolist()
+    ([0.327426, 0.277629], [False, True])
+    """
+    given = (above, below, ref_above, ref_below)
+    x, n, y, m = np.broadcast_arrays(*(np.asarray(part, dtype=np.float64) for part in given))
+    p = normal_p(score_z(x, n, y, m, 1.0))
+    whole = (x == np.rint(x)) & (n == np.rint(n)) & (y == np.rint(y)) & (m == np.rint(m))
+    exact = whole & (n > 0) & (m > 0) & (expected(x, n, y, m) < FEW_EXPECTED)
+    for at in map(tuple, np.argwhere(exact)):
+        p[at] = fisher(*(round(float(part[at])) for part in (x, n, y, m)))
+    return p, exact
+
+
+def expected(above: Floats, below: Floats, ref_above: Floats, ref_below: Floats) -> Floats:
+    """Return what the emptiest cell of the 2 × 2 table expects when the rates are equal; NaN without rows.
+
+    >>> float(expected(*map(np.asarray, (3.0, 20.0, 9.0, 25.0))).round(3))
+    5.333
+    """
+    hits, total = above + ref_above, below + ref_below
+    return divide(np.minimum(hits, total - hits) * np.minimum(below, ref_below), total)
+
+
+def outside_p(
+    above: ArrayLike, below: ArrayLike, ref_above: ArrayLike, ref_below: ArrayLike, tau: ArrayLike
+) -> Floats:
+    """Return two-sided p-values of "the ratio lies from tau to 1/tau"; NaN for a denominator of 0.
+
+    >>> float(outside_p(45, 150, 90, 200, 0.8).round(4)), float(outside_p(45, 1500, 900, 2000, 0.8))
+    (0.2092, 0.0)
+    """
+    low = score_z(above, below, ref_above, ref_below, tau)
+    high = score_z(above, below, ref_above, ref_below, divide(1.0, tau))
+    # Below the band z(τ) is far below 0, above it z(1/τ) is far above 0.
+    return normal_p(np.maximum(np.maximum(-low, high), 0.0))
+
+
+def rows_needed(
+    rate: float, ratio: float, share: float, tau: float, family: int, *, confidence: float = 0.95
+) -> float:
+    """Return how many rows both groups need together to decide with a probability of 80 %.
+
+    Outside τ: until equality is rejected after Holm over `family` comparisons, and the ratio still measured
+    outside. Within τ: until the interval lies within.
+
+    Parameters
+    ----------
+    rate : float
+        Of the reference, in (0, 1).
+    ratio : float
+        Of the group's rate to it.
+    share : float
+        Of the group among the rows of both, in (0, 1).
+    tau : float
+    family : int
+
+    Returns
+    -------
+    float
+        NaN where no number of rows would do: a ratio of exactly tau, rates of 0 or 1.
+
+    Examples
+    --------
+    >>> round(rows_needed(0.3, 0.7, 0.5, 0.8, 1)), round(rows_needed(0.3, 1.0, 0.5, 0.8, 1))
+    (752, 1970)
+    """
+    own = rate * ratio
+    if not (0 < rate < 1 and 0 < own < 1 and 0 < share < 1):
+        return math.nan
+    normal, alpha = NormalDist(), 1 - confidence
+    power = normal.inv_cdf(0.8)
+
+    def spread(p: float) -> float:
+        return (1 - p) / (p * share) + (1 - rate) / (rate * (1 - share))
+
+    away = abs(math.log(ratio))
+    edge = -math.log(tau)
+    if away > edge:
+        differ = spread(own) * ((normal.inv_cdf(1 - alpha / (2 * family)) + power) / away) ** 2
+        return max(differ, spread(own) * (power / (away - edge)) ** 2)
+    if away == edge:
+        return math.nan
+    limit = normal.inv_cdf(1 - alpha / 2)
+    both = spread(rate) * ((limit + normal.inv_cdf(0.9)) / edge) ** 2
+    return max(both, spread(own) * ((limit + power) / (edge - away)) ** 2)
