@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fairbench_cli.audit.read.columns import COLUMNS_AT_ONCE, MOST_GROUPS, ColumnRoles, too_many_groups
+from fairbench_cli.audit.read.columns import MOST_GROUPS, ColumnRoles
 from fairbench_cli.audit.read.cuts import (
     Cut,
     Ints,
@@ -17,11 +17,12 @@ from fairbench_cli.audit.read.cuts import (
     bin_sql,
     level_sql,
     literal,
-    model_sql,
     scores_of,
     selected,
 )
+from fairbench_cli.audit.read.defaults import COLUMNS_AT_ONCE, MOST_CHECKED
 from fairbench_cli.audit.read.predictions import BLANKS, Predictions, code_sql, not_finite, quoted
+from fairbench_cli.audit.read.ranks import model_sql
 from fairbench_cli.audit.read.tally import MISSING, Slice
 from fairbench_cli.errors import user_error
 from fairbench_cli.measures.counts import Counts, Floats
@@ -94,8 +95,10 @@ def count_cells(source: Predictions, plan: CountingPlan) -> dict[tuple[str, ...]
 
     Raises
     ------
+    TooManyGroups
+        When there are too many groups.
     UserError
-        When there are too many groups, or too many cells to draw ties.
+        When there are too many cells to draw ties.
     """
     attributes = tuple(plan.roles.attributes)
     if plan.drawn:  # all together: a row is drawn once for all attributes
@@ -114,6 +117,14 @@ class _TooManyCells(Exception):  # noqa: N818
     """More cells than are worth fetching."""
 
 
+class TooManyGroups(Exception):  # noqa: N818
+    """Attributes, or one intersection of them, with too many groups, and how many in words."""
+
+    def __init__(self, names: tuple[str, ...], count: str) -> None:
+        super().__init__(names, count)
+        self.names, self.count = names, count
+
+
 def _together(source: Predictions, attributes: tuple[str, ...], plan: CountingPlan) -> CountedCells:
     table = _keys(plan, attributes)
     keys = ", ".join([*KEYS, *(f"k{i}" for i in range(len(attributes)))])
@@ -128,7 +139,8 @@ def _together(source: Predictions, attributes: tuple[str, ...], plan: CountingPl
 
 def _levels(source: Predictions, plan: CountingPlan) -> dict[str, int]:
     """Return how many groups each attribute has in the first rows."""
-    names, found = list(plan.roles.attributes), []
+    names = list(plan.roles.attributes)
+    found: list[int] = []
     for start in range(0, len(names), COLUMNS_AT_ONCE):
         counts = [
             f"count(DISTINCT {_group(plan, name)}) + 1" for name in names[start : start + COLUMNS_AT_ONCE]
@@ -163,7 +175,7 @@ def _refuse_groups(source: Predictions, plan: CountingPlan) -> None:
         estimates = ", ".join(f"approx_count_distinct({_group(plan, name)})" for name in some)
         for name, distinct in zip(some, source.one(f"SELECT {estimates} FROM predictions"), strict=True):
             if distinct > 2 * MOST_GROUPS:
-                raise too_many_groups(source, name, f"about {distinct}")
+                raise TooManyGroups((name,), f"about {distinct}")
 
 
 def _group(plan: CountingPlan, name: str) -> str:
@@ -180,7 +192,7 @@ def _keys(plan: CountingPlan, attributes: Iterable[str]) -> str:
     keys += [f"{_group(plan, name)} AS k{at}" for at, name in enumerate(attributes)]
     if roles.weight is not None:
         keys.append(f"n{roles.weight} AS w")
-    keys += [f"(t{column} <> '' AND n{column} IS NULL) AS word{column}" for column in roles.quantities]
+    keys += [f"(t{column} <> '' AND n{column} IS NULL) AS word{column}" for column in _checked(roles)]
     keys.append("NULL AS single" if roles.single_model is None else f"t{roles.single_model} AS single")
     if plan.binary:
         keys.append(f"{code_sql(roles.score, -1)} AS level")
@@ -208,8 +220,12 @@ def _sums(roles: ColumnRoles) -> str:
     else:
         bad = f"{not_finite('w')} OR w < 0"
         parts += ["coalesce(sum(w), 0)", "coalesce(sum(w * w), 0)", f"count(*) FILTER ({bad})"]
-    parts += [f"count(*) FILTER (word{column})" for column in roles.quantities]
+    parts += [f"count(*) FILTER (word{column})" for column in _checked(roles)]
     return ", ".join(parts)
+
+
+def _checked(roles: ColumnRoles) -> tuple[int, ...]:
+    return roles.quantities if len(roles.quantities) <= MOST_CHECKED else ()
 
 
 def _counted(
@@ -281,14 +297,14 @@ def group_name(value: str | None) -> str:
 
 
 def make_slices(
-    source: Predictions, cells: dict[tuple[str, ...], CountedCells], plan: CountingPlan, seed: int
+    cells: dict[tuple[str, ...], CountedCells], plan: CountingPlan, seed: int
 ) -> tuple[Slice, ...]:
     """Return the slices: by model, decision, attribute, intersection.
 
     Raises
     ------
-    UserError
-        For too many groups.
+    TooManyGroups
+        When an attribute or intersection has too many groups.
     """
     within = {names: _within(names, cells) for names in plan.roles.audited}
     models = sorted({model for found in cells.values() for model in found.models}, key=_missing_last)
@@ -301,7 +317,7 @@ def make_slices(
     for part in slices:
         many = len(part.counts.groups)
         if many > MOST_GROUPS:
-            raise too_many_groups(source, part.attribute, str(many), intersection=part.intersection)
+            raise TooManyGroups(tuple(part.attribute.split(CROSS)), str(many))
     return slices
 
 

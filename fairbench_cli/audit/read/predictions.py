@@ -347,7 +347,7 @@ def _format(name: str, zipped: bool, head: bytes) -> Format:
 def _parquet(source: Predictions) -> Predictions:
     import duckdb
 
-    table = f"read_parquet({quoted(str(source.path))}, hive_partitioning=false, binary_as_string=true)"
+    table = f"read_parquet({quoted(str(source.path))}, hive_partitioning=false)"
     try:
         found = source.all(f"DESCRIBE SELECT * FROM {table}")
     except duckdb.Error:
@@ -445,12 +445,13 @@ def _identifier(name: str) -> str:
 
 @dataclass(frozen=True)
 class ColumnSql:
-    """A column in SQL: its text, a number, 0 or 1, and what rows of one text share."""
+    """A column in SQL: its text, a number, 0 or 1, what rows of one text share, whether it holds bytes."""
 
     text: str
     number: str
     code: str
     group: str
+    binary: bool = False
 
     def of(self, kind: str) -> str:
         """Write what `Predictions` calls c, t, n, y or g."""
@@ -473,6 +474,8 @@ def _typed(value: str, kind: str) -> ColumnSql:
     if kind in ("DOUBLE", "FLOAT"):
         value = f"CASE WHEN isnan({value}) THEN NULL ELSE {value} END"
     text = f"CAST({value} AS VARCHAR)"
+    if kind == "BLOB":  # many Parquet writers call texts that; what is no UTF-8 is shown as \\xC3
+        return replace(_as_number(f"coalesce(TRY(decode({value})), {text})"), binary=True)
     found = _as_number(text)
     if kind == "DOUBLE" or kind.endswith(("INT", "INTEGER")):
         code = f"CASE WHEN {value} = 1 THEN 1 WHEN {value} = 0 THEN 0 END"
