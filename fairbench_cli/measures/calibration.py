@@ -1,9 +1,9 @@
 """Cox's calibration of scores that are probabilities: logit P(label = 1) = intercept + slope × logit(score).
 
-Cox, D. R. (1958), *Two further applications of a model for binary regression*. A slope of 1 with an intercept of
-0 is perfect; a slope below 1 says that scores are too extreme, above 1 that they are not extreme enough. The
-likelihood is maximised by Newton's method in passes over the rows, for all groups at once. Intervals are Wald's;
-the variance is the larger of that of the model and the robust one ("sandwich", Huber 1967), which also holds
+Cox, D. R. (1958), *Two further applications of a model for binary regression*. A slope of 1 with an intercept
+of 0 is perfect; a slope below 1 says that scores are too extreme, above 1 that they are not extreme enough. The
+likelihood is maximised by Newton's method in passes over the rows, for all groups at once. Intervals are
+Wald's; the variance is the larger of that of the model and the robust one ("sandwich", Huber 1967), which also holds
 where the line does not fit and for weighted rows.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairbench_cli.measures.counts import Floats, divide
-from fairbench_cli.measures.scores import Estimate, ScoreCells, ScoreTotals, normal_quantile
+from fairbench_cli.measures.scores import Estimate, ScoreCells, ScoreTotals, normal_quantile, summed
 
 EDGE = 1e-6  # scores nearer to 0 or 1 count as this far from it: the logit of 0 is infinite
 MOST_STEPS = 60
@@ -138,9 +138,9 @@ def _likelihood(blocks: Iterable[ScoreCells], beta: Floats) -> _Likelihood:
         p = 0.5 * (1 + np.tanh(eta / 2))
         left, bend = cells.label - p, w * p * (1 - p)
         meat = cells.square * left**2
-        parts = (-w * np.logaddexp(0, -signed), w * left, w * left * x)
-        parts += (bend, bend * x, bend * x * x, meat, meat * x, meat * x * x)
-        sums += np.stack([np.bincount(g, part, groups) for part in parts], -1)
+        parts = [-w * np.logaddexp(0, -signed), w * left, w * left * x]
+        parts += [bend, bend * x, bend * x * x, meat, meat * x, meat * x * x]
+        sums += np.stack([summed(g, part, groups) for part in parts], -1)
     square = [[0, 1], [1, 2]]
     return _Likelihood(sums[:, 0], sums[:, 1:3], sums[:, 3:6][:, square], sums[:, 6:9][:, square])
 

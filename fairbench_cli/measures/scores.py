@@ -4,13 +4,14 @@ All are sums over rows that come in order of their score, so a file of any lengt
 `start`, then `extend` for each range, lowest scores first; the sums of the last range are those of the file.
 
 Intervals: AUC and Brier score lie in [0, 1], so each takes Wilson's interval (1927) of a rate with its
-variance, which never leaves [0, 1]. The variance of the AUC is that of DeLong, DeLong & Clarke-Pearson (1988);
-where few rows are on the wrong side, it is too small more often than not, and is drawn up towards that of
-Hanley & McNeil (1982). With weights a variance is the larger of two: that by Taylor's linearisation, and that
-of as many rows as Kish's effective sample size (1965), (Σw)² / Σw². Without weights both are the same. A
-Kolmogorov–Smirnov distance D takes D ± c √(1/n + 1/m), c = √(ln(2/α) / 2), which leaves out 0 exactly when the
-asymptotic test rejects; it is conservative: it holds the truth at least as often as it says. How often the
-intervals hold the truth is simulated in docs/audit.md.
+variance, which never leaves [0, 1]. The variance of the AUC is that of DeLong, DeLong & Clarke-Pearson
+(1988); where few rows are on the wrong side, it is too small more often than not, and is drawn up towards that
+of Hanley & McNeil (1982). With weights a variance is the larger of two: that by Taylor's linearisation, and that
+of as many rows as Kish's effective sample size (1965), (Σw)² / Σw². Without weights both are the same.
+
+A Kolmogorov–Smirnov distance D takes D ± c √(1/n + 1/m), c = √(ln(2/α) / 2), which leaves out 0 exactly when
+the asymptotic test rejects; it is conservative: it holds the truth at least as often as it says. How often
+all of these intervals hold the truth is simulated in docs/audit.md.
 """
 
 import math
@@ -50,11 +51,10 @@ class ScoreCells:
     weight: Floats
     square: Floats
 
-    def select(self, kept: NDArray[np.bool_]) -> "ScoreCells":
-        """Return some of the cells."""
-        return ScoreCells(
-            self.score[kept], self.group[kept], self.label[kept], self.weight[kept], self.square[kept]
-        )
+    def select(self, kept: NDArray[np.bool_] | Ints) -> "ScoreCells":
+        """Return some of the cells, by their places or by whether each is kept."""
+        group, label = self.group[kept], self.label[kept]
+        return ScoreCells(self.score[kept], group, label, self.weight[kept], self.square[kept])
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,8 +88,8 @@ class ScoreSums:
     wins : array, shape (groups,)
         Weights of pairs of a positive and a negative in which the positive has the higher score; ties half.
     losses : array, shape (groups, 2, 4)
-        By label: Σwe, Σwe², Σw²e, Σw²e²; e is the share of the rows of the other label, from 0 to 1, which are
-        on the wrong side of a row.
+        By label: Σwe, Σwe², Σw²e, Σw²e²; e is the share of the rows of the other label, from 0 to 1, that
+        are on the wrong side of a row.
     errors : array, shape (groups, 4)
         The same sums of e = (score − label)².
     scored : array, shape (groups,)
@@ -145,8 +145,8 @@ def extend(sums: ScoreSums, cells: ScoreCells, totals: ScoreTotals, reference: I
     first = np.diff(key[order], prepend=-1) > 0
     rows, line = key[order][first], np.cumsum(first) - 1
     slot, shape = 2 * line + cells.label[order], (len(rows), 2)
-    weight = np.bincount(slot, cells.weight[order], 2 * len(rows)).reshape(shape)
-    square = np.bincount(slot, cells.square[order], 2 * len(rows)).reshape(shape)
+    weight = summed(slot, cells.weight[order], 2 * len(rows)).reshape(shape)
+    square = summed(slot, cells.square[order], 2 * len(rows)).reshape(shape)
     group, at = rows // many, rows % many
     upto = _running(weight, group, sums.seen)
     below = upto - weight
@@ -166,13 +166,18 @@ def extend(sums: ScoreSums, cells: ScoreCells, totals: ScoreTotals, reference: I
     e = (cells.score - cells.label) ** 2
     return ScoreSums(
         sums.seen + _by(group, weight, groups),
-        sums.wins + np.bincount(group, weight[:, 1] * mine[:, 1], groups),
+        sums.wins + summed(group, weight[:, 1] * mine[:, 1], groups),
         sums.losses + _moments(group, lost, weight, square, groups),
         sums.errors + _moments(cells.group, e, cells.weight, cells.square, groups),
-        sums.scored + np.bincount(cells.group, cells.weight * cells.score, groups),
+        sums.scored + summed(cells.group, cells.weight * cells.score, groups),
         _largest(sums.by_label, group, by_label),
         _largest(sums.from_reference, group, from_reference),
     )
+
+
+def summed(place: Ints, values: Floats, many: int) -> Floats:
+    """Return the sums of values by place, shape (many,)."""
+    return np.asarray(np.bincount(place, values, many), dtype=np.float64)
 
 
 def _running(weight: Floats, group: Ints, seen: Floats) -> Floats:
@@ -199,7 +204,7 @@ def _of_reference(
 
 
 def _by(group: Ints, values: Floats, groups: int) -> Floats:
-    return np.stack([np.bincount(group, column, groups) for column in values.T], -1)
+    return np.stack([summed(group, column, groups) for column in values.T], -1)
 
 
 def _moments(group: Ints, e: Floats, weight: Floats, square: Floats, groups: int) -> Floats:
@@ -234,9 +239,7 @@ def _hanley_mcneil(value: Floats, rows: Floats) -> Floats:
     above = np.maximum(value, 1 - value)
     one, two = above / (2 - above) - above**2, 2 * above**2 / (1 + above) - above**2
     negatives, positives = rows.T
-    return divide(
-        above * (1 - above) + (positives - 1) * one + (negatives - 1) * two, positives * negatives
-    )
+    return divide(above * (1 - above) + (positives - 1) * one + (negatives - 1) * two, positives * negatives)
 
 
 def brier(sums: ScoreSums, totals: ScoreTotals, confidence: float = 0.95) -> Estimate:

@@ -96,11 +96,11 @@ def count_cells(source: Predictions, plan: CountingPlan) -> dict[tuple[str, ...]
     """
     roles = plan.roles
     attributes = tuple(roles.attributes)
-    sums, table = _sums(roles), _keys(plan, "predictions")
+    sums, table = _sums(roles), keys_sql(plan, "predictions")
     keys = ", ".join([*KEYS, *(f"k{i}" for i in range(len(attributes)))])
     tied = keys + (", tie" if plan.drawn and roles.weight is not None else "")
     most = MOST_DRAWN if plan.drawn else MOST_CELLS
-    sample = f"SELECT DISTINCT {tied} FROM ({_keys(plan, 'sample')})"
+    sample = f"SELECT DISTINCT {tied} FROM ({keys_sql(plan, 'sample')})"
     if source.one(f"SELECT count(*) FROM ({sample})")[0] <= most:
         found = source.all(f"SELECT {keys}, {sums} FROM ({table}) GROUP BY {tied} LIMIT {most + 1}")
         if len(found) <= most:
@@ -118,7 +118,7 @@ def count_cells(source: Predictions, plan: CountingPlan) -> dict[tuple[str, ...]
     return result
 
 
-def _keys(plan: CountingPlan, table: str) -> str:
+def keys_sql(plan: CountingPlan, table: str) -> str:
     """Write a query of the keys of each row: m, level, label, the attributes k0, k1, …, single and tie."""
     roles = plan.roles
     keys = [f"{model_sql(roles)} AS m"]
