@@ -1,10 +1,10 @@
 """Cox's calibration of scores that are probabilities: logit P(label = 1) = intercept + slope × logit(score).
 
 Cox, D. R. (1958), *Two further applications of a model for binary regression*. A slope of 1 with an intercept
-of 0 is perfect; a slope below 1 says that scores are too extreme, above 1 that they are not extreme enough. The
-likelihood is maximised by Newton's method in passes over the rows, for all groups at once. Intervals are
-Wald's; the variance is the larger of that of the model and the robust one ("sandwich", Huber 1967), which also holds
-where the line does not fit and for weighted rows.
+of 0 is perfect; a slope below 1 says that scores are too extreme, above 1 that they are not extreme enough.
+The likelihood is maximised by Newton's method in passes over the rows, for all groups at once. Intervals are
+Wald's; the variance is the larger of that of the model and the robust one ("sandwich", Huber 1967), which
+also holds where the line does not fit and for weighted rows.
 """
 
 from collections.abc import Callable, Iterable

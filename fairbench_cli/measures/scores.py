@@ -5,9 +5,10 @@ All are sums over rows that come in order of their score, so a file of any lengt
 
 Intervals: AUC and Brier score lie in [0, 1], so each takes Wilson's interval (1927) of a rate with its
 variance, which never leaves [0, 1]. The variance of the AUC is that of DeLong, DeLong & Clarke-Pearson
-(1988); where few rows are on the wrong side, it is too small more often than not, and is drawn up towards that
-of Hanley & McNeil (1982). With weights a variance is the larger of two: that by Taylor's linearisation, and that
-of as many rows as Kish's effective sample size (1965), (Σw)² / Σw². Without weights both are the same.
+(1988); where few rows are on the wrong side, it is too small more often than not, and is drawn up towards
+that of Hanley & McNeil (1982). With weights a variance is the larger of two: that by Taylor's linearisation,
+and that of as many rows as Kish's effective sample size (1965), (Σw)² / Σw². Without weights both are the
+same.
 
 A Kolmogorov–Smirnov distance D takes D ± c √(1/n + 1/m), c = √(ln(2/α) / 2), which leaves out 0 exactly when
 the asymptotic test rejects; it is conservative: it holds the truth at least as often as it says. How often

@@ -31,14 +31,19 @@ def write(report: "Report", name: str) -> str:
 
 
 def write_folder(report: "Report", folder: Path) -> None:
-    """Write a file of every format; what is in the folder under other names stays.
+    """Write a file of every format, and one for each table of curves that has rows.
+
+    What is in the folder under other names stays.
 
     Raises
     ------
     UserError
         When a file cannot be written.
     """
+    from fairbench_cli.audit.show.tables import CURVES, to_csv
+
     texts = {file: write(report, name) for name, (file, _) in FORMATS.items()}
+    texts |= {f"{name}.csv": to_csv(report, name) for name, rows in CURVES.items() if any(rows(report))}
     make_folder(folder)
     for file, text in texts.items():
         write_text(folder / file, text)
