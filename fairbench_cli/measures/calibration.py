@@ -134,11 +134,12 @@ def _likelihood(blocks: Iterable[ScoreCells], beta: Floats) -> _Likelihood:
     for cells in blocks:
         x, g, w = logit(cells.score), cells.group, cells.weight
         eta = beta[g, 0] + beta[g, 1] * x
-        signed = np.where(cells.label == 1, eta, -eta)
-        p = 0.5 * (1 + np.tanh(eta / 2))
+        small = np.exp(-np.abs(eta))
+        p = np.where(eta > 0, 1.0, small) / (1 + small)
+        wrong = np.where((eta > 0) == (cells.label == 1), 0.0, np.abs(eta))
         left, bend = cells.label - p, w * p * (1 - p)
         meat = cells.square * left**2
-        parts = [-w * np.logaddexp(0, -signed), w * left, w * left * x]
+        parts = [-w * (wrong + np.log1p(small)), w * left, w * left * x]
         parts += [bend, bend * x, bend * x * x, meat, meat * x, meat * x * x]
         sums += np.stack([summed(g, part, groups) for part in parts], -1)
     square = [[0, 1], [1, 2]]

@@ -19,6 +19,7 @@ Reference = Callable[[Slice], int]
 
 REST = -1  # as a reference: everybody else
 MOST_RESTS = 20  # groups of which each is compared with everybody else; with more, none is
+FOR_PASSES = "64MB"  # of DuckDB's memory: passes over the table need no more, and numpy needs some
 MOST_THRESHOLDS = 99
 MOST_BINS = 10
 KEPT = 250_000  # cells that are kept from pass to pass instead of being read again
@@ -106,6 +107,8 @@ def read_scores(
     together = next(iter(cells.values()))
     levels, models = levels_of(plan, cells), list(dict.fromkeys(part.model for part in slices))
     make_table(source, plan, levels, models)
+    (memory,) = source.one("SELECT current_setting('memory_limit')")
+    source.engine.execute(f"SET memory_limit='{FOR_PASSES}'")
     cuts = {model: plan.cuts[model if model in plan.cuts else None] for model in models}
     decisions = {
         model: {cut.score: cut.text for cut in each if cut.tied == "all"} for model, each in cuts.items()
@@ -124,7 +127,7 @@ def read_scores(
             against = _references(groups, at)
             sets = _Sets(source, spans[model], places, known, groups, against, weighted)
             found.append(_summed(sets, part, decisions[model]))
-    source.engine.execute("DROP TABLE scored")
+    source.engine.execute(f"DROP TABLE scored; SET memory_limit='{memory}'")
     return tuple(found)
 
 

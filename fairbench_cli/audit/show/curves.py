@@ -44,6 +44,8 @@ MEASURES = {
     "base-rate": ("share with label 1", "what happened on average"),
 }
 
+MOST_NAMED = 5  # attributes with a sentence; the table has all
+
 
 def curve_sections(report: Report, shown: int | None = None) -> tuple[ReportSection, ...]:
     """Return the sections of the curves: of each model one on thresholds, and one an attribute."""
@@ -69,7 +71,7 @@ def _thresholds(curves: Sequence[ScoreCurves], where: str, name: str, report: Re
         else f"adjusted for the {curves[0].family} comparisons at that threshold"
     )
     sentences = (
-        *(_passes(each) for each in curves),
+        *(_passes(each) for each in curves[:MOST_NAMED]),
         f"This is what an audit of a single decision would find at each of {many} thresholds, {how}, when "
         "scores of so much and more are selected. It is a map and no test over all thresholds: one that was "
         "chosen because it passes here must be audited on other data.",
@@ -94,17 +96,17 @@ def _thresholds(curves: Sequence[ScoreCurves], where: str, name: str, report: Re
     )
 
 
-def span(low: float, high: float) -> str:
+def span(low: float, high: float, digits: int = 6) -> str:
     """Write a range of scores.
 
-    >>> span(2.0, 4.0), span(0.25, 0.25)
-    ('2 to 4', '0.25')
+    >>> span(2.0, 4.0), span(0.25, 0.25), span(0.123456, 0.5, 3)
+    ('2 to 4', '0.25', '0.123 to 0.5')
     """
-    return f"{low:.6g}" if low == high else f"{low:.6g} to {high:.6g}"
+    return f"{low:.{digits}g}" if low == high else f"{low:.{digits}g} to {high:.{digits}g}"
 
 
 def _passes(curves: ScoreCurves) -> str:
-    """Return in a sentence at how many thresholds an attribute passes."""
+    """Return in a sentence at which thresholds an attribute passes."""
     kinds: dict[Verdict, str] = {"pass": "passes", "fail": "fails", "undecided": "is not decided"}
     many = len(curves.thresholds)
     parts = []
@@ -113,12 +115,14 @@ def _passes(curves: ScoreCurves) -> str:
         count = sum(map(len, own))
         if count == many:
             return f"{curves.attribute} {words} at all {many} thresholds."
-        if count:
-            where = f": {', '.join(span(run[0].threshold, run[-1].threshold) for run in own)}"
-            parts.append(f"{words} at {count}{where if len(own) <= 3 else ''}")
-    if parts and not parts[0].startswith("passes"):
-        parts.insert(0, "passes at none")
-    return f"{curves.attribute} {'; '.join(parts)} (of {many} thresholds)."
+        if not count:
+            parts += ["passes at none"] if verdict == "pass" else []
+            continue
+        where = " and ".join(span(run[0].threshold, run[-1].threshold, 4) for run in own)
+        parts.append(
+            f"{words} at {where} ({count} of {many})" if len(own) <= 2 else f"{words} at {count} of {many}"
+        )
+    return f"{curves.attribute} {', '.join(parts)} thresholds."
 
 
 def _audited(run: Sequence[ThresholdRow]) -> str:
