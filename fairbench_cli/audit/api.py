@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from fairbench_cli.errors import ArgumentError, Problem, UserError, suggest
+from fairbench_cli.text import printable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,8 +46,9 @@ class AuditResult:
 
         Parameters
         ----------
-        table : {"disparities", "groups", "verdicts"}
-            Every comparison of a group with its reference; counts and rates of every group; the verdicts.
+        table : {"disparities", "groups", "verdicts", "impact"}
+            Every comparison of a group with its reference; counts and rates of every group; the verdicts; the
+            impact ratios of the presets eeoc and ll144.
 
         Raises
         ------
@@ -55,11 +57,12 @@ class AuditResult:
         """
         import pandas as pd
 
-        from fairbench_cli.audit.show.tables import TABLES
+        from fairbench_cli.audit.show.tables import tables_of
 
-        if table not in TABLES:
-            raise ArgumentError(Problem(f'no table is called "{table}"', suggest(table, TABLES)))
-        return pd.DataFrame(TABLES[table](self.report))
+        known = tables_of(self.report)
+        if table not in known:
+            raise ArgumentError(Problem(f'no table is called "{table}"', suggest(table, known)))
+        return pd.DataFrame(known[table](self.report))
 
     def to(self, name: str) -> str:
         """Write it in a format: any that `--format` takes, such as "json", "html", "markdown" or "csv"."""
@@ -89,7 +92,7 @@ class AuditResult:
     def __repr__(self) -> str:
         from fairbench_cli.audit.show.layout import headline
 
-        return f"<{headline(self.report)}>"
+        return f"<{printable(headline(self.report))}>"
 
 
 @overload
@@ -151,7 +154,7 @@ def audit(
     --------
     >>> result = audit([1, 0, 0, 1], [1, 0, 0, 1], ["f", "f", "m", "m"], draws=0)
     >>> result.verdict, result.to_pandas("groups").query("metric == 'tpr'")["value"].tolist()
-    ('pass', [1.0, 1.0, 1.0])
+    ('undecided', [1.0, 1.0, 1.0])
     """
     from fairbench_cli.audit.config import meanings, read_config
 
@@ -183,9 +186,14 @@ def audit(
 
 def run(source: "str | Path | Frame", config: "AuditConfig") -> "Report":
     """Read and judge with a configuration that is checked."""
+    from fairbench_cli.audit.judge.references import reference_place
     from fairbench_cli.audit.read.read import read_file, read_frame
 
-    tally = read_file(source, config) if isinstance(source, str | Path) else read_frame(source, config)
+    place = reference_place(config)
+    if isinstance(source, str | Path):
+        tally = read_file(source, config, reference=place)
+    else:
+        tally = read_frame(source, config, reference=place)
     return _judged(tally, config)
 
 
@@ -196,6 +204,7 @@ def _judged(tally: "Tally", config: "AuditConfig") -> "Report":
 
 
 def _of_arrays(y_true: Any, y_pred: Any, groups: Any, weights: Any, config: "AuditConfig") -> "Tally":
+    from fairbench_cli.audit.judge.references import reference_place
     from fairbench_cli.audit.read.read import read_arrays
 
     if isinstance(groups, Mapping):
@@ -205,7 +214,8 @@ def _of_arrays(y_true: Any, y_pred: Any, groups: Any, weights: Any, config: "Aud
         columns = {str(name): groups[name] for name in names}
     else:
         columns = {str(getattr(groups, "name", None) or GROUP): groups}
-    return read_arrays(y_pred, columns, config, labels=y_true, weights=weights)
+    place = reference_place(config)
+    return read_arrays(y_pred, columns, config, labels=y_true, weights=weights, reference=place)
 
 
 def _in_python(problem: Problem) -> Problem:

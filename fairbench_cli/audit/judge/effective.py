@@ -14,12 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairbench_cli.audit.judge.clustered import factor_together, rows_of_people
-from fairbench_cli.audit.judge.references import REST, Ints
+from fairbench_cli.audit.judge.references import REST, Bools, Ints
 from fairbench_cli.audit.read.tally import Slice
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.rates import RATES, parts
-
-Bools = NDArray[np.bool_]
 
 MANY = 1e12  # a share of a list is a count without a limit: a rate of very many rows
 EQUAL = 1e-9  # weights of which Kish's number is the rows within this are equal

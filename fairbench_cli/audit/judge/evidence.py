@@ -10,14 +10,14 @@ Rates that add up to 1 share one test. How often each verdict is wrong is simula
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 import numpy as np
 
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.judge.effective import Bools, RateRows, rate_rows
-from fairbench_cli.audit.judge.references import Ints, chosen_by_rate, compared
+from fairbench_cli.audit.judge.effective import RateRows, rate_rows
+from fairbench_cli.audit.judge.references import Bools, Ints, chosen_by_rate, comparable
 from fairbench_cli.audit.read.tally import Slice
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.rates import RATES
@@ -99,22 +99,45 @@ def find_tests(part: Slice, names: Sequence[str], at: Ints, taus: Floats, config
     config : AuditConfig
         Its confidence, and how references are chosen.
     """
-    rows, ref = rate_rows(part, names, at)
+    known = comparable(part, config)
+    both = rate_rows(part, names, at)
+    compared = known[:, None] & (np.arange(len(known))[:, None] != at)
+    found = tests_of(names, at, *both, compared, taus, config.confidence)
+    return with_pairs(found, known, taus) if chosen_by_rate(part, config) else found
+
+
+def tests_of(
+    names: Sequence[str],
+    at: Ints,
+    rows: RateRows,
+    ref: RateRows,
+    compared: Bools,
+    taus: Floats,
+    confidence: float,
+) -> Tests:
+    """Return the tests of rates, given the rows behind them and behind their references."""
     p, outside, exact, few = _tested(rows, ref, taus)
-    z = NormalDist().inv_cdf((1 + config.confidence) / 2)
+    z = NormalDist().inv_cdf((1 + confidence) / 2)
     counted = (rows.above, rows.below, ref.above, ref.below)
     with np.errstate(invalid="ignore"):
         within = (score_z(*counted, taus) > z) & (score_z(*counted, 1 / taus) < -z)
-    known = compared(part, config)
-    tested = known[:, None] & (np.arange(len(p))[:, None] != at)
-    p, outside = (np.where(tested, of, np.nan) for of in (p, outside))
+    p, outside = (np.where(compared, of, np.nan) for of in (p, outside))
+    none = np.empty((0, len(names)))
     p = p[:, distinct(names, at)]
-    # All other pairs, of which the reference is the extreme one.
-    first, second = np.triu_indices(len(p) if chosen_by_rate(part, config) else 0, 1)
-    other = (known[first] & known[second])[:, None] & (first[:, None] != at) & (second[:, None] != at)
-    found = _tested(rows.take(first), rows.take(second), taus)
-    pairs, pairs_outside = (np.where(other, _or_one(of, found[3]), np.nan) for of in found[:2])
-    return Tests(tuple(names), at, rows, ref, tested, p, outside, exact, few, within, pairs, pairs_outside)
+    return Tests(tuple(names), at, rows, ref, compared, p, outside, exact, few, within, none, none)
+
+
+def with_pairs(found: Tests, known: Bools, taus: Floats) -> Tests:
+    """Return tests with those of all other pairs of the groups that are `known`.
+
+    A reference that the data chose, as it has the highest rate, is the most extreme of all pairs.
+    """
+    first, second = np.triu_indices(len(known), 1)
+    other = (known[first] & known[second])[:, None]
+    other = other & (first[:, None] != found.at) & (second[:, None] != found.at)
+    p, outside, _, few = _tested(found.rows.take(first), found.rows.take(second), taus)
+    pairs, pairs_outside = (np.where(other, _or_one(of, few), np.nan) for of in (p, outside))
+    return replace(found, pairs=pairs, pairs_outside=pairs_outside)
 
 
 def _tested(rows: RateRows, ref: RateRows, taus: Floats) -> tuple[Floats, Floats, Bools, Bools]:

@@ -14,11 +14,13 @@ from typing import Any, Literal
 
 from fairbench_cli.audit.judge.report import AttributeVerdict, Disparity, GroupRow, Interval, Report, Verdict
 from fairbench_cli.audit.show import layout
+from fairbench_cli.audit.show.curves import curve_sections
 from fairbench_cli.audit.show.format import SYMBOLS, VERDICTS, fraction, interval, number, ratio
 from fairbench_cli.audit.show.layout import worst_first
 from fairbench_cli.errors import user_error
 from fairbench_cli.files import write_bytes
 from fairbench_cli.measures.rates import RATES
+from fairbench_cli.text import printable
 
 HERE = Path(__file__).parent
 MOST_BARS = 20  # groups in a figure; the tables have all
@@ -56,7 +58,7 @@ def to_html(report: Report, *, printed: bool = False) -> str:
     template = environment.from_string((HERE / "page.html.j2").read_text(encoding="utf-8"))
     style, script = ((HERE / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
     page = template.render(**_context(report), printed=printed, style=style, script=script)
-    return page.rstrip("\n") + "\n"
+    return printable(page.rstrip("\n"), keep="\n") + "\n"
 
 
 def write_pdf(report: Report, path: Path) -> None:
@@ -94,7 +96,11 @@ def _context(report: Report) -> dict[str, Any]:
         "others": [name for name in metrics if name not in report.deciding],
         "parts": [_part(f"a{i}", row, report) for i, row in enumerate(report.verdicts, start=1)],
         "overall": layout.group_table("All rows", report.overall),
-        "more": (*layout.requested_sections(report), *layout.explanation_sections(report)),
+        "more": (
+            *curve_sections(report),
+            *layout.requested_sections(report),
+            *layout.explanation_sections(report),
+        ),
         "isnan": math.isnan,
     }
 
