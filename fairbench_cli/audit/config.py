@@ -392,6 +392,13 @@ def _contradictions(config: AuditConfig, document: Document) -> list[Problem]:
     if config.curves and config.preset == "ll144":
         what = "curves say at which thresholds an audit would pass, and Local Law 144 has no pass mark"
         found.append(("curves", what, "leave curves out, or the preset"))
+    if config.cluster is not None:
+        if config.ties == "random" and (config.top_k or config.top_share):
+            found.append(
+                ("ties", "ties are drawn from rows, not from people", "leave out cluster, or include ties")
+            )
+        if config.explained_by:
+            found.append(("cluster", "explain takes each row for a person", "leave one of the two out"))
     if config.explained_by and len(config.decisions) > 1:
         what = "several decisions are audited, and one can be explained at a time"
         found.append(("explain", what, "give one decision"))

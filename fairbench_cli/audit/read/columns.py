@@ -20,10 +20,10 @@ class ColumnRoles:
 
     Parameters
     ----------
-    taken : dict of column to {"score", "label", "weight", "model"}
+    taken : dict of column to {"score", "label", "weight", "model", "cluster"}
         Without a label the audit is unsupervised. The score is called "label" where the labels themselves are
         audited.
-    score, label, weight, model : int or None
+    score, label, weight, model, cluster : int or None
         The same columns.
     single_model : int or None
         A ``model_id`` that nobody named: it must have one value only.
@@ -44,6 +44,7 @@ class ColumnRoles:
     label: int | None
     weight: int | None
     model: int | None
+    cluster: int | None
     single_model: int | None
     attributes: dict[str, int]
     audited: tuple[tuple[str, ...], ...]
@@ -83,6 +84,7 @@ def assign(
         "label": (None if itself else label, "--label"),
         "weight": (config.weight, "--weight"),
         "model": (config.model_column, "--model-column"),
+        "cluster": (config.cluster, "--cluster"),
     }
     found = {role: _find(source, name, flag) for role, (name, flag) in asked.items() if name is not None}
     taken: dict[int, str] = {}
@@ -119,6 +121,7 @@ def assign(
         label=found.get("label"),
         weight=found.get("weight"),
         model=found.get("model"),
+        cluster=found.get("cluster"),
         single_model=None if single in taken or single in attributes.values() else single,
         attributes=attributes | others,
         audited=(*((name,) for name in attributes), *config.intersections),

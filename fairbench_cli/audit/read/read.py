@@ -36,6 +36,7 @@ from fairbench_cli.audit.read.cells import (
     group_name,
     make_slices,
 )
+from fairbench_cli.audit.read.clusters import with_clusters
 from fairbench_cli.audit.read.columns import ColumnRoles, assign, too_many_groups
 from fairbench_cli.audit.read.cuts import bins_note, find_bins, find_cuts, settled
 from fairbench_cli.audit.read.defaults import MOST_CHECKED, words_below
@@ -255,12 +256,16 @@ def _tally(source: Predictions, config: AuditConfig, reference: Reference) -> Ta
                 raise too_many_groups(source, found.names, found.count) from None
             many |= {column}
     rows = int(next(iter(cells.values())).rows.sum())
+    people: tuple[str, ...] = ()
+    if roles.cluster is not None:
+        slices, note = with_clusters(source, plan, roles.cluster, slices, config.seed)
+        people = (note,)
     notes = (
         *source.notes,
         *roles.notes,
         *(bins_note(name, config.bins[name], bins) for name, bins in plan.bins.items()),
         *chain.from_iterable(_notes(name, cells) for name in roles.attributes),
-        *_twice(source, roles, rows),
+        *(people or _twice(source, roles, rows)),
     )
     tally = Tally(source.name, rows, slices, notes, roles.weight is not None)
     if config.curves:
@@ -269,8 +274,8 @@ def _tally(source: Predictions, config: AuditConfig, reference: Reference) -> Ta
         return tally
     parts = explained_slices(slices, config)
     strata, cut = read_strata(source, plan, parts, config)
-    people = read_people(source, plan, [part.attribute for part in parts], rows, config.seed)
-    return replace(tally, strata=strata, people=people, strata_notes=cut)
+    persons = read_people(source, plan, [part.attribute for part in parts], rows, config.seed)
+    return replace(tally, strata=strata, people=persons, strata_notes=cut)
 
 
 def _words(
