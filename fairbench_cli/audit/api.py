@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from fairbench_cli.errors import ArgumentError, Problem, UserError, suggest
+from fairbench_cli.text import printable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -91,7 +92,7 @@ class AuditResult:
     def __repr__(self) -> str:
         from fairbench_cli.audit.show.layout import headline
 
-        return f"<{headline(self.report)}>"
+        return f"<{printable(headline(self.report))}>"
 
 
 @overload

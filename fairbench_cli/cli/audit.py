@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from fairbench_cli.audit.show.formats import FORMATS
+from fairbench_cli.audit.show.formats import FORMATS, IMPACT
 
 if TYPE_CHECKING:  # light when asked for --help
     from fairbench_cli.audit.judge.report import Report
@@ -103,10 +103,33 @@ def audit(
     given = {key: flags[key.replace("-", "_")] for key in meanings()}
     given |= {"fail": fail or None, "intersect": [text.split(",") for text in intersect or ()]}
     settings = read_config({key: value for key, value in given.items() if value != []}, config, "--")
+    _keep_inputs([preds, config], output, pdf, to_db, settings.preset)
     report = run(preds, settings)
     _write(report, output, pdf, to_db)
     _print(report, format_, everything)
     return int(report.gate.stops)
+
+
+def _keep_inputs(
+    inputs: list[str | Path | None],
+    output: Path | None,
+    pdf: Path | None,
+    to_db: str | None,
+    preset: str | None,
+) -> None:
+    """Refuse to overwrite what is read."""
+    from fairbench_cli.audit.show.aequitas import FILES
+    from fairbench_cli.files import keep_inputs
+
+    read = [path for path in inputs if path is not None]
+    if output is not None:
+        names = FILES if preset == "aequitas" else [*(name for name, _ in FORMATS.values()), IMPACT]
+        keep_inputs(read, [output / name for name in names], "--output")
+    if pdf is not None:
+        keep_inputs(read, [pdf], "--pdf")
+    if to_db is not None:
+        place = to_db.partition(":///")[2].partition("?")[0]
+        keep_inputs(read, [place.removeprefix("file:")], "--to-db")
 
 
 def _write(report: "Report", output: Path | None, pdf: Path | None, to_db: str | None) -> None:
@@ -137,5 +160,6 @@ def _print(report: "Report", format_: str, everything: bool) -> None:
         print_audit(report, everything=everything)
     else:
         from fairbench_cli.audit.show.formats import write
+        from fairbench_cli.cli.console import print_document
 
-        typer.echo(write(report, format_), nl=False)
+        print_document(write(report, format_), format_)

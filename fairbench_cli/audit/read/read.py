@@ -17,8 +17,8 @@ Policies:
 import os
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -158,7 +158,11 @@ def _unindexed(values: Any) -> Any:
 def _read(open_: Callable[["DuckDBPyConnection", Path], Predictions], config: AuditConfig) -> Tally:
     import duckdb
 
-    with tempfile.TemporaryDirectory(prefix="fairbench-") as folder, _engine(folder) as engine:
+    with (
+        _interruptible(),
+        tempfile.TemporaryDirectory(prefix="fairbench-") as folder,
+        _engine(folder) as engine,
+    ):
         source = open_(engine, Path(folder))
         try:
             return _tally(source, config)
@@ -166,6 +170,17 @@ def _read(open_: Callable[["DuckDBPyConnection", Path], Predictions], config: Au
             raise  # a fault of ours, not of the rows
         except duckdb.Error as error:
             raise broken(source, error) from None
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Raise `KeyboardInterrupt` for Ctrl-C in a query, of which DuckDB makes a `RuntimeError`."""
+    try:
+        yield
+    except RuntimeError as error:
+        if "interrupted" in str(error):
+            raise KeyboardInterrupt from None
+        raise
 
 
 def _engine(folder: str) -> "DuckDBPyConnection":

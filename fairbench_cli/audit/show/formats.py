@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairbench_cli.files import make_folder, write_text
+from fairbench_cli.files import write_files
 
 if TYPE_CHECKING:
     from fairbench_cli.audit.judge.report import Report
@@ -40,7 +40,7 @@ def write_folder(report: "Report", folder: Path) -> None:
     Raises
     ------
     UserError
-        When a file cannot be written.
+        When a file cannot be written; then none is.
     """
     left_out = VERDICTS if report.without_verdict else ()
     texts = {file: write(report, name) for name, (file, _) in FORMATS.items() if name not in left_out}
@@ -48,6 +48,4 @@ def write_folder(report: "Report", folder: Path) -> None:
         from fairbench_cli.audit.show.tables import to_csv
 
         texts[IMPACT] = to_csv(report, "impact")
-    make_folder(folder)
-    for file, text in texts.items():
-        write_text(folder / file, text)
+    write_files(folder, texts)

@@ -33,6 +33,7 @@ from fairbench_cli.audit.show.format import (
     with_interval,
 )
 from fairbench_cli.measures.registry import find
+from fairbench_cli.text import shown_path
 
 Line = TypeVar("Line")
 
@@ -95,7 +96,7 @@ class ReportSection:
 
 def source_name(report: Report) -> str:
     """Name the file without its folders."""
-    return "standard input" if report.source == "-" else PurePath(report.source).name
+    return "standard input" if report.source == "-" else shown_path(PurePath(report.source).name)
 
 
 def place(model: str, decision: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 from fairbench_cli.audit.judge.report import ALL, Chance, FourFifths, Interval, Report
 from fairbench_cli.audit.show.layout import headline, source_name
+from fairbench_cli.text import escaped, inert, printable
 
 FORMAT = 2
 Value = str | float | int | bool | None
@@ -84,11 +85,16 @@ def to_csv(report: Report, table: str) -> str:
 
 
 def csv_text(rows: Iterable[Row], columns: Iterable[str], truth: tuple[str, str] = ("False", "True")) -> str:
-    """Write columns of rows as CSV: shortest floats, `truth` for false and true, nothing for undefined."""
+    """Write columns of rows as CSV: shortest floats, `truth` for false and true, nothing for undefined.
+
+    Texts that a spreadsheet would run get an apostrophe in front; control characters are replaced.
+    """
 
     def text(cell: Value) -> Value:
         if isinstance(cell, bool):
             return truth[cell]
+        if isinstance(cell, str):
+            return inert(printable(cell, "\t\r\n"))
         return None if isinstance(cell, float) and math.isnan(cell) else cell
 
     file = io.StringIO()
@@ -126,7 +132,7 @@ def document(report: Report) -> dict[str, Any]:
 
 def to_json(report: Report) -> str:
     """Write the document; the same audit gives the same bytes."""
-    return json.dumps(document(report), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return escaped(json.dumps(document(report), indent=2, ensure_ascii=False, allow_nan=False)) + "\n"
 
 
 def _plain(value: Any) -> Any:
