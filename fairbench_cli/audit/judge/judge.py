@@ -33,6 +33,7 @@ from fairbench_cli.audit.judge.verdict import (
     requested_names,
     tau_of,
 )
+from fairbench_cli.audit.presets import WITHOUT_VERDICT
 from fairbench_cli.audit.read.tally import Slice, Tally
 from fairbench_cli.measures.counts import Counts, Floats, divide
 from fairbench_cli.measures.metric import Metric
@@ -66,6 +67,7 @@ def judge(tally: Tally, config: AuditConfig) -> Report:
         requested += more
     disparities = [row for one in compared for row in one.disparities]
     groups = [row for one in compared for row in _group_rows(one.part, one.names, one.rate_limits, config)]
+    verdict = "undecided" if config.preset in WITHOUT_VERDICT else all_of(row.verdict for row in verdicts)
     return Report(
         config=config,
         source=tally.source,
@@ -78,7 +80,7 @@ def judge(tally: Tally, config: AuditConfig) -> Report:
         disparities=tuple(disparities),
         requested=tuple(requested),
         verdicts=tuple(verdicts),
-        verdict=all_of(row.verdict for row in verdicts),
+        verdict=verdict,
         gate=gate(verdicts, disparities, config),
         family=family,
         explanations=explain(tally, config),
