@@ -116,7 +116,7 @@ def _median_cut(source: Predictions, model: str, rows: int) -> Cut:
     (tied,) = source.one(
         "SELECT coalesce(sum(n), 0)::BIGINT FROM heights WHERE m = ? AND s = ?", [model, median]
     )
-    return Cut(f"{ABOVE_MEDIAN} {median:.15g} ({tied} at it)", median, "none")
+    return Cut(f"{ABOVE_MEDIAN} {median:.10g} ({tied} at it)", median, "none")
 
 
 def _top_cut(source: Predictions, decision: Decision, model: str, rows: int) -> Cut:
