@@ -28,9 +28,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.read.cells import CountedCells, CountingPlan, count_cells, group_name, make_slices
-from fairbench_cli.audit.read.columns import ColumnRoles, assign
-from fairbench_cli.audit.read.cuts import bins_note, find_bins, find_cuts, model_sql, settled
+from fairbench_cli.audit.read.cells import (
+    CountedCells,
+    CountingPlan,
+    TooManyGroups,
+    count_cells,
+    group_name,
+    make_slices,
+)
+from fairbench_cli.audit.read.columns import ColumnRoles, assign, too_many_groups
+from fairbench_cli.audit.read.cuts import bins_note, find_bins, find_cuts, settled
+from fairbench_cli.audit.read.defaults import MOST_CHECKED, words_below
 from fairbench_cli.audit.read.mistakes import (
     broken,
     refuse_codes,
@@ -39,6 +47,8 @@ from fairbench_cli.audit.read.mistakes import (
     rows_in_words,
 )
 from fairbench_cli.audit.read.predictions import ArrowStream, Predictions, open_file, open_frame
+from fairbench_cli.audit.read.ranks import model_sql
+from fairbench_cli.audit.read.scores import Reference, largest_group, read_scores
 from fairbench_cli.audit.read.strata import explained_slices, read_people, read_strata
 from fairbench_cli.audit.read.tally import MISSING, Tally
 from fairbench_cli.errors import shown, user_error
@@ -47,13 +57,21 @@ if TYPE_CHECKING:
     import pandas as pd
     from duckdb import DuckDBPyConnection
 
-MEMORY = "200MB"
+MEMORY = 200  # MB
+MEMORY_OF_COLUMN = 0.5  # MB, of tables with more than `FEW_COLUMNS`
+FEW_COLUMNS = 100
 MOST_THREADS = 4  # each has buffers of its own
 LOOK_MISSING = frozenset("na n/a nan null none nil ? - . unknown".split())  # noqa: SIM905
 MOST_IDENTIFIERS = 100_000  # rows; beyond, looking for persons counted twice would cost more than the audit
 
 
-def read_file(source: str | Path, config: AuditConfig, *, stdin: BinaryIO | None = None) -> Tally:
+def read_file(
+    source: str | Path,
+    config: AuditConfig,
+    *,
+    stdin: BinaryIO | None = None,
+    reference: Reference = largest_group,
+) -> Tally:
     """Return the counts of a file by model, decision, group, label and prediction.
 
     Parameters
@@ -64,6 +82,8 @@ def read_file(source: str | Path, config: AuditConfig, *, stdin: BinaryIO | None
         Columns, decisions, attributes, and what to explain by.
     stdin : binary file, optional
         What "-" stands for; by default the standard input of the process.
+    reference : callable
+        The place of the group with which the scores of a slice's others are compared, -1 for everybody else.
 
     Returns
     -------
@@ -74,10 +94,12 @@ def read_file(source: str | Path, config: AuditConfig, *, stdin: BinaryIO | None
     UserError
         When the file or the columns asked for are not fit to be audited, naming file, row and column.
     """
-    return _read(lambda engine, folder: open_file(engine, str(source), stdin, folder), config)
+    return _read(lambda engine, folder: open_file(engine, str(source), stdin, folder), config, reference)
 
 
-def read_frame(frame: "pd.DataFrame | ArrowStream", config: AuditConfig) -> Tally:
+def read_frame(
+    frame: "pd.DataFrame | ArrowStream", config: AuditConfig, *, reference: Reference = largest_group
+) -> Tally:
     """Return the counts of a data frame with a row per person, as `read_file` does.
 
     pandas and Polars frames, Arrow tables, and whatever else gives an Arrow stream.
@@ -95,7 +117,7 @@ def read_frame(frame: "pd.DataFrame | ArrowStream", config: AuditConfig) -> Tall
     >>> part.counts.groups, part.counts.predicted.tolist()
     (('f', 'm'), [[1.0, 1.0], [0.0, 1.0]])
     """
-    return _read(lambda engine, _: open_frame(engine, frame), config)
+    return _read(lambda engine, _: open_frame(engine, frame), config, reference)
 
 
 def read_arrays(
@@ -105,6 +127,7 @@ def read_arrays(
     *,
     labels: ArrayLike | None = None,
     weights: ArrayLike | None = None,
+    reference: Reference = largest_group,
 ) -> Tally:
     """Return the counts of arrays of one value per person.
 
@@ -145,7 +168,7 @@ def read_arrays(
     columns: dict[str, object] = {name: name for name in known}
     if config.attributes is None:
         columns |= {"attributes": tuple(groups)}
-    return read_frame(frame, config.model_copy(update=columns))
+    return read_frame(frame, config.model_copy(update=columns), reference=reference)
 
 
 def _unindexed(values: Any) -> Any:
@@ -155,7 +178,9 @@ def _unindexed(values: Any) -> Any:
     return values if isinstance(values, list | tuple) else np.asarray(values)
 
 
-def _read(open_: Callable[["DuckDBPyConnection", Path], Predictions], config: AuditConfig) -> Tally:
+def _read(
+    open_: Callable[["DuckDBPyConnection", Path], Predictions], config: AuditConfig, reference: Reference
+) -> Tally:
     import duckdb
 
     with (
@@ -165,7 +190,7 @@ def _read(open_: Callable[["DuckDBPyConnection", Path], Predictions], config: Au
     ):
         source = open_(engine, Path(folder))
         try:
-            return _tally(source, config)
+            return _tally(source, config, reference)
         except (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException):
             raise  # a fault of ours, not of the rows
         except duckdb.Error as error:
@@ -189,7 +214,7 @@ def _engine(folder: str) -> "DuckDBPyConnection":
 
     engine = duckdb.connect(
         config={
-            "memory_limit": MEMORY,
+            "memory_limit": f"{MEMORY}MB",
             "threads": str(min(MOST_THREADS, os.cpu_count() or 1)),
             "temp_directory": str(Path(folder) / "spill"),
             "autoinstall_known_extensions": "false",
@@ -201,22 +226,35 @@ def _engine(folder: str) -> "DuckDBPyConnection":
     return engine
 
 
-def _tally(source: Predictions, config: AuditConfig) -> Tally:
-    for sql in source.sample:
-        source.engine.execute(sql)
-    roles = assign(source, config)
+def _tally(source: Predictions, config: AuditConfig, reference: Reference) -> Tally:
+    if len(source.columns) > FEW_COLUMNS:
+        more = MEMORY_OF_COLUMN * len(source.columns)
+        source.engine.execute(f"SET memory_limit='{MEMORY + more:.0f}MB'")
+    source = source.with_first_rows()
     if not source.one("SELECT 1 FROM sample LIMIT 1"):
         raise user_error("the file has a header but no rows", "add one row per person", source.name)
-    if roles.weight is not None:
-        source.engine.execute("SET threads=1")  # one order of summing, hence the same last digit each time
-    plan, cells = _count(source, config, roles)
-    words = next(iter(cells.values())).words
-    texts = frozenset(column for column, some in zip(roles.quantities, words, strict=True) if some)
-    if texts:  # the first rows misled: these columns do hold words
-        roles = assign(source, config, texts)
-        plan, cells = _count(source, config, roles)
+    texts: frozenset[int] = frozenset()
+    many: frozenset[int] = frozenset()
+    while True:  # until what the first rows showed of unnamed columns holds for all rows
+        roles = assign(source, config, texts, many)
+        if roles.weight is not None:
+            source.engine.execute(
+                "SET threads=1"
+            )  # one order of summing, hence the same last digit each time
+        try:
+            plan, cells = _count(source, config, roles)
+            words = _words(source, roles, cells)
+            if words:
+                texts |= words
+                continue
+            slices = make_slices(cells, plan, config.seed)
+            break
+        except TooManyGroups as found:
+            column = roles.attributes.get(found.names[0])
+            if column is None or len(found.names) > 1 or found.names[0] not in roles.unnamed:
+                raise too_many_groups(source, found.names, found.count) from None
+            many |= {column}
     rows = int(next(iter(cells.values())).rows.sum())
-    slices = make_slices(source, cells, plan, config.seed)
     notes = (
         *source.notes,
         *roles.notes,
@@ -225,12 +263,24 @@ def _tally(source: Predictions, config: AuditConfig) -> Tally:
         *_twice(source, roles, rows),
     )
     tally = Tally(source.name, rows, slices, notes, roles.weight is not None)
+    if config.curves:
+        tally = replace(tally, scores=read_scores(source, plan, cells, slices, reference))
     if not config.explained_by:
         return tally
     parts = explained_slices(slices, config)
     strata, cut = read_strata(source, plan, parts, config)
     people = read_people(source, plan, [part.attribute for part in parts], rows, config.seed)
     return replace(tally, strata=strata, people=people, strata_notes=cut)
+
+
+def _words(
+    source: Predictions, roles: ColumnRoles, cells: dict[tuple[str, ...], CountedCells]
+) -> frozenset[int]:
+    """Return which columns that looked numeric by the first rows hold words below."""
+    if len(roles.quantities) > MOST_CHECKED:
+        return words_below(source, roles.quantities)
+    words = next(iter(cells.values())).words
+    return frozenset(column for column, some in zip(roles.quantities, words, strict=True) if some)
 
 
 def _count(
