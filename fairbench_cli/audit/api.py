@@ -87,9 +87,9 @@ class AuditResult:
         return to_notebook(self.report)
 
     def __repr__(self) -> str:
-        from fairbench_cli.audit.show.layout import headline
+        from fairbench_cli.audit.show.words import headline
 
-        return f"<{headline(self.report)}>"
+        return f"<{headline(self.report).sentence}>"
 
 
 @overload
