@@ -74,7 +74,8 @@ def printable(text: str) -> str:
 def _fold(text: str, style: str, indent: str = "") -> None:
     """Print a paragraph, folded to the console's width in a pipe too."""
     console = out()
-    folded = textwrap.fill(printable(text), console.width, subsequent_indent=indent)
+    whole = printable(text).replace(" %", "\u00a0%")  # a number and its % stay on a line
+    folded = textwrap.fill(whole, console.width, subsequent_indent=indent).replace("\u00a0%", " %")
     console.print(Text(folded, style=style), soft_wrap=True)
 
 

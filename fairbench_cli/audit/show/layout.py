@@ -108,9 +108,10 @@ def failures(rows: Sequence[Disparity]) -> str:
     return ", ".join(parts) + "."
 
 
-def facts(report: Report) -> str:
-    """Return in a line what was audited and how."""
-    rows = f"{source_name(report)}: {thousands(report.rows)} rows{', weighted' if report.weighted else ''}"
+def facts(report: Report, *, name: bool = True) -> str:
+    """Return in a line what was audited and how, after the name of the file."""
+    source = f"{source_name(report)}: " if name else ""
+    rows = f"{source}{thousands(report.rows)} rows{', weighted' if report.weighted else ''}"
     return f"{rows}; {against(report)}; {100 * report.config.confidence:g} % intervals"
 
 

@@ -79,8 +79,11 @@ def rate_legend(report: Report) -> tuple[str, ...]:
     found = []
     for name in report.deciding:
         label = RATES[name].label
-        found.append(f"{name}: {'' if label.replace(' ', '-') == name else f'{label}, '}{meaning(name)}.")
-    return tuple(found)
+        more = "" if label.replace(" ", "-") == name else f", {label}"
+        found.append(f"{name}{more}: {meaning(name)}.")
+    labelled = any(RATES[name].needs_labels for name in report.deciding)
+    should = "; who should be selected: a label of 1" if labelled else ""
+    return (*found, f"selected: a decision of 1{should}.")
 
 
 def verdict_legend(report: Report) -> tuple[str, ...]:

@@ -123,7 +123,7 @@ class Headline:
     open: tuple[OpenAttribute, ...]
 
     def lines(self, *, everything: bool = False) -> tuple[list[tuple[Verdict, str]], list[str]]:
-        """Return the sentences with their verdicts, and what is open; the last line counts what is left out."""
+        """Return the sentences with their verdicts, and what is open; a last line counts what is left out."""
         most = None if everything else MOST_LINES
         sentences = [(one.verdict, one.text) for one in self.sentences[:most]]
         still = [one.text for one in self.open[:most]]
@@ -143,23 +143,24 @@ def gate_words(report: Report) -> str:
 
 def headline(report: Report) -> Headline:
     """Return the answer in words."""
-    worst = [
-        (row, verdict)
-        for verdict in report.verdicts
-        for row in worst_first(compared(verdict, report))[:1]  # none where there is nobody to compare
-    ]
-    worst.sort(key=lambda pair: (rank(pair[0]), -_weight(pair[0])))
-    found = tuple(sentence(row, report) for row, _ in worst)
+    worst = []
+    for verdict in report.verdicts:
+        rows = worst_first(compared(verdict, report))
+        failing = sum(row.verdict == "fail" for row in rows)
+        worst += [(rows[0], verdict, max(0, failing - 1))] if rows else []
+    worst.sort(key=lambda found: (rank(found[0]), -_weight(found[0])))
+    found = tuple(sentence(row, report, more) for row, _, more in worst)
     still = tuple(one for verdict in report.verdicts if (one := _open(verdict, report)) is not None)
-    return Headline(report.verdict, _overall(report, [verdict for _, verdict in worst]), found, still)
+    return Headline(report.verdict, _overall(report, [verdict for _, verdict, _ in worst]), found, still)
 
 
-def sentence(row: Disparity, report: Report) -> Sentence:
-    """Return a comparison in words, as `Sentence`."""
+def sentence(row: Disparity, report: Report, more: int = 0) -> Sentence:
+    """Return a comparison in words, and how many `more` of the attribute fail."""
     harmed = _harmed(row, report.config.effect)
     where = f" ({place(row.model, row.decision)})" if report.several else ""
     who = f", to the disadvantage of {named(harmed)}" if harmed and row.verdict == "fail" else ""
     text = f"{row.attribute}{where}: {_rates(row)}{_times(row)}{_because(row, report)}{who}."
+    text += f" {more} more comparison{'s fail' if more > 1 else ' fails'}." if more else ""
     return Sentence(
         *(row.model, row.decision, row.attribute, row.group, row.reference, row.metric),
         *(row.verdict, row.shown_outside, harmed, text),
@@ -170,10 +171,10 @@ def meaning(name: str) -> str:
     """Return a rate in words.
 
     >>> meaning("fpr"), meaning("selection-rate")
-    ('wrongly selected, of those who should not be selected', 'selected')
+    ('wrongly selected, of those who should not be selected', 'selected, of all')
     """
     event, among = EVENTS[name]
-    return ", of ".join(filter(None, (event, among))) if event else f"share of {among}"
+    return f"{event}, of {among or 'all'}" if event else f"share of {among}"
 
 
 def named(group: str) -> str:
@@ -191,7 +192,7 @@ def allowed(tau: float) -> str:
 
 
 def _rates(row: Disparity) -> str:
-    """Return both rates: "Female: selected in 6.0 % of cases, Male in 15.9 % (selection rate)"."""
+    """Return both rates: "Female are selected in 6.0 % of cases, Male in 15.9 % (selection rate)"."""
     event, among = EVENTS[row.metric]
     if row.reason == "no rows":
         return f"{named(row.group)} against {named(row.reference)} by {RATES[row.metric].label}"
@@ -200,7 +201,9 @@ def _rates(row: Disparity) -> str:
     if not event:
         return f"{named(row.group)} are {mine} of {among}, {named(row.reference)} {theirs}"
     of = f": of {among}" if among else ""
-    return f"{named(row.group)} {event} in {mine} of cases, {named(row.reference)} in {theirs} ({label}{of})"
+    return (
+        f"{named(row.group)} are {event} in {mine} of cases, {named(row.reference)} in {theirs} ({label}{of})"
+    )
 
 
 def _times(row: Disparity) -> str:
