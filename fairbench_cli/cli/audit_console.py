@@ -29,7 +29,8 @@ def print_audit(report: Report, *, everything: bool = False) -> None:
     answer, marks = headline(report), _marks(report.config.rule)
     said, still = answer.lines(everything=everything)
     _marked(answer.sentence, *marks[answer.verdict], bold=True)
-    say("")
+    if said:
+        say("")
     for verdict, text in said:
         _marked(text, *marks[verdict])
     if still:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TypeVar
 
+from fairbench_cli.audit.judge.references import REST_NAME
 from fairbench_cli.audit.judge.report import (
     AttributeVerdict,
     Disparity,
@@ -32,6 +33,7 @@ from fairbench_cli.measures.groups import CROSS
 
 Line = TypeVar("Line")
 
+MOST_NAME = 60  # characters of a group's name in a sentence
 MOST_NAMED = 6  # attributes named with their references
 REFERENCES = {
     "given": "the groups given, or the largest",
@@ -112,7 +114,8 @@ def facts(report: Report, *, name: bool = True) -> str:
     """Return in a line what was audited and how, after the name of the file."""
     source = f"{source_name(report)}: " if name else ""
     rows = f"{source}{thousands(report.rows)} rows{', weighted' if report.weighted else ''}"
-    return f"{rows}; {against(report)}; {100 * report.config.confidence:g} % intervals"
+    by = ", ".join(report.decided_by)
+    return f"{rows}; {against(report)}; decided by {by}; {100 * report.config.confidence:g} % intervals"
 
 
 def against(report: Report) -> str:
@@ -127,7 +130,9 @@ def against(report: Report) -> str:
     parts = []
     for attribute, references in found.items():
         given = attribute in config.references or set(attribute.split(CROSS)) <= set(config.references)
-        parts.append(f"{attribute} against {' or '.join(references)}{'' if given else ' (largest)'}")
+        parts.append(
+            f"{attribute} against {' or '.join(map(named, references))}{'' if given else ' (largest)'}"
+        )
     return ", ".join(parts)
 
 
@@ -137,6 +142,12 @@ def in_words(row: Disparity) -> str:
         return "reference"
     outside = ", shown outside" if row.shown_outside else ""
     return VERDICTS[row.verdict] + outside + (f": {REASONS[row.reason]}" if row.reason else "")
+
+
+def named(group: str) -> str:
+    """Return what a sentence calls a group; a long name is cut."""
+    short = group if len(group) <= MOST_NAME else f"{group[: MOST_NAME - 1]}…"
+    return "everybody else" if group == REST_NAME else short
 
 
 def rank(row: Disparity) -> int:

@@ -22,7 +22,8 @@ def to_notebook(report: Report) -> str:
     said, still = answer.lines()
     parts = [f"<p>{marks[answer.verdict]} <strong>{escape(answer.sentence)}</strong></p>"]
     parts += [f"<p>{'<br>'.join(f'{marks[verdict]} {escape(text)}' for verdict, text in said)}</p>"]
-    parts += [f"<p>Not decided:<br>{'<br>'.join(map(escape, still))}</p>"] if still else []
+    rest = [f"{marks['undecided']} {escape(text)}" for text in still]
+    parts += [f"<p>{'<br>'.join(('Not decided:', *rest))}</p>"] if rest else []
     small = " ".join(filter(None, (gate_words(report), f"{facts(report)}.")))
     parts += [f"<p><small>{escape(small)}</small></p>"]
     parts += [_section(section, marks) for section in sections(report, everything=False, brief=True)]

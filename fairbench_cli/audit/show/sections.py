@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from fairbench_cli.audit.judge.metrics import ROLL_UPS
 from fairbench_cli.audit.judge.report import Report
 from fairbench_cli.audit.show.explained import explanation_sections
 from fairbench_cli.audit.show.layout import (
@@ -81,6 +82,9 @@ def rate_legend(report: Report) -> tuple[str, ...]:
         label = RATES[name].label
         more = "" if label.replace(" ", "-") == name else f", {label}"
         found.append(f"{name}{more}: {meaning(name)}.")
+    found += [
+        f"{name}: {', '.join(ROLL_UPS[name])} together." for name in report.decided_by if name in ROLL_UPS
+    ]
     labelled = any(RATES[name].needs_labels for name in report.deciding)
     should = "; who should be selected: a label of 1" if labelled else ""
     return (*found, f"selected: a decision of 1{should}.")

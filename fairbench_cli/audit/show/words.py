@@ -11,21 +11,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fairbench_cli.audit.config import Effect
-from fairbench_cli.audit.judge.references import REST_NAME
 from fairbench_cli.audit.judge.report import AttributeVerdict, Disparity, GroupRow, Report, Verdict
 from fairbench_cli.audit.show.format import (
     REASONS,
+    VERDICTS,
     about,
     nearest_to,
     percent_words,
     ratio,
     thousands,
 )
-from fairbench_cli.audit.show.layout import compared, place, rank, worst_first
+from fairbench_cli.audit.show.layout import compared, named, place, rank, worst_first
 from fairbench_cli.measures.rates import RATES
 
 MOST_LINES = 6  # sentences, and lines on what is open, unless all are asked for
 MOST_GROUPS = 6  # named in a sentence on what is open
+MOST_ROWS = 1e9  # more are never had: the ratio is at a limit
 MOST_NAMES = 4  # attributes named in the sentence on all
 
 # What happens to those whom a rate counts, and whom it is a share of.
@@ -150,8 +151,10 @@ def headline(report: Report) -> Headline:
         worst += [(rows[0], verdict, max(0, failing - 1))] if rows else []
     worst.sort(key=lambda found: (rank(found[0]), -_weight(found[0])))
     found = tuple(sentence(row, report, more) for row, _, more in worst)
-    still = tuple(one for verdict in report.verdicts if (one := _open(verdict, report)) is not None)
-    return Headline(report.verdict, _overall(report, [verdict for _, verdict, _ in worst]), found, still)
+    order = [verdict for _, verdict, _ in worst]
+    order += [verdict for verdict in report.verdicts if verdict not in order]
+    still = tuple(one for verdict in order if (one := _open(verdict, report)) is not None)
+    return Headline(report.verdict, _overall(report, order), found, still)
 
 
 def sentence(row: Disparity, report: Report, more: int = 0) -> Sentence:
@@ -175,11 +178,6 @@ def meaning(name: str) -> str:
     """
     event, among = EVENTS[name]
     return f"{event}, of {among or 'all'}" if event else f"share of {among}"
-
-
-def named(group: str) -> str:
-    """Return what a sentence calls a group."""
-    return "everybody else" if group == REST_NAME else group
 
 
 def allowed(tau: float) -> str:
@@ -256,10 +254,7 @@ def _weight(row: Disparity) -> float:
 def _overall(report: Report, order: Sequence[AttributeVerdict]) -> str:
     """Return the verdict on everything; attributes in the order of their sentences."""
     rows = [row for verdict in report.verdicts for row in compared(verdict, report)]
-    by: dict[Verdict, list[str]] = {"fail": [], "pass": [], "undecided": []}
-    for verdict in (*order, *(one for one in report.verdicts if one not in order)):
-        where = f" ({place(verdict.model, verdict.decision)})" if report.several else ""
-        by[verdict.verdict].append(f"{verdict.attribute}{where}")
+    by = {kind: _attributes([one for one in order if one.verdict == kind], report) for kind in VERDICTS}
     limits = _limits(report)
     if report.verdict == "fail":
         said = "rates differ by more than chance, and the measured gap is larger than allowed"
@@ -284,6 +279,17 @@ def _overall(report: Report, order: Sequence[AttributeVerdict]) -> str:
                 f"({limits}).{passing}"
             )
     return text + (" Chance was not looked at." if report.config.rule == "point" else "")
+
+
+def _attributes(verdicts: Sequence[AttributeVerdict], report: Report) -> list[str]:
+    """Return the attributes of some verdicts, each once, and in how many of its audits if it has several."""
+    found = []
+    for attribute in dict.fromkeys(one.attribute for one in verdicts):
+        n = sum(one.attribute == attribute for one in report.verdicts)
+        some = sum(one.attribute == attribute for one in verdicts)
+        of = f"all {n}" if some == n else f"{some} of {n}"
+        found.append(f"{attribute} ({of} audits)" if n > 1 else attribute)
+    return found
 
 
 def _limits(report: Report) -> str:
@@ -338,9 +344,10 @@ def _open(verdict: AttributeVerdict, report: Report) -> OpenAttribute | None:
 def _own_rows(row: Disparity, sizes: dict[str, GroupRow]) -> float:
     """Return about how many rows of the group itself would decide a comparison, rounded up; or NaN."""
     mine = sizes[row.group].rows
-    rest = row.reference == REST_NAME
-    both = sum(one.rows for one in sizes.values()) if rest else mine + sizes[row.reference].rows
-    return about(row.rows_needed * mine / both) if both else math.nan
+    whole = row.reference not in sizes  # everybody else
+    both = sum(one.rows for one in sizes.values()) if whole else mine + sizes[row.reference].rows
+    needed = row.rows_needed * mine / both if both else math.nan
+    return about(needed) if needed <= MOST_ROWS else math.nan
 
 
 def _open_words(one: OpenGroup, *, first: bool) -> str:
