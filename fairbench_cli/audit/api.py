@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from fairbench_cli.errors import ArgumentError, Problem, UserError, suggest
+from fairbench_cli.text import printable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,8 +46,9 @@ class AuditResult:
 
         Parameters
         ----------
-        table : {"disparities", "groups", "verdicts"}
-            Every comparison of a group with its reference; counts and rates of every group; the verdicts.
+        table : {"disparities", "groups", "verdicts", "impact"}
+            Every comparison of a group with its reference; counts and rates of every group; the verdicts; the
+            impact ratios of the presets eeoc and ll144.
 
         Raises
         ------
@@ -55,11 +57,12 @@ class AuditResult:
         """
         import pandas as pd
 
-        from fairbench_cli.audit.show.tables import TABLES
+        from fairbench_cli.audit.show.tables import tables_of
 
-        if table not in TABLES:
-            raise ArgumentError(Problem(f'no table is called "{table}"', suggest(table, TABLES)))
-        return pd.DataFrame(TABLES[table](self.report))
+        known = tables_of(self.report)
+        if table not in known:
+            raise ArgumentError(Problem(f'no table is called "{table}"', suggest(table, known)))
+        return pd.DataFrame(known[table](self.report))
 
     def to(self, name: str) -> str:
         """Write it in a format: any that `--format` takes, such as "json", "html", "markdown" or "csv"."""
@@ -89,7 +92,7 @@ class AuditResult:
     def __repr__(self) -> str:
         from fairbench_cli.audit.show.words import headline
 
-        return f"<{headline(self.report).sentence}>"
+        return f"<{printable(headline(self.report).sentence)}>"
 
 
 @overload

@@ -14,14 +14,13 @@ from fairbench_cli.audit.show.format import symbols
 from fairbench_cli.audit.show.layout import ReportSection, TableCell, TextTable, facts
 from fairbench_cli.audit.show.sections import sections
 from fairbench_cli.audit.show.words import gate_words, headline
-from fairbench_cli.cli.console import out, say
+from fairbench_cli.cli.console import out, plain, say
 
 WIDE = 124  # from here on a row takes one line
 NUMBERS = 67  # columns that all but the name of a group take in a table of comparisons
-PLAIN = {"✓": "+", "✗": "x"}  # where the output cannot take the symbols: never a "?"
 
 # The symbol and the style of each verdict.
-Marks = Mapping[Verdict, tuple[str, str]]
+Marks = Mapping[Verdict | None, tuple[str, str]]
 
 
 def print_audit(report: Report, *, everything: bool = False) -> None:
@@ -48,46 +47,30 @@ def print_audit(report: Report, *, everything: bool = False) -> None:
 
 def _marks(rule: Rule) -> Marks:
     """Return how verdicts look; those that chance was not looked at for have no colour."""
-    styles = {"pass": "green", "fail": "bold red", "undecided": "yellow"}
+    styles = {"pass": "green", "fail": "bold red", "undecided": "yellow", None: "bold"}
     return {
-        verdict: (_encodable(mark), "" if rule == "point" else styles[verdict])
+        verdict: (plain(mark), "" if rule == "point" and verdict else styles[verdict])
         for verdict, mark in symbols(rule).items()
     }
-
-
-def _encodable(mark: str) -> str:
-    try:
-        mark.encode(out().encoding)
-    except UnicodeEncodeError:
-        return "".join(PLAIN.get(letter, letter) for letter in mark)
-    return mark
-
-
-def printable(text: str) -> str:
-    r"""Replace what a terminal would obey instead of show.
-
-    >>> printable("a\x1b[31m\nb")
-    'a�[31m�b'
-    """
-    return "".join(letter if letter.isprintable() else "�" for letter in text)
 
 
 def _fold(text: str, style: str, indent: str = "") -> None:
     """Print a paragraph, folded to the console's width in a pipe too."""
     console = out()
-    whole = printable(text).replace(" %", "\u00a0%")  # a number and its % stay on a line
+    whole = plain(text).replace(" %", "\u00a0%")  # a number and its % stay on a line
     folded = textwrap.fill(whole, console.width, subsequent_indent=indent).replace("\u00a0%", " %")
     console.print(Text(folded, style=style), soft_wrap=True)
 
 
 def _marked(text: str, mark: str, style: str, *, bold: bool = False) -> None:
     """Print a paragraph after a symbol, which stands out."""
-    _fold(f"{mark} {text}", style if bold or mark == "?" else "", " " * (len(mark) + 1))
+    indent = " " * (len(mark) + 1) if mark else ""
+    _fold(f"{mark} {text}".lstrip(), style if bold or mark == "?" else "", indent)
 
 
 def _print_section(section: ReportSection, marks: Marks) -> None:
     say("")
-    mark, style = marks[section.verdict] if section.verdict else ("", "bold")
+    mark, style = marks[section.verdict]
     _fold(f"{mark} {section.title}".strip(), style)
     for sentence in section.sentences:
         _fold(sentence, "dim")
@@ -129,7 +112,7 @@ def _print_table(table: TextTable, marks: Marks) -> None:
 
 
 def _text(cell: TableCell, width: int, marks: Marks) -> Text:
-    text, fine, wide = printable(cell.text), printable(cell.fine), width >= WIDE
+    text, fine, wide = plain(cell.text), plain(cell.fine), width >= WIDE
     mark, style = marks[cell.verdict] if cell.verdict else ("", "")
     if cell.verdict:
         text = f"{mark} {text}" if wide else f"{mark} {re.sub(', ', f',{chr(10)}  ', text)}"

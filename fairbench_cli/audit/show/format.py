@@ -18,9 +18,11 @@ SYMBOLS: dict[Verdict, str] = {"pass": "✓", "fail": "✗", "undecided": "?"}
 UNTESTED: dict[Verdict, str] = {"pass": "(✓)", "fail": "(✗)", "undecided": "?"}
 
 
-def symbols(rule: Rule) -> dict[Verdict, str]:
-    """Return the symbols of verdicts: in brackets where chance was not looked at."""
-    return UNTESTED if rule == "point" else SYMBOLS
+def symbols(rule: Rule) -> dict[Verdict | None, str]:
+    """Return the symbols of verdicts: in brackets where chance was not looked at; none for no verdict."""
+    found: dict[Verdict | None, str] = {None: ""}
+    found.update(UNTESTED if rule == "point" else SYMBOLS)
+    return found
 
 
 def number(value: float, digits: int = 3) -> str:

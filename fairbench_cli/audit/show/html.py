@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from fairbench_cli.audit.judge.report import AttributeVerdict, Disparity, GroupRow, Interval, Report, Verdict
-from fairbench_cli.audit.show import layout
+from fairbench_cli.audit.show import law, layout
 from fairbench_cli.audit.show.format import VERDICTS, fraction, interval, number, ratio, symbols
 from fairbench_cli.audit.show.layout import worst_first
 from fairbench_cli.audit.show.sections import more_sections, rate_legend, verdict_legend
@@ -21,6 +21,7 @@ from fairbench_cli.audit.show.words import gate_words, headline
 from fairbench_cli.errors import user_error
 from fairbench_cli.files import write_bytes
 from fairbench_cli.measures.rates import RATES
+from fairbench_cli.text import printable
 
 HERE = Path(__file__).parent
 MOST_BARS = 20  # groups in a figure; the tables have all
@@ -66,7 +67,7 @@ def to_html(report: Report, *, printed: bool = False) -> str:
     template = environment.from_string((HERE / "page.html.j2").read_text(encoding="utf-8"))
     style, script = ((HERE / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
     page = template.render(**_context(report), printed=printed, style=style, script=script)
-    return page.rstrip("\n") + "\n"
+    return printable(page.rstrip("\n"), keep="\n") + "\n"
 
 
 def write_pdf(report: Report, path: Path) -> None:
@@ -91,7 +92,8 @@ def write_pdf(report: Report, path: Path) -> None:
 
 def _context(report: Report) -> dict[str, Any]:
     """Return what the template shows."""
-    metrics = dict.fromkeys(name for row in report.verdicts for name in row.by_metric)
+    verdicts = () if report.without_verdict else report.verdicts
+    metrics = dict.fromkeys(name for row in verdicts for name in row.by_metric)
     answer = headline(report)
     sentences, still = answer.lines()
     return {
@@ -110,9 +112,9 @@ def _context(report: Report) -> dict[str, Any]:
         "labels": {name: RATES[name].label for name in report.deciding},
         "rates": rate_legend(report),
         "words": verdict_legend(report),
-        "parts": [_part(f"a{i}", row, report) for i, row in enumerate(report.verdicts, start=1)],
+        "parts": [_part(f"a{i}", row, report) for i, row in enumerate(verdicts, start=1)],
         "overall": layout.group_table("All rows", report.overall),
-        "more": more_sections(report),
+        "more": law.impact_sections(report) if report.without_verdict else more_sections(report),
         "isnan": math.isnan,
     }
 
@@ -129,7 +131,8 @@ def _part(anchor: str, verdict: AttributeVerdict, report: Report) -> dict[str, A
     others = [row for row in rows if row.metric not in report.deciding and not row.is_reference]
     where = layout.place(verdict.model, verdict.decision)
     name = f"{verdict.attribute}, {where}" if report.several else verdict.attribute
-    tables = [
+    tables = [*(law.guideline_tables(verdict, report) if report.impact else ())]
+    tables += [
         layout.comparison_table(f"{name}: comparisons, worst first", compared, groups),
         layout.comparison_table(f"{name}: other metrics, which do not decide", others, groups),
         layout.group_table(f"{name}: groups", groups),
@@ -140,6 +143,7 @@ def _part(anchor: str, verdict: AttributeVerdict, report: Report) -> dict[str, A
         "where": where,
         "verdict": verdict,
         "sentence": layout.failures(compared) if compared else "There is nothing to compare.",
+        "notes": law.guideline_notes(verdict, report) if report.impact else (),
         "panels": [_panel(name, each, groups, report) for name, each in by_metric if each],
         "tables": [table for table in tables if table.rows],
     }

@@ -30,6 +30,7 @@ from fairbench_cli.audit.show.format import (
     with_interval,
 )
 from fairbench_cli.measures.groups import CROSS
+from fairbench_cli.text import shown_path
 
 Line = TypeVar("Line")
 
@@ -92,7 +93,7 @@ class ReportSection:
 
 def source_name(report: Report) -> str:
     """Name the file without its folders."""
-    return "standard input" if report.source == "-" else PurePath(report.source).name
+    return "standard input" if report.source == "-" else shown_path(PurePath(report.source).name)
 
 
 def place(model: str, decision: str) -> str:
@@ -114,8 +115,8 @@ def facts(report: Report, *, name: bool = True) -> str:
     """Return in a line what was audited and how, after the name of the file."""
     source = f"{source_name(report)}: " if name else ""
     rows = f"{source}{thousands(report.rows)} rows{', weighted' if report.weighted else ''}"
-    by = ", ".join(report.decided_by)
-    return f"{rows}; {against(report)}; decided by {by}; {100 * report.config.confidence:g} % intervals"
+    by = "" if report.without_verdict else f"decided by {', '.join(report.decided_by)}; "
+    return f"{rows}; {against(report)}; {by}{100 * report.config.confidence:g} % intervals"
 
 
 def against(report: Report) -> str:

@@ -8,22 +8,23 @@ from fairbench_cli.audit.show.format import symbols
 from fairbench_cli.audit.show.layout import ReportSection, TableCell, TextTable, facts, source_name
 from fairbench_cli.audit.show.sections import sections
 from fairbench_cli.audit.show.words import gate_words, headline
+from fairbench_cli.text import printable
 
-Marks = Mapping[Verdict, str]
+Marks = Mapping[Verdict | None, str]
 
 
 def to_markdown(report: Report) -> str:
     """Write the page; the same audit gives the same bytes."""
     marks, answer = symbols(report.config.rule), headline(report)
     lines = [f"# Audit of {_safe(source_name(report))}", ""]
-    lines += [f"**{marks[answer.verdict]} {_safe(answer.sentence)}**", ""]
+    lines += [f"**{marks[answer.verdict]} {_safe(answer.sentence)}**".replace("** ", "**"), ""]
     said, still = answer.lines(everything=True)
     lines += [f"* {marks[verdict]} {_safe(text)}" for verdict, text in said]
     lines += ["", "Not decided:", "", *(f"* {_safe(text)}" for text in still)] if still else []
     gate = gate_words(report)
     lines += ["", *([_safe(gate), ""] if gate else []), f"{_safe(facts(report))}.", ""]
     lines += [line for section in sections(report) for line in _section(section, marks)]
-    return "\n".join(lines).rstrip("\n") + "\n"
+    return printable("\n".join(lines).rstrip("\n"), keep="\n") + "\n"
 
 
 def _section(section: ReportSection, marks: Marks) -> list[str]:

@@ -9,11 +9,12 @@ from fairbench_cli.audit.show.format import symbols
 from fairbench_cli.audit.show.layout import ReportSection, TableCell, TextTable, facts
 from fairbench_cli.audit.show.sections import sections
 from fairbench_cli.audit.show.words import gate_words, headline
+from fairbench_cli.text import printable
 
 COLOURS: dict[Verdict, str] = {"pass": "#0072b2", "fail": "#c44e00", "undecided": "#767676"}
 UNTESTED = dict.fromkeys(COLOURS, "#767676")  # where chance was not looked at
 
-Marks = Mapping[Verdict, str]  # by verdict, a symbol in its colour
+Marks = Mapping[Verdict | None, str]  # by verdict, a symbol in its colour
 
 
 def to_notebook(report: Report) -> str:
@@ -27,13 +28,13 @@ def to_notebook(report: Report) -> str:
     small = " ".join(filter(None, (gate_words(report), f"{facts(report)}.")))
     parts += [f"<p><small>{escape(small)}</small></p>"]
     parts += [_section(section, marks) for section in sections(report, everything=False, brief=True)]
-    return f"<div>{''.join(parts)}</div>"
+    return printable(f"<div>{''.join(parts)}</div>", keep="\n")
 
 
 def _marks(rule: Rule) -> Marks:
     colours = UNTESTED if rule == "point" else COLOURS
     return {
-        verdict: f'<strong style="color: {colours[verdict]}">{mark}</strong>'
+        verdict: f'<strong style="color: {colours[verdict]}">{mark}</strong>' if verdict else ""
         for verdict, mark in symbols(rule).items()
     }
 

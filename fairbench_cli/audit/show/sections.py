@@ -3,7 +3,8 @@
 from collections.abc import Callable
 
 from fairbench_cli.audit.judge.metrics import ROLL_UPS
-from fairbench_cli.audit.judge.report import Report
+from fairbench_cli.audit.judge.report import AttributeVerdict, Report
+from fairbench_cli.audit.show import law
 from fairbench_cli.audit.show.explained import explanation_sections
 from fairbench_cli.audit.show.layout import (
     ReportSection,
@@ -24,6 +25,7 @@ SHOWN = 12  # rows of a table, unless all are asked for
 
 # Each takes a report and how many rows of a table to show (None: all), and returns sections or none.
 MORE: tuple[Callable[[Report, int | None], tuple[ReportSection, ...]], ...] = (
+    law.guideline_sections,
     requested_sections,
     explanation_sections,
 )
@@ -42,22 +44,33 @@ def sections(report: Report, *, everything: bool = True, brief: bool = False) ->
         Whether to leave out the tables of groups, and columns that a narrow page has no room for.
     """
     shown = None if everything else SHOWN
-    found = []
-    for verdict in report.verdicts:
-        rows, groups = compared(verdict, report), of_attribute(verdict, report)[1]
-        if brief:
-            tables: tuple[TextTable, ...] = (brief_table(rows, groups, shown),)
-        else:
-            tables = (
-                comparison_table("Comparisons, worst first", rows, groups),
-                group_table("Groups", groups),
-            )
-        sentences = (failures(rows),) if rows else ()
-        found.append(ReportSection(attribute_title(verdict, report), sentences, tables, (), verdict.verdict))
+    if report.without_verdict:
+        return (*law.impact_sections(report, shown), *notes_section(report))
+    found = [attribute_section(verdict, report, shown, brief) for verdict in report.verdicts]
     if not brief:
         found.append(ReportSection("All rows", tables=(group_table("All rows", report.overall),)))
     found += more_sections(report, shown)
     return (*found, ReportSection("In the tables", notes=legend(report)), *notes_section(report))
+
+
+def attribute_section(
+    verdict: AttributeVerdict, report: Report, shown: int | None, brief: bool
+) -> ReportSection:
+    """Return the comparisons of an attribute under a model and a decision; without `brief` its groups too."""
+    rows, groups = compared(verdict, report), of_attribute(verdict, report)[1]
+    notes: tuple[str, ...] = ()
+    if report.impact:
+        tables: tuple[TextTable, ...] = law.guideline_tables(verdict, report)
+        notes = law.guideline_notes(verdict, report)
+    elif brief:
+        tables = (brief_table(rows, groups, shown),)
+    else:
+        tables = (
+            comparison_table("Comparisons, worst first", rows, groups),
+            group_table("Groups", groups),
+        )
+    sentences = (failures(rows),) if rows else ()
+    return ReportSection(attribute_title(verdict, report), sentences, tables, notes, verdict.verdict)
 
 
 def more_sections(report: Report, shown: int | None = None) -> tuple[ReportSection, ...]:

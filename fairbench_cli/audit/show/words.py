@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from fairbench_cli.audit.config import Effect
 from fairbench_cli.audit.judge.report import AttributeVerdict, Disparity, GroupRow, Report, Verdict
+from fairbench_cli.audit.show import law
 from fairbench_cli.audit.show.format import (
     REASONS,
     VERDICTS,
@@ -118,10 +119,10 @@ class OpenAttribute:
 class Headline:
     """The answer of an audit in words: over all, of each attribute (the worst first), and what is open."""
 
-    verdict: Verdict
+    verdict: Verdict | None
     sentence: str
-    sentences: tuple[Sentence, ...]
-    open: tuple[OpenAttribute, ...]
+    sentences: tuple[Sentence, ...] = ()
+    open: tuple[OpenAttribute, ...] = ()
 
     def lines(self, *, everything: bool = False) -> tuple[list[tuple[Verdict, str]], list[str]]:
         """Return the sentences with their verdicts, and what is open; a last line counts what is left out."""
@@ -143,7 +144,9 @@ def gate_words(report: Report) -> str:
 
 
 def headline(report: Report) -> Headline:
-    """Return the answer in words."""
+    """Return the answer in words; of a rule without a pass mark what its tables show, and no verdict."""
+    if report.without_verdict:
+        return Headline(None, law.headline(report))
     worst = []
     for verdict in report.verdicts:
         rows = worst_first(compared(verdict, report))
