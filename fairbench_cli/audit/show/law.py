@@ -67,7 +67,7 @@ def guideline_notes(verdict: AttributeVerdict, report: Report) -> tuple[str, ...
     return _notes(_of(verdict, report), report)
 
 
-def guideline_sections(report: Report, shown: int | None = None) -> tuple[ReportSection, ...]:
+def guideline_sections(report: Report) -> tuple[ReportSection, ...]:
     """Return how the tables of ``--preset eeoc`` are to be read; nothing where there are none."""
     if not report.impact:
         return ()

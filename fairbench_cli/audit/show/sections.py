@@ -25,7 +25,6 @@ SHOWN = 12  # rows of a table, unless all are asked for
 
 # Each takes a report and how many rows of a table to show (None: all), and returns sections or none.
 MORE: tuple[Callable[[Report, int | None], tuple[ReportSection, ...]], ...] = (
-    law.guideline_sections,
     requested_sections,
     explanation_sections,
 )
@@ -46,7 +45,8 @@ def sections(report: Report, *, everything: bool = True, brief: bool = False) ->
     shown = None if everything else SHOWN
     if report.without_verdict:
         return (*law.impact_sections(report, shown), *notes_section(report))
-    found = [attribute_section(verdict, report, shown, brief) for verdict in report.verdicts]
+    found = [*law.guideline_sections(report)]
+    found += [attribute_section(verdict, report, shown, brief) for verdict in report.verdicts]
     if not brief:
         found.append(ReportSection("All rows", tables=(group_table("All rows", report.overall),)))
     found += more_sections(report, shown)
