@@ -126,7 +126,7 @@ class TooManyGroups(Exception):  # noqa: N818
 
 
 def _together(source: Predictions, attributes: tuple[str, ...], plan: CountingPlan) -> CountedCells:
-    table = _keys(plan, attributes)
+    table = keys_sql(plan, attributes)
     keys = ", ".join([*KEYS, *(f"k{i}" for i in range(len(attributes)))])
     tied = keys + (", tie" if plan.roles.weight is not None else "")
     sql = f"SELECT {keys}, {_sums(plan.roles)} FROM ({table}) GROUP BY {tied} LIMIT {MOST_FOUND + 1}"
@@ -184,7 +184,7 @@ def _group(plan: CountingPlan, name: str) -> str:
     return bin_sql(column, plan.bins[name]) if name in plan.bins else f"g{column}"
 
 
-def _keys(plan: CountingPlan, attributes: Iterable[str]) -> str:
+def keys_sql(plan: CountingPlan, attributes: Iterable[str], table: str = "predictions") -> str:
     """Write a query of the keys of each row: m, level, label, the attributes k0, k1, …, single and tie."""
     roles = plan.roles
     keys = [f"{model_sql(roles)} AS m"]
@@ -196,12 +196,12 @@ def _keys(plan: CountingPlan, attributes: Iterable[str]) -> str:
     keys.append("NULL AS single" if roles.single_model is None else f"t{roles.single_model} AS single")
     if plan.binary:
         keys.append(f"{code_sql(roles.score, -1)} AS level")
-        return f"SELECT {', '.join(keys)} FROM predictions"
+        return f"SELECT {', '.join(keys)} FROM {table}"
     keys.append(f"n{roles.score} AS s")
     more = f"{_level_sql(plan)} AS level"
     if plan.drawn and roles.weight is not None:  # tied rows of different weight are not alike
         more += f", CASE WHEN s IN ({', '.join(map(literal, plan.drawn))}) THEN w END AS tie"
-    return f"SELECT *, {more} FROM (SELECT {', '.join(keys)} FROM predictions)"
+    return f"SELECT *, {more} FROM (SELECT {', '.join(keys)} FROM {table})"
 
 
 def _level_sql(plan: CountingPlan) -> str:
@@ -242,7 +242,7 @@ def _count_sets(
 ) -> dict[tuple[str, ...], CountedCells]:
     """Count some sets of attributes, each for itself, in one scan."""
     used = {name: at for at, name in enumerate(dict.fromkeys(chain.from_iterable(sets)))}
-    table, places = _keys(plan, used), [[used[name] for name in names] for names in sets]
+    table, places = keys_sql(plan, used), [[used[name] for name in names] for names in sets]
     grouping = ", ".join(f"({', '.join([*KEYS, *(f'k{i}' for i in part)])})" for part in places)
     which = [f"grouping(k{i})" for i in used.values()]
     columns = ", ".join([*KEYS, *(f"k{i}" for i in used.values()), _sums(plan.roles), *which])

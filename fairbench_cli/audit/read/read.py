@@ -48,6 +48,7 @@ from fairbench_cli.audit.read.mistakes import (
 )
 from fairbench_cli.audit.read.predictions import ArrowStream, Predictions, open_file, open_frame
 from fairbench_cli.audit.read.ranks import model_sql
+from fairbench_cli.audit.read.scores import Reference, largest_group, read_scores
 from fairbench_cli.audit.read.strata import explained_slices, read_people, read_strata
 from fairbench_cli.audit.read.tally import MISSING, Tally
 from fairbench_cli.errors import shown, user_error
@@ -64,7 +65,13 @@ LOOK_MISSING = frozenset("na n/a nan null none nil ? - . unknown".split())  # no
 MOST_IDENTIFIERS = 100_000  # rows; beyond, looking for persons counted twice would cost more than the audit
 
 
-def read_file(source: str | Path, config: AuditConfig, *, stdin: BinaryIO | None = None) -> Tally:
+def read_file(
+    source: str | Path,
+    config: AuditConfig,
+    *,
+    stdin: BinaryIO | None = None,
+    reference: Reference = largest_group,
+) -> Tally:
     """Return the counts of a file by model, decision, group, label and prediction.
 
     Parameters
@@ -75,6 +82,8 @@ def read_file(source: str | Path, config: AuditConfig, *, stdin: BinaryIO | None
         Columns, decisions, attributes, and what to explain by.
     stdin : binary file, optional
         What "-" stands for; by default the standard input of the process.
+    reference : callable
+        The place of the group with which the scores of a slice's others are compared, -1 for everybody else.
 
     Returns
     -------
@@ -85,10 +94,12 @@ def read_file(source: str | Path, config: AuditConfig, *, stdin: BinaryIO | None
     UserError
         When the file or the columns asked for are not fit to be audited, naming file, row and column.
     """
-    return _read(lambda engine, folder: open_file(engine, str(source), stdin, folder), config)
+    return _read(lambda engine, folder: open_file(engine, str(source), stdin, folder), config, reference)
 
 
-def read_frame(frame: "pd.DataFrame | ArrowStream", config: AuditConfig) -> Tally:
+def read_frame(
+    frame: "pd.DataFrame | ArrowStream", config: AuditConfig, *, reference: Reference = largest_group
+) -> Tally:
     """Return the counts of a data frame with a row per person, as `read_file` does.
 
     pandas and Polars frames, Arrow tables, and whatever else gives an Arrow stream.
@@ -106,7 +117,7 @@ def read_frame(frame: "pd.DataFrame | ArrowStream", config: AuditConfig) -> Tall
     >>> part.counts.groups, part.counts.predicted.tolist()
     (('f', 'm'), [[1.0, 1.0], [0.0, 1.0]])
     """
-    return _read(lambda engine, _: open_frame(engine, frame), config)
+    return _read(lambda engine, _: open_frame(engine, frame), config, reference)
 
 
 def read_arrays(
@@ -116,6 +127,7 @@ def read_arrays(
     *,
     labels: ArrayLike | None = None,
     weights: ArrayLike | None = None,
+    reference: Reference = largest_group,
 ) -> Tally:
     """Return the counts of arrays of one value per person.
 
@@ -156,7 +168,7 @@ def read_arrays(
     columns: dict[str, object] = {name: name for name in known}
     if config.attributes is None:
         columns |= {"attributes": tuple(groups)}
-    return read_frame(frame, config.model_copy(update=columns))
+    return read_frame(frame, config.model_copy(update=columns), reference=reference)
 
 
 def _unindexed(values: Any) -> Any:
@@ -166,7 +178,9 @@ def _unindexed(values: Any) -> Any:
     return values if isinstance(values, list | tuple) else np.asarray(values)
 
 
-def _read(open_: Callable[["DuckDBPyConnection", Path], Predictions], config: AuditConfig) -> Tally:
+def _read(
+    open_: Callable[["DuckDBPyConnection", Path], Predictions], config: AuditConfig, reference: Reference
+) -> Tally:
     import duckdb
 
     with (
@@ -176,7 +190,7 @@ def _read(open_: Callable[["DuckDBPyConnection", Path], Predictions], config: Au
     ):
         source = open_(engine, Path(folder))
         try:
-            return _tally(source, config)
+            return _tally(source, config, reference)
         except (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException):
             raise  # a fault of ours, not of the rows
         except duckdb.Error as error:
@@ -212,7 +226,7 @@ def _engine(folder: str) -> "DuckDBPyConnection":
     return engine
 
 
-def _tally(source: Predictions, config: AuditConfig) -> Tally:
+def _tally(source: Predictions, config: AuditConfig, reference: Reference) -> Tally:
     if len(source.columns) > FEW_COLUMNS:
         more = MEMORY_OF_COLUMN * len(source.columns)
         source.engine.execute(f"SET memory_limit='{MEMORY + more:.0f}MB'")
@@ -249,6 +263,8 @@ def _tally(source: Predictions, config: AuditConfig) -> Tally:
         *_twice(source, roles, rows),
     )
     tally = Tally(source.name, rows, slices, notes, roles.weight is not None)
+    if config.curves:
+        tally = replace(tally, scores=read_scores(source, plan, cells, slices, reference))
     if not config.explained_by:
         return tally
     parts = explained_slices(slices, config)

@@ -20,9 +20,8 @@ UNTESTED: dict[Verdict, str] = {"pass": "(✓)", "fail": "(✗)", "undecided": "
 
 def symbols(rule: Rule) -> dict[Verdict | None, str]:
     """Return the symbols of verdicts: in brackets where chance was not looked at; none for no verdict."""
-    found: dict[Verdict | None, str] = {None: ""}
-    found.update(UNTESTED if rule == "point" else SYMBOLS)
-    return found
+    marks = UNTESTED if rule == "point" else SYMBOLS
+    return {"pass": marks["pass"], "fail": marks["fail"], "undecided": marks["undecided"], None: ""}
 
 
 def number(value: float, digits: int = 3) -> str:

@@ -81,14 +81,26 @@ class TextTable:
 
 
 @dataclass(frozen=True)
+class Figure:
+    """An SVG with its title."""
+
+    title: str
+    svg: str
+
+
+@dataclass(frozen=True)
 class ReportSection:
-    """A title, sentences, tables and notes; with the verdict on what it is about, if there is one."""
+    """A title, sentences, tables and notes; with the verdict on what it is about, if there is one.
+
+    `figures` are for the page alone: all that they show is in the tables, too.
+    """
 
     title: str
     sentences: tuple[str, ...] = ()
     tables: tuple[TextTable, ...] = ()
     notes: tuple[str, ...] = ()
     verdict: Verdict | None = None
+    figures: tuple[Figure, ...] = ()
 
 
 def source_name(report: Report) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from fairbench_cli.audit.judge.metrics import ROLL_UPS
 from fairbench_cli.audit.judge.report import AttributeVerdict, Report
 from fairbench_cli.audit.show import law
+from fairbench_cli.audit.show.curves import curve_sections
 from fairbench_cli.audit.show.explained import explanation_sections
 from fairbench_cli.audit.show.layout import (
     ReportSection,
@@ -25,6 +26,7 @@ SHOWN = 12  # rows of a table, unless all are asked for
 
 # Each takes a report and how many rows of a table to show (None: all), and returns sections or none.
 MORE: tuple[Callable[[Report, int | None], tuple[ReportSection, ...]], ...] = (
+    curve_sections,
     requested_sections,
     explanation_sections,
 )
