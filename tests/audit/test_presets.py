@@ -237,6 +237,7 @@ def test_nothing_in_the_law_s_report_passes_or_fails(few, say):
     names = {"audit.html", "audit.json", "audit.md", "groups.csv", "impact-ratios.csv"}
     assert {path.name for path in folder.iterdir()} == names
     for text in (said.out, *((folder / name).read_text() for name in names)):
+        text = re.sub(r"<style>.*?</style>", "", text, flags=re.DOTALL)
         assert not re.search(
             r"\b(pass(es|ed)?|fail(s|ed)?|complian(t|ce)|not decided|undecided)\b", text, re.IGNORECASE
         )

@@ -68,8 +68,10 @@ def guideline_notes(verdict: AttributeVerdict, report: Report) -> tuple[str, ...
     return _notes(_of(verdict, report), report)
 
 
-def guideline_section(report: Report) -> ReportSection:
-    """Return how the tables of ``--preset eeoc`` are to be read."""
+def guideline_sections(report: Report) -> tuple[ReportSection, ...]:
+    """Return how the tables of ``--preset eeoc`` are to be read; nothing where there are none."""
+    if not report.impact:
+        return ()
     pairs = _pairs(report)
     sentences = (
         "Each group is compared with the one that is selected most. A rate below four fifths (80 %) of that "
@@ -81,7 +83,7 @@ def guideline_section(report: Report) -> ReportSection:
         "would be selected at the rate of both groups together. To reach 4/5: how many more it takes. "
         "One person: whether one more of the group, and one fewer of the other, turns the difference round.",
     )
-    return ReportSection(TITLES["eeoc"], sentences)
+    return (ReportSection(TITLES["eeoc"], sentences),)
 
 
 def _pairs(report: Report) -> str:
