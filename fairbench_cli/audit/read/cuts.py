@@ -32,11 +32,14 @@ class Cut:
         Rows above are selected.
     tied : {"all", "none"} or int
         How many of the rows with exactly this score are selected, too.
+    outcome : int, or None
+        The position of the class that is selected, where scores are classes.
     """
 
     text: str
     score: float
     tied: int | str = "all"
+    outcome: int | None = None
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,8 @@ def find_cuts(
 ) -> dict[str | None, list[Cut]]:
     """Return the cut of each decision, by model; under None when they are the same for all models.
 
+    Of several classes each is a decision.
+
     Top lists cost a scan of the scores, or two; see `ranks`.
 
     Raises
@@ -59,6 +64,9 @@ def find_cuts(
     UserError
         For a list longer than the file, too many lists, or scores that are not finite numbers.
     """
+    if roles.classes:
+        texts = (f"{name} against the rest" for name in roles.classes)
+        return {None: [Cut(text, 1.0, outcome=at) for at, text in enumerate(texts)]}
     if all(decision.kind in ("binary", "threshold") for decision in decisions):
         return {None: [_fixed_cut(decision) for decision in decisions]}
     models = coarse_ranks(source, roles)

@@ -46,8 +46,10 @@ from fairbench_cli.audit.read.mistakes import (
     refuse_weights,
     rows_in_words,
 )
+from fairbench_cli.audit.read.outcomes import read_outcomes
 from fairbench_cli.audit.read.predictions import ArrowStream, Predictions, open_file, open_frame
 from fairbench_cli.audit.read.ranks import model_sql
+from fairbench_cli.audit.read.scales import check_thresholds, read_percent
 from fairbench_cli.audit.read.strata import explained_slices, read_people, read_strata
 from fairbench_cli.audit.read.tally import MISSING, Tally
 from fairbench_cli.errors import shown, user_error
@@ -201,13 +203,17 @@ def _tally(source: Predictions, config: AuditConfig) -> Tally:
     if len(source.columns) > FEW_COLUMNS:
         more = MEMORY_OF_COLUMN * len(source.columns)
         source.engine.execute(f"SET memory_limit='{MEMORY + more:.0f}MB'")
-    source = source.with_first_rows()
-    if not source.one("SELECT 1 FROM sample LIMIT 1"):
+    first = source.with_first_rows()
+    if not first.one("SELECT 1 FROM sample LIMIT 1"):
         raise user_error("the file has a header but no rows", "add one row per person", source.name)
     texts: frozenset[int] = frozenset()
     many: frozenset[int] = frozenset()
     while True:  # until what the first rows showed of unnamed columns holds for all rows
-        roles = assign(source, config, texts, many)
+        roles = assign(first, config, texts, many)
+        source, roles = read_outcomes(first, roles, config.favourable, binary=_binary(config))
+        if not _binary(config):
+            source, percent = read_percent(source, roles.score)
+            roles = replace(roles, notes=(*roles.notes, *percent))
         if roles.weight is not None:
             source.engine.execute(
                 "SET threads=1"
@@ -225,7 +231,9 @@ def _tally(source: Predictions, config: AuditConfig) -> Tally:
             if column is None or len(found.names) > 1 or found.names[0] not in roles.unnamed:
                 raise too_many_groups(source, found.names, found.count) from None
             many |= {column}
-    rows = int(next(iter(cells.values())).rows.sum())
+    together = next(iter(cells.values()))
+    check_thresholds(source, plan, together, config.threshold)
+    rows = int(together.rows.sum())
     notes = (
         *source.notes,
         *roles.notes,
@@ -240,6 +248,11 @@ def _tally(source: Predictions, config: AuditConfig) -> Tally:
     strata, cut = read_strata(source, plan, parts, config)
     people = read_people(source, plan, [part.attribute for part in parts], rows, config.seed)
     return replace(tally, strata=strata, people=people, strata_notes=cut)
+
+
+def _binary(config: AuditConfig) -> bool:
+    """Return whether scores are decisions already."""
+    return all(decision.kind == "binary" for decision in config.decisions)
 
 
 def _words(
@@ -258,7 +271,7 @@ def _count(
     """Find cuts and bins, count, and refuse what was counted and is no score, label or weight."""
     bins = {name: find_bins(source, roles.attributes[name], many) for name, many in config.bins.items()}
     source.engine.execute("SET preserve_insertion_order=false")
-    binary = all(decision.kind == "binary" for decision in config.decisions)
+    binary = _binary(config)
     plan = CountingPlan(roles, find_cuts(source, roles, config.decisions), binary, bins)
     cells = count_cells(source, plan)
     for found in cells.values():
@@ -266,7 +279,7 @@ def _count(
             if binary:
                 refuse_codes(source, roles.score, "score")
             refuse_scores(source, roles.score)
-        if roles.label is not None and (found.label > 1).any():
+        if roles.label is not None and (found.label == roles.bad_label).any():
             refuse_codes(source, roles.label, "label")
         if roles.weight is not None and found.bad_weights:
             refuse_weights(source, roles.weight)
