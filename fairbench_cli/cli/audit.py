@@ -48,6 +48,7 @@ def audit(
     model_column: Annotated[str | None, COLUMNS] = None,
     bins: Annotated[Texts, COLUMNS] = None,
     intersect: Annotated[Texts, COLUMNS] = None,
+    favourable: Annotated[Texts, DECISIONS] = None,
     threshold: Annotated[list[float] | None, DECISIONS] = None,
     top_k: Annotated[list[int] | None, DECISIONS] = None,
     top_share: Annotated[list[float] | None, DECISIONS] = None,
