@@ -28,9 +28,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.read.cells import CountedCells, CountingPlan, count_cells, group_name, make_slices
-from fairbench_cli.audit.read.columns import ColumnRoles, assign
-from fairbench_cli.audit.read.cuts import bins_note, find_bins, find_cuts, model_sql, settled
+from fairbench_cli.audit.read.cells import (
+    CountedCells,
+    CountingPlan,
+    TooManyGroups,
+    count_cells,
+    group_name,
+    make_slices,
+)
+from fairbench_cli.audit.read.columns import ColumnRoles, assign, too_many_groups
+from fairbench_cli.audit.read.cuts import bins_note, find_bins, find_cuts, settled
+from fairbench_cli.audit.read.defaults import MOST_CHECKED, words_below
 from fairbench_cli.audit.read.mistakes import (
     broken,
     refuse_codes,
@@ -39,6 +47,7 @@ from fairbench_cli.audit.read.mistakes import (
     rows_in_words,
 )
 from fairbench_cli.audit.read.predictions import ArrowStream, Predictions, open_file, open_frame
+from fairbench_cli.audit.read.ranks import model_sql
 from fairbench_cli.audit.read.scores import Reference, largest_group, read_scores
 from fairbench_cli.audit.read.strata import explained_slices, read_people, read_strata
 from fairbench_cli.audit.read.tally import MISSING, Tally
@@ -48,7 +57,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from duckdb import DuckDBPyConnection
 
-MEMORY = "200MB"
+MEMORY = 200  # MB
+MEMORY_OF_COLUMN = 0.5  # MB, of tables with more than `FEW_COLUMNS`
+FEW_COLUMNS = 100
 MOST_THREADS = 4  # each has buffers of its own
 LOOK_MISSING = frozenset("na n/a nan null none nil ? - . unknown".split())  # noqa: SIM905
 MOST_IDENTIFIERS = 100_000  # rows; beyond, looking for persons counted twice would cost more than the audit
@@ -203,7 +214,7 @@ def _engine(folder: str) -> "DuckDBPyConnection":
 
     engine = duckdb.connect(
         config={
-            "memory_limit": MEMORY,
+            "memory_limit": f"{MEMORY}MB",
             "threads": str(min(MOST_THREADS, os.cpu_count() or 1)),
             "temp_directory": str(Path(folder) / "spill"),
             "autoinstall_known_extensions": "false",
@@ -216,21 +227,34 @@ def _engine(folder: str) -> "DuckDBPyConnection":
 
 
 def _tally(source: Predictions, config: AuditConfig, reference: Reference) -> Tally:
-    for sql in source.sample:
-        source.engine.execute(sql)
-    roles = assign(source, config)
+    if len(source.columns) > FEW_COLUMNS:
+        more = MEMORY_OF_COLUMN * len(source.columns)
+        source.engine.execute(f"SET memory_limit='{MEMORY + more:.0f}MB'")
+    source = source.with_first_rows()
     if not source.one("SELECT 1 FROM sample LIMIT 1"):
         raise user_error("the file has a header but no rows", "add one row per person", source.name)
-    if roles.weight is not None:
-        source.engine.execute("SET threads=1")  # one order of summing, hence the same last digit each time
-    plan, cells = _count(source, config, roles)
-    words = next(iter(cells.values())).words
-    texts = frozenset(column for column, some in zip(roles.quantities, words, strict=True) if some)
-    if texts:  # the first rows misled: these columns do hold words
-        roles = assign(source, config, texts)
-        plan, cells = _count(source, config, roles)
+    texts: frozenset[int] = frozenset()
+    many: frozenset[int] = frozenset()
+    while True:  # until what the first rows showed of unnamed columns holds for all rows
+        roles = assign(source, config, texts, many)
+        if roles.weight is not None:
+            source.engine.execute(
+                "SET threads=1"
+            )  # one order of summing, hence the same last digit each time
+        try:
+            plan, cells = _count(source, config, roles)
+            words = _words(source, roles, cells)
+            if words:
+                texts |= words
+                continue
+            slices = make_slices(cells, plan, config.seed)
+            break
+        except TooManyGroups as found:
+            column = roles.attributes.get(found.names[0])
+            if column is None or len(found.names) > 1 or found.names[0] not in roles.unnamed:
+                raise too_many_groups(source, found.names, found.count) from None
+            many |= {column}
     rows = int(next(iter(cells.values())).rows.sum())
-    slices = make_slices(source, cells, plan, config.seed)
     notes = (
         *source.notes,
         *roles.notes,
@@ -247,6 +271,16 @@ def _tally(source: Predictions, config: AuditConfig, reference: Reference) -> Ta
     strata, cut = read_strata(source, plan, parts, config)
     people = read_people(source, plan, [part.attribute for part in parts], rows, config.seed)
     return replace(tally, strata=strata, people=people, strata_notes=cut)
+
+
+def _words(
+    source: Predictions, roles: ColumnRoles, cells: dict[tuple[str, ...], CountedCells]
+) -> frozenset[int]:
+    """Return which columns that looked numeric by the first rows hold words below."""
+    if len(roles.quantities) > MOST_CHECKED:
+        return words_below(source, roles.quantities)
+    words = next(iter(cells.values())).words
+    return frozenset(column for column, some in zip(roles.quantities, words, strict=True) if some)
 
 
 def _count(

@@ -72,9 +72,9 @@ def make_table(
     codes = [f"coalesce(level{i}.code, -1)::SMALLINT AS k{i}" for i in range(len(levels))]
     keys = ["coalesce(model.code, -1)::SMALLINT AS m", "s", "label::TINYINT AS label", *codes]
     short = ["m", "s", "label", *(f"k{i}" for i in range(len(levels)))]
-    rows = f"FROM ({keys_sql(plan, 'predictions')}) AS each {' '.join(joins)}"
+    rows = f"FROM ({keys_sql(plan, plan.roles.attributes)}) AS each {' '.join(joins)}"
     weighted = plan.roles.weight is not None
-    first = f"SELECT {', '.join(short)} FROM ({keys_sql(plan, 'sample')})"
+    first = f"SELECT {', '.join(short)} FROM ({keys_sql(plan, plan.roles.attributes, 'sample')})"
     (many,), (different,) = (
         source.one(f"SELECT count(*) FROM ({sql})")
         for sql in (first, first.replace("SELECT", "SELECT DISTINCT", 1))
@@ -88,7 +88,7 @@ def make_table(
     else:
         sql = f"SELECT {', '.join([*short, *sums])} FROM ({sql}) GROUP BY {', '.join(short)}"
     source.engine.execute("SET preserve_insertion_order=true")
-    source.engine.execute(f"CREATE OR REPLACE TEMP TABLE scored AS {sql} ORDER BY m, s")
+    source.execute(f"CREATE OR REPLACE TEMP TABLE scored AS {sql} ORDER BY m, s")
     source.engine.execute("SET preserve_insertion_order=false")
 
 
