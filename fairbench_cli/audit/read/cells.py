@@ -12,6 +12,7 @@ from fairbench_cli.audit.read.cuts import (
     Ints,
     NumberBins,
     bin_sql,
+    joint_level_sql,
     level_sql,
     literal,
     model_sql,
@@ -65,12 +66,16 @@ class CountedCells:
 
 @dataclass(frozen=True)
 class CountingPlan:
-    """How rows become cells; `binary` says whether scores are 0 or 1."""
+    """How rows become cells.
+
+    `binary` says whether scores are 0 or 1; `other_cuts` are those of the other columns of scores, one each.
+    """
 
     roles: ColumnRoles
     cuts: dict[str | None, list[Cut]]
     binary: bool
     bins: dict[str, NumberBins]
+    other_cuts: tuple[Cut, ...] = ()
 
     @property
     def drawn(self) -> list[float]:
@@ -130,9 +135,10 @@ def _keys(plan: CountingPlan, table: str) -> str:
     keys += [f"(t{column} <> '' AND n{column} IS NULL) AS word{column}" for column in roles.quantities]
     keys.append("NULL AS single" if roles.single_model is None else f"t{roles.single_model} AS single")
     if plan.binary:
-        keys.append(f"{code_sql(roles.score, -1)} AS level")
+        codes = [code_sql(column, -1) for column in (roles.score, *roles.others)]
+        keys.append(f"{joint_level_sql(codes)} AS level")
         return f"SELECT {', '.join(keys)} FROM {table}"
-    keys.append(f"n{roles.score} AS s")
+    keys += [f"n{roles.score} AS s", *(f"n{column} AS s{i}" for i, column in enumerate(roles.others))]
     more = f"{_level_sql(plan)} AS level"
     if plan.drawn and roles.weight is not None:  # tied rows of different weight are not alike
         more += f", CASE WHEN s IN ({', '.join(map(literal, plan.drawn))}) THEN w END AS tie"
@@ -145,7 +151,10 @@ def _level_sql(plan: CountingPlan) -> str:
         f" ELSE {level}" if model is None else f" WHEN m = {quoted(model)} THEN {level}"
         for model, level in levels.items()
     )
-    return f"CASE WHEN {not_finite('s')} THEN -1{cases} END"
+    others = {f"s{i}": f" ELSE {level_sql(f's{i}', [cut.score])}" for i, cut in enumerate(plan.other_cuts)}
+    return joint_level_sql(
+        [f"CASE WHEN {not_finite(s)} THEN -1{each} END" for s, each in {"s": cases, **others}.items()]
+    )
 
 
 def _sums(roles: ColumnRoles) -> str:
@@ -245,6 +254,7 @@ def _missing_last(name: str) -> tuple[bool, str]:
 def _slice(
     cells: CountedCells, model: str, cut: Cut, names: tuple[str, ...], plan: CountingPlan, seed: int
 ) -> Slice:
+    """Return the counts of an attribute or intersection under one model and decision."""
     at = np.flatnonzero(np.array(cells.models) == model)
     parts = [[group_name(cells.values[name][i]) for i in at] for name in names]
     keys = list(zip(*parts, strict=True))

@@ -67,6 +67,8 @@ class Predictions:
         What a reader should know.
     sample : tuple of str
         What makes ``sample`` in SQL.
+    alone : str
+        The view of these rows alone: not ``predictions`` where that has a last column from elsewhere.
     """
 
     engine: "DuckDBPyConnection"
@@ -78,6 +80,12 @@ class Predictions:
     separator: str = ""
     notes: tuple[str, ...] = ()
     sample: tuple[str, ...] = ()
+    alone: str = "predictions"
+
+    @property
+    def paired(self) -> bool:
+        """Whether the last column holds the scores of another file."""
+        return self.alone != "predictions"
 
     @property
     def places(self) -> dict[str, int]:

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.read.cells import CountedCells, CountingPlan, count_cells, group_name, make_slices
+from fairbench_cli.audit.read.cells import CountedCells, CountingPlan, count_cells, group_name
 from fairbench_cli.audit.read.columns import ColumnRoles, assign
 from fairbench_cli.audit.read.cuts import bins_note, find_bins, find_cuts, model_sql
 from fairbench_cli.audit.read.mistakes import (
@@ -38,6 +38,7 @@ from fairbench_cli.audit.read.mistakes import (
     refuse_weights,
     rows_in_words,
 )
+from fairbench_cli.audit.read.pairs import compared_slices, names_of, pair_up
 from fairbench_cli.audit.read.predictions import ArrowStream, Predictions, open_file, open_frame
 from fairbench_cli.audit.read.strata import explained_slices, read_people, read_strata
 from fairbench_cli.audit.read.tally import MISSING, Tally
@@ -53,7 +54,13 @@ LOOK_MISSING = frozenset("na n/a nan null none nil ? - . unknown".split())  # no
 MOST_IDENTIFIERS = 100_000  # rows; beyond, looking for persons counted twice would cost more than the audit
 
 
-def read_file(source: str | Path, config: AuditConfig, *, stdin: BinaryIO | None = None) -> Tally:
+def read_file(
+    source: str | Path,
+    config: AuditConfig,
+    *,
+    stdin: BinaryIO | None = None,
+    against: "pd.DataFrame | ArrowStream | None" = None,
+) -> Tally:
     """Return the counts of a file by model, decision, group, label and prediction.
 
     Parameters
@@ -64,6 +71,8 @@ def read_file(source: str | Path, config: AuditConfig, *, stdin: BinaryIO | None
         Columns, decisions, attributes, and what to explain by.
     stdin : binary file, optional
         What "-" stands for; by default the standard input of the process.
+    against : frame, optional
+        Newer scores of the same rows, in place of the file that the configuration names.
 
     Returns
     -------
@@ -74,13 +83,18 @@ def read_file(source: str | Path, config: AuditConfig, *, stdin: BinaryIO | None
     UserError
         When the file or the columns asked for are not fit to be audited, naming file, row and column.
     """
-    return _read(lambda engine, folder: open_file(engine, str(source), stdin, folder), config)
+    return _read(lambda engine, folder: open_file(engine, str(source), stdin, folder), config, against, stdin)
 
 
-def read_frame(frame: "pd.DataFrame | ArrowStream", config: AuditConfig) -> Tally:
+def read_frame(
+    frame: "pd.DataFrame | ArrowStream",
+    config: AuditConfig,
+    *,
+    against: "pd.DataFrame | ArrowStream | None" = None,
+) -> Tally:
     """Return the counts of a data frame with a row per person, as `read_file` does.
 
-    pandas and Polars frames, Arrow tables, and whatever else gives an Arrow stream.
+    pandas and Polars frames, Arrow tables, and whatever else gives an Arrow stream; `against` as there.
 
     Raises
     ------
@@ -95,7 +109,7 @@ def read_frame(frame: "pd.DataFrame | ArrowStream", config: AuditConfig) -> Tall
     >>> part.counts.groups, part.counts.predicted.tolist()
     (('f', 'm'), [[1.0, 1.0], [0.0, 1.0]])
     """
-    return _read(lambda engine, _: open_frame(engine, frame), config)
+    return _read(lambda engine, _: open_frame(engine, frame), config, against)
 
 
 def read_arrays(
@@ -142,7 +156,7 @@ def read_arrays(
         frame = pd.DataFrame({**known, **{name: _unindexed(values) for name, values in groups.items()}})
     except ValueError as error:
         raise user_error(f"the arrays do not fit together: {error}", "give one value per person") from None
-    columns: dict[str, object] = {name: name for name in known}
+    columns: dict[str, object] = {name: name for name in known if name != "score"} | {"scores": ("score",)}
     if config.attributes is None:
         columns |= {"attributes": tuple(groups)}
     return read_frame(frame, config.model_copy(update=columns))
@@ -155,13 +169,30 @@ def _unindexed(values: Any) -> Any:
     return values if isinstance(values, list | tuple) else np.asarray(values)
 
 
-def _read(open_: Callable[["DuckDBPyConnection", Path], Predictions], config: AuditConfig) -> Tally:
+def _read(
+    open_: Callable[["DuckDBPyConnection", Path], Predictions],
+    config: AuditConfig,
+    against: "pd.DataFrame | ArrowStream | None" = None,
+    stdin: BinaryIO | None = None,
+) -> Tally:
     import duckdb
 
     with tempfile.TemporaryDirectory(prefix="fairbench-") as folder, _engine(folder) as engine:
         source = open_(engine, Path(folder))
         try:
-            return _tally(source, config)
+            if not config.against:
+                return _tally(source, config)
+            if source.name == config.against == "-":
+                what = "standard input cannot be both files"
+                raise user_error(what, "name one of the files", "--against")
+            (Path(folder) / "newer").mkdir()
+            other = engine.cursor()  # with views of its own
+            newer = (
+                open_file(other, config.against, stdin, Path(folder) / "newer")
+                if against is None
+                else open_frame(other, against)
+            )
+            return _tally(pair_up(source, newer, config), config, names_of(source, newer))
         except (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException):
             raise  # a fault of ours, not of the rows
         except duckdb.Error as error:
@@ -186,7 +217,8 @@ def _engine(folder: str) -> "DuckDBPyConnection":
     return engine
 
 
-def _tally(source: Predictions, config: AuditConfig) -> Tally:
+def _tally(source: Predictions, config: AuditConfig, names: tuple[str, ...] = ()) -> Tally:
+    """Return the tally; `names` are those of the two sides when they come from two files."""
     for sql in source.sample:
         source.engine.execute(sql)
     roles = assign(source, config)
@@ -201,7 +233,7 @@ def _tally(source: Predictions, config: AuditConfig) -> Tally:
         roles = assign(source, config, texts)
         plan, cells = _count(source, config, roles)
     rows = int(next(iter(cells.values())).rows.sum())
-    slices = make_slices(source, cells, plan, config.seed)
+    slices, joints = compared_slices(source, cells, plan, config, names)
     notes = (
         *source.notes,
         *roles.notes,
@@ -209,7 +241,7 @@ def _tally(source: Predictions, config: AuditConfig) -> Tally:
         *chain.from_iterable(_notes(name, cells) for name in roles.attributes),
         *_twice(source, roles, rows),
     )
-    tally = Tally(source.name, rows, slices, notes, roles.weight is not None)
+    tally = Tally(source.name, rows, slices, notes, roles.weight is not None, joints=joints)
     if not config.explained_by:
         return tally
     parts = explained_slices(slices, config)
@@ -223,15 +255,20 @@ def _count(
 ) -> tuple[CountingPlan, dict[tuple[str, ...], CountedCells]]:
     """Find cuts and bins, count, and refuse what was counted and is no score, label or weight."""
     bins = {name: find_bins(source, roles.attributes[name], many) for name, many in config.bins.items()}
-    source.engine.execute("SET preserve_insertion_order=false")
+    if not source.paired:
+        source.engine.execute("SET preserve_insertion_order=false")
     binary = all(decision.kind == "binary" for decision in config.decisions)
-    plan = CountingPlan(roles, find_cuts(source, roles, config.decisions), binary, bins)
+    cuts = find_cuts(source, roles, config.decisions)
+    others = (replace(roles, score=column) for column in roles.others)
+    other_cuts = tuple(find_cuts(source, each, config.decisions) for each in others)
+    plan = CountingPlan(roles, cuts, binary, bins, tuple(next(iter(each.values()))[0] for each in other_cuts))
     cells = count_cells(source, plan)
     for found in cells.values():
         if (found.level < 0).any():
-            if binary:
-                refuse_codes(source, roles.score, "score")
-            refuse_scores(source, roles.score)
+            for column in (roles.score, *roles.others):
+                if binary:
+                    refuse_codes(source, column, "score")
+                refuse_scores(source, column)
         if roles.label is not None and (found.label > 1).any():
             refuse_codes(source, roles.label, "label")
         if roles.weight is not None and found.bad_weights:

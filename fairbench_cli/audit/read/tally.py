@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairbench_cli.measures.change import TwoSides
 from fairbench_cli.measures.counts import Counts, Floats
 
 MISSING = "(missing)"
@@ -78,6 +79,34 @@ class Slice:
 
 
 @dataclass(frozen=True, eq=False)
+class Joint:
+    """The groups of one attribute under two models or in two slices of the rows, an older and a newer one.
+
+    Parameters
+    ----------
+    before, after : str
+        Their models, as in `Slice`.
+    decisions : tuple of two str
+        Their decisions.
+    attribute : str
+    groups : tuple of str
+    sides : TwoSides
+        Their rows, in the order of `groups`.
+    labelled, intersection : bool
+        As in `Slice`.
+    """
+
+    before: str
+    after: str
+    decisions: tuple[str, str]
+    attribute: str
+    groups: tuple[str, ...]
+    sides: TwoSides
+    labelled: bool
+    intersection: bool
+
+
+@dataclass(frozen=True, eq=False)
 class Strata:
     """Weights by stratum, group of an attribute (in the order of its `Slice`) and decision.
 
@@ -138,6 +167,8 @@ class Tally:
         The rows that explanations look at.
     strata_notes : tuple of str
         How columns to explain by were cut.
+    joints : tuple of Joint
+        What is compared with each other, by pair of models, then attribute; empty unless asked for.
     """
 
     source: str
@@ -148,3 +179,4 @@ class Tally:
     strata: dict[str, tuple[Strata, ...]] = field(default_factory=dict)
     people: People | None = None
     strata_notes: tuple[str, ...] = ()
+    joints: tuple[Joint, ...] = ()
