@@ -151,7 +151,7 @@ def audit(
     --------
     >>> result = audit([1, 0, 0, 1], [1, 0, 0, 1], ["f", "f", "m", "m"], draws=0)
     >>> result.verdict, result.to_pandas("groups").query("metric == 'tpr'")["value"].tolist()
-    ('pass', [1.0, 1.0, 1.0])
+    ('undecided', [1.0, 1.0, 1.0])
     """
     from fairbench_cli.audit.config import meanings, read_config
 
