@@ -44,6 +44,11 @@ class TwoSides:
         """Return sets of groups: `members`, shape (sets, groups), is 1 where a group belongs to the set."""
         return TwoSides(*(members @ cells for cells in (self.n, self.rows, self.squares)), self.paired)
 
+    def halves(self, cells: Floats) -> tuple[Floats, Floats]:
+        """Return `n`, `rows` or `squares` before and after: each of shape (groups, label, decision)."""
+        each = cells.reshape(-1, 2, 2, 2)
+        return (each.sum(3), each.sum(2)) if self.paired else (each[:, 0], each[:, 1])
+
 
 @dataclass(frozen=True, eq=False)
 class RateChanges:

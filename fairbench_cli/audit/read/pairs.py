@@ -153,12 +153,16 @@ def _refuse_lengths(source: Predictions, newer: Predictions, here: int, there: i
 def _refuse_strangers(
     source: Predictions, newer: Predictions, both: tuple[int, int], rows: str, found: tuple[int, int, bool]
 ) -> None:
-    """Refuse rows without a partner, or with several: found are rows here, pairs, and whether one has no name."""
+    """Refuse rows without a partner, or with several.
+
+    `found` are the rows here, the pairs, and whether a row here has no identifier.
+    """
     ours, theirs = names_of(source, newer)
     here, pairs, unnamed = found
     name, fill = shown(source.columns[both[0]]), "fill it in, or leave those rows out of the file"
-    for each, column in ((source, both[0]), (newer, both[1])):
-        if each is newer or unnamed:
+    (nameless,) = source.one("SELECT count(*) FROM newer WHERE coalesce(k, '') = ''")
+    for each, column, some in ((source, both[0], unnamed), (newer, both[1], nameless)):
+        if some:
             refuse_if(each, column, blank(column), "{column} is missing in {count}, first here", fill)
     known, distinct = source.one("SELECT count(*), count(DISTINCT k) FROM newer")
     fix = "name a column in which each row has a value of its own: --id person"
@@ -187,9 +191,7 @@ def _refuse_difference(
     column, here, there = compared
     source.engine.execute("SET threads=1; SET preserve_insertion_order=true")
     key = "row_number() OVER ()" if both is None else f"t{both[0]}"
-    values = (
-        f"SELECT {key} AS whose, {here} AS mine, {there} AS theirs, ({here}) IS DISTINCT FROM {there} AS differ"
-    )
+    values = f"SELECT {key} AS whose, {here} AS mine, {there} AS theirs, ({here}) IS DISTINCT FROM {there} AS differ"
     count, whose, mine, theirs = source.one(
         "SELECT count(*), min(whose), arg_min(mine, whose), arg_min(theirs, whose) "
         f"FROM ({values} FROM {rows}) WHERE differ"
@@ -339,5 +341,3 @@ def _apart(before: Slice, after: Slice) -> Joint:
         return found
 
     return _between(before, after, groups, apart(of(before), of(after)))
-
-
