@@ -42,7 +42,7 @@ class TwoSides:
 
     def of(self, members: Floats) -> "TwoSides":
         """Return sets of groups: `members`, shape (sets, groups), is 1 where a group belongs to the set."""
-        return TwoSides(*(members @ cells for cells in (self.n, self.rows, self.squares)), self.paired)
+        return TwoSides(members @ self.n, members @ self.rows, members @ self.squares, self.paired)
 
     def halves(self, cells: Floats) -> tuple[Floats, Floats]:
         """Return `n`, `rows` or `squares` before and after: each of shape (groups, label, decision)."""
@@ -84,11 +84,11 @@ def apart(before: Sequence[Floats], after: Sequence[Floats]) -> TwoSides:
     >>> sides.n.shape, sides.paired
     ((1, 8), False)
     """
-    both = (
+    n, rows, squares = (
         np.concatenate([np.asarray(side, dtype=np.float64).reshape(-1, 4) for side in each], axis=1)
         for each in zip(before, after, strict=True)
     )
-    return TwoSides(*both, paired=False)
+    return TwoSides(n, rows, squares, paired=False)
 
 
 def rate_changes(sides: TwoSides, names: Sequence[str]) -> RateChanges:
@@ -179,7 +179,9 @@ def _kinds(names: Sequence[str], paired: bool) -> tuple[list[Floats], list[Float
     under = np.array([[cell in rate.below for rate in chosen] for cell in CELLS], dtype=np.float64)
     if not paired:
         none = np.zeros_like(over)
-        return tuple([np.vstack([of, none]), np.vstack([none, of])] for of in (over, under))
+        return [np.vstack(rows) for rows in ((over, none), (none, over))], [
+            np.vstack(rows) for rows in ((under, none), (none, under))
+        ]
     kind = np.arange(KINDS)
     label = 2 * (kind >> 2)
     cells = [label + (kind >> 1 & 1), label + (kind & 1)]

@@ -154,7 +154,8 @@ def level_of(joint: Ints, i: int) -> Ints:
     >>> level_of(np.array([2 + 3 * 1]), 0).tolist(), level_of(np.array([2 + 3 * 1]), 1).tolist()
     ([2], [1])
     """
-    return joint // LEVELS**i % LEVELS
+    level: Ints = joint // LEVELS**i % LEVELS
+    return level
 
 
 def selected(cut: Cut, scores: list[float], level: Ints, rows: Ints, seed: int, model: str) -> Ints:

@@ -14,7 +14,7 @@ import numpy as np
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.read.cells import CountedCells, CountingPlan, group_name, make_slices
 from fairbench_cli.audit.read.columns import ColumnRoles, assign, find_column
-from fairbench_cli.audit.read.cuts import level_of, scores_of, selected, text_sql
+from fairbench_cli.audit.read.cuts import Cut, level_of, scores_of, selected, text_sql
 from fairbench_cli.audit.read.mistakes import refuse_codes, refuse_if, refuse_scores, rows_in_words
 from fairbench_cli.audit.read.predictions import FRAME, Predictions, blank, code_sql, not_finite
 from fairbench_cli.audit.read.tally import MISSING, Joint, Slice
@@ -79,16 +79,16 @@ def pair_up(source: Predictions, newer: Predictions, config: AuditConfig) -> Pre
         _refuse_lengths(source, newer, here, there)
     else:
         _refuse_strangers(source, newer, both, rows, (here, pairs, bool(more[-1])))
-    for compared, some in zip(values, more, strict=False):
-        if some:
+    for compared, many in zip(values, more, strict=False):
+        if many:
             _refuse_difference(source, newer, both, rows, compared)
-    more = f"b.s::VARCHAR AS c{n}, b.s::VARCHAR AS t{n}, b.s AS n{n}, b.y AS y{n}, b.s::VARCHAR AS g{n}"
+    scores = f"b.s::VARCHAR AS c{n}, b.s::VARCHAR AS t{n}, b.s AS n{n}, b.y AS y{n}, b.s::VARCHAR AS g{n}"
     none = f"NULL::VARCHAR AS c{n}, NULL::VARCHAR AS t{n}, NULL::DOUBLE AS n{n}, NULL::TINYINT AS y{n}"
     execute = source.engine.execute
     execute("ALTER VIEW predictions RENAME TO alone")
     execute("ALTER VIEW sample RENAME TO first_alone")
     inner = joined.replace("FULL JOIN", "JOIN")
-    execute(f"CREATE TEMP VIEW predictions AS SELECT a.*, {more} FROM alone a {inner}")
+    execute(f"CREATE TEMP VIEW predictions AS SELECT a.*, {scores} FROM alone a {inner}")
     execute(f"CREATE TEMP VIEW sample AS SELECT *, {none}, NULL::VARCHAR AS g{n} FROM first_alone")
     how = "in their order" if both is None else f"by {shown(source.columns[both[0]])}"
     notes = [f"Rows of both files are paired {how}."]
@@ -113,7 +113,8 @@ def _identifiers(source: Predictions, newer: Predictions, config: AuditConfig) -
 def _checked(source: Predictions, newer: Predictions, roles: ColumnRoles) -> list[tuple[int, str, str]]:
     """Return the columns in which paired rows have to agree: place, and its value in either file in SQL."""
     found = []
-    columns = {roles.label: "label", roles.weight: "weight", **dict.fromkeys(roles.attributes.values(), "")}
+    columns: dict[int | None, str] = dict.fromkeys(roles.attributes.values(), "")
+    columns |= {roles.label: "label", roles.weight: "weight"}
     for column, kind in columns.items():
         there = None if column is None else newer.places.get(source.columns[column])
         if column is not None and there is not None:
@@ -191,7 +192,8 @@ def _refuse_difference(
     column, here, there = compared
     source.engine.execute("SET threads=1; SET preserve_insertion_order=true")
     key = "row_number() OVER ()" if both is None else f"t{both[0]}"
-    values = f"SELECT {key} AS whose, {here} AS mine, {there} AS theirs, ({here}) IS DISTINCT FROM {there} AS differ"
+    both_values = f"{here} AS mine, {there} AS theirs, ({here}) IS DISTINCT FROM {there} AS differ"
+    values = f"SELECT {key} AS whose, {both_values}"
     count, whose, mine, theirs = source.one(
         "SELECT count(*), min(whose), arg_min(mine, whose), arg_min(theirs, whose) "
         f"FROM ({values} FROM {rows}) WHERE differ"
@@ -252,7 +254,7 @@ def _of_side(
 ) -> tuple[Slice, ...]:
     """Return the slices of the column of scores at place i, under a name."""
     own = {names: replace(found, level=level_of(found.level, i)) for names, found in cells.items()}
-    cuts = plan.cuts if i == 0 else {None: [plan.other_cuts[i - 1]]}
+    cuts: dict[str | None, list[Cut]] = plan.cuts if i == 0 else {None: [plan.other_cuts[i - 1]]}
     slices = make_slices(source, own, replace(plan, cuts=cuts), seed)
     return tuple(replace(part, model=name) for part in slices)
 
@@ -274,7 +276,8 @@ def _joint(
     code = KINDS * group + 4 * found.label + 2 * picked[0] + picked[1]
 
     def by_kind(values: Floats) -> Floats:
-        return np.bincount(code, values, minlength=KINDS * len(groups)).reshape(-1, KINDS)
+        sums = np.bincount(code, values, minlength=KINDS * len(groups)).astype(np.float64)
+        return sums.reshape(-1, KINDS)
 
     sides = TwoSides(
         by_kind(found.weight), by_kind(found.rows.astype(np.float64)), by_kind(found.square), paired=True
