@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
+from fairbench_cli.audit import presets
 from fairbench_cli.audit.judge.metrics import COMPARED, INTERVENTIONS, ROLL_UPS, canonical, has_tau, kind
 from fairbench_cli.errors import Problem, UserError, nearest, shown, suggest, user_error
 from fairbench_cli.measures.registry import COUNT_METRICS
@@ -26,6 +27,7 @@ MOST_SCORES = 6  # columns: rows are counted by all decisions together
 UNDECIDED = "undecided"  # in `fail-on`: stop unless everything passes
 WORSE = "worse"  # in `fail-on`: stop where a disparity is larger than it was
 DEFAULT = "default"  # in `tau`: every metric that has no tau of its own
+ABOVE_MEDIAN = "above the median"
 
 
 @dataclass(frozen=True)
@@ -34,16 +36,17 @@ class Decision:
 
     Parameters
     ----------
-    kind : {"binary", "threshold", "top-k", "top-share"}
+    kind : {"binary", "threshold", "top-k", "top-share", "median"}
         ``binary``: scores are 0/1 as they are. ``threshold``: score >= value. ``top-k``: the `value` rows
-        with the highest scores. ``top-share``: that share of the rows, in (0, 1].
+        with the highest scores. ``top-share``: that share of the rows, in (0, 1]. ``median``: score > the
+        median of all; or as they are, where scores are 0/1.
     value : float
-        Unused for ``binary``.
+        Unused for ``binary`` and ``median``.
     ties : {"include", "exclude", "random"}
         What happens to rows with exactly the score at the cut of a top list, when not all of them fit.
     """
 
-    kind: Literal["binary", "threshold", "top-k", "top-share"] = "binary"
+    kind: Literal["binary", "threshold", "top-k", "top-share", "median"] = "binary"
     value: float = 0.0
     ties: Ties = "include"
 
@@ -54,6 +57,7 @@ class Decision:
             "threshold": f"score >= {shown}",
             "top-k": f"top {shown}",
             "top-share": f"top {100 * self.value:.12g} %",
+            "median": ABOVE_MEDIAN,
         }[self.kind]
 
 
@@ -276,7 +280,8 @@ class AuditConfig(BaseModel):
         each = [Decision("threshold", value) for value in self.threshold]
         each += [Decision("top-k", value, self.ties) for value in self.top_k]
         each += [Decision("top-share", value, self.ties) for value in self.top_share]
-        return tuple(dict.fromkeys(each)) or (Decision(),)
+        usual = Decision("median" if self.preset == "ll144" else "binary")
+        return tuple(dict.fromkeys(each)) or (usual,)
 
     @property
     def tau(self) -> float:
@@ -386,6 +391,7 @@ def _laid_over(given: Mapping[str, Any], document: Document, spots: dict[Place, 
         data[key] = _merged(data[key], value, readers[key]) if key in data and key in readers else value
     if data.get("ref"):
         data.setdefault("ref-method", "given")
+    data = presets.laid_under(data)
     return Document(data, {**document.spots, **spots}, document.name)
 
 
@@ -399,7 +405,8 @@ def _merged(under: Any, over: Any, read: Callable[[Any], Any]) -> Any:
 
 
 def _contradictions(config: AuditConfig, document: Document) -> list[Problem]:
-    given, found = config.model_fields_set, []
+    given = config.model_fields_set
+    found = presets.contradictions(config)
     if config.references and config.ref_method != "given":
         what = f"ref-method {config.ref_method} and reference groups contradict each other"
         found.append(("ref-method", what, "leave one of the two out"))
@@ -448,7 +455,12 @@ def _compared_wrongly(config: AuditConfig) -> list[tuple[str, str, str]]:
     if config.ties == "random" and "slice" not in named:
         what = "ties drawn at random would be another change than the one of the scores"
         found.append(("ties", what, "use ties include or exclude"))
-    others = {"model-column": config.model_column, "cluster": config.cluster, "explain": config.explained_by}
+    others: dict[str, object] = {
+        "model-column": config.model_column,
+        "cluster": config.cluster,
+        "explain": config.explained_by,
+        "preset": config.preset == "ll144",
+    }
     for key in (key for key, given in others.items() if given):
         what = f"{key} cannot be combined with {named[0]}"
         found.append((key, what, "leave one of the two out"))

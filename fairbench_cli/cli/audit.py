@@ -1,12 +1,12 @@
 """``fairbench audit``: who is treated how differently by the scores in a file."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
-from fairbench_cli.audit.show.formats import FORMATS
+from fairbench_cli.audit.show.formats import FORMATS, IMPACT
 
 if TYPE_CHECKING:  # light when asked for --help
     from fairbench_cli.audit.judge.report import Report
@@ -91,10 +91,6 @@ def audit(
     to_db: Annotated[
         str | None, typer.Option(help="Write into a database: sqlite:///audits.db", rich_help_panel=OUTPUT)
     ] = None,
-    compat: Annotated[
-        Literal["aequitas"] | None,
-        typer.Option(help="With -o: write Aequitas' files instead.", rich_help_panel=OUTPUT),
-    ] = None,
     config: Annotated[
         Path | None, typer.Option("--config", "-c", help="YAML file of these options; flags win.")
     ] = None,
@@ -105,25 +101,44 @@ def audit(
     from fairbench_cli.audit.config import meanings, read_config
     from fairbench_cli.errors import shown, suggest, user_error
 
-    if compat and output is None:
-        raise user_error("--compat writes files and has no folder", "add -o FOLDER", "--compat")
     if format_ not in ("console", *FORMATS):
         fix = suggest(format_, ["console", *FORMATS])
         raise user_error(f"no format is called {shown(format_)}", fix, "--format")
     given = {key: flags[key.replace("-", "_")] for key in meanings()}
     given |= {"fail": fail or None, "intersect": [text.split(",") for text in intersect or ()]}
     settings = read_config({key: value for key, value in given.items() if value != []}, config, "--")
+    _keep_inputs([preds, config], output, pdf, to_db, settings.preset)
     report = run(preds, settings)
-    _write(report, output, pdf, to_db, compat)
+    _write(report, output, pdf, to_db)
     _print(report, format_, everything)
     return int(report.gate.stops)
 
 
-def _write(
-    report: "Report", output: Path | None, pdf: Path | None, to_db: str | None, compat: str | None
+def _keep_inputs(
+    inputs: list[str | Path | None],
+    output: Path | None,
+    pdf: Path | None,
+    to_db: str | None,
+    preset: str | None,
 ) -> None:
+    """Refuse to overwrite what is read."""
+    from fairbench_cli.audit.show.aequitas import FILES
+    from fairbench_cli.files import keep_inputs
+
+    read = [path for path in inputs if path is not None]
+    if output is not None:
+        names = FILES if preset == "aequitas" else [*(name for name, _ in FORMATS.values()), IMPACT]
+        keep_inputs(read, [output / name for name in names], "--output")
+    if pdf is not None:
+        keep_inputs(read, [pdf], "--pdf")
+    if to_db is not None:
+        place = to_db.partition(":///")[2].partition("?")[0]
+        keep_inputs(read, [place.removeprefix("file:")], "--to-db")
+
+
+def _write(report: "Report", output: Path | None, pdf: Path | None, to_db: str | None) -> None:
     """Write what was asked for: a folder, a PDF, database tables."""
-    if output is not None and compat:
+    if output is not None and report.config.preset == "aequitas":
         from fairbench_cli.audit.show.aequitas import write_compat
 
         write_compat(report, output)
@@ -149,5 +164,6 @@ def _print(report: "Report", format_: str, everything: bool) -> None:
         print_audit(report, everything=everything)
     else:
         from fairbench_cli.audit.show.formats import write
+        from fairbench_cli.cli.console import print_document
 
-        typer.echo(write(report, format_), nl=False)
+        print_document(write(report, format_), format_)

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from fairbench_cli.audit.judge.report import Report
 from fairbench_cli.audit.show.layout import ReportSection, TableCell, TextTable, facts, headline, sections
-from fairbench_cli.cli.console import out, say
+from fairbench_cli.cli.console import out, plain, say
 
 WIDE = 124  # from here on a row takes one line
 NUMBERS = 67  # columns that all but the name of a group take in a table of comparisons
@@ -24,19 +24,10 @@ def print_audit(report: Report, *, everything: bool = False) -> None:
         _print_section(section)
 
 
-def printable(text: str) -> str:
-    r"""Replace what a terminal would obey instead of show.
-
-    >>> printable("a\x1b[31m\nb")
-    'a�[31m�b'
-    """
-    return "".join(letter if letter.isprintable() else "�" for letter in text)
-
-
 def _fold(text: str, style: str) -> None:
     """Print a paragraph, folded to the console's width in a pipe too."""
     console = out()
-    console.print(Text(textwrap.fill(printable(text), console.width), style=style), soft_wrap=True)
+    console.print(Text(textwrap.fill(plain(text), console.width), style=style), soft_wrap=True)
 
 
 def _print_section(section: ReportSection) -> None:
@@ -82,7 +73,7 @@ def _print_table(table: TextTable) -> None:
 
 
 def _text(cell: TableCell, width: int) -> Text:
-    text, fine, wide = printable(cell.text), printable(cell.fine), width >= WIDE
+    text, fine, wide = plain(cell.text), plain(cell.fine), width >= WIDE
     if cell.verdict and not wide:
         text = re.sub(", (and |but )?", ",\n", text)
     if fine and wide:

@@ -77,7 +77,7 @@ def test_the_exit_code_is_the_gate(preds, say, flags, code):
         (("--fail-on", "rce:fpr"), 'did you mean "race"?'),
         (("--fail-on", "race:fpp"), 'no metric is called "fpp"'),
         (("--intersect", "race"), "not two or more attributes"),
-        (("--compat", "aequitas"), "add -o FOLDER"),
+        (("--preset", "aequitas", "--rule", "evidence"), "Aequitas does not look at chance"),
         (("--confidence", "95"), "confidence must be below 1, not 95"),
         (("--top-share", "20"), "top-share must be at most 1, not 20"),
         (("--to-db", "nonsense"), "cannot write to the database nonsense"),
@@ -161,7 +161,7 @@ def test_everything_is_written_and_is_the_same_again(preds, say):
 
 
 def test_aequitas_files_are_written(preds, say):
-    assert say("audit", "preds.csv", "--draws", "50", "--compat", "aequitas", "-o", "out").code == 0
+    assert say("audit", "preds.csv", "--draws", "50", "--preset", "aequitas", "-o", "out").code == 0
     names = {path.name for path in Path("out").iterdir()}
     assert {"group.csv", "disparity.csv", "fairness_groups.csv", "overall.json"} <= names
     assert "audit.html" not in names

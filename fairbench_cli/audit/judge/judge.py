@@ -11,6 +11,7 @@ from fairbench_cli.audit.judge.changes import find_changes, gate_of_newest
 from fairbench_cli.audit.judge.compare import compare, shown_names
 from fairbench_cli.audit.judge.effective import rate_rows, rows_per_weight
 from fairbench_cli.audit.judge.explain import explain, named
+from fairbench_cli.audit.judge.law import impact
 from fairbench_cli.audit.judge.metrics import needs_labels
 from fairbench_cli.audit.judge.references import REST, REST_NAME, check_references, references
 from fairbench_cli.audit.judge.report import ALL, GroupRow, Interval, Report, RequestedRow
@@ -82,6 +83,7 @@ def judge(tally: Tally, config: AuditConfig) -> Report:
         gate=gate_of_newest(tally, verdicts, disparities, changes, config),
         family=family,
         explanations=explain(tally, config),
+        impact=impact(tally, config),
         notes=tuple(dict.fromkeys((*tally.notes, *_notes(tally), *_small(groups, config)))),
         changes=changes,
         rate_changes=rate_changes,

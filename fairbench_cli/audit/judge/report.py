@@ -277,6 +277,113 @@ class RateChange:
     p: float  # of "no change", not adjusted; NaN where too few rows are counted differently
 
 
+@dataclass(frozen=True)
+class Chance:
+    """What a test says of the selection rate of a group against the highest.
+
+    Parameters
+    ----------
+    ratio : Interval
+        Miettinen and Nurminen's.
+    z : float
+        The difference in standard deviations (pooled); below 0 for the lower rate.
+    p, p_holm : float
+        Two-sided p-value, and adjusted over all pairs of all categories of the audit.
+    test : {"score", "fisher"}
+    """
+
+    ratio: Interval
+    z: float
+    p: float
+    p_holm: float
+    test: Test
+
+
+@dataclass(frozen=True)
+class FourFifths:
+    """What the rule of four fifths makes of a group.
+
+    Parameters
+    ----------
+    below : bool
+        Whether its rate is below 4/5 of the highest, exactly.
+    to_reach : int
+        How many more of the group would have to be selected for 4/5.
+    one_person : bool
+        Whether one more of the group, and one fewer of the other, would turn the difference round.
+    shortfall : float
+        How many more of the group would be selected at the rate of both groups together; below 0: fewer.
+    """
+
+    below: bool
+    to_reach: int
+    one_person: bool
+    shortfall: float
+
+
+@dataclass(frozen=True)
+class ImpactRow:
+    """A category, by the rules of a preset.
+
+    Parameters
+    ----------
+    group : str
+    rows, selected : int
+        People, and those of them who were selected.
+    share : float
+        Of the rows whose category is known.
+    rate : float
+        selected / rows.
+    ratio : float
+        The rate over the highest; NaN where there is none, and for a category that is left out.
+    left_out : bool
+        Whether the category is smaller than `min_share`: neither compared nor the one compared with.
+    highest : bool
+        Whether its rate is the highest.
+    chance : Chance, or None
+        None for the highest, and where nothing is compared.
+    four_fifths : FourFifths, or None
+        The same, and of the preset eeoc alone.
+    """
+
+    group: str
+    rows: int
+    selected: int
+    share: float
+    rate: float
+    ratio: float
+    left_out: bool
+    highest: bool
+    chance: Chance | None = None
+    four_fifths: FourFifths | None = None
+
+
+@dataclass(frozen=True)
+class ImpactTable:
+    """The categories of one attribute, or of two crossed.
+
+    Parameters
+    ----------
+    model, decision, attribute : str
+        As of a `Slice`.
+    highest : str
+        The category with the highest rate; empty where there is none.
+    unknown : int
+        Rows that are not in it, because their category is not known.
+    family : int
+        How many pairs of categories p-values are adjusted for, in the whole audit.
+    rows : tuple of ImpactRow
+    """
+
+    model: str
+    decision: str
+    attribute: str
+    highest: str
+    unknown: int
+    family: int
+    rows: tuple[ImpactRow, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Report:
     """A finished audit.
@@ -313,6 +420,8 @@ class Report:
         From an older model or slice to a newer one; empty unless these are compared.
     rate_changes : tuple of RateChange
         Of everybody, under the attribute and group "(all)", and of each group; empty as well.
+    impact : tuple of ImpactTable
+        Impact ratios; of the presets eeoc and ll144 alone.
     """
 
     config: AuditConfig
@@ -333,6 +442,12 @@ class Report:
     notes: tuple[str, ...] = ()
     changes: tuple[Change, ...] = ()
     rate_changes: tuple[RateChange, ...] = ()
+    impact: tuple[ImpactTable, ...] = ()
+
+    @property
+    def without_verdict(self) -> bool:
+        """Whether the rule at hand has no pass mark, so that nothing passes or fails."""
+        return self.config.preset == "ll144"
 
     @property
     def deciding(self) -> tuple[str, ...]:

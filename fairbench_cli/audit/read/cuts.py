@@ -8,10 +8,10 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from fairbench_cli.audit.config import Decision
+from fairbench_cli.audit.config import ABOVE_MEDIAN, Decision
 from fairbench_cli.audit.read.columns import ColumnRoles
 from fairbench_cli.audit.read.mistakes import refuse_if, refuse_scores
-from fairbench_cli.audit.read.predictions import Predictions, blank, not_finite
+from fairbench_cli.audit.read.predictions import Predictions, blank, code_sql, not_finite
 from fairbench_cli.audit.read.tally import MISSING
 from fairbench_cli.errors import user_error
 
@@ -58,6 +58,14 @@ def text_sql(column: int) -> str:
     return f"coalesce(nullif(t{column}, ''), '{MISSING}')"
 
 
+def settled(source: Predictions, roles: ColumnRoles, decisions: tuple[Decision, ...]) -> tuple[Decision, ...]:
+    """Return decisions without a median of scores that are decisions already: all 0 or 1."""
+    if all(decision.kind != "median" for decision in decisions):
+        return decisions
+    odd = source.one(f"SELECT 1 FROM predictions WHERE {code_sql(roles.score, -1)} < 0 LIMIT 1")
+    return decisions if odd else (Decision(),)
+
+
 def find_cuts(
     source: Predictions, roles: ColumnRoles, decisions: tuple[Decision, ...]
 ) -> dict[str | None, list[Cut]]:
@@ -83,19 +91,33 @@ def find_cuts(
     if len(totals) * len(decisions) > MOST_LISTS:
         what = f"{len(totals)} models are too many for top lists"
         raise user_error(what, "audit fewer at a time", "--model-column")
-    cuts = {
-        model: [
-            _fixed_cut(decision) if decision.kind == "threshold" else _top_cut(source, decision, model, rows)
-            for decision in decisions
-        ]
-        for model, rows in totals
-    }
+    cuts = {model: [_cut(source, decision, model, rows) for decision in decisions] for model, rows in totals}
     source.engine.execute("DROP TABLE heights")
     return cuts
 
 
 def _fixed_cut(decision: Decision) -> Cut:
     return Cut(str(decision), 1.0 if decision.kind == "binary" else decision.value + 0.0)
+
+
+def _cut(source: Predictions, decision: Decision, model: str, rows: int) -> Cut:
+    if decision.kind == "threshold":
+        return _fixed_cut(decision)
+    if decision.kind == "median":
+        return _median_cut(source, model, rows)
+    return _top_cut(source, decision, model, rows)
+
+
+def _median_cut(source: Predictions, model: str, rows: int) -> Cut:
+    """Cut above the median of a model's scores; needs the table ``heights``."""
+    # From the highest score down, a row stands where the rows as high or higher first reach its number.
+    middle = "SELECT s FROM heights WHERE m = ? AND upto >= ? ORDER BY upto LIMIT 1"
+    upper, lower = (source.one(middle, [model, at])[0] for at in ((rows + 1) // 2, rows // 2 + 1))
+    median = upper / 2 + lower / 2
+    (tied,) = source.one(
+        "SELECT coalesce(sum(n), 0)::BIGINT FROM heights WHERE m = ? AND s = ?", [model, median]
+    )
+    return Cut(f"{ABOVE_MEDIAN} {median:.15g} ({tied} at it)", median, "none")
 
 
 def _top_cut(source: Predictions, decision: Decision, model: str, rows: int) -> Cut:

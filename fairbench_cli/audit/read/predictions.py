@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol, TextIO, cast, runtime_checkable
 
 from fairbench_cli.errors import user_error
+from fairbench_cli.text import shown_path
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -170,6 +171,7 @@ def open_file(engine: "DuckDBPyConnection", source: str, stdin: BinaryIO | None,
     """
     path = _on_disk(source, stdin, folder)
     zipped, head = _first_bytes(path, source)
+    source = shown_path(source)
     found = Predictions(engine, source, (), _format(source, zipped, head), path, zipped)
     if found.format == "parquet":
         return _parquet(found)
@@ -259,7 +261,8 @@ def _on_disk(source: str, stdin: BinaryIO | None, folder: Path) -> Path:
             if not path.is_file():  # a pipe
                 return _spool(cast("BinaryIO", file), folder)
         path = path.absolute()
-        if set("*?[]{}") & set(str(path)):  # DuckDB would look for many files
+        if set("*?[]{}") & set(str(path)) or shown_path(path) != str(path):
+            # DuckDB would look for many files, or takes no name that is not UTF-8
             link = folder / "input"
             link.symlink_to(path)
             return link

@@ -17,8 +17,8 @@ Policies:
 import os
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -30,7 +30,7 @@ from numpy.typing import ArrayLike
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.read.cells import CountedCells, CountingPlan, count_cells, group_name
 from fairbench_cli.audit.read.columns import ColumnRoles, assign
-from fairbench_cli.audit.read.cuts import bins_note, find_bins, find_cuts, model_sql
+from fairbench_cli.audit.read.cuts import bins_note, find_bins, find_cuts, model_sql, settled
 from fairbench_cli.audit.read.mistakes import (
     broken,
     refuse_codes,
@@ -177,7 +177,11 @@ def _read(
 ) -> Tally:
     import duckdb
 
-    with tempfile.TemporaryDirectory(prefix="fairbench-") as folder, _engine(folder) as engine:
+    with (
+        _interruptible(),
+        tempfile.TemporaryDirectory(prefix="fairbench-") as folder,
+        _engine(folder) as engine,
+    ):
         source = open_(engine, Path(folder))
         try:
             if not config.against:
@@ -197,6 +201,17 @@ def _read(
             raise  # a fault of ours, not of the rows
         except duckdb.Error as error:
             raise broken(source, error) from None
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Raise `KeyboardInterrupt` for Ctrl-C in a query, of which DuckDB makes a `RuntimeError`."""
+    try:
+        yield
+    except RuntimeError as error:
+        if "interrupted" in str(error):
+            raise KeyboardInterrupt from None
+        raise
 
 
 def _engine(folder: str) -> "DuckDBPyConnection":
@@ -257,11 +272,11 @@ def _count(
     bins = {name: find_bins(source, roles.attributes[name], many) for name, many in config.bins.items()}
     if not source.paired:
         source.engine.execute("SET preserve_insertion_order=false")
-    binary = all(decision.kind == "binary" for decision in config.decisions)
-    cuts = find_cuts(source, roles, config.decisions)
-    others = (replace(roles, score=column) for column in roles.others)
-    other_cuts = tuple(find_cuts(source, each, config.decisions) for each in others)
-    plan = CountingPlan(roles, cuts, binary, bins, tuple(next(iter(each.values()))[0] for each in other_cuts))
+    decisions = settled(source, roles, config.decisions)
+    binary = all(decision.kind == "binary" for decision in decisions)
+    others = (find_cuts(source, replace(roles, score=column), decisions) for column in roles.others)
+    other_cuts = tuple(next(iter(cuts.values()))[0] for cuts in others)
+    plan = CountingPlan(roles, find_cuts(source, roles, decisions), binary, bins, other_cuts)
     cells = count_cells(source, plan)
     for found in cells.values():
         if (found.level < 0).any():

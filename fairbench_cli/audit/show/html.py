@@ -19,6 +19,7 @@ from fairbench_cli.audit.show.layout import worst_first
 from fairbench_cli.errors import user_error
 from fairbench_cli.files import write_bytes
 from fairbench_cli.measures.rates import RATES
+from fairbench_cli.text import printable
 
 HERE = Path(__file__).parent
 MOST_BARS = 20  # groups in a figure; the tables have all
@@ -56,7 +57,7 @@ def to_html(report: Report, *, printed: bool = False) -> str:
     template = environment.from_string((HERE / "page.html.j2").read_text(encoding="utf-8"))
     style, script = ((HERE / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
     page = template.render(**_context(report), printed=printed, style=style, script=script)
-    return page.rstrip("\n") + "\n"
+    return printable(page.rstrip("\n"), keep="\n") + "\n"
 
 
 def write_pdf(report: Report, path: Path) -> None:

@@ -33,6 +33,7 @@ from fairbench_cli.audit.show.format import (
     with_interval,
 )
 from fairbench_cli.measures.registry import find
+from fairbench_cli.text import shown_path
 
 Line = TypeVar("Line")
 
@@ -95,7 +96,7 @@ class ReportSection:
 
 def source_name(report: Report) -> str:
     """Name the file without its folders."""
-    return "standard input" if report.source == "-" else PurePath(report.source).name
+    return "standard input" if report.source == "-" else shown_path(PurePath(report.source).name)
 
 
 def place(model: str, decision: str) -> str:
@@ -111,6 +112,10 @@ def limits(report: Report) -> str:
 
 def headline(report: Report) -> str:
     """Return the verdict in one sentence."""
+    if report.without_verdict:
+        from fairbench_cli.audit.show import law
+
+        return law.headline(report)
     per = [row.verdict for row in report.verdicts]
     rows = [row for row in report.disparities if row.metric in report.deciding and not row.is_reference]
     same = per.count(report.verdict)
@@ -194,24 +199,33 @@ def sections(report: Report, *, everything: bool = True, brief: bool = False) ->
     brief : bool
         Whether to leave out the tables of groups, and columns that a narrow page has no room for.
     """
+    from fairbench_cli.audit.show import law
+
     shown = None if everything else SHOWN
-    found = []
+    notes = (ReportSection("Notes", notes=report.notes),) if report.notes else ()
+    if report.without_verdict:
+        return (*law.impact_sections(report, shown), *notes)
+    found = [law.guideline_section(report)] if report.impact else []
     for verdict in report.verdicts:
         rows, groups = of_attribute(verdict, report)
         deciding = [row for row in rows if row.metric in report.deciding and not row.is_reference]
         title = attribute_title(verdict, report)
-        if brief:
-            tables: tuple[TextTable, ...] = (brief_table(deciding, groups, shown),)
+        more: tuple[str, ...] = ()
+        if report.impact:
+            tables: tuple[TextTable, ...] = law.guideline_tables(verdict, report)
+            more = law.guideline_notes(verdict, report)
+        elif brief:
+            tables = (brief_table(deciding, groups, shown),)
         else:
             tables = (
                 comparison_table("Comparisons, worst first", deciding, groups),
                 group_table("Groups", groups),
             )
-        found.append(ReportSection(title, tables=tables, verdict=verdict.verdict))
+        found.append(ReportSection(title, tables=tables, notes=more, verdict=verdict.verdict))
     if not brief:
         found.append(ReportSection("All rows", tables=(group_table("All rows", report.overall),)))
     found += [*requested_sections(report, shown), *explanation_sections(report, shown)]
-    return (*found, ReportSection("Notes", notes=report.notes)) if report.notes else tuple(found)
+    return (*found, *notes)
 
 
 def comparison_table(title: str, rows: Sequence[Disparity], groups: Sequence[GroupRow]) -> TextTable:

@@ -12,6 +12,7 @@ from fairbench_cli.audit.show.layout import (
     sections,
     source_name,
 )
+from fairbench_cli.text import printable
 
 
 def to_markdown(report: Report) -> str:
@@ -19,7 +20,7 @@ def to_markdown(report: Report) -> str:
     lines = [f"# Audit of {_safe(source_name(report))}", "", f"**{_safe(headline(report))}**", ""]
     lines += [f"{_safe(facts(report))}.", ""]
     lines += [line for section in sections(report) for line in _section(section)]
-    return "\n".join(lines).rstrip("\n") + "\n"
+    return printable("\n".join(lines).rstrip("\n"), keep="\n") + "\n"
 
 
 def _section(section: ReportSection) -> list[str]:

@@ -5,6 +5,7 @@ from html import escape
 from fairbench_cli.audit.judge.report import Report
 from fairbench_cli.audit.show.format import SYMBOLS
 from fairbench_cli.audit.show.layout import ReportSection, TableCell, TextTable, facts, headline, sections
+from fairbench_cli.text import printable
 
 COLOURS = {"pass": "#0072b2", "fail": "#c44e00", "undecided": "#767676"}
 
@@ -17,7 +18,7 @@ def to_notebook(report: Report) -> str:
         f"{escape(sentence[0].upper() + sentence[1:])}</strong><br><small>{escape(facts(report))}</small></p>"
     ]
     parts += [_section(section) for section in sections(report, everything=False, brief=True)]
-    return f"<div>{''.join(parts)}</div>"
+    return printable(f"<div>{''.join(parts)}</div>", keep="\n")
 
 
 def _section(section: ReportSection) -> str:

@@ -5,11 +5,12 @@ import io
 import json
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import is_dataclass
+from dataclasses import fields, is_dataclass
 from typing import Any
 
-from fairbench_cli.audit.judge.report import ALL, Interval, Report
+from fairbench_cli.audit.judge.report import ALL, Chance, FourFifths, Interval, Report
 from fairbench_cli.audit.show.layout import headline, source_name
+from fairbench_cli.text import escaped, inert, printable
 
 FORMAT = 2
 Value = str | float | int | bool | None
@@ -54,18 +55,46 @@ TABLES: dict[str, Callable[[Report], Iterable[Row]]] = {
 }
 
 
+def impact_rows(report: Report) -> Iterable[Row]:
+    """Yield the impact ratio of every category, statistics, and what the rule of four fifths says."""
+    nothing = Chance(Interval(math.nan, math.nan, math.nan), math.nan, math.nan, math.nan, "")
+    for table in report.impact:
+        for row in table.rows:
+            chance, rule = row.chance or nothing, row.four_fifths
+            found: Row = {"model": table.model, "decision": table.decision, "attribute": table.attribute}
+            found |= {"category": row.group, "rows": row.rows, "selected": row.selected, "rate": row.rate}
+            found |= {"impact_ratio": row.ratio, "highest": row.highest, "share": row.share}
+            found |= {"left_out": row.left_out, "unknown": table.unknown}
+            found |= {"ratio_low": chance.ratio.low, "ratio_high": chance.ratio.high, "z": chance.z}
+            found |= {"p": chance.p, "p_holm": chance.p_holm, "test": chance.test}
+            if report.config.preset == "eeoc":
+                found |= {one.name: getattr(rule, one.name, None) for one in fields(FourFifths)}
+            yield found
+
+
+def tables_of(report: Report) -> dict[str, Callable[[Report], Iterable[Row]]]:
+    """Return the tables that a report has: where nothing passes or fails, those that say so are left out."""
+    found = {name: make for name, make in TABLES.items() if name == "groups" or not report.without_verdict}
+    return found | ({"impact": impact_rows} if any(table.rows for table in report.impact) else {})
+
+
 def to_csv(report: Report, table: str) -> str:
-    """Write a table of `TABLES` as CSV."""
-    rows = list(TABLES[table](report))
+    """Write a table of `TABLES`, or "impact", as CSV."""
+    rows = list((TABLES | {"impact": impact_rows})[table](report))
     return csv_text(rows, rows[0], ("false", "true"))
 
 
 def csv_text(rows: Iterable[Row], columns: Iterable[str], truth: tuple[str, str] = ("False", "True")) -> str:
-    """Write columns of rows as CSV: shortest floats, `truth` for false and true, nothing for undefined."""
+    """Write columns of rows as CSV: shortest floats, `truth` for false and true, nothing for undefined.
+
+    Texts that a spreadsheet would run get an apostrophe in front; control characters are replaced.
+    """
 
     def text(cell: Value) -> Value:
         if isinstance(cell, bool):
             return truth[cell]
+        if isinstance(cell, str):
+            return inert(printable(cell, "\t\r\n"))
         return None if isinstance(cell, float) and math.isnan(cell) else cell
 
     file = io.StringIO()
@@ -79,7 +108,7 @@ def document(report: Report) -> dict[str, Any]:
     """Return the audit as plain data: NaN becomes None, an infinite ratio the text "inf"."""
     found: dict[str, Any] = {
         "format": FORMAT,
-        "verdict": report.verdict,
+        "verdict": None if report.without_verdict else report.verdict,
         "summary": headline(report),
         "source": source_name(report),
         "rows": report.rows,
@@ -90,6 +119,10 @@ def document(report: Report) -> dict[str, Any]:
     found |= {
         name: getattr(report, name) for name in ("overall", "groups", "disparities", "verdicts", "notes")
     }
+    if report.without_verdict:
+        del found["disparities"], found["verdicts"], found["metrics"]
+    if report.impact:
+        found["impact"] = report.impact
     if report.requested:
         found["requested"] = report.requested
     if report.config.explained_by:
@@ -99,7 +132,7 @@ def document(report: Report) -> dict[str, Any]:
 
 def to_json(report: Report) -> str:
     """Write the document; the same audit gives the same bytes."""
-    return json.dumps(document(report), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return escaped(json.dumps(document(report), indent=2, ensure_ascii=False, allow_nan=False)) + "\n"
 
 
 def _plain(value: Any) -> Any:
