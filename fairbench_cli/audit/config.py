@@ -431,9 +431,8 @@ def _compared_wrongly(config: AuditConfig) -> list[tuple[str, str, str]]:
     ways = {"against": config.against, "score": len(scores) > 1, "slice": config.sliced_by}
     named = [key for key, given in ways.items() if given]
     if len(named) > 1:
-        first = "several columns of scores" if named[0] == "score" else named[0]
-        what = f"{first} and {'several columns of scores' if named[1] == 'score' else named[1]} at once"
-        found.append((named[1], f"{what} are not compared", "compare one thing at a time"))
+        what = f"{named[0]} and {named[1]} both say what to compare"
+        found.append((named[1], what, "compare one thing at a time: one score where there is another way"))
     if len(set(scores)) < len(scores):
         found.append(("score", "a column of scores is named twice", "name each once"))
     if len(scores) > MOST_SCORES:

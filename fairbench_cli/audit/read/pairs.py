@@ -148,7 +148,7 @@ def _refuse_lengths(source: Predictions, newer: Predictions, here: int, there: i
     ours, theirs = names_of(source, newer)
     if here != there:
         what = f"{ours} has {rows_in_words(here)}, {theirs} {there}: they cannot be paired in their order"
-        raise user_error(what, "name a column of persons that both have: --id person", newer.name)
+        raise user_error(what, "name a column of persons that both have with --id", newer.name)
 
 
 def _refuse_strangers(
@@ -166,7 +166,7 @@ def _refuse_strangers(
         if some:
             refuse_if(each, column, blank(column), "{column} is missing in {count}, first here", fill)
     known, distinct = source.one("SELECT count(*), count(DISTINCT k) FROM newer")
-    fix = "name a column in which each row has a value of its own: --id person"
+    fix = "name a column in which each row has a value of its own with --id"
     if distinct < known:
         what = f"{name} repeats in {theirs}: {known - distinct} rows have that of an earlier one"
         raise user_error(what, fix, newer.name)
@@ -178,7 +178,7 @@ def _refuse_strangers(
         raise user_error(what, fix, source.name)
     what = f"{here - pairs} of {here} rows of {ours} have no partner in {theirs} with their {name}, "
     what += f"and {known - met} of {known} the other way"
-    raise user_error(what, "give both files the same rows, or pair by another column: --id", newer.name)
+    raise user_error(what, "give both files the same rows, or name another column with --id", newer.name)
 
 
 def _refuse_difference(
@@ -204,7 +204,7 @@ def _refuse_difference(
         f"{shown(source.columns[column])} differs in {rows_in_words(count)}, first of {where}: "
         f"{shown(str(mine))} in {ours}, {shown(str(theirs))} in {others}"
     )
-    fix = "pair them by a column of persons: --id person" if both is None else "correct one of the files"
+    fix = "pair them by a column of persons with --id" if both is None else "correct one of the files"
     raise user_error(what, fix, newer.name)
 
 
