@@ -197,13 +197,14 @@ def audit(
 
 def run(source: "str | Path | Frame", config: "AuditConfig", against: "Frame | None" = None) -> "Report":
     """Read and judge with a configuration that is checked; `against` is a frame of newer scores."""
+    from fairbench_cli.audit.judge.references import reference_place
     from fairbench_cli.audit.read.read import read_file, read_frame
 
-    tally = (
-        read_file(source, config, against=against)
-        if isinstance(source, str | Path)
-        else read_frame(source, config, against=against)
-    )
+    place = reference_place(config)
+    if isinstance(source, str | Path):
+        tally = read_file(source, config, reference=place, against=against)
+    else:
+        tally = read_frame(source, config, reference=place, against=against)
     return _judged(tally, config)
 
 
@@ -214,6 +215,7 @@ def _judged(tally: "Tally", config: "AuditConfig") -> "Report":
 
 
 def _of_arrays(y_true: Any, y_pred: Any, groups: Any, weights: Any, config: "AuditConfig") -> "Tally":
+    from fairbench_cli.audit.judge.references import reference_place
     from fairbench_cli.audit.read.read import read_arrays
 
     if isinstance(groups, Mapping):
@@ -223,7 +225,8 @@ def _of_arrays(y_true: Any, y_pred: Any, groups: Any, weights: Any, config: "Aud
         columns = {str(name): groups[name] for name in names}
     else:
         columns = {str(getattr(groups, "name", None) or GROUP): groups}
-    return read_arrays(y_pred, columns, config, labels=y_true, weights=weights)
+    place = reference_place(config)
+    return read_arrays(y_pred, columns, config, labels=y_true, weights=weights, reference=place)
 
 
 def _in_python(problem: Problem) -> Problem:

@@ -258,6 +258,9 @@ class AuditConfig(BaseModel):
     )
     seed: int = Field(0, ge=0, description="Of draws and random ties.")
     confidence: float = Field(0.95, gt=0, lt=1, description="Of intervals and tests.")
+    curves: bool = Field(
+        False, description="Also AUC, calibration and more of the scores, and the verdict at all thresholds."
+    )
     explained_by: Annotated[ColumnSets, BeforeValidator(_explained)] = Field(
         (), alias="explain", description="Column to explain differences by; a,b crosses two."
     )
@@ -416,6 +419,12 @@ def _contradictions(config: AuditConfig, document: Document) -> list[Problem]:
     if "ties" in given and not (config.top_k or config.top_share):
         found.append(("ties", "ties has no effect", "give top-k or top-share, or leave it out"))
     found += _compared_wrongly(config)
+    if config.curves and config.cluster is not None:
+        what = "intervals of the curves take every row for another person, and cluster says otherwise"
+        found.append(("curves", what, "leave one of the two out"))
+    if config.curves and config.preset == "ll144":
+        what = "curves say at which thresholds an audit would pass, and Local Law 144 has no pass mark"
+        found.append(("curves", what, "leave curves out, or the preset"))
     if config.explained_by and len(config.decisions) > 1:
         what = "several decisions are audited, and one can be explained at a time"
         found.append(("explain", what, "give one decision"))
@@ -459,6 +468,7 @@ def _compared_wrongly(config: AuditConfig) -> list[tuple[str, str, str]]:
         "cluster": config.cluster,
         "explain": config.explained_by,
         "preset": config.preset == "ll144",
+        "curves": config.curves and "slice" not in named,
     }
     for key in (key for key, given in others.items() if given):
         what = f"{key} cannot be combined with {named[0]}"

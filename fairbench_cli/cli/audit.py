@@ -71,6 +71,7 @@ def audit(
     draws: Annotated[int | None, INTERVALS] = None,
     seed: Annotated[int | None, INTERVALS] = None,
     confidence: Annotated[float | None, INTERVALS] = None,
+    curves: Annotated[bool, typer.Option("--curves", rich_help_panel="Decisions")] = False,
     explain: Annotated[Texts, EXPLANATION] = None,
     neighbours: Annotated[int | None, EXPLANATION] = None,
     margin: Annotated[float | None, EXPLANATION] = None,
@@ -105,7 +106,11 @@ def audit(
         fix = suggest(format_, ["console", *FORMATS])
         raise user_error(f"no format is called {shown(format_)}", fix, "--format")
     given = {key: flags[key.replace("-", "_")] for key in meanings()}
-    given |= {"fail": fail or None, "intersect": [text.split(",") for text in intersect or ()]}
+    given |= {
+        "fail": fail or None,
+        "curves": curves or None,
+        "intersect": [text.split(",") for text in intersect or ()],
+    }
     settings = read_config({key: value for key, value in given.items() if value != []}, config, "--")
     _keep_inputs([preds, config], output, pdf, to_db, settings.preset)
     report = run(preds, settings)

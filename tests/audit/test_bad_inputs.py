@@ -153,7 +153,7 @@ REFUSED = {
     "too many groups": (
         HEAD + "".join(f"1,0,g{i % 1500}\n" for i in range(6000)),
         AuditConfig(),
-        ["race", "1000", "--attribute"],
+        ["no attribute", "race has many different values", "--attribute"],
     ),
     "too many groups by name": (
         HEAD + "".join(f"1,0,g{i}\n" for i in range(1001)),

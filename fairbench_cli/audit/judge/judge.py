@@ -9,6 +9,7 @@ import numpy as np
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge.changes import find_changes, gate_of_newest
 from fairbench_cli.audit.judge.compare import compare, shown_names
+from fairbench_cli.audit.judge.curves import judge_curves
 from fairbench_cli.audit.judge.effective import rate_rows, rows_per_weight
 from fairbench_cli.audit.judge.explain import explain, named
 from fairbench_cli.audit.judge.law import impact
@@ -83,6 +84,7 @@ def judge(tally: Tally, config: AuditConfig) -> Report:
         gate=gate_of_newest(tally, verdicts, disparities, changes, config),
         family=family,
         explanations=explain(tally, config),
+        curves=judge_curves(tally, deciding, config),
         impact=impact(tally, config),
         notes=tuple(dict.fromkeys((*tally.notes, *_notes(tally), *_small(groups, config)))),
         changes=changes,

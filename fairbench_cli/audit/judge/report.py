@@ -384,6 +384,89 @@ class ImpactTable:
     rows: tuple[ImpactRow, ...]
 
 
+@dataclass(frozen=True)
+class CalibrationBin:
+    """The rows of one group with scores from low to high, and how many of them have the label 1."""
+
+    low: float
+    high: float
+    rows: int
+    mean_score: float
+    rate: Interval
+
+
+@dataclass(frozen=True)
+class ScoreRow:
+    """What the scores of one group are worth, by name of the measure.
+
+    Parameters
+    ----------
+    group : str
+    rows : int
+    small : bool
+        Whether it has fewer rows than `min_group`.
+    is_reference : bool
+    values : dict of str to Interval
+        ``auc``, ``ks-of-labels``, ``ks-to-reference``, ``brier``, ``calibration-slope``,
+        ``calibration-intercept``, ``mean-score`` and ``base-rate``, as far as they are defined.
+    differences : dict of str to Interval
+        From the reference's, of all but the second distance; empty for the reference itself.
+    bins : tuple of CalibrationBin
+        Those with rows, lowest scores first; empty without labels.
+    """
+
+    group: str
+    rows: int
+    small: bool
+    is_reference: bool
+    values: dict[str, Interval]
+    differences: dict[str, Interval]
+    bins: tuple[CalibrationBin, ...]
+
+
+@dataclass(frozen=True)
+class ThresholdRow:
+    """What a single audit at one threshold finds: selected are scores of so much and more.
+
+    Parameters
+    ----------
+    threshold : float
+    decision : str
+        The decision of the configuration that it is; empty for others.
+    selected : float
+        Share of all rows that are selected.
+    rates : dict of str to float
+        Selection rate by group.
+    verdict : {"pass", "fail", "undecided"}
+        On the attribute.
+    failing : tuple of str
+        The rates that decide and fail.
+    """
+
+    threshold: float
+    decision: str
+    selected: float
+    rates: dict[str, float]
+    verdict: Verdict
+    failing: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ScoreCurves:
+    """The scores of one attribute's groups under one model, whatever the decision.
+
+    `reference` is the name of a group, `REST_NAME`, or empty where there is none; `family` says how many
+    comparisons the verdict at each threshold is adjusted for.
+    """
+
+    model: str
+    attribute: str
+    reference: str
+    groups: tuple[ScoreRow, ...]
+    thresholds: tuple[ThresholdRow, ...]
+    family: int
+
+
 @dataclass(frozen=True, eq=False)
 class Report:
     """A finished audit.
@@ -422,6 +505,8 @@ class Report:
         Of everybody, under the attribute and group "(all)", and of each group; empty as well.
     impact : tuple of ImpactTable
         Impact ratios; of the presets eeoc and ll144 alone.
+    curves : tuple of ScoreCurves
+        What the scores are worth, and verdicts along thresholds; empty unless asked for.
     """
 
     config: AuditConfig
@@ -443,6 +528,7 @@ class Report:
     changes: tuple[Change, ...] = ()
     rate_changes: tuple[RateChange, ...] = ()
     impact: tuple[ImpactTable, ...] = ()
+    curves: tuple[ScoreCurves, ...] = ()
 
     @property
     def without_verdict(self) -> bool:

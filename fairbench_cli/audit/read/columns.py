@@ -5,15 +5,13 @@ from dataclasses import dataclass
 from itertools import chain
 
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.read.predictions import SAMPLE, Predictions
+from fairbench_cli.audit.read.defaults import RESERVED, default_attributes
+from fairbench_cli.audit.read.predictions import Predictions
 from fairbench_cli.errors import UserError, shown, suggest, user_error
+from fairbench_cli.measures.groups import CROSS
 
-RESERVED = frozenset(
-    "id entity_id model_id score label label_value as_of_date rank_abs rank_pct".split()  # noqa: SIM905
-)
 LABELS = ("label_value", "label")
 MOST_GROUPS = 1000
-MOST_CODES = 20  # a column of numbers with more different ones is a quantity, not a code
 
 
 @dataclass(frozen=True)
@@ -35,6 +33,8 @@ class ColumnRoles:
         Those to be audited, in the order of the file (or as named); then those of intersections alone.
     audited : tuple of tuples of names
         What is audited: attributes, then intersections.
+    unnamed : set of names
+        Attributes that nobody named: those of too many groups are left out.
     quantities : tuple of int
         Columns left out because they hold many numbers, as far as the first rows show.
     notes : tuple of str
@@ -49,13 +49,19 @@ class ColumnRoles:
     single_model: int | None
     attributes: dict[str, int]
     audited: tuple[tuple[str, ...], ...]
+    unnamed: frozenset[str]
     quantities: tuple[int, ...]
     notes: tuple[str, ...]
     others: tuple[int, ...] = ()
 
 
-def assign(source: Predictions, config: AuditConfig, texts: frozenset[int] = frozenset()) -> ColumnRoles:
-    """Return the role of each column; `texts` are columns now known to hold more than numbers.
+def assign(
+    source: Predictions,
+    config: AuditConfig,
+    texts: frozenset[int] = frozenset(),
+    many: frozenset[int] = frozenset(),
+) -> ColumnRoles:
+    """Return the role of each column; `texts` now are known to hold words, `many` to have too many groups.
 
     The score is looked for as ``score``, the label as ``label_value`` or ``label``; attributes default to
     every other text column without identifiers. A score that is the label, both named, lets the labels
@@ -92,8 +98,13 @@ def assign(source: Predictions, config: AuditConfig, texts: frozenset[int] = fro
             raise user_error(what, "name another column", asked[role][1])
         taken[column] = "label" if itself and role == "score" else role
     quantities: tuple[int, ...] = ()
+    left_out: tuple[str, ...] = ()
     if config.attributes is None:
-        attributes, quantities = _default_attributes(source, config, taken, texts, notes)
+        free = [i for name, i in source.places.items() if i not in taken and name.lower() not in RESERVED]
+        chosen = default_attributes(source, free, frozenset(config.bins), texts, many)
+        attributes, quantities = chosen.attributes, chosen.quantities
+        notes += chosen.notes
+        left_out = chosen.notes
     else:
         attributes = {name: find_column(source, name, "--attribute", taken) for name in config.attributes}
     for name in config.bins:
@@ -106,7 +117,8 @@ def assign(source: Predictions, config: AuditConfig, texts: frozenset[int] = fro
         if quantities:
             number = source.columns[quantities[0]]
             fix = f"cut a numeric column, as in --bins {number}=4, or name it with --attribute"
-        raise user_error("no attribute column is left to audit", fix, source.name)
+        why = f": {left_out[0].rstrip('.')}" if left_out else ""
+        raise user_error(f"no attribute column is left to audit{why}", fix, source.name)
     single = None if "model" in found else source.places.get("model_id")
     others = [column for role, column in found.items() if role.startswith("score ")]
     return ColumnRoles(
@@ -118,9 +130,10 @@ def assign(source: Predictions, config: AuditConfig, texts: frozenset[int] = fro
         single_model=None if single in taken or single in attributes.values() else single,
         attributes=attributes | parts,
         audited=(*((name,) for name in attributes), *config.intersections),
+        unnamed=frozenset(attributes if config.attributes is None else ()) - {*config.bins, *crossed},
         quantities=quantities,
         notes=tuple(notes),
-        others=(len(source.columns) - 1,) if source.paired else tuple(others),
+        others=(len(source.columns) - 1,) if source.alone else tuple(others),
     )
 
 
@@ -154,40 +167,9 @@ def _unknown(source: Predictions, name: str, flag: str, names: list[str]) -> Use
     return user_error(what, f"{suggest(name, names)} (name it with {flag}{also})", where)
 
 
-def _default_attributes(
-    source: Predictions, config: AuditConfig, taken: dict[int, str], texts: frozenset[int], notes: list[str]
-) -> tuple[dict[str, int], tuple[int, ...]]:
-    """Return every other column but identifiers and quantities, and these, judged by the first rows."""
-    free = [i for name, i in source.places.items() if i not in taken and name.lower() not in RESERVED]
-    parts = [f"count(DISTINCT t{i}), count(*) FILTER (t{i} <> '' AND n{i} IS NULL)" for i in free]
-    found = source.one(f"SELECT count(*){''.join(', ' + part for part in parts)} FROM sample")
-    rows, attributes, quantities = found[0], {}, []
-    for at, i in enumerate(free):
-        name, distinct, words = source.columns[i], found[1 + 2 * at], found[2 + 2 * at]
-        if name in config.bins:
-            attributes[name] = i
-        elif distinct > MOST_CODES and words == 0 and i not in texts:
-            quantities.append(i)
-            notes.append(
-                f"{name} is numeric and not audited: name it with --attribute, or cut it: --bins {name}=4."
-            )
-        elif distinct > MOST_GROUPS or (distinct > MOST_CODES and 2 * distinct > rows and rows < SAMPLE):
-            _refuse_groups(source, i)
-            notes.append(f"{name} has a value of its own in most rows and is not audited.")
-        else:
-            attributes[name] = i
-    return attributes, tuple(quantities)
-
-
-def _refuse_groups(source: Predictions, column: int) -> None:
-    """Refuse a text column with too many values, unless nearly every row has its own."""
-    rows, distinct = source.one(f"SELECT count(*), approx_count_distinct(t{column}) FROM predictions")
-    if distinct > MOST_GROUPS and 2 * distinct <= rows:
-        raise too_many_groups(source, source.columns[column], f"about {distinct}")
-
-
-def too_many_groups(source: Predictions, name: str, count: str, *, intersection: bool = False) -> UserError:
-    """Return the error for an attribute that cannot be audited."""
+def too_many_groups(source: Predictions, names: tuple[str, ...], count: str) -> UserError:
+    """Return the error for an attribute, or an intersection, that cannot be audited."""
+    name = CROSS.join(names)
     what = f"{name} has {count} different values; at most {MOST_GROUPS} groups can be audited"
     fix = f"name the attributes to audit with --attribute, or cut it if it is numeric: --bins {name}=4"
-    return user_error(what, "intersect fewer attributes" if intersection else fix, source.name)
+    return user_error(what, "intersect fewer attributes" if len(names) > 1 else fix, source.name)

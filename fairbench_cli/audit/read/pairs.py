@@ -12,19 +12,23 @@ from pathlib import PurePath
 import numpy as np
 
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.read.cells import CountedCells, CountingPlan, group_name, make_slices
+from fairbench_cli.audit.read.cells import CountedCells, CountingPlan, cells_with, group_name, make_slices
 from fairbench_cli.audit.read.columns import ColumnRoles, assign, find_column
-from fairbench_cli.audit.read.cuts import Cut, level_of, scores_of, selected, text_sql
+from fairbench_cli.audit.read.cuts import Cut, level_of, scores_of, selected
 from fairbench_cli.audit.read.mistakes import refuse_codes, refuse_if, refuse_scores, rows_in_words
-from fairbench_cli.audit.read.predictions import FRAME, Predictions, blank, code_sql, not_finite
+from fairbench_cli.audit.read.predictions import FRAME, ColumnSql, Predictions, blank, code_sql, not_finite
+from fairbench_cli.audit.read.ranks import text_sql
 from fairbench_cli.audit.read.tally import MISSING, Joint, Slice
-from fairbench_cli.errors import shown, user_error
+from fairbench_cli.errors import UserError, shown, user_error
 from fairbench_cli.measures.change import KINDS, TwoSides, apart
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.groups import CROSS
 
 IDENTIFIERS = ("entity_id", "id")
 MOST_SLICES = 60
+# What is kept of the newer scores, and how they are read.
+KEPT = 'b.s AS "newer s", b.y AS "newer y"'
+NEWER = ColumnSql('CAST("newer s" AS VARCHAR)', '"newer s"', '"newer y"', 'CAST("newer s" AS VARCHAR)')
 
 
 def names_of(source: Predictions, newer: Predictions) -> tuple[str, str]:
@@ -57,45 +61,34 @@ def pair_up(source: Predictions, newer: Predictions, config: AuditConfig) -> Pre
     UserError
         When rows have no partner, or partners differ in a label, weight or group that both files have.
     """
-    for sql in source.sample:
-        source.engine.execute(sql)
+    source = source.with_first_rows()
     roles = assign(source, config.model_copy(update={"against": None}))
     score = find_column(newer, config.score or "score", "--score")
     both = _identifiers(source, newer, config)
     checked = _checked(source, newer, roles)
     _keep(newer, score, both, [there for _, _, there in checked], config)
-    n = len(source.columns)
-    joined = "POSITIONAL JOIN newer b" if both is None else f"FULL JOIN newer b ON a.t{both[0]} = b.k"
-    rows = f"(SELECT *, true AS here FROM predictions) a {joined}"
-    values = [(column, here, f"b.x{at}") for at, (column, here, _) in enumerate(checked)]
-    differ = [f"({here}) IS DISTINCT FROM {there}" for _, here, there in values]
-    key = "" if both is None else f", count(*) FILTER (here AND {blank(both[0])})"
-    here, there, pairs, *more = source.one(  # of both sides, in one scan
-        "SELECT count(*) FILTER (here), count(*) FILTER (there), count(*) FILTER (here AND there)"
-        + "".join(f", count(*) FILTER (here AND there AND {each})" for each in differ)
-        + f"{key} FROM {rows}"
-    )
-    if both is None:
-        _refuse_lengths(source, newer, here, there)
-    else:
-        _refuse_strangers(source, newer, both, rows, (here, pairs, bool(more[-1])))
-    for compared, many in zip(values, more, strict=False):
-        if many:
-            _refuse_difference(source, newer, both, rows, compared)
-    scores = f"b.s::VARCHAR AS c{n}, b.s::VARCHAR AS t{n}, b.s AS n{n}, b.y AS y{n}, b.s::VARCHAR AS g{n}"
-    none = f"NULL::VARCHAR AS c{n}, NULL::VARCHAR AS t{n}, NULL::DOUBLE AS n{n}, NULL::TINYINT AS y{n}"
-    execute = source.engine.execute
-    execute("ALTER VIEW predictions RENAME TO alone")
-    execute("ALTER VIEW sample RENAME TO first_alone")
-    inner = joined.replace("FULL JOIN", "JOIN")
-    execute(f"CREATE TEMP VIEW predictions AS SELECT a.*, {scores} FROM alone a {inner}")
-    execute(f"CREATE TEMP VIEW sample AS SELECT *, {none}, NULL::VARCHAR AS g{n} FROM first_alone")
+    key = "" if both is None else f", t{both[0]} AS k"
+    here = "".join(f", {sql} AS h{at}" for at, (_, sql, _) in enumerate(checked))
+    joined = "POSITIONAL JOIN newer b" if both is None else "FULL JOIN newer b ON a.k = b.k"
+    rows = f"(SELECT true AS here{key}{here} FROM predictions) a {joined}"
+    _refuse_strangers(source, newer, both, rows, [column for column, _, _ in checked])
     how = "in their order" if both is None else f"by {shown(source.columns[both[0]])}"
     notes = [f"Rows of both files are paired {how}."]
     if not checked:
         notes.append("The newer file has no label or group that could show that its rows are the same.")
+    if both is None:
+        table = f"(SELECT a.*, b.* FROM {source.table} a POSITIONAL JOIN (SELECT {KEPT} FROM newer b) b)"
+    else:
+        keyed = f'(SELECT *, {source.sql[both[0]].of("t")} AS "newer k" FROM {source.table})'
+        table = f'(SELECT a.*, {KEPT} FROM {keyed} a JOIN newer b ON a."newer k" = b.k)'
     return replace(
-        source, columns=(*source.columns, ""), notes=(*source.notes, *notes), sample=(), alone="alone"
+        source,
+        columns=(*source.columns, ""),
+        notes=(*source.notes, *notes),
+        table=table,
+        first=f'(SELECT *, NULL::DOUBLE AS "newer s", NULL::TINYINT AS "newer y" FROM {source.first})',
+        sql=(*source.sql, NEWER),
+        alone=source,
     )
 
 
@@ -134,7 +127,7 @@ def _keep(
     parts = [f"n{score} AS s", f"y{score} AS y", "true AS there"]
     parts += [f"t{both[1]} AS k"] if both else []
     parts += [f"{sql} AS x{at}" for at, sql in enumerate(checked)]
-    newer.engine.execute(f"CREATE TABLE newer AS SELECT {', '.join(parts)} FROM predictions")
+    newer.execute(f"CREATE TABLE newer AS SELECT {', '.join(parts)} FROM predictions")
     binary = all(decision.kind == "binary" for decision in config.decisions)
     bad = "y IS NULL" if binary else not_finite("s")
     if newer.one(f"SELECT 1 FROM newer WHERE {bad} LIMIT 1"):
@@ -143,15 +136,34 @@ def _keep(
         refuse_scores(newer, score)
 
 
-def _refuse_lengths(source: Predictions, newer: Predictions, here: int, there: int) -> None:
-    """Refuse files of different lengths, whose rows are paired in their order."""
-    ours, theirs = names_of(source, newer)
-    if here != there:
+def _refuse_strangers(
+    source: Predictions,
+    newer: Predictions,
+    both: tuple[int, int] | None,
+    rows: str,
+    checked: Sequence[int],
+) -> None:
+    """Refuse rows without a partner or with several, and pairs that differ in a column of both files."""
+    nameless = "" if both is None else ", count(*) FILTER (here AND coalesce(a.k, '') = '')"
+    differ = "".join(
+        f", count(*) FILTER (here AND there AND h{at} IS DISTINCT FROM x{at})" for at in range(len(checked))
+    )
+    here, there, pairs, *more = source.one(  # in one scan
+        "SELECT count(*) FILTER (here), count(*) FILTER (there), count(*) FILTER (here AND there)"
+        f"{differ}{nameless} FROM {rows}"
+    )
+    if both is None and here != there:
+        ours, theirs = names_of(source, newer)
         what = f"{ours} has {rows_in_words(here)}, {theirs} {there}: they cannot be paired in their order"
         raise user_error(what, "name a column of persons that both have with --id", newer.name)
+    if both is not None:
+        _refuse_identifiers(source, newer, both, rows, (here, pairs, bool(more[-1])))
+    for at, (column, many) in enumerate(zip(checked, more, strict=False)):
+        if many:
+            raise _difference(source, newer, both, rows, at, column)
 
 
-def _refuse_strangers(
+def _refuse_identifiers(
     source: Predictions, newer: Predictions, both: tuple[int, int], rows: str, found: tuple[int, int, bool]
 ) -> None:
     """Refuse rows without a partner, or with several.
@@ -172,7 +184,7 @@ def _refuse_strangers(
         raise user_error(what, fix, newer.name)
     if here == pairs == known:
         return
-    (met,) = source.one(f"SELECT count(DISTINCT k) FROM {rows} WHERE here AND there")
+    (met,) = source.one(f"SELECT count(DISTINCT b.k) FROM {rows} WHERE here AND there")
     if pairs > met:
         what = f"{name} repeats in {ours}: {rows_in_words(pairs - met)} have that of an earlier one"
         raise user_error(what, fix, source.name)
@@ -181,22 +193,16 @@ def _refuse_strangers(
     raise user_error(what, "give both files the same rows, or name another column with --id", newer.name)
 
 
-def _refuse_difference(
-    source: Predictions,
-    newer: Predictions,
-    both: tuple[int, int] | None,
-    rows: str,
-    compared: tuple[int, str, str],
-) -> None:
-    """Refuse pairs of rows that differ in a column: its place, its value here and there in SQL."""
-    column, here, there = compared
+def _difference(
+    source: Predictions, newer: Predictions, both: tuple[int, int] | None, rows: str, at: int, column: int
+) -> UserError:
+    """Return the error for pairs of rows that differ in a column, the one checked at place `at`."""
     source.engine.execute("SET threads=1; SET preserve_insertion_order=true")
-    key = "row_number() OVER ()" if both is None else f"t{both[0]}"
-    both_values = f"{here} AS mine, {there} AS theirs, ({here}) IS DISTINCT FROM {there} AS differ"
-    values = f"SELECT {key} AS whose, {both_values}"
+    key = "row_number() OVER ()" if both is None else "a.k"
+    values = f"SELECT {key} AS whose, h{at} AS mine, x{at} AS theirs FROM {rows}"
     count, whose, mine, theirs = source.one(
         "SELECT count(*), min(whose), arg_min(mine, whose), arg_min(theirs, whose) "
-        f"FROM ({values} FROM {rows}) WHERE differ"
+        f"FROM ({values}) WHERE mine IS DISTINCT FROM theirs"
     )
     ours, others = names_of(source, newer)
     where = f"row {whose}" if both is None else f"{source.columns[both[0]]} {shown(str(whose))}"
@@ -205,7 +211,7 @@ def _refuse_difference(
         f"{shown(str(mine))} in {ours}, {shown(str(theirs))} in {others}"
     )
     fix = "pair them by a column of persons with --id" if both is None else "correct one of the files"
-    raise user_error(what, fix, newer.name)
+    return user_error(what, fix, newer.name)
 
 
 def compared_slices(
@@ -229,13 +235,13 @@ def compared_slices(
     """
     roles = plan.roles
     if not roles.others:
-        slices = make_slices(source, cells, plan, config.seed)
+        slices = make_slices(cells, plan, config.seed)
         if not config.sliced_by:
             return slices, ()
         slices = _in_order(source, slices, config.sliced_by)
         return slices, _consecutive(slices)
     called = names or [source.columns[column] for column in (roles.score, *roles.others)]
-    by_side = [_of_side(source, cells, plan, i, name, config.seed) for i, name in enumerate(called)]
+    by_side = [_of_side(cells, plan, i, name, config.seed) for i, name in enumerate(called)]
     joints = [
         _joint(cells, plan, i, before, after)
         for i, side in enumerate(by_side[1:], start=1)
@@ -245,7 +251,6 @@ def compared_slices(
 
 
 def _of_side(
-    source: Predictions,
     cells: dict[tuple[str, ...], CountedCells],
     plan: CountingPlan,
     i: int,
@@ -255,7 +260,7 @@ def _of_side(
     """Return the slices of the column of scores at place i, under a name."""
     own = {names: replace(found, level=level_of(found.level, i)) for names, found in cells.items()}
     cuts: dict[str | None, list[Cut]] = plan.cuts if i == 0 else {None: [plan.other_cuts[i - 1]]}
-    slices = make_slices(source, own, replace(plan, cuts=cuts), seed)
+    slices = make_slices(own, replace(plan, cuts=cuts), seed)
     return tuple(replace(part, model=name) for part in slices)
 
 
@@ -264,7 +269,7 @@ def _joint(
 ) -> Joint:
     """Return the rows of an attribute under the first column of scores and the one at place i."""
     names = next(names for names in plan.roles.audited if CROSS.join(names) == before.attribute)
-    found = cells.get(names, next(iter(cells.values())))
+    found = cells_with(names, cells)
     first = next(iter(plan.cuts.values()))[0]
     picked = [
         selected(cut, scores_of([cut]), level_of(found.level, at), found.rows, 0, "") > 0

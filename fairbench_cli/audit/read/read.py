@@ -28,9 +28,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.read.cells import CountedCells, CountingPlan, count_cells, group_name
-from fairbench_cli.audit.read.columns import ColumnRoles, assign
-from fairbench_cli.audit.read.cuts import bins_note, find_bins, find_cuts, model_sql, settled
+from fairbench_cli.audit.read.cells import (
+    CountedCells,
+    CountingPlan,
+    TooManyGroups,
+    count_cells,
+    group_name,
+)
+from fairbench_cli.audit.read.columns import ColumnRoles, assign, too_many_groups
+from fairbench_cli.audit.read.cuts import bins_note, find_bins, find_cuts, settled
+from fairbench_cli.audit.read.defaults import MOST_CHECKED, words_below
 from fairbench_cli.audit.read.mistakes import (
     broken,
     refuse_codes,
@@ -40,6 +47,8 @@ from fairbench_cli.audit.read.mistakes import (
 )
 from fairbench_cli.audit.read.pairs import compared_slices, names_of, pair_up
 from fairbench_cli.audit.read.predictions import ArrowStream, Predictions, open_file, open_frame
+from fairbench_cli.audit.read.ranks import model_sql
+from fairbench_cli.audit.read.scores import Reference, largest_group, read_scores
 from fairbench_cli.audit.read.strata import explained_slices, read_people, read_strata
 from fairbench_cli.audit.read.tally import MISSING, Tally
 from fairbench_cli.errors import shown, user_error
@@ -48,7 +57,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from duckdb import DuckDBPyConnection
 
-MEMORY = "200MB"
+MEMORY = 200  # MB
+MEMORY_OF_COLUMN = 0.5  # MB, of tables with more than `FEW_COLUMNS`
+FEW_COLUMNS = 100
 MOST_THREADS = 4  # each has buffers of its own
 LOOK_MISSING = frozenset("na n/a nan null none nil ? - . unknown".split())  # noqa: SIM905
 MOST_IDENTIFIERS = 100_000  # rows; beyond, looking for persons counted twice would cost more than the audit
@@ -59,6 +70,7 @@ def read_file(
     config: AuditConfig,
     *,
     stdin: BinaryIO | None = None,
+    reference: Reference = largest_group,
     against: "pd.DataFrame | ArrowStream | None" = None,
 ) -> Tally:
     """Return the counts of a file by model, decision, group, label and prediction.
@@ -71,6 +83,8 @@ def read_file(
         Columns, decisions, attributes, and what to explain by.
     stdin : binary file, optional
         What "-" stands for; by default the standard input of the process.
+    reference : callable
+        The place of the group with which the scores of a slice's others are compared, -1 for everybody else.
     against : frame, optional
         Newer scores of the same rows, in place of the file that the configuration names.
 
@@ -83,13 +97,20 @@ def read_file(
     UserError
         When the file or the columns asked for are not fit to be audited, naming file, row and column.
     """
-    return _read(lambda engine, folder: open_file(engine, str(source), stdin, folder), config, against, stdin)
+    return _read(
+        lambda engine, folder: open_file(engine, str(source), stdin, folder),
+        config,
+        reference,
+        against,
+        stdin,
+    )
 
 
 def read_frame(
     frame: "pd.DataFrame | ArrowStream",
     config: AuditConfig,
     *,
+    reference: Reference = largest_group,
     against: "pd.DataFrame | ArrowStream | None" = None,
 ) -> Tally:
     """Return the counts of a data frame with a row per person, as `read_file` does.
@@ -109,7 +130,7 @@ def read_frame(
     >>> part.counts.groups, part.counts.predicted.tolist()
     (('f', 'm'), [[1.0, 1.0], [0.0, 1.0]])
     """
-    return _read(lambda engine, _: open_frame(engine, frame), config, against)
+    return _read(lambda engine, _: open_frame(engine, frame), config, reference, against)
 
 
 def read_arrays(
@@ -119,6 +140,7 @@ def read_arrays(
     *,
     labels: ArrayLike | None = None,
     weights: ArrayLike | None = None,
+    reference: Reference = largest_group,
 ) -> Tally:
     """Return the counts of arrays of one value per person.
 
@@ -159,7 +181,7 @@ def read_arrays(
     columns: dict[str, object] = {name: name for name in known if name != "score"} | {"scores": ("score",)}
     if config.attributes is None:
         columns |= {"attributes": tuple(groups)}
-    return read_frame(frame, config.model_copy(update=columns))
+    return read_frame(frame, config.model_copy(update=columns), reference=reference)
 
 
 def _unindexed(values: Any) -> Any:
@@ -172,6 +194,7 @@ def _unindexed(values: Any) -> Any:
 def _read(
     open_: Callable[["DuckDBPyConnection", Path], Predictions],
     config: AuditConfig,
+    reference: Reference,
     against: "pd.DataFrame | ArrowStream | None" = None,
     stdin: BinaryIO | None = None,
 ) -> Tally:
@@ -184,19 +207,19 @@ def _read(
     ):
         source = open_(engine, Path(folder))
         try:
-            if not config.against:
-                return _tally(source, config)
-            if source.name == config.against == "-":
-                what = "standard input cannot be both files"
-                raise user_error(what, "name one of the files", "--against")
-            (Path(folder) / "newer").mkdir()
-            other = engine.cursor()  # with views of its own
-            newer = (
-                open_file(other, config.against, stdin, Path(folder) / "newer")
-                if against is None
-                else open_frame(other, against)
-            )
-            return _tally(pair_up(source, newer, config), config, names_of(source, newer))
+            if config.against and source.name == config.against == "-":
+                raise user_error("standard input cannot be both files", "name one of the files", "--against")
+            if config.against:
+                place = Path(folder) / "newer"
+                place.mkdir()
+                other = engine.cursor()  # with temporary tables of its own
+                newer = (
+                    open_file(other, config.against, stdin, place)
+                    if against is None
+                    else open_frame(other, against)
+                )
+                return _tally(pair_up(source, newer, config), config, reference, names_of(source, newer))
+            return _tally(source.with_first_rows(), config, reference)
         except (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException):
             raise  # a fault of ours, not of the rows
         except duckdb.Error as error:
@@ -220,7 +243,7 @@ def _engine(folder: str) -> "DuckDBPyConnection":
 
     engine = duckdb.connect(
         config={
-            "memory_limit": MEMORY,
+            "memory_limit": f"{MEMORY}MB",
             "threads": str(min(MOST_THREADS, os.cpu_count() or 1)),
             "temp_directory": str(Path(folder) / "spill"),
             "autoinstall_known_extensions": "false",
@@ -232,23 +255,37 @@ def _engine(folder: str) -> "DuckDBPyConnection":
     return engine
 
 
-def _tally(source: Predictions, config: AuditConfig, names: tuple[str, ...] = ()) -> Tally:
+def _tally(
+    source: Predictions, config: AuditConfig, reference: Reference, names: tuple[str, ...] = ()
+) -> Tally:
     """Return the tally; `names` are those of the two sides when they come from two files."""
-    for sql in source.sample:
-        source.engine.execute(sql)
-    roles = assign(source, config)
+    if len(source.columns) > FEW_COLUMNS:
+        more = MEMORY_OF_COLUMN * len(source.columns)
+        source.engine.execute(f"SET memory_limit='{MEMORY + more:.0f}MB'")
     if not source.one("SELECT 1 FROM sample LIMIT 1"):
         raise user_error("the file has a header but no rows", "add one row per person", source.name)
-    if roles.weight is not None:
-        source.engine.execute("SET threads=1")  # one order of summing, hence the same last digit each time
-    plan, cells = _count(source, config, roles)
-    words = next(iter(cells.values())).words
-    texts = frozenset(column for column, some in zip(roles.quantities, words, strict=True) if some)
-    if texts:  # the first rows misled: these columns do hold words
-        roles = assign(source, config, texts)
-        plan, cells = _count(source, config, roles)
+    texts: frozenset[int] = frozenset()
+    many: frozenset[int] = frozenset()
+    while True:  # until what the first rows showed of unnamed columns holds for all rows
+        roles = assign(source, config, texts, many)
+        if roles.weight is not None:
+            source.engine.execute(
+                "SET threads=1"
+            )  # one order of summing, hence the same last digit each time
+        try:
+            plan, cells = _count(source, config, roles)
+            words = _words(source, roles, cells)
+            if words:
+                texts |= words
+                continue
+            slices, joints = compared_slices(source, cells, plan, config, names)
+            break
+        except TooManyGroups as found:
+            column = roles.attributes.get(found.names[0])
+            if column is None or len(found.names) > 1 or found.names[0] not in roles.unnamed:
+                raise too_many_groups(source, found.names, found.count) from None
+            many |= {column}
     rows = int(next(iter(cells.values())).rows.sum())
-    slices, joints = compared_slices(source, cells, plan, config, names)
     notes = (
         *source.notes,
         *roles.notes,
@@ -257,6 +294,8 @@ def _tally(source: Predictions, config: AuditConfig, names: tuple[str, ...] = ()
         *_twice(source, roles, rows),
     )
     tally = Tally(source.name, rows, slices, notes, roles.weight is not None, joints=joints)
+    if config.curves:
+        tally = replace(tally, scores=read_scores(source, plan, cells, slices, reference))
     if not config.explained_by:
         return tally
     parts = explained_slices(slices, config)
@@ -265,12 +304,22 @@ def _tally(source: Predictions, config: AuditConfig, names: tuple[str, ...] = ()
     return replace(tally, strata=strata, people=people, strata_notes=cut)
 
 
+def _words(
+    source: Predictions, roles: ColumnRoles, cells: dict[tuple[str, ...], CountedCells]
+) -> frozenset[int]:
+    """Return which columns that looked numeric by the first rows hold words below."""
+    if len(roles.quantities) > MOST_CHECKED:
+        return words_below(source, roles.quantities)
+    words = next(iter(cells.values())).words
+    return frozenset(column for column, some in zip(roles.quantities, words, strict=True) if some)
+
+
 def _count(
     source: Predictions, config: AuditConfig, roles: ColumnRoles
 ) -> tuple[CountingPlan, dict[tuple[str, ...], CountedCells]]:
     """Find cuts and bins, count, and refuse what was counted and is no score, label or weight."""
     bins = {name: find_bins(source, roles.attributes[name], many) for name, many in config.bins.items()}
-    if not source.paired:
+    if source.alone is None:  # else rows may be paired in their order
         source.engine.execute("SET preserve_insertion_order=false")
     decisions = settled(source, roles, config.decisions)
     binary = all(decision.kind == "binary" for decision in decisions)

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from fairbench_cli.audit.judge.report import AttributeVerdict, Disparity, GroupRow, Interval, Report, Verdict
 from fairbench_cli.audit.show import layout
+from fairbench_cli.audit.show.curves import curve_sections
 from fairbench_cli.audit.show.format import SYMBOLS, VERDICTS, fraction, interval, number, ratio
 from fairbench_cli.audit.show.layout import worst_first
 from fairbench_cli.errors import user_error
@@ -95,7 +96,11 @@ def _context(report: Report) -> dict[str, Any]:
         "others": [name for name in metrics if name not in report.deciding],
         "parts": [_part(f"a{i}", row, report) for i, row in enumerate(report.verdicts, start=1)],
         "overall": layout.group_table("All rows", report.overall),
-        "more": (*layout.requested_sections(report), *layout.explanation_sections(report)),
+        "more": (
+            *curve_sections(report),
+            *layout.requested_sections(report),
+            *layout.explanation_sections(report),
+        ),
         "isnan": math.isnan,
     }
 

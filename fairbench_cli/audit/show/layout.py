@@ -84,14 +84,26 @@ class TextTable:
 
 
 @dataclass(frozen=True)
+class Figure:
+    """An SVG with its title."""
+
+    title: str
+    svg: str
+
+
+@dataclass(frozen=True)
 class ReportSection:
-    """A title, sentences, tables and notes; with the verdict on what it is about, if there is one."""
+    """A title, sentences, tables and notes; with the verdict on what it is about, if there is one.
+
+    `figures` are for the page alone: all that they show is in the tables, too.
+    """
 
     title: str
     sentences: tuple[str, ...] = ()
     tables: tuple[TextTable, ...] = ()
     notes: tuple[str, ...] = ()
     verdict: Verdict | None = None
+    figures: tuple[Figure, ...] = ()
 
 
 def source_name(report: Report) -> str:
@@ -224,7 +236,13 @@ def sections(report: Report, *, everything: bool = True, brief: bool = False) ->
         found.append(ReportSection(title, tables=tables, notes=more, verdict=verdict.verdict))
     if not brief:
         found.append(ReportSection("All rows", tables=(group_table("All rows", report.overall),)))
-    found += [*requested_sections(report, shown), *explanation_sections(report, shown)]
+    from fairbench_cli.audit.show.curves import curve_sections
+
+    found += [
+        *curve_sections(report, shown),
+        *requested_sections(report, shown),
+        *explanation_sections(report, shown),
+    ]
     return (*found, *notes)
 
 

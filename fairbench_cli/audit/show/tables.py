@@ -48,10 +48,48 @@ def verdict_rows(report: Report) -> Iterable[Row]:
     yield {"model": "", "decision": "", "attribute": ALL, "metric": ALL, "parity": report.verdict}
 
 
+def score_rows(report: Report) -> Iterable[Row]:
+    """Yield each measure of the scores of every group, with its difference from the reference's."""
+    for curves in report.curves:
+        for row in curves.groups:
+            place: Row = {"model": curves.model, "attribute": curves.attribute, "group": row.group}
+            place |= {"reference": curves.reference, "rows": row.rows, "small": row.small}
+            for measure, of in row.values.items():
+                off = row.differences.get(measure, Interval(math.nan, math.nan, math.nan))
+                ends: Row = {"difference_low": off.low, "difference_high": off.high}
+                yield {**place, "measure": measure, **vars(of), "difference": off.value, **ends}
+
+
+def calibration_rows(report: Report) -> Iterable[Row]:
+    """Yield the share of label 1 in each range of scores, by group."""
+    for curves in report.curves:
+        for row in curves.groups:
+            place: Row = {"model": curves.model, "attribute": curves.attribute, "group": row.group}
+            for each in row.bins:
+                ends: Row = {"lowest": each.low, "highest": each.high, "rows": each.rows}
+                yield {**place, **ends, "mean_score": each.mean_score, **vars(each.rate)}
+
+
+def threshold_rows(report: Report) -> Iterable[Row]:
+    """Yield the verdict on every attribute at every threshold, a row a group with its selection rate."""
+    for curves in report.curves:
+        for row in curves.thresholds:
+            place: Row = {"model": curves.model, "attribute": curves.attribute, "threshold": row.threshold}
+            place |= {"decision": row.decision, "selected": row.selected, "verdict": row.verdict}
+            failing = " ".join(row.failing)
+            for group, rate in row.rates.items():
+                yield {**place, "failing": failing, "group": group, "selection_rate": rate}
+
+
 TABLES: dict[str, Callable[[Report], Iterable[Row]]] = {
     "groups": group_rows,
     "disparities": disparity_rows,
     "verdicts": verdict_rows,
+}
+CURVES: dict[str, Callable[[Report], Iterable[Row]]] = {  # only where curves were asked for
+    "scores": score_rows,
+    "calibration": calibration_rows,
+    "thresholds": threshold_rows,
 }
 
 
@@ -79,8 +117,8 @@ def tables_of(report: Report) -> dict[str, Callable[[Report], Iterable[Row]]]:
 
 
 def to_csv(report: Report, table: str) -> str:
-    """Write a table of `TABLES`, or "impact", as CSV."""
-    rows = list((TABLES | {"impact": impact_rows})[table](report))
+    """Write a table of `TABLES` or `CURVES`, or "impact", which has rows, as CSV."""
+    rows = list((TABLES | CURVES | {"impact": impact_rows})[table](report))
     return csv_text(rows, rows[0], ("false", "true"))
 
 
@@ -125,6 +163,8 @@ def document(report: Report) -> dict[str, Any]:
         found["impact"] = report.impact
     if report.requested:
         found["requested"] = report.requested
+    if report.curves:
+        found["curves"] = report.curves
     if report.config.explained_by:
         found["explanations"] = report.explanations
     return {key: _plain(value) for key, value in found.items()}
