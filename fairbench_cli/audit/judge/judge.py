@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.judge.changes import find_changes, gate_of_newest
 from fairbench_cli.audit.judge.compare import compare, shown_names
 from fairbench_cli.audit.judge.curves import judge_curves
 from fairbench_cli.audit.judge.effective import rate_rows, rows_per_weight
@@ -30,7 +31,6 @@ from fairbench_cli.audit.judge.verdict import (
     check_names,
     decide_metric,
     deciding_names,
-    gate,
     requested_names,
     tau_of,
 )
@@ -67,6 +67,7 @@ def judge(tally: Tally, config: AuditConfig) -> Report:
         verdicts.append(attribute_verdict(one.part, one.disparities, more, deciding))
         requested += more
     disparities = [row for one in compared for row in one.disparities]
+    changes, rate_changes = find_changes(tally, disparities, config)
     groups = [row for one in compared for row in _group_rows(one.part, one.names, one.rate_limits, config)]
     verdict = "undecided" if config.preset in WITHOUT_VERDICT else all_of(row.verdict for row in verdicts)
     return Report(
@@ -82,12 +83,14 @@ def judge(tally: Tally, config: AuditConfig) -> Report:
         requested=tuple(requested),
         verdicts=tuple(verdicts),
         verdict=verdict,
-        gate=gate(verdicts, disparities, config),
+        gate=gate_of_newest(tally, verdicts, disparities, changes, config),
         family=family,
         explanations=explain(tally, config),
         curves=judge_curves(tally, deciding, config),
         impact=impact(tally, config),
         notes=tuple(dict.fromkeys((*tally.notes, *_notes(tally), *_small(groups, config)))),
+        changes=changes,
+        rate_changes=rate_changes,
     )
 
 
