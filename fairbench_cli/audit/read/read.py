@@ -288,10 +288,10 @@ def _tally(
             slices, joints = compared_slices(source, cells, plan, config, names)
             break
         except TooManyGroups as found:
-            column = roles.attributes.get(found.names[0])
-            if column is None or len(found.names) > 1 or found.names[0] not in roles.unnamed:
+            name, *more = found.names
+            if more or name not in roles.unnamed or name not in roles.attributes:
                 raise too_many_groups(source, found.names, found.count) from None
-            many |= {column}
+            many |= {roles.attributes[name]}
     together = next(iter(cells.values()))
     check_thresholds(source, plan, together, config.threshold)
     rows = int(together.rows.sum())
