@@ -288,10 +288,10 @@ def _tally(
             slices, joints = compared_slices(source, cells, plan, config, names)
             break
         except TooManyGroups as found:
-            name, *more = found.names
-            if more or name not in roles.unnamed or name not in roles.attributes:
+            unnamed = roles.unnamed & roles.attributes.keys()
+            if not set(found.names) <= unnamed or len(found.names) > 1:
                 raise too_many_groups(source, found.names, found.count) from None
-            many |= {roles.attributes[name]}
+            many |= {roles.attributes[found.names[0]]}
     together = next(iter(cells.values()))
     check_thresholds(source, plan, together, config.threshold)
     rows = int(together.rows.sum())
