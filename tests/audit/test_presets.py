@@ -195,7 +195,7 @@ def few(tmp_path) -> Path:
 @pytest.mark.parametrize(
     ("preset", "flags", "words"),
     [
-        ("ll144", ("-a", SEX), ("--attribute", "needs two attributes", "--attribute sex --attribute race")),
+        ("ll144", ("-a", SEX), ("--attribute", "needs two attributes", "name both columns with --attribute")),
         ("ll144", (), ("needs two attributes",)),
         ("ll144", (*LAW, "--metric", "fpr"), ("--metric", "goes by the selection rate, not by fpr")),
         ("ll144", (*LAW, "--fail"), ("no pass mark", "use preset eeoc")),
