@@ -13,6 +13,7 @@ TITLES = {
     "eeoc": "Adverse impact, by the Uniform Guidelines (29 CFR 1607.4 D)",
 }
 NO_LIMIT = "The law sets no limit to these ratios and asks for no test: read them as they are."
+MOST_NAMED = 6  # tables in the headline
 TESTED = ("std. dev.", "p (Holm)")
 TO_PUBLISH = (
     "the source of the data, and what they are: ____",
@@ -29,7 +30,9 @@ def headline(report: Report) -> str:
         low = min((row for row in table.rows if not math.isnan(row.ratio)), key=lambda row: row.ratio)
         where = f" ({place(table.model, table.decision)})" if report.several else ""
         parts.append(f"{table.attribute}{where} {number(low.ratio)} ({low.group}, against {table.highest})")
-    return f"Lowest impact ratios: {'; '.join(parts)}." if parts else "There are no impact ratios to show."
+    more = len(parts) - MOST_NAMED
+    said = "; ".join(parts[:MOST_NAMED]) + (f"; and {more} more tables" if more > 0 else "")
+    return f"Lowest impact ratios: {said}." if parts else "There are no impact ratios to show."
 
 
 def impact_sections(report: Report, shown: int | None = None) -> tuple[ReportSection, ...]:
