@@ -306,10 +306,10 @@ def make_slices(
     TooManyGroups
         When an attribute or intersection has too many groups.
     """
-    within = {names: _within(names, cells) for names in plan.roles.audited}
+    found = {names: within(names, cells) for names in plan.roles.audited}
     models = sorted({model for found in cells.values() for model in found.models}, key=_missing_last)
     slices = tuple(
-        _slice(within[names], model, cut, names, plan, seed)
+        _slice(found[names], model, cut, names, plan, seed)
         for model in models
         for cut in plan.cuts[model if model in plan.cuts else None]
         for names in plan.roles.audited
@@ -321,7 +321,8 @@ def make_slices(
     return slices
 
 
-def _within(names: tuple[str, ...], cells: dict[tuple[str, ...], CountedCells]) -> CountedCells:
+def within(names: tuple[str, ...], cells: dict[tuple[str, ...], CountedCells]) -> CountedCells:
+    """Return the cells of some attributes: of a set that they were counted in."""
     return next(found for known, found in cells.items() if set(names) <= set(known))
 
 
