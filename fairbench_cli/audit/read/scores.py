@@ -6,7 +6,7 @@ from itertools import chain, product
 
 import numpy as np
 
-from fairbench_cli.audit.read.cells import CountedCells, CountingPlan, group_name, within
+from fairbench_cli.audit.read.cells import CountedCells, CountingPlan, group_name, cells_with
 from fairbench_cli.audit.read.predictions import Predictions
 from fairbench_cli.audit.read.scored import Codes, Levels, levels_of, make_table, names_of, read_blocks
 from fairbench_cli.audit.read.tally import ScoreRanges, Scores, Slice
@@ -130,7 +130,7 @@ def read_scores(
                 source,
                 spans[model],
                 tuple(names.index(name) for name in audited),
-                _groups(part, audited, levels, within(audited, cells)),
+                _groups(part, audited, levels, cells_with(audited, cells)),
                 len(part.counts.groups),
                 _references(len(part.counts.groups), reference(part)),
                 plan.roles.weight is not None,
