@@ -6,7 +6,7 @@ from itertools import chain, product
 
 import numpy as np
 
-from fairbench_cli.audit.read.cells import CountedCells, CountingPlan, group_name, cells_with
+from fairbench_cli.audit.read.cells import CountedCells, CountingPlan, cells_with, group_name
 from fairbench_cli.audit.read.predictions import Predictions
 from fairbench_cli.audit.read.scored import Codes, Levels, levels_of, make_table, names_of, read_blocks
 from fairbench_cli.audit.read.tally import ScoreRanges, Scores, Slice
