@@ -91,9 +91,9 @@ class AuditResult:
         return to_notebook(self.report)
 
     def __repr__(self) -> str:
-        from fairbench_cli.audit.show.layout import headline
+        from fairbench_cli.audit.show.words import headline
 
-        return f"<{printable(headline(self.report))}>"
+        return f"<{printable(headline(self.report).sentence)}>"
 
 
 @overload

@@ -169,6 +169,9 @@ def _print(report: "Report", format_: str, everything: bool) -> None:
         print_audit(report, everything=everything)
     else:
         from fairbench_cli.audit.show.formats import write
-        from fairbench_cli.cli.console import print_document
+        from fairbench_cli.audit.show.words import gate_words
+        from fairbench_cli.cli.console import print_document, talk
 
         print_document(write(report, format_), format_)
+        if report.gate.stops:
+            talk(gate_words(report))

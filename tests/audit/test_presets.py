@@ -195,7 +195,7 @@ def few(tmp_path) -> Path:
 @pytest.mark.parametrize(
     ("preset", "flags", "words"),
     [
-        ("ll144", ("-a", SEX), ("--attribute", "needs two attributes", "--attribute sex --attribute race")),
+        ("ll144", ("-a", SEX), ("--attribute", "needs two attributes", "name both columns with --attribute")),
         ("ll144", (), ("needs two attributes",)),
         ("ll144", (*LAW, "--metric", "fpr"), ("--metric", "goes by the selection rate, not by fpr")),
         ("ll144", (*LAW, "--fail"), ("no pass mark", "use preset eeoc")),
@@ -237,6 +237,7 @@ def test_nothing_in_the_law_s_report_passes_or_fails(few, say):
     names = {"audit.html", "audit.json", "audit.md", "groups.csv", "impact-ratios.csv"}
     assert {path.name for path in folder.iterdir()} == names
     for text in (said.out, *((folder / name).read_text() for name in names)):
+        text = re.sub(r"<style>.*?</style>", "", text, flags=re.DOTALL)
         assert not re.search(
             r"\b(pass(es|ed)?|fail(s|ed)?|complian(t|ce)|not decided|undecided)\b", text, re.IGNORECASE
         )

@@ -12,7 +12,7 @@ from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge.judge import judge
 from fairbench_cli.audit.judge.metrics import COMPARED, canonical, kind
 from fairbench_cli.audit.show.formats import write
-from fairbench_cli.audit.show.layout import requested_sections
+from fairbench_cli.audit.show.requested import requested_sections
 from fairbench_cli.errors import UserError
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.intervals import difference_interval

@@ -34,6 +34,7 @@ from fairbench_cli.audit.judge.verdict import (
     requested_names,
     tau_of,
 )
+from fairbench_cli.audit.presets import WITHOUT_VERDICT
 from fairbench_cli.audit.read.tally import Slice, Tally
 from fairbench_cli.measures.counts import Counts, Floats, divide
 from fairbench_cli.measures.metric import Metric
@@ -68,6 +69,7 @@ def judge(tally: Tally, config: AuditConfig) -> Report:
     disparities = [row for one in compared for row in one.disparities]
     changes, rate_changes = find_changes(tally, disparities, config)
     groups = [row for one in compared for row in _group_rows(one.part, one.names, one.rate_limits, config)]
+    verdict = "undecided" if config.preset in WITHOUT_VERDICT else all_of(row.verdict for row in verdicts)
     return Report(
         config=config,
         source=tally.source,
@@ -80,7 +82,7 @@ def judge(tally: Tally, config: AuditConfig) -> Report:
         disparities=tuple(disparities),
         requested=tuple(requested),
         verdicts=tuple(verdicts),
-        verdict=all_of(row.verdict for row in verdicts),
+        verdict=verdict,
         gate=gate_of_newest(tally, verdicts, disparities, changes, config),
         family=family,
         explanations=explain(tally, config),

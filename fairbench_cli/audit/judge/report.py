@@ -8,6 +8,7 @@ from typing import Literal
 
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge.metrics import COMPARED, ROLL_UPS
+from fairbench_cli.audit.presets import WITHOUT_VERDICT
 from fairbench_cli.audit.read.tally import Slice
 
 Verdict = Literal["pass", "fail", "undecided"]
@@ -533,7 +534,7 @@ class Report:
     @property
     def without_verdict(self) -> bool:
         """Whether the rule at hand has no pass mark, so that nothing passes or fails."""
-        return self.config.preset == "ll144"
+        return self.config.preset in WITHOUT_VERDICT
 
     @property
     def deciding(self) -> tuple[str, ...]:

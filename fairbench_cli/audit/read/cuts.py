@@ -110,7 +110,7 @@ def _median_cut(upper: Rank, lower: Rank) -> Cut:
     """Cut above the median of scores, between the two ranks in the middle."""
     median = upper.score / 2 + lower.score / 2
     tied = next((rank.tied for rank in (upper, lower) if rank.score == median), 0)
-    return Cut(f"{ABOVE_MEDIAN} {median:.15g} ({tied} at it)", median, "none")
+    return Cut(f"{ABOVE_MEDIAN} {median:.10g} ({tied} at it)", median, "none")
 
 
 def _top_cut(decision: Decision, k: int, rank: Rank) -> Cut:

@@ -42,18 +42,19 @@ def impact_sections(report: Report, shown: int | None = None) -> tuple[ReportSec
     for table in report.impact:
         title = _title(table, report)
         found.append(ReportSection(title, tables=(_rates(table, shown),), notes=_notes(table, report)))
-    family = report.impact[0].family
+    tested = [table for table in report.impact if any(row.chance for row in table.rows)]
+    pairs = _pairs(report)
     statistics = ReportSection(
         "Statistics of ours, which the law does not ask for",
         (
             "Std. dev.: the difference from the highest rate in standard deviations. p: how likely chance "
-            f"alone makes such a difference, two-sided and adjusted for {family} pairs of categories (Holm). "
+            f"alone makes such a difference, two-sided and adjusted for {pairs} of categories (Holm). "
             f"Brackets: {100 * report.config.confidence:g} % intervals of the ratio.",
         ),
-        tuple(_statistics(table, _title(table, report), shown) for table in report.impact),
+        tuple(_statistics(table, _title(table, report), shown) for table in tested),
     )
     publish = ReportSection("To be published with the tables; fill in", notes=TO_PUBLISH)
-    return (*found, statistics, publish)
+    return (*found, *([statistics] if tested else []), publish)
 
 
 def guideline_tables(verdict: AttributeVerdict, report: Report) -> tuple[TextTable, ...]:
@@ -67,20 +68,27 @@ def guideline_notes(verdict: AttributeVerdict, report: Report) -> tuple[str, ...
     return _notes(_of(verdict, report), report)
 
 
-def guideline_section(report: Report) -> ReportSection:
-    """Return how the tables of ``--preset eeoc`` are to be read."""
-    family = report.impact[0].family
+def guideline_sections(report: Report) -> tuple[ReportSection, ...]:
+    """Return how the tables of ``--preset eeoc`` are to be read; nothing where there are none."""
+    if not report.impact:
+        return ()
+    pairs = _pairs(report)
     sentences = (
         "Each group is compared with the one that is selected most. A rate below four fifths (80 %) of that "
         "is taken for evidence of adverse impact, unless numbers are too small to be relied on; a smaller "
         "difference may count where it is significant. So there are two answers: below 4/5, and significant. "
         "The verdict needs both.",
         "Std. dev.: the difference of the rates in standard deviations; courts look for two or three. p: "
-        f"two-sided, adjusted for {family} pairs of groups (Holm). Shortfall: how many more of the group "
+        f"two-sided, adjusted for {pairs} of groups (Holm). Shortfall: how many more of the group "
         "would be selected at the rate of both groups together. To reach 4/5: how many more it takes. "
         "One person: whether one more of the group, and one fewer of the other, turns the difference round.",
     )
-    return ReportSection(TITLES["eeoc"], sentences)
+    return (ReportSection(TITLES["eeoc"], sentences),)
+
+
+def _pairs(report: Report) -> str:
+    family = report.impact[0].family
+    return f"{family} {'pair' if family == 1 else 'pairs'}"
 
 
 def _of(verdict: AttributeVerdict, report: Report) -> ImpactTable:

@@ -9,10 +9,11 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from fairbench_cli.audit.judge.report import ALL, Chance, FourFifths, Interval, Report
-from fairbench_cli.audit.show.layout import headline, source_name
+from fairbench_cli.audit.show.layout import source_name
+from fairbench_cli.audit.show.words import headline
 from fairbench_cli.text import escaped, inert, printable
 
-FORMAT = 2
+FORMAT = 3
 Value = str | float | int | bool | None
 Row = dict[str, Value]
 
@@ -43,9 +44,9 @@ def verdict_rows(report: Report) -> Iterable[Row]:
     """Yield the verdict of every attribute by metric and roll-up, then the one over all."""
     for row in report.verdicts:
         place: Row = {"model": row.model, "decision": row.decision, "attribute": row.attribute}
-        for metric, parity in row.by_metric.items():
-            yield {**place, "metric": metric, "parity": parity}
-    yield {"model": "", "decision": "", "attribute": ALL, "metric": ALL, "parity": report.verdict}
+        for metric, verdict in row.by_metric.items():
+            yield {**place, "metric": metric, "verdict": verdict}
+    yield {"model": "", "decision": "", "attribute": ALL, "metric": ALL, "verdict": report.verdict}
 
 
 def score_rows(report: Report) -> Iterable[Row]:
@@ -147,12 +148,14 @@ def document(report: Report) -> dict[str, Any]:
     found: dict[str, Any] = {
         "format": FORMAT,
         "verdict": None if report.without_verdict else report.verdict,
-        "summary": headline(report),
+        "headline": headline(report),
+        "gate": report.gate,
         "source": source_name(report),
         "rows": report.rows,
         "weighted": report.weighted,
         "config": report.config.resolved(),
         "metrics": report.decided_by,
+        "family": report.family,
     }
     found |= {
         name: getattr(report, name) for name in ("overall", "groups", "disparities", "verdicts", "notes")
