@@ -7,7 +7,7 @@ from fairbench_cli.audit.judge.report import Change
 from fairbench_cli.audit.show.drawing import COLOURS, SIDE, WIDTH, axis_x, picture, short, svg_text
 from fairbench_cli.audit.show.format import number
 
-TOP, STEP = 4, 38
+TOP, STEP = 4, 42
 MOST_GROUPS = 20  # in a figure; the tables have all
 MOST_NAME = 30
 MOST_RATIO = 16.0  # ratios beyond it, or below its inverse, are drawn at the edge
@@ -34,12 +34,12 @@ def ratio_changes(rows: Sequence[Change]) -> str:
 
     parts, said = [], []
     for i, row in enumerate(rows):
-        y = TOP + STEP * i + 26.0
+        y = TOP + STEP * i + 29.0
         look, word = LOOKS[row.word]
         ratios = " → ".join(number(of.value, 2) for of in (row.ratio_before, row.ratio_after))
         name = row.group if len(row.group) <= MOST_NAME else f"{row.group[: MOST_NAME - 1]}…"
-        parts.append(svg_text("name", SIDE, y - 13, name, "start", bold=True))
-        parts.append(svg_text("said", WIDTH - SIDE, y - 13, f"{ratios} {word}", "end"))
+        parts.append(svg_text("name", SIDE, y - 15, name, "start", bold=True))
+        parts.append(svg_text("said", WIDTH - SIDE, y - 15, f"{ratios} {word}", "end"))
         said.append(f"{row.group} {ratios} {row.word}")
         left, right = at(tau), at(1 / tau)
         band = f'x="{short(left)}" y="{short(y - 9)}" width="{short(max(1.0, right - left))}" height="18"'
@@ -59,7 +59,7 @@ def ratio_changes(rows: Sequence[Change]) -> str:
                     )
     bottom = TOP + STEP * len(rows)
     shown = [x for x in TICKS if abs(math.log(x)) <= edge]
-    ticks = [(at(x), number(x, 3).rstrip("0").rstrip(".")) for x in shown[:: 1 if len(shown) <= 7 else 2]]
+    ticks = [(at(x), number(x, 2).rstrip("0").rstrip(".")) for x in shown[:: 1 if len(shown) <= 7 else 2]]
     parts.append(axis_x(ticks, bottom))
     key = "ring: before; mark: after; shaded: from τ to 1/τ"
     parts.append(svg_text("tick", SIDE, bottom + 31, key, "start"))

@@ -54,10 +54,11 @@ def change_sections(
     if not found:
         return ()
     family = sum(row.deciding for row in report.changes)
+    comparisons = f"{family} comparison{'s' * (family != 1)}"
     percent = f"{100 * report.config.confidence:g} %"
     notes = [
         "better: the ratio is closer to 1 than before (0.5 and 2 are equally far), by more than chance. "
-        f"worse: it is farther away. p-values are adjusted for {family} comparisons (Holm).",
+        f"worse: it is farther away. p-values are adjusted for {comparisons} (Holm).",
         f"change: the ratio after over the ratio before, with its {percent} interval"
         + (", rows paired." if not report.config.sliced_by else "; the rows of two slices are independent."),
         f"too few rows: fewer than {FEW_OVER} behind a rate, or fewer than {FEW_MOVED} counted differently. "
@@ -120,12 +121,12 @@ def _counted(rows: Sequence[Change]) -> str:
     """Return how many disparities became better, worse, or are not decided."""
     words = [row.word for row in rows]
     better, worse, still = (words.count(word) for word in WORDS)
+    verb = "is" if still == 1 else "are"
     if not better + worse:
-        return f"No disparity became larger or smaller by more than chance: {still} are not decided."
-    return (
-        f"Of {len(rows)} disparities {worse} became larger and {better} smaller by more than chance; "
-        f"{still} {'is' if still == 1 else 'are'} not decided."
-    )
+        return f"No disparity became larger or smaller by more than chance: {still} {verb} not decided."
+    rest = f"; {still} {verb} not decided" if still else ""
+    many = f"{len(rows)} {'disparity' if len(rows) == 1 else 'disparities'}"
+    return f"Of {many} {worse} became larger and {better} smaller by more than chance{rest}."
 
 
 def _sentence(row: Change, report: Report) -> str:
