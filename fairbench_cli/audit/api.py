@@ -239,7 +239,7 @@ def _in_python(problem: Problem) -> Problem:
     return Problem(*(_keywords(text) for text in (problem.what, problem.fix, problem.where)))
 
 
-_FLAG = re.compile(r"--([a-z][a-z-]*)(?: (?:([\d.]+\b)|(include|exclude|random)\b|([^\s=,]+)=(\d+)))?")
+_FLAG = re.compile(r"--([a-z][a-z-]*)(?: (?:([\d.]+\b)|(include|exclude|random|VALUE)\b|([^\s=,]+)=(\d+)))?")
 
 
 def _keywords(text: str) -> str:

@@ -88,6 +88,12 @@ def _listed(value: Any) -> Any:
 LISTED = BeforeValidator(_listed)
 
 
+def _texts(value: Any) -> Any:
+    """List texts, none twice; numbers and true are written as in a file."""
+    each = (str(part).lower() if isinstance(part, bool) else part for part in _listed(value))
+    return tuple(dict.fromkeys(str(part) if isinstance(part, int | float) else part for part in each))
+
+
 def _by_name(read: Callable[[str], Any], alone: str = "") -> Callable[[Any], Any]:
     """Return a reader of {name: value}, "name=value" or a list of these; `alone` names a value without one.
 
@@ -117,9 +123,9 @@ def _by_name(read: Callable[[str], Any], alone: str = "") -> Callable[[Any], Any
 
 
 def _column_sets(least: int, wrong: str, fix: str) -> Callable[[Any], Any]:
-    """Return a reader of column names ("a"), sets of them ("a,b" or [a, b]), or a list of these; none twice.
+    """Return a reader of column names ("a"), sets of them ("a,b" or [a, b]), or a list of these.
 
-    A set has at least `least` names, each once.
+    A set has at least `least` names, each once; none stands twice, in whatever order.
     """
 
     def take(value: Any) -> Any:
@@ -129,8 +135,9 @@ def _column_sets(least: int, wrong: str, fix: str) -> Callable[[Any], Any]:
         sets = [part.split(",") if isinstance(part, str) else _listed(part) for part in each]
         if not all(isinstance(name, str) for names in sets for name in names):
             return each
-        found = tuple(dict.fromkeys(tuple(map(str.strip, names)) for names in sets))
-        for names in found:
+        trimmed = [tuple(map(str.strip, names)) for names in sets]
+        found = tuple({frozenset(names): names for names in reversed(trimmed)}.values())[::-1]
+        for names in trimmed:
             if len(names) < least or "" in names or len(set(names)) < len(names):
                 raise mistake(f"{shown(','.join(names))} {wrong}", fix)
         return found
@@ -196,6 +203,9 @@ class AuditConfig(BaseModel):
     )
     intersections: Annotated[ColumnSets, BeforeValidator(_intersections)] = Field(
         (), alias="intersect", description="Audit a combination: --intersect race,sex"
+    )
+    favourable: Annotated[tuple[str, ...], BeforeValidator(_texts)] = Field(
+        (), description="Value of words in score and label that counts as 1; each of several is audited."
     )
     threshold: Annotated[tuple[Annotated[float, Field(allow_inf_nan=False)], ...], LISTED] = Field(
         (), description="Selected: score >= this."
@@ -425,7 +435,7 @@ def _contradictions(config: AuditConfig, document: Document) -> list[Problem]:
     if config.curves and config.preset == "ll144":
         what = "curves say at which thresholds an audit would pass, and Local Law 144 has no pass mark"
         found.append(("curves", what, "leave curves out, or the preset"))
-    if config.explained_by and len(config.decisions) > 1:
+    if config.explained_by and (len(config.decisions) > 1 or len(config.favourable) > 1):
         what = "several decisions are audited, and one can be explained at a time"
         found.append(("explain", what, "give one decision"))
     if not config.explained_by:

@@ -49,6 +49,7 @@ def audit(
     model_column: Annotated[str | None, COLUMNS] = None,
     bins: Annotated[Texts, COLUMNS] = None,
     intersect: Annotated[Texts, COLUMNS] = None,
+    favourable: Annotated[Texts, DECISIONS] = None,
     against: Annotated[str | None, CHANGES] = None,
     id_: Annotated[str | None, typer.Option("--id", rich_help_panel=CHANGED)] = None,
     slice_: Annotated[str | None, typer.Option("--slice", rich_help_panel=CHANGED)] = None,

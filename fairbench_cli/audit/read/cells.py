@@ -43,9 +43,9 @@ class CountedCells:
     ----------
     models : list of str
     level : int array
-        Of the score among the cuts, -1 for a score that is none.
+        Of the score among the cuts, or the position of a class; -1 for a score that is none.
     label : int array
-        0 or 1; 2 for a label that is none.
+        0 or 1, or the position of a class; `ColumnRoles.bad_label` for a label that is none.
     rows, weight, square : arrays
         How many rows, and the sums of their weights and squared weights.
     bad_weights, words : int
@@ -193,7 +193,7 @@ def keys_sql(plan: CountingPlan, attributes: Iterable[str], table: str = "predic
     """Write a query of the keys of each row: m, level, label, the attributes k0, k1, …, single and tie."""
     roles = plan.roles
     keys = [f"{model_sql(roles)} AS m"]
-    keys.append("0 AS label" if roles.label is None else f"{code_sql(roles.label, 2)} AS label")
+    keys.append("0 AS label" if roles.label is None else f"{code_sql(roles.label, roles.bad_label)} AS label")
     keys += [f"{_group(plan, name)} AS k{at}" for at, name in enumerate(attributes)]
     if roles.weight is not None:
         keys.append(f"n{roles.weight} AS w")
@@ -348,10 +348,13 @@ def _slice(
     keys = list(zip(*parts, strict=True))
     groups = sorted(set(keys), key=lambda key: [_missing_last(part) for part in key])
     index = {key: i for i, key in enumerate(groups)}
-    code = 2 * np.array([index[key] for key in keys], dtype=np.int64) + cells.label[at]
+    label, level = cells.label[at], cells.level[at]
+    if cut.outcome is not None:
+        label, level = (label == cut.outcome).astype(np.int64), (level == cut.outcome).astype(np.int64)
+    code = 2 * np.array([index[key] for key in keys], dtype=np.int64) + label
     rows, weight = cells.rows[at], cells.weight[at]
     scores = scores_of(plan.cuts[model if model in plan.cuts else None])
-    picked = selected(cut, scores, cells.level[at], rows, seed, model)
+    picked = selected(cut, scores, level, rows, seed, model)
 
     def by_group(of_row: Floats) -> Floats:
         """Sum over the rows of each group, label and decision; where ties are drawn, rows count in part."""

@@ -39,6 +39,8 @@ class ColumnRoles:
         Columns left out because they hold many numbers, as far as the first rows show.
     notes : tuple of str
         What a reader should know.
+    classes : tuple of str
+        Of the scores and labels, where several are audited, each against the rest.
     """
 
     taken: dict[int, str]
@@ -52,7 +54,13 @@ class ColumnRoles:
     unnamed: frozenset[str]
     quantities: tuple[int, ...]
     notes: tuple[str, ...]
+    classes: tuple[str, ...] = ()
     others: tuple[int, ...] = ()
+
+    @property
+    def bad_label(self) -> int:
+        """The code of a label that is none: one more than the highest."""
+        return max(1, len(self.classes)) + 1
 
 
 def assign(

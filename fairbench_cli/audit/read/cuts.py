@@ -33,11 +33,14 @@ class Cut:
         Rows above are selected.
     tied : {"all", "none"} or int
         How many of the rows with exactly this score are selected, too.
+    outcome : int, or None
+        The position of the class that is selected, where scores are classes.
     """
 
     text: str
     score: float
     tied: int | str = "all"
+    outcome: int | None = None
 
 
 @dataclass(frozen=True)
@@ -48,18 +51,25 @@ class NumberBins:
     labels: tuple[str, ...]
 
 
+def is_binary(decisions: tuple[Decision, ...]) -> bool:
+    """Return whether scores are decisions already."""
+    return all(decision.kind == "binary" for decision in decisions)
+
+
 def settled(source: Predictions, roles: ColumnRoles, decisions: tuple[Decision, ...]) -> tuple[Decision, ...]:
-    """Return decisions without a median of scores that are decisions already: all 0 or 1."""
+    """Return decisions without a median of scores that are decisions already: no number but 0 and 1."""
     if all(decision.kind != "median" for decision in decisions):
         return decisions
-    odd = source.one(f"SELECT 1 FROM predictions WHERE {code_sql(roles.score, -1)} < 0 LIMIT 1")
-    return decisions if odd else (Decision(),)
+    score = f"n{roles.score} IS NOT NULL AND {code_sql(roles.score, -1)} < 0"
+    return decisions if source.one(f"SELECT 1 FROM predictions WHERE {score} LIMIT 1") else (Decision(),)
 
 
 def find_cuts(
     source: Predictions, roles: ColumnRoles, decisions: tuple[Decision, ...]
 ) -> dict[str | None, list[Cut]]:
     """Return the cut of each decision, by model; under None when they are the same for all models.
+
+    Of several classes each is a decision.
 
     Top lists cost a scan of the scores, or two; see `ranks`.
 
@@ -68,6 +78,9 @@ def find_cuts(
     UserError
         For a list longer than the file, too many lists, or scores that are not finite numbers.
     """
+    if roles.classes:
+        texts = (f"{name} against the rest" for name in roles.classes)
+        return {None: [Cut(text, 1.0, outcome=at) for at, text in enumerate(texts)]}
     if all(decision.kind in ("binary", "threshold") for decision in decisions):
         return {None: [_fixed_cut(decision) for decision in decisions]}
     models = coarse_ranks(source, roles)

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.config import AuditConfig, Decision
 from fairbench_cli.audit.read.cells import (
     CountedCells,
     CountingPlan,
@@ -36,7 +36,7 @@ from fairbench_cli.audit.read.cells import (
     group_name,
 )
 from fairbench_cli.audit.read.columns import ColumnRoles, assign, too_many_groups
-from fairbench_cli.audit.read.cuts import bins_note, find_bins, find_cuts, settled
+from fairbench_cli.audit.read.cuts import bins_note, find_bins, find_cuts, is_binary, settled
 from fairbench_cli.audit.read.defaults import MOST_CHECKED, words_below
 from fairbench_cli.audit.read.mistakes import (
     broken,
@@ -45,9 +45,11 @@ from fairbench_cli.audit.read.mistakes import (
     refuse_weights,
     rows_in_words,
 )
+from fairbench_cli.audit.read.outcomes import read_outcomes
 from fairbench_cli.audit.read.pairs import compared_slices, names_of, pair_up
 from fairbench_cli.audit.read.predictions import ArrowStream, Predictions, open_file, open_frame
 from fairbench_cli.audit.read.ranks import model_sql
+from fairbench_cli.audit.read.scales import check_thresholds, read_percent
 from fairbench_cli.audit.read.scores import Reference, largest_group, read_scores
 from fairbench_cli.audit.read.strata import explained_slices, read_people, read_strata
 from fairbench_cli.audit.read.tally import MISSING, Tally
@@ -262,18 +264,23 @@ def _tally(
     if len(source.columns) > FEW_COLUMNS:
         more = MEMORY_OF_COLUMN * len(source.columns)
         source.engine.execute(f"SET memory_limit='{MEMORY + more:.0f}MB'")
-    if not source.one("SELECT 1 FROM sample LIMIT 1"):
+    first = source
+    if not first.one("SELECT 1 FROM sample LIMIT 1"):
         raise user_error("the file has a header but no rows", "add one row per person", source.name)
     texts: frozenset[int] = frozenset()
     many: frozenset[int] = frozenset()
     while True:  # until what the first rows showed of unnamed columns holds for all rows
-        roles = assign(source, config, texts, many)
+        roles = assign(first, config, texts, many)
+        decisions = settled(first, roles, config.decisions)
+        source, roles = read_outcomes(first, roles, config.favourable, binary=is_binary(decisions))
+        for column in () if is_binary(decisions) else (roles.score, *roles.others):
+            source, percent = read_percent(source, column)
+            roles = replace(roles, notes=(*roles.notes, *percent))
         if roles.weight is not None:
-            source.engine.execute(
-                "SET threads=1"
-            )  # one order of summing, hence the same last digit each time
+            # One order of summing, hence the same last digit each time.
+            source.engine.execute("SET threads=1")
         try:
-            plan, cells = _count(source, config, roles)
+            plan, cells = _count(source, config, roles, decisions)
             words = _words(source, roles, cells)
             if words:
                 texts |= words
@@ -285,7 +292,9 @@ def _tally(
             if column is None or len(found.names) > 1 or found.names[0] not in roles.unnamed:
                 raise too_many_groups(source, found.names, found.count) from None
             many |= {column}
-    rows = int(next(iter(cells.values())).rows.sum())
+    together = next(iter(cells.values()))
+    check_thresholds(source, plan, together, config.threshold)
+    rows = int(together.rows.sum())
     notes = (
         *source.notes,
         *roles.notes,
@@ -315,14 +324,13 @@ def _words(
 
 
 def _count(
-    source: Predictions, config: AuditConfig, roles: ColumnRoles
+    source: Predictions, config: AuditConfig, roles: ColumnRoles, decisions: tuple[Decision, ...]
 ) -> tuple[CountingPlan, dict[tuple[str, ...], CountedCells]]:
     """Find cuts and bins, count, and refuse what was counted and is no score, label or weight."""
     bins = {name: find_bins(source, roles.attributes[name], many) for name, many in config.bins.items()}
     if source.alone is None:  # else rows may be paired in their order
         source.engine.execute("SET preserve_insertion_order=false")
-    decisions = settled(source, roles, config.decisions)
-    binary = all(decision.kind == "binary" for decision in decisions)
+    binary = is_binary(decisions)
     others = (find_cuts(source, replace(roles, score=column), decisions) for column in roles.others)
     other_cuts = tuple(next(iter(cuts.values()))[0] for cuts in others)
     plan = CountingPlan(roles, find_cuts(source, roles, decisions), binary, bins, other_cuts)
@@ -333,7 +341,7 @@ def _count(
                 if binary:
                     refuse_codes(source, column, "score")
                 refuse_scores(source, column)
-        if roles.label is not None and (found.label > 1).any():
+        if roles.label is not None and (found.label == roles.bad_label).any():
             refuse_codes(source, roles.label, "label")
         if roles.weight is not None and found.bad_weights:
             refuse_weights(source, roles.weight)
