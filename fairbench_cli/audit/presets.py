@@ -26,6 +26,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "ll144": _HIGHEST,
 }
 EXCLUDING = ("eeoc", "ll144")
+WITHOUT_VERDICT = ("ll144",)  # nothing passes or fails
 
 Contradiction = tuple[str, str, str]  # key, what is wrong, what to do
 
@@ -112,7 +113,7 @@ def _ll144(config: "AuditConfig") -> list[Contradiction]:
     names = config.attributes or ()
     if len(names) != 2:
         what = "preset ll144 needs two attributes, sex and race or ethnicity"
-        found.append(("attribute", what, "name both columns: --attribute sex --attribute race"))
+        found.append(("attribute", what, "name both columns with --attribute"))
     elif any(set(names) != set(each) for each in config.intersections):
         what = f"preset ll144 crosses {' and '.join(names)}, and nothing else"
         found.append(("intersect", what, "leave intersect out, or the preset"))

@@ -13,9 +13,10 @@ if TYPE_CHECKING:  # light when asked for --help
 
 Texts = list[str] | None
 
-COMPARED, OUTPUT = "Comparison and verdict", "Output"
+COMPARED, CHANGED, OUTPUT = "Comparison and verdict", "Two models, two dates", "Output"
 COLUMNS = typer.Option(rich_help_panel="Columns")
 DECISIONS = typer.Option(rich_help_panel="Decisions")
+CHANGES = typer.Option(rich_help_panel=CHANGED)
 COMPARISON = typer.Option(rich_help_panel=COMPARED)
 INTERVALS = typer.Option(rich_help_panel="Intervals")
 EXPLANATION = typer.Option(rich_help_panel="Explanation")
@@ -30,7 +31,7 @@ class AuditCommand(TyperCommand):
 
         known = meanings()
         for option in self.params:
-            key = (option.name or "").replace("_", "-")
+            key = (option.name or "").rstrip("_").replace("_", "-")
             if key in known:
                 option.help = known[key]  # type: ignore[attr-defined]
         super().format_help(ctx, formatter)
@@ -40,7 +41,7 @@ def audit(
     preds: Annotated[
         str, typer.Argument(help="CSV, TSV, Parquet or NDJSON, also gzipped; - is stdin.", show_default=False)
     ],
-    score: Annotated[str | None, COLUMNS] = None,
+    score: Annotated[Texts, COLUMNS] = None,
     label: Annotated[str | None, COLUMNS] = None,
     attribute: Annotated[Texts, typer.Option("--attribute", "-a", rich_help_panel="Columns")] = None,
     weight: Annotated[str | None, COLUMNS] = None,
@@ -48,6 +49,10 @@ def audit(
     model_column: Annotated[str | None, COLUMNS] = None,
     bins: Annotated[Texts, COLUMNS] = None,
     intersect: Annotated[Texts, COLUMNS] = None,
+    favourable: Annotated[Texts, DECISIONS] = None,
+    against: Annotated[str | None, CHANGES] = None,
+    id_: Annotated[str | None, typer.Option("--id", rich_help_panel=CHANGED)] = None,
+    slice_: Annotated[str | None, typer.Option("--slice", rich_help_panel=CHANGED)] = None,
     threshold: Annotated[list[float] | None, DECISIONS] = None,
     top_k: Annotated[list[int] | None, DECISIONS] = None,
     top_share: Annotated[list[float] | None, DECISIONS] = None,
@@ -93,7 +98,7 @@ def audit(
     ] = None,
 ) -> int:
     """Audit a file of scores: group metrics, disparities with intervals, a verdict for each attribute."""
-    flags = locals()
+    flags = {name.rstrip("_"): value for name, value in locals().items()}
     from fairbench_cli.audit.api import run
     from fairbench_cli.audit.config import meanings, read_config
     from fairbench_cli.errors import shown, suggest, user_error
@@ -165,6 +170,9 @@ def _print(report: "Report", format_: str, everything: bool) -> None:
         print_audit(report, everything=everything)
     else:
         from fairbench_cli.audit.show.formats import write
-        from fairbench_cli.cli.console import print_document
+        from fairbench_cli.audit.show.words import gate_words
+        from fairbench_cli.cli.console import print_document, talk
 
         print_document(write(report, format_), format_)
+        if report.gate.stops:
+            talk(gate_words(report))

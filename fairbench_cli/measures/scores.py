@@ -217,7 +217,7 @@ def _moments(group: Ints, e: Floats, weight: Floats, square: Floats, groups: int
 
 def _largest(known: Floats, group: Ints, values: Floats) -> Floats:
     found = known.copy()
-    np.maximum.at(found, group, values)
+    np.fmax.at(found, group, values)
     return found
 
 
@@ -296,7 +296,7 @@ def _variance(moments: Floats, weight: Floats, square: Floats, rows: Floats) -> 
     kish = divide(second, weight) - mean**2
     variance = np.maximum(linear, kish * divide(square, weight**2))
     variance = np.where(variance > WHOLE * mean**2 * divide(square, weight**2), variance, 0.0)
-    return np.where(rows > 1, variance * divide(rows, rows - 1), np.nan)
+    return np.where(rows > 1, variance * rows / np.maximum(rows - 1, 1), np.nan)
 
 
 def _bounded(value: Floats, variance: Floats, fewest: Floats, confidence: float) -> Estimate:

@@ -8,6 +8,7 @@ from typing import Literal
 
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge.metrics import COMPARED, ROLL_UPS
+from fairbench_cli.audit.presets import WITHOUT_VERDICT
 from fairbench_cli.audit.read.tally import Slice
 
 Verdict = Literal["pass", "fail", "undecided"]
@@ -18,6 +19,11 @@ ALL = "(all)"  # the attribute and the group of everybody
 # outside τ, and weights leave too few rows to test it; or it is within τ, and its interval is not.
 Reason = Literal["no rows", "chance", "few", "wide", ""]
 Test = Literal["score", "fisher", ""]
+
+# What became of a disparity, and why it is not decided: a rate has no rows, or is 0; few rows are counted
+# differently; not a single one is; the ratio was turned around 1; chance may be why.
+Word = Literal["better", "worse", "undecided"]
+NoWord = Literal["no rows", "few", "same", "turned", "chance", ""]
 
 
 @dataclass(frozen=True)
@@ -198,6 +204,78 @@ class Explanation:
     metrics: dict[str, Interval] = field(default_factory=dict)
     features: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Change:
+    """One disparity of one group under two models, or in two slices of the rows.
+
+    Parameters
+    ----------
+    before, after : str
+        The older and the newer model or slice, as in `Disparity.model`.
+    attribute, group, reference, metric : str
+        What is compared; the reference is the same before and after.
+    value_before, value_after : float
+        The group's rate.
+    value_change : Interval
+        value_after − value_before.
+    ratio_before, ratio_after : Interval
+        To the reference.
+    ratio_change : Interval
+        ratio_after / ratio_before.
+    difference_before, difference_after : Interval
+        From the reference.
+    difference_change : Interval
+        difference_after − difference_before.
+    p, p_holm : float
+        Of the hypothesis that the ratios are equally far from 1, see `measures.change.same_size_p`; and
+        adjusted over all changes that decide. NaN where nothing is tested.
+    tau : float
+    word : {"better", "worse", "undecided"}
+        Whether the ratio is closer to 1 than before, by more than chance, or farther away.
+    reason : {"no rows", "few", "same", "turned", "chance", ""}
+        Why it is not decided.
+    deciding : bool
+        Whether the metric is one that decides verdicts.
+    """
+
+    before: str
+    after: str
+    attribute: str
+    group: str
+    reference: str
+    metric: str
+    value_before: float
+    value_after: float
+    value_change: Interval
+    ratio_before: Interval
+    ratio_after: Interval
+    ratio_change: Interval
+    difference_before: Interval
+    difference_after: Interval
+    difference_change: Interval
+    p: float
+    p_holm: float
+    tau: float
+    word: Word
+    reason: NoWord
+    deciding: bool
+
+
+@dataclass(frozen=True)
+class RateChange:
+    """A rate of everybody, or of one group that may be the reference, before and after."""
+
+    before: str
+    after: str
+    attribute: str
+    group: str
+    metric: str
+    value_before: float
+    value_after: float
+    change: Interval  # value_after − value_before
+    p: float  # of "no change", not adjusted; NaN where too few rows are counted differently
 
 
 @dataclass(frozen=True)
@@ -422,6 +500,10 @@ class Report:
         What is behind the differences; empty unless asked for.
     notes : tuple of str
         What a reader should know, each once, that of the data first.
+    changes : tuple of Change
+        From an older model or slice to a newer one; empty unless these are compared.
+    rate_changes : tuple of RateChange
+        Of everybody, under the attribute and group "(all)", and of each group; empty as well.
     impact : tuple of ImpactTable
         Impact ratios; of the presets eeoc and ll144 alone.
     curves : tuple of ScoreCurves
@@ -444,13 +526,15 @@ class Report:
     family: int
     explanations: tuple[Explanation, ...] = ()
     notes: tuple[str, ...] = ()
+    changes: tuple[Change, ...] = ()
+    rate_changes: tuple[RateChange, ...] = ()
     impact: tuple[ImpactTable, ...] = ()
     curves: tuple[ScoreCurves, ...] = ()
 
     @property
     def without_verdict(self) -> bool:
         """Whether the rule at hand has no pass mark, so that nothing passes or fails."""
-        return self.config.preset == "ll144"
+        return self.config.preset in WITHOUT_VERDICT
 
     @property
     def deciding(self) -> tuple[str, ...]:

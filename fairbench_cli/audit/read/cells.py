@@ -15,6 +15,7 @@ from fairbench_cli.audit.read.cuts import (
     Ints,
     NumberBins,
     bin_sql,
+    joint_level_sql,
     level_sql,
     literal,
     scores_of,
@@ -42,9 +43,9 @@ class CountedCells:
     ----------
     models : list of str
     level : int array
-        Of the score among the cuts, -1 for a score that is none.
+        Of the score among the cuts, or the position of a class; -1 for a score that is none.
     label : int array
-        0 or 1; 2 for a label that is none.
+        0 or 1, or the position of a class; `ColumnRoles.bad_label` for a label that is none.
     rows, weight, square : arrays
         How many rows, and the sums of their weights and squared weights.
     bad_weights, words : int
@@ -69,12 +70,16 @@ class CountedCells:
 
 @dataclass(frozen=True)
 class CountingPlan:
-    """How rows become cells; `binary` says whether scores are 0 or 1."""
+    """How rows become cells.
+
+    `binary` says whether scores are 0 or 1; `other_cuts` are those of the other columns of scores, one each.
+    """
 
     roles: ColumnRoles
     cuts: dict[str | None, list[Cut]]
     binary: bool
     bins: dict[str, NumberBins]
+    other_cuts: tuple[Cut, ...] = ()
 
     @property
     def drawn(self) -> list[float]:
@@ -190,7 +195,7 @@ def keys_sql(
     """Write a query of the keys of each row: m, level, label, the attributes k0, k1, …, single and tie."""
     roles = plan.roles
     keys = [f"{model_sql(roles)} AS m"]
-    keys.append("0 AS label" if roles.label is None else f"{code_sql(roles.label, 2)} AS label")
+    keys.append("0 AS label" if roles.label is None else f"{code_sql(roles.label, roles.bad_label)} AS label")
     keys += [f"{_group(plan, name)} AS k{at}" for at, name in enumerate(attributes)]
     if roles.weight is not None:
         keys.append(f"n{roles.weight} AS w")
@@ -198,9 +203,10 @@ def keys_sql(
     keys.append("NULL AS single" if roles.single_model is None else f"t{roles.single_model} AS single")
     keys += more
     if plan.binary:
-        keys.append(f"{code_sql(roles.score, -1)} AS level")
+        codes = [code_sql(column, -1) for column in (roles.score, *roles.others)]
+        keys.append(f"{joint_level_sql(codes)} AS level")
         return f"SELECT {', '.join(keys)} FROM {table}"
-    keys.append(f"n{roles.score} AS s")
+    keys += [f"n{roles.score} AS s", *(f"n{column} AS s{i}" for i, column in enumerate(roles.others))]
     more = f"{_level_sql(plan)} AS level"
     if plan.drawn and roles.weight is not None:  # tied rows of different weight are not alike
         more += f", CASE WHEN s IN ({', '.join(map(literal, plan.drawn))}) THEN w END AS tie"
@@ -213,7 +219,10 @@ def _level_sql(plan: CountingPlan) -> str:
         f" ELSE {level}" if model is None else f" WHEN m = {quoted(model)} THEN {level}"
         for model, level in levels.items()
     )
-    return f"CASE WHEN {not_finite('s')} THEN -1{cases} END"
+    others = {f"s{i}": f" ELSE {level_sql(f's{i}', [cut.score])}" for i, cut in enumerate(plan.other_cuts)}
+    return joint_level_sql(
+        [f"CASE WHEN {not_finite(s)} THEN -1{each} END" for s, each in {"s": cases, **others}.items()]
+    )
 
 
 def _sums(roles: ColumnRoles) -> str:
@@ -309,7 +318,7 @@ def make_slices(
     TooManyGroups
         When an attribute or intersection has too many groups.
     """
-    within = {names: _within(names, cells) for names in plan.roles.audited}
+    within = {names: cells_with(names, cells) for names in plan.roles.audited}
     models = sorted({model for found in cells.values() for model in found.models}, key=_missing_last)
     slices = tuple(
         _slice(within[names], model, cut, names, plan, seed)
@@ -324,7 +333,8 @@ def make_slices(
     return slices
 
 
-def _within(names: tuple[str, ...], cells: dict[tuple[str, ...], CountedCells]) -> CountedCells:
+def cells_with(names: tuple[str, ...], cells: dict[tuple[str, ...], CountedCells]) -> CountedCells:
+    """Return the cells in which some attributes were counted together."""
     return next(found for known, found in cells.items() if set(names) <= set(known))
 
 
@@ -335,15 +345,19 @@ def _missing_last(name: str) -> tuple[bool, str]:
 def _slice(
     cells: CountedCells, model: str, cut: Cut, names: tuple[str, ...], plan: CountingPlan, seed: int
 ) -> Slice:
+    """Return the counts of an attribute or intersection under one model and decision."""
     at = np.flatnonzero(np.array(cells.models) == model)
     parts = [[group_name(cells.values[name][i]) for i in at] for name in names]
     keys = list(zip(*parts, strict=True))
     groups = sorted(set(keys), key=lambda key: [_missing_last(part) for part in key])
     index = {key: i for i, key in enumerate(groups)}
-    code = 2 * np.array([index[key] for key in keys], dtype=np.int64) + cells.label[at]
+    label, level = cells.label[at], cells.level[at]
+    if cut.outcome is not None:
+        label, level = (label == cut.outcome).astype(np.int64), (level == cut.outcome).astype(np.int64)
+    code = 2 * np.array([index[key] for key in keys], dtype=np.int64) + label
     rows, weight = cells.rows[at], cells.weight[at]
     scores = scores_of(plan.cuts[model if model in plan.cuts else None])
-    picked = selected(cut, scores, cells.level[at], rows, seed, model)
+    picked = selected(cut, scores, level, rows, seed, model)
 
     def by_group(of_row: Floats) -> Floats:
         """Sum over the rows of each group, label and decision; where ties are drawn, rows count in part."""

@@ -102,5 +102,6 @@ class _Entries:
         picked = selected(cut, scores_of(cuts), self.level[at], np.ones(len(at), np.int64), seed, part.model)
         entry, inverse = np.unique(self.person[at] * len(places) + place[self.combo[at]], return_inverse=True)
         cell = 4 * inverse + 2 * self.label[at] + picked
-        n = np.bincount(cell, self.weight[at], minlength=4 * len(entry)).reshape(-1, 2, 2)
+        sums = np.bincount(cell, self.weight[at], minlength=4 * len(entry))
+        n: Floats = sums.reshape(-1, 2, 2).astype(np.float64)
         return Clusters(entry // len(places), entry % len(places), n)

@@ -15,6 +15,7 @@ from fairbench_cli.audit.read.predictions import Predictions, blank, code_sql, n
 from fairbench_cli.audit.read.ranks import Rank, coarse_ranks, exact_ranks
 from fairbench_cli.errors import user_error
 
+LEVELS = 3  # of a score with one cut: below, at and above it
 MOST_LISTS = 2000  # of models and decisions
 
 Ints = NDArray[np.int64]
@@ -32,11 +33,14 @@ class Cut:
         Rows above are selected.
     tied : {"all", "none"} or int
         How many of the rows with exactly this score are selected, too.
+    outcome : int, or None
+        The position of the class that is selected, where scores are classes.
     """
 
     text: str
     score: float
     tied: int | str = "all"
+    outcome: int | None = None
 
 
 @dataclass(frozen=True)
@@ -47,18 +51,26 @@ class NumberBins:
     labels: tuple[str, ...]
 
 
+def is_binary(decisions: tuple[Decision, ...]) -> bool:
+    """Return whether scores are decisions already."""
+    return all(decision.kind == "binary" for decision in decisions)
+
+
 def settled(source: Predictions, roles: ColumnRoles, decisions: tuple[Decision, ...]) -> tuple[Decision, ...]:
-    """Return decisions without a median of scores that are decisions already: all 0 or 1."""
+    """Return decisions without a median of scores that are decisions already: no number but 0 and 1, no %."""
     if all(decision.kind != "median" for decision in decisions):
         return decisions
-    odd = source.one(f"SELECT 1 FROM predictions WHERE {code_sql(roles.score, -1)} < 0 LIMIT 1")
-    return decisions if odd else (Decision(),)
+    number = f"n{roles.score} IS NOT NULL OR ends_with(t{roles.score}, '%')"
+    score = f"({number}) AND {code_sql(roles.score, -1)} < 0"
+    return decisions if source.one(f"SELECT 1 FROM predictions WHERE {score} LIMIT 1") else (Decision(),)
 
 
 def find_cuts(
     source: Predictions, roles: ColumnRoles, decisions: tuple[Decision, ...]
 ) -> dict[str | None, list[Cut]]:
     """Return the cut of each decision, by model; under None when they are the same for all models.
+
+    Of several classes each is a decision.
 
     Top lists cost a scan of the scores, or two; see `ranks`.
 
@@ -67,6 +79,9 @@ def find_cuts(
     UserError
         For a list longer than the file, too many lists, or scores that are not finite numbers.
     """
+    if roles.classes:
+        texts = (f"{name} against the rest" for name in roles.classes)
+        return {None: [Cut(text, 1.0, outcome=at) for at, text in enumerate(texts)]}
     if all(decision.kind in ("binary", "threshold") for decision in decisions):
         return {None: [_fixed_cut(decision) for decision in decisions]}
     models = coarse_ranks(source, roles)
@@ -109,7 +124,7 @@ def _median_cut(upper: Rank, lower: Rank) -> Cut:
     """Cut above the median of scores, between the two ranks in the middle."""
     median = upper.score / 2 + lower.score / 2
     tied = next((rank.tied for rank in (upper, lower) if rank.score == median), 0)
-    return Cut(f"{ABOVE_MEDIAN} {median:.15g} ({tied} at it)", median, "none")
+    return Cut(f"{ABOVE_MEDIAN} {median:.10g} ({tied} at it)", median, "none")
 
 
 def _top_cut(decision: Decision, k: int, rank: Rank) -> Cut:
@@ -149,6 +164,24 @@ def level_sql(score: str, scores: list[float]) -> str:
     """Write the position of a score among sorted cuts in SQL: 2j+1 at cut j, 2j+2 between it and the next."""
     parts = [f"({score} >= {literal(cut)})::TINYINT + ({score} > {literal(cut)})::TINYINT" for cut in scores]
     return "(" + " + ".join(parts) + ")::INTEGER"
+
+
+def joint_level_sql(levels: list[str]) -> str:
+    """Write the levels of several scores as one number in SQL, see `level_of`; -1 when one of them is."""
+    if len(levels) == 1:
+        return levels[0]
+    total = " + ".join(f"{LEVELS**i} * {level}" for i, level in enumerate(levels))
+    return f"CASE WHEN least({', '.join(levels)}) < 0 THEN -1 ELSE {total} END"
+
+
+def level_of(joint: Ints, i: int) -> Ints:
+    """Return the level of the score at place i.
+
+    >>> level_of(np.array([2 + 3 * 1]), 0).tolist(), level_of(np.array([2 + 3 * 1]), 1).tolist()
+    ([2], [1])
+    """
+    level: Ints = joint // LEVELS**i % LEVELS
+    return level
 
 
 def selected(cut: Cut, scores: list[float], level: Ints, rows: Ints, seed: int, model: str) -> Ints:

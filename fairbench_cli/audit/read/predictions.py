@@ -72,6 +72,8 @@ class Predictions:
         What to read all rows and the first ones from, in SQL.
     sql : tuple of ColumnSql
         How each column is read from there.
+    alone : Predictions, or None
+        These rows without the last column, where that holds the scores of another file.
     """
 
     engine: "DuckDBPyConnection"
@@ -85,6 +87,7 @@ class Predictions:
     table: str = ""
     first: str = "first"
     sql: tuple["ColumnSql", ...] = ()
+    alone: "Predictions | None" = None
 
     @property
     def places(self) -> dict[str, int]:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairbench_cli.measures.calibration import CalibrationFit
+from fairbench_cli.measures.change import TwoSides
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.scores import ScoreSums, ScoreTotals
 
@@ -77,6 +78,34 @@ class Slice:
     def place(self) -> tuple[str, str, str]:
         """Model, decision and attribute."""
         return self.model, self.decision, self.attribute
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """The groups of one attribute under two models or in two slices of the rows, an older and a newer one.
+
+    Parameters
+    ----------
+    before, after : str
+        Their models, as in `Slice`.
+    decisions : tuple of two str
+        Their decisions.
+    attribute : str
+    groups : tuple of str
+    sides : TwoSides
+        Their rows, in the order of `groups`.
+    labelled, intersection : bool
+        As in `Slice`.
+    """
+
+    before: str
+    after: str
+    decisions: tuple[str, str]
+    attribute: str
+    groups: tuple[str, ...]
+    sides: TwoSides
+    labelled: bool
+    intersection: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,6 +229,8 @@ class Tally:
         How columns to explain by were cut.
     scores : tuple of Scores
         By model and attribute, where curves are asked for.
+    joints : tuple of Joint
+        What is compared with each other, by pair of models, then attribute; empty unless asked for.
     """
 
     source: str
@@ -211,3 +242,4 @@ class Tally:
     people: People | None = None
     strata_notes: tuple[str, ...] = ()
     scores: tuple[Scores, ...] = ()
+    joints: tuple[Joint, ...] = ()

@@ -9,10 +9,11 @@ from fairbench_cli.audit.show.format import DASH, interval, number, p_value, per
 from fairbench_cli.audit.show.layout import ReportSection, TableCell, TextTable, place
 
 TITLES = {
-    "ll144": "Impact ratios, as New York City's Local Law 144 asks for them",
+    "ll144": "What New York City's Local Law 144 asks for",
     "eeoc": "Adverse impact, by the Uniform Guidelines (29 CFR 1607.4 D)",
 }
 NO_LIMIT = "The law sets no limit to these ratios and asks for no test: read them as they are."
+MOST_NAMED = 6  # tables in the headline
 TESTED = ("std. dev.", "p (Holm)")
 TO_PUBLISH = (
     "the source of the data, and what they are: ____",
@@ -29,7 +30,9 @@ def headline(report: Report) -> str:
         low = min((row for row in table.rows if not math.isnan(row.ratio)), key=lambda row: row.ratio)
         where = f" ({place(table.model, table.decision)})" if report.several else ""
         parts.append(f"{table.attribute}{where} {number(low.ratio)} ({low.group}, against {table.highest})")
-    return f"Lowest impact ratios: {'; '.join(parts)}." if parts else "There are no impact ratios to show."
+    more = len(parts) - MOST_NAMED
+    said = "; ".join(parts[:MOST_NAMED]) + (f"; and {more} more tables" if more > 0 else "")
+    return f"Lowest impact ratios: {said}." if parts else "There are no impact ratios to show."
 
 
 def impact_sections(report: Report, shown: int | None = None) -> tuple[ReportSection, ...]:
@@ -40,20 +43,22 @@ def impact_sections(report: Report, shown: int | None = None) -> tuple[ReportSec
     first = ReportSection(TITLES["ll144"], (_what_is_counted(report.impact), NO_LIMIT))
     found = [first]
     for table in report.impact:
-        title = _title(table, report)
-        found.append(ReportSection(title, tables=(_rates(table, shown),), notes=_notes(table, report)))
-    family = report.impact[0].family
+        title = f"Impact ratios by {_title(table, report)}"
+        rates = _rates(table, title, shown)
+        found.append(ReportSection(title, tables=(rates,), notes=_notes(table, report)))
+    tested = [table for table in report.impact if any(row.chance for row in table.rows)]
+    pairs = _pairs(report)
     statistics = ReportSection(
         "Statistics of ours, which the law does not ask for",
         (
             "Std. dev.: the difference from the highest rate in standard deviations. p: how likely chance "
-            f"alone makes such a difference, two-sided and adjusted for {family} pairs of categories (Holm). "
+            f"alone makes such a difference, two-sided and adjusted for {pairs} of categories (Holm). "
             f"Brackets: {100 * report.config.confidence:g} % intervals of the ratio.",
         ),
-        tuple(_statistics(table, _title(table, report), shown) for table in report.impact),
+        tuple(_statistics(table, _title(table, report), shown) for table in tested),
     )
     publish = ReportSection("To be published with the tables; fill in", notes=TO_PUBLISH)
-    return (*found, statistics, publish)
+    return (*found, *([statistics] if tested else []), publish)
 
 
 def guideline_tables(verdict: AttributeVerdict, report: Report) -> tuple[TextTable, ...]:
@@ -67,20 +72,27 @@ def guideline_notes(verdict: AttributeVerdict, report: Report) -> tuple[str, ...
     return _notes(_of(verdict, report), report)
 
 
-def guideline_section(report: Report) -> ReportSection:
-    """Return how the tables of ``--preset eeoc`` are to be read."""
-    family = report.impact[0].family
+def guideline_sections(report: Report) -> tuple[ReportSection, ...]:
+    """Return how the tables of ``--preset eeoc`` are to be read; nothing where there are none."""
+    if not report.impact:
+        return ()
+    pairs = _pairs(report)
     sentences = (
         "Each group is compared with the one that is selected most. A rate below four fifths (80 %) of that "
         "is taken for evidence of adverse impact, unless numbers are too small to be relied on; a smaller "
         "difference may count where it is significant. So there are two answers: below 4/5, and significant. "
         "The verdict needs both.",
         "Std. dev.: the difference of the rates in standard deviations; courts look for two or three. p: "
-        f"two-sided, adjusted for {family} pairs of groups (Holm). Shortfall: how many more of the group "
+        f"two-sided, adjusted for {pairs} of groups (Holm). Shortfall: how many more of the group "
         "would be selected at the rate of both groups together. To reach 4/5: how many more it takes. "
         "One person: whether one more of the group, and one fewer of the other, turns the difference round.",
     )
-    return ReportSection(TITLES["eeoc"], sentences)
+    return (ReportSection(TITLES["eeoc"], sentences),)
+
+
+def _pairs(report: Report) -> str:
+    family = report.impact[0].family
+    return f"{family} {'pair' if family == 1 else 'pairs'}"
 
 
 def _of(verdict: AttributeVerdict, report: Report) -> ImpactTable:
@@ -97,7 +109,7 @@ def _scored(table: ImpactTable) -> bool:
 
 
 def _what_is_counted(tables: Sequence[ImpactTable]) -> str:
-    ratio = "Impact ratio: that of a category over the highest of the table."
+    ratio = "Impact ratio: that rate over the highest in the table."
     if not _scored(tables[0]):
         return f"Selection rate: the share of a category that is selected. {ratio}"
     decisions = "; ".join(dict.fromkeys(place(table.model, table.decision) for table in tables))
@@ -140,7 +152,7 @@ def _cut(rows: tuple[ImpactRow, ...], shown: int | None) -> tuple[tuple[ImpactRo
     return rows[:shown], f"and {more} more: see --all" if more else ""
 
 
-def _rates(table: ImpactTable, shown: int | None) -> TextTable:
+def _rates(table: ImpactTable, title: str, shown: int | None) -> TextTable:
     """Return the law's table."""
     scored = _scored(table)
     heads = (
@@ -159,7 +171,7 @@ def _rates(table: ImpactTable, shown: int | None) -> TextTable:
         )
         for row in rows
     )
-    return TextTable("", (*heads, "impact ratio"), cells, more)
+    return TextTable(title, (*heads, "impact ratio"), cells, more)
 
 
 def _two_answers(table: ImpactTable, report: Report) -> TextTable:

@@ -9,10 +9,11 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from fairbench_cli.audit.judge.report import ALL, Chance, FourFifths, Interval, Report
-from fairbench_cli.audit.show.layout import headline, source_name
+from fairbench_cli.audit.show.layout import source_name
+from fairbench_cli.audit.show.words import headline
 from fairbench_cli.text import escaped, inert, printable
 
-FORMAT = 2
+FORMAT = 3
 Value = str | float | int | bool | None
 Row = dict[str, Value]
 
@@ -30,22 +31,27 @@ def group_rows(report: Report) -> Iterable[Row]:
 def disparity_rows(report: Report) -> Iterable[Row]:
     """Yield every comparison; an interval takes three columns."""
     for row in report.disparities:
-        found: Row = {}
-        for name, value in vars(row).items():
-            if isinstance(value, Interval):
-                found |= {name: value.value, f"{name}_low": value.low, f"{name}_high": value.high}
-            elif not isinstance(value, tuple):
-                found[name] = value
-        yield found
+        yield _flat(vars(row))
+
+
+def _flat(values: dict[str, Any]) -> Row:
+    """Return fields with three for each interval, and none for pairs of counts."""
+    found: Row = {}
+    for name, value in values.items():
+        if isinstance(value, Interval):
+            found |= {name: value.value, f"{name}_low": value.low, f"{name}_high": value.high}
+        elif not isinstance(value, tuple):
+            found[name] = value
+    return found
 
 
 def verdict_rows(report: Report) -> Iterable[Row]:
     """Yield the verdict of every attribute by metric and roll-up, then the one over all."""
     for row in report.verdicts:
         place: Row = {"model": row.model, "decision": row.decision, "attribute": row.attribute}
-        for metric, parity in row.by_metric.items():
-            yield {**place, "metric": metric, "parity": parity}
-    yield {"model": "", "decision": "", "attribute": ALL, "metric": ALL, "parity": report.verdict}
+        for metric, verdict in row.by_metric.items():
+            yield {**place, "metric": metric, "verdict": verdict}
+    yield {"model": "", "decision": "", "attribute": ALL, "metric": ALL, "verdict": report.verdict}
 
 
 def score_rows(report: Report) -> Iterable[Row]:
@@ -93,6 +99,12 @@ CURVES: dict[str, Callable[[Report], Iterable[Row]]] = {  # only where curves we
 }
 
 
+def change_rows(report: Report) -> Iterable[Row]:
+    """Yield what became of every disparity; an interval takes three columns."""
+    for row in report.changes:
+        yield _flat(vars(row))
+
+
 def impact_rows(report: Report) -> Iterable[Row]:
     """Yield the impact ratio of every category, statistics, and what the rule of four fifths says."""
     nothing = Chance(Interval(math.nan, math.nan, math.nan), math.nan, math.nan, math.nan, "")
@@ -113,12 +125,13 @@ def impact_rows(report: Report) -> Iterable[Row]:
 def tables_of(report: Report) -> dict[str, Callable[[Report], Iterable[Row]]]:
     """Return the tables that a report has: where nothing passes or fails, those that say so are left out."""
     found = {name: make for name, make in TABLES.items() if name == "groups" or not report.without_verdict}
-    return found | ({"impact": impact_rows} if any(table.rows for table in report.impact) else {})
+    found |= {"impact": impact_rows} if any(table.rows for table in report.impact) else {}
+    return found | ({"changes": change_rows} if report.changes else {})
 
 
 def to_csv(report: Report, table: str) -> str:
-    """Write a table of `TABLES` or `CURVES`, or "impact", which has rows, as CSV."""
-    rows = list((TABLES | CURVES | {"impact": impact_rows})[table](report))
+    """Write a table of `TABLES` or `CURVES`, "impact" or "changes", which has rows, as CSV."""
+    rows = list((TABLES | CURVES | {"impact": impact_rows, "changes": change_rows})[table](report))
     return csv_text(rows, rows[0], ("false", "true"))
 
 
@@ -147,12 +160,14 @@ def document(report: Report) -> dict[str, Any]:
     found: dict[str, Any] = {
         "format": FORMAT,
         "verdict": None if report.without_verdict else report.verdict,
-        "summary": headline(report),
+        "headline": headline(report),
+        "gate": report.gate,
         "source": source_name(report),
         "rows": report.rows,
         "weighted": report.weighted,
         "config": report.config.resolved(),
         "metrics": report.decided_by,
+        "family": report.family,
     }
     found |= {
         name: getattr(report, name) for name in ("overall", "groups", "disparities", "verdicts", "notes")
@@ -161,6 +176,8 @@ def document(report: Report) -> dict[str, Any]:
         del found["disparities"], found["verdicts"], found["metrics"]
     if report.impact:
         found["impact"] = report.impact
+    if report.changes:
+        found |= {"changes": report.changes, "rate_changes": report.rate_changes}
     if report.requested:
         found["requested"] = report.requested
     if report.curves:
