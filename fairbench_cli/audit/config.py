@@ -497,8 +497,6 @@ def _without_clusters(config: AuditConfig) -> list[tuple[str, str, str]]:
             "draws rows, not people",
         ),
         "explain": (bool(config.explained_by), "takes each row for a person"),
-        "score": (len(config.scores or ()) > 1, "compares scores row by row"),
-        "against": (config.against is not None, "compares files row by row"),
         "favourable": (len(config.favourable) > 1, "of several classes counts rows"),
     }
     fix = "leave it out, or cluster"
