@@ -109,7 +109,11 @@ REFUSED = {
     ),
     "scores 1 and 2": (f"{HEAD}1,0,a\n2,1,b\n", AuditConfig(), ["preds.csv:3", "recode 1 and 2 as 0 and 1"]),
     "scores -1 and 1": (f"{HEAD}1,0,a\n-1,1,b\n", AuditConfig(), ["preds.csv:3", "recode -1 and 1"]),
-    "scores in words": (f"{HEAD}low,0,a\nhigh,1,b\n", AuditConfig(), ["recode 'high' and 'low'"]),
+    "scores in words": (
+        f"{HEAD}low,0,a\nhigh,1,b\n",
+        AuditConfig(),
+        ["VALUE: one of 'high', 'low'"],
+    ),
     "decimal commas": ("score;label;race\n0,5;1;a\n0,7;0;b\n", HALF, ["0,5", "decimal point"]),
     "labels 1 and 2": (
         f"{HEAD}1,1,a\n0,2,b\n",
@@ -118,7 +122,11 @@ REFUSED = {
     ),
     "labels -1 and 1": (f"{HEAD}1,-1,a\n0,1,b\n", AuditConfig(), ["preds.csv:2", "recode -1 and 1"]),
     "labels 0.2 and 0.7": (f"{HEAD}1,0.2,a\n0,0.7,b\n", AuditConfig(), ["0.2", "labels must be 0 or 1"]),
-    "labels Yes and No": (f"{HEAD}1,Yes,a\n0,No,b\n", AuditConfig(), ["recode 'No' and 'Yes' as 0 and 1"]),
+    "labels Yes and No": (
+        f"{HEAD}1,Yes,a\n0,No,b\n",
+        AuditConfig(),
+        ["VALUE: one of 'No', 'Yes'"],
+    ),
     "label of three values": (f"{HEAD}1,0,a\n0,2,b\n0,1,b\n", AuditConfig(), ["preds.csv:3", "0 or 1"]),
     "missing label": (f"{HEAD}1,0,a\n0,,b\n1,,b\n", AuditConfig(), ["preds.csv:3", "missing in 2 rows"]),
     "label NA": (f"{HEAD}1,0,a\n0,NA,b\n", AuditConfig(), ['"NA"', "preds.csv:3"]),
@@ -153,7 +161,7 @@ REFUSED = {
     "too many groups": (
         HEAD + "".join(f"1,0,g{i % 1500}\n" for i in range(6000)),
         AuditConfig(),
-        ["race", "1000", "--attribute"],
+        ["no attribute", "race has many different values", "--attribute"],
     ),
     "too many groups by name": (
         HEAD + "".join(f"1,0,g{i}\n" for i in range(1001)),

@@ -405,13 +405,3 @@ def test_top_lists(rows, k, ties, rng):
     above, upto = sum(s > cut for s, _ in rows), sum(s >= cut for s, _ in rows)
     full = {"include": upto, "exclude": above if upto > k else k, "random": k}[ties]
     assert part.counts.predicted[:, 1].sum() == full
-
-
-def test_weights_say_what_they_are_worth_in_rows(tmp_path):
-    """Kish: (Σw)² / Σw² rows."""
-    path = tmp_path / "w.csv"
-    path.write_text("score,label,race,w\n1,1,a,1\n0,0,a,3\n1,0,b,2\n0,1,b,2\n")
-    (part,) = read_file(str(path), AuditConfig(weight="w", attribute=("race",))).slices
-    assert part.rows_per_weight == pytest.approx(8 / (1 + 9 + 4 + 4))
-    (part,) = read_file(str(path), AuditConfig(attribute=("race",))).slices
-    assert part.rows_per_weight == 1

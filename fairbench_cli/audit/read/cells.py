@@ -1,33 +1,38 @@
 """Count the rows by model, decision, label and groups in one pass, and make slices of the counts."""
 
-from collections.abc import Sequence
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from fairbench_cli.audit.read.columns import MOST_GROUPS, ColumnRoles, too_many_groups
+from fairbench_cli.audit.read.columns import MOST_GROUPS, ColumnRoles
 from fairbench_cli.audit.read.cuts import (
     Cut,
     Ints,
     NumberBins,
     bin_sql,
+    joint_level_sql,
     level_sql,
     literal,
-    model_sql,
     scores_of,
     selected,
 )
+from fairbench_cli.audit.read.defaults import COLUMNS_AT_ONCE, MOST_CHECKED
 from fairbench_cli.audit.read.predictions import BLANKS, Predictions, code_sql, not_finite, quoted
+from fairbench_cli.audit.read.ranks import model_sql
 from fairbench_cli.audit.read.tally import MISSING, Slice
 from fairbench_cli.errors import user_error
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.groups import CROSS
 
 KEYS = ("m", "level", "label", "single")
-MOST_CELLS = 20_000  # of all attributes together; beyond, each is counted apart
-MOST_DRAWN = 200_000  # the same, when ties are drawn
-AT_ONCE = 50  # attributes and intersections counted apart in one scan
+MOST_CELLS = 1000  # of attributes that are counted together, as far as the first rows show
+MOST_FOUND = 200_000  # cells of one query; beyond, an attribute has too many values
+SETS = 24  # that are counted in one scan, over all threads: each takes some 4 MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,9 +43,9 @@ class CountedCells:
     ----------
     models : list of str
     level : int array
-        Of the score among the cuts, -1 for a score that is none.
+        Of the score among the cuts, or the position of a class; -1 for a score that is none.
     label : int array
-        0 or 1; 2 for a label that is none.
+        0 or 1, or the position of a class; `ColumnRoles.bad_label` for a label that is none.
     rows, weight, square : arrays
         How many rows, and the sums of their weights and squared weights.
     bad_weights, words : int
@@ -65,12 +70,16 @@ class CountedCells:
 
 @dataclass(frozen=True)
 class CountingPlan:
-    """How rows become cells; `binary` says whether scores are 0 or 1."""
+    """How rows become cells.
+
+    `binary` says whether scores are 0 or 1; `other_cuts` are those of the other columns of scores, one each.
+    """
 
     roles: ColumnRoles
     cuts: dict[str | None, list[Cut]]
     binary: bool
     bins: dict[str, NumberBins]
+    other_cuts: tuple[Cut, ...] = ()
 
     @property
     def drawn(self) -> list[float]:
@@ -79,10 +88,10 @@ class CountingPlan:
 
 
 def count_cells(source: Predictions, plan: CountingPlan) -> dict[tuple[str, ...], CountedCells]:
-    """Count the rows in one scan.
+    """Count the rows in one scan, in a few of `SETS` sets of attributes.
 
-    All attributes together when that leaves few cells (as for race, sex and age), else each attribute and
-    intersection apart, by GROUPING SETS.
+    Attributes that leave few cells are counted together (as race, sex and age); of many attributes several
+    such sets are counted, by GROUPING SETS.
 
     Returns
     -------
@@ -91,48 +100,110 @@ def count_cells(source: Predictions, plan: CountingPlan) -> dict[tuple[str, ...]
 
     Raises
     ------
+    TooManyGroups
+        When there are too many groups.
     UserError
-        When there are too many groups, or too many cells to draw ties.
+        When there are too many cells to draw ties.
     """
-    roles = plan.roles
-    attributes = tuple(roles.attributes)
-    sums, table = _sums(roles), _keys(plan, "predictions")
+    attributes = tuple(plan.roles.attributes)
+    if plan.drawn:  # all together: a row is drawn once for all attributes
+        return {attributes: _together(source, attributes, plan)}
+    sets = _sets(_levels(source, plan), plan.roles.audited)
+    (threads,) = source.one("SELECT current_setting('threads')")
+    at_once = max(1, SETS // threads)
+    try:
+        return _counted(source, sets, at_once, plan)
+    except _TooManyCells:  # the first rows misled
+        _refuse_groups(source, plan)
+        return _counted(source, plan.roles.audited, at_once, plan)
+
+
+class _TooManyCells(Exception):  # noqa: N818
+    """More cells than are worth fetching."""
+
+
+class TooManyGroups(Exception):  # noqa: N818
+    """Attributes, or one intersection of them, with too many groups, and how many in words."""
+
+    def __init__(self, names: tuple[str, ...], count: str) -> None:
+        super().__init__(names, count)
+        self.names, self.count = names, count
+
+
+def _together(source: Predictions, attributes: tuple[str, ...], plan: CountingPlan) -> CountedCells:
+    table = keys_sql(plan, attributes)
     keys = ", ".join([*KEYS, *(f"k{i}" for i in range(len(attributes)))])
-    tied = keys + (", tie" if plan.drawn and roles.weight is not None else "")
-    most = MOST_DRAWN if plan.drawn else MOST_CELLS
-    sample = f"SELECT DISTINCT {tied} FROM ({_keys(plan, 'sample')})"
-    if source.one(f"SELECT count(*) FROM ({sample})")[0] <= most:
-        found = source.all(f"SELECT {keys}, {sums} FROM ({table}) GROUP BY {tied} LIMIT {most + 1}")
-        if len(found) <= most:
-            return {attributes: _cells(found, attributes, plan)}
-    if plan.drawn:
+    tied = keys + (", tie" if plan.roles.weight is not None else "")
+    sql = f"SELECT {keys}, {_sums(plan.roles)} FROM ({table}) GROUP BY {tied} LIMIT {MOST_FOUND + 1}"
+    found = source.all(sql)
+    if len(found) > MOST_FOUND:
         what = "the attributes have too many combinations to draw ties at random"
         raise user_error(what, "name fewer attributes, or use --ties include", "--ties")
-    estimates = ", ".join(f"approx_count_distinct(k{i})" for i in range(len(attributes)))
-    for name, distinct in zip(attributes, source.one(f"SELECT {estimates} FROM ({table})"), strict=True):
-        if distinct > 2 * MOST_GROUPS:
-            raise too_many_groups(source, name, f"about {distinct}")
-    result: dict[tuple[str, ...], CountedCells] = {}
-    for start in range(0, len(roles.audited), AT_ONCE):
-        result |= _apart(source, table, sums, roles.audited[start : start + AT_ONCE], plan)
-    return result
+    return _cells(found, attributes, plan)
 
 
-def _keys(plan: CountingPlan, table: str) -> str:
+def _levels(source: Predictions, plan: CountingPlan) -> dict[str, int]:
+    """Return how many groups each attribute has in the first rows."""
+    names = list(plan.roles.attributes)
+    found: list[int] = []
+    for start in range(0, len(names), COLUMNS_AT_ONCE):
+        counts = [
+            f"count(DISTINCT {_group(plan, name)}) + 1" for name in names[start : start + COLUMNS_AT_ONCE]
+        ]
+        found += source.one(f"SELECT {', '.join(counts)} FROM sample")
+    return dict(zip(names, found, strict=True))
+
+
+def _sets(levels: dict[str, int], audited: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Return sets of attributes to count together, such that each of `audited` is within one of them.
+
+    >>> _sets({"a": 9, "b": 900, "c": 8, "d": 7}, [("a",), ("b",), ("c",), ("d",), ("b", "d")])
+    [('b', 'd'), ('a', 'c')]
+    """
+    sets: list[tuple[str, ...]] = []
+    for names in sorted(audited, key=len, reverse=True):
+        if any(set(names) <= set(known) for known in sets):
+            continue
+        last = tuple(dict.fromkeys((*(sets[-1] if sets else ()), *names)))
+        if sets and math.prod(levels[name] for name in last) <= MOST_CELLS:
+            sets[-1] = last
+        else:
+            sets.append(names)
+    return sets
+
+
+def _refuse_groups(source: Predictions, plan: CountingPlan) -> None:
+    """Refuse attributes of too many groups, by an estimate."""
+    names = list(plan.roles.attributes)
+    for start in range(0, len(names), COLUMNS_AT_ONCE):
+        some = names[start : start + COLUMNS_AT_ONCE]
+        estimates = ", ".join(f"approx_count_distinct({_group(plan, name)})" for name in some)
+        for name, distinct in zip(some, source.one(f"SELECT {estimates} FROM predictions"), strict=True):
+            if distinct > 2 * MOST_GROUPS:
+                raise TooManyGroups((name,), f"about {distinct}")
+
+
+def _group(plan: CountingPlan, name: str) -> str:
+    """Write what rows of one group share in SQL."""
+    column = plan.roles.attributes[name]
+    return bin_sql(column, plan.bins[name]) if name in plan.bins else f"g{column}"
+
+
+def keys_sql(plan: CountingPlan, attributes: Iterable[str], table: str = "predictions") -> str:
     """Write a query of the keys of each row: m, level, label, the attributes k0, k1, …, single and tie."""
     roles = plan.roles
     keys = [f"{model_sql(roles)} AS m"]
-    keys.append("0 AS label" if roles.label is None else f"{code_sql(roles.label, 2)} AS label")
-    for at, (name, column) in enumerate(roles.attributes.items()):
-        keys.append(f"{bin_sql(column, plan.bins[name]) if name in plan.bins else f'g{column}'} AS k{at}")
+    keys.append("0 AS label" if roles.label is None else f"{code_sql(roles.label, roles.bad_label)} AS label")
+    keys += [f"{_group(plan, name)} AS k{at}" for at, name in enumerate(attributes)]
     if roles.weight is not None:
         keys.append(f"n{roles.weight} AS w")
-    keys += [f"(t{column} <> '' AND n{column} IS NULL) AS word{column}" for column in roles.quantities]
+    keys += [f"(t{column} <> '' AND n{column} IS NULL) AS word{column}" for column in _checked(roles)]
     keys.append("NULL AS single" if roles.single_model is None else f"t{roles.single_model} AS single")
     if plan.binary:
-        keys.append(f"{code_sql(roles.score, -1)} AS level")
+        codes = [code_sql(column, -1) for column in (roles.score, *roles.others)]
+        keys.append(f"{joint_level_sql(codes)} AS level")
         return f"SELECT {', '.join(keys)} FROM {table}"
-    keys.append(f"n{roles.score} AS s")
+    keys += [f"n{roles.score} AS s", *(f"n{column} AS s{i}" for i, column in enumerate(roles.others))]
     more = f"{_level_sql(plan)} AS level"
     if plan.drawn and roles.weight is not None:  # tied rows of different weight are not alike
         more += f", CASE WHEN s IN ({', '.join(map(literal, plan.drawn))}) THEN w END AS tie"
@@ -145,7 +216,10 @@ def _level_sql(plan: CountingPlan) -> str:
         f" ELSE {level}" if model is None else f" WHEN m = {quoted(model)} THEN {level}"
         for model, level in levels.items()
     )
-    return f"CASE WHEN {not_finite('s')} THEN -1{cases} END"
+    others = {f"s{i}": f" ELSE {level_sql(f's{i}', [cut.score])}" for i, cut in enumerate(plan.other_cuts)}
+    return joint_level_sql(
+        [f"CASE WHEN {not_finite(s)} THEN -1{each} END" for s, each in {"s": cases, **others}.items()]
+    )
 
 
 def _sums(roles: ColumnRoles) -> str:
@@ -155,27 +229,45 @@ def _sums(roles: ColumnRoles) -> str:
     else:
         bad = f"{not_finite('w')} OR w < 0"
         parts += ["coalesce(sum(w), 0)", "coalesce(sum(w * w), 0)", f"count(*) FILTER ({bad})"]
-    parts += [f"count(*) FILTER (word{column})" for column in roles.quantities]
+    parts += [f"count(*) FILTER (word{column})" for column in _checked(roles)]
     return ", ".join(parts)
 
 
-def _apart(
-    source: Predictions, table: str, sums: str, sets: Sequence[tuple[str, ...]], plan: CountingPlan
+def _checked(roles: ColumnRoles) -> tuple[int, ...]:
+    return roles.quantities if len(roles.quantities) <= MOST_CHECKED else ()
+
+
+def _counted(
+    source: Predictions, sets: Sequence[tuple[str, ...]], at_once: int, plan: CountingPlan
 ) -> dict[tuple[str, ...], CountedCells]:
-    """Count some attributes and intersections, each for itself, in one scan."""
-    attributes = list(plan.roles.attributes)
-    places = [[attributes.index(name) for name in names] for names in sets]
-    used = sorted({place for part in places for place in part})
+    result: dict[tuple[str, ...], CountedCells] = {}
+    for start in range(0, len(sets), at_once):
+        result |= _count_sets(source, sets[start : start + at_once], plan)
+    return result
+
+
+def _count_sets(
+    source: Predictions, sets: Sequence[tuple[str, ...]], plan: CountingPlan
+) -> dict[tuple[str, ...], CountedCells]:
+    """Count some sets of attributes, each for itself, in one scan."""
+    used = {name: at for at, name in enumerate(dict.fromkeys(chain.from_iterable(sets)))}
+    table, places = keys_sql(plan, used), [[used[name] for name in names] for names in sets]
     grouping = ", ".join(f"({', '.join([*KEYS, *(f'k{i}' for i in part)])})" for part in places)
-    columns = ", ".join([*KEYS, *(f"k{i}" for i in used), sums, *(f"grouping(k{i})" for i in used)])
-    found = source.all(f"SELECT {columns} FROM ({table}) GROUP BY GROUPING SETS ({grouping})")
+    which = [f"grouping(k{i})" for i in used.values()]
+    columns = ", ".join([*KEYS, *(f"k{i}" for i in used.values()), _sums(plan.roles), *which])
+    sql = f"SELECT {columns} FROM ({table}) GROUP BY GROUPING SETS ({grouping}) LIMIT {MOST_FOUND + 1}"
+    found = source.all(sql)
+    if len(found) > MOST_FOUND:
+        raise _TooManyCells
     first, after = len(KEYS), len(KEYS) + len(used)
+    by_set: dict[tuple[int, ...], list[tuple[Any, ...]]] = defaultdict(list)
+    for row in found:
+        by_set[row[-len(used) :]].append(row)
     result = {}
     for names, part in zip(sets, places, strict=True):
-        inside = tuple(int(i not in part) for i in used)
-        where = [first + used.index(i) for i in part]
-        own = [row for row in found if row[-len(used) :] == inside]
-        rows = [(*row[:first], *(row[i] for i in where), *row[after : -len(used)]) for row in own]
+        mark = tuple(int(i not in part) for i in used.values())
+        where = [first + i for i in part]
+        rows = [(*row[:first], *(row[i] for i in where), *row[after : -len(used)]) for row in by_set[mark]]
         result[names] = _cells(rows, names, plan)
     return result
 
@@ -214,19 +306,19 @@ def group_name(value: str | None) -> str:
 
 
 def make_slices(
-    source: Predictions, cells: dict[tuple[str, ...], CountedCells], plan: CountingPlan, seed: int
+    cells: dict[tuple[str, ...], CountedCells], plan: CountingPlan, seed: int
 ) -> tuple[Slice, ...]:
     """Return the slices: by model, decision, attribute, intersection.
 
     Raises
     ------
-    UserError
-        For too many groups.
+    TooManyGroups
+        When an attribute or intersection has too many groups.
     """
-    together = next(iter(cells.values()))
+    within = {names: cells_with(names, cells) for names in plan.roles.audited}
     models = sorted({model for found in cells.values() for model in found.models}, key=_missing_last)
     slices = tuple(
-        _slice(cells.get(names, together), model, cut, names, plan, seed)
+        _slice(within[names], model, cut, names, plan, seed)
         for model in models
         for cut in plan.cuts[model if model in plan.cuts else None]
         for names in plan.roles.audited
@@ -234,8 +326,13 @@ def make_slices(
     for part in slices:
         many = len(part.counts.groups)
         if many > MOST_GROUPS:
-            raise too_many_groups(source, part.attribute, str(many), intersection=part.intersection)
+            raise TooManyGroups(tuple(part.attribute.split(CROSS)), str(many))
     return slices
+
+
+def cells_with(names: tuple[str, ...], cells: dict[tuple[str, ...], CountedCells]) -> CountedCells:
+    """Return the cells in which some attributes were counted together."""
+    return next(found for known, found in cells.items() if set(names) <= set(known))
 
 
 def _missing_last(name: str) -> tuple[bool, str]:
@@ -245,15 +342,19 @@ def _missing_last(name: str) -> tuple[bool, str]:
 def _slice(
     cells: CountedCells, model: str, cut: Cut, names: tuple[str, ...], plan: CountingPlan, seed: int
 ) -> Slice:
+    """Return the counts of an attribute or intersection under one model and decision."""
     at = np.flatnonzero(np.array(cells.models) == model)
     parts = [[group_name(cells.values[name][i]) for i in at] for name in names]
     keys = list(zip(*parts, strict=True))
     groups = sorted(set(keys), key=lambda key: [_missing_last(part) for part in key])
     index = {key: i for i, key in enumerate(groups)}
-    code = 2 * np.array([index[key] for key in keys], dtype=np.int64) + cells.label[at]
+    label, level = cells.label[at], cells.level[at]
+    if cut.outcome is not None:
+        label, level = (label == cut.outcome).astype(np.int64), (level == cut.outcome).astype(np.int64)
+    code = 2 * np.array([index[key] for key in keys], dtype=np.int64) + label
     rows, weight = cells.rows[at], cells.weight[at]
     scores = scores_of(plan.cuts[model if model in plan.cuts else None])
-    picked = selected(cut, scores, cells.level[at], rows, seed, model)
+    picked = selected(cut, scores, level, rows, seed, model)
 
     def by_group(of_row: Floats) -> Floats:
         """Sum over the rows of each group, label and decision; where ties are drawn, rows count in part."""

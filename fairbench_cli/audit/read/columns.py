@@ -5,15 +5,13 @@ from dataclasses import dataclass
 from itertools import chain
 
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.read.predictions import SAMPLE, Predictions
+from fairbench_cli.audit.read.defaults import RESERVED, default_attributes
+from fairbench_cli.audit.read.predictions import Predictions
 from fairbench_cli.errors import UserError, shown, suggest, user_error
+from fairbench_cli.measures.groups import CROSS
 
-RESERVED = frozenset(
-    "id entity_id model_id score label label_value as_of_date rank_abs rank_pct".split()  # noqa: SIM905
-)
 LABELS = ("label_value", "label")
 MOST_GROUPS = 1000
-MOST_CODES = 20  # a column of numbers with more different ones is a quantity, not a code
 
 
 @dataclass(frozen=True)
@@ -26,17 +24,23 @@ class ColumnRoles:
         Without a label the audit is unsupervised. The score is called "label" where the labels themselves are
         audited.
     score, label, weight, model : int or None
-        The same columns.
+        The same columns; slices of the rows are models, too.
+    others : tuple of int
+        Further columns of scores, each compared with `score`.
     single_model : int or None
         A ``model_id`` that nobody named: it must have one value only.
     attributes : dict of name to column
         Those to be audited, in the order of the file (or as named); then those of intersections alone.
     audited : tuple of tuples of names
         What is audited: attributes, then intersections.
+    unnamed : set of names
+        Attributes that nobody named: those of too many groups are left out.
     quantities : tuple of int
         Columns left out because they hold many numbers, as far as the first rows show.
     notes : tuple of str
         What a reader should know.
+    classes : tuple of str
+        Of the scores and labels, where several are audited, each against the rest.
     """
 
     taken: dict[int, str]
@@ -47,12 +51,25 @@ class ColumnRoles:
     single_model: int | None
     attributes: dict[str, int]
     audited: tuple[tuple[str, ...], ...]
+    unnamed: frozenset[str]
     quantities: tuple[int, ...]
     notes: tuple[str, ...]
+    classes: tuple[str, ...] = ()
+    others: tuple[int, ...] = ()
+
+    @property
+    def bad_label(self) -> int:
+        """The code of a label that is none: one more than the highest."""
+        return max(1, len(self.classes)) + 1
 
 
-def assign(source: Predictions, config: AuditConfig, texts: frozenset[int] = frozenset()) -> ColumnRoles:
-    """Return the role of each column; `texts` are columns now known to hold more than numbers.
+def assign(
+    source: Predictions,
+    config: AuditConfig,
+    texts: frozenset[int] = frozenset(),
+    many: frozenset[int] = frozenset(),
+) -> ColumnRoles:
+    """Return the role of each column; `texts` now are known to hold words, `many` to have too many groups.
 
     The score is looked for as ``score``, the label as ``label_value`` or ``label``; attributes default to
     every other text column without identifiers. A score that is the label, both named, lets the labels
@@ -77,41 +94,54 @@ def assign(source: Predictions, config: AuditConfig, texts: frozenset[int] = fro
         "label": (None if itself else label, "--label"),
         "weight": (config.weight, "--weight"),
         "model": (config.model_column, "--model-column"),
+        "slice": (config.sliced_by, "--slice"),
+        "id": (config.identifier, "--id"),
     }
-    found = {role: _find(source, name, flag) for role, (name, flag) in asked.items() if name is not None}
+    asked |= {f"score {name}": (name, "--score") for name in (config.scores or ())[1:]}
+    found = {role: find_column(source, name, flag) for role, (name, flag) in asked.items() if name}
     taken: dict[int, str] = {}
     for role, column in found.items():
         if column in taken:
             what = f"column {shown(source.columns[column])} cannot be both {taken[column]} and {role}"
-            raise user_error(what, "name another column", f"--{role}")
+            raise user_error(what, "name another column", asked[role][1])
         taken[column] = "label" if itself and role == "score" else role
     quantities: tuple[int, ...] = ()
+    left_out: tuple[str, ...] = ()
     if config.attributes is None:
-        attributes, quantities = _default_attributes(source, config, taken, texts, notes)
+        free = [i for name, i in source.places.items() if i not in taken and name.lower() not in RESERVED]
+        chosen = default_attributes(source, free, frozenset(config.bins), texts, many)
+        attributes, quantities = chosen.attributes, chosen.quantities
+        notes += chosen.notes
+        left_out = chosen.notes
     else:
-        attributes = {name: _find(source, name, "--attribute", taken) for name in config.attributes}
+        attributes = {name: find_column(source, name, "--attribute", taken) for name in config.attributes}
     for name in config.bins:
-        attributes.setdefault(name, _find(source, name, "--bins", taken))
+        attributes.setdefault(name, find_column(source, name, "--bins", taken))
     crossed = dict.fromkeys(chain.from_iterable(config.intersections))
-    others = {name: _find(source, name, "--intersect", taken) for name in crossed if name not in attributes}
+    crossed_alone = [name for name in crossed if name not in attributes]
+    parts = {name: find_column(source, name, "--intersect", taken) for name in crossed_alone}
     if not attributes and not config.intersections:
         fix = "add a column such as race or sex, or name one with --attribute"
         if quantities:
             number = source.columns[quantities[0]]
             fix = f"cut a numeric column, as in --bins {number}=4, or name it with --attribute"
-        raise user_error("no attribute column is left to audit", fix, source.name)
+        why = f": {left_out[0].rstrip('.')}" if left_out else ""
+        raise user_error(f"no attribute column is left to audit{why}", fix, source.name)
     single = None if "model" in found else source.places.get("model_id")
+    others = [column for role, column in found.items() if role.startswith("score ")]
     return ColumnRoles(
         taken=taken,
         score=found["score"],
         label=found.get("label"),
         weight=found.get("weight"),
-        model=found.get("model"),
+        model=found.get("slice", found.get("model")),
         single_model=None if single in taken or single in attributes.values() else single,
-        attributes=attributes | others,
+        attributes=attributes | parts,
         audited=(*((name,) for name in attributes), *config.intersections),
+        unnamed=frozenset(attributes if config.attributes is None else ()) - {*config.bins, *crossed},
         quantities=quantities,
         notes=tuple(notes),
+        others=(len(source.columns) - 1,) if source.alone else tuple(others),
     )
 
 
@@ -124,7 +154,7 @@ def _usual_label(source: Predictions) -> str | None:
     return known[0] if known else None
 
 
-def _find(source: Predictions, name: str, flag: str, taken: Mapping[int, str] | None = None) -> int:
+def find_column(source: Predictions, name: str, flag: str, taken: Mapping[int, str] | None = None) -> int:
     """Return the column of a name, which must not be taken."""
     column = source.places.get(name)
     if column is None:
@@ -145,40 +175,9 @@ def _unknown(source: Predictions, name: str, flag: str, names: list[str]) -> Use
     return user_error(what, f"{suggest(name, names)} (name it with {flag}{also})", where)
 
 
-def _default_attributes(
-    source: Predictions, config: AuditConfig, taken: dict[int, str], texts: frozenset[int], notes: list[str]
-) -> tuple[dict[str, int], tuple[int, ...]]:
-    """Return every other column but identifiers and quantities, and these, judged by the first rows."""
-    free = [i for name, i in source.places.items() if i not in taken and name.lower() not in RESERVED]
-    parts = [f"count(DISTINCT t{i}), count(*) FILTER (t{i} <> '' AND n{i} IS NULL)" for i in free]
-    found = source.one(f"SELECT count(*){''.join(', ' + part for part in parts)} FROM sample")
-    rows, attributes, quantities = found[0], {}, []
-    for at, i in enumerate(free):
-        name, distinct, words = source.columns[i], found[1 + 2 * at], found[2 + 2 * at]
-        if name in config.bins:
-            attributes[name] = i
-        elif distinct > MOST_CODES and words == 0 and i not in texts:
-            quantities.append(i)
-            notes.append(
-                f"{name} is numeric and not audited: name it with --attribute, or cut it: --bins {name}=4."
-            )
-        elif distinct > MOST_GROUPS or (distinct > MOST_CODES and 2 * distinct > rows and rows < SAMPLE):
-            _refuse_groups(source, i)
-            notes.append(f"{name} has a value of its own in most rows and is not audited.")
-        else:
-            attributes[name] = i
-    return attributes, tuple(quantities)
-
-
-def _refuse_groups(source: Predictions, column: int) -> None:
-    """Refuse a text column with too many values, unless nearly every row has its own."""
-    rows, distinct = source.one(f"SELECT count(*), approx_count_distinct(t{column}) FROM predictions")
-    if distinct > MOST_GROUPS and 2 * distinct <= rows:
-        raise too_many_groups(source, source.columns[column], f"about {distinct}")
-
-
-def too_many_groups(source: Predictions, name: str, count: str, *, intersection: bool = False) -> UserError:
-    """Return the error for an attribute that cannot be audited."""
+def too_many_groups(source: Predictions, names: tuple[str, ...], count: str) -> UserError:
+    """Return the error for an attribute, or an intersection, that cannot be audited."""
+    name = CROSS.join(names)
     what = f"{name} has {count} different values; at most {MOST_GROUPS} groups can be audited"
     fix = f"name the attributes to audit with --attribute, or cut it if it is numeric: --bins {name}=4"
-    return user_error(what, "intersect fewer attributes" if intersection else fix, source.name)
+    return user_error(what, "intersect fewer attributes" if len(names) > 1 else fix, source.name)

@@ -8,13 +8,14 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from fairbench_cli.audit.config import Decision
+from fairbench_cli.audit.config import ABOVE_MEDIAN, Decision
 from fairbench_cli.audit.read.columns import ColumnRoles
-from fairbench_cli.audit.read.mistakes import refuse_if, refuse_scores
-from fairbench_cli.audit.read.predictions import Predictions, blank, not_finite
-from fairbench_cli.audit.read.tally import MISSING
+from fairbench_cli.audit.read.mistakes import refuse_if
+from fairbench_cli.audit.read.predictions import Predictions, blank, code_sql, not_finite
+from fairbench_cli.audit.read.ranks import Rank, coarse_ranks, exact_ranks
 from fairbench_cli.errors import user_error
 
+LEVELS = 3  # of a score with one cut: below, at and above it
 MOST_LISTS = 2000  # of models and decisions
 
 Ints = NDArray[np.int64]
@@ -32,11 +33,14 @@ class Cut:
         Rows above are selected.
     tied : {"all", "none"} or int
         How many of the rows with exactly this score are selected, too.
+    outcome : int, or None
+        The position of the class that is selected, where scores are classes.
     """
 
     text: str
     score: float
     tied: int | str = "all"
+    outcome: int | None = None
 
 
 @dataclass(frozen=True)
@@ -47,14 +51,17 @@ class NumberBins:
     labels: tuple[str, ...]
 
 
-def model_sql(roles: ColumnRoles) -> str:
-    """Write the model of a row in SQL."""
-    return "''" if roles.model is None else text_sql(roles.model)
+def is_binary(decisions: tuple[Decision, ...]) -> bool:
+    """Return whether scores are decisions already."""
+    return all(decision.kind == "binary" for decision in decisions)
 
 
-def text_sql(column: int) -> str:
-    """Write a cell as the name of a group in SQL: trimmed, `MISSING` when it is empty."""
-    return f"coalesce(nullif(t{column}, ''), '{MISSING}')"
+def settled(source: Predictions, roles: ColumnRoles, decisions: tuple[Decision, ...]) -> tuple[Decision, ...]:
+    """Return decisions without a median of scores that are decisions already: no number but 0 and 1."""
+    if all(decision.kind != "median" for decision in decisions):
+        return decisions
+    score = f"n{roles.score} IS NOT NULL AND {code_sql(roles.score, -1)} < 0"
+    return decisions if source.one(f"SELECT 1 FROM predictions WHERE {score} LIMIT 1") else (Decision(),)
 
 
 def find_cuts(
@@ -62,55 +69,74 @@ def find_cuts(
 ) -> dict[str | None, list[Cut]]:
     """Return the cut of each decision, by model; under None when they are the same for all models.
 
-    A top list costs a scan of its own, of score values and how often they occur; DuckDB keeps on disk
-    what does not fit into memory.
+    Of several classes each is a decision.
+
+    Top lists cost a scan of the scores, or two; see `ranks`.
 
     Raises
     ------
     UserError
         For a list longer than the file, too many lists, or scores that are not finite numbers.
     """
+    if roles.classes:
+        texts = (f"{name} against the rest" for name in roles.classes)
+        return {None: [Cut(text, 1.0, outcome=at) for at, text in enumerate(texts)]}
     if all(decision.kind in ("binary", "threshold") for decision in decisions):
         return {None: [_fixed_cut(decision) for decision in decisions]}
-    each = f"SELECT {model_sql(roles)} AS m, n{roles.score} AS s FROM predictions"
-    heights = f"SELECT m, s, count(*) AS n FROM ({each}) GROUP BY ALL"
-    running = f"SELECT m, s, n, sum(n) OVER (PARTITION BY m ORDER BY s DESC) AS upto FROM ({heights})"
-    source.engine.execute(f"CREATE OR REPLACE TEMP TABLE heights AS {running}")
-    if source.one(f"SELECT 1 FROM heights WHERE {not_finite('s')} LIMIT 1"):
-        refuse_scores(source, roles.score)
-    totals = source.all("SELECT m, sum(n)::BIGINT FROM heights GROUP BY m ORDER BY m")
-    if len(totals) * len(decisions) > MOST_LISTS:
-        what = f"{len(totals)} models are too many for top lists"
+    models = coarse_ranks(source, roles)
+    if len(models) * len(decisions) > MOST_LISTS:
+        what = f"{len(models)} models are too many for top lists"
         raise user_error(what, "audit fewer at a time", "--model-column")
-    cuts = {
+    at = {
+        (model, decision): _ranks_of(decision, rows, model)
+        for model, rows in models.items()
+        for decision in decisions
+    }
+    found = exact_ranks(source, roles, {(model, k) for (model, _), ks in at.items() for k in ks})
+    return {
         model: [
-            _fixed_cut(decision) if decision.kind == "threshold" else _top_cut(source, decision, model, rows)
+            _cut(decision, [found[model, k] for k in at[model, decision]], at[model, decision][:1])
             for decision in decisions
         ]
-        for model, rows in totals
+        for model in models
     }
-    source.engine.execute("DROP TABLE heights")
-    return cuts
 
 
 def _fixed_cut(decision: Decision) -> Cut:
     return Cut(str(decision), 1.0 if decision.kind == "binary" else decision.value + 0.0)
 
 
-def _top_cut(source: Predictions, decision: Decision, model: str, rows: int) -> Cut:
-    """Cut the top list of a model with this many rows; needs the table ``heights``."""
-    k, text = _wanted(decision, rows, model), str(decision)
-    score, tied, upto = source.one(
-        "SELECT s, n, upto::BIGINT FROM heights WHERE m = ? AND upto >= ? ORDER BY upto LIMIT 1", [model, k]
-    )
-    if upto == k:
-        return Cut(text, score)
+def _ranks_of(decision: Decision, rows: int, model: str) -> tuple[int, ...]:
+    """Return the ranks, from the highest score down, that a decision among `rows` rows needs."""
+    if decision.kind == "median":
+        return (rows + 1) // 2, rows // 2 + 1
+    return (_wanted(decision, rows, model),) if decision.kind in ("top-k", "top-share") else ()
+
+
+def _cut(decision: Decision, ranks: list[Rank], k: tuple[int, ...]) -> Cut:
+    if decision.kind == "median":
+        return _median_cut(*ranks)
+    return _top_cut(decision, k[0], ranks[0]) if ranks else _fixed_cut(decision)
+
+
+def _median_cut(upper: Rank, lower: Rank) -> Cut:
+    """Cut above the median of scores, between the two ranks in the middle."""
+    median = upper.score / 2 + lower.score / 2
+    tied = next((rank.tied for rank in (upper, lower) if rank.score == median), 0)
+    return Cut(f"{ABOVE_MEDIAN} {median:.10g} ({tied} at it)", median, "none")
+
+
+def _top_cut(decision: Decision, k: int, rank: Rank) -> Cut:
+    """Cut a top list of `k` rows at the score of this rank."""
+    text = str(decision)
+    if rank.upto == k:
+        return Cut(text, rank.score)
     if decision.ties == "include":
-        return Cut(f"{text} ({upto} with ties)", score)
-    above = upto - tied
+        return Cut(f"{text} ({rank.upto} with ties)", rank.score)
+    above = rank.upto - rank.tied
     if decision.ties == "exclude":
-        return Cut(f"{text} ({above} without ties)", score, "none")
-    return Cut(f"{text} ({k - above} of {tied} ties drawn)", score, k - above)
+        return Cut(f"{text} ({above} without ties)", rank.score, "none")
+    return Cut(f"{text} ({k - above} of {rank.tied} ties drawn)", rank.score, k - above)
 
 
 def _wanted(decision: Decision, rows: int, model: str) -> int:
@@ -137,6 +163,24 @@ def level_sql(score: str, scores: list[float]) -> str:
     """Write the position of a score among sorted cuts in SQL: 2j+1 at cut j, 2j+2 between it and the next."""
     parts = [f"({score} >= {literal(cut)})::TINYINT + ({score} > {literal(cut)})::TINYINT" for cut in scores]
     return "(" + " + ".join(parts) + ")::INTEGER"
+
+
+def joint_level_sql(levels: list[str]) -> str:
+    """Write the levels of several scores as one number in SQL, see `level_of`; -1 when one of them is."""
+    if len(levels) == 1:
+        return levels[0]
+    total = " + ".join(f"{LEVELS**i} * {level}" for i, level in enumerate(levels))
+    return f"CASE WHEN least({', '.join(levels)}) < 0 THEN -1 ELSE {total} END"
+
+
+def level_of(joint: Ints, i: int) -> Ints:
+    """Return the level of the score at place i.
+
+    >>> level_of(np.array([2 + 3 * 1]), 0).tolist(), level_of(np.array([2 + 3 * 1]), 1).tolist()
+    ([2], [1])
+    """
+    level: Ints = joint // LEVELS**i % LEVELS
+    return level
 
 
 def selected(cut: Cut, scores: list[float], level: Ints, rows: Ints, seed: int, model: str) -> Ints:

@@ -9,11 +9,14 @@ from fairbench_cli.audit.read.predictions import (
     NOT_UTF8,
     Predictions,
     blank,
-    code_sql,
     not_finite,
     quoted,
 )
 from fairbench_cli.errors import UserError, shown, user_error
+
+MOST_CLASSES = 20  # a column of more different numbers holds a quantity
+MOST_NAMED = 6
+CUT = "say how scores become decisions: --threshold 0.5, --top-k 100 or --top-share 0.1"
 
 
 def broken(source: Predictions, error: Exception) -> UserError:
@@ -66,6 +69,7 @@ def refuse_if(source: Predictions, column: int, bad: str, what: str, fix: str) -
 
     `what` may use ``{column}``, ``{value}`` and ``{count}``.
     """
+    source = source.alone or source
     source.engine.execute("SET threads=1; SET preserve_insertion_order=true")
     numbered = "SELECT row_number() OVER () AS line, * FROM predictions"
     count, row, value = source.one(
@@ -95,15 +99,18 @@ def refuse_scores(source: Predictions, column: int) -> None:
 
 
 def refuse_codes(source: Predictions, column: int, flag: str) -> None:
-    """Refuse scores or labels (`flag` says which) that are not 0 or 1."""
-    found = source.all(f"SELECT DISTINCT trim(c{column}) AS v FROM predictions WHERE v <> '' LIMIT 4")
-    refuse_if(
-        source,
-        column,
-        f"NOT ({blank(column)}) AND ({code_sql(column, 2)}) = 2",
-        "{column} has {value}, not 0 or 1, in {count}",
-        _binary_advice(flag, sorted(value for (value,) in found)),
+    """Refuse scores or labels (`flag` says which) that are not 0 or 1, or a class."""
+    found = source.all(
+        f"SELECT t{column}, y{column} IS NULL FROM predictions WHERE t{column} <> '' "
+        f"GROUP BY ALL ORDER BY 1 LIMIT {MOST_CLASSES + 1}"
     )
+    values = [value for value, _ in found]
+    many = len(found) > MOST_CLASSES and any(bad and _number(value) is not None for value, bad in found)
+    seen = "{column} has {value}, not 0 or 1, in {count}"
+    if many and flag == "label":
+        seen += f", and over {MOST_CLASSES} different values: this looks like regression"
+    fix = _regression_advice(flag) if many else _binary_advice(flag, values)
+    refuse_if(source, column, f"NOT ({blank(column)}) AND y{column} IS NULL", seen, fix)
     _refuse_missing(source, column)
 
 
@@ -146,18 +153,30 @@ def _place(source: Predictions, row: int) -> str:
     return f"{source.name}:{row + 1}"
 
 
+def _regression_advice(flag: str) -> str:
+    """Say how to make a decision of many numbers."""
+    if flag == "score":
+        return CUT
+    return "audit decisions: make a column of 0 and 1 of what counts, such as income above 50000"
+
+
 def _binary_advice(flag: str, values: list[str]) -> str:
     """Say how to make 0/1 of these values."""
-    lower = {value.lower() for value in values}
-    if any("," in value for value in values):
+    numbers = {_number(value) for value in values}
+    if flag == "score" and any(value.endswith("%") for value in values):
+        return CUT
+    if any("," in value and _number(value.replace(",", ".")) is not None for value in values):
         return "write decimal points, not commas"
-    if len(lower) == 2 and all(_number(value) is None for value in lower):
-        return f"recode {quoted(values[0])} and {quoted(values[-1])} as 0 and 1"
-    if {_number(value) for value in lower} in ({1.0, 2.0}, {-1.0, 1.0}):
-        return f"recode {' and '.join(values)} as 0 and 1 (1 is what --{flag} is about)"
+    if numbers in ({1.0, 2.0}, {-1.0, 1.0}):
+        which = f"--favourable {values[-1]}"
+        return f"recode {' and '.join(values)} as 0 and 1, or say which of them is 1: {which}"
+    words = [value for value in values if _number(value) is None]
+    if words and len(values) <= MOST_CLASSES:
+        listed = ", ".join(map(quoted, values[:MOST_NAMED])) + (", …" if len(values) > MOST_NAMED else "")
+        return f"say which value counts as 1, --favourable VALUE: one of {listed}"
     if flag == "score":
-        return "say how scores become decisions: --threshold 0.5, --top-k 100 or --top-share 0.1"
-    return "labels must be 0 or 1 (1: it happened); recode them"
+        return CUT
+    return "labels must be 0 or 1 (1: it happened); recode them, or name what counts as 1: --favourable VALUE"
 
 
 def _number(text: str) -> float | None:

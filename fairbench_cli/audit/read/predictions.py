@@ -5,6 +5,7 @@ import csv
 import gzip
 import io
 import json
+import re
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
@@ -33,6 +34,7 @@ class ArrowStream(Protocol):
 BLANKS = " \t\r\n\v\f\u00a0\ufeff"
 SNIFF = 1 << 18  # bytes
 SAMPLE = 10_000  # rows
+SAMPLE_CELLS = 8_000_000
 NOT_UTF8 = "save it as UTF-8, for instance `iconv -f latin1 -t utf-8 FILE > NEW`"
 FRAME = "data frame"  # in messages, instead of a file
 
@@ -43,10 +45,10 @@ Format = Literal["csv", "ndjson", "parquet", "frame"]
 class Predictions:
     """Rows that can be scanned.
 
-    The view ``predictions`` of `engine` has for column i of the file ``c{i}`` (its text, NULL if there is
-    none), ``t{i}`` (without the blanks around it), ``n{i}`` (as a number, NULL when it is none), ``y{i}`` (0
-    or 1, NULL when it is neither) and ``g{i}`` (what rows of one text share: the text, or the code of a
-    category). So has ``sample``, for the first rows.
+    Queries may name the view ``predictions``, which has for column i of the file ``c{i}`` (its text, NULL if
+    there is none), ``t{i}`` (without the blanks around it), ``n{i}`` (as a number, NULL when it is none),
+    ``y{i}`` (0 or 1, NULL when it is neither) and ``g{i}`` (what rows of one text share: the text, or the
+    code of a category). So has ``sample``, for the first `first_rows` rows.
 
     Parameters
     ----------
@@ -66,8 +68,12 @@ class Predictions:
         Between the cells of a text table.
     notes : tuple of str
         What a reader should know.
-    sample : tuple of str
-        What makes ``sample`` in SQL.
+    table, first : str
+        What to read all rows and the first ones from, in SQL.
+    sql : tuple of ColumnSql
+        How each column is read from there.
+    alone : Predictions, or None
+        These rows without the last column, where that holds the scores of another file.
     """
 
     engine: "DuckDBPyConnection"
@@ -78,7 +84,10 @@ class Predictions:
     zipped: bool = False
     separator: str = ""
     notes: tuple[str, ...] = ()
-    sample: tuple[str, ...] = ()
+    table: str = ""
+    first: str = "first"
+    sql: tuple["ColumnSql", ...] = ()
+    alone: "Predictions | None" = None
 
     @property
     def places(self) -> dict[str, int]:
@@ -90,13 +99,43 @@ class Predictions:
         """Where the bytes are and how they are compressed, in SQL."""
         return f"{quoted(str(self.path))}, compression='{'gzip' if self.zipped else 'none'}'"
 
+    @property
+    def first_rows(self) -> int:
+        """How many rows ``sample`` has at most: fewer of a wide table."""
+        return max(1000, min(SAMPLE, SAMPLE_CELLS // max(1, len(self.columns))))
+
+    def with_first_rows(self) -> "Predictions":
+        """Keep the first rows of a file for ``sample``; these are read from then on where they are all."""
+        if self.format == "frame":
+            return self
+        limit = f"CREATE TEMP TABLE {self.first} AS SELECT * FROM {self.table} LIMIT {self.first_rows}"
+        self.engine.execute(limit)
+        (rows,) = self.engine.execute(f"SELECT count(*) FROM {self.first}").fetchone() or (0,)
+        return replace(self, table=self.first) if rows < self.first_rows else self
+
+    def execute(self, sql: str, parameters: Sequence[object] = ()) -> "DuckDBPyConnection":
+        """Run a query, for which the views have the columns that it names and no others.
+
+        Planning a view of thousands of columns would cost more than the query.
+        """
+        named = sorted({(int(at), kind) for kind, at in re.findall(r"\b([ctnyg])(\d+)\b", sql)})
+        parts = [f"{self.sql[at].of(kind)} AS {kind}{at}" for at, kind in named if at < len(self.sql)]
+        columns = ", ".join(parts) or "1 AS one"
+        if "predictions" in sql:
+            view = f"SELECT {columns} FROM {self.table}"
+            self.engine.execute(f"CREATE OR REPLACE TEMP VIEW predictions AS {view}")
+        if "sample" in sql:
+            view = f"SELECT {columns} FROM {self.first} LIMIT {self.first_rows}"
+            self.engine.execute(f"CREATE OR REPLACE TEMP VIEW sample AS {view}")
+        return self.engine.execute(sql, parameters)
+
     def all(self, sql: str) -> list[tuple[Any, ...]]:
         """Return every row of a query."""
-        return self.engine.execute(sql).fetchall()
+        return self.execute(sql).fetchall()
 
     def one(self, sql: str, parameters: Sequence[object] = ()) -> tuple[Any, ...]:
         """Return the first row of a query; empty when there is none."""
-        return self.engine.execute(sql, parameters).fetchone() or ()
+        return self.execute(sql, parameters).fetchone() or ()
 
     @contextmanager
     def text(self) -> Iterator[TextIO]:
@@ -314,7 +353,7 @@ def _format(name: str, zipped: bool, head: bytes) -> Format:
 def _parquet(source: Predictions) -> Predictions:
     import duckdb
 
-    table = f"read_parquet({quoted(str(source.path))}, hive_partitioning=false, binary_as_string=true)"
+    table = f"read_parquet({quoted(str(source.path))}, hive_partitioning=false)"
     try:
         found = source.all(f"DESCRIBE SELECT * FROM {table}")
     except duckdb.Error:
@@ -413,29 +452,38 @@ def _identifier(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class _ColumnSql:
-    """A column in SQL: its text, a number, 0 or 1, and what rows of one text share."""
+class ColumnSql:
+    """A column in SQL: its text, a number, 0 or 1, what rows of one text share, whether it holds bytes."""
 
     text: str
     number: str
     code: str
     group: str
+    binary: bool = False
+
+    def of(self, kind: str) -> str:
+        """Write what `Predictions` calls c, t, n, y or g."""
+        if kind == "t":
+            return _trimmed(self.text)
+        return {"c": self.text, "n": self.number, "y": self.code, "g": self.group}[kind]
 
 
-def _as_number(text: str) -> _ColumnSql:
+def _as_number(text: str) -> ColumnSql:
     """Return a column of texts in SQL.
 
     The sum keeps DuckDB 2.0 from reading the column as numbers, which fails where one is none. It also makes
     -0.0 to 0.0.
     """
-    return _ColumnSql(text, f"TRY_CAST({text} AS DOUBLE) + 0.0", _code(text), text)
+    return ColumnSql(text, f"TRY_CAST({text} AS DOUBLE) + 0.0", _code(text), text)
 
 
-def _typed(value: str, kind: str) -> _ColumnSql:
+def _typed(value: str, kind: str) -> ColumnSql:
     """Return a column of any type in SQL; NaN is NULL."""
     if kind in ("DOUBLE", "FLOAT"):
         value = f"CASE WHEN isnan({value}) THEN NULL ELSE {value} END"
     text = f"CAST({value} AS VARCHAR)"
+    if kind == "BLOB":  # many Parquet writers call texts that; what is no UTF-8 is shown as \\xC3
+        return replace(_as_number(f"coalesce(TRY(decode({value})), {text})"), binary=True)
     found = _as_number(text)
     if kind == "DOUBLE" or kind.endswith(("INT", "INTEGER")):
         code = f"CASE WHEN {value} = 1 THEN 1 WHEN {value} = 0 THEN 0 END"
@@ -444,19 +492,14 @@ def _typed(value: str, kind: str) -> _ColumnSql:
 
 
 def _view(
-    source: Predictions, table: str, names: list[str], columns: list[_ColumnSql], head: str = ""
+    source: Predictions, table: str, names: list[str], columns: list[ColumnSql], head: str = ""
 ) -> Predictions:
-    """Make the views of `Predictions` from a table, given names and each column in SQL.
+    """Return the predictions in a table, given names and each column in SQL.
 
     `head` is another table with its first rows, where there is one.
     """
     trimmed, notes = _names(names, source.name)
-    parts = ", ".join(
-        f"{sql.text} AS c{i}, {_trimmed(sql.text)} AS t{i}, {sql.number} AS n{i}, {sql.code} AS y{i}, "
-        f"{sql.group} AS g{i}"
-        for i, sql in enumerate(columns)
+    notes = (*source.notes, *notes)
+    return replace(
+        source, columns=trimmed, notes=notes, table=table, first=head or "first", sql=tuple(columns)
     )
-    source.engine.execute(f"CREATE TEMP VIEW predictions AS SELECT {parts} FROM {table}")
-    first = () if head else (f"CREATE TEMP TABLE first AS SELECT * FROM {table} LIMIT {SAMPLE}",)
-    sample = f"CREATE TEMP VIEW sample AS SELECT {parts} FROM {head or 'first'} LIMIT {SAMPLE}"
-    return replace(source, columns=trimmed, notes=(*source.notes, *notes), sample=(*first, sample))

@@ -27,10 +27,17 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.read.cells import CountedCells, CountingPlan, count_cells, group_name, make_slices
-from fairbench_cli.audit.read.columns import ColumnRoles, assign
-from fairbench_cli.audit.read.cuts import bins_note, find_bins, find_cuts, model_sql
+from fairbench_cli.audit.config import AuditConfig, Decision
+from fairbench_cli.audit.read.cells import (
+    CountedCells,
+    CountingPlan,
+    TooManyGroups,
+    count_cells,
+    group_name,
+)
+from fairbench_cli.audit.read.columns import ColumnRoles, assign, too_many_groups
+from fairbench_cli.audit.read.cuts import bins_note, find_bins, find_cuts, is_binary, settled
+from fairbench_cli.audit.read.defaults import MOST_CHECKED, words_below
 from fairbench_cli.audit.read.mistakes import (
     broken,
     refuse_codes,
@@ -38,7 +45,12 @@ from fairbench_cli.audit.read.mistakes import (
     refuse_weights,
     rows_in_words,
 )
+from fairbench_cli.audit.read.outcomes import read_outcomes
+from fairbench_cli.audit.read.pairs import compared_slices, names_of, pair_up
 from fairbench_cli.audit.read.predictions import ArrowStream, Predictions, open_file, open_frame
+from fairbench_cli.audit.read.ranks import model_sql
+from fairbench_cli.audit.read.scales import check_thresholds, read_percent
+from fairbench_cli.audit.read.scores import Reference, largest_group, read_scores
 from fairbench_cli.audit.read.strata import explained_slices, read_people, read_strata
 from fairbench_cli.audit.read.tally import MISSING, Tally
 from fairbench_cli.errors import shown, user_error
@@ -48,13 +60,22 @@ if TYPE_CHECKING:
     import pandas as pd
     from duckdb import DuckDBPyConnection
 
-MEMORY = "200MB"
+MEMORY = 200  # MB
+MEMORY_OF_COLUMN = 0.5  # MB, of tables with more than `FEW_COLUMNS`
+FEW_COLUMNS = 100
 MOST_THREADS = 4  # each has buffers of its own
 LOOK_MISSING = frozenset("na n/a nan null none nil ? - . unknown".split())  # noqa: SIM905
 MOST_IDENTIFIERS = 100_000  # rows; beyond, looking for persons counted twice would cost more than the audit
 
 
-def read_file(source: str | Path, config: AuditConfig, *, stdin: BinaryIO | None = None) -> Tally:
+def read_file(
+    source: str | Path,
+    config: AuditConfig,
+    *,
+    stdin: BinaryIO | None = None,
+    reference: Reference = largest_group,
+    against: "pd.DataFrame | ArrowStream | None" = None,
+) -> Tally:
     """Return the counts of a file by model, decision, group, label and prediction.
 
     Parameters
@@ -65,6 +86,10 @@ def read_file(source: str | Path, config: AuditConfig, *, stdin: BinaryIO | None
         Columns, decisions, attributes, and what to explain by.
     stdin : binary file, optional
         What "-" stands for; by default the standard input of the process.
+    reference : callable
+        The place of the group with which the scores of a slice's others are compared, -1 for everybody else.
+    against : frame, optional
+        Newer scores of the same rows, in place of the file that the configuration names.
 
     Returns
     -------
@@ -75,13 +100,25 @@ def read_file(source: str | Path, config: AuditConfig, *, stdin: BinaryIO | None
     UserError
         When the file or the columns asked for are not fit to be audited, naming file, row and column.
     """
-    return _read(lambda engine, folder: open_file(engine, str(source), stdin, folder), config)
+    return _read(
+        lambda engine, folder: open_file(engine, str(source), stdin, folder),
+        config,
+        reference,
+        against,
+        stdin,
+    )
 
 
-def read_frame(frame: "pd.DataFrame | ArrowStream", config: AuditConfig) -> Tally:
+def read_frame(
+    frame: "pd.DataFrame | ArrowStream",
+    config: AuditConfig,
+    *,
+    reference: Reference = largest_group,
+    against: "pd.DataFrame | ArrowStream | None" = None,
+) -> Tally:
     """Return the counts of a data frame with a row per person, as `read_file` does.
 
-    pandas and Polars frames, Arrow tables, and whatever else gives an Arrow stream.
+    pandas and Polars frames, Arrow tables, and whatever else gives an Arrow stream; `against` as there.
 
     Raises
     ------
@@ -96,7 +133,7 @@ def read_frame(frame: "pd.DataFrame | ArrowStream", config: AuditConfig) -> Tall
     >>> part.counts.groups, part.counts.predicted.tolist()
     (('f', 'm'), [[1.0, 1.0], [0.0, 1.0]])
     """
-    return _read(lambda engine, _: open_frame(engine, frame), config)
+    return _read(lambda engine, _: open_frame(engine, frame), config, reference, against)
 
 
 def read_arrays(
@@ -106,6 +143,7 @@ def read_arrays(
     *,
     labels: ArrayLike | None = None,
     weights: ArrayLike | None = None,
+    reference: Reference = largest_group,
 ) -> Tally:
     """Return the counts of arrays of one value per person.
 
@@ -143,10 +181,10 @@ def read_arrays(
         frame = pd.DataFrame({**known, **{name: _unindexed(values) for name, values in groups.items()}})
     except ValueError as error:
         raise user_error(f"the arrays do not fit together: {error}", "give one value per person") from None
-    columns: dict[str, object] = {name: name for name in known}
+    columns: dict[str, object] = {name: name for name in known if name != "score"} | {"scores": ("score",)}
     if config.attributes is None:
         columns |= {"attributes": tuple(groups)}
-    return read_frame(frame, config.model_copy(update=columns))
+    return read_frame(frame, config.model_copy(update=columns), reference=reference)
 
 
 def _unindexed(values: Any) -> Any:
@@ -156,7 +194,13 @@ def _unindexed(values: Any) -> Any:
     return values if isinstance(values, list | tuple) else np.asarray(values)
 
 
-def _read(open_: Callable[["DuckDBPyConnection", Path], Predictions], config: AuditConfig) -> Tally:
+def _read(
+    open_: Callable[["DuckDBPyConnection", Path], Predictions],
+    config: AuditConfig,
+    reference: Reference,
+    against: "pd.DataFrame | ArrowStream | None" = None,
+    stdin: BinaryIO | None = None,
+) -> Tally:
     import duckdb
 
     with (
@@ -166,7 +210,19 @@ def _read(open_: Callable[["DuckDBPyConnection", Path], Predictions], config: Au
     ):
         source = open_(engine, Path(folder))
         try:
-            return _tally(source, config)
+            if config.against and source.name == config.against == "-":
+                raise user_error("standard input cannot be both files", "name one of the files", "--against")
+            if config.against:
+                place = Path(folder) / "newer"
+                place.mkdir()
+                other = engine.cursor()  # with temporary tables of its own
+                newer = (
+                    open_file(other, config.against, stdin, place)
+                    if against is None
+                    else open_frame(other, against)
+                )
+                return _tally(pair_up(source, newer, config), config, reference, names_of(source, newer))
+            return _tally(source.with_first_rows(), config, reference)
         except (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException):
             raise  # a fault of ours, not of the rows
         except duckdb.Error as error:
@@ -203,7 +259,7 @@ def _engine(folder: str) -> "DuckDBPyConnection":
 
     engine = duckdb.connect(
         config={
-            "memory_limit": MEMORY,
+            "memory_limit": f"{MEMORY}MB",
             "threads": str(min(MOST_THREADS, os.cpu_count() or 1)),
             "temp_directory": str(Path(folder) / "spill"),
             "autoinstall_known_extensions": "false",
@@ -215,22 +271,44 @@ def _engine(folder: str) -> "DuckDBPyConnection":
     return engine
 
 
-def _tally(source: Predictions, config: AuditConfig) -> Tally:
-    for sql in source.sample:
-        source.engine.execute(sql)
-    roles = assign(source, config)
-    if not source.one("SELECT 1 FROM sample LIMIT 1"):
+def _tally(
+    source: Predictions, config: AuditConfig, reference: Reference, names: tuple[str, ...] = ()
+) -> Tally:
+    """Return the tally; `names` are those of the two sides when they come from two files."""
+    if len(source.columns) > FEW_COLUMNS:
+        more = MEMORY_OF_COLUMN * len(source.columns)
+        source.engine.execute(f"SET memory_limit='{MEMORY + more:.0f}MB'")
+    first = source
+    if not first.one("SELECT 1 FROM sample LIMIT 1"):
         raise user_error("the file has a header but no rows", "add one row per person", source.name)
-    if roles.weight is not None:
-        source.engine.execute("SET threads=1")  # one order of summing, hence the same last digit each time
-    plan, cells = _count(source, config, roles)
-    words = next(iter(cells.values())).words
-    texts = frozenset(column for column, some in zip(roles.quantities, words, strict=True) if some)
-    if texts:  # the first rows misled: these columns do hold words
-        roles = assign(source, config, texts)
-        plan, cells = _count(source, config, roles)
-    rows = int(next(iter(cells.values())).rows.sum())
-    slices = make_slices(source, cells, plan, config.seed)
+    texts: frozenset[int] = frozenset()
+    many: frozenset[int] = frozenset()
+    while True:  # until what the first rows showed of unnamed columns holds for all rows
+        roles = assign(first, config, texts, many)
+        decisions = settled(first, roles, config.decisions)
+        source, roles = read_outcomes(first, roles, config.favourable, binary=is_binary(decisions))
+        for column in () if is_binary(decisions) else (roles.score, *roles.others):
+            source, percent = read_percent(source, column)
+            roles = replace(roles, notes=(*roles.notes, *percent))
+        if roles.weight is not None:
+            # One order of summing, hence the same last digit each time.
+            source.engine.execute("SET threads=1")
+        try:
+            plan, cells = _count(source, config, roles, decisions)
+            words = _words(source, roles, cells)
+            if words:
+                texts |= words
+                continue
+            slices, joints = compared_slices(source, cells, plan, config, names)
+            break
+        except TooManyGroups as found:
+            column = roles.attributes.get(found.names[0])
+            if column is None or len(found.names) > 1 or found.names[0] not in roles.unnamed:
+                raise too_many_groups(source, found.names, found.count) from None
+            many |= {column}
+    together = next(iter(cells.values()))
+    check_thresholds(source, plan, together, config.threshold)
+    rows = int(together.rows.sum())
     notes = (
         *source.notes,
         *roles.notes,
@@ -238,7 +316,9 @@ def _tally(source: Predictions, config: AuditConfig) -> Tally:
         *chain.from_iterable(_notes(name, cells) for name in roles.attributes),
         *_twice(source, roles, rows),
     )
-    tally = Tally(source.name, rows, slices, notes, roles.weight is not None)
+    tally = Tally(source.name, rows, slices, notes, roles.weight is not None, joints=joints)
+    if config.curves:
+        tally = replace(tally, scores=read_scores(source, plan, cells, slices, reference))
     if not config.explained_by:
         return tally
     parts = explained_slices(slices, config)
@@ -247,21 +327,35 @@ def _tally(source: Predictions, config: AuditConfig) -> Tally:
     return replace(tally, strata=strata, people=people, strata_notes=cut)
 
 
+def _words(
+    source: Predictions, roles: ColumnRoles, cells: dict[tuple[str, ...], CountedCells]
+) -> frozenset[int]:
+    """Return which columns that looked numeric by the first rows hold words below."""
+    if len(roles.quantities) > MOST_CHECKED:
+        return words_below(source, roles.quantities)
+    words = next(iter(cells.values())).words
+    return frozenset(column for column, some in zip(roles.quantities, words, strict=True) if some)
+
+
 def _count(
-    source: Predictions, config: AuditConfig, roles: ColumnRoles
+    source: Predictions, config: AuditConfig, roles: ColumnRoles, decisions: tuple[Decision, ...]
 ) -> tuple[CountingPlan, dict[tuple[str, ...], CountedCells]]:
     """Find cuts and bins, count, and refuse what was counted and is no score, label or weight."""
     bins = {name: find_bins(source, roles.attributes[name], many) for name, many in config.bins.items()}
-    source.engine.execute("SET preserve_insertion_order=false")
-    binary = all(decision.kind == "binary" for decision in config.decisions)
-    plan = CountingPlan(roles, find_cuts(source, roles, config.decisions), binary, bins)
+    if source.alone is None:  # else rows may be paired in their order
+        source.engine.execute("SET preserve_insertion_order=false")
+    binary = is_binary(decisions)
+    others = (find_cuts(source, replace(roles, score=column), decisions) for column in roles.others)
+    other_cuts = tuple(next(iter(cuts.values()))[0] for cuts in others)
+    plan = CountingPlan(roles, find_cuts(source, roles, decisions), binary, bins, other_cuts)
     cells = count_cells(source, plan)
     for found in cells.values():
         if (found.level < 0).any():
-            if binary:
-                refuse_codes(source, roles.score, "score")
-            refuse_scores(source, roles.score)
-        if roles.label is not None and (found.label > 1).any():
+            for column in (roles.score, *roles.others):
+                if binary:
+                    refuse_codes(source, column, "score")
+                refuse_scores(source, column)
+        if roles.label is not None and (found.label == roles.bad_label).any():
             refuse_codes(source, roles.label, "label")
         if roles.weight is not None and found.bad_weights:
             refuse_weights(source, roles.weight)

@@ -7,9 +7,11 @@ from numpy.typing import NDArray
 
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.read.cells import CountingPlan
-from fairbench_cli.audit.read.columns import MOST_CODES, MOST_GROUPS, RESERVED
-from fairbench_cli.audit.read.cuts import NumberBins, bin_sql, bins_note, find_bins, literal, text_sql
+from fairbench_cli.audit.read.columns import MOST_GROUPS
+from fairbench_cli.audit.read.cuts import NumberBins, bin_sql, bins_note, find_bins, literal
+from fairbench_cli.audit.read.defaults import MOST_CODES, RESERVED
 from fairbench_cli.audit.read.predictions import Predictions, blank, code_sql, not_finite, quoted
+from fairbench_cli.audit.read.ranks import text_sql
 from fairbench_cli.audit.read.tally import MISSING, People, Slice, Strata
 from fairbench_cli.errors import shown, suggest, user_error
 from fairbench_cli.measures.counts import Floats
@@ -112,7 +114,7 @@ def read_people(
         notes.append(f"Features are those of {most} of {rows} rows, drawn at random.")
     numbered = "SELECT row_number() OVER () AS line, * FROM predictions"
     sql = f"SELECT {', '.join(parts)} FROM ({numbered}){where}"
-    found = source.engine.execute(sql).fetchnumpy()
+    found = source.execute(sql).fetchnumpy()
     features: list[tuple[str, Floats, bool]] = []
     for i, name in enumerate(columns):
         made, note = _feature(name, np.asarray(found[f"x{i}"], dtype=object))

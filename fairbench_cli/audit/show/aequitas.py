@@ -96,9 +96,9 @@ def pair_rule(one: bool | None, other: bool | None) -> bool | None:
 def _check(report: Report) -> None:
     problems = []
     if not all(part.labelled for part in report.slices):
-        problems.append(Problem("Aequitas needs labels", "give the label column", "--compat"))
+        problems.append(Problem("Aequitas needs labels", "give the label column", "--preset"))
     if report.weighted:
-        problems.append(Problem("Aequitas has no weights", "leave the weights out", "--compat"))
+        problems.append(Problem("Aequitas has no weights", "leave the weights out", "--preset"))
     method = report.config.ref_method
     if method in ("maximum", "rest"):
         what = f"Aequitas has no reference method {method}"

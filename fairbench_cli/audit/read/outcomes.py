@@ -1,0 +1,132 @@
+"""Read words as outcomes: which values of the score and label columns count as 1."""
+
+from dataclasses import dataclass, replace
+
+from fairbench_cli.audit.read.columns import ColumnRoles
+from fairbench_cli.audit.read.mistakes import rows_in_words
+from fairbench_cli.audit.read.predictions import ColumnSql, Predictions, quoted
+from fairbench_cli.errors import shown, suggest, user_error
+
+MOST_OUTCOMES = 100  # different values of one column
+MOST_LISTED = 10
+FLAG = "--favourable"
+
+
+@dataclass(frozen=True)
+class _Words:
+    """A column with its values, each with the number of rows; `plain` when all of them are 0 or 1."""
+
+    column: int
+    name: str
+    counts: dict[str, int]
+    plain: bool
+
+
+def read_outcomes(
+    source: Predictions, roles: ColumnRoles, favourable: tuple[str, ...], *, binary: bool
+) -> tuple[Predictions, ColumnRoles]:
+    """Return the predictions and roles with favourable values read as 1, and the others as 0.
+
+    Columns of 0 and 1 stay as they are. Of several values each is a class, audited against the rest: the code
+    of a row is the position of its class, and that of all other rows one more than the last. A label of 0 and
+    1 is not used then. Where score and label have words of their own, one value of each may be given.
+
+    Parameters
+    ----------
+    source, roles
+        What was found out of the columns.
+    favourable : tuple of str
+        Values, as in the file.
+    binary : bool
+        Whether scores are decisions, and not cut.
+
+    Raises
+    ------
+    UserError
+        For a value that does not occur, or several without a column of classes.
+    """
+    if not favourable:
+        return source, roles
+    asked = ([roles.score, *roles.others] if binary else []) + ([] if roles.label is None else [roles.label])
+    columns = [_words(source, column, favourable) for column in asked]
+    words = [each for each in columns if not each.plain]
+    if not words:
+        names = " and ".join(each.name for each in columns)
+        what = f"{names} {'are' if len(columns) > 1 else 'is'} 0 or 1" if columns else "scores are cut"
+        raise user_error(f"{FLAG} has no effect: {what}", "leave it out", FLAG)
+    _check(words, favourable)
+    own = _own_words(words, favourable)
+    several, coded = len(favourable) > 1 and not own, [each.column for each in words]
+    values = {each.column: own.get(each.column, favourable) for each in words}
+    notes = [_note(each, values[each.column]) for each in words]
+    if several and roles.score not in coded:
+        what = f"{len(favourable)} favourable values, and no classes in {source.columns[roles.score]}"
+        raise user_error(what, "name one value, or a column of classes with --score", FLAG)
+    if several and roles.label is not None and roles.label not in coded:
+        name = source.columns[roles.label]
+        notes.append(f"{name} is 0 or 1, of no class: what needs labels is not audited.")
+        roles = replace(roles, label=None)
+    sql = list(source.sql)
+    for each in words:
+        sql[each.column] = _coded(sql[each.column], values[each.column])
+    roles = replace(roles, classes=favourable if several else (), notes=(*roles.notes, *notes))
+    return replace(source, sql=tuple(sql)), roles
+
+
+def _words(source: Predictions, column: int, favourable: tuple[str, ...]) -> _Words:
+    """Return the values of a column; it is plain when all are numbers 0 and 1, or true and false unasked."""
+    each = f"t{column} AS value, y{column} IS NOT NULL AS code, n{column} IS NOT NULL AS number"
+    found = source.all(
+        f"SELECT value, count(*), bool_and(code), bool_and(number) FROM (SELECT {each} FROM predictions) "
+        f"WHERE value <> '' GROUP BY value ORDER BY 2 DESC, 1 LIMIT {MOST_OUTCOMES + 1}"
+    )
+    name = source.columns[column]
+    if len(found) > MOST_OUTCOMES:
+        what = f"{shown(name)} has more than {MOST_OUTCOMES} different values and holds no outcomes"
+        raise user_error(what, f"leave {FLAG} out, or name a column of outcomes", FLAG)
+    asked = {value for value, *_ in found} & set(favourable)
+    plain = all(code and (number or not asked) for _, _, code, number in found)
+    return _Words(column, name, {value: count for value, count, *_ in found}, plain)
+
+
+def _check(words: list[_Words], favourable: tuple[str, ...]) -> None:
+    """Refuse values that occur nowhere, and a column with none of them and with values of its own."""
+    known = dict.fromkeys(value for each in words for value in each.counts)
+    for value in favourable:
+        if value not in known:
+            names = " or ".join(each.name for each in words)
+            raise user_error(f"no {names} is {shown(value)}", suggest(value, known), FLAG)
+    for each in words:
+        others = {value for other in words if other is not each for value in other.counts}
+        if not set(favourable) & set(each.counts) and not set(each.counts) <= others:
+            values = ", ".join(shown(value) for value in list(each.counts)[:MOST_LISTED])
+            what = f"{each.name} is never {' or '.join(map(shown, favourable))}, but {values}"
+            fix = f"name one value of each column: {FLAG} {favourable[0]} {FLAG} {next(iter(each.counts))}"
+            raise user_error(what, fix, FLAG)
+
+
+def _own_words(words: list[_Words], favourable: tuple[str, ...]) -> dict[int, tuple[str, ...]]:
+    """Return the value of each column where score and label have words, and one value, of their own."""
+    found = {each.column: tuple(value for value in favourable if value in each.counts) for each in words}
+    apart = len(words) > 1 and len(set(found.values())) == len(favourable) == len(words)
+    return found if apart and all(len(values) == 1 for values in found.values()) else {}
+
+
+def _note(words: _Words, favourable: tuple[str, ...]) -> str:
+    rest = [(value, count) for value, count in words.counts.items() if value not in favourable]
+    ones = ", ".join(shown(value) for value in favourable)
+    listed = ", ".join(f"{shown(value)} ({rows_in_words(count)})" for value, count in rest[:MOST_LISTED])
+    more = ", …" if len(rest) > MOST_LISTED else ""
+    counted = "each counts as 1 against the rest" if len(favourable) > 1 else "counts as 1"
+    others = f"; 0 {'are' if len(rest) > 1 else 'is'} {listed}{more}" if rest else ""
+    return f"{words.name}: {ones} {counted}{others}."
+
+
+def _coded(sql: ColumnSql, favourable: tuple[str, ...]) -> ColumnSql:
+    """Return a column whose code is 1 and 0, or the position of its class; NULL where it is empty."""
+    text, several = sql.of("t"), len(favourable) > 1
+    codes = "".join(
+        f" WHEN {text} = {quoted(value)} THEN {at if several else 1}" for at, value in enumerate(favourable)
+    )
+    rest = len(favourable) if several else 0
+    return replace(sql, code=f"CASE WHEN coalesce({text}, '') = '' THEN NULL{codes} ELSE {rest} END")
