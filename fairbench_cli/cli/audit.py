@@ -113,7 +113,7 @@ def audit(
         "intersect": [text.split(",") for text in intersect or ()],
     }
     settings = read_config({key: value for key, value in given.items() if value != []}, config, "--")
-    _keep_inputs([preds, config], output, pdf, to_db, settings.preset)
+    _keep_inputs([preds, config, settings.against], output, pdf, to_db, settings.preset)
     report = run(preds, settings)
     _write(report, output, pdf, to_db)
     _print(report, format_, everything)

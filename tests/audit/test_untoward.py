@@ -52,7 +52,7 @@ def shell(line: str, folder: Path, **env: str) -> subprocess.CompletedProcess[by
 @POSIX
 def test_an_interrupt_while_it_counts_ends_in_one_line(tmp_path):
     """Standard input has come to its end, and the temporary folder holds it, when counting begins."""
-    rows = "".join(f"{i / 1e6:.6f},{'abcd'[i % 4]}{i % 97}\n" for i in range(200_000))
+    rows = "".join(f"{i / 1e6:.6f},{'abcd'[i % 4]}\n" for i in range(200_000))
     (tmp_path / "big.csv").write_text("score,race\n" + rows * 12)
     (tmp_path / "temporary").mkdir()
     start = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
@@ -90,7 +90,7 @@ def test_any_encoding_is_written(preds, monkeypatch, encoding):
 
     name = "\\u00e4hm" if encoding == "ascii" else "ähm"
     console = said("console")
-    assert "tau = 0.8" in " ".join(console.split())
+    assert console.startswith("x Fails")
     assert name in console
     assert not set("τ–─…×✗�") & set(console)
     if encoding != "ascii":
@@ -117,7 +117,7 @@ def test_outputs_that_are_closed_or_full_in_the_plainest_locale(preds):
         "<&- >&- 2>&-": (1, b"", b""),
         "> /dev/full": (2, b"", full),
         "--ref race=b": (2, b"", unknown),
-        "-f json | head -1": (1, b"{\n", b""),
+        "-f json | head -1": (1, b"{\n", b"Gate: stops, exit code 1: race, sex fail.\n"),
     }
     plainest = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     for end, said in lines.items():
