@@ -253,6 +253,8 @@ def test_no_output_overwrites_the_input(preds, say, tmp_path):
     Path("out").mkdir()
     os.link(preds, "out/audit.csv")
     Path("link.pdf").symlink_to(preds)
+    Path("other").mkdir()
+    Path("other/changes.csv").symlink_to(preds)
     Path("conf.yaml").write_text("tau: 0.9\n")
     Path("group.csv").symlink_to(preds)
     for arguments, words in {
@@ -260,6 +262,7 @@ def test_no_output_overwrites_the_input(preds, say, tmp_path):
         ("--pdf", "out/../preds.csv"): "--pdf: error: out/../preds.csv would overwrite",
         ("--pdf", "link.pdf"): "--pdf: error: link.pdf would overwrite the input preds.csv",
         ("--pdf", "out/audit.csv"): "out/audit.csv would overwrite",
+        ("-o", "other"): "--output: error: other/changes.csv would overwrite the input preds.csv",
         ("-o", "out"): "--output: error: out/audit.csv would overwrite the input preds.csv",
         ("--to-db", "sqlite:///preds.csv"): "--to-db: error: preds.csv would overwrite",
         ("--to-db", f"sqlite:///{tmp_path}/link.pdf"): "link.pdf would overwrite the input",
