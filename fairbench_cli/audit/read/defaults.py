@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from fairbench_cli.audit.read.predictions import Predictions
+from fairbench_cli.audit.read.score_columns import named_like_scores
 
 RESERVED = frozenset(
     "id entity_id model_id score label label_value as_of_date rank_abs rank_pct".split()  # noqa: SIM905
@@ -82,6 +83,8 @@ def default_attributes(
         name = source.columns[i]
         if name in binned:
             attributes[name] = i
+        elif named_like_scores(name):
+            notes.append(f"{name} looks like a score and is not audited (--attribute {name} does).")
         elif distinct > MOST_CODES and IDENTIFIER.search(name):
             notes.append(f"{name} looks like an identifier and is not audited (--attribute {name} does).")
         elif distinct > MOST_CODES and words == 0 and i not in texts:

@@ -9,7 +9,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -372,6 +372,8 @@ def _ndjson(source: Predictions) -> Predictions:
         raise user_error("the text is not UTF-8", NOT_UTF8, name) from None
     except (json.JSONDecodeError, RecursionError) as error:
         raise user_error(f"not JSON: {error}", "write one JSON object per line", f"{name}:{at}") from None
+    if at == SAMPLE:
+        keys.update(dict.fromkeys(_late_keys(source)))
     if len({key.lower() for key in keys}) < len(keys):
         raise user_error("two keys differ only in capitals", "rename one of them", name)
     if any("\x00" in key for key in keys):
@@ -380,6 +382,17 @@ def _ndjson(source: Predictions) -> Predictions:
     options = f"format='newline_delimited', columns={{{kinds}}}, hive_partitioning=false"
     table = f"read_json({source.bytes_sql}, {options})"
     return _view(source, table, list(keys), [_as_number(_identifier(key)) for key in keys])
+
+
+def _late_keys(source: Predictions) -> list[str]:
+    """Return the keys of all lines, sorted; those of none where a line is no JSON, which is refused later."""
+    import duckdb
+
+    each = f"SELECT DISTINCT json_keys(json) AS keys FROM read_ndjson_objects({source.bytes_sql})"
+    with suppress(duckdb.Error):
+        found = source.engine.execute(f"SELECT DISTINCT unnest(keys) AS k FROM ({each}) ORDER BY k")
+        return [key for (key,) in found.fetchall()]
+    return []
 
 
 def _csv(source: Predictions, head: bytes) -> Predictions:
