@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol, TextIO, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol, TextIO, TypeVar, cast, runtime_checkable
 
 from fairbench_cli.errors import user_error
 
@@ -34,9 +34,11 @@ BLANKS = " \t\r\n\v\f\u00a0\ufeff"
 SNIFF = 1 << 18  # bytes
 SAMPLE = 10_000  # rows
 SAMPLE_CELLS = 8_000_000
+TABLES = 24  # of groups at once, over all threads: each takes some 4 MB at least
 NOT_UTF8 = "save it as UTF-8, for instance `iconv -f latin1 -t utf-8 FILE > NEW`"
 FRAME = "data frame"  # in messages, instead of a file
 
+Value = TypeVar("Value")
 Format = Literal["csv", "ndjson", "parquet", "frame"]
 
 
@@ -100,6 +102,12 @@ class Predictions:
         """How many rows ``sample`` has at most: fewer of a wide table."""
         return max(1000, min(SAMPLE, SAMPLE_CELLS // max(1, len(self.columns))))
 
+    @property
+    def at_once(self) -> int:
+        """How many columns, or sets of them, one query may group by within the memory."""
+        (threads,) = self.one("SELECT current_setting('threads')")
+        return max(1, TABLES // int(threads))
+
     def with_first_rows(self) -> "Predictions":
         """Keep the first rows of a file for ``sample``; these are read from then on where they are all."""
         if self.format == "frame":
@@ -141,6 +149,11 @@ class Predictions:
             io.TextIOWrapper(binary, encoding="utf-8-sig", newline="") as text,
         ):
             yield text
+
+
+def in_parts(values: Sequence[Value], size: int) -> Iterator[Sequence[Value]]:
+    """Yield a sequence in parts of a size."""
+    yield from (values[start : start + size] for start in range(0, len(values), size))
 
 
 def quoted(text: str) -> str:
