@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from fairbench_cli.text import printable
+
 MOST_SHOWN = 60  # characters of a value
 MOST_NAMES = 30  # names in a suggestion
 
@@ -97,4 +99,4 @@ def shown(value: Any) -> str:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.splitlines())
+    return printable(" ".join(text.splitlines()))

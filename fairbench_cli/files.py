@@ -3,10 +3,14 @@
 import json
 import os
 import shlex
+import stat
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from fairbench_cli.errors import user_error
+from fairbench_cli.text import shown_path
 
 
 def read_text(path: Path, encoding: str = "utf-8", newline: str | None = None) -> str:
@@ -51,7 +55,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file in one step.
+    """Write a file in one step; where the path is a link, the file that it leads to.
 
     Raises
     ------
@@ -59,17 +63,82 @@ def write_bytes(path: Path, content: bytes) -> None:
         When it cannot be written; what was there before stays.
     """
     if path.is_dir():
-        raise user_error(f"cannot write {path}: it is a folder", "name a file")
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+        raise user_error(f"cannot write {shown_path(path)}: it is a folder", "name a file")
     try:
-        try:
-            part.write_bytes(content)
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
+        _write_all({path.resolve(): content})
     except OSError as error:
         fix = "check the folder, its permissions and the free space"
-        raise user_error(f"cannot write {path}: {error.strerror}", fix) from None
+        raise user_error(f"cannot write {shown_path(path)}: {error.strerror}", fix) from None
+
+
+def write_files(folder: Path, texts: Mapping[str, str]) -> None:
+    """Write the text files of a folder by name, all or none; the folder is made where there is none.
+
+    Raises
+    ------
+    UserError
+        When one of them cannot be written; what was there before stays.
+    """
+    new = not folder.exists()
+    make_folder(folder)
+    try:
+        _write_all({(folder / name).resolve(): text.encode() for name, text in texts.items()})
+    except OSError as error:
+        if new:
+            with suppress(OSError):
+                folder.rmdir()
+        what = f"cannot write to {shown_path(folder)}: {error.strerror}; nothing was written"
+        raise user_error(what, "check the folder, its permissions and the free space") from None
+
+
+def _write_all(contents: Mapping[Path, bytes]) -> None:
+    """Write files next to their places, then move all of them there."""
+    devices = [path for path in contents if path.exists() and not path.is_file()]  # /dev/null, a pipe
+    parts = {
+        path: path.with_name(f".{path.name}.{os.getpid()}.part") for path in contents if path not in devices
+    }
+    try:
+        for path, part in parts.items():
+            part.write_bytes(contents[path])
+        for path in devices:
+            path.write_bytes(contents[path])
+        for path, part in parts.items():
+            part.replace(path)
+    finally:
+        for part in parts.values():
+            part.unlink(missing_ok=True)
+
+
+def keep_inputs(inputs: Iterable[str | Path], outputs: Iterable[str | Path], where: str) -> None:
+    """Refuse outputs that are one of the inputs by any name: a link, another spelling of its path.
+
+    Parameters
+    ----------
+    inputs, outputs : iterable of str or Path
+        What is read, "-" for standard input, and what would be written; neither need exist.
+    where : str
+        The flag that names the outputs.
+
+    Raises
+    ------
+    UserError
+        When writing would overwrite what is read.
+    """
+    read = {_identity(path): path for path in inputs}
+    for path in outputs:
+        same = read.get(_identity(path))
+        if same is not None and _identity(path) is not None:
+            what = f"{shown_path(path)} would overwrite the input {shown_path(same)}"
+            raise user_error(what, "write to another file or folder", where)
+
+
+def _identity(path: str | Path) -> tuple[int, int] | None:
+    """Return what a file is known by whatever its name; None where there is no ordinary file."""
+    try:
+        found = os.fstat(0) if str(path) == "-" else Path(path).stat()
+    except (OSError, ValueError):
+        return None
+    return (found.st_dev, found.st_ino) if stat.S_ISREG(found.st_mode) else None
 
 
 def write_json(path: Path, value: Any) -> None:

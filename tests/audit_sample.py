@@ -5,7 +5,16 @@ import math
 import numpy as np
 
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.judge.report import AttributeVerdict, Disparity, GroupRow, Interval, Report
+from fairbench_cli.audit.judge.report import (
+    AttributeVerdict,
+    Disparity,
+    Gate,
+    GroupRow,
+    Interval,
+    Reason,
+    Report,
+    Verdict,
+)
 from fairbench_cli.audit.read.tally import Slice
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.rates import RATES
@@ -65,7 +74,7 @@ def group(place: tuple[str, str, str], name: str, cells: tuple[int, int, int, in
     )  # fmt: skip
 
 
-def disparity(own: GroupRow, other: GroupRow, metric: str, tau: float) -> Disparity:
+def disparity(own: GroupRow, other: GroupRow, metric: str, tau: float, deciding: bool = True) -> Disparity:
     a, b = own.metrics[metric], other.metrics[metric]
     ratio = a.value / b.value if b.value else NAN
     counted = [row.behind[metric] for row in (own, other)]
@@ -73,18 +82,40 @@ def disparity(own: GroupRow, other: GroupRow, metric: str, tau: float) -> Dispar
     log = math.sqrt(sum(1 / k - 1 / n for k, n in counted)) if least > 0 else NAN
     spread = math.exp(1.96 * log)
     reference = own.group == other.group
+    point: Verdict
+    verdict: Verdict
+    reason: Reason = ""
     if math.isnan(ratio):
-        parity, evidence = "undecided", ""
+        point = verdict = "undecided"
+        reason = "no rows"
+    elif tau <= ratio <= 1 / tau:
+        point = "pass"
+        verdict = "pass" if reference or (tau < ratio / spread and ratio * spread < 1 / tau) else "undecided"
+        reason = "" if verdict == "pass" else "wide"
     else:
-        parity = "pass" if tau <= ratio <= 1 / tau else "fail"
-        beyond = ratio / spread > 1 or ratio * spread < 1
-        evidence = "too few to tell" if own.small else "beyond chance" if beyond else "within chance"
+        point = "fail"
+        verdict = "fail" if not own.small and (ratio / spread > 1 or ratio * spread < 1) else "undecided"
+        reason = "" if verdict == "fail" else "chance"
+    p = NAN if reference or math.isnan(ratio) else 2.1e-37 if verdict == "fail" else 0.21
     return Disparity(
-        *(own.model, own.decision, own.attribute, own.group, other.group, metric, a.value, b.value),
-        Interval(ratio, NAN, NAN) if reference else Interval(ratio, ratio / spread, ratio * spread),
-        Interval(a.value - b.value, NAN, NAN),
-        *(NAN if reference or math.isnan(ratio) else 2.1e-37,) * 2,
-        *(tau, parity, evidence, reference, *counted),
+        *(own.model, own.decision, own.attribute, own.group, other.group, metric),
+        value=a.value,
+        reference_value=b.value,
+        ratio=Interval(ratio, NAN, NAN) if reference else Interval(ratio, ratio / spread, ratio * spread),
+        difference=Interval(a.value - b.value, NAN, NAN),
+        p=p,
+        p_holm=p,
+        test="" if math.isnan(p) else "score",
+        tau=tau,
+        point=point,
+        verdict=verdict,
+        shown_outside=verdict == "fail" and (ratio * spread < tau or ratio / spread > 1 / tau),
+        reason=reason,
+        rows_needed=1200.0 if reason in ("chance", "wide") else NAN,
+        is_reference=reference,
+        deciding=deciding and not reference,
+        behind=counted[0],
+        reference_behind=counted[1],
     )
 
 
@@ -108,16 +139,16 @@ def sample_audit(
             disparities += rows
             verdicts.append(AttributeVerdict(*place, parity, worst([parity[m] for m in DECIDING])))
             n = np.array([[[tn, fp], [fn, tp]] for tp, fp, fn, tn in cells.values()], dtype=float)
-            slices.append(
-                Slice(*place, Counts(tuple(cells), n), n.sum((1, 2)).astype(np.int64), labelled=True)
-            )
+            slices.append(Slice(*place, Counts(tuple(cells), n), n.astype(np.int64), n, labelled=True))
         total = tuple(map(sum, zip(*SEX.values(), strict=True)))
         overall.append(group((model, "binary", "(all)"), "(all)", total))
     verdict = worst([row.verdict for row in disparities])
     return Report(
         AuditConfig(references={"race": "Caucasian", "sex": "Male"}, ref_method="given", tau=tau),
         *(source, 7214, False, tuple(slices), DECIDING),
-        *(tuple(overall), tuple(groups), tuple(disparities), (), tuple(verdicts), verdict, verdict),
+        *(tuple(overall), tuple(groups), tuple(disparities), (), tuple(verdicts), verdict),
+        gate=Gate(stops=False),
+        family=sum(row.deciding for row in disparities),
         notes=(
             "race: 10 rows have no value; they are the group (missing).",
             "race, (missing): fpr is 0/6; its ratio is 0.",

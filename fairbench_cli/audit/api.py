@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from fairbench_cli.errors import ArgumentError, Problem, UserError, suggest
+from fairbench_cli.text import printable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     Frame = pd.DataFrame | ArrowStream
 
 PLURALS = {"attributes": "attribute", "metrics": "metric", "thresholds": "threshold"}
+FRAME = "data frame"  # instead of a path, in a configuration
 GROUP = "group"  # what groups without a name are called
 
 
@@ -45,8 +47,9 @@ class AuditResult:
 
         Parameters
         ----------
-        table : {"disparities", "groups", "verdicts"}
-            Every comparison of a group with its reference; counts and rates of every group; the verdicts.
+        table : {"disparities", "groups", "verdicts", "impact"}
+            Every comparison of a group with its reference; counts and rates of every group; the verdicts; the
+            impact ratios of the presets eeoc and ll144.
 
         Raises
         ------
@@ -55,11 +58,12 @@ class AuditResult:
         """
         import pandas as pd
 
-        from fairbench_cli.audit.show.tables import TABLES
+        from fairbench_cli.audit.show.tables import tables_of
 
-        if table not in TABLES:
-            raise ArgumentError(Problem(f'no table is called "{table}"', suggest(table, TABLES)))
-        return pd.DataFrame(TABLES[table](self.report))
+        known = tables_of(self.report)
+        if table not in known:
+            raise ArgumentError(Problem(f'no table is called "{table}"', suggest(table, known)))
+        return pd.DataFrame(known[table](self.report))
 
     def to(self, name: str) -> str:
         """Write it in a format: any that `--format` takes, such as "json", "html", "markdown" or "csv"."""
@@ -87,9 +91,9 @@ class AuditResult:
         return to_notebook(self.report)
 
     def __repr__(self) -> str:
-        from fairbench_cli.audit.show.layout import headline
+        from fairbench_cli.audit.show.words import headline
 
-        return f"<{headline(self.report)}>"
+        return f"<{printable(headline(self.report).sentence)}>"
 
 
 @overload
@@ -138,7 +142,8 @@ def audit(
     **options
         As on the command line, with underscores: ``score="p"``, ``label="y"``, ``attributes=["race"]``,
         ``ref={"race": "Caucasian"}``, ``tau=0.8`` or ``tau={"default": 0.8, "fpr": 0.9}``,
-        ``top_k=[100, 200]``, ``intersect=["race,sex"]``, ``explain=["education", "education,hours"]``.
+        ``top_k=[100, 200]``, ``intersect=["race,sex"]``, ``explain=["education", "education,hours"]``. The
+        newer file of ``against="new.csv"`` may be a frame, too.
 
     Raises
     ------
@@ -159,6 +164,11 @@ def audit(
     if "y_true" in options:
         source = options.pop("y_true")
     given = {PLURALS.get(name, name): value for name, value in options.items()}
+    against = given.get("against")
+    if against is None or isinstance(against, str | Path):
+        newer, given["against"] = None, None if against is None else str(against)
+    else:
+        newer, given["against"] = against, FRAME
     known = [name.replace("-", "_") for name in meanings()]
     for name in given:
         if name not in known:
@@ -172,20 +182,29 @@ def audit(
         what = "there is nothing to audit" if source is None else "weights= is for arrays"
         fix = "call audit(frame_or_path), or audit(y_true, y_pred, groups)"
         raise ArgumentError(Problem(what, fix if source is None else 'name the column: weight="w"'))
+    if arrays and against is not None:
+        what = "against= is a newer file or frame, and arrays are audited"
+        fix = 'give a frame with both columns of scores: audit(frame, score=["old", "new"])'
+        raise ArgumentError(Problem(what, fix))
     try:
         settings = read_config(given, Path(config) if config is not None else None)
         if not arrays:
-            return AuditResult(run(source, settings))
+            return AuditResult(run(source, settings, newer))
         return AuditResult(_judged(_of_arrays(source, y_pred, groups, weights, settings), settings))
     except UserError as error:
         raise UserError(*map(_in_python, error.problems)) from None
 
 
-def run(source: "str | Path | Frame", config: "AuditConfig") -> "Report":
-    """Read and judge with a configuration that is checked."""
+def run(source: "str | Path | Frame", config: "AuditConfig", against: "Frame | None" = None) -> "Report":
+    """Read and judge with a configuration that is checked; `against` is a frame of newer scores."""
+    from fairbench_cli.audit.judge.references import reference_place
     from fairbench_cli.audit.read.read import read_file, read_frame
 
-    tally = read_file(source, config) if isinstance(source, str | Path) else read_frame(source, config)
+    place = reference_place(config)
+    if isinstance(source, str | Path):
+        tally = read_file(source, config, reference=place, against=against)
+    else:
+        tally = read_frame(source, config, reference=place, against=against)
     return _judged(tally, config)
 
 
@@ -196,6 +215,7 @@ def _judged(tally: "Tally", config: "AuditConfig") -> "Report":
 
 
 def _of_arrays(y_true: Any, y_pred: Any, groups: Any, weights: Any, config: "AuditConfig") -> "Tally":
+    from fairbench_cli.audit.judge.references import reference_place
     from fairbench_cli.audit.read.read import read_arrays
 
     if isinstance(groups, Mapping):
@@ -205,7 +225,8 @@ def _of_arrays(y_true: Any, y_pred: Any, groups: Any, weights: Any, config: "Aud
         columns = {str(name): groups[name] for name in names}
     else:
         columns = {str(getattr(groups, "name", None) or GROUP): groups}
-    return read_arrays(y_pred, columns, config, labels=y_true, weights=weights)
+    place = reference_place(config)
+    return read_arrays(y_pred, columns, config, labels=y_true, weights=weights, reference=place)
 
 
 def _in_python(problem: Problem) -> Problem:

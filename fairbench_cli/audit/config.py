@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
+from fairbench_cli.audit import presets
 from fairbench_cli.audit.judge.metrics import COMPARED, INTERVENTIONS, ROLL_UPS, canonical, has_tau, kind
 from fairbench_cli.errors import Problem, UserError, nearest, shown, suggest, user_error
 from fairbench_cli.measures.registry import COUNT_METRICS
@@ -22,8 +23,11 @@ Rule = Literal["evidence", "point"]
 Preset = Literal["aequitas", "eeoc", "ll144"]
 
 TAU = 0.8
+MOST_SCORES = 6  # columns: rows are counted by all decisions together
 UNDECIDED = "undecided"  # in `fail-on`: stop unless everything passes
+WORSE = "worse"  # in `fail-on`: stop where a disparity is larger than it was
 DEFAULT = "default"  # in `tau`: every metric that has no tau of its own
+ABOVE_MEDIAN = "above the median"
 
 
 @dataclass(frozen=True)
@@ -32,16 +36,17 @@ class Decision:
 
     Parameters
     ----------
-    kind : {"binary", "threshold", "top-k", "top-share"}
+    kind : {"binary", "threshold", "top-k", "top-share", "median"}
         ``binary``: scores are 0/1 as they are. ``threshold``: score >= value. ``top-k``: the `value` rows
-        with the highest scores. ``top-share``: that share of the rows, in (0, 1].
+        with the highest scores. ``top-share``: that share of the rows, in (0, 1]. ``median``: score > the
+        median of all; or as they are, where scores are 0/1.
     value : float
-        Unused for ``binary``.
+        Unused for ``binary`` and ``median``.
     ties : {"include", "exclude", "random"}
         What happens to rows with exactly the score at the cut of a top list, when not all of them fit.
     """
 
-    kind: Literal["binary", "threshold", "top-k", "top-share"] = "binary"
+    kind: Literal["binary", "threshold", "top-k", "top-share", "median"] = "binary"
     value: float = 0.0
     ties: Ties = "include"
 
@@ -52,6 +57,7 @@ class Decision:
             "threshold": f"score >= {shown}",
             "top-k": f"top {shown}",
             "top-share": f"top {100 * self.value:.12g} %",
+            "median": ABOVE_MEDIAN,
         }[self.kind]
 
 
@@ -119,7 +125,7 @@ def _by_name(read: Callable[[str], Any], alone: str = "") -> Callable[[Any], Any
 def _column_sets(least: int, wrong: str, fix: str) -> Callable[[Any], Any]:
     """Return a reader of column names ("a"), sets of them ("a,b" or [a, b]), or a list of these.
 
-    A set has at least `least` names, each once. Sets of the same names count once, in whatever order.
+    A set has at least `least` names, each once; none stands twice, in whatever order.
     """
 
     def take(value: Any) -> Any:
@@ -148,7 +154,7 @@ ColumnSets = tuple[tuple[str, ...], ...]
 Count = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(gt=0, le=1)]
 MetricName = Annotated[str, AfterValidator(_metric)]
-GateName = Annotated[str, AfterValidator(lambda text: text if text == UNDECIDED else _metric(text))]
+GateName = Annotated[str, AfterValidator(lambda text: text if text in (UNDECIDED, WORSE) else _metric(text))]
 TauName = Annotated[str, AfterValidator(_metric_with_tau)]
 
 
@@ -168,7 +174,22 @@ class AuditConfig(BaseModel):
         alias_generator=lambda name: name.replace("_", "-"),
     )
 
-    score: str | None = Field(None, description="Column of scores. Default: score.")
+    scores: Annotated[tuple[str, ...], LISTED, Field(min_length=1)] | None = Field(
+        None,
+        alias="score",
+        description="Column of scores. Default: score. Repeat it: each is compared with the first.",
+    )
+    against: str | None = Field(
+        None, description="A newer file about the same rows; its scores are compared with these."
+    )
+    identifier: str | None = Field(
+        None, alias="id", description="With --against: column of persons that pairs the rows of both files."
+    )
+    sliced_by: str | None = Field(
+        None,
+        alias="slice",
+        description="Column that divides the rows, such as month; each part is compared with the one before.",
+    )
     label: str | None = Field(None, description="Column of true labels. Default: label_value or label.")
     attributes: Annotated[tuple[str, ...], LISTED, Field(min_length=1)] | None = Field(
         None, alias="attribute", description="Column to audit. Default: other text columns."
@@ -240,13 +261,17 @@ class AuditConfig(BaseModel):
     failing_metrics: Annotated[tuple[GateName, ...], LISTED] = Field(
         (),
         alias="fail-on",
-        description="Exit 1 when this fails: fpr or race:fpr; undecided: unless all pass.",
+        description="Exit 1 when this fails: fpr or race:fpr; undecided: unless all pass; worse: when a "
+        "disparity became larger.",
     )
     draws: int = Field(
         1000, ge=0, le=1_000_000, description="Bootstrap draws, for metrics without a closed form."
     )
     seed: int = Field(0, ge=0, description="Of draws and random ties.")
     confidence: float = Field(0.95, gt=0, lt=1, description="Of intervals and tests.")
+    curves: bool = Field(
+        False, description="Also AUC, calibration and more of the scores, and the verdict at all thresholds."
+    )
     explained_by: Annotated[ColumnSets, BeforeValidator(_explained)] = Field(
         (), alias="explain", description="Column to explain differences by; a,b crosses two."
     )
@@ -254,12 +279,23 @@ class AuditConfig(BaseModel):
     margin: Share = Field(MARGIN, description="Least difference of these.")
 
     @property
+    def score(self) -> str | None:
+        """The first column of scores, if one is named."""
+        return self.scores[0] if self.scores else None
+
+    @property
+    def compares(self) -> bool:
+        """Whether models or slices are compared with each other."""
+        return bool(self.against or self.sliced_by or len(self.scores or ()) > 1)
+
+    @property
     def decisions(self) -> tuple[Decision, ...]:
         """How scores become decisions, each audited apart."""
         each = [Decision("threshold", value) for value in self.threshold]
         each += [Decision("top-k", value, self.ties) for value in self.top_k]
         each += [Decision("top-share", value, self.ties) for value in self.top_share]
-        return tuple(dict.fromkeys(each)) or (Decision(),)
+        usual = Decision("median" if self.preset == "ll144" else "binary")
+        return tuple(dict.fromkeys(each)) or (usual,)
 
     @property
     def tau(self) -> float:
@@ -285,7 +321,7 @@ class AuditConfig(BaseModel):
     @property
     def fail_on(self) -> tuple[tuple[str, str], ...]:
         """What alone decides the exit code, as (attribute or "", metric); empty: the verdict."""
-        parts = (text.rpartition(":") for text in self.failing_metrics if text != UNDECIDED)
+        parts = (text.rpartition(":") for text in self.failing_metrics if text not in (UNDECIDED, WORSE))
         return tuple((attribute, metric) for attribute, _, metric in parts)
 
     def resolved(self) -> dict[str, Any]:
@@ -297,6 +333,10 @@ class AuditConfig(BaseModel):
         unused = {"fail", "failing_metrics", *(() if self.explained_by else ("neighbours", "margin"))}
         unused |= set() if self.top_k or self.top_share else {"ties"}
         found = self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=unused)
+        if self.scores and len(self.scores) == 1:
+            found["score"] = self.scores[0]
+        if self.against:
+            found["against"] = PurePath(self.against).name
         return {key: value for key, value in found.items() if value not in ([], {})}
 
 
@@ -365,6 +405,7 @@ def _laid_over(given: Mapping[str, Any], document: Document, spots: dict[Place, 
         data[key] = _merged(data[key], value, readers[key]) if key in data and key in readers else value
     if data.get("ref"):
         data.setdefault("ref-method", "given")
+    data = presets.laid_under(data)
     return Document(data, {**document.spots, **spots}, document.name)
 
 
@@ -378,7 +419,8 @@ def _merged(under: Any, over: Any, read: Callable[[Any], Any]) -> Any:
 
 
 def _contradictions(config: AuditConfig, document: Document) -> list[Problem]:
-    given, found = config.model_fields_set, []
+    given = config.model_fields_set
+    found = presets.contradictions(config)
     if config.references and config.ref_method != "given":
         what = f"ref-method {config.ref_method} and reference groups contradict each other"
         found.append(("ref-method", what, "leave one of the two out"))
@@ -387,6 +429,13 @@ def _contradictions(config: AuditConfig, document: Document) -> list[Problem]:
     found += [("tau", f"tau of {name} has no effect", f"name it as a metric: {name}") for name in unused]
     if "ties" in given and not (config.top_k or config.top_share):
         found.append(("ties", "ties has no effect", "give top-k or top-share, or leave it out"))
+    found += _compared_wrongly(config)
+    if config.curves and config.cluster is not None:
+        what = "intervals of the curves take every row for another person, and cluster says otherwise"
+        found.append(("curves", what, "leave one of the two out"))
+    if config.curves and config.preset == "ll144":
+        what = "curves say at which thresholds an audit would pass, and Local Law 144 has no pass mark"
+        found.append(("curves", what, "leave curves out, or the preset"))
     if config.explained_by and (len(config.decisions) > 1 or len(config.favourable) > 1):
         what = "several decisions are audited, and one can be explained at a time"
         found.append(("explain", what, "give one decision"))
@@ -394,3 +443,45 @@ def _contradictions(config: AuditConfig, document: Document) -> list[Problem]:
         without = [key for key in ("neighbours", "margin") if key in given]
         found += [(key, f"{key} has no effect", "give explain, or leave it out") for key in without]
     return [Problem(what, fix, document.where((key,))) for key, what, fix in found]
+
+
+def _compared_wrongly(config: AuditConfig) -> list[tuple[str, str, str]]:
+    """Return what contradicts a comparison of models or slices: key, what is wrong and what to do."""
+    scores, found = config.scores or (), []
+    ways = {"against": config.against, "score": len(scores) > 1, "slice": config.sliced_by}
+    named = [key for key, given in ways.items() if given]
+    if len(named) > 1:
+        what = f"{named[0]} and {named[1]} both say what to compare"
+        found.append((named[1], what, "compare one thing at a time: one score where there is another way"))
+    if len(set(scores)) < len(scores):
+        found.append(("score", "a column of scores is named twice", "name each once"))
+    if len(scores) > MOST_SCORES:
+        what = f"{len(scores)} columns of scores are too many to compare"
+        found.append(("score", what, f"name at most {MOST_SCORES}"))
+    if len(scores) > 1 and config.label in scores:
+        what = f"{shown(str(config.label))} is the label, and one of several scores"
+        found.append(("label", what, "audit the labels on their own"))
+    if config.identifier and not config.against:
+        found.append(("id", "id has no effect", "give against, or leave it out"))
+    if WORSE in config.failing_metrics and not named:
+        what = "nothing is compared that could be worse"
+        found.append(("fail-on", what, "give against, slice or a second score"))
+    if not named:
+        return found
+    if len(config.decisions) > 1:
+        what = "several decisions are audited, and one can be compared at a time"
+        found.append((named[0], what, "give one decision"))
+    if config.ties == "random" and "slice" not in named:
+        what = "ties drawn at random would be another change than the one of the scores"
+        found.append(("ties", what, "use ties include or exclude"))
+    others: dict[str, object] = {
+        "model-column": config.model_column,
+        "cluster": config.cluster,
+        "explain": config.explained_by,
+        "preset": config.preset == "ll144",
+        "curves": config.curves and "slice" not in named,
+    }
+    for key in (key for key, given in others.items() if given):
+        what = f"{key} cannot be combined with {named[0]}"
+        found.append((key, what, "leave one of the two out"))
+    return found

@@ -1,10 +1,21 @@
 """The command line: one file per command. The only place with typer and rich."""
 
+import signal
 import sys
 
 
 def main() -> None:
     """Run the command line and exit with its code: 0 well, 1 some cells failed, 2 a mistake in the input."""
-    from fairbench_cli.cli.app import run
+    try:
+        from fairbench_cli.cli.streams import close_streams, open_streams
 
-    sys.exit(run(sys.argv[1:]))
+        sink = open_streams()
+        from fairbench_cli.cli.app import run
+
+        code = run(sys.argv[1:])
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # nothing is left to be stopped
+        code = close_streams(sink, code)
+    except KeyboardInterrupt:  # while modules are loaded; `run` handles its own
+        print("interrupted", file=sys.stderr)  # noqa: T201
+        code = 130
+    sys.exit(code)

@@ -1,10 +1,12 @@
 """The command tree, and the one place where errors become text and exit codes."""
 
-import os
 import sys
-from typing import cast
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, cast
 
 import typer
+from typer.core import TyperGroup
 
 from fairbench_cli import __version__
 from fairbench_cli.cli import (
@@ -20,13 +22,39 @@ from fairbench_cli.cli import (
     run_command,
     simulate,
 )
+from fairbench_cli.cli.streams import widen
 from fairbench_cli.errors import UserError
+from fairbench_cli.text import printable
 
 # Typer ships its own Click or uses the installed one, by version; this is the right class either way.
 UsageError = cast("type[typer.BadParameter]", typer.BadParameter.__mro__[1])
 
+
+@contextmanager
+def _aborted() -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise typer.Abort from None
+
+
+class Commands(TyperGroup):
+    """The commands; Ctrl-C reaches `run` whatever Typer makes of it."""
+
+    def make_context(self, *arguments: Any, **more: Any) -> Any:
+        """Read the command line."""
+        with _aborted():
+            return super().make_context(*arguments, **more)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was asked for."""
+        with _aborted():
+            return super().invoke(ctx)
+
+
 app = typer.Typer(
     name="fairbench",
+    cls=Commands,
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
@@ -66,9 +94,9 @@ app.add_typer(network.app, name="network")
 
 def run(arguments: list[str]) -> int:
     """Run one command line and return its exit code."""
+    widen()
     try:
         code = app(arguments, prog_name="fairbench", standalone_mode=False)
-        sys.stdout.flush()
     except UserError as error:
         _complain(str(error))
         return 2
@@ -81,11 +109,6 @@ def run(arguments: list[str]) -> int:
     except (typer.Abort, KeyboardInterrupt):
         _complain("interrupted")
         return 130
-    except BrokenPipeError:
-        # The reader of a pipe has gone (`fairbench … | head`): nothing is wrong. Python would complain
-        # once more when it flushes at exit, so let that go nowhere.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     return code if isinstance(code, int) else 0
 
 
@@ -98,4 +121,4 @@ def _usage(error: typer.BadParameter) -> str:
 
 def _complain(text: str) -> None:
     if text:
-        print(text, file=sys.stderr)  # noqa: T201
+        print(printable(text, keep="\n"), file=sys.stderr)  # noqa: T201

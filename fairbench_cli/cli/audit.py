@@ -1,21 +1,22 @@
 """``fairbench audit``: who is treated how differently by the scores in a file."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
-from fairbench_cli.audit.show.formats import FORMATS
+from fairbench_cli.audit.show.formats import FORMATS, IMPACT
 
 if TYPE_CHECKING:  # light when asked for --help
     from fairbench_cli.audit.judge.report import Report
 
 Texts = list[str] | None
 
-COMPARED, OUTPUT = "Comparison and verdict", "Output"
+COMPARED, CHANGED, OUTPUT = "Comparison and verdict", "Two models, two dates", "Output"
 COLUMNS = typer.Option(rich_help_panel="Columns")
 DECISIONS = typer.Option(rich_help_panel="Decisions")
+CHANGES = typer.Option(rich_help_panel=CHANGED)
 COMPARISON = typer.Option(rich_help_panel=COMPARED)
 INTERVALS = typer.Option(rich_help_panel="Intervals")
 EXPLANATION = typer.Option(rich_help_panel="Explanation")
@@ -30,7 +31,7 @@ class AuditCommand(TyperCommand):
 
         known = meanings()
         for option in self.params:
-            key = (option.name or "").replace("_", "-")
+            key = (option.name or "").rstrip("_").replace("_", "-")
             if key in known:
                 option.help = known[key]  # type: ignore[attr-defined]
         super().format_help(ctx, formatter)
@@ -40,7 +41,7 @@ def audit(
     preds: Annotated[
         str, typer.Argument(help="CSV, TSV, Parquet or NDJSON, also gzipped; - is stdin.", show_default=False)
     ],
-    score: Annotated[str | None, COLUMNS] = None,
+    score: Annotated[Texts, COLUMNS] = None,
     label: Annotated[str | None, COLUMNS] = None,
     attribute: Annotated[Texts, typer.Option("--attribute", "-a", rich_help_panel="Columns")] = None,
     weight: Annotated[str | None, COLUMNS] = None,
@@ -49,6 +50,9 @@ def audit(
     bins: Annotated[Texts, COLUMNS] = None,
     intersect: Annotated[Texts, COLUMNS] = None,
     favourable: Annotated[Texts, DECISIONS] = None,
+    against: Annotated[str | None, CHANGES] = None,
+    id_: Annotated[str | None, typer.Option("--id", rich_help_panel=CHANGED)] = None,
+    slice_: Annotated[str | None, typer.Option("--slice", rich_help_panel=CHANGED)] = None,
     threshold: Annotated[list[float] | None, DECISIONS] = None,
     top_k: Annotated[list[int] | None, DECISIONS] = None,
     top_share: Annotated[list[float] | None, DECISIONS] = None,
@@ -68,6 +72,7 @@ def audit(
     draws: Annotated[int | None, INTERVALS] = None,
     seed: Annotated[int | None, INTERVALS] = None,
     confidence: Annotated[float | None, INTERVALS] = None,
+    curves: Annotated[bool, typer.Option("--curves", rich_help_panel="Decisions")] = False,
     explain: Annotated[Texts, EXPLANATION] = None,
     neighbours: Annotated[int | None, EXPLANATION] = None,
     margin: Annotated[float | None, EXPLANATION] = None,
@@ -88,39 +93,58 @@ def audit(
     to_db: Annotated[
         str | None, typer.Option(help="Write into a database: sqlite:///audits.db", rich_help_panel=OUTPUT)
     ] = None,
-    compat: Annotated[
-        Literal["aequitas"] | None,
-        typer.Option(help="With -o: write Aequitas' files instead.", rich_help_panel=OUTPUT),
-    ] = None,
     config: Annotated[
         Path | None, typer.Option("--config", "-c", help="YAML file of these options; flags win.")
     ] = None,
 ) -> int:
     """Audit a file of scores: group metrics, disparities with intervals, a verdict for each attribute."""
-    flags = locals()
+    flags = {name.rstrip("_"): value for name, value in locals().items()}
     from fairbench_cli.audit.api import run
     from fairbench_cli.audit.config import meanings, read_config
     from fairbench_cli.errors import shown, suggest, user_error
 
-    if compat and output is None:
-        raise user_error("--compat writes files and has no folder", "add -o FOLDER", "--compat")
     if format_ not in ("console", *FORMATS):
         fix = suggest(format_, ["console", *FORMATS])
         raise user_error(f"no format is called {shown(format_)}", fix, "--format")
     given = {key: flags[key.replace("-", "_")] for key in meanings()}
-    given |= {"fail": fail or None, "intersect": [text.split(",") for text in intersect or ()]}
+    given |= {
+        "fail": fail or None,
+        "curves": curves or None,
+        "intersect": [text.split(",") for text in intersect or ()],
+    }
     settings = read_config({key: value for key, value in given.items() if value != []}, config, "--")
+    _keep_inputs([preds, config], output, pdf, to_db, settings.preset)
     report = run(preds, settings)
-    _write(report, output, pdf, to_db, compat)
+    _write(report, output, pdf, to_db)
     _print(report, format_, everything)
     return int(report.gate.stops)
 
 
-def _write(
-    report: "Report", output: Path | None, pdf: Path | None, to_db: str | None, compat: str | None
+def _keep_inputs(
+    inputs: list[str | Path | None],
+    output: Path | None,
+    pdf: Path | None,
+    to_db: str | None,
+    preset: str | None,
 ) -> None:
+    """Refuse to overwrite what is read."""
+    from fairbench_cli.audit.show.aequitas import FILES
+    from fairbench_cli.files import keep_inputs
+
+    read = [path for path in inputs if path is not None]
+    if output is not None:
+        names = FILES if preset == "aequitas" else [*(name for name, _ in FORMATS.values()), IMPACT]
+        keep_inputs(read, [output / name for name in names], "--output")
+    if pdf is not None:
+        keep_inputs(read, [pdf], "--pdf")
+    if to_db is not None:
+        place = to_db.partition(":///")[2].partition("?")[0]
+        keep_inputs(read, [place.removeprefix("file:")], "--to-db")
+
+
+def _write(report: "Report", output: Path | None, pdf: Path | None, to_db: str | None) -> None:
     """Write what was asked for: a folder, a PDF, database tables."""
-    if output is not None and compat:
+    if output is not None and report.config.preset == "aequitas":
         from fairbench_cli.audit.show.aequitas import write_compat
 
         write_compat(report, output)
@@ -146,5 +170,9 @@ def _print(report: "Report", format_: str, everything: bool) -> None:
         print_audit(report, everything=everything)
     else:
         from fairbench_cli.audit.show.formats import write
+        from fairbench_cli.audit.show.words import gate_words
+        from fairbench_cli.cli.console import print_document, talk
 
-        typer.echo(write(report, format_), nl=False)
+        print_document(write(report, format_), format_)
+        if report.gate.stops:
+            talk(gate_words(report))

@@ -2,46 +2,76 @@
 
 import re
 import textwrap
+from collections.abc import Mapping
 
 from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from fairbench_cli.audit.judge.report import Report
-from fairbench_cli.audit.show.layout import ReportSection, TableCell, TextTable, facts, headline, sections
-from fairbench_cli.cli.console import out, say
+from fairbench_cli.audit.config import Rule
+from fairbench_cli.audit.judge.report import Report, Verdict
+from fairbench_cli.audit.show.format import symbols
+from fairbench_cli.audit.show.layout import ReportSection, TableCell, TextTable, facts
+from fairbench_cli.audit.show.sections import sections
+from fairbench_cli.audit.show.words import gate_words, headline
+from fairbench_cli.cli.console import out, plain, say
 
 WIDE = 124  # from here on a row takes one line
 NUMBERS = 67  # columns that all but the name of a group take in a table of comparisons
-STYLES = {"pass": "green", "fail": "bold red", "undecided": "yellow", None: ""}
+
+# The symbol and the style of each verdict.
+Marks = Mapping[Verdict | None, tuple[str, str]]
 
 
 def print_audit(report: Report, *, everything: bool = False) -> None:
-    """Print the verdict, a table per attribute and the notes; colours on a terminal only."""
-    _fold(headline(report), STYLES[report.verdict])
-    _fold(facts(report), "dim")
+    """Print the answer in words, a table per attribute and the notes; colours on a terminal only."""
+    answer, marks = headline(report), _marks(report.config.rule)
+    said, still = answer.lines(everything=everything)
+    _marked(answer.sentence, *marks[answer.verdict], bold=True)
+    if said:
+        say("")
+    for verdict, text in said:
+        _marked(text, *marks[verdict])
+    if still:
+        say("")
+        _fold("Not decided:", "")
+        for text in still:
+            _marked(text, *marks["undecided"])
+    say("")
+    if gate := gate_words(report):
+        _fold(gate, "bold" if report.gate.stops else "")
+    _fold(f"{facts(report)}.", "dim")
     for section in sections(report, everything=everything, brief=True):
-        _print_section(section)
+        _print_section(section, marks)
 
 
-def printable(text: str) -> str:
-    r"""Replace what a terminal would obey instead of show.
+def _marks(rule: Rule) -> Marks:
+    """Return how verdicts look; those that chance was not looked at for have no colour."""
+    styles = {"pass": "green", "fail": "bold red", "undecided": "yellow", None: "bold"}
+    return {
+        verdict: (plain(mark), "" if rule == "point" and verdict else styles[verdict])
+        for verdict, mark in symbols(rule).items()
+    }
 
-    >>> printable("a\x1b[31m\nb")
-    'a�[31m�b'
-    """
-    return "".join(letter if letter.isprintable() else "�" for letter in text)
 
-
-def _fold(text: str, style: str) -> None:
+def _fold(text: str, style: str, indent: str = "") -> None:
     """Print a paragraph, folded to the console's width in a pipe too."""
     console = out()
-    console.print(Text(textwrap.fill(printable(text), console.width), style=style), soft_wrap=True)
+    whole = plain(text).replace(" %", "\u00a0%")  # a number and its % stay on a line
+    folded = textwrap.fill(whole, console.width, subsequent_indent=indent).replace("\u00a0%", " %")
+    console.print(Text(folded, style=style), soft_wrap=True)
 
 
-def _print_section(section: ReportSection) -> None:
+def _marked(text: str, mark: str, style: str, *, bold: bool = False) -> None:
+    """Print a paragraph after a symbol, which stands out."""
+    indent = " " * (len(mark) + 1) if mark else ""
+    _fold(f"{mark} {text}".lstrip(), style if bold or mark == "?" else "", indent)
+
+
+def _print_section(section: ReportSection, marks: Marks) -> None:
     say("")
-    _fold(section.title, STYLES[section.verdict] if section.verdict else "bold")
+    mark, style = marks[section.verdict]
+    _fold(f"{mark} {section.title}".strip(), style)
     for sentence in section.sentences:
         _fold(sentence, "dim")
     for table in section.tables:
@@ -49,7 +79,7 @@ def _print_section(section: ReportSection) -> None:
             say("")
             _fold(table.title, "")
         if table.rows:
-            _print_table(table)
+            _print_table(table, marks)
         else:
             _fold("nothing to compare", "dim")
         if table.more:
@@ -58,7 +88,7 @@ def _print_section(section: ReportSection) -> None:
         _fold(f"* {note}", "dim")
 
 
-def _print_table(table: TextTable) -> None:
+def _print_table(table: TextTable, marks: Marks) -> None:
     """Print a table without blanks at the ends of its lines."""
     console = out()
     drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
@@ -73,7 +103,7 @@ def _print_table(table: TextTable) -> None:
             min_width=None if numeric else min(7, len(head)),
         )
     for row in table.rows:
-        drawn.add_row(*(_text(cell, console.width) for cell in row))
+        drawn.add_row(*(_text(cell, console.width, marks) for cell in row))
     with console.capture() as capture:
         console.print(drawn)
     for text in capture.get().splitlines():
@@ -81,12 +111,13 @@ def _print_table(table: TextTable) -> None:
             console.print(Text.from_ansi(text.rstrip()), soft_wrap=True)
 
 
-def _text(cell: TableCell, width: int) -> Text:
-    text, fine, wide = printable(cell.text), printable(cell.fine), width >= WIDE
-    if cell.verdict and not wide:
-        text = re.sub(", (and |but )?", ",\n", text)
+def _text(cell: TableCell, width: int, marks: Marks) -> Text:
+    text, fine, wide = plain(cell.text), plain(cell.fine), width >= WIDE
+    mark, style = marks[cell.verdict] if cell.verdict else ("", "")
+    if cell.verdict:
+        text = f"{mark} {text}" if wide else f"{mark} {re.sub(', ', f',{chr(10)}  ', text)}"
     if fine and wide:
         text = f"{text} {fine}" if fine.startswith("[") else f"{text} ({fine})"
     elif fine:
         text = f"{textwrap.fill(text, max(8, width - NUMBERS))}\n{fine}"
-    return Text(text, style=STYLES[cell.verdict])
+    return Text(text, style=style)

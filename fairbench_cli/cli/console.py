@@ -1,12 +1,16 @@
 """How things look: results to stdout, talk to stderr, no colour in a pipe."""
 
+import sys
 import textwrap
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
+
+from fairbench_cli.cli.streams import has_unicode, in_its_encoding
+from fairbench_cli.text import ascii_json, printable
 
 if TYPE_CHECKING:  # pandas comes with it
     from fairbench_cli.report.tables import Block, PaperTable
@@ -15,27 +19,35 @@ GAP = 3  # characters between two columns
 NARROWEST = 13  # of the techniques' column, which folds
 
 
-class _Console(Console):
-    """A console that lets a broken pipe be handled where all errors are."""
-
-    def on_broken_pipe(self) -> NoReturn:
-        raise BrokenPipeError
-
-
 def out() -> Console:
     """Return the console for results."""
-    return _Console(highlight=False)
+    return Console(highlight=False)
+
+
+def plain(text: str, keep: str = "") -> str:
+    """Return a text as the console can show it, before columns are measured; `keep` as in `printable`."""
+    return in_its_encoding(printable(text, keep))
 
 
 def say(line: str, style: str = "") -> None:
     """Print one paragraph of results; lines are folded on a terminal only."""
     console = out()
-    console.print(Text(line, style=style), soft_wrap=not console.is_terminal)
+    console.print(Text(plain(line, "\n"), style=style), soft_wrap=not console.is_terminal)
 
 
 def talk(message: str) -> None:
     """Print a line about the work to stderr."""
-    Console(stderr=True, highlight=False).print(message, markup=False, soft_wrap=True)
+    console = Console(stderr=True, highlight=False)
+    console.print(printable(message, "\n"), markup=False, soft_wrap=True)
+
+
+def print_document(text: str, format_: str) -> None:
+    """Print a document as it is; without Unicode JSON and HTML in ASCII, which says the same."""
+    if not has_unicode() and format_ == "json":
+        text = ascii_json(text)
+    elif not has_unicode() and format_ == "html":
+        text = text.encode("ascii", "xmlcharrefreplace").decode()
+    sys.stdout.write(text)
 
 
 def talk_of_damage(lines: int) -> None:
@@ -57,7 +69,7 @@ def print_rows(
         firm = j == 0 or j >= len(heads) - max(right, whole)
         table.add_column(head, justify="right" if number else "left", no_wrap=firm, overflow="fold")
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*(Text(plain(cell, "\n")) for cell in row))
     if console.is_terminal:
         console.print(table)
         return

@@ -15,7 +15,7 @@ from fairbench_cli.errors import UserError
 
 ROOT = Path(__file__).parents[2]
 
-# group, label, score, how often: fpr 2/10 against 4/10 for race, all equal for sex
+# group, label, score, how often (times three, for each sex): fpr 2/10 against 4/10 for race
 CELLS = [
     *[("a", 0, 1, 20), ("a", 0, 0, 80), ("a", 1, 1, 60), ("a", 1, 0, 40)],
     *[("b", 0, 1, 40), ("b", 0, 0, 60), ("b", 1, 1, 60), ("b", 1, 0, 40)],
@@ -25,7 +25,10 @@ CELLS = [
 @pytest.fixture
 def preds(tmp_path):
     lines = [
-        f"{score},{label},{race},{sex}" for race, label, score, n in CELLS for _ in range(n) for sex in "fm"
+        f"{score},{label},{race},{sex}"
+        for race, label, score, n in CELLS
+        for _ in range(3 * n)
+        for sex in "fm"
     ]
     path = tmp_path / "preds.csv"
     path.write_text("\n".join(["score,label_value,race,sex", *lines]) + "\n")
@@ -36,10 +39,30 @@ def test_a_first_audit(preds, say):
     said = say("audit", "preds.csv", "--ref", "race=a", "--tau", "0.8")
     assert said.code == 0
     assert said.err == ""
-    first = "fails: 1 of 2 attributes fails at τ = 0.8 by selection-rate, fpr, fnr, fdr, for; "
-    assert said.out.replace("\n", " ").startswith(first)
+    text = " ".join(said.out.split())
+    assert text.startswith(
+        "✗ Fails: in race rates differ by more than chance, and the measured gap is larger than allowed "
+        "(allowed: 0.8 to 1.25 times the reference's rate). Passes: sex. ✗ race: b are wrongly selected in "
+        "40.0 % of cases, a in 20.0 % (false positive rate: of those who should not be selected): 2.00 times "
+        "as often (1.66 to 2.42), more than chance would do and, even at its mildest, outside the limits: "
+        "fails. 1 more comparison fails. ✓ sex: "
+    )
     assert "race: fails, against a" in said.out
-    assert "80/200" in said.out
+    assert "240/600" in said.out
+
+
+def test_the_gate_says_why(preds, say):
+    assert "Gate" not in say("audit", "preds.csv").out
+    assert "Gate: does not stop." in say("audit", "preds.csv", "--fail-on", "sex:fpr").out
+    said = say("audit", "preds.csv", "--fail-on", "race:fpr")
+    assert (said.code, said.err) == (1, "")
+    assert "Gate: stops, exit code 1: race:fpr fails." in said.out
+    said = say("audit", "preds.csv", "--fail", "--format", "json")
+    assert (said.code, json.loads(said.out)["gate"]["stops"]) == (1, True)
+    assert said.err == "Gate: stops, exit code 1: race fails.\n"
+    Path("few.csv").write_text("score,g\n1,a\n0,b\n0,b\n")
+    said = say("audit", "few.csv", "--fail")
+    assert "Gate: stops, exit code 1: nothing could be decided." in said.out
 
 
 @pytest.mark.parametrize(
@@ -53,8 +76,11 @@ def test_a_first_audit(preds, say):
         (("--fail-on", "sex:fpr"), 0),
         (("--fail-on", "sex:fpr", "--fail-on", "race:type-i-parity"), 1),
         (("--fail", "--tau", "0.8", "--tau", "fpr=0.5", "-m", "fpr"), 0),
-        (("--fail", "--intervention", "assistive"), 0),
-        (("--fail", "--intervention", "punitive"), 1),
+        (("--fail", "--decision", "assistive"), 0),
+        (("--fail", "--decision", "punitive"), 1),
+        (("--fail", "--ref-method", "rest", "-m", "for"), 0),
+        (("--fail-on", "undecided", "-m", "for"), 1),
+        (("--fail-on", "undecided", "-m", "fnr"), 0),
     ],
 )
 def test_the_exit_code_is_the_gate(preds, say, flags, code):
@@ -70,14 +96,15 @@ def test_the_exit_code_is_the_gate(preds, say, flags, code):
         (("--ref", "race"), '--ref: error: ref: "race" is not NAME=VALUE'),
         (("--ref", "race=c"), 'has no group "c"'),
         (("--ref", "race=a", "--ref-method", "rest"), "contradict each other"),
-        (("-m", "fpr", "--intervention", "punitive"), "both say what decides"),
+        (("--rule", "bare"), '--rule: error: rule has the unknown value "bare"'),
+        (("--decision", "harmful"), "use one of: assistive, punitive"),
         (("--ties", "random"), "--ties: error: ties has no effect"),
         (("--bins", "age=1"), "bins.age must be at least 2"),
         (("-m", "frp"), 'did you mean "fpr"?'),
         (("--fail-on", "rce:fpr"), 'did you mean "race"?'),
         (("--fail-on", "race:fpp"), 'no metric is called "fpp"'),
         (("--intersect", "race"), "not two or more attributes"),
-        (("--compat", "aequitas"), "add -o FOLDER"),
+        (("--preset", "aequitas", "--rule", "evidence"), "Aequitas does not look at chance"),
         (("--confidence", "95"), "confidence must be below 1, not 95"),
         (("--top-share", "20"), "top-share must be at most 1, not 20"),
         (("--to-db", "nonsense"), "cannot write to the database nonsense"),
@@ -161,7 +188,7 @@ def test_everything_is_written_and_is_the_same_again(preds, say):
 
 
 def test_aequitas_files_are_written(preds, say):
-    assert say("audit", "preds.csv", "--draws", "50", "--compat", "aequitas", "-o", "out").code == 0
+    assert say("audit", "preds.csv", "--draws", "50", "--preset", "aequitas", "-o", "out").code == 0
     names = {path.name for path in Path("out").iterdir()}
     assert {"group.csv", "disparity.csv", "fairness_groups.csv", "overall.json"} <= names
     assert "audit.html" not in names
@@ -172,7 +199,7 @@ def test_the_library_in_three_lines(preds):
     assert result.verdict == "fail"
     found = [(row.attribute, row.verdict) for row in result.report.verdicts]
     assert found == [("race", "fail"), ("sex", "pass")]
-    assert repr(result).startswith("<fails: 1 of 2 attributes")
+    assert repr(result).startswith("<Fails: in race rates differ")
     assert result.to_html().startswith("<!DOCTYPE html>")
     with pytest.raises(UserError, match="min-group must be at least 1"):
         audit(preds, min_group=0)
@@ -186,7 +213,7 @@ def test_standard_input_and_a_light_start(preds, tmp_path):
             [sys.executable, "-c", code, "audit", "-", "--draws", "50", "--ref", "race=a"],
             stdin=stream, capture_output=True, text=True, check=True, cwd=tmp_path,
         )  # fmt: skip
-    assert "standard input: 800 rows" in done.stdout
+    assert "standard input: 2,400 rows" in done.stdout
     heavy_modules = {"pandas", "scipy", "sklearn", "torch", "numba", "jinja2", "sqlalchemy", "weasyprint"}
     assert not heavy_modules & set(done.stderr.split())
 

@@ -228,4 +228,4 @@ def test_what_aequitas_does_not_have_is_refused() -> None:
     tally = tally_of(slice_of(groups, labelled=False), weighted=True)
     with pytest.raises(UserError) as caught:
         files_of(tally, AuditConfig(ref_method="rest"))
-    assert [problem.where for problem in caught.value.problems] == ["--compat", "--compat", "--ref-method"]
+    assert [problem.where for problem in caught.value.problems] == ["--preset", "--preset", "--ref-method"]

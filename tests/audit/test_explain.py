@@ -484,7 +484,7 @@ def test_random_ties_are_refused(table):
 
 def test_compatible_files_stay_the_same(table, tmp_path, say):
     for folder, more in (("plain", ()), ("more", ("--explain", "job"))):
-        flags = ("--label", "y", "--threshold", "0.5", "-a", "sex", "--compat", "aequitas", "-o", folder)
+        flags = ("--label", "y", "--threshold", "0.5", "-a", "sex", "--preset", "aequitas", "-o", folder)
         done = say("audit", "scores.csv", *flags, *more)
         assert done.code == 0, done.err
     written = sorted(path.name for path in (tmp_path / "plain").iterdir())

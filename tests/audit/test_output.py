@@ -13,9 +13,10 @@ from audit_sample import DECIDING, SCRIPT, sample_audit
 from fairbench_cli.audit.show.format import DASH
 from fairbench_cli.audit.show.formats import FORMATS, write, write_folder
 from fairbench_cli.audit.show.html import to_html
-from fairbench_cli.audit.show.layout import SHOWN, headline, sections
 from fairbench_cli.audit.show.markdown import to_markdown
+from fairbench_cli.audit.show.sections import SHOWN, sections
 from fairbench_cli.audit.show.tables import to_json
+from fairbench_cli.audit.show.words import headline
 from fairbench_cli.cli.audit_console import print_audit
 from fairbench_cli.errors import UserError
 
@@ -29,30 +30,13 @@ def rows(text):
     return list(csv.DictReader(io.StringIO(text)))
 
 
-def test_the_headline_counts_what_fails(report):
-    assert headline(report) == (
-        "fails: 2 of 2 attributes fail at τ = 0.8 by fpr, fnr, fdr, selection-rate; "
-        "11 of 20 comparisons fail, 4 of them beyond chance."
-    )
-
-
-def test_the_headline_of_a_pass_and_of_what_cannot_be_decided():
-    easy = sample_audit(tau=0.8)
-    passing = tuple(replace(row, verdict="pass") for row in easy.disparities)
-    verdicts = [replace(row, verdict="pass") for row in easy.verdicts]
-    done = replace(easy, disparities=passing, verdicts=tuple(verdicts), verdict="pass")
-    assert headline(done).startswith("passes: 2 of 2 attributes pass at τ = 0.8")
-    verdicts[0] = replace(verdicts[0], verdict="undecided")
-    done = replace(done, verdicts=tuple(verdicts), verdict="undecided")
-    assert headline(done).startswith("not decided: 1 of 2 attributes is not decided at τ = 0.8")
-
-
 def brief(report, everything=False):
     return sections(report, brief=True, everything=everything)
 
 
 def test_the_console_shows_the_worst_first_and_counts_what_it_leaves_out(report):
     race, sex = brief(report)[:2]
+    assert race.sentences == ("3 of 16 comparisons fail, 1 passes, 12 are not decided.",)
     assert (race.title, sex.title) == ("race: fails, against Caucasian", "sex: fails, against Male")
     (table,) = race.tables
     group, metric, value, reference, ratio, _ = table.rows[0]
@@ -65,15 +49,15 @@ def test_the_console_shows_the_worst_first_and_counts_what_it_leaves_out(report)
     kinds = [row[-1].verdict for row in whole.rows]
     assert kinds == sorted(kinds, key=["fail", "undecided", "pass"].index)
     assert len(table.rows) == SHOWN
-    assert table.more == "and 4 more (4 pass): see --all"
+    assert table.more == "and 4 more (1 pass, 3 not decided): see --all"
     assert whole.more == ""
 
 
 def test_the_console_names_small_groups_and_what_is_not_decidable(report):
     shown = brief(report, everything=True)
     rows = {(row[0].text, row[1].text): row for row in shown[0].tables[0].rows}
-    assert rows[f"{SCRIPT}*", "fpr"][-1].text == "fails, too few to tell"
-    assert rows["(missing)*", "fdr"][-1].text == "not decided"
+    assert rows[f"{SCRIPT}*", "fpr"][-1].text == "not decided: could be chance"
+    assert rows["(missing)*", "fdr"][-1].text == "not decided: nobody to compute it from"
     assert rows["(missing)*", "fdr"][4].text == DASH
     assert shown[-1].notes[-1].startswith("Marked *: fewer than 30 rows")
 
@@ -99,12 +83,24 @@ def test_csv_is_tidy_and_has_every_number(report):
     assert by["race", "(missing)", "fdr"]["small"] == "true"
     assert by["(all)", "(all)", "tp"]["value"] == "2035.0"
     assert len(disparities) == len(DECIDING) * 7
-    assert rows(write(report, "verdicts"))[-1]["parity"] == "fail"
+    assert rows(write(report, "verdicts"))[-1]["verdict"] == "fail"
+    worst = next(row for row in disparities if (row["group"], row["metric"]) == ("African-American", "fpr"))
+    assert (worst["verdict"], worst["point"], worst["shown_outside"]) == ("fail", "fail", "true")
+    assert (worst["reason"], worst["rows_needed"], worst["test"]) == ("", "", "score")
 
 
 def test_json_has_no_nan_and_round_trips(report):
     document = json.loads(to_json(report), parse_constant=pytest.fail)
-    assert document["verdict"] == "fail"
+    assert (document["format"], document["verdict"]) == (3, "fail")
+    assert document["gate"] == {"stops": False, "reason": ""}
+    answer = document["headline"]
+    assert answer["sentence"].startswith("Fails: in race and sex")
+    keys = ("attribute", "group", "reference", "metric", "verdict")
+    assert [answer["sentences"][0][key] for key in keys] == [
+        *("race", "African-American", "Caucasian", "fpr", "fail"),
+    ]
+    assert [one["attribute"] for one in answer["open"]] == ["race"]
+    assert answer["open"][0]["groups"][0]["rows"] == 10
     assert document["source"] == "compas.csv"
     assert document["config"]["ref"] == {"race": "Caucasian", "sex": "Male"}
     missing = [row for row in document["disparities"] if row["group"] == "(missing)"]
@@ -145,7 +141,9 @@ def test_models_stand_apart():
     attributes = [section for section in brief(report) if section.verdict]
     assert len(attributes) == 4
     assert attributes[0].title.endswith("(model a, binary)")
-    assert headline(report).startswith("fails: 4 of 4 audits of an attribute fail")
+    answer = headline(report)
+    assert answer.sentences[0].text.startswith("race (model a, binary): ")
+    assert len(answer.sentences) == 4
     assert "model b, binary" in to_markdown(report)
     assert "model b, binary" in to_html(report)
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from audit_sample import SCRIPT, sample_audit
 
-from fairbench_cli.audit.show.database import PREFIX, TABLES, audit_id, to_database
+from fairbench_cli.audit.show.database import PREFIX, audit_id, to_database
+from fairbench_cli.audit.show.tables import TABLES
 from fairbench_cli.errors import UserError
 
 sql = pytest.importorskip("sqlalchemy", reason="needs SQLAlchemy: pip install 'fairbench-cli[db]'")
@@ -92,7 +93,7 @@ def test_numbers_and_texts_arrive(url):
     mine = [row for row in rows(url, "fairbench_audit_disparities") if row["audit_id"] == audit_id(report)]
     by = {(row["group"], row["metric"]): row for row in mine}
     assert by["African-American", "fpr"]["ratio"] == (805 / 1795) / (349 / 1488)
-    assert by["African-American", "fpr"]["evidence"] == "beyond chance"
+    assert by["African-American", "fpr"]["verdict"] == "fail"
     assert by["(missing)", "fdr"]["ratio"] is None
     assert bool(by["Caucasian", "fpr"]["is_reference"]) is True
     assert (SCRIPT, "fpr") in by

@@ -12,7 +12,7 @@ from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge.judge import judge
 from fairbench_cli.audit.judge.metrics import COMPARED, canonical, kind
 from fairbench_cli.audit.show.formats import write
-from fairbench_cli.audit.show.layout import requested_sections
+from fairbench_cli.audit.show.requested import requested_sections
 from fairbench_cli.errors import UserError
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.intervals import difference_interval
@@ -220,7 +220,7 @@ def test_a_wrong_name_is_looked_for_in_both_lists(preds, say, name, words):
 
 def test_they_leave_the_files_of_aequitas_alone(preds, say, tmp_path):
     for folder, more in (("plain", ()), ("named", ("-m", "phi"))):
-        assert say("audit", preds, "-o", tmp_path / folder, "--compat", "aequitas", *more).code == 0
+        assert say("audit", preds, "-o", tmp_path / folder, "--preset", "aequitas", *more).code == 0
     for path in sorted((tmp_path / "plain").iterdir()):
         assert path.read_bytes() == (tmp_path / "named" / path.name).read_bytes()
 

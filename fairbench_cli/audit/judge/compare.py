@@ -56,7 +56,7 @@ def compare(
         limits.append(uncertainty(compared, found.rows, config.confidence))
         own = np.zeros(len(names), dtype=np.intp)
         shown.append((names, uncertainty(names, rate_rows(part, names, own), config.confidence).rate))
-        wanted.append(_wanted(part, compared, deciding, config))
+        wanted.append(wanted_rates(part, compared, deciding, config))
     evidence, family = weigh(tests, wanted, config)
     result = []
     for i, part in enumerate(slices):
@@ -70,7 +70,7 @@ def shown_names(part: Slice) -> tuple[str, ...]:
     return tuple(name for name in SHOWN if part.labelled or not RATES[name].needs_labels)
 
 
-def _wanted(
+def wanted_rates(
     part: Slice, compared: Sequence[str], deciding: Sequence[str], config: AuditConfig
 ) -> frozenset[str]:
     """Return the rates of a slice that the verdict or the gate depends on."""
@@ -100,7 +100,7 @@ def _disparities(
             behind = (float(above[g, m]), float(below[g, m]))
             reference_behind = (float(ref_above[g, m]), float(ref_below[g, m]))
             point = decide(*behind, *reference_behind, tau)
-            verdict, reason = _ruled(point, tests, evidence, g, m, config)
+            verdict, reason = ruled(point, tests, evidence, g, m, config)
             needed = _needed(tests, reason, g, m, tau, family, part, config)
             found.append(
                 Disparity(
@@ -127,7 +127,7 @@ def _disparities(
     return found
 
 
-def _ruled(
+def ruled(
     point: Verdict, tests: Tests, evidence: Evidence, g: int, m: int, config: AuditConfig
 ) -> tuple[Verdict, Reason]:
     """Return the verdict, and why it is not decided."""

@@ -7,9 +7,12 @@ from dataclasses import replace
 import numpy as np
 
 from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.judge.changes import find_changes, gate_of_newest
 from fairbench_cli.audit.judge.compare import compare, shown_names
+from fairbench_cli.audit.judge.curves import judge_curves
 from fairbench_cli.audit.judge.effective import rate_rows, rows_per_weight
 from fairbench_cli.audit.judge.explain import explain, named
+from fairbench_cli.audit.judge.law import impact
 from fairbench_cli.audit.judge.metrics import needs_labels
 from fairbench_cli.audit.judge.references import REST, REST_NAME, check_references, references
 from fairbench_cli.audit.judge.report import ALL, GroupRow, Interval, Report, RequestedRow
@@ -28,10 +31,10 @@ from fairbench_cli.audit.judge.verdict import (
     check_names,
     decide_metric,
     deciding_names,
-    gate,
     requested_names,
     tau_of,
 )
+from fairbench_cli.audit.presets import WITHOUT_VERDICT
 from fairbench_cli.audit.read.tally import Slice, Tally
 from fairbench_cli.measures.counts import Counts, Floats, divide
 from fairbench_cli.measures.metric import Metric
@@ -64,7 +67,9 @@ def judge(tally: Tally, config: AuditConfig) -> Report:
         verdicts.append(attribute_verdict(one.part, one.disparities, more, deciding))
         requested += more
     disparities = [row for one in compared for row in one.disparities]
+    changes, rate_changes = find_changes(tally, disparities, config)
     groups = [row for one in compared for row in _group_rows(one.part, one.names, one.rate_limits, config)]
+    verdict = "undecided" if config.preset in WITHOUT_VERDICT else all_of(row.verdict for row in verdicts)
     return Report(
         config=config,
         source=tally.source,
@@ -77,11 +82,15 @@ def judge(tally: Tally, config: AuditConfig) -> Report:
         disparities=tuple(disparities),
         requested=tuple(requested),
         verdicts=tuple(verdicts),
-        verdict=all_of(row.verdict for row in verdicts),
-        gate=gate(verdicts, disparities, config),
+        verdict=verdict,
+        gate=gate_of_newest(tally, verdicts, disparities, changes, config),
         family=family,
         explanations=explain(tally, config),
+        curves=judge_curves(tally, deciding, config),
+        impact=impact(tally, config),
         notes=tuple(dict.fromkeys((*tally.notes, *_notes(tally), *_small(groups, config)))),
+        changes=changes,
+        rate_changes=rate_changes,
     )
 
 

@@ -1,6 +1,6 @@
 """Which group the others are compared with, for each measure."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,11 @@ def references(part: Slice, names: Sequence[str], config: AuditConfig) -> Ints:
         undefined = np.where(may, 1e300, np.inf)[:, None]  # the first that may be is taken when all are
         return np.asarray(np.argmin(np.where(may[:, None] & ~np.isnan(down), down, undefined), axis=0))
     return np.full(len(names), np.argmax(np.where(may, part.counts.group_total, -1.0)), dtype=np.intp)
+
+
+def reference_place(config: AuditConfig) -> Callable[[Slice], int]:
+    """Return what finds the reference of a slice's selection rate, or `REST`: one for all of its scores."""
+    return lambda part: int(references(part, ("selection-rate",), config)[0])
 
 
 def chosen_by_rate(part: Slice, config: AuditConfig) -> bool:

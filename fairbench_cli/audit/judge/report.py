@@ -8,6 +8,7 @@ from typing import Literal
 
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge.metrics import COMPARED, ROLL_UPS
+from fairbench_cli.audit.presets import WITHOUT_VERDICT
 from fairbench_cli.audit.read.tally import Slice
 
 Verdict = Literal["pass", "fail", "undecided"]
@@ -18,6 +19,11 @@ ALL = "(all)"  # the attribute and the group of everybody
 # outside τ, and weights leave too few rows to test it; or it is within τ, and its interval is not.
 Reason = Literal["no rows", "chance", "few", "wide", ""]
 Test = Literal["score", "fisher", ""]
+
+# What became of a disparity, and why it is not decided: a rate has no rows, or is 0; few rows are counted
+# differently; not a single one is; the ratio was turned around 1; chance may be why.
+Word = Literal["better", "worse", "undecided"]
+NoWord = Literal["no rows", "few", "same", "turned", "chance", ""]
 
 
 @dataclass(frozen=True)
@@ -200,6 +206,268 @@ class Explanation:
     notes: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Change:
+    """One disparity of one group under two models, or in two slices of the rows.
+
+    Parameters
+    ----------
+    before, after : str
+        The older and the newer model or slice, as in `Disparity.model`.
+    attribute, group, reference, metric : str
+        What is compared; the reference is the same before and after.
+    value_before, value_after : float
+        The group's rate.
+    value_change : Interval
+        value_after − value_before.
+    ratio_before, ratio_after : Interval
+        To the reference.
+    ratio_change : Interval
+        ratio_after / ratio_before.
+    difference_before, difference_after : Interval
+        From the reference.
+    difference_change : Interval
+        difference_after − difference_before.
+    p, p_holm : float
+        Of the hypothesis that the ratios are equally far from 1, see `measures.change.same_size_p`; and
+        adjusted over all changes that decide. NaN where nothing is tested.
+    tau : float
+    word : {"better", "worse", "undecided"}
+        Whether the ratio is closer to 1 than before, by more than chance, or farther away.
+    reason : {"no rows", "few", "same", "turned", "chance", ""}
+        Why it is not decided.
+    deciding : bool
+        Whether the metric is one that decides verdicts.
+    """
+
+    before: str
+    after: str
+    attribute: str
+    group: str
+    reference: str
+    metric: str
+    value_before: float
+    value_after: float
+    value_change: Interval
+    ratio_before: Interval
+    ratio_after: Interval
+    ratio_change: Interval
+    difference_before: Interval
+    difference_after: Interval
+    difference_change: Interval
+    p: float
+    p_holm: float
+    tau: float
+    word: Word
+    reason: NoWord
+    deciding: bool
+
+
+@dataclass(frozen=True)
+class RateChange:
+    """A rate of everybody, or of one group that may be the reference, before and after."""
+
+    before: str
+    after: str
+    attribute: str
+    group: str
+    metric: str
+    value_before: float
+    value_after: float
+    change: Interval  # value_after − value_before
+    p: float  # of "no change", not adjusted; NaN where too few rows are counted differently
+
+
+@dataclass(frozen=True)
+class Chance:
+    """What a test says of the selection rate of a group against the highest.
+
+    Parameters
+    ----------
+    ratio : Interval
+        Miettinen and Nurminen's.
+    z : float
+        The difference in standard deviations (pooled); below 0 for the lower rate.
+    p, p_holm : float
+        Two-sided p-value, and adjusted over all pairs of all categories of the audit.
+    test : {"score", "fisher"}
+    """
+
+    ratio: Interval
+    z: float
+    p: float
+    p_holm: float
+    test: Test
+
+
+@dataclass(frozen=True)
+class FourFifths:
+    """What the rule of four fifths makes of a group.
+
+    Parameters
+    ----------
+    below : bool
+        Whether its rate is below 4/5 of the highest, exactly.
+    to_reach : int
+        How many more of the group would have to be selected for 4/5.
+    one_person : bool
+        Whether one more of the group, and one fewer of the other, would turn the difference round.
+    shortfall : float
+        How many more of the group would be selected at the rate of both groups together; below 0: fewer.
+    """
+
+    below: bool
+    to_reach: int
+    one_person: bool
+    shortfall: float
+
+
+@dataclass(frozen=True)
+class ImpactRow:
+    """A category, by the rules of a preset.
+
+    Parameters
+    ----------
+    group : str
+    rows, selected : int
+        People, and those of them who were selected.
+    share : float
+        Of the rows whose category is known.
+    rate : float
+        selected / rows.
+    ratio : float
+        The rate over the highest; NaN where there is none, and for a category that is left out.
+    left_out : bool
+        Whether the category is smaller than `min_share`: neither compared nor the one compared with.
+    highest : bool
+        Whether its rate is the highest.
+    chance : Chance, or None
+        None for the highest, and where nothing is compared.
+    four_fifths : FourFifths, or None
+        The same, and of the preset eeoc alone.
+    """
+
+    group: str
+    rows: int
+    selected: int
+    share: float
+    rate: float
+    ratio: float
+    left_out: bool
+    highest: bool
+    chance: Chance | None = None
+    four_fifths: FourFifths | None = None
+
+
+@dataclass(frozen=True)
+class ImpactTable:
+    """The categories of one attribute, or of two crossed.
+
+    Parameters
+    ----------
+    model, decision, attribute : str
+        As of a `Slice`.
+    highest : str
+        The category with the highest rate; empty where there is none.
+    unknown : int
+        Rows that are not in it, because their category is not known.
+    family : int
+        How many pairs of categories p-values are adjusted for, in the whole audit.
+    rows : tuple of ImpactRow
+    """
+
+    model: str
+    decision: str
+    attribute: str
+    highest: str
+    unknown: int
+    family: int
+    rows: tuple[ImpactRow, ...]
+
+
+@dataclass(frozen=True)
+class CalibrationBin:
+    """The rows of one group with scores from low to high, and how many of them have the label 1."""
+
+    low: float
+    high: float
+    rows: int
+    mean_score: float
+    rate: Interval
+
+
+@dataclass(frozen=True)
+class ScoreRow:
+    """What the scores of one group are worth, by name of the measure.
+
+    Parameters
+    ----------
+    group : str
+    rows : int
+    small : bool
+        Whether it has fewer rows than `min_group`.
+    is_reference : bool
+    values : dict of str to Interval
+        ``auc``, ``ks-of-labels``, ``ks-to-reference``, ``brier``, ``calibration-slope``,
+        ``calibration-intercept``, ``mean-score`` and ``base-rate``, as far as they are defined.
+    differences : dict of str to Interval
+        From the reference's, of all but the second distance; empty for the reference itself.
+    bins : tuple of CalibrationBin
+        Those with rows, lowest scores first; empty without labels.
+    """
+
+    group: str
+    rows: int
+    small: bool
+    is_reference: bool
+    values: dict[str, Interval]
+    differences: dict[str, Interval]
+    bins: tuple[CalibrationBin, ...]
+
+
+@dataclass(frozen=True)
+class ThresholdRow:
+    """What a single audit at one threshold finds: selected are scores of so much and more.
+
+    Parameters
+    ----------
+    threshold : float
+    decision : str
+        The decision of the configuration that it is; empty for others.
+    selected : float
+        Share of all rows that are selected.
+    rates : dict of str to float
+        Selection rate by group.
+    verdict : {"pass", "fail", "undecided"}
+        On the attribute.
+    failing : tuple of str
+        The rates that decide and fail.
+    """
+
+    threshold: float
+    decision: str
+    selected: float
+    rates: dict[str, float]
+    verdict: Verdict
+    failing: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ScoreCurves:
+    """The scores of one attribute's groups under one model, whatever the decision.
+
+    `reference` is the name of a group, `REST_NAME`, or empty where there is none; `family` says how many
+    comparisons the verdict at each threshold is adjusted for.
+    """
+
+    model: str
+    attribute: str
+    reference: str
+    groups: tuple[ScoreRow, ...]
+    thresholds: tuple[ThresholdRow, ...]
+    family: int
+
+
 @dataclass(frozen=True, eq=False)
 class Report:
     """A finished audit.
@@ -232,6 +500,14 @@ class Report:
         What is behind the differences; empty unless asked for.
     notes : tuple of str
         What a reader should know, each once, that of the data first.
+    changes : tuple of Change
+        From an older model or slice to a newer one; empty unless these are compared.
+    rate_changes : tuple of RateChange
+        Of everybody, under the attribute and group "(all)", and of each group; empty as well.
+    impact : tuple of ImpactTable
+        Impact ratios; of the presets eeoc and ll144 alone.
+    curves : tuple of ScoreCurves
+        What the scores are worth, and verdicts along thresholds; empty unless asked for.
     """
 
     config: AuditConfig
@@ -250,6 +526,15 @@ class Report:
     family: int
     explanations: tuple[Explanation, ...] = ()
     notes: tuple[str, ...] = ()
+    changes: tuple[Change, ...] = ()
+    rate_changes: tuple[RateChange, ...] = ()
+    impact: tuple[ImpactTable, ...] = ()
+    curves: tuple[ScoreCurves, ...] = ()
+
+    @property
+    def without_verdict(self) -> bool:
+        """Whether the rule at hand has no pass mark, so that nothing passes or fails."""
+        return self.config.preset in WITHOUT_VERDICT
 
     @property
     def deciding(self) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
-from fairbench_cli.audit.config import UNDECIDED, AuditConfig
+from fairbench_cli.audit.config import UNDECIDED, WORSE, AuditConfig
 from fairbench_cli.audit.judge.metrics import (
     COMPARED,
     DEFAULT,
@@ -192,7 +192,7 @@ def gate(verdicts: Sequence[AttributeVerdict], disparities: Sequence[Disparity],
     With "undecided" among what `fail_on` names, whatever does not pass stops.
     """
     proof = UNDECIDED in config.failing_metrics
-    if not (config.fail or config.failing_metrics):
+    if not (config.fail or set(config.failing_metrics) - {WORSE}):
         return Gate(stops=False)
     watched: dict[str, Verdict]
     if config.fail_on:

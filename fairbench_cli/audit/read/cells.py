@@ -15,6 +15,7 @@ from fairbench_cli.audit.read.cuts import (
     Ints,
     NumberBins,
     bin_sql,
+    joint_level_sql,
     level_sql,
     literal,
     scores_of,
@@ -68,12 +69,16 @@ class CountedCells:
 
 @dataclass(frozen=True)
 class CountingPlan:
-    """How rows become cells; `binary` says whether scores are 0 or 1."""
+    """How rows become cells.
+
+    `binary` says whether scores are 0 or 1; `other_cuts` are those of the other columns of scores, one each.
+    """
 
     roles: ColumnRoles
     cuts: dict[str | None, list[Cut]]
     binary: bool
     bins: dict[str, NumberBins]
+    other_cuts: tuple[Cut, ...] = ()
 
     @property
     def drawn(self) -> list[float]:
@@ -123,7 +128,7 @@ class TooManyGroups(Exception):  # noqa: N818
 
 
 def _together(source: Predictions, attributes: tuple[str, ...], plan: CountingPlan) -> CountedCells:
-    table = _keys(plan, attributes)
+    table = keys_sql(plan, attributes)
     keys = ", ".join([*KEYS, *(f"k{i}" for i in range(len(attributes)))])
     tied = keys + (", tie" if plan.roles.weight is not None else "")
     sql = f"SELECT {keys}, {_sums(plan.roles)} FROM ({table}) GROUP BY {tied} LIMIT {MOST_FOUND + 1}"
@@ -177,7 +182,7 @@ def _group(plan: CountingPlan, name: str) -> str:
     return bin_sql(column, plan.bins[name]) if name in plan.bins else f"g{column}"
 
 
-def _keys(plan: CountingPlan, attributes: Iterable[str]) -> str:
+def keys_sql(plan: CountingPlan, attributes: Iterable[str], table: str = "predictions") -> str:
     """Write a query of the keys of each row: m, level, label, the attributes k0, k1, …, single and tie."""
     roles = plan.roles
     keys = [f"{model_sql(roles)} AS m"]
@@ -188,13 +193,14 @@ def _keys(plan: CountingPlan, attributes: Iterable[str]) -> str:
     keys += [f"(t{column} <> '' AND n{column} IS NULL) AS word{column}" for column in _checked(roles)]
     keys.append("NULL AS single" if roles.single_model is None else f"t{roles.single_model} AS single")
     if plan.binary:
-        keys.append(f"{code_sql(roles.score, -1)} AS level")
-        return f"SELECT {', '.join(keys)} FROM predictions"
-    keys.append(f"n{roles.score} AS s")
+        codes = [code_sql(column, -1) for column in (roles.score, *roles.others)]
+        keys.append(f"{joint_level_sql(codes)} AS level")
+        return f"SELECT {', '.join(keys)} FROM {table}"
+    keys += [f"n{roles.score} AS s", *(f"n{column} AS s{i}" for i, column in enumerate(roles.others))]
     more = f"{_level_sql(plan)} AS level"
     if plan.drawn and roles.weight is not None:  # tied rows of different weight are not alike
         more += f", CASE WHEN s IN ({', '.join(map(literal, plan.drawn))}) THEN w END AS tie"
-    return f"SELECT *, {more} FROM (SELECT {', '.join(keys)} FROM predictions)"
+    return f"SELECT *, {more} FROM (SELECT {', '.join(keys)} FROM {table})"
 
 
 def _level_sql(plan: CountingPlan) -> str:
@@ -203,7 +209,10 @@ def _level_sql(plan: CountingPlan) -> str:
         f" ELSE {level}" if model is None else f" WHEN m = {quoted(model)} THEN {level}"
         for model, level in levels.items()
     )
-    return f"CASE WHEN {not_finite('s')} THEN -1{cases} END"
+    others = {f"s{i}": f" ELSE {level_sql(f's{i}', [cut.score])}" for i, cut in enumerate(plan.other_cuts)}
+    return joint_level_sql(
+        [f"CASE WHEN {not_finite(s)} THEN -1{each} END" for s, each in {"s": cases, **others}.items()]
+    )
 
 
 def _sums(roles: ColumnRoles) -> str:
@@ -235,7 +244,7 @@ def _count_sets(
 ) -> dict[tuple[str, ...], CountedCells]:
     """Count some sets of attributes, each for itself, in one scan."""
     used = {name: at for at, name in enumerate(dict.fromkeys(chain.from_iterable(sets)))}
-    table, places = _keys(plan, used), [[used[name] for name in names] for names in sets]
+    table, places = keys_sql(plan, used), [[used[name] for name in names] for names in sets]
     grouping = ", ".join(f"({', '.join([*KEYS, *(f'k{i}' for i in part)])})" for part in places)
     which = [f"grouping(k{i})" for i in used.values()]
     columns = ", ".join([*KEYS, *(f"k{i}" for i in used.values()), _sums(plan.roles), *which])
@@ -299,7 +308,7 @@ def make_slices(
     TooManyGroups
         When an attribute or intersection has too many groups.
     """
-    within = {names: _within(names, cells) for names in plan.roles.audited}
+    within = {names: cells_with(names, cells) for names in plan.roles.audited}
     models = sorted({model for found in cells.values() for model in found.models}, key=_missing_last)
     slices = tuple(
         _slice(within[names], model, cut, names, plan, seed)
@@ -314,7 +323,8 @@ def make_slices(
     return slices
 
 
-def _within(names: tuple[str, ...], cells: dict[tuple[str, ...], CountedCells]) -> CountedCells:
+def cells_with(names: tuple[str, ...], cells: dict[tuple[str, ...], CountedCells]) -> CountedCells:
+    """Return the cells in which some attributes were counted together."""
     return next(found for known, found in cells.items() if set(names) <= set(known))
 
 
@@ -325,6 +335,7 @@ def _missing_last(name: str) -> tuple[bool, str]:
 def _slice(
     cells: CountedCells, model: str, cut: Cut, names: tuple[str, ...], plan: CountingPlan, seed: int
 ) -> Slice:
+    """Return the counts of an attribute or intersection under one model and decision."""
     at = np.flatnonzero(np.array(cells.models) == model)
     parts = [[group_name(cells.values[name][i]) for i in at] for name in names]
     keys = list(zip(*parts, strict=True))

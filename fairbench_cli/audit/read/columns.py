@@ -24,7 +24,9 @@ class ColumnRoles:
         Without a label the audit is unsupervised. The score is called "label" where the labels themselves are
         audited.
     score, label, weight, model : int or None
-        The same columns.
+        The same columns; slices of the rows are models, too.
+    others : tuple of int
+        Further columns of scores, each compared with `score`.
     single_model : int or None
         A ``model_id`` that nobody named: it must have one value only.
     attributes : dict of name to column
@@ -53,6 +55,7 @@ class ColumnRoles:
     quantities: tuple[int, ...]
     notes: tuple[str, ...]
     classes: tuple[str, ...] = ()
+    others: tuple[int, ...] = ()
 
     @property
     def bad_label(self) -> int:
@@ -91,13 +94,16 @@ def assign(
         "label": (None if itself else label, "--label"),
         "weight": (config.weight, "--weight"),
         "model": (config.model_column, "--model-column"),
+        "slice": (config.sliced_by, "--slice"),
+        "id": (config.identifier, "--id"),
     }
-    found = {role: _find(source, name, flag) for role, (name, flag) in asked.items() if name is not None}
+    asked |= {f"score {name}": (name, "--score") for name in (config.scores or ())[1:]}
+    found = {role: find_column(source, name, flag) for role, (name, flag) in asked.items() if name}
     taken: dict[int, str] = {}
     for role, column in found.items():
         if column in taken:
             what = f"column {shown(source.columns[column])} cannot be both {taken[column]} and {role}"
-            raise user_error(what, "name another column", f"--{role}")
+            raise user_error(what, "name another column", asked[role][1])
         taken[column] = "label" if itself and role == "score" else role
     quantities: tuple[int, ...] = ()
     left_out: tuple[str, ...] = ()
@@ -108,11 +114,12 @@ def assign(
         notes += chosen.notes
         left_out = chosen.notes
     else:
-        attributes = {name: _find(source, name, "--attribute", taken) for name in config.attributes}
+        attributes = {name: find_column(source, name, "--attribute", taken) for name in config.attributes}
     for name in config.bins:
-        attributes.setdefault(name, _find(source, name, "--bins", taken))
+        attributes.setdefault(name, find_column(source, name, "--bins", taken))
     crossed = dict.fromkeys(chain.from_iterable(config.intersections))
-    others = {name: _find(source, name, "--intersect", taken) for name in crossed if name not in attributes}
+    crossed_alone = [name for name in crossed if name not in attributes]
+    parts = {name: find_column(source, name, "--intersect", taken) for name in crossed_alone}
     if not attributes and not config.intersections:
         fix = "add a column such as race or sex, or name one with --attribute"
         if quantities:
@@ -121,18 +128,20 @@ def assign(
         why = f": {left_out[0].rstrip('.')}" if left_out else ""
         raise user_error(f"no attribute column is left to audit{why}", fix, source.name)
     single = None if "model" in found else source.places.get("model_id")
+    others = [column for role, column in found.items() if role.startswith("score ")]
     return ColumnRoles(
         taken=taken,
         score=found["score"],
         label=found.get("label"),
         weight=found.get("weight"),
-        model=found.get("model"),
+        model=found.get("slice", found.get("model")),
         single_model=None if single in taken or single in attributes.values() else single,
-        attributes=attributes | others,
+        attributes=attributes | parts,
         audited=(*((name,) for name in attributes), *config.intersections),
         unnamed=frozenset(attributes if config.attributes is None else ()) - {*config.bins, *crossed},
         quantities=quantities,
         notes=tuple(notes),
+        others=(len(source.columns) - 1,) if source.alone else tuple(others),
     )
 
 
@@ -145,7 +154,7 @@ def _usual_label(source: Predictions) -> str | None:
     return known[0] if known else None
 
 
-def _find(source: Predictions, name: str, flag: str, taken: Mapping[int, str] | None = None) -> int:
+def find_column(source: Predictions, name: str, flag: str, taken: Mapping[int, str] | None = None) -> int:
     """Return the column of a name, which must not be taken."""
     column = source.places.get(name)
     if column is None:

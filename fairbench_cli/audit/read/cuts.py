@@ -8,13 +8,14 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from fairbench_cli.audit.config import Decision
+from fairbench_cli.audit.config import ABOVE_MEDIAN, Decision
 from fairbench_cli.audit.read.columns import ColumnRoles
 from fairbench_cli.audit.read.mistakes import refuse_if
-from fairbench_cli.audit.read.predictions import Predictions, blank, not_finite
+from fairbench_cli.audit.read.predictions import Predictions, blank, code_sql, not_finite
 from fairbench_cli.audit.read.ranks import Rank, coarse_ranks, exact_ranks
 from fairbench_cli.errors import user_error
 
+LEVELS = 3  # of a score with one cut: below, at and above it
 MOST_LISTS = 2000  # of models and decisions
 
 Ints = NDArray[np.int64]
@@ -50,6 +51,19 @@ class NumberBins:
     labels: tuple[str, ...]
 
 
+def is_binary(decisions: tuple[Decision, ...]) -> bool:
+    """Return whether scores are decisions already."""
+    return all(decision.kind == "binary" for decision in decisions)
+
+
+def settled(source: Predictions, roles: ColumnRoles, decisions: tuple[Decision, ...]) -> tuple[Decision, ...]:
+    """Return decisions without a median of scores that are decisions already: no number but 0 and 1."""
+    if all(decision.kind != "median" for decision in decisions):
+        return decisions
+    score = f"n{roles.score} IS NOT NULL AND {code_sql(roles.score, -1)} < 0"
+    return decisions if source.one(f"SELECT 1 FROM predictions WHERE {score} LIMIT 1") else (Decision(),)
+
+
 def find_cuts(
     source: Predictions, roles: ColumnRoles, decisions: tuple[Decision, ...]
 ) -> dict[str | None, list[Cut]]:
@@ -73,18 +87,15 @@ def find_cuts(
     if len(models) * len(decisions) > MOST_LISTS:
         what = f"{len(models)} models are too many for top lists"
         raise user_error(what, "audit fewer at a time", "--model-column")
-    tops = {
-        (model, decision): _wanted(decision, rows, model)
+    at = {
+        (model, decision): _ranks_of(decision, rows, model)
         for model, rows in models.items()
         for decision in decisions
-        if decision.kind in ("top-k", "top-share")
     }
-    ranks = exact_ranks(source, roles, {(model, k) for (model, _), k in tops.items()})
+    found = exact_ranks(source, roles, {(model, k) for (model, _), ks in at.items() for k in ks})
     return {
         model: [
-            _top_cut(decision, tops[model, decision], ranks[model, tops[model, decision]])
-            if (model, decision) in tops
-            else _fixed_cut(decision)
+            _cut(decision, [found[model, k] for k in at[model, decision]], at[model, decision][:1])
             for decision in decisions
         ]
         for model in models
@@ -93,6 +104,26 @@ def find_cuts(
 
 def _fixed_cut(decision: Decision) -> Cut:
     return Cut(str(decision), 1.0 if decision.kind == "binary" else decision.value + 0.0)
+
+
+def _ranks_of(decision: Decision, rows: int, model: str) -> tuple[int, ...]:
+    """Return the ranks, from the highest score down, that a decision among `rows` rows needs."""
+    if decision.kind == "median":
+        return (rows + 1) // 2, rows // 2 + 1
+    return (_wanted(decision, rows, model),) if decision.kind in ("top-k", "top-share") else ()
+
+
+def _cut(decision: Decision, ranks: list[Rank], k: tuple[int, ...]) -> Cut:
+    if decision.kind == "median":
+        return _median_cut(*ranks)
+    return _top_cut(decision, k[0], ranks[0]) if ranks else _fixed_cut(decision)
+
+
+def _median_cut(upper: Rank, lower: Rank) -> Cut:
+    """Cut above the median of scores, between the two ranks in the middle."""
+    median = upper.score / 2 + lower.score / 2
+    tied = next((rank.tied for rank in (upper, lower) if rank.score == median), 0)
+    return Cut(f"{ABOVE_MEDIAN} {median:.10g} ({tied} at it)", median, "none")
 
 
 def _top_cut(decision: Decision, k: int, rank: Rank) -> Cut:
@@ -132,6 +163,24 @@ def level_sql(score: str, scores: list[float]) -> str:
     """Write the position of a score among sorted cuts in SQL: 2j+1 at cut j, 2j+2 between it and the next."""
     parts = [f"({score} >= {literal(cut)})::TINYINT + ({score} > {literal(cut)})::TINYINT" for cut in scores]
     return "(" + " + ".join(parts) + ")::INTEGER"
+
+
+def joint_level_sql(levels: list[str]) -> str:
+    """Write the levels of several scores as one number in SQL, see `level_of`; -1 when one of them is."""
+    if len(levels) == 1:
+        return levels[0]
+    total = " + ".join(f"{LEVELS**i} * {level}" for i, level in enumerate(levels))
+    return f"CASE WHEN least({', '.join(levels)}) < 0 THEN -1 ELSE {total} END"
+
+
+def level_of(joint: Ints, i: int) -> Ints:
+    """Return the level of the score at place i.
+
+    >>> level_of(np.array([2 + 3 * 1]), 0).tolist(), level_of(np.array([2 + 3 * 1]), 1).tolist()
+    ([2], [1])
+    """
+    level: Ints = joint // LEVELS**i % LEVELS
+    return level
 
 
 def selected(cut: Cut, scores: list[float], level: Ints, rows: Ints, seed: int, model: str) -> Ints:

@@ -69,6 +69,7 @@ def refuse_if(source: Predictions, column: int, bad: str, what: str, fix: str) -
 
     `what` may use ``{column}``, ``{value}`` and ``{count}``.
     """
+    source = source.alone or source
     source.engine.execute("SET threads=1; SET preserve_insertion_order=true")
     numbered = "SELECT row_number() OVER () AS line, * FROM predictions"
     count, row, value = source.one(

@@ -47,7 +47,7 @@ def read_outcomes(
     """
     if not favourable:
         return source, roles
-    asked = ([roles.score] if binary else []) + ([] if roles.label is None else [roles.label])
+    asked = ([roles.score, *roles.others] if binary else []) + ([] if roles.label is None else [roles.label])
     columns = [_words(source, column, favourable) for column in asked]
     words = [each for each in columns if not each.plain]
     if not words:

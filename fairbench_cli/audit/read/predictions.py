@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol, TextIO, TypeVar, cast, runtime_checkable
 
 from fairbench_cli.errors import user_error
+from fairbench_cli.text import shown_path
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,6 +35,9 @@ BLANKS = " \t\r\n\v\f\u00a0\ufeff"
 SNIFF = 1 << 18  # bytes
 SAMPLE = 10_000  # rows
 SAMPLE_CELLS = 8_000_000
+MEMORY = 200  # MB
+MEMORY_OF_COLUMN = 0.5  # MB, of tables with more than `FEW_COLUMNS`
+FEW_COLUMNS = 100
 TABLES = 24  # of groups at once, over all threads: each takes some 4 MB at least
 NOT_UTF8 = "save it as UTF-8, for instance `iconv -f latin1 -t utf-8 FILE > NEW`"
 FRAME = "data frame"  # in messages, instead of a file
@@ -73,6 +77,8 @@ class Predictions:
         What to read all rows and the first ones from, in SQL.
     sql : tuple of ColumnSql
         How each column is read from there.
+    alone : Predictions, or None
+        These rows without the last column, where that holds the scores of another file.
     """
 
     engine: "DuckDBPyConnection"
@@ -86,6 +92,7 @@ class Predictions:
     table: str = ""
     first: str = "first"
     sql: tuple["ColumnSql", ...] = ()
+    alone: "Predictions | None" = None
 
     @property
     def places(self) -> dict[str, int]:
@@ -110,6 +117,9 @@ class Predictions:
 
     def with_first_rows(self) -> "Predictions":
         """Keep the first rows of a file for ``sample``; these are read from then on where they are all."""
+        if len(self.columns) > FEW_COLUMNS:
+            megabytes = MEMORY + MEMORY_OF_COLUMN * len(self.columns)
+            self.engine.execute(f"SET memory_limit='{megabytes:.0f}MB'")
         if self.format == "frame":
             return self
         limit = f"CREATE TEMP TABLE {self.first} AS SELECT * FROM {self.table} LIMIT {self.first_rows}"
@@ -211,6 +221,7 @@ def open_file(engine: "DuckDBPyConnection", source: str, stdin: BinaryIO | None,
     """
     path = _on_disk(source, stdin, folder)
     zipped, head = _first_bytes(path, source)
+    source = shown_path(source)
     found = Predictions(engine, source, (), _format(source, zipped, head), path, zipped)
     if found.format == "parquet":
         return _parquet(found)
@@ -300,7 +311,8 @@ def _on_disk(source: str, stdin: BinaryIO | None, folder: Path) -> Path:
             if not path.is_file():  # a pipe
                 return _spool(cast("BinaryIO", file), folder)
         path = path.absolute()
-        if set("*?[]{}") & set(str(path)):  # DuckDB would look for many files
+        if set("*?[]{}") & set(str(path)) or shown_path(path) != str(path):
+            # DuckDB would look for many files, or takes no name that is not UTF-8
             link = folder / "input"
             link.symlink_to(path)
             return link

@@ -16,8 +16,8 @@ Policies:
 
 import os
 import tempfile
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -26,16 +26,15 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.config import AuditConfig, Decision
 from fairbench_cli.audit.read.cells import (
     CountedCells,
     CountingPlan,
     TooManyGroups,
     count_cells,
-    make_slices,
 )
 from fairbench_cli.audit.read.columns import ColumnRoles, assign, too_many_groups
-from fairbench_cli.audit.read.cuts import bins_note, find_bins, find_cuts
+from fairbench_cli.audit.read.cuts import bins_note, find_bins, find_cuts, is_binary, settled
 from fairbench_cli.audit.read.defaults import MOST_CHECKED, words_below
 from fairbench_cli.audit.read.mistakes import (
     broken,
@@ -45,8 +44,10 @@ from fairbench_cli.audit.read.mistakes import (
 )
 from fairbench_cli.audit.read.notes import group_notes, repeat_notes
 from fairbench_cli.audit.read.outcomes import read_outcomes
-from fairbench_cli.audit.read.predictions import ArrowStream, Predictions, open_file, open_frame
+from fairbench_cli.audit.read.pairs import compared_slices, names_of, pair_up
+from fairbench_cli.audit.read.predictions import MEMORY, ArrowStream, Predictions, open_file, open_frame
 from fairbench_cli.audit.read.scales import check_thresholds, read_percent
+from fairbench_cli.audit.read.scores import Reference, largest_group, read_scores
 from fairbench_cli.audit.read.strata import explained_slices, read_people, read_strata
 from fairbench_cli.audit.read.tally import MISSING, Tally
 from fairbench_cli.errors import shown, user_error
@@ -55,13 +56,17 @@ if TYPE_CHECKING:
     import pandas as pd
     from duckdb import DuckDBPyConnection
 
-MEMORY = 200  # MB
-MEMORY_OF_COLUMN = 0.5  # MB, of tables with more than `FEW_COLUMNS`
-FEW_COLUMNS = 100
 MOST_THREADS = 4  # each has buffers of its own
 
 
-def read_file(source: str | Path, config: AuditConfig, *, stdin: BinaryIO | None = None) -> Tally:
+def read_file(
+    source: str | Path,
+    config: AuditConfig,
+    *,
+    stdin: BinaryIO | None = None,
+    reference: Reference = largest_group,
+    against: "pd.DataFrame | ArrowStream | None" = None,
+) -> Tally:
     """Return the counts of a file by model, decision, group, label and prediction.
 
     Parameters
@@ -72,6 +77,10 @@ def read_file(source: str | Path, config: AuditConfig, *, stdin: BinaryIO | None
         Columns, decisions, attributes, and what to explain by.
     stdin : binary file, optional
         What "-" stands for; by default the standard input of the process.
+    reference : callable
+        The place of the group with which the scores of a slice's others are compared, -1 for everybody else.
+    against : frame, optional
+        Newer scores of the same rows, in place of the file that the configuration names.
 
     Returns
     -------
@@ -82,13 +91,25 @@ def read_file(source: str | Path, config: AuditConfig, *, stdin: BinaryIO | None
     UserError
         When the file or the columns asked for are not fit to be audited, naming file, row and column.
     """
-    return _read(lambda engine, folder: open_file(engine, str(source), stdin, folder), config)
+    return _read(
+        lambda engine, folder: open_file(engine, str(source), stdin, folder),
+        config,
+        reference,
+        against,
+        stdin,
+    )
 
 
-def read_frame(frame: "pd.DataFrame | ArrowStream", config: AuditConfig) -> Tally:
+def read_frame(
+    frame: "pd.DataFrame | ArrowStream",
+    config: AuditConfig,
+    *,
+    reference: Reference = largest_group,
+    against: "pd.DataFrame | ArrowStream | None" = None,
+) -> Tally:
     """Return the counts of a data frame with a row per person, as `read_file` does.
 
-    pandas and Polars frames, Arrow tables, and whatever else gives an Arrow stream.
+    pandas and Polars frames, Arrow tables, and whatever else gives an Arrow stream; `against` as there.
 
     Raises
     ------
@@ -103,7 +124,7 @@ def read_frame(frame: "pd.DataFrame | ArrowStream", config: AuditConfig) -> Tall
     >>> part.counts.groups, part.counts.predicted.tolist()
     (('f', 'm'), [[1.0, 1.0], [0.0, 1.0]])
     """
-    return _read(lambda engine, _: open_frame(engine, frame), config)
+    return _read(lambda engine, _: open_frame(engine, frame), config, reference, against)
 
 
 def read_arrays(
@@ -113,6 +134,7 @@ def read_arrays(
     *,
     labels: ArrayLike | None = None,
     weights: ArrayLike | None = None,
+    reference: Reference = largest_group,
 ) -> Tally:
     """Return the counts of arrays of one value per person.
 
@@ -150,10 +172,10 @@ def read_arrays(
         frame = pd.DataFrame({**known, **{name: _unindexed(values) for name, values in groups.items()}})
     except ValueError as error:
         raise user_error(f"the arrays do not fit together: {error}", "give one value per person") from None
-    columns: dict[str, object] = {name: name for name in known}
+    columns: dict[str, object] = {name: name for name in known if name != "score"} | {"scores": ("score",)}
     if config.attributes is None:
         columns |= {"attributes": tuple(groups)}
-    return read_frame(frame, config.model_copy(update=columns))
+    return read_frame(frame, config.model_copy(update=columns), reference=reference)
 
 
 def _unindexed(values: Any) -> Any:
@@ -163,17 +185,50 @@ def _unindexed(values: Any) -> Any:
     return values if isinstance(values, list | tuple) else np.asarray(values)
 
 
-def _read(open_: Callable[["DuckDBPyConnection", Path], Predictions], config: AuditConfig) -> Tally:
+def _read(
+    open_: Callable[["DuckDBPyConnection", Path], Predictions],
+    config: AuditConfig,
+    reference: Reference,
+    against: "pd.DataFrame | ArrowStream | None" = None,
+    stdin: BinaryIO | None = None,
+) -> Tally:
     import duckdb
 
-    with tempfile.TemporaryDirectory(prefix="fairbench-") as folder, _engine(folder) as engine:
+    with (
+        _interruptible(),
+        tempfile.TemporaryDirectory(prefix="fairbench-") as folder,
+        _engine(folder) as engine,
+    ):
         source = open_(engine, Path(folder))
         try:
-            return _tally(source, config)
+            if config.against and source.name == config.against == "-":
+                raise user_error("standard input cannot be both files", "name one of the files", "--against")
+            if config.against:
+                place = Path(folder) / "newer"
+                place.mkdir()
+                other = engine.cursor()  # with temporary tables of its own
+                newer = (
+                    open_file(other, config.against, stdin, place)
+                    if against is None
+                    else open_frame(other, against)
+                )
+                return _tally(pair_up(source, newer, config), config, reference, names_of(source, newer))
+            return _tally(source.with_first_rows(), config, reference)
         except (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException):
             raise  # a fault of ours, not of the rows
         except duckdb.Error as error:
             raise broken(source, error) from None
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Raise `KeyboardInterrupt` for Ctrl-C in a query, of which DuckDB makes a `RuntimeError`."""
+    try:
+        yield
+    except RuntimeError as error:
+        if "interrupted" in str(error):
+            raise KeyboardInterrupt from None
+        raise
 
 
 def _engine(folder: str) -> "DuckDBPyConnection":
@@ -194,38 +249,38 @@ def _engine(folder: str) -> "DuckDBPyConnection":
     return engine
 
 
-def _tally(source: Predictions, config: AuditConfig) -> Tally:
-    if len(source.columns) > FEW_COLUMNS:
-        more = MEMORY_OF_COLUMN * len(source.columns)
-        source.engine.execute(f"SET memory_limit='{MEMORY + more:.0f}MB'")
-    first = source.with_first_rows()
+def _tally(
+    source: Predictions, config: AuditConfig, reference: Reference, names: tuple[str, ...] = ()
+) -> Tally:
+    """Return the tally; `names` are those of the two sides when they come from two files."""
+    first = source
     if not first.one("SELECT 1 FROM sample LIMIT 1"):
         raise user_error("the file has a header but no rows", "add one row per person", source.name)
     texts: frozenset[int] = frozenset()
     many: frozenset[int] = frozenset()
     while True:  # until what the first rows showed of unnamed columns holds for all rows
         roles = assign(first, config, texts, many)
-        source, roles = read_outcomes(first, roles, config.favourable, binary=_binary(config))
-        if not _binary(config):
-            source, percent = read_percent(source, roles.score)
+        decisions = settled(first, roles, config.decisions)
+        source, roles = read_outcomes(first, roles, config.favourable, binary=is_binary(decisions))
+        for column in () if is_binary(decisions) else (roles.score, *roles.others):
+            source, percent = read_percent(source, column)
             roles = replace(roles, notes=(*roles.notes, *percent))
         if roles.weight is not None:
-            source.engine.execute(
-                "SET threads=1"
-            )  # one order of summing, hence the same last digit each time
+            # One order of summing, hence the same last digit each time.
+            source.engine.execute("SET threads=1")
         try:
-            plan, cells = _count(source, config, roles)
+            plan, cells = _count(source, config, roles, decisions)
             words = _words(source, roles, cells)
             if words:
                 texts |= words
                 continue
-            slices = make_slices(cells, plan, config.seed)
+            slices, joints = compared_slices(source, cells, plan, config, names)
             break
         except TooManyGroups as found:
-            column = roles.attributes.get(found.names[0])
-            if column is None or len(found.names) > 1 or found.names[0] not in roles.unnamed:
+            unnamed = roles.unnamed & roles.attributes.keys()
+            if not set(found.names) <= unnamed or len(found.names) > 1:
                 raise too_many_groups(source, found.names, found.count) from None
-            many |= {column}
+            many |= {roles.attributes[found.names[0]]}
     together = next(iter(cells.values()))
     check_thresholds(source, plan, together, config.threshold)
     rows = int(together.rows.sum())
@@ -236,18 +291,15 @@ def _tally(source: Predictions, config: AuditConfig) -> Tally:
         *chain.from_iterable(group_notes(name, cells) for name in roles.attributes),
         *repeat_notes(source, roles, rows),
     )
-    tally = Tally(source.name, rows, slices, notes, roles.weight is not None)
+    tally = Tally(source.name, rows, slices, notes, roles.weight is not None, joints=joints)
+    if config.curves:
+        tally = replace(tally, scores=read_scores(source, plan, cells, slices, reference))
     if not config.explained_by:
         return tally
     parts = explained_slices(slices, config)
     strata, cut = read_strata(source, plan, parts, config)
     people = read_people(source, plan, [part.attribute for part in parts], rows, config.seed)
     return replace(tally, strata=strata, people=people, strata_notes=cut)
-
-
-def _binary(config: AuditConfig) -> bool:
-    """Return whether scores are decisions already."""
-    return all(decision.kind == "binary" for decision in config.decisions)
 
 
 def _words(
@@ -261,19 +313,23 @@ def _words(
 
 
 def _count(
-    source: Predictions, config: AuditConfig, roles: ColumnRoles
+    source: Predictions, config: AuditConfig, roles: ColumnRoles, decisions: tuple[Decision, ...]
 ) -> tuple[CountingPlan, dict[tuple[str, ...], CountedCells]]:
     """Find cuts and bins, count, and refuse what was counted and is no score, label or weight."""
     bins = {name: find_bins(source, roles.attributes[name], many) for name, many in config.bins.items()}
-    source.engine.execute("SET preserve_insertion_order=false")
-    binary = _binary(config)
-    plan = CountingPlan(roles, find_cuts(source, roles, config.decisions), binary, bins)
+    if source.alone is None:  # else rows may be paired in their order
+        source.engine.execute("SET preserve_insertion_order=false")
+    binary = is_binary(decisions)
+    others = (find_cuts(source, replace(roles, score=column), decisions) for column in roles.others)
+    other_cuts = tuple(next(iter(cuts.values()))[0] for cuts in others)
+    plan = CountingPlan(roles, find_cuts(source, roles, decisions), binary, bins, other_cuts)
     cells = count_cells(source, plan)
     for found in cells.values():
         if (found.level < 0).any():
-            if binary:
-                refuse_codes(source, roles.score, "score")
-            refuse_scores(source, roles.score)
+            for column in (roles.score, *roles.others):
+                if binary:
+                    refuse_codes(source, column, "score")
+                refuse_scores(source, column)
         if roles.label is not None and (found.label == roles.bad_label).any():
             refuse_codes(source, roles.label, "label")
         if roles.weight is not None and found.bad_weights:

@@ -6,7 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairbench_cli.measures.calibration import CalibrationFit
+from fairbench_cli.measures.change import TwoSides
 from fairbench_cli.measures.counts import Counts, Floats
+from fairbench_cli.measures.scores import ScoreSums, ScoreTotals
 
 MISSING = "(missing)"
 
@@ -78,6 +81,34 @@ class Slice:
 
 
 @dataclass(frozen=True, eq=False)
+class Joint:
+    """The groups of one attribute under two models or in two slices of the rows, an older and a newer one.
+
+    Parameters
+    ----------
+    before, after : str
+        Their models, as in `Slice`.
+    decisions : tuple of two str
+        Their decisions.
+    attribute : str
+    groups : tuple of str
+    sides : TwoSides
+        Their rows, in the order of `groups`.
+    labelled, intersection : bool
+        As in `Slice`.
+    """
+
+    before: str
+    after: str
+    decisions: tuple[str, str]
+    attribute: str
+    groups: tuple[str, ...]
+    sides: TwoSides
+    labelled: bool
+    intersection: bool
+
+
+@dataclass(frozen=True, eq=False)
 class Strata:
     """Weights by stratum, group of an attribute (in the order of its `Slice`) and decision.
 
@@ -117,6 +148,64 @@ class People:
 
 
 @dataclass(frozen=True, eq=False)
+class ScoreRanges:
+    """Rows by ranges of the score, from the lowest: B ranges and the G groups of a `Slice`.
+
+    Parameters
+    ----------
+    low, high : float arrays, shape (B,)
+        Lowest and highest score in each range.
+    rows, weight, square : float arrays, shape (B, G, 2)
+        Rows, and sums of their weights and of the squares of these, by label.
+    scored : float array, shape (B, G)
+        Σ weight × score.
+    """
+
+    low: Floats
+    high: Floats
+    rows: Floats
+    weight: Floats
+    square: Floats
+    scored: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """The scores of one attribute's groups under one model, summed up.
+
+    Parameters
+    ----------
+    part : Slice
+        The groups, under the first decision.
+    reference : int array, shape (sets,)
+        The place of each set's reference among the sets: these are the G groups; then, where everybody else
+        is the reference, all rows but those of each group.
+    totals, sums : ScoreTotals, ScoreSums
+        Of the sets.
+    fit : CalibrationFit, or None
+        Of the sets; None without labels, and for scores outside [0, 1].
+    bins : ScoreRanges
+        Ten ranges of about as many rows, or fewer where scores are equal.
+    cuts : ScoreRanges
+        Between thresholds: the first holds the scores below all of them, the next starts at the first.
+    thresholds : float array, shape (T,)
+        Rising.
+    decisions : dict of float to str
+        The decisions of the configuration that are one of the thresholds, by threshold.
+    """
+
+    part: Slice
+    reference: NDArray[np.int64]
+    totals: ScoreTotals
+    sums: ScoreSums
+    fit: CalibrationFit | None
+    bins: ScoreRanges
+    cuts: ScoreRanges
+    thresholds: Floats
+    decisions: dict[float, str]
+
+
+@dataclass(frozen=True, eq=False)
 class Tally:
     """All slices, in the order models, decisions, attributes, intersections.
 
@@ -138,6 +227,10 @@ class Tally:
         The rows that explanations look at.
     strata_notes : tuple of str
         How columns to explain by were cut.
+    scores : tuple of Scores
+        By model and attribute, where curves are asked for.
+    joints : tuple of Joint
+        What is compared with each other, by pair of models, then attribute; empty unless asked for.
     """
 
     source: str
@@ -148,3 +241,5 @@ class Tally:
     strata: dict[str, tuple[Strata, ...]] = field(default_factory=dict)
     people: People | None = None
     strata_notes: tuple[str, ...] = ()
+    scores: tuple[Scores, ...] = ()
+    joints: tuple[Joint, ...] = ()

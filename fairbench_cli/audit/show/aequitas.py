@@ -18,11 +18,13 @@ from fairbench_cli.audit.judge.verdict import tau_of
 from fairbench_cli.audit.read.tally import MISSING, Slice
 from fairbench_cli.audit.show.tables import Row, Value, csv_text
 from fairbench_cli.errors import Problem, UserError
-from fairbench_cli.files import make_folder, write_text
+from fairbench_cli.files import write_files
 from fairbench_cli.measures.counts import Counts, divide
 from fairbench_cli.measures.rates import CELLS, parts
 from fairbench_cli.measures.registry import METRICS
 
+_CSV = ("group.csv", "disparity.csv", "fairness_groups.csv", "fairness_attributes.csv", "full.csv")
+FILES = (*_CSV, "overall.json")
 INFINITE = 10.0  # what Aequitas writes for x/0
 
 _KEYS = ("model_id", "score_threshold", "attribute_name")
@@ -60,10 +62,7 @@ def write_compat(report: Report, folder: Path) -> None:
     UserError
         When Aequitas has no such audit: no labels, weights, or another way to choose the reference.
     """
-    texts = compat_files(report)
-    make_folder(folder)
-    for name, text in texts.items():
-        write_text(folder / name, text)
+    write_files(folder, compat_files(report))
 
 
 def compat_files(report: Report) -> dict[str, str]:
@@ -97,9 +96,9 @@ def pair_rule(one: bool | None, other: bool | None) -> bool | None:
 def _check(report: Report) -> None:
     problems = []
     if not all(part.labelled for part in report.slices):
-        problems.append(Problem("Aequitas needs labels", "give the label column", "--compat"))
+        problems.append(Problem("Aequitas needs labels", "give the label column", "--preset"))
     if report.weighted:
-        problems.append(Problem("Aequitas has no weights", "leave the weights out", "--compat"))
+        problems.append(Problem("Aequitas has no weights", "leave the weights out", "--preset"))
     method = report.config.ref_method
     if method in ("maximum", "rest"):
         what = f"Aequitas has no reference method {method}"

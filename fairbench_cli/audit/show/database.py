@@ -5,7 +5,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from fairbench_cli.audit.judge.report import Report
-from fairbench_cli.audit.show.tables import TABLES, Row, Value, to_json
+from fairbench_cli.audit.show.tables import Row, Value, tables_of, to_json
 from fairbench_cli.errors import UserError, user_error
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def audit_id(report: Report) -> str:
 def to_database(report: Report, url: str) -> str:
     """Write an audit in one transaction and return its id; writing it again changes nothing.
 
-    There is a table for each of `TABLES`, such as ``fairbench_audit_groups``, made when it is not there.
+    There is a table for each of `tables_of`, such as ``fairbench_audit_groups``, made when it is not there.
     Columns are those of the CSV files after `audit_id` and `position`.
 
     Parameters
@@ -51,8 +51,8 @@ def to_database(report: Report, url: str) -> str:
         shown = parsed.render_as_string(hide_password=True)
         engine = sql.create_engine(parsed)
         try:
-            rows = {PREFIX + of: list(make(report)) for of, make in TABLES.items()}
-            metadata = _metadata({of: found[0] for of, found in rows.items()})
+            rows = {PREFIX + of: list(make(report)) for of, make in tables_of(report).items()}
+            metadata = _metadata({of: _typed(found) for of, found in rows.items()})
             with engine.begin() as connection:
                 metadata.create_all(connection)
                 for table in metadata.sorted_tables:
@@ -74,8 +74,13 @@ def to_database(report: Report, url: str) -> str:
     return name
 
 
+def _typed(rows: list[Row]) -> Row:
+    """Return a row with the first value of each column that is one."""
+    return {head: next((row[head] for row in rows if row[head] is not None), "") for head in rows[0]}
+
+
 def _metadata(first: dict[str, Row]) -> "MetaData":
-    """Return the tables, with the columns and types of their first rows."""
+    """Return the tables, with the columns and types of a row each."""
     import sqlalchemy as sql
 
     types: dict[type, Any] = {bool: sql.Boolean, int: sql.BigInteger, float: sql.Double, str: sql.Text}

@@ -2,6 +2,7 @@
 
 import math
 
+from fairbench_cli.audit.config import Rule
 from fairbench_cli.audit.judge.report import Interval, Reason, Verdict
 
 DASH = "–"
@@ -14,6 +15,13 @@ REASONS: dict[Reason, str] = {
     "": "",
 }
 SYMBOLS: dict[Verdict, str] = {"pass": "✓", "fail": "✗", "undecided": "?"}
+UNTESTED: dict[Verdict, str] = {"pass": "(✓)", "fail": "(✗)", "undecided": "?"}
+
+
+def symbols(rule: Rule) -> dict[Verdict | None, str]:
+    """Return the symbols of verdicts: in brackets where chance was not looked at; none for no verdict."""
+    marks = UNTESTED if rule == "point" else SYMBOLS
+    return {"pass": marks["pass"], "fail": marks["fail"], "undecided": marks["undecided"], None: ""}
 
 
 def number(value: float, digits: int = 3) -> str:
@@ -29,20 +37,20 @@ def number(value: float, digits: int = 3) -> str:
     return f"{value + 0.0:.{digits}f}"
 
 
-def ratio(value: float, tau: float) -> str:
+def ratio(value: float, tau: float, least: int = 3) -> str:
     """Write a ratio with as many decimals as it takes to see on which side of a limit it is.
 
-    >>> ratio(0.79996, 0.8), ratio(0.8, 0.8), ratio(1.91209, 0.8)
-    ('0.79996', '0.800', '1.912')
+    >>> ratio(0.79996, 0.8), ratio(0.8, 0.8), ratio(1.91209, 0.8), ratio(1.91209, 0.8, 2)
+    ('0.79996', '0.800', '1.912', '1.91')
     """
-    for digits in range(3, 9):
+    for digits in range(least, 9):
         text = number(value, digits)
         if not math.isfinite(value) or all(
             (value < limit) == (float(text) < limit) and (value > limit) == (float(text) > limit)
             for limit in (tau, 1 / tau)
         ):
             return text
-    return number(value, 3)
+    return number(value, least)
 
 
 def interval(of: Interval, digits: int = 3) -> str:
@@ -68,6 +76,51 @@ def count(value: float) -> str:
     ('805', '805', '8.2')
     """
     return f"{value:.0f}" if float(value).is_integer() or value >= 100 else f"{value:.1f}"
+
+
+def thousands(value: float) -> str:
+    """Write a whole number with commas.
+
+    >>> thousands(61720), thousands(999.6)
+    ('61,720', '1,000')
+    """
+    return f"{value:,.0f}"
+
+
+def about(value: float) -> float:
+    """Round up to two digits; NaN stays.
+
+    >>> about(1511.2), about(31.0), about(213)
+    (1600.0, 31.0, 220.0)
+    """
+    if not (math.isfinite(value) and value > 0):
+        return value
+    step = 10.0 ** max(0, math.floor(math.log10(value)) - 1)
+    return math.ceil(value / step * (1 - 1e-12)) * step
+
+
+def nearest_to(best: float, of: Interval) -> float:
+    """Return the value of an interval that is nearest to another: `best` itself where it is inside.
+
+    >>> nearest_to(1.0, Interval(0.5, 0.4, 0.6)), nearest_to(1.0, Interval(0.9, 0.7, 1.2))
+    (0.6, 1.0)
+    """
+    low, high = (of.value, of.value) if math.isnan(of.low) or math.isnan(of.high) else (of.low, of.high)
+    return min(max(best, low), high)
+
+
+def percent_words(share: float) -> str:
+    """Write a share as a sentence has it; what is not 0 or 100 % does not look so.
+
+    >>> [percent_words(share) for share in (0.42338, 0.0004, 1, 0.99996, float("nan"))]
+    ['42.3 %', '0.04 %', '100 %', '99.996 %', '–']
+    """
+    if math.isnan(share):
+        return DASH
+    if share in (0, 1):
+        return f"{100 * share:g} %"
+    digits = max(1, -math.floor(math.log10(100 * min(share, 1 - share))))
+    return f"{100 * share:.{digits}f} %"
 
 
 def fraction(behind: tuple[float, float]) -> str:

@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairbench_cli.files import make_folder, write_text
+from fairbench_cli.files import write_files
 
 if TYPE_CHECKING:
     from fairbench_cli.audit.judge.report import Report
@@ -21,6 +21,8 @@ FORMATS: dict[str, tuple[str, str]] = {
     "markdown": ("audit.md", "markdown:to_markdown"),
     "html": ("audit.html", "html:to_html"),
 }
+IMPACT = "impact-ratios.csv"
+VERDICTS = ("csv", "verdicts")  # say what passes and fails
 
 
 def write(report: "Report", name: str) -> str:
@@ -31,14 +33,23 @@ def write(report: "Report", name: str) -> str:
 
 
 def write_folder(report: "Report", folder: Path) -> None:
-    """Write a file of every format; what is in the folder under other names stays.
+    """Write a file of every format, and one of impact ratios and of each table of curves if there are any.
+
+    What is in the folder under other names stays.
 
     Raises
     ------
     UserError
-        When a file cannot be written.
+        When a file cannot be written; then none is.
     """
-    texts = {file: write(report, name) for name, (file, _) in FORMATS.items()}
-    make_folder(folder)
-    for file, text in texts.items():
-        write_text(folder / file, text)
+    left_out = VERDICTS if report.without_verdict else ()
+    texts = {file: write(report, name) for name, (file, _) in FORMATS.items() if name not in left_out}
+    if any(table.rows for table in report.impact):
+        from fairbench_cli.audit.show.tables import to_csv
+
+        texts[IMPACT] = to_csv(report, "impact")
+    if report.curves:
+        from fairbench_cli.audit.show.tables import CURVES, to_csv
+
+        texts |= {f"{name}.csv": to_csv(report, name) for name, rows in CURVES.items() if any(rows(report))}
+    write_files(folder, texts)

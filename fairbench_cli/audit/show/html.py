@@ -13,12 +13,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 from fairbench_cli.audit.judge.report import AttributeVerdict, Disparity, GroupRow, Interval, Report, Verdict
-from fairbench_cli.audit.show import layout
-from fairbench_cli.audit.show.format import SYMBOLS, VERDICTS, fraction, interval, number, ratio
+from fairbench_cli.audit.show import law, layout
+from fairbench_cli.audit.show.format import VERDICTS, fraction, interval, number, ratio, symbols
 from fairbench_cli.audit.show.layout import worst_first
+from fairbench_cli.audit.show.sections import more_sections, rate_legend, verdict_legend
+from fairbench_cli.audit.show.words import gate_words, headline
 from fairbench_cli.errors import user_error
 from fairbench_cli.files import write_bytes
 from fairbench_cli.measures.rates import RATES
+from fairbench_cli.text import printable
 
 HERE = Path(__file__).parent
 MOST_BARS = 20  # groups in a figure; the tables have all
@@ -26,7 +29,15 @@ WIDTH, STEP, TOP, SIDE = 360, 38, 4, 8
 INNER = WIDTH - 2 * SIDE
 MOST = 16.0  # ratios beyond it, or below its inverse, are drawn at the edge
 MOST_NAME = 34  # characters of a group's name
-COLOURS = {"pass": "#0072b2", "fail": "#c44e00", "undecided": "#767676", "reference": "#767676"}
+# How a group looks: by its verdict; outside or inside of τ, where chance was not looked at; the reference.
+Look = Literal["pass", "fail", "undecided", "outside", "inside", "reference"]
+UNTESTED: dict[Verdict, Look] = {"pass": "inside", "fail": "outside", "undecided": "undecided"}
+COLOURS: dict[Look, str] = {
+    "pass": "#0072b2",
+    "fail": "#c44e00",
+    **dict.fromkeys(("undecided", "outside", "inside", "reference"), "#767676"),
+}
+HOLLOW = ("outside", "inside", "reference")
 TICKS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 4.0, 8.0, 16.0)
 
 
@@ -56,7 +67,7 @@ def to_html(report: Report, *, printed: bool = False) -> str:
     template = environment.from_string((HERE / "page.html.j2").read_text(encoding="utf-8"))
     style, script = ((HERE / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
     page = template.render(**_context(report), printed=printed, style=style, script=script)
-    return page.rstrip("\n") + "\n"
+    return printable(page.rstrip("\n"), keep="\n") + "\n"
 
 
 def write_pdf(report: Report, path: Path) -> None:
@@ -81,51 +92,66 @@ def write_pdf(report: Report, path: Path) -> None:
 
 def _context(report: Report) -> dict[str, Any]:
     """Return what the template shows."""
-    metrics = dict.fromkeys(name for row in report.verdicts for name in row.by_metric)
+    verdicts = () if report.without_verdict else report.verdicts
+    metrics = dict.fromkeys(name for row in verdicts for name in row.by_metric)
+    answer = headline(report)
+    sentences, still = answer.lines()
     return {
         "report": report,
         "config": report.config,
         "source": layout.source_name(report),
-        "headline": layout.headline(report),
-        "limits": layout.limits(report),
-        "reference": layout.REFERENCES[report.config.ref_method],
-        "symbols": SYMBOLS,
+        "facts": layout.facts(report, name=False),
+        "answer": answer,
+        "sentences": sentences,
+        "open": still,
+        "gate": gate_words(report),
+        "symbols": symbols(report.config.rule),
+        "looks": {verdict: look(verdict, report) for verdict in VERDICTS},
         "verdicts": VERDICTS,
         "others": [name for name in metrics if name not in report.deciding],
-        "parts": [_part(f"a{i}", row, report) for i, row in enumerate(report.verdicts, start=1)],
+        "labels": {name: RATES[name].label for name in report.deciding},
+        "rates": rate_legend(report),
+        "words": verdict_legend(report),
+        "parts": [_part(f"a{i}", row, report) for i, row in enumerate(verdicts, start=1)],
         "overall": layout.group_table("All rows", report.overall),
-        "more": (*layout.requested_sections(report), *layout.explanation_sections(report)),
+        "more": law.impact_sections(report)
+        if report.without_verdict
+        else (*law.guideline_sections(report), *more_sections(report)),
         "isnan": math.isnan,
     }
+
+
+def look(verdict: Verdict, report: Report) -> Look:
+    """Return how a verdict looks in a report."""
+    return UNTESTED[verdict] if report.config.rule == "point" else verdict
 
 
 def _part(anchor: str, verdict: AttributeVerdict, report: Report) -> dict[str, Any]:
     """Return an attribute under one model and decision."""
     rows, groups = layout.of_attribute(verdict, report)
-    deciding = [row for row in rows if row.metric in report.deciding]
-    compared = [row for row in deciding if not row.is_reference]
+    compared = layout.compared(verdict, report)
     others = [row for row in rows if row.metric not in report.deciding and not row.is_reference]
-    unclear = sum(row.verdict == "undecided" for row in compared)
-    sentence = layout.failures(compared) or f"0 of {len(compared)} comparisons fail"
     where = layout.place(verdict.model, verdict.decision)
     name = f"{verdict.attribute}, {where}" if report.several else verdict.attribute
-    tables = [
+    tables = [*(law.guideline_tables(verdict, report) if report.impact else ())]
+    tables += [
         layout.comparison_table(f"{name}: comparisons, worst first", compared, groups),
         layout.comparison_table(f"{name}: other metrics, which do not decide", others, groups),
         layout.group_table(f"{name}: groups", groups),
     ]
-    by_metric = [(name, [row for row in deciding if row.metric == name]) for name in report.deciding]
+    by_metric = [(name, [row for row in rows if row.metric == name]) for name in report.deciding]
     return {
         "anchor": anchor,
         "where": where,
         "verdict": verdict,
-        "sentence": f"{sentence}; {unclear} is not decided." if unclear else f"{sentence}.",
-        "panels": [_panel(name, each, groups) for name, each in by_metric if each],
+        "sentence": layout.failures(compared) if compared else "There is nothing to compare.",
+        "notes": law.guideline_notes(verdict, report) if report.impact else (),
+        "panels": [_panel(name, each, groups, report) for name, each in by_metric if each],
         "tables": [table for table in tables if table.rows],
     }
 
 
-def _panel(metric: str, rows: list[Disparity], groups: list[GroupRow]) -> dict[str, Any]:
+def _panel(metric: str, rows: list[Disparity], groups: list[GroupRow], report: Report) -> dict[str, Any]:
     """Return the two figures of one metric."""
     of_group = {row.group: row for row in groups}
     ordered = worst_first(rows)  # references come last, and are always shown
@@ -135,9 +161,10 @@ def _panel(metric: str, rows: list[Disparity], groups: list[GroupRow]) -> dict[s
         own = of_group[row.group]
         name = row.group + ("*" if own.small else "")
         value = f"{number(row.value)} ({fraction(row.behind)})"
-        look = "reference" if row.is_reference else row.verdict
-        values.append(Bar(name, value, own.metrics[metric], look))
-        ratios.append(Bar(name, _ratio_text(row), row.ratio, look))
+        of: Look = "reference" if row.is_reference else look(row.verdict, report)
+        mark = "" if row.is_reference else symbols(report.config.rule)[row.verdict]
+        values.append(Bar(name, value, own.metrics[metric], of, mark))
+        ratios.append(Bar(name, _ratio_text(row), row.ratio, of, mark))
     references = {row.reference_value for row in shown if not math.isnan(row.reference_value)}
     line = references.pop() if len(references) == 1 else math.nan
     label = RATES[metric].label
@@ -170,14 +197,17 @@ class Bar:
         The group; and what is written at its right end.
     of : Interval
         Value and interval.
-    look : {"pass", "fail", "undecided", "reference"}
-        Picks colour and symbol; the reference is drawn grey, with a ring.
+    look : {"pass", "fail", "undecided", "outside", "inside", "reference"}
+        Picks colour and mark; the reference, and what chance was not looked at for, is hollow.
+    symbol : str
+        Before the name.
     """
 
     name: str
     said: str
     of: Interval
-    look: Verdict | Literal["reference"]
+    look: Look
+    symbol: str = ""
 
 
 def value_panel(title: str, bars: Sequence[Bar], reference: float) -> str:
@@ -273,9 +303,8 @@ def _text(kind: str, x: float, y: float, text: str, anchor: str, weight: str = "
 
 def _label(bar: Bar, i: int) -> str:
     name = bar.name if len(bar.name) <= MOST_NAME else f"{bar.name[: MOST_NAME - 1]}…"
-    symbol = "" if bar.look == "reference" else f"{SYMBOLS[bar.look]} "
     y = TOP + STEP * i + 13
-    return _text("name", SIDE, y, symbol + name, "start", "bold") + _text(
+    return _text("name", SIDE, y, f"{bar.symbol} {name}".strip(), "start", "bold") + _text(
         "said", WIDTH - SIDE, y, bar.said, "end"
     )
 
@@ -297,11 +326,11 @@ def _whisker(of: Interval, y: float, at: Callable[[float], float]) -> str:
 
 
 def _mark(bar: Bar, x: float, y: float) -> str:
-    if bar.look == "fail":
+    if bar.look in ("fail", "outside"):
         shape = f'<path class="mark" d="M{_n(x)} {_n(y - 6)}l6 6l-6 6l-6 -6z"'
     else:
         shape = f'<circle class="mark" cx="{_n(x)}" cy="{_n(y)}" r="4.5"'
-    fill, kind = (COLOURS[bar.look], bar.look) if bar.look != "reference" else ("#ffffff", "ring")
+    fill, kind = ("#ffffff", "ring") if bar.look in HOLLOW else (COLOURS[bar.look], bar.look)
     return f'{shape.replace("mark", f"mark {kind}", 1)} fill="{fill}" stroke="#222222" stroke-width="1.2"/>'
 
 

@@ -5,13 +5,15 @@ import io
 import json
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import is_dataclass
+from dataclasses import fields, is_dataclass
 from typing import Any
 
-from fairbench_cli.audit.judge.report import ALL, Interval, Report
-from fairbench_cli.audit.show.layout import headline, source_name
+from fairbench_cli.audit.judge.report import ALL, Chance, FourFifths, Interval, Report
+from fairbench_cli.audit.show.layout import source_name
+from fairbench_cli.audit.show.words import headline
+from fairbench_cli.text import escaped, inert, printable
 
-FORMAT = 2
+FORMAT = 3
 Value = str | float | int | bool | None
 Row = dict[str, Value]
 
@@ -42,9 +44,42 @@ def verdict_rows(report: Report) -> Iterable[Row]:
     """Yield the verdict of every attribute by metric and roll-up, then the one over all."""
     for row in report.verdicts:
         place: Row = {"model": row.model, "decision": row.decision, "attribute": row.attribute}
-        for metric, parity in row.by_metric.items():
-            yield {**place, "metric": metric, "parity": parity}
-    yield {"model": "", "decision": "", "attribute": ALL, "metric": ALL, "parity": report.verdict}
+        for metric, verdict in row.by_metric.items():
+            yield {**place, "metric": metric, "verdict": verdict}
+    yield {"model": "", "decision": "", "attribute": ALL, "metric": ALL, "verdict": report.verdict}
+
+
+def score_rows(report: Report) -> Iterable[Row]:
+    """Yield each measure of the scores of every group, with its difference from the reference's."""
+    for curves in report.curves:
+        for row in curves.groups:
+            place: Row = {"model": curves.model, "attribute": curves.attribute, "group": row.group}
+            place |= {"reference": curves.reference, "rows": row.rows, "small": row.small}
+            for measure, of in row.values.items():
+                off = row.differences.get(measure, Interval(math.nan, math.nan, math.nan))
+                ends: Row = {"difference_low": off.low, "difference_high": off.high}
+                yield {**place, "measure": measure, **vars(of), "difference": off.value, **ends}
+
+
+def calibration_rows(report: Report) -> Iterable[Row]:
+    """Yield the share of label 1 in each range of scores, by group."""
+    for curves in report.curves:
+        for row in curves.groups:
+            place: Row = {"model": curves.model, "attribute": curves.attribute, "group": row.group}
+            for each in row.bins:
+                ends: Row = {"lowest": each.low, "highest": each.high, "rows": each.rows}
+                yield {**place, **ends, "mean_score": each.mean_score, **vars(each.rate)}
+
+
+def threshold_rows(report: Report) -> Iterable[Row]:
+    """Yield the verdict on every attribute at every threshold, a row a group with its selection rate."""
+    for curves in report.curves:
+        for row in curves.thresholds:
+            place: Row = {"model": curves.model, "attribute": curves.attribute, "threshold": row.threshold}
+            place |= {"decision": row.decision, "selected": row.selected, "verdict": row.verdict}
+            failing = " ".join(row.failing)
+            for group, rate in row.rates.items():
+                yield {**place, "failing": failing, "group": group, "selection_rate": rate}
 
 
 TABLES: dict[str, Callable[[Report], Iterable[Row]]] = {
@@ -52,20 +87,53 @@ TABLES: dict[str, Callable[[Report], Iterable[Row]]] = {
     "disparities": disparity_rows,
     "verdicts": verdict_rows,
 }
+CURVES: dict[str, Callable[[Report], Iterable[Row]]] = {  # only where curves were asked for
+    "scores": score_rows,
+    "calibration": calibration_rows,
+    "thresholds": threshold_rows,
+}
+
+
+def impact_rows(report: Report) -> Iterable[Row]:
+    """Yield the impact ratio of every category, statistics, and what the rule of four fifths says."""
+    nothing = Chance(Interval(math.nan, math.nan, math.nan), math.nan, math.nan, math.nan, "")
+    for table in report.impact:
+        for row in table.rows:
+            chance, rule = row.chance or nothing, row.four_fifths
+            found: Row = {"model": table.model, "decision": table.decision, "attribute": table.attribute}
+            found |= {"category": row.group, "rows": row.rows, "selected": row.selected, "rate": row.rate}
+            found |= {"impact_ratio": row.ratio, "highest": row.highest, "share": row.share}
+            found |= {"left_out": row.left_out, "unknown": table.unknown}
+            found |= {"ratio_low": chance.ratio.low, "ratio_high": chance.ratio.high, "z": chance.z}
+            found |= {"p": chance.p, "p_holm": chance.p_holm, "test": chance.test}
+            if report.config.preset == "eeoc":
+                found |= {one.name: getattr(rule, one.name, None) for one in fields(FourFifths)}
+            yield found
+
+
+def tables_of(report: Report) -> dict[str, Callable[[Report], Iterable[Row]]]:
+    """Return the tables that a report has: where nothing passes or fails, those that say so are left out."""
+    found = {name: make for name, make in TABLES.items() if name == "groups" or not report.without_verdict}
+    return found | ({"impact": impact_rows} if any(table.rows for table in report.impact) else {})
 
 
 def to_csv(report: Report, table: str) -> str:
-    """Write a table of `TABLES` as CSV."""
-    rows = list(TABLES[table](report))
+    """Write a table of `TABLES` or `CURVES`, or "impact", which has rows, as CSV."""
+    rows = list((TABLES | CURVES | {"impact": impact_rows})[table](report))
     return csv_text(rows, rows[0], ("false", "true"))
 
 
 def csv_text(rows: Iterable[Row], columns: Iterable[str], truth: tuple[str, str] = ("False", "True")) -> str:
-    """Write columns of rows as CSV: shortest floats, `truth` for false and true, nothing for undefined."""
+    """Write columns of rows as CSV: shortest floats, `truth` for false and true, nothing for undefined.
+
+    Texts that a spreadsheet would run get an apostrophe in front; control characters are replaced.
+    """
 
     def text(cell: Value) -> Value:
         if isinstance(cell, bool):
             return truth[cell]
+        if isinstance(cell, str):
+            return inert(printable(cell, "\t\r\n"))
         return None if isinstance(cell, float) and math.isnan(cell) else cell
 
     file = io.StringIO()
@@ -79,19 +147,27 @@ def document(report: Report) -> dict[str, Any]:
     """Return the audit as plain data: NaN becomes None, an infinite ratio the text "inf"."""
     found: dict[str, Any] = {
         "format": FORMAT,
-        "verdict": report.verdict,
-        "summary": headline(report),
+        "verdict": None if report.without_verdict else report.verdict,
+        "headline": headline(report),
+        "gate": report.gate,
         "source": source_name(report),
         "rows": report.rows,
         "weighted": report.weighted,
         "config": report.config.resolved(),
         "metrics": report.decided_by,
+        "family": report.family,
     }
     found |= {
         name: getattr(report, name) for name in ("overall", "groups", "disparities", "verdicts", "notes")
     }
+    if report.without_verdict:
+        del found["disparities"], found["verdicts"], found["metrics"]
+    if report.impact:
+        found["impact"] = report.impact
     if report.requested:
         found["requested"] = report.requested
+    if report.curves:
+        found["curves"] = report.curves
     if report.config.explained_by:
         found["explanations"] = report.explanations
     return {key: _plain(value) for key, value in found.items()}
@@ -99,7 +175,7 @@ def document(report: Report) -> dict[str, Any]:
 
 def to_json(report: Report) -> str:
     """Write the document; the same audit gives the same bytes."""
-    return json.dumps(document(report), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return escaped(json.dumps(document(report), indent=2, ensure_ascii=False, allow_nan=False)) + "\n"
 
 
 def _plain(value: Any) -> Any:

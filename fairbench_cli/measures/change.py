@@ -1,0 +1,219 @@
+"""How much rates and their ratios changed between two decisions on the same rows, or two sets of rows.
+
+Each rate is the ratio of two sums over rows, so the logarithm of a rate, and a difference of such, is a sum
+over rows to first order: row i adds above_i/A − below_i/B to log(A/B). The variance is the sum of the
+squares (the delta method, or infinitesimal jackknife: Efron 1982, *The Jackknife, the Bootstrap and Other
+Resampling Plans*, 6.3). A row that both decisions treat alike adds nearly the same to both and cancels: that
+is what pairing is worth. Rows of one kind (label and both decisions) add the same, so counts of kinds are all
+that is needed. Only numpy is.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairbench_cli.measures.counts import Floats, divide
+from fairbench_cli.measures.rates import CELLS, RATES
+from fairbench_cli.measures.significance import normal_p
+
+KINDS = 8  # of rows: label × two decisions; or side × label × decision where the rows are not the same
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class TwoSides:
+    """Rows of each group under two decisions, before and after.
+
+    Parameters
+    ----------
+    n, rows, squares : arrays, shape (groups, 8)
+        Weights, rows and squared weights by kind of row. Of paired rows kind 4y + 2d + e has the label y,
+        the decision d before and e after; else kind 2y + d is of the rows before, 4 + 2y + d of those after.
+    paired : bool
+        Whether both decisions are about the same rows.
+    """
+
+    n: Floats
+    rows: Floats
+    squares: Floats
+    paired: bool
+
+    def of(self, members: Floats) -> "TwoSides":
+        """Return sets of groups: `members`, shape (sets, groups), is 1 where a group belongs to the set."""
+        return TwoSides(members @ self.n, members @ self.rows, members @ self.squares, self.paired)
+
+    def halves(self, cells: Floats) -> tuple[Floats, Floats]:
+        """Return `n`, `rows` or `squares` before and after: each of shape (groups, label, decision)."""
+        each = cells.reshape(-1, 2, 2, 2)
+        return (each.sum(3), each.sum(2)) if self.paired else (each[:, 0], each[:, 1])
+
+
+@dataclass(frozen=True, eq=False)
+class RateChanges:
+    """Rates before and after, and the variances of what is made of them; arrays of shape (groups, rates).
+
+    Parameters
+    ----------
+    before, after : arrays
+        In [0, 1]; NaN without rows.
+    change, total : arrays
+        Variances of log after − log before, and of log after + log before.
+    points : array
+        Variance of after − before; NaN for shares of all selected.
+    fewest : array
+        The smallest number of rows over the bar, before or after; effective ones.
+    moved : array
+        How many rows are counted differently before and after; effective ones.
+    """
+
+    before: Floats
+    after: Floats
+    change: Floats
+    total: Floats
+    points: Floats
+    fewest: Floats
+    moved: Floats
+
+
+def apart(before: Sequence[Floats], after: Sequence[Floats]) -> TwoSides:
+    """Return different rows before and after: their n, rows and squares, each of shape (groups, 2, 2).
+
+    >>> sides = apart([np.ones((1, 2, 2))] * 3, [np.ones((1, 2, 2))] * 3)
+    >>> sides.n.shape, sides.paired
+    ((1, 8), False)
+    """
+    n, rows, squares = (
+        np.concatenate([np.asarray(side, dtype=np.float64).reshape(-1, 4) for side in each], axis=1)
+        for each in zip(before, after, strict=True)
+    )
+    return TwoSides(n, rows, squares, paired=False)
+
+
+def rate_changes(sides: TwoSides, names: Sequence[str]) -> RateChanges:
+    """Return the rates of each group before and after, with variances.
+
+    Parameters
+    ----------
+    sides : TwoSides
+        Of G groups.
+    names : sequence of str
+        Of `RATES`, none that is a mean of others.
+
+    Examples
+    --------
+    Ten rows without the event; of six flagged before, four still are, and no other:
+
+    >>> cells = np.array([[4.0, 0, 2, 4, 0, 0, 0, 0]])
+    >>> found = rate_changes(TwoSides(cells, cells, cells, True), ["fpr"])
+    >>> found.before.item(), found.after.item(), found.moved.item()
+    (0.6, 0.4, 2.0)
+    >>> round(found.change.item(), 4), round(1 / 4 - 1 / 6, 4)
+    (0.0833, 0.0833)
+    """
+    above, below = _kinds(names, sides.paired)
+    of_all = np.array([RATES[name].of_all for name in names])
+    over, under = ([sides.n @ each for each in both] for both in (above, below))
+    whole = [np.where(of_all, each.sum(0), each) for each in under]
+    rate = [divide(over[s], whole[s]) for s in (0, 1)]
+    # What a row of each kind adds, shape (groups, kinds, rates): to the log of a rate, and to the rate.
+    log, plain = [], []
+    for s in (0, 1):
+        share = np.where(of_all, 0.0, _added(below[s], under[s]))
+        log.append(_added(above[s], over[s]) - share)
+        plain.append(_added(above[s], under[s]) - rate[s][:, None] * share)
+    squares = _squares(sides, np.maximum(*below))
+    worth = divide(sides.n[..., None] ** 2, np.max(squares, axis=0))  # effective rows of each kind
+    moved = (above[0] != above[1]) | (below[0] != below[1])
+
+    def variance(added: Floats) -> Floats:
+        return np.asarray(np.max([(each * added**2).sum(1) for each in squares], axis=0))
+
+    def rows(kinds: Bools) -> Floats:
+        return np.asarray(np.nansum(np.where(kinds, worth, 0.0), axis=1))
+
+    return RateChanges(
+        before=rate[0],
+        after=rate[1],
+        change=variance(log[1] - log[0]),
+        total=variance(log[1] + log[0]),
+        points=np.where(of_all, np.nan, variance(plain[1] - plain[0])),
+        fewest=np.minimum(*(rows(each > 0) for each in above)),
+        moved=rows(moved),
+    )
+
+
+def same_size_p(change: Floats, change_variance: Floats, total: Floats, total_variance: Floats) -> Floats:
+    """Return two-sided p-values of "the log ratios before and after are equally far from 0".
+
+    They are where after − before is 0, and where after + before is: where a ratio was turned around. Both
+    have to be rejected, so the larger of the two p-values counts.
+
+    Parameters
+    ----------
+    change, total : arrays
+        log R after − log R before, and log R after + log R before.
+    change_variance, total_variance : arrays
+        Their variances.
+
+    Examples
+    --------
+    A ratio of 0.5 that became 0.8, and one that became 2, with small variances:
+
+    >>> change, total = np.log([0.8 / 0.5, 2 / 0.5]), np.log([0.8 * 0.5, 2 * 0.5])
+    >>> same_size_p(change, np.full(2, 0.01), total, np.full(2, 0.01)).round(4).tolist()
+    [0.0, 1.0]
+    """
+    p = []
+    for of, variance in ((change, change_variance), (total, total_variance)):
+        z = np.where(variance == 0, 0.0, divide(of, np.sqrt(variance)))  # nothing moved
+        p.append(normal_p(z))
+    return np.maximum(*p)
+
+
+def _kinds(names: Sequence[str], paired: bool) -> tuple[list[Floats], list[Floats]]:
+    """Return 1 where a rate counts a kind of row over, and under, the bar: (before, after) of (8, rates)."""
+    chosen = [RATES[name] for name in names]
+    over = np.array([[cell in rate.above for rate in chosen] for cell in CELLS], dtype=np.float64)
+    under = np.array([[cell in rate.below for rate in chosen] for cell in CELLS], dtype=np.float64)
+    if not paired:
+        none = np.zeros_like(over)
+        return [np.vstack(rows) for rows in ((over, none), (none, over))], [
+            np.vstack(rows) for rows in ((under, none), (none, under))
+        ]
+    kind = np.arange(KINDS)
+    label = 2 * (kind >> 2)
+    cells = [label + (kind >> 1 & 1), label + (kind & 1)]
+    return [over[at] for at in cells], [under[at] for at in cells]
+
+
+def _added(kinds: Floats, total: Floats) -> Floats:
+    """Return what a row of each kind adds to a sum, over the sum: (groups, kinds, rates); NaN for 0."""
+    share: Floats = kinds[None] * divide(1.0, np.where(total > 0, total, np.nan))[:, None]
+    return share
+
+
+def _squares(sides: TwoSides, counted: Floats) -> list[Floats]:
+    """Return the sums of squared weights by kind of row, in three ways: arrays (groups, kinds, rates).
+
+    As they are; as if weights had nothing to do with the kind of a row (Kish); and with the spread that the
+    weights of the kind have over all groups. Equal weights give the same three times. The largest variance
+    counts: the first misses heavy rows that a small group did not happen to have, the second does not see
+    weights that go with the outcome.
+    """
+    halves = [slice(None)] if sides.paired else [slice(0, 4), slice(4, 8)]
+    alike, pooled = np.zeros((*sides.n.shape, counted.shape[1])), np.zeros_like(sides.n)
+    for half in halves:
+        n, rows, squares = sides.n[:, half], sides.rows[:, half], sides.squares[:, half]
+        alike[:, half] = divide(squares @ counted[half], n @ counted[half])[:, None] * n[..., None]
+        scale = divide(rows.sum(1), n.sum(1))[:, None]  # to weights of mean 1 in each group
+        spread = divide(
+            np.nansum(scale**2 * squares, axis=0) * rows.sum(0), np.nansum(scale * n, axis=0) ** 2
+        )
+        pooled[:, half] = np.where(rows > 0, spread * divide(n**2, rows), 0.0)
+    return [
+        np.broadcast_to(sides.squares[..., None], alike.shape),
+        np.nan_to_num(alike),
+        np.broadcast_to(np.nan_to_num(pooled)[..., None], alike.shape),
+    ]

@@ -1,0 +1,324 @@
+"""How well scores rank and predict, by group: AUC, Kolmogorov–Smirnov distances and Brier score.
+
+All are sums over rows that come in order of their score, so a file of any length is read in ranges of scores:
+`start`, then `extend` for each range, lowest scores first; the sums of the last range are those of the file.
+
+Intervals: AUC and Brier score lie in [0, 1], so each takes Wilson's interval (1927) of a rate with its
+variance, which never leaves [0, 1]. The variance of the AUC is that of DeLong, DeLong & Clarke-Pearson
+(1988); where few rows are on the wrong side, it is too small more often than not, and is drawn up towards
+that of Hanley & McNeil (1982). With weights a variance is the larger of two: that by Taylor's linearisation,
+and that of as many rows as Kish's effective sample size (1965), (Σw)² / Σw². Without weights both are the
+same.
+
+A Kolmogorov–Smirnov distance D takes D ± c √(1/n + 1/m), c = √(ln(2/α) / 2), which leaves out 0 exactly when
+the asymptotic test rejects; it is conservative: it holds the truth at least as often as it says. How often
+all of these intervals hold the truth is simulated in docs/audit.md.
+"""
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairbench_cli.measures.counts import Floats, divide
+from fairbench_cli.measures.intervals import wilson
+
+Ints = NDArray[np.int64]
+Estimate = tuple[Floats, Floats, Floats]
+
+WHOLE = 1e-12  # a variance as small, in units of the value squared, is that of rounding
+FEW = 10  # rows: with fewer of a label, errors of that label say little of how they vary
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreCells:
+    """Rows that are alike in score, group and label, sorted by score; all arrays have the shape (cells,).
+
+    Parameters
+    ----------
+    score : array of float
+        Finite, from the lowest to the highest.
+    group, label : arrays of int
+        The place of the group, and 0 or 1.
+    weight, square : arrays of float
+        Sums of the weights of the rows and of their squares: of rows without weights, how many there are.
+    """
+
+    score: Floats
+    group: Ints
+    label: Ints
+    weight: Floats
+    square: Floats
+
+    def select(self, kept: NDArray[np.bool_] | Ints) -> "ScoreCells":
+        """Return some of the cells, by their places or by whether each is kept."""
+        group, label = self.group[kept], self.label[kept]
+        return ScoreCells(self.score[kept], group, label, self.weight[kept], self.square[kept])
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreTotals:
+    """Sums over all rows by group and label, each of shape (groups, 2): rows, weights, squared weights."""
+
+    rows: Floats
+    weight: Floats
+    square: Floats
+
+    @property
+    def kish(self) -> Floats:
+        """Rows that the weights are worth by group and label: (Σw)² / Σw², 0 without rows."""
+        return np.where(self.weight > 0, divide(self.weight**2, self.square), 0.0)
+
+    @property
+    def kish_of_groups(self) -> Floats:
+        """The same by group, shape (groups,)."""
+        weight = self.weight.sum(-1)
+        return np.where(weight > 0, divide(weight**2, self.square.sum(-1)), 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreSums:
+    """What has been summed up to some score.
+
+    Parameters
+    ----------
+    seen : array, shape (groups, 2)
+        Weights by label.
+    wins : array, shape (groups,)
+        Weights of pairs of a positive and a negative in which the positive has the higher score; ties half.
+    losses : array, shape (groups, 2, 4)
+        By label: Σwe, Σwe², Σw²e, Σw²e²; e is the share of the rows of the other label, from 0 to 1, that
+        are on the wrong side of a row.
+    errors : array, shape (groups, 4)
+        The same sums of e = (score − label)².
+    scored : array, shape (groups,)
+        Σ w score.
+    by_label, from_reference : arrays, shape (groups,)
+        Largest distance so far of the distributions of the scores: between both labels of a group; between
+        the group and its reference.
+    """
+
+    seen: Floats
+    wins: Floats
+    losses: Floats
+    errors: Floats
+    scored: Floats
+    by_label: Floats
+    from_reference: Floats
+
+
+def start(groups: int) -> ScoreSums:
+    """Return the sums over no rows."""
+    return ScoreSums(
+        np.zeros((groups, 2)),
+        np.zeros(groups),
+        np.zeros((groups, 2, 4)),
+        np.zeros((groups, 4)),
+        np.zeros(groups),
+        np.zeros(groups),
+        np.zeros(groups),
+    )
+
+
+def extend(sums: ScoreSums, cells: ScoreCells, totals: ScoreTotals, reference: Ints) -> ScoreSums:
+    """Return the sums after more cells, all of which have higher scores than those before.
+
+    Parameters
+    ----------
+    sums : ScoreSums
+        Of all lower scores.
+    cells : ScoreCells
+        Every cell of each score that is in them.
+    totals : ScoreTotals
+        Of all rows, also of those still to come.
+    reference : array of int, shape (groups,)
+        The place of each group's reference; its own where it has none.
+    """
+    groups = len(sums.wins)
+    if not len(cells.score):
+        return sums
+    place = np.cumsum(np.diff(cells.score, prepend=cells.score[0]) > 0)
+    many = int(place[-1]) + 1
+    key = cells.group * many + place
+    order = np.argsort(key, kind="stable")
+    first = np.diff(key[order], prepend=-1) > 0
+    rows, line = key[order][first], np.cumsum(first) - 1
+    slot, shape = 2 * line + cells.label[order], (len(rows), 2)
+    weight = summed(slot, cells.weight[order], 2 * len(rows)).reshape(shape)
+    square = summed(slot, cells.square[order], 2 * len(rows)).reshape(shape)
+    group, at = rows // many, rows % many
+    upto = _running(weight, group, sums.seen)
+    below = upto - weight
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # A positive loses to the negatives above it, a negative to the positives below it; ties count half.
+        mine = np.stack([below[:, 1] + weight[:, 1] / 2, below[:, 0] + weight[:, 0] / 2], -1)
+        lost = mine / totals.weight[group][:, ::-1]
+        lost[:, 1] = 1 - lost[:, 1]
+        by_label = np.abs(np.diff(upto / totals.weight[group], axis=-1))[:, 0]
+        own = totals.weight.sum(-1)
+        theirs, before = _of_reference(rows, many, group, at, upto.sum(-1), sums.seen.sum(-1), reference)
+        whole = own[reference[group]]
+        from_reference = np.maximum(
+            np.abs(upto.sum(-1) / own[group] - theirs / whole),
+            np.abs(below.sum(-1) / own[group] - before / whole),
+        )
+    e = (cells.score - cells.label) ** 2
+    return ScoreSums(
+        sums.seen + _by(group, weight, groups),
+        sums.wins + summed(group, weight[:, 1] * mine[:, 1], groups),
+        sums.losses + _moments(group, lost, weight, square, groups),
+        sums.errors + _moments(cells.group, e, cells.weight, cells.square, groups),
+        sums.scored + summed(cells.group, cells.weight * cells.score, groups),
+        _largest(sums.by_label, group, by_label),
+        _largest(sums.from_reference, group, from_reference),
+    )
+
+
+def summed(place: Ints, values: Floats, many: int) -> Floats:
+    """Return the sums of values by place, shape (many,)."""
+    return np.asarray(np.bincount(place, values, many), dtype=np.float64)
+
+
+def _running(weight: Floats, group: Ints, seen: Floats) -> Floats:
+    """Return running sums within groups, shape (rows, 2), that go on from what has been seen."""
+    total = np.cumsum(weight, axis=0)
+    begin = np.flatnonzero(np.diff(group, prepend=-1))
+    run = np.cumsum(np.diff(group, prepend=-1) > 0) - 1
+    before: Floats = (total - weight)[begin]
+    return np.asarray(total - before[run] + seen[group], dtype=np.float64)
+
+
+def _of_reference(
+    rows: Ints, many: int, group: Ints, at: Ints, upto: Floats, seen: Floats, reference: Ints
+) -> tuple[Floats, Floats]:
+    """Return what the reference of each row's group has up to the row's score, and below it."""
+    other = reference[group]
+
+    def held(side: str) -> Floats:
+        found = np.searchsorted(rows, other * many + at, side=side) - 1  # type: ignore[call-overload]
+        inside = (found >= 0) & (group[found] == other)
+        return np.where(inside, upto[found], seen[other])
+
+    return held("right"), held("left")
+
+
+def _by(group: Ints, values: Floats, groups: int) -> Floats:
+    return np.stack([summed(group, column, groups) for column in values.T], -1)
+
+
+def _moments(group: Ints, e: Floats, weight: Floats, square: Floats, groups: int) -> Floats:
+    """Return Σwe, Σwe², Σw²e, Σw²e² by group; of each column of `e`, if it has columns."""
+    parts = np.stack([weight * e, weight * e**2, square * e, square * e**2], -1)
+    parts = np.where(np.stack([weight] * 4, -1) > 0, parts, 0.0)  # where nobody is, e may be undefined
+    return _by(group, parts.reshape(len(group), -1), groups).reshape(groups, *parts.shape[1:])
+
+
+def _largest(known: Floats, group: Ints, values: Floats) -> Floats:
+    found = known.copy()
+    np.fmax.at(found, group, values)
+    return found
+
+
+def auc(sums: ScoreSums, totals: ScoreTotals, confidence: float = 0.95) -> Estimate:
+    """Return the area under each group's ROC curve with its interval; NaN without both labels.
+
+    The chance that a random positive has a higher score than a random negative, ties half.
+    """
+    value = divide(sums.wins, totals.weight[:, 0] * totals.weight[:, 1])
+    losses = np.moveaxis(sums.losses, -1, 0)
+    variance = _variance(losses, totals.weight, totals.square, totals.rows).sum(-1)
+    fewest = totals.kish.min(-1)
+    wrong = 2 * fewest * np.minimum(value, 1 - value)
+    drawn = (wrong * variance + FEW * _hanley_mcneil(value, totals.kish)) / (wrong + FEW)
+    return _bounded(value, np.fmax(variance, drawn), fewest, confidence)
+
+
+def _hanley_mcneil(value: Floats, rows: Floats) -> Floats:
+    """Return the variance of an AUC from it and the rows of each label alone, by exponential scores."""
+    above = np.maximum(value, 1 - value)
+    one, two = above / (2 - above) - above**2, 2 * above**2 / (1 + above) - above**2
+    negatives, positives = rows.T
+    return divide(above * (1 - above) + (positives - 1) * one + (negatives - 1) * two, positives * negatives)
+
+
+def brier(sums: ScoreSums, totals: ScoreTotals, confidence: float = 0.95) -> Estimate:
+    """Return each group's mean of (score − label)² with its interval; scores are in [0, 1]. 0 is best."""
+    weight, square, rows = (part.sum(-1) for part in (totals.weight, totals.square, totals.rows))
+    errors = np.moveaxis(sums.errors, -1, 0)
+    variance = np.where(totals.rows.min(-1) < FEW, 0.0, _variance(errors, weight, square, rows))
+    return _bounded(divide(errors[0], weight), variance, totals.kish_of_groups, confidence)
+
+
+def ks_by_label(sums: ScoreSums, totals: ScoreTotals, confidence: float = 0.95) -> Estimate:
+    """Return the largest distance of the distributions of scores of each group's positives and negatives."""
+    both = (totals.weight > 0).all(-1)
+    reach = _reach(totals.kish[:, 0], totals.kish[:, 1], confidence)
+    return _around(np.where(both, sums.by_label, np.nan), reach)
+
+
+def ks_from_reference(
+    sums: ScoreSums, totals: ScoreTotals, reference: Ints, confidence: float = 0.95
+) -> Estimate:
+    """Return the largest distance of the distributions of scores of each group and of its reference."""
+    rows = totals.kish_of_groups
+    some = (rows > 0) & (rows[reference] > 0)
+    reach = _reach(rows, rows[reference], confidence)
+    return _around(np.where(some, sums.from_reference, np.nan), reach)
+
+
+def mean_score(sums: ScoreSums, totals: ScoreTotals) -> Floats:
+    """Return the mean score of each group."""
+    return divide(sums.scored, totals.weight.sum(-1))
+
+
+def minus(one: Estimate, other: Estimate) -> Estimate:
+    """Return the difference of two independent estimates with its interval.
+
+    Limits by squares of the distances from each estimate to its limits (Zou & Donner 2008, "MOVER"; for two
+    Wilson intervals this is Newcombe 1998, method 10).
+
+    >>> [round(float(x), 3) for x in minus((0.8, 0.7, 0.88), (0.6, 0.5, 0.69))]
+    [0.2, 0.065, 0.328]
+    """
+    (p, p_low, p_high), (q, q_low, q_high) = (map(np.asarray, each) for each in (one, other))
+    value = np.asarray(p - q)
+    low = value - np.hypot(p - p_low, q_high - q)
+    return value, np.asarray(low), np.asarray(value + np.hypot(p_high - p, q - q_low))
+
+
+def _variance(moments: Floats, weight: Floats, square: Floats, rows: Floats) -> Floats:
+    """Return the variance of a weighted mean from Σwe, Σwe², Σw²e, Σw²e² (first axis); NaN below two rows."""
+    first, second, squared, squared_second = moments
+    mean = divide(first, weight)
+    linear = divide(squared_second - 2 * mean * squared + mean**2 * square, weight**2)
+    kish = divide(second, weight) - mean**2
+    variance = np.maximum(linear, kish * divide(square, weight**2))
+    variance = np.where(variance > WHOLE * mean**2 * divide(square, weight**2), variance, 0.0)
+    return np.where(rows > 1, variance * rows / np.maximum(rows - 1, 1), np.nan)
+
+
+def _bounded(value: Floats, variance: Floats, fewest: Floats, confidence: float) -> Estimate:
+    """Return a value in [0, 1] with Wilson's interval on as many rows as its variance is worth.
+
+    Where the variance is 0 (all pairs are in order, say) or unknown, `fewest` rows are taken.
+    """
+    worth = np.where(variance > 0, divide(value * (1 - value), variance), fewest)
+    worth = np.where(worth > 0, worth, fewest)
+    low, high = wilson(value * worth, worth, confidence)
+    return value, low, high
+
+
+def _reach(one: Floats, other: Floats, confidence: float) -> Floats:
+    """Return how far a Kolmogorov–Smirnov distance may be from the truth."""
+    return math.sqrt(math.log(2 / (1 - confidence)) / 2) * np.sqrt(divide(1, one) + divide(1, other))
+
+
+def _around(value: Floats, reach: Floats) -> Estimate:
+    return value, np.maximum(value - reach, 0.0), np.minimum(value + reach, 1.0)
+
+
+def normal_quantile(confidence: float) -> float:
+    """Return how many standard errors an interval reaches to each side."""
+    return NormalDist().inv_cdf((1 + confidence) / 2)

@@ -1,0 +1,139 @@
+"""Make text safe to show: on a terminal, in a spreadsheet, in an encoding that lacks some characters."""
+
+import os
+import re
+import unicodedata
+from pathlib import PurePath
+
+# What a terminal obeys, what turns the direction of writing, what is not seen; half of a character.
+_UNSEEN = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
+_JOINERS = "\u200c\u200d"  # a part of the spelling in Persian and Hindi, and of emoji
+_FORMULA = tuple("=+-@\t\r\n＝＋－＠")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?%?")
+_PLAIN = {
+    **dict.fromkeys("–—−‐‑", "-"),
+    **dict.fromkeys("“”„″", '"'),
+    **dict.fromkeys("‘’′", "'"),
+    **dict.fromkeys("─━═╌╴╶╸╺", "-"),
+    **dict.fromkeys("│┃║", "|"),
+    "✓": "ok",
+    "✗": "x",
+    "×": "x",
+    "·": "*",
+    "…": "...",
+    "±": "+-",
+    "∞": "inf",
+    "�": "?",
+    "≤": "<=",
+    "≥": ">=",
+    "≠": "!=",
+    "√": "sqrt",
+    "‖": "||",
+    "→": "->",
+    "←": "<-",
+    "↑": "^",
+    "\u00a0": " ",
+}
+
+
+def printable(text: str, keep: str = "") -> str:
+    r"""Return a text in which every character that could not be seen is replaced, apart from those to keep.
+
+    >>> printable("a\x1b[31m\nb \u202ec"), printable("a\nb\r", keep="\n")
+    ('a�[31m�b �c', 'a\nb�')
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        letter if _shows(letter) or letter in keep or _joins(text, i) else "�"
+        for i, letter in enumerate(text)
+    )
+
+
+def _shows(letter: str) -> bool:
+    return unicodedata.category(letter) not in _UNSEEN
+
+
+def _joins(text: str, i: int) -> bool:
+    """Say whether a joiner stands between two letters that it can join: none of Latin, Greek or Cyrillic."""
+    around = text[max(i - 1, 0) : i] + text[i + 1 : i + 2]
+    return text[i] in _JOINERS and len(around) == 2 and all(letter >= "\u0590" for letter in around)
+
+
+def escaped(json: str) -> str:
+    r"""Return JSON in which what could not be seen is written as an escape: the same value.
+
+    >>> escaped('{"a": "\u202eb\x7f"}')
+    '{"a": "\\u202eb\\u007f"}'
+    """
+    return re.sub(r"[^\n -~]", lambda found: found[0] if _shows(found[0]) else _escape(found[0]), json)
+
+
+def ascii_json(json: str) -> str:
+    r"""Return JSON in ASCII: the same value.
+
+    >>> ascii_json('"é😀"')
+    '"\\u00e9\\ud83d\\ude00"'
+    """
+    return re.sub(r"[^\x00-\x7f]", lambda found: _escape(found[0]), json)
+
+
+def _escape(letter: str) -> str:
+    pairs = letter.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{pairs[at : at + 4]}" for at in range(0, len(pairs), 4))
+
+
+def inert(cell: str) -> str:
+    """Return the text of a CSV cell so that no spreadsheet takes it for a formula.
+
+    One that begins as a formula and is no number gets an apostrophe in front (OWASP, CSV injection).
+
+    >>> inert("=1+1"), inert("@me"), inert("-1.5"), inert("a-b")
+    ("'=1+1", "'@me", '-1.5', 'a-b')
+    """
+    runs = cell.startswith(_FORMULA) and not _NUMBER.fullmatch(cell)
+    return f"'{cell}" if runs else cell
+
+
+def shown_path(path: str | PurePath) -> str:
+    r"""Return a path as text: its bytes as UTF-8 whatever the locale, and a � for what is not.
+
+    >>> shown_path("a\udce9.csv"), shown_path("é.csv")
+    ('a�.csv', 'é.csv')
+    """
+    text = str(path)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return os.fsencode(text).decode("utf-8", "replace")
+    return text
+
+
+def substitute(error: UnicodeError) -> tuple[str, int]:
+    r"""Return what stands for characters that an encoding does not have; an error handler for `codecs`.
+
+    >>> import codecs
+    >>> codecs.register_error("fairbench", substitute)
+    >>> "τ ≥ 0.8 – ✗ Zoë".encode("ascii", "fairbench").decode()
+    'tau >= 0.8 - x Zo\\u00eb'
+    """
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    stands = (_substitute(letter, error.encoding) for letter in error.object[error.start : error.end])
+    return "".join(stands), error.end
+
+
+def _substitute(letter: str, encoding: str) -> str:
+    if unicodedata.category(letter) == "Cs":
+        return "\ufffd" if encoding.lower().startswith("utf") else "?"
+    if letter in _PLAIN:
+        return _PLAIN[letter]
+    if "\u2500" <= letter <= "\u257f":  # corners and crossings of boxes
+        return "+"
+    kind, _, last = unicodedata.name(letter, "").rpartition(" LETTER ")
+    if kind in ("GREEK SMALL", "GREEK CAPITAL") and last.isalpha():
+        return last.lower() if kind == "GREEK SMALL" else last.capitalize()
+    small, _, base = unicodedata.decomposition(letter).rpartition(" ")
+    if small in ("<sub>", "<super>") and int(base, 16) < 128:
+        return chr(int(base, 16))
+    return _escape(letter)

@@ -1,0 +1,203 @@
+"""What an audit says in sentences: whole ones, in an order that is right, with all that was asked."""
+
+import csv
+from dataclasses import replace
+from itertools import product
+
+import pytest
+from audit_counts import one, slice_of, tally_of
+from audit_sample import SCRIPT, sample_audit
+
+from fairbench_cli.audit import audit
+from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.judge.judge import judge
+from fairbench_cli.audit.judge.metrics import COMPARED
+from fairbench_cli.audit.show.html import to_html
+from fairbench_cli.audit.show.markdown import to_markdown
+from fairbench_cli.audit.show.notebook import to_notebook
+from fairbench_cli.audit.show.sections import legend
+from fairbench_cli.audit.show.words import EVENTS, HARMED, gate_words, headline
+from fairbench_cli.cli.audit_console import print_audit
+
+FINDING = (
+    "race: African-American are wrongly selected in 42.3 % of cases, Caucasian in 22.0 % (false positive "
+    "rate: of those who should not be selected): 1.92 times as often (1.71 to 2.17), more than chance would "
+    "do and, even at its mildest, outside the limits: fails"
+)
+
+
+def of(groups, **config):
+    """Audit groups of (selected, not selected), or of (tp, fp, fn, tn)."""
+    labelled = all(len(cells) == 4 for cells in groups.values())
+    cells = {name: found if labelled else (0, found[0], 0, found[1]) for name, found in groups.items()}
+    return judge(one(cells, attribute="g", labelled=labelled), AuditConfig(**config))
+
+
+@pytest.fixture(scope="module")
+def compas_rows(data_folder, tmp_path_factory):
+    """ProPublica's 6,172 rows."""
+    path = tmp_path_factory.mktemp("compas") / "compas.csv"
+    with (data_folder / "compas-scores-two-years.csv").open(newline="") as file:
+        kept = [
+            row
+            for row in csv.DictReader(file)
+            if row["days_b_screening_arrest"]
+            and abs(float(row["days_b_screening_arrest"])) <= 30
+            and row["is_recid"] != "-1"
+            and row["c_charge_degree"] != "O"
+            and row["score_text"] != "N/A"
+        ]
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["score", "label_value", "race", "sex", "age_cat"])
+        for row in kept:
+            high = int(int(row["decile_score"]) >= 5)
+            writer.writerow([high, row["two_year_recid"], row["race"], row["sex"], row["age_cat"]])
+    assert len(kept) == 6172
+    return path
+
+
+@pytest.mark.parametrize("attributes", [["race"], ["race", "sex", "age_cat"]])
+def test_the_first_sentence_on_compas_is_propublicas_finding(compas_rows, attributes):
+    found = headline(audit(compas_rows, attributes=attributes, ref={"race": "Caucasian"}).report)
+    first = found.sentences[0]
+    assert first.text == f"{FINDING}. 5 more comparisons fail."
+    assert (first.metric, first.group, first.reference) == ("fpr", "African-American", "Caucasian")
+    assert (first.verdict, first.shown_outside, first.harmed) == ("fail", True, "")
+    (still,) = (one for one in found.open if one.attribute == "race")
+    asian = next(one for one in still.groups if one.group == "Asian")
+    assert (asian.rows, len(asian.metrics), asian.compared) == (31, 5, 5)
+    assert "Asian on 5 of 5 (31 rows; about 2" in still.text
+
+
+def test_who_is_harmed_is_said_when_a_decision_is_said_to_help_or_to_hurt(compas_rows):
+    for effect, metric, harmed in (
+        ("punitive", "fpr", "African-American"),
+        ("assistive", "fnr", "Caucasian"),
+    ):
+        report = audit(compas_rows, attributes=["race"], ref={"race": "Caucasian"}, decision=effect).report
+        first = headline(report).sentences[0]
+        assert (first.metric, first.harmed) == (metric, harmed)
+        assert f": fails, to the disadvantage of {harmed}." in first.text
+
+
+# b is selected more, rightly and wrongly; of those selected and of those not fewer are so rightly.
+ROWS = {"a": (300, 100, 200, 400), "b": (400, 300, 100, 150)}
+HURT = {
+    "punitive": dict.fromkeys(
+        ("selection-rate", "selected-share", "fpr", "tpr", "fnr", "tnr", "fdr", "ppv"), "b"
+    ),
+    "assistive": dict.fromkeys(("selection-rate", "selected-share", "fpr", "tpr", "fnr", "tnr"), "a")
+    | {"for": "b", "npv": "b"},
+}
+
+
+@pytest.mark.parametrize(("effect", "metric"), list(product(HARMED, COMPARED)))
+def test_the_harmed_group_is_the_same_from_either_side(effect, metric):
+    for reference in ROWS:
+        found = of(ROWS, metric=(metric,), effect=effect, ref={"g": reference}, ref_method="given")
+        (sentence,) = headline(found).sentences
+        assert sentence.harmed == HURT[effect].get(metric, "")
+
+
+def test_every_rate_has_words():
+    assert set(EVENTS) == set(COMPARED)
+    for name in COMPARED:
+        (sentence,) = headline(of(ROWS, metric=(name,))).sentences
+        assert sentence.text.endswith(("fails.", "passes.", "not decided."))
+        assert "nan" not in sentence.text
+
+
+def test_sentences_of_rates_that_are_zero_or_undefined():
+    text = headline(of({"a": (50, 0), "b": (0, 50)}, ref={"g": "b"}, ref_method="given"))
+    assert text.sentences[0].text.startswith(
+        "g: a are selected in 100 % of cases, b in 0 % (selection rate): at least "
+    )
+    text = headline(of({"a": (0, 50), "b": (0, 500)}))
+    assert (
+        "b in 0 % (selection rate): equally often; too few rows to tell: not decided."
+        in text.sentences[0].text
+    )
+    text = headline(of({"a": (0, 0, 9, 9), "b": (50, 9, 9, 50)}, metric=("fdr",)))
+    assert (
+        text.sentences[0].text
+        == "g: a against b by false discovery rate; nobody to compute it from: not decided."
+    )
+    assert headline(of({"a": (5, 0, 0, 5)})).sentence == "Not decided: there is nothing to compare."
+
+
+def test_what_passes_and_what_is_open():
+    even = {"a": (3000, 1000, 1000, 3000), "b": (3000, 1000, 1000, 3000)}
+    found = headline(of(even))
+    assert found.sentence.startswith("Passes: in g no gap is larger than allowed, for every value that fits")
+    assert found.open == ()
+    few = headline(of({name: tuple(cell // 100 for cell in cells) for name, cells in even.items()}))
+    assert few.sentence.startswith("Not decided: the rows at hand decide none of 5 comparisons")
+    (group,) = few.open[0].groups
+    assert (group.group, group.rows, len(group.metrics)) == ("b", 80, 5)
+    assert 80 < group.least <= group.most
+    assert f"(80 rows; about {group.least:,.0f} to {group.most:,.0f} would decide)" in few.open[0].text
+
+
+def test_the_attribute_whose_gap_concerns_most_people_comes_first():
+    large = slice_of({"a": (0, 5000, 0, 5000), "b": (0, 3000, 0, 7000)}, labelled=False)
+    small = slice_of({"c": (0, 9900, 0, 9900), "d": (0, 10, 0, 190)}, labelled=False)
+    slices = [replace(small, attribute="small"), replace(large, attribute="large")]
+    tally = replace(tally_of(slices[0]), slices=tuple(slices))
+    found = headline(judge(tally, AuditConfig()))
+    assert [one.attribute for one in found.sentences] == ["large", "small"]
+    assert [one.verdict for one in found.sentences] == ["fail", "fail"]
+
+
+def test_a_bare_rule_says_so_and_looks_otherwise(capsys):
+    groups = {"a": (40, 60), "b": (28, 72)}
+    tested, bare = of(groups), of(groups, rule="point")
+    assert (tested.verdict, bare.verdict) == ("undecided", "fail")
+    answer = headline(bare)
+    assert answer.sentence.endswith("Chance was not looked at.")
+    assert answer.sentences[0].text.endswith(", more than is allowed: fails, chance not looked at.")
+    assert "could be chance: not decided." in headline(tested).sentences[0].text
+    for write in (to_markdown, to_html, to_notebook):
+        assert "(✗)" in write(bare)
+        assert "✗" not in write(tested).replace("✗ fails;", "")  # but in the legend
+    for report, mark in ((tested, "?"), (bare, "(✗)")):
+        print_audit(report)
+        assert capsys.readouterr().out.startswith(f"{mark} ")
+    assert 'class="badge outside"' in to_html(bare)
+    assert 'class="badge undecided"' in to_html(tested)
+
+
+def test_limits_of_their_own_are_said():
+    groups = {"a": (300, 100, 100, 300), "b": (300, 100, 100, 300)}
+    found = headline(of(groups, metric=("fpr", "tpr"), tau={"default": 0.8, "fpr": 0.5}))
+    assert "(allowed: 0.8 to 1.25 times the reference's rate, false positive rate 0.5 to 2)" in found.sentence
+
+
+def test_models_are_counted_by_attribute():
+    found = headline(sample_audit(models=("a", "b")))
+    assert found.sentence.startswith("Fails: in race (all 2 audits) and sex (all 2 audits) rates differ")
+    assert found.sentences[0].text.startswith("race (model a, binary): African-American are wrongly selected")
+
+
+def test_long_lists_are_cut_and_counted():
+    report = sample_audit(models=tuple("abcd"))
+    short, whole = headline(report).lines(), headline(report).lines(everything=True)
+    assert (len(short[0]), len(whole[0])) == (7, 8)
+    assert short[0][-1][1] == "and 2 more, below."
+
+
+def test_no_abbreviation_is_unexplained():
+    report = sample_audit()
+    text = legend(report)
+    assert "fpr, false positive rate: wrongly selected, of those who should not be selected." in text
+    assert all(any(line.startswith(name) for line in text) for name in report.deciding)
+    for sentence in headline(report).sentences:
+        assert not {"fpr", "fnr", "fdr", "for:"} & set(sentence.text.split())
+    assert SCRIPT not in to_html(report)
+
+
+def test_the_gate_in_words():
+    groups = {"a": (400, 600), "b": (150, 850)}
+    assert gate_words(of(groups)) == ""
+    assert gate_words(of(groups, fail=True)) == "Gate: stops, exit code 1: g fails."
+    assert gate_words(of(groups, fail=True, tau={"default": 0.2})) == "Gate: does not stop."
