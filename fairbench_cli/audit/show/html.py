@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from fairbench_cli.audit.judge.report import AttributeVerdict, Disparity, GroupRow, Interval, Report, Verdict
 from fairbench_cli.audit.show import law, layout
+from fairbench_cli.audit.show.changes import change_sections
 from fairbench_cli.audit.show.format import VERDICTS, fraction, interval, number, ratio, symbols
 from fairbench_cli.audit.show.layout import worst_first
 from fairbench_cli.audit.show.sections import more_sections, rate_legend, verdict_legend
@@ -113,10 +114,10 @@ def _context(report: Report) -> dict[str, Any]:
         "rates": rate_legend(report),
         "words": verdict_legend(report),
         "parts": [_part(f"a{i}", row, report) for i, row in enumerate(verdicts, start=1)],
+        "changes": change_sections(report),
         "overall": layout.group_table("All rows", report.overall),
-        "more": law.impact_sections(report)
-        if report.without_verdict
-        else (*law.guideline_sections(report), *more_sections(report)),
+        "rule": () if report.without_verdict else law.guideline_sections(report),
+        "more": (*(law.impact_sections(report) if report.without_verdict else ()), *more_sections(report)),
         "isnan": math.isnan,
     }
 
