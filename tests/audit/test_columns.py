@@ -146,6 +146,32 @@ def test_rows_of_one_person(monkeypatch):
     assert not any("earlier" in note for note in read_frame(frame.assign(id=range(4)), AuditConfig()).notes)
 
 
+# -- what explains -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("decided", [False, True])
+def test_scores_describe_nobody(decided):
+    rng = np.random.default_rng(1)
+    score = rng.random(300)
+    columns = {
+        "score": (score > 0.6).astype(int) if decided else score,
+        "sex": rng.choice(["f", "m"], 300),
+        "job": rng.choice(["a", "b"], 300),
+        "age": rng.integers(18, 70, 300),
+        "case_id": range(1, 301),
+        "decile_score": (10 * rng.random(300)).astype(int),
+        "model_b": score**2 if decided else 100 * score**2,
+    }
+    config = AuditConfig(attributes=("sex",), explained_by=("job",), threshold=() if decided else (0.6,))
+    people = read_frame(pd.DataFrame(columns), config).people
+    assert set(people.names) == {"sex", "job", "age"}
+    assert set(people.notes) == {
+        "decile_score holds scores and is no feature.",
+        "model_b holds scores and is no feature.",
+        "case_id looks like an identifier and is no feature.",
+    }
+
+
 # -- many columns ------------------------------------------------------------------------------------
 
 

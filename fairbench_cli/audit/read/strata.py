@@ -9,7 +9,7 @@ from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.read.cells import CountingPlan
 from fairbench_cli.audit.read.columns import MOST_GROUPS
 from fairbench_cli.audit.read.cuts import NumberBins, bin_sql, bins_note, find_bins, literal
-from fairbench_cli.audit.read.defaults import MOST_CODES, RESERVED
+from fairbench_cli.audit.read.defaults import IDENTIFIER, MOST_CODES, RESERVED
 from fairbench_cli.audit.read.predictions import Predictions, blank, code_sql, not_finite, quoted
 from fairbench_cli.audit.read.ranks import text_sql
 from fairbench_cli.audit.read.score_columns import follows, named_like_scores
@@ -123,7 +123,11 @@ def read_people(
     features: list[tuple[str, Floats, bool]] = []
     for i, name in enumerate(columns):
         made, note = _feature(name, np.asarray(found[f"x{i}"], dtype=object))
-        if made and not made[0][1] and follows(made[0][0], np.asarray(found["s"], dtype=np.float64)):
+        numbers = bool(made) and not made[0][1]
+        if numbers and IDENTIFIER.search(name) and len(np.unique(made[0][0])) > MOST_CODES:
+            notes.append(f"{name} looks like an identifier and is no feature.")
+            continue
+        if numbers and follows(made[0][0], np.asarray(found["s"], dtype=np.float64)):
             scores.append(name)
             continue
         notes += [note] if note else []
