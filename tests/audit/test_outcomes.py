@@ -81,6 +81,33 @@ def test_classes_beside_labels_of_codes():
     assert [part.counts.predicted[:, 1].tolist() for part in tally.slices] == [[1, 0], [1, 0]]
 
 
+def test_words_of_two_files_and_two_scores(tmp_path):
+    codes = {"yes": "1", "no": "0", "maybe": "0"}
+    old = "score,b,label,race\n" + "".join(
+        f"{a},{b},{y},{race}\n"
+        for a, b, y, race in zip(
+            ["yes", "no", "maybe"] * 4, ["no", "yes", "yes"] * 4, ["yes", "no"] * 6, "aabb" * 3, strict=True
+        )
+    )
+    new = old.replace("maybe", "yes")
+    found = []
+    for coded in (False, True):
+        for name, text in (("old", old), ("new", new)):
+            for word in codes if coded else ():
+                text = text.replace(word, codes[word])
+            (tmp_path / f"{name}.csv").write_text(text)
+        given = {} if coded else {"favourable": ("yes",)}
+        files = {"against": str(tmp_path / "new.csv"), "attributes": ("race",)}
+        both = read_file(str(tmp_path / "old.csv"), AuditConfig(**given, **files))
+        columns = AuditConfig(**given, scores=("score", "b"), attributes=("race",))
+        found.append([both, read_file(str(tmp_path / "old.csv"), columns)])
+    for words, plain in zip(*found, strict=True):
+        assert [part.counts.n.tolist() for part in words.slices] == [
+            part.counts.n.tolist() for part in plain.slices
+        ]
+        assert len(words.slices) == 2
+
+
 def test_labels_themselves_in_words():
     tally = read(
         "income,sex\n>50K,f\n<=50K,m\n>50K,m\n", favourable=(">50K",), score="income", label="income"

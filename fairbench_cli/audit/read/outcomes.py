@@ -1,5 +1,6 @@
 """Read words as outcomes: which values of the score and label columns count as 1."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from fairbench_cli.audit.read.columns import ColumnRoles
@@ -62,6 +63,8 @@ def read_outcomes(
     if several and roles.score not in coded:
         what = f"{len(favourable)} favourable values, and no classes in {source.columns[roles.score]}"
         raise user_error(what, "name one value, or a column of classes with --score", FLAG)
+    if several and roles.others:
+        raise user_error("several classes are audited, and one can be compared", "name one value", FLAG)
     if several and roles.label is not None and roles.label not in coded:
         name = source.columns[roles.label]
         notes.append(f"{name} is 0 or 1, of no class: what needs labels is not audited.")
@@ -71,6 +74,21 @@ def read_outcomes(
         sql[each.column] = _coded(sql[each.column], values[each.column])
     roles = replace(roles, classes=favourable if several else (), notes=(*roles.notes, *notes))
     return replace(source, sql=tuple(sql)), roles
+
+
+def code_words(
+    source: Predictions, columns: Iterable[int | None], favourable: tuple[str, ...]
+) -> Predictions:
+    """Return the predictions with some columns coded where they hold words: the first favourable one is 1."""
+    sql = list(source.sql)
+    for column in columns:
+        if column is None or not favourable:
+            continue
+        words = _words(source, column, favourable)
+        own = [value for value in favourable if value in words.counts]
+        if own and not words.plain:
+            sql[column] = _coded(sql[column], (own[0],))
+    return replace(source, sql=tuple(sql))
 
 
 def _words(source: Predictions, column: int, favourable: tuple[str, ...]) -> _Words:

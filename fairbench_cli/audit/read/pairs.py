@@ -16,6 +16,7 @@ from fairbench_cli.audit.read.cells import CountedCells, CountingPlan, cells_wit
 from fairbench_cli.audit.read.columns import ColumnRoles, assign, find_column
 from fairbench_cli.audit.read.cuts import Cut, level_of, scores_of, selected
 from fairbench_cli.audit.read.mistakes import refuse_codes, refuse_if, refuse_scores, rows_in_words
+from fairbench_cli.audit.read.outcomes import code_words
 from fairbench_cli.audit.read.predictions import FRAME, ColumnSql, Predictions, blank, code_sql, not_finite
 from fairbench_cli.audit.read.ranks import text_sql
 from fairbench_cli.audit.read.tally import MISSING, Joint, Slice
@@ -64,6 +65,9 @@ def pair_up(source: Predictions, newer: Predictions, config: AuditConfig) -> Pre
     source = source.with_first_rows()
     roles = assign(source, config.model_copy(update={"against": None}))
     score = find_column(newer, config.score or "score", "--score")
+    label = None if roles.label is None else newer.places.get(source.columns[roles.label])
+    source = code_words(source, [roles.label], config.favourable)
+    newer = code_words(newer, [score, label], config.favourable)
     both = _identifiers(source, newer, config)
     checked = _checked(source, newer, roles)
     _keep(newer, score, both, [there for _, _, there in checked], config)
