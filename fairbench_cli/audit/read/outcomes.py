@@ -108,7 +108,7 @@ def _check(words: list[_Words], favourable: tuple[str, ...]) -> None:
 def _own_words(words: list[_Words], favourable: tuple[str, ...]) -> dict[int, tuple[str, ...]]:
     """Return the value of each column where score and label have words, and one value, of their own."""
     found = {each.column: tuple(value for value in favourable if value in each.counts) for each in words}
-    apart = len(words) > 1 and len(set(found.values())) == len(favourable) == len(words)
+    apart = 1 < len(favourable) == len(set(found.values()))  # further scores have the words of the first
     return found if apart and all(len(values) == 1 for values in found.values()) else {}
 
 
