@@ -288,10 +288,10 @@ def _tally(
             slices, joints = compared_slices(source, cells, plan, config, names)
             break
         except TooManyGroups as found:
-            column = roles.attributes.get(found.names[0])
-            if column is None or len(found.names) > 1 or found.names[0] not in roles.unnamed:
+            unnamed = roles.unnamed & roles.attributes.keys()
+            if not set(found.names) <= unnamed or len(found.names) > 1:
                 raise too_many_groups(source, found.names, found.count) from None
-            many |= {column}
+            many |= {roles.attributes[found.names[0]]}
     together = next(iter(cells.values()))
     for i, scored in enumerate((roles.score, *roles.others)):
         side = replace(together, level=level_of(together.level, i)) if roles.others else together

@@ -116,9 +116,8 @@ def _context(report: Report) -> dict[str, Any]:
         "parts": [_part(f"a{i}", row, report) for i, row in enumerate(verdicts, start=1)],
         "changes": change_sections(report),
         "overall": layout.group_table("All rows", report.overall),
-        "more": law.impact_sections(report)
-        if report.without_verdict
-        else (*law.guideline_sections(report), *more_sections(report)),
+        "rule": () if report.without_verdict else law.guideline_sections(report),
+        "more": (*(law.impact_sections(report) if report.without_verdict else ()), *more_sections(report)),
         "isnan": math.isnan,
     }
 

@@ -47,7 +47,7 @@ def sections(report: Report, *, everything: bool = True, brief: bool = False) ->
     """
     shown = None if everything else SHOWN
     if report.without_verdict:
-        return (*law.impact_sections(report, shown), *notes_section(report))
+        return (*law.impact_sections(report, shown), *more_sections(report, shown), *notes_section(report))
     found = [*law.guideline_sections(report), *change_sections(report, shown, brief=brief)]
     found += [attribute_section(verdict, report, shown, brief) for verdict in report.verdicts]
     if not brief:

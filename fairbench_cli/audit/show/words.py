@@ -298,6 +298,8 @@ def _attributes(verdicts: Sequence[AttributeVerdict], report: Report) -> list[st
 def _limits(report: Report) -> str:
     """Return which ratios are allowed: "allowed: 0.8 to 1.25 times, false positive rate 0.9 to 1.11"."""
     config = report.config
+    if config.preset == "eeoc":
+        return "allowed: four fifths of the highest rate"
     deciding = [row for row in report.disparities if row.metric in report.deciding]
     taus = {row.metric: row.tau for row in deciding if row.tau != config.tau}
     more = "".join(f", {RATES[name].label} {allowed(tau)}" for name, tau in taus.items())
