@@ -1,6 +1,5 @@
 """Read words as outcomes: which values of the score and label columns count as 1."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from fairbench_cli.audit.read.columns import ColumnRoles
@@ -76,21 +75,6 @@ def read_outcomes(
     return replace(source, sql=tuple(sql)), roles
 
 
-def code_words(
-    source: Predictions, columns: Iterable[int | None], favourable: tuple[str, ...]
-) -> Predictions:
-    """Return the predictions with some columns coded where they hold words: the first favourable one is 1."""
-    sql = list(source.sql)
-    for column in columns:
-        if column is None or not favourable:
-            continue
-        words = _words(source, column, favourable)
-        own = [value for value in favourable if value in words.counts]
-        if own and not words.plain:
-            sql[column] = _coded(sql[column], (own[0],))
-    return replace(source, sql=tuple(sql))
-
-
 def _words(source: Predictions, column: int, favourable: tuple[str, ...]) -> _Words:
     """Return the values of a column; it is plain when all are numbers 0 and 1, or true and false unasked."""
     each = f"t{column} AS value, y{column} IS NOT NULL AS code, n{column} IS NOT NULL AS number"
@@ -126,7 +110,7 @@ def _check(words: list[_Words], favourable: tuple[str, ...]) -> None:
 def _own_words(words: list[_Words], favourable: tuple[str, ...]) -> dict[int, tuple[str, ...]]:
     """Return the value of each column where score and label have words, and one value, of their own."""
     found = {each.column: tuple(value for value in favourable if value in each.counts) for each in words}
-    apart = len(words) > 1 and len(set(found.values())) == len(favourable) == len(words)
+    apart = 1 < len(favourable) == len(set(found.values()))  # further scores have the words of the first
     return found if apart and all(len(values) == 1 for values in found.values()) else {}
 
 

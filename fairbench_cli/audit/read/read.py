@@ -34,7 +34,7 @@ from fairbench_cli.audit.read.cells import (
     count_cells,
 )
 from fairbench_cli.audit.read.columns import ColumnRoles, assign, too_many_groups
-from fairbench_cli.audit.read.cuts import bins_note, find_bins, find_cuts, is_binary, settled
+from fairbench_cli.audit.read.cuts import bins_note, find_bins, find_cuts, is_binary, level_of, settled
 from fairbench_cli.audit.read.defaults import MOST_CHECKED, words_below
 from fairbench_cli.audit.read.mistakes import (
     broken,
@@ -262,8 +262,8 @@ def _tally(
         roles = assign(first, config, texts, many)
         decisions = settled(first, roles, config.decisions)
         source, roles = read_outcomes(first, roles, config.favourable, binary=is_binary(decisions))
-        for column in () if is_binary(decisions) else (roles.score, *roles.others):
-            source, percent = read_percent(source, column)
+        for scored in () if is_binary(decisions) else (roles.score, *roles.others):
+            source, percent = read_percent(source, scored)
             roles = replace(roles, notes=(*roles.notes, *percent))
         if roles.weight is not None:
             # One order of summing, hence the same last digit each time.
@@ -282,7 +282,10 @@ def _tally(
                 raise too_many_groups(source, found.names, found.count) from None
             many |= {roles.attributes[found.names[0]]}
     together = next(iter(cells.values()))
-    check_thresholds(source, plan, together, config.threshold)
+    for i, scored in enumerate((roles.score, *roles.others)):
+        side = replace(together, level=level_of(together.level, i)) if roles.others else together
+        own = replace(plan, roles=replace(roles, score=scored))
+        check_thresholds(source, own, side, config.threshold)
     rows = int(together.rows.sum())
     notes = (
         *source.notes,
