@@ -299,7 +299,7 @@ def _tally(
         *source.notes,
         *roles.notes,
         *(bins_note(name, config.bins[name], bins) for name, bins in plan.bins.items()),
-        *chain.from_iterable(_notes(name, cells) for name in roles.attributes),
+        *chain.from_iterable(_notes(name, cells, config) for name in roles.attributes),
         *_twice(source, roles, rows),
     )
     tally = Tally(source.name, rows, slices, notes, roles.weight is not None, joints=joints)
@@ -352,7 +352,7 @@ def _count(
     return plan, cells
 
 
-def _notes(name: str, cells: dict[tuple[str, ...], CountedCells]) -> list[str]:
+def _notes(name: str, cells: dict[tuple[str, ...], CountedCells], config: AuditConfig) -> list[str]:
     """Return what was done to the values of one attribute, and which of them look alike or missing."""
     written: dict[str, dict[str | None, int]] = defaultdict(lambda: defaultdict(int))
     found = next(found for names, found in cells.items() if name in names)
@@ -372,9 +372,9 @@ def _notes(name: str, cells: dict[tuple[str, ...], CountedCells]) -> list[str]:
         notes.append(f"{name}: blanks around values were trimmed.")
     notes += [
         f"{name}: {shown(group)} ({rows_in_words(sizes[group])}) is a group of its own; if it means "
-        "missing, leave the cell empty."
+        f"missing, leave the cell empty or the group out, --exclude {group!r}."
         for group in sorted(written)
-        if group.lower() in LOOK_MISSING
+        if group.lower() in LOOK_MISSING and not {group, f"{name}={group}"} & set(config.exclude)
     ]
     alike = defaultdict(list)
     for group in sorted(written):
