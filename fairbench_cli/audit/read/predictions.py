@@ -403,6 +403,8 @@ def _ndjson(source: Predictions) -> Predictions:
         raise user_error("two keys differ only in capitals", "rename one of them", name)
     if any("\x00" in key for key in keys):
         raise user_error("a key holds a NUL character", "rename it", name)
+    if any("\ud800" <= letter <= "\udfff" for key in keys for letter in key):
+        raise user_error("a key holds half of a character", "rename it", name)
     kinds = ", ".join(f"{quoted(key)}: 'VARCHAR'" for key in keys)
     options = f"format='newline_delimited', columns={{{kinds}}}, hive_partitioning=false"
     table = f"read_json({source.bytes_sql}, {options})"

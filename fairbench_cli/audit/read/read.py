@@ -51,6 +51,7 @@ from fairbench_cli.audit.read.scores import Reference, largest_group, read_score
 from fairbench_cli.audit.read.strata import explained_slices, read_people, read_strata
 from fairbench_cli.audit.read.tally import MISSING, Tally
 from fairbench_cli.errors import shown, user_error
+from fairbench_cli.text import shown_path
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -196,7 +197,7 @@ def _read(
 
     with (
         _interruptible(),
-        tempfile.TemporaryDirectory(prefix="fairbench-") as folder,
+        _temporary() as folder,
         _engine(folder) as engine,
     ):
         source = open_(engine, Path(folder))
@@ -229,6 +230,19 @@ def _interruptible() -> Iterator[None]:
         if "interrupted" in str(error):
             raise KeyboardInterrupt from None
         raise
+
+
+def _temporary() -> tempfile.TemporaryDirectory[str]:
+    """Make a folder for what outgrows memory; refuse one that DuckDB cannot name."""
+    fix = "set TMPDIR to a folder with free space whose name is UTF-8"
+    try:
+        folder = tempfile.TemporaryDirectory(prefix="fairbench-")
+        if shown_path(folder.name) == folder.name:
+            return folder
+        folder.cleanup()
+    except OSError as error:
+        raise user_error(f"no temporary folder can be made: {error.strerror}", fix) from None
+    raise user_error(f"the name of {shown_path(tempfile.gettempdir())} is not UTF-8", fix)
 
 
 def _engine(folder: str) -> "DuckDBPyConnection":
