@@ -18,7 +18,9 @@ MOST_IDENTIFIERS = 100_000  # rows; beyond, counting persons would cost more tha
 FEW_REPEATS = 0.05  # of the rows; what an estimate cannot tell from none
 
 
-def group_notes(name: str, cells: dict[tuple[str, ...], CountedCells]) -> list[str]:
+def group_notes(
+    name: str, cells: dict[tuple[str, ...], CountedCells], left_out: tuple[str, ...]
+) -> list[str]:
     """Return what was done to the values of one attribute, and which of them look alike or missing."""
     written: dict[str, dict[str | None, int]] = defaultdict(lambda: defaultdict(int))
     found = next(found for names, found in cells.items() if name in names)
@@ -38,9 +40,9 @@ def group_notes(name: str, cells: dict[tuple[str, ...], CountedCells]) -> list[s
         notes.append(f"{name}: blanks around values were trimmed.")
     notes += [
         f"{name}: {shown(group)} ({rows_in_words(sizes[group])}) is a group of its own; if it means "
-        "missing, leave the cell empty."
+        f"missing, leave the cell empty or the group out, --exclude {group!r}."
         for group in sorted(written)
-        if group.lower() in LOOK_MISSING
+        if group.lower() in LOOK_MISSING and not {group, f"{name}={group}"} & set(left_out)
     ]
     notes += [f"{name}: {note}." for note in _twins(sorted(written))]
     if len(written) == 1:

@@ -305,7 +305,7 @@ def _tally(
         *source.notes,
         *roles.notes,
         *(bins_note(name, config.bins[name], bins) for name, bins in plan.bins.items()),
-        *chain.from_iterable(group_notes(name, cells) for name in roles.attributes),
+        *chain.from_iterable(group_notes(name, cells, config.exclude) for name in roles.attributes),
         *repeat_notes(source, roles, rows),
     )
     tally = Tally(source.name, rows, slices, notes, roles.weight is not None, joints=joints)
