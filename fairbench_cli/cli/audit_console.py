@@ -75,7 +75,7 @@ def _print_section(section: ReportSection, marks: Marks) -> None:
     for sentence in section.sentences:
         _fold(sentence, "dim")
     for table in section.tables:
-        if table.title:
+        if table.title not in ("", section.title):
             say("")
             _fold(table.title, "")
         if table.rows:

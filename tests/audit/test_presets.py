@@ -17,6 +17,7 @@ from fairbench_cli.audit import audit
 from fairbench_cli.audit.config import read_config
 from fairbench_cli.audit.judge.judge import judge
 from fairbench_cli.audit.show.aequitas import write_compat
+from fairbench_cli.errors import UserError
 
 ROWS = 50_000
 SEX, RACE = "sex", "race"
@@ -192,33 +193,45 @@ def few(tmp_path) -> Path:
     return tmp_path / "few.csv"
 
 
+BOTH = {"attribute": [SEX, RACE]}
+
+
 @pytest.mark.parametrize(
-    ("preset", "flags", "words"),
+    ("preset", "given", "words"),
     [
-        ("ll144", ("-a", SEX), ("--attribute", "needs two attributes", "name both columns with --attribute")),
-        ("ll144", (), ("needs two attributes",)),
-        ("ll144", (*LAW, "--metric", "fpr"), ("--metric", "goes by the selection rate, not by fpr")),
-        ("ll144", (*LAW, "--fail"), ("no pass mark", "use preset eeoc")),
-        ("ll144", (*LAW, "--fail-on", "undecided"), ("no pass mark",)),
-        ("ll144", (*LAW, "--tau", "0.9"), ("no pass mark, so tau has no effect",)),
-        ("ll144", (*LAW, "--rule", "point"), ("no pass mark, so rule has no effect",)),
-        ("ll144", (*LAW, "--min-share", "0.05"), ("under 0.02 of the data", "give at most 0.02")),
-        ("ll144", (*LAW, "--intersect", f"{SEX},model"), ("crosses sex and race, and nothing else",)),
-        ("ll144", (*LAW, "--weight", "w"), ("counts people",)),
-        ("eeoc", ("--ref", "race=a"), ("--ref", "compares with the group that is selected most")),
-        ("eeoc", ("--ref-method", "majority"), ("--ref-method", "selected most")),
-        ("eeoc", ("--tau", "0.9"), ("four fifths, so tau is 0.8",)),
-        ("eeoc", ("--decision", "punitive"), ("takes being selected for what helps",)),
-        ("eeoc", ("--cluster", "id"), ("takes every row for a person",)),
-        ("eeoc", ("--min-group", "5"), ("groups of any number of rows",)),
-        ("aequitas", ("--ref-method", "rest"), ("Aequitas has no reference method rest",)),
-        ("aequitas", ("--rule", "evidence"), ("Aequitas does not look at chance",)),
-        ("aequitas", ("--exclude", "f"), ("Aequitas compares all groups",)),
-        ("aequitas", ("--weight", "w"), ("counts people",)),
+        ("ll144", {"attribute": [SEX]}, "attribute: .*needs two attributes"),
+        ("ll144", {}, "needs two attributes"),
+        ("ll144", BOTH | {"metric": "fpr"}, "metric: .*goes by the selection rate, not by fpr"),
+        ("ll144", BOTH | {"fail": True}, "no pass mark.*\n.*use preset eeoc"),
+        ("ll144", BOTH | {"fail-on": "undecided"}, "no pass mark"),
+        ("ll144", BOTH | {"curves": True}, "no pass mark"),
+        ("ll144", BOTH | {"tau": 0.9}, "no pass mark, so tau has no effect"),
+        ("ll144", BOTH | {"rule": "point"}, "no pass mark, so rule has no effect"),
+        ("ll144", BOTH | {"min-share": 0.05}, "under 0.02 of the data.*\n.*give at most 0.02"),
+        ("ll144", BOTH | {"intersect": "sex,age"}, "crosses sex and race, and nothing else"),
+        ("ll144", BOTH | {"weight": "w"}, "counts people"),
+        ("eeoc", {"ref": "race=a"}, "ref: .*compares with the group that is selected most"),
+        ("eeoc", {"ref-method": "majority"}, "ref-method: .*selected most"),
+        ("eeoc", {"tau": 0.9}, "four fifths, so tau is 0.8"),
+        ("eeoc", {"decision": "punitive"}, "takes being selected for what helps"),
+        ("eeoc", {"cluster": "id"}, "takes every row for a person"),
+        ("eeoc", {"min-group": 5}, "groups of any number of rows"),
+        ("aequitas", {"ref-method": "rest"}, "Aequitas has no reference method rest"),
+        ("aequitas", {"rule": "evidence"}, "Aequitas does not look at chance"),
+        ("aequitas", {"exclude": "f"}, "Aequitas compares all groups"),
+        ("aequitas", {"weight": "w"}, "counts people"),
     ],
 )
-def test_what_contradicts_a_preset_is_refused(few, say, preset, flags, words):
-    two_lines(say("audit", "few.csv", "--preset", preset, *flags), *words)
+def test_what_contradicts_a_preset_is_refused(preset, given, words):
+    with pytest.raises(UserError, match=words) as caught:
+        read_config({"preset": preset, **given})
+    assert len(caught.value.problems) == 1
+
+
+def test_a_contradiction_is_said_in_two_lines(few, say):
+    two_lines(
+        say("audit", "few.csv", *LAW, "--metric", "fpr"), "--metric: ", "not by fpr", "leave metric out"
+    )
 
 
 @pytest.mark.parametrize("preset", ["aequitas", "eeoc", "ll144"])
@@ -263,6 +276,21 @@ def test_each_outcome_and_model_has_its_tables(applications):
     assert [(table.decision, table.attribute) for table in report.impact] == [
         (f"score >= {at}", name) for at in (60, 70) for name in (SEX, RACE, f"{SEX} × {RACE}")
     ]
+
+
+def test_each_class_has_its_tables_and_percents_are_scores():
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame({SEX: rng.choice(["f", "m"], 90), RACE: rng.choice(["a", "b"], 90)})
+    frame["score"] = rng.choice(["hire", "interview", "reject"], 90)
+    how = {"preset": "ll144", "attributes": [SEX, RACE]}
+    found = rows_of(audit(frame, favourable=["hire", "interview"], **how))
+    for outcome in ("hire", "interview"):
+        mine = found[(found["decision"] == f"{outcome} against the rest") & (found["attribute"] == SEX)]
+        assert mine["selected"].tolist() == (frame["score"] == outcome).groupby(frame[SEX]).sum().tolist()
+    score = rng.integers(0, 100, 90)
+    frame["score"] = [f"{value} %" for value in score]
+    found = rows_of(audit(frame, **how))
+    assert found["selected"][:2].sum() == (score > np.median(score)).sum()
 
 
 def test_ties_at_the_median_are_not_above_it():

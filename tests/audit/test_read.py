@@ -405,3 +405,14 @@ def test_top_lists(rows, k, ties, rng):
     above, upto = sum(s > cut for s, _ in rows), sum(s >= cut for s, _ in rows)
     full = {"include": upto, "exclude": above if upto > k else k, "random": k}[ties]
     assert part.counts.predicted[:, 1].sum() == full
+
+
+def test_weights_and_their_squares_are_summed(tmp_path):
+    path = tmp_path / "w.csv"
+    path.write_text("score,label,race,w\n1,1,a,1\n0,0,a,3\n1,0,b,2\n0,1,b,2\n")
+    (part,) = read_file(str(path), AuditConfig(weight="w", attribute=("race",))).slices
+    assert part.counts.n.tolist() == [[[3, 0], [0, 1]], [[0, 2], [2, 0]]]
+    assert part.squares.tolist() == [[[9, 0], [0, 1]], [[0, 4], [4, 0]]]
+    assert part.cell_rows.tolist() == [[[1, 0], [0, 1]], [[0, 1], [1, 0]]]
+    (part,) = read_file(str(path), AuditConfig(attribute=("race",))).slices
+    assert (part.squares == part.cell_rows).all()

@@ -115,8 +115,9 @@ def test_draws_depend_on_the_seed_the_place_and_nothing_else():
 
 def test_weighted_counts_are_worth_their_effective_rows():
     plain = judge(one(TWO), ASKED.model_copy(update={"metrics": ("phi", "chi-squared")})).requested
-    part = slice_of({group: tuple(4 * cell for cell in cells) for group, cells in TWO.items()})
-    heavy = tally_of(replace(part, rows_per_weight=0.25), weighted=True)
+    part = slice_of(TWO)
+    counts = replace(part.counts, n=4 * part.counts.n)
+    heavy = tally_of(replace(part, counts=counts, squares=16 * part.squares), weighted=True)
     assert judge(heavy, ASKED.model_copy(update={"metrics": ("phi", "chi-squared")})).requested == plain
 
 
@@ -168,7 +169,7 @@ def test_they_have_a_section_of_their_own_and_decide_nothing():
     assert document["config"].pop("metric") == list(ASKED.requested)
     for row in document["verdicts"]:
         for name in ASKED.requested:
-            assert row["parity"].pop(name) == "fail"
+            assert row["by_metric"].pop(name) == "fail"
     assert document == json.loads(write(plain, "json"))
     for name in ("markdown", "html"):
         assert TITLE in write(named, name)
@@ -197,7 +198,7 @@ def test_from_the_command_line(preds, say, tmp_path):
     assert "by fpr;" in said.out.replace("\n", " ")
     assert TITLE in said.out
     assert "a      normalised-discrimination" in said.out
-    said = say("audit", preds, "-m", "phi", "--intervention", "punitive")
+    said = say("audit", preds, "-m", "phi", "--decision", "punitive")
     assert "by fdr, fpr" in said.out.replace("\n", " ")
     config = tmp_path / "audit.yaml"
     config.write_text("metric: [phi, elift-of-labels]\ndraws: 0\n")

@@ -3,6 +3,7 @@
 from fractions import Fraction
 from itertools import product
 from math import inf, isnan, nan
+from typing import Any
 
 import pytest
 from audit_counts import Cells, compas, one
@@ -12,9 +13,8 @@ from hypothesis import strategies as st
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge.judge import judge
 from fairbench_cli.audit.judge.metrics import INTERVENTIONS, ROLL_UPS, can_decide, canonical
-from fairbench_cli.audit.judge.report import Disparity, Verdict
+from fairbench_cli.audit.judge.report import Disparity, Gate, Interval, Verdict
 from fairbench_cli.audit.judge.verdict import all_of, decide, decide_metric, roll_ups
-from fairbench_cli.audit.show.layout import in_words
 from fairbench_cli.errors import UserError
 from fairbench_cli.measures.registry import find
 
@@ -46,7 +46,7 @@ def test_every_pair_at_exactly_four_fifths_passes() -> None:
 
 
 @given(rates, rates, st.sampled_from([0.8, 0.5, 0.9, 1.0, 0.95]))
-def test_parity_is_the_exact_rule_and_symmetric(
+def test_the_point_is_the_exact_rule_and_symmetric(
     mine: tuple[int, int], theirs: tuple[int, int], tau: float
 ) -> None:
     assert decide(*mine, *theirs, tau) == decide(*theirs, *mine, tau)
@@ -81,7 +81,7 @@ def test_roll_ups_name_their_measures() -> None:
     every: dict[str, Verdict] = {name: "pass" for names in ROLL_UPS.values() for name in names}
     assert set(roll_ups(every)) == set(ROLL_UPS)
     failing = roll_ups(every | {"fpr": "fail"})
-    assert [name for name, parity in failing.items() if parity == "fail"] == [
+    assert [name for name, found in failing.items() if found == "fail"] == [
         "type-i-parity",
         "equalised-odds-parity",
         "supervised-parity",
@@ -116,38 +116,48 @@ def test_swapping_group_and_reference_inverts(
 
 def test_tau_per_measure() -> None:
     groups: dict[str, Cells] = {"a": (50, 50, 50, 50), "b": (50, 45, 50, 55)}
-    audit = judge(one(groups), AuditConfig(draws=0, tau={"fpr": 0.95}))
-    parity = audit.verdicts[0].verdict
-    assert (parity["fpr"], parity["tnr"], parity["selection-rate"]) == ("fail", "pass", "pass")
+    audit = judge(one(groups), AuditConfig(draws=0, tau={"fpr": 0.95}, rule="point"))
+    found = audit.verdicts[0].by_metric
+    assert (found["fpr"], found["tnr"], found["selection-rate"]) == ("fail", "pass", "pass")
 
 
 def test_attribute_fails_before_it_is_undecided() -> None:
     groups: dict[str, Cells] = {"a": (50, 50, 50, 50), "b": (10, 90, 90, 10), "c": (0, 0, 0, 0)}
-    parity = judge(one(groups), AuditConfig(draws=0)).verdicts[0].verdict
-    assert (parity["fpr"], parity["selection-rate"]) == ("fail", "undecided")
+    found = judge(one(groups), AuditConfig(draws=0)).verdicts[0].by_metric
+    assert (found["fpr"], found["selection-rate"]) == ("fail", "undecided")
     without: dict[str, Cells] = {"a": (50, 50, 50, 50), "b": (50, 50, 50, 50), "c": (0, 0, 0, 0)}
     assert judge(one(without), AuditConfig(draws=0)).verdict == "undecided"
 
 
-def test_words() -> None:
+def test_each_verdict_with_its_reason() -> None:
     groups: dict[str, Cells] = {
         "a": (500, 500, 500, 500),
         "b": (500, 900, 500, 100),
         "c": (50, 37, 50, 63),
         "d": (2, 0, 2, 2),
-        "e": (50, 50, 50, 50),
+        "e": (25, 25, 25, 25),
         "f": (40, 0, 40, 0),
+        "g": (500, 510, 500, 490),
+        "h": (500, 380, 500, 620),
     }
     audit = judge(one(groups), AuditConfig(draws=0))
-    words = [in_words(found) for found in audit.disparities if found.metric == "fpr"]
-    assert words == [
-        "reference",
-        "fails, and beyond chance",
-        "fails, but within chance",
-        "fails, too few to tell",
-        "passes",
-        "not decided",
+    fpr = [found for found in audit.disparities if found.metric == "fpr"]
+    assert [(found.point, found.verdict, found.reason, found.shown_outside, found.test) for found in fpr] == [
+        ("pass", "pass", "", False, ""),
+        ("fail", "fail", "", True, "score"),
+        ("fail", "undecided", "chance", False, "score"),
+        ("fail", "undecided", "chance", False, "fisher"),
+        ("pass", "undecided", "wide", False, "score"),
+        ("undecided", "undecided", "no rows", False, ""),
+        ("pass", "pass", "", False, "score"),
+        ("fail", "fail", "", False, "score"),
     ]
+    needed = [found.rows_needed for found in fpr]
+    decided = [found.verdict != "undecided" or found.reason == "no rows" for found in fpr]
+    assert [isnan(rows) for rows in needed] == [
+        known or group == "d" for known, group in zip(decided, groups, strict=True)
+    ]
+    assert all(isnan(rows) or rows > 2000 for rows in needed)
 
 
 @pytest.mark.parametrize(
@@ -168,30 +178,57 @@ def test_words() -> None:
 def test_one_rule_decides_on_any_metric(
     name: str, tau: float, inside: tuple[float, ...], outside: tuple[float, ...]
 ) -> None:
-    found = {value: decide_metric(find(name), value, tau, 0.95) for value in (*inside, *outside)}
+    entry, point = find(name), AuditConfig(rule="point")
+    found = {value: decide_metric(entry, known(value), tau, point) for value in (*inside, *outside)}
     assert found == {**dict.fromkeys(inside, "pass"), **dict.fromkeys(outside, "fail")}
-    assert decide_metric(find(name), nan, tau, 0.95) == "undecided"
+    unknown = Interval(nan, nan, nan)
+    assert decide_metric(entry, unknown, tau, point) == "undecided"
+    assert decide_metric(entry, unknown, tau, AuditConfig()) == "undecided"
+
+
+def known(value: float) -> Interval:
+    return Interval(value, value, value)
 
 
 def test_what_has_no_ideal_or_no_end_cannot_decide() -> None:
     for name in ("chi-squared", "selection-rate-z", "eta-neutrality", "mann-whitney-u", "acceptance-rate"):
-        assert decide_metric(find(name), 0.0, 0.8, 0.95) is None
+        assert decide_metric(find(name), known(0.0), 0.8, AuditConfig()) is None
         assert name == "acceptance-rate" or not can_decide(canonical(name))
     assert can_decide(canonical("acceptance-rate"))  # a name of the selection rate, whose ratio decides
 
 
+COIN = {"f": (25.0, 25.0, 25.0, 25.0), "m": (30.0, 15.0, 22.0, 33.0)}
+
+
 @pytest.mark.parametrize(
-    ("fail_on", "expected"),
+    ("keys", "reason"),
     [
-        ((), "fail"),
-        (("fpr",), "fail"),
-        (("sex:fpr",), "pass"),
-        (("sex:fpr", "sex:fdr"), "fail"),
-        (("race:type-i-parity",), "fail"),
+        ({}, None),
+        ({"fail": True}, "race, sex, age_cat fail"),
+        ({"failing_metrics": ("fpr",)}, "race:fpr, age_cat:fpr fail"),
+        ({"failing_metrics": ("sex:fpr",)}, None),
+        ({"failing_metrics": ("sex:fpr", "sex:fdr")}, "sex:fdr fails"),
+        ({"failing_metrics": ("race:type-i-parity",)}, "race:type-i-parity fails"),
+        ({"failing_metrics": ("sex:npv", "undecided")}, None),
+        ({"failing_metrics": ("race:npv", "undecided")}, "not everything passes"),
     ],
 )
-def test_the_gate_looks_at_what_was_chosen(fail_on: tuple[str, ...], expected: Verdict) -> None:
-    assert judge(compas(), AuditConfig(draws=0, failing_metrics=fail_on)).gate == expected
+def test_the_gate_looks_at_what_was_chosen(keys: dict[str, Any], reason: str | None) -> None:
+    assert judge(compas(), AuditConfig(draws=0, **keys)).gate == Gate(reason is not None, reason or "")
+
+
+@pytest.mark.parametrize(
+    ("keys", "reason"),
+    [
+        ({"fail": True}, "nothing could be decided"),
+        ({"fail": True, "failing_metrics": ("undecided",)}, "not everything passes"),
+        ({"failing_metrics": ("undecided",)}, "not everything passes"),
+        ({"failing_metrics": ("fpr",)}, "nothing could be decided"),
+        ({"fail": True, "rule": "point"}, "race fails"),
+    ],
+)
+def test_the_gate_where_nothing_is_decided(keys: dict[str, Any], reason: str) -> None:
+    assert judge(one(COIN), AuditConfig(draws=0, **keys)).gate == Gate(stops=True, reason=reason)
 
 
 def test_the_gate_knows_what_was_audited() -> None:

@@ -158,7 +158,7 @@ def _both(joint: Joint, config: AuditConfig) -> _Both:
     at = references(together, names, config)
     own = rate_changes(joint.sides, names)
     ref = _of_reference(joint.sides, names, at)
-    limits = tuple(uncertainty(names, rate_rows(s, names, at), config.confidence) for s in (before, after))
+    limits = tuple(uncertainty(names, *rate_rows(s, names, at), config.confidence) for s in (before, after))
     ratios = divide(own.before, ref.before), divide(own.after, ref.after)
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = [np.log(each) for each in ratios]

@@ -7,12 +7,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.judge.effective import rate_rows
+from fairbench_cli.audit.judge.effective import own_rows
 from fairbench_cli.audit.judge.evidence import Evidence, Tests, find_tests, weigh
 from fairbench_cli.audit.judge.metrics import COMPARED, ROLL_UPS, SHOWN, canonical
 from fairbench_cli.audit.judge.references import REST, REST_NAME, both_parts, references
 from fairbench_cli.audit.judge.report import Disparity, Reason, Verdict
-from fairbench_cli.audit.judge.uncertainty import Limits, Uncertainty, uncertainty, with_limits
+from fairbench_cli.audit.judge.uncertainty import (
+    Limits,
+    Uncertainty,
+    rate_limits,
+    uncertainty,
+    with_limits,
+)
 from fairbench_cli.audit.judge.verdict import decide, tau_of
 from fairbench_cli.audit.read.tally import Slice
 from fairbench_cli.measures.counts import divide
@@ -53,9 +59,8 @@ def compare(
         at_compared = at[[names.index(name) for name in compared]]
         found = find_tests(part, compared, at_compared, taus, config)
         tests.append(found)
-        limits.append(uncertainty(compared, found.rows, config.confidence))
-        own = np.zeros(len(names), dtype=np.intp)
-        shown.append((names, uncertainty(names, rate_rows(part, names, own), config.confidence).rate))
+        limits.append(uncertainty(compared, found.rows, found.ref, config.confidence))
+        shown.append((names, rate_limits(names, own_rows(part, names), config.confidence)))
         wanted.append(wanted_rates(part, compared, deciding, config))
     evidence, family = weigh(tests, wanted, config)
     result = []
@@ -97,6 +102,8 @@ def _disparities(
         for m, name in enumerate(tests.names):
             at = int(tests.at[m])
             itself, tau = g == at, tau_of(name, config)
+            if not (itself or tests.compared[g, m]):
+                continue
             behind = (float(above[g, m]), float(below[g, m]))
             reference_behind = (float(ref_above[g, m]), float(ref_below[g, m]))
             point = decide(*behind, *reference_behind, tau)
@@ -116,8 +123,8 @@ def _disparities(
                     point=point,
                     verdict=verdict,
                     shown_outside=verdict == "fail" and bool(evidence.outside[g, m]),
-                    reason="" if itself else reason,
-                    rows_needed=math.nan if itself else needed,
+                    reason=reason,
+                    rows_needed=needed,
                     is_reference=itself,
                     deciding=name in wanted and not itself,
                     behind=behind,
@@ -133,7 +140,7 @@ def ruled(
     """Return the verdict, and why it is not decided."""
     if point == "undecided":
         return "undecided", "no rows"
-    if config.rule == "point":
+    if config.rule == "point" or g == tests.at[m]:
         return point, ""
     if point == "pass":
         return ("pass", "") if tests.within[g, m] else ("undecided", "wide")
@@ -146,10 +153,10 @@ def _needed(
     tests: Tests, reason: Reason, g: int, m: int, tau: float, family: int, part: Slice, config: AuditConfig
 ) -> float:
     """Return about how many rows of both groups would decide, were the rates as measured; NaN if unknown."""
-    rows, name = tests.rows, tests.names[m]
+    rows, ref, name = tests.rows, tests.ref, tests.names[m]
     if reason not in ("chance", "few", "wide") or RATES[name].of_all:
         return math.nan
-    x, n, y, k = (float(side[g, m]) for side in (rows.above, rows.below, rows.ref_above, rows.ref_below))
+    x, n, y, k = (float(side[g, m]) for side in (rows.above, rows.below, ref.above, ref.below))
     if not (x > 0 and y > 0):
         return math.nan
     needed = rows_needed(y / k, x * k / (n * y), n / (n + k), tau, family, confidence=config.confidence)

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge.compare import ruled, wanted_rates
-from fairbench_cli.audit.judge.effective import rate_rows
+from fairbench_cli.audit.judge.effective import own_rows
 from fairbench_cli.audit.judge.evidence import find_tests, weigh
 from fairbench_cli.audit.judge.metrics import COMPARED
-from fairbench_cli.audit.judge.references import REST_NAME, both_parts, references
+from fairbench_cli.audit.judge.references import REST_NAME, both_parts, excluded, kept, references
 from fairbench_cli.audit.judge.report import (
     CalibrationBin,
     Interval,
@@ -56,7 +56,7 @@ def judge_curves(tally: Tally, deciding: Sequence[str], config: AuditConfig) -> 
         of_model = list(same)
         thresholds, families = [], []
         for at in range(len(of_model[0].thresholds)):
-            slices = [_selected(scores, at) for scores in of_model]
+            slices = [kept(_selected(scores, at), config) for scores in of_model]
             verdicts, family = verdicts_of(slices, deciding, config)
             thresholds.append(list(zip(slices, verdicts, strict=True)))
             families.append(family)
@@ -88,7 +88,7 @@ def verdicts_of(
         for m, name in enumerate(test.names):
             tau, each = tau_of(name, config), []
             for g in range(len(part.counts.groups)):
-                if g != test.at[m]:
+                if test.compared[g, m]:
                     above, below, ref_above, ref_below = (float(side[g, m]) for side in counts)
                     point = decide(above, below, ref_above, ref_below, tau)
                     each.append(ruled(point, test, known, g, m, config)[0])
@@ -140,8 +140,8 @@ def _curves(
     values = _values(scores, config.confidence)
     bins = _bins(scores, config.confidence) if part.labelled else [()] * groups
     rows = []
-    for g, group in enumerate(part.counts.groups):
-        other = int(scores.reference[g])
+    for g in np.flatnonzero(~excluded(part, config)).tolist():
+        group, other = part.counts.groups[g], int(scores.reference[g])
         own = {measure: _interval(each, g) for measure, each in values.items()}
         differences = {
             measure: _interval(minus(_of(each, g), _of(each, other)), None)
@@ -191,7 +191,7 @@ def _bins(scores: Scores, confidence: float) -> list[tuple[CalibrationBin, ...]]
     found: list[list[CalibrationBin]] = [[] for _ in range(groups)]
     for b in range(len(ranges.low)):
         part = _counted(scores, ranges, np.arange(len(ranges.low)) == b)
-        rows = rate_rows(part, ("ppv",), np.zeros(1, dtype=np.intp))  # of the rows of the bin, the positive
+        rows = own_rows(part, ("ppv",))  # of the rows of the bin, the positive
         low, high = wilson(rows.above[:, 0], rows.below[:, 0], confidence)
         rate = divide(ranges.weight[b, :, 1], ranges.weight[b].sum(-1))
         mean = divide(ranges.scored[b], ranges.weight[b].sum(-1))

@@ -1,27 +1,27 @@
 """How many rows weighted, or clustered, rows are worth: for each group and rate.
 
-Source: the linearised variance of a ratio of weighted sums (Särndal, Swensson & Wretman 1992, 5.7) and
+Weights: the linearised variance of a ratio of weighted sums (Särndal, Swensson & Wretman 1992, 5.7) and
 Kish's effective sample size (1965). Each alone is too bold somewhere: the linearised variance misses the
 heavy rows that a small group did not happen to have, Kish's number does not see weights that go with the
 outcome. The smaller of both is taken, with a variance that also looks at the spread of weights over all
-groups. Simulated in docs/verdicts.md.
+groups. Several rows of one person: see `clustered`. Simulated in docs/verdicts.md.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairbench_cli.audit.judge.references import REST, Ints
+from fairbench_cli.audit.judge.clustered import factor_together, rows_of_people
+from fairbench_cli.audit.judge.references import REST, Bools, Ints
 from fairbench_cli.audit.read.tally import Slice
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.rates import RATES, parts
 
-Bools = NDArray[np.bool_]
-
 MANY = 1e12  # a share of a list is a count without a limit: a rate of very many rows
 EQUAL = 1e-9  # weights of which Kish's number is the rows within this are equal
+OF_EVERYBODY = ("selection-rate", "base-rate", "accuracy")  # rates of all rows of a group
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,28 +31,41 @@ class RateRows:
     Parameters
     ----------
     above, below : arrays
-        What is over and under the bar of each group's rates, in rows that the weights are worth.
-    ref_above, ref_below : arrays
-        The same of its reference.
-    weighted : bool array
-        Whether either was scaled down; then these are no whole numbers, and no exact test is.
-    rows_above, rows_below, ref_rows_above, ref_rows_below : arrays
-        Plain rows.
+        What is over and under the bar, in rows that weighted or clustered rows are worth.
+    scaled : bool array
+        Whether these are fewer than the rows; then they are no whole numbers, and no exact test is.
+    plain_above, plain_below : arrays
+        The rows themselves.
     """
 
     above: Floats
     below: Floats
-    ref_above: Floats
-    ref_below: Floats
-    weighted: Bools
-    rows_above: Floats
-    rows_below: Floats
-    ref_rows_above: Floats
-    ref_rows_below: Floats
+    scaled: Bools
+    plain_above: Floats
+    plain_below: Floats
+
+    def take(self, groups: Ints) -> "RateRows":
+        """Return the rows of other groups: one for each place, or for each place and rate."""
+        columns = np.arange(self.above.shape[1])
+        at = groups if groups.ndim == 2 else groups[:, None]
+        return self._each(lambda of: of[at, columns])
+
+    def scale(self, by: Floats) -> "RateRows":
+        """Return them worth `by` of it, from 0 to 1; the limitless total of a share stays."""
+        below = np.where(self.below >= MANY, self.below, self.below * by)
+        return RateRows(self.above * by, below, self.scaled | (by < 1), self.plain_above, self.plain_below)
+
+    def _each(self, change: Callable[[NDArray[np.generic]], NDArray[np.generic]]) -> "RateRows":
+        return RateRows(*(change(of) for of in vars(self).values()))  # type: ignore[arg-type]
 
 
-def rate_rows(part: Slice, names: Sequence[str], at: Ints) -> RateRows:
-    """Return the rows behind the rates of each group and of its reference.
+def own_rows(part: Slice, names: Sequence[str]) -> RateRows:
+    """Return the rows behind the rates of each group."""
+    return _worth(part, names, rest=False)
+
+
+def rate_rows(part: Slice, names: Sequence[str], at: Ints) -> tuple[RateRows, RateRows]:
+    """Return the rows behind the rates of each group, and of its reference.
 
     Parameters
     ----------
@@ -61,80 +74,102 @@ def rate_rows(part: Slice, names: Sequence[str], at: Ints) -> RateRows:
     names : sequence of str
         Rates.
     at : array of int, shape (rates,)
-        Reference groups, see `audit.references`.
+        Reference groups, see `judge.references`.
     """
-    groups = np.arange(len(part.counts.groups))
-    members = np.eye(len(groups))
-    own = _worth(part, names, members)
-    if (at == REST).all():
-        ref = _worth(part, names, 1 - members)
-        return RateRows(*own[:2], *ref[:2], own[2] | ref[2], *own[3:], *ref[3:])
-    columns = np.arange(len(names))
-    above, below, weighted, rows_above, rows_below = own
-    ref = [np.broadcast_to(each[at, columns], each.shape) for each in own]  # type: ignore[assignment]
-    return RateRows(above, below, ref[0], ref[1], weighted | ref[2], rows_above, rows_below, ref[3], ref[4])
+    own, rest = own_rows(part, names), bool((at == REST).all())
+    ref = _worth(part, names, rest=True) if rest else own.take(np.broadcast_to(at, own.above.shape))
+    if part.clusters is None:
+        return own, ref
+    factor = factor_together(part.clusters, names, at, own.above.shape)
+    return own.scale(factor), ref.scale(factor)
 
 
 def rows_per_weight(part: Slice, groups: Sequence[int] | None = None) -> Floats:
-    """Return what a unit of weight is worth in rows, Σw / Σw²: of each group, or of all in `groups`.
+    """Return what a unit of weight is worth in rows: of each group, or of all in `groups` together.
 
-    Kish (1965), *Survey Sampling*: unequal weights say less than as many rows of equal weight. For counts
-    that are no rate of one group; those have `rate_rows`.
+    For what is counted and is no rate of one group; those have `rate_rows`. It is the least that a unit is
+    worth in a rate of all rows of a group.
     """
-    sums, squares = part.counts.n.sum((1, 2)), part.squares.sum((1, 2))
+    names = [name for name in OF_EVERYBODY if part.labelled or not RATES[name].needs_labels]
+    worth = own_rows(part, names).below
+    weight = part.counts.group_total[:, None]
     if groups is not None:
-        sums, squares = sums[list(groups)].sum(), squares[list(groups)].sum()
-    return np.where(squares > 0, divide(sums, squares), 1.0)
+        worth, weight = worth[list(groups)].sum(0), weight[list(groups)].sum(0)
+    found: Floats = np.where(weight > 0, divide(worth, weight), 1.0).min(-1)
+    return found
 
 
-def _worth(
-    part: Slice, names: Sequence[str], members: Floats
-) -> tuple[Floats, Floats, Bools, Floats, Floats]:
-    """Return effective and plain rows above and below the bar of sets of groups: shape (sets, rates)."""
-    sums, squares, rows = (
-        _two_sides(np.tensordot(members, cells.astype(np.float64), 1), names)
-        for cells in (part.counts.n, part.squares, part.cell_rows)
-    )
+@dataclass(frozen=True, eq=False)
+class _Sides:
+    """Sums above the bar of rates, and of what is below it and not above; shape (sets of groups, rates)."""
+
+    above: Floats
+    other: Floats
+
+    @property
+    def both(self) -> Floats:
+        return self.above + self.other
+
+
+def _sides(cells: NDArray[np.generic], names: Sequence[str], *, rest: bool) -> _Sides:
+    """Sum the cells of each group, or of all other groups, by side of the bar."""
+    values = cells.astype(np.float64)
+    others = 1 - np.eye(len(values))
+    above, below = parts(np.tensordot(others, values, 1) if rest else values, names)
     of_all = np.array([RATES[name].of_all for name in names])
-    plain_above, plain_below = rows[0], np.where(of_all, MANY, rows[0] + rows[1])
-    weight, rate = sums[0] + sums[1], divide(sums[0], sums[0] + sums[1])
-    kish = divide(weight**2, squares[0] + squares[1])
-    count = rows[0] + rows[1]
-    worth = kish
-    inside = (rate > 0) & (rate < 1)
-    linear = ((1 - rate) ** 2 * squares[0] + rate**2 * squares[1]) / np.where(weight > 0, weight, np.nan) ** 2
-    variance = np.fmax(linear, _pooled(part, names, sums, rows))
-    worth = np.where(inside, np.fmin(worth, divide(rate * (1 - rate), variance)), worth)
-    equal = ~(kish < count * (1 - EQUAL))
-    above = np.where(equal, rows[0], rate * np.fmin(worth, count))
-    below = np.where(equal, count, np.fmin(worth, count))
-    # Of a share of all selected: what the group's own selected rows are worth.
-    above = np.where(of_all, np.where(equal, rows[0], divide(sums[0] ** 2, squares[0])), above)
-    return above, np.where(of_all, MANY, below), ~equal & (count > 0), plain_above, plain_below
+    return _Sides(above, np.where(of_all, 0.0, below - above))
 
 
-def _two_sides(cells: Floats, names: Sequence[str]) -> tuple[Floats, Floats]:
-    """Return the sums above the bar of each rate, and those below it that are not above."""
-    above, below = parts(cells, names)
-    own = np.array([RATES[name].of_all for name in names])
-    return above, np.where(own, 0.0, below - above)
+def _worth(part: Slice, names: Sequence[str], *, rest: bool) -> RateRows:
+    """Return effective and plain rows above and below the bar, of each group or of everybody else."""
+    weights, squares, rows = (
+        _sides(cells, names, rest=rest) for cells in (part.counts.n, part.squares, part.cell_rows)
+    )
+    rate = divide(weights.above, weights.both)
+    kish = divide(weights.both**2, squares.both)
+    linear = divide((1 - rate) ** 2 * squares.above + rate**2 * squares.other, weights.both**2)
+    variance = np.fmax(linear, _pooled_variance(part, names, weights, rows))
+    inside = (rate > 0) & (rate < 1) & (variance > 0)
+    worth = np.where(inside, np.fmin(kish, divide(rate * (1 - rate), variance)), kish)
+    equal = ~(kish < rows.both * (1 - EQUAL))
+    worth = np.where(equal, rows.both, np.fmin(worth, rows.both))
+    if part.clusters is not None:
+        people = rows_of_people(part.clusters, names, len(rate), rest=rest)
+        equal &= ~(people < rows.both * (1 - EQUAL))
+        worth = np.fmin(worth, people)
+    above = np.where(equal, rows.above, rate * worth)
+    # Of a share of all selected: what the selected rows are worth, of a number without limit.
+    of_all = np.array([RATES[name].of_all for name in names])
+    limitless = np.full_like(worth, MANY)
+    return RateRows(
+        np.where(of_all, worth, above),
+        np.where(of_all, limitless, worth),
+        ~equal & (rows.both > 0),
+        rows.above,
+        np.where(of_all, limitless, rows.both),
+    )
 
 
-def _pooled(
-    part: Slice, names: Sequence[str], sums: tuple[Floats, Floats], rows: tuple[Floats, Floats]
-) -> Floats:
-    """Return the variance of each rate with the spread of weights that all groups together show."""
-    cells = [each.astype(np.float64) for each in (part.counts.n, part.squares, part.cell_rows)]
-    each_sums, each_squares, each_rows = (_two_sides(of, names) for of in cells)
-    mean_one = divide(each_rows[0] + each_rows[1], each_sums[0] + each_sums[1])
-    weight = sums[0] + sums[1]
-    rate = divide(sums[0], weight)
-    total = np.zeros_like(rate)
-    for side, share in ((0, (1 - rate) ** 2), (1, rate**2)):
-        scaled, scaled_squares = mean_one * each_sums[side], mean_one**2 * each_squares[side]
-        spread = divide(
-            np.nansum(scaled_squares, axis=0) * each_rows[side].sum(0), np.nansum(scaled, axis=0) ** 2
+def _pooled_variance(part: Slice, names: Sequence[str], weights: _Sides, rows: _Sides) -> Floats:
+    """Return the variance of each rate with the spread of weights that all groups together show.
+
+    On each side of the bar: what Kish's number would lose, n Σw² / (Σw)², over all groups, with the weights
+    of each scaled to a mean of 1.
+    """
+    each_weight, each_square, each_rows = (
+        _sides(cells, names, rest=False) for cells in (part.counts.n, part.squares, part.cell_rows)
+    )
+    scale = divide(each_rows.both, each_weight.both)
+    rate = divide(weights.above, weights.both)
+
+    def term(share: Floats, side: str) -> Floats:
+        of_weight, of_square, of_rows = (
+            getattr(sides, side) for sides in (each_weight, each_square, each_rows)
         )
-        term = share * spread * divide(sums[side] ** 2, rows[side])
-        total = total + np.where(rows[side] > 0, term, 0.0)
-    return divide(total, weight**2)
+        total = np.nansum(scale * of_weight, axis=0)
+        loss = divide(np.nansum(scale**2 * of_square, axis=0) * of_rows.sum(0), total**2)
+        here = getattr(rows, side)
+        found: Floats = np.where(here > 0, share * loss * divide(getattr(weights, side) ** 2, here), 0.0)
+        return found
+
+    return divide(term((1 - rate) ** 2, "above") + term(rate**2, "other"), weights.both**2)

@@ -10,14 +10,14 @@ Rates that add up to 1 share one test. How often each verdict is wrong is simula
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 import numpy as np
 
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.judge.effective import Bools, RateRows, rate_rows
-from fairbench_cli.audit.judge.references import Ints, chosen_by_rate
+from fairbench_cli.audit.judge.effective import RateRows, rate_rows
+from fairbench_cli.audit.judge.references import Bools, Ints, chosen_by_rate, comparable
 from fairbench_cli.audit.read.tally import Slice
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.rates import RATES
@@ -35,10 +35,12 @@ class Tests:
         The rates.
     at : int array, shape (rates,)
         Their reference groups, or `REST`.
-    rows : RateRows
+    rows, ref : RateRows
         What the tests are of.
+    compared : bool array
+        False for the reference itself, and for groups that are not compared.
     p, outside : arrays
-        P-values of "the rates are equal" and of "the ratio lies within τ"; NaN for the reference itself, and
+        P-values of "the rates are equal" and of "the ratio lies within τ"; NaN where nothing is compared, and
         where there are no rows.
     exact : bool array
         Which p are of Fisher's test.
@@ -53,6 +55,8 @@ class Tests:
     names: tuple[str, ...]
     at: Ints
     rows: RateRows
+    ref: RateRows
+    compared: Bools
     p: Floats
     outside: Floats
     exact: Bools
@@ -95,23 +99,54 @@ def find_tests(part: Slice, names: Sequence[str], at: Ints, taus: Floats, config
     config : AuditConfig
         Its confidence, and how references are chosen.
     """
-    rows = rate_rows(part, names, at)
-    counted = (rows.above, rows.below, rows.ref_above, rows.ref_below)
-    z = NormalDist().inv_cdf((1 + config.confidence) / 2)
-    p, exact = equal_rates(*counted)
-    outside = outside_p(*counted, taus)
-    plain = (rows.rows_above, rows.rows_below, rows.ref_rows_above, rows.ref_rows_below)
-    few = rows.weighted & ~(np.fmin(expected(*counted), expected(*plain)) >= FEW_EXPECTED)
+    known = comparable(part, config)
+    both = rate_rows(part, names, at)
+    compared = known[:, None] & (np.arange(len(known))[:, None] != at)
+    found = tests_of(names, at, *both, compared, taus, config.confidence)
+    return with_pairs(found, known, taus) if chosen_by_rate(part, config) else found
+
+
+def tests_of(
+    names: Sequence[str],
+    at: Ints,
+    rows: RateRows,
+    ref: RateRows,
+    compared: Bools,
+    taus: Floats,
+    confidence: float,
+) -> Tests:
+    """Return the tests of rates, given the rows behind them and behind their references."""
+    p, outside, exact, few = _tested(rows, ref, taus)
+    z = NormalDist().inv_cdf((1 + confidence) / 2)
+    counted = (rows.above, rows.below, ref.above, ref.below)
     with np.errstate(invalid="ignore"):
         within = (score_z(*counted, taus) > z) & (score_z(*counted, 1 / taus) < -z)
-    itself = np.arange(len(p))[:, None] == at
-    p[itself] = outside[itself] = np.nan
-    first, second = np.triu_indices(len(p) if chosen_by_rate(part, config) else 0, 1)
-    both = (rows.above[first], rows.below[first], rows.above[second], rows.below[second])
-    tested = (first[:, None] == at) | (second[:, None] == at)  # among p already
-    pairs = np.where(tested, np.nan, _or_one(equal_rates(*both)[0]))
-    pairs_outside = np.where(tested, np.nan, _or_one(outside_p(*both, taus)))
-    return Tests(tuple(names), at, rows, p, outside, exact, few, within, pairs, pairs_outside)
+    p, outside = (np.where(compared, of, np.nan) for of in (p, outside))
+    none = np.empty((0, len(names)))
+    p = p[:, distinct(names, at)]
+    return Tests(tuple(names), at, rows, ref, compared, p, outside, exact, few, within, none, none)
+
+
+def with_pairs(found: Tests, known: Bools, taus: Floats) -> Tests:
+    """Return tests with those of all other pairs of the groups that are `known`.
+
+    A reference that the data chose, as it has the highest rate, is the most extreme of all pairs.
+    """
+    first, second = np.triu_indices(len(known), 1)
+    other = (known[first] & known[second])[:, None]
+    other = other & (first[:, None] != found.at) & (second[:, None] != found.at)
+    p, outside, _, few = _tested(found.rows.take(first), found.rows.take(second), taus)
+    pairs, pairs_outside = (np.where(other, _or_one(of, few), np.nan) for of in (p, outside))
+    return replace(found, pairs=pairs, pairs_outside=pairs_outside)
+
+
+def _tested(rows: RateRows, ref: RateRows, taus: Floats) -> tuple[Floats, Floats, Bools, Bools]:
+    """Return p-values of equal rates and of a ratio within τ, which are exact, and where rows are too few."""
+    counted = (rows.above, rows.below, ref.above, ref.below)
+    plain = (rows.plain_above, rows.plain_below, ref.plain_above, ref.plain_below)
+    p, exact = equal_rates(*counted)
+    enough = np.fmin(expected(*counted), expected(*plain)) >= FEW_EXPECTED
+    return p, outside_p(*counted, taus), exact, (rows.scaled | ref.scaled) & ~enough
 
 
 def weigh(
@@ -131,21 +166,25 @@ def weigh(
     """
     alpha = 1 - config.confidence
     shared = [distinct(one.names, one.at) for one in slices]
-    family = [
-        [m for m, name in enumerate(one.names) if m in {column[one.names.index(of)] for of in known}]
-        for one, column, known in zip(slices, shared, deciding, strict=True)
+    own = [
+        [m for m, name in enumerate(one.names) if name in known]
+        for one, known in zip(slices, deciding, strict=True)
     ]
+    family = [sorted({int(column[m]) for m in chosen}) for column, chosen in zip(shared, own, strict=True)]
     every = [sorted(set(column.tolist())) for column in shared]
-    first, size = _adjusted(slices, family, outside=False)
-    second, _ = _adjusted(slices, every, outside=False)
-    far, _ = _adjusted(slices, family, outside=True)
+    all_rates = [list(range(len(one.names))) for one in slices]
+    equal, size = _adjusted(slices, family, outside=False)
+    equal_of_others, _ = _adjusted(slices, every, outside=False)
+    far, _ = _adjusted(slices, own, outside=True)
+    far_of_others, _ = _adjusted(slices, all_rates, outside=True)
     found = []
     for i, (one, column) in enumerate(zip(slices, shared, strict=True)):
-        p_holm = np.where(np.isnan(first[i]), second[i], first[i])[:, column]
+        p_holm = np.where(np.isnan(equal[i]), equal_of_others[i], equal[i])[:, column]
         p_holm = np.where(np.isnan(one.p), np.nan, p_holm)
+        p_far = np.where(np.isnan(far[i]), far_of_others[i], far[i])
         with np.errstate(invalid="ignore"):
-            differs = (p_holm < alpha) & ~one.few
-            found.append(Evidence(p_holm, differs, differs & (far[i] < alpha)))
+            differs = p_holm < alpha
+            found.append(Evidence(p_holm, differs, differs & (p_far < alpha)))
     return found, size
 
 
@@ -169,9 +208,8 @@ def _adjusted(
     """Return some columns of each slice adjusted by Holm, all together, NaN elsewhere; and how many tests."""
     parts = []
     for one, chosen in zip(slices, columns, strict=True):
-        values = one.outside if outside else one.p
-        itself = np.arange(len(values))[:, None] == one.at
-        own = np.where(itself, np.nan, _or_one(values))[:, chosen]
+        values = _or_one(one.outside if outside else one.p, one.few)
+        own = np.where(one.compared, values, np.nan)[:, chosen]
         parts.append(np.concatenate([own, (one.pairs_outside if outside else one.pairs)[:, chosen]]).ravel())
     flat = holm(np.concatenate([*parts, np.empty(0)]))
     found = []
@@ -183,6 +221,6 @@ def _adjusted(
     return found, sum(int((~np.isnan(part)).sum()) for part in parts)
 
 
-def _or_one(p: Floats) -> Floats:
-    """Return p-values, 1 where there is no test."""
-    return np.where(np.isnan(p), 1.0, p)
+def _or_one(p: Floats, few: Bools) -> Floats:
+    """Return p-values, 1 where there is no test or too little to reject anything."""
+    return np.where(np.isnan(p) | few, 1.0, p)

@@ -9,7 +9,7 @@ import numpy as np
 
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge.effective import rows_per_weight
-from fairbench_cli.audit.judge.references import REST, REST_NAME, references
+from fairbench_cli.audit.judge.references import REST, REST_NAME, comparable, references
 from fairbench_cli.audit.judge.report import Explanation, Interval, Stratified, Stratum
 from fairbench_cli.audit.read.tally import People, Slice, Tally
 from fairbench_cli.errors import user_error
@@ -68,7 +68,9 @@ def _pairs(part: Slice, config: AuditConfig) -> Pairs:
     """Return each group with its reference, by their places, and how many rows both have."""
     at, own = int(references(part, ("selection-rate",), config)[0]), part.rows.tolist()
     return {
-        (g, at): (own[g], sum(own) - own[g] if at == REST else own[at]) for g in range(len(own)) if g != at
+        (g, at): (own[g], sum(own) - own[g] if at == REST else own[at])
+        for g in np.flatnonzero(comparable(part, config)).tolist()
+        if g != at
     }
 
 

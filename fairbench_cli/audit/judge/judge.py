@@ -10,19 +10,27 @@ from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge.changes import find_changes, gate_of_newest
 from fairbench_cli.audit.judge.compare import compare, shown_names
 from fairbench_cli.audit.judge.curves import judge_curves
-from fairbench_cli.audit.judge.effective import rate_rows, rows_per_weight
+from fairbench_cli.audit.judge.effective import own_rows, rows_per_weight
 from fairbench_cli.audit.judge.explain import explain, named
 from fairbench_cli.audit.judge.law import impact
 from fairbench_cli.audit.judge.metrics import needs_labels
-from fairbench_cli.audit.judge.references import REST, REST_NAME, check_references, references
+from fairbench_cli.audit.judge.references import (
+    REST,
+    REST_NAME,
+    check_references,
+    comparable,
+    excluded,
+    kept,
+    references,
+)
 from fairbench_cli.audit.judge.report import ALL, GroupRow, Interval, Report, RequestedRow
 from fairbench_cli.audit.judge.uncertainty import (
     ENOUGH,
     MOST_GROUPS,
     Limits,
     percentiles,
+    rate_limits,
     stream,
-    uncertainty,
     with_limits,
 )
 from fairbench_cli.audit.judge.verdict import (
@@ -35,6 +43,7 @@ from fairbench_cli.audit.judge.verdict import (
     tau_of,
 )
 from fairbench_cli.audit.presets import WITHOUT_VERDICT
+from fairbench_cli.audit.read.mistakes import rows_in_words
 from fairbench_cli.audit.read.tally import Slice, Tally
 from fairbench_cli.measures.counts import Counts, Floats, divide
 from fairbench_cli.measures.metric import Metric
@@ -60,22 +69,23 @@ def judge(tally: Tally, config: AuditConfig) -> Report:
     check_references(tally, config)
     check_names(tally, config)
     deciding, asked = deciding_names(tally, config), requested_names(config)
-    compared, family = compare(tally.slices, deciding, config)
+    slices = tuple(kept(part, config) for part in tally.slices)
+    found, family = compare(slices, deciding, config)
     requested, verdicts = [], []
-    for one in compared:
+    for one in found:
         more = requested_rows(one.part, asked, config)
         verdicts.append(attribute_verdict(one.part, one.disparities, more, deciding))
         requested += more
-    disparities = [row for one in compared for row in one.disparities]
+    disparities = [row for one in found for row in one.disparities]
     changes, rate_changes = find_changes(tally, disparities, config)
-    groups = [row for one in compared for row in _group_rows(one.part, one.names, one.rate_limits, config)]
+    groups = [row for one in found for row in _group_rows(one.part, one.names, one.rate_limits, config)]
     verdict = "undecided" if config.preset in WITHOUT_VERDICT else all_of(row.verdict for row in verdicts)
     return Report(
         config=config,
         source=tally.source,
         rows=tally.rows,
         weighted=tally.weighted,
-        slices=tally.slices,
+        slices=slices,
         decided_by=deciding,
         overall=_overall_rows(tally, config),
         groups=tuple(groups),
@@ -88,9 +98,9 @@ def judge(tally: Tally, config: AuditConfig) -> Report:
         explanations=explain(tally, config),
         curves=judge_curves(tally, deciding, config),
         impact=impact(tally, config),
-        notes=tuple(dict.fromkeys((*tally.notes, *_notes(tally), *_small(groups, config)))),
         changes=changes,
         rate_changes=rate_changes,
+        notes=tuple(dict.fromkeys((*tally.notes, *_notes(tally), *_about_groups(tally, groups, config)))),
     )
 
 
@@ -141,8 +151,7 @@ def _overall_rows(tally: Tally, config: AuditConfig) -> tuple[GroupRow, ...]:
             clusters=part.clusters and replace(part.clusters, group=np.zeros_like(part.clusters.group)),
         )
         names = shown_names(part)
-        at = np.zeros(len(names), dtype=np.intp)
-        limits = uncertainty(names, rate_rows(everybody, names, at), config.confidence).rate
+        limits = rate_limits(names, own_rows(everybody, names), config.confidence)
         rows += _group_rows(everybody, names, limits, config)
     return tuple(rows)
 
@@ -167,12 +176,28 @@ def _notes(tally: Tally) -> list[str]:
     return notes
 
 
-def _small(groups: Sequence[GroupRow], config: AuditConfig) -> list[str]:
-    """Return a note that names the groups of few rows, if there are any."""
-    small = list(dict.fromkeys(f"{row.group} ({row.attribute})" for row in groups if row.small))
-    if not small:
-        return []
-    return [f"Marked *: fewer than {config.min_group} rows, read with care: {named(small)}."]
+def _about_groups(tally: Tally, groups: Sequence[GroupRow], config: AuditConfig) -> list[str]:
+    """Return notes on groups that are left out, not compared, or small."""
+    out, few, weak = [], [], []
+    for part in tally.slices:
+        gone, may = excluded(part, config), comparable(part, config)
+        at = int(references(part, ("selection-rate",), config)[0])
+        for g, group in enumerate(part.counts.groups):
+            called, rows = f"{group} ({part.attribute})", int(part.rows[g])
+            if gone[g]:
+                out.append(f"{called}, {rows_in_words(rows)}")
+            elif not may[g]:
+                few.append(called)
+            elif g == at and rows < config.min_group and len(may) > 1:
+                weak.append(called)
+    small = [f"{row.group} ({row.attribute})" for row in groups if row.small]
+    notes = {
+        "Left out": out,
+        f"Under {100 * config.min_share:g} % of the rows, shown and not compared": few,
+        f"The reference has fewer than {config.min_group} rows": weak,
+        f"Marked *: fewer than {config.min_group} rows, read with care": small,
+    }
+    return [f"{text}: {named(list(dict.fromkeys(names)))}." for text, names in notes.items() if names]
 
 
 def requested_rows(part: Slice, names: Sequence[str], config: AuditConfig) -> list[RequestedRow]:
@@ -187,7 +212,7 @@ def requested_rows(part: Slice, names: Sequence[str], config: AuditConfig) -> li
     groups, n = part.counts.groups, part.counts.n * rows_per_weight(part)[:, None, None]
     at = int(references(part, ("selection-rate",), config)[0])
     reference = REST_NAME if at == REST else groups[at]
-    others = [g for g in range(len(groups)) if g != at]
+    others = [g for g in np.flatnonzero(comparable(part, config)).tolist() if g != at]
     favoured = n.sum(0) - n[others] if at == REST else np.broadcast_to(n[at], n[others].shape)
     both = Counts(("group", "reference"), np.stack([n[others], favoured], axis=1))
     values = {name: measure(name, both) for name in names}

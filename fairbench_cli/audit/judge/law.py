@@ -12,13 +12,12 @@ from fractions import Fraction
 import numpy as np
 
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.judge.effective import Bools
+from fairbench_cli.audit.judge.references import Bools, comparable, excluded
 from fairbench_cli.audit.judge.report import Chance, FourFifths, ImpactRow, ImpactTable, Interval
 from fairbench_cli.audit.judge.verdict import decide
 from fairbench_cli.audit.presets import EXCLUDING, FOUR_FIFTHS
 from fairbench_cli.audit.read.tally import Slice, Tally
 from fairbench_cli.measures.counts import Floats
-from fairbench_cli.measures.groups import CROSS
 from fairbench_cli.measures.score_test import equal_rates, ratio_interval
 from fairbench_cli.measures.significance import holm, two_proportions
 
@@ -40,28 +39,9 @@ def impact(tally: Tally, config: AuditConfig) -> tuple[ImpactTable, ...]:
     return tuple(found)
 
 
-def unknown(part: Slice, config: AuditConfig) -> Bools:
-    """Return which categories stand for "not known": they, or a part of them, are excluded."""
-    names = part.attribute.split(CROSS)
-
-    def out(group: str) -> bool:
-        each = [(part.attribute, group), *zip(names, group.split(CROSS), strict=False)]
-        return any(value in config.exclude or f"{name}={value}" in config.exclude for name, value in each)
-
-    return np.array([out(group) for group in part.counts.groups], dtype=bool)
-
-
-def compared(part: Slice, config: AuditConfig) -> Bools:
-    """Return which categories are compared: known, and no smaller than `min_share` of those known."""
-    known = ~unknown(part, config)
-    enough = Fraction(str(config.min_share)) * int(part.rows[known].sum())
-    large: Bools = np.array([int(rows) > 0 and int(rows) >= enough for rows in part.rows], dtype=bool)
-    return known & large
-
-
 def _pairs(part: Slice, config: AuditConfig) -> tuple[Floats, Floats, Bools]:
     """Return all pairs of categories that are compared, their p-values, and which are of Fisher's test."""
-    at = np.flatnonzero(compared(part, config))
+    at = np.flatnonzero(comparable(part, config))
     first, second = (at[of] for of in np.triu_indices(len(at), 1))
     selected, rows = part.counts.predicted[:, 1], part.rows.astype(np.float64)
     p, exact = equal_rates(selected[first], rows[first], selected[second], rows[second])
@@ -72,10 +52,10 @@ def _table(
     part: Slice, tests: dict[tuple[int, int], tuple[float, float, bool]], family: int, config: AuditConfig
 ) -> ImpactTable:
     rows, selected = part.rows, np.rint(part.counts.predicted[:, 1]).astype(np.int64)
-    known, may = ~unknown(part, config), compared(part, config)
+    known, may = ~excluded(part, config), comparable(part, config)
     with np.errstate(invalid="ignore"):
         rates = selected / rows
-    top = int(np.argmax(np.where(may, rates, -1.0))) if may.any() else -1
+    top = int(np.argmax(np.where(may & (rows > 0), rates, -1.0))) if may.any() else -1
     all_known, found = int(rows[known].sum()), []
     for g in np.flatnonzero(known).tolist():
         against = may[g] and g != top

@@ -1,6 +1,9 @@
 """Which group the others are compared with, for each measure."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,13 +11,14 @@ from numpy.typing import NDArray
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.read.tally import MISSING, Slice, Tally
 from fairbench_cli.errors import Problem, UserError, shown, suggest, user_error
-from fairbench_cli.measures.counts import Floats, divide
+from fairbench_cli.measures.counts import Counts, Floats, divide
 from fairbench_cli.measures.groups import CROSS
 from fairbench_cli.measures.rates import parts
 
 REST = -1  # instead of a group: everybody else
 REST_NAME = "(rest)"
 
+Bools = NDArray[np.bool_]
 Ints = NDArray[np.intp]
 
 
@@ -23,8 +27,8 @@ def references(part: Slice, names: Sequence[str], config: AuditConfig) -> Ints:
 
     A reference given for the attribute (for an intersection: for each of its attributes) comes first; then
     the configuration's `ref_method`, where ``given`` falls back to the majority. A group with a `MISSING`
-    part, or of fewer rows than `min_group`, is not chosen where there is another. Ties go to the first group
-    in sorted order; undefined values are skipped.
+    part, or of fewer rows than `min_group` or than `min_share`, is not chosen where there is another. Ties go
+    to the first group in sorted order; undefined values are skipped.
 
     Raises
     ------
@@ -37,7 +41,8 @@ def references(part: Slice, names: Sequence[str], config: AuditConfig) -> Ints:
         return np.full(len(names), REST if given is None else groups.index(given), dtype=np.intp)
     known = np.array([MISSING not in group.split(CROSS) for group in groups])
     large = part.rows >= config.min_group
-    may = next(some for some in (known & large, known, large, large | True) if some.any())
+    share = comparable(part, config)
+    may = next(some for some in (known & large & share, known & share, share, share | True) if some.any())
     if config.ref_method in ("minimum", "maximum"):
         rates = divide(*parts(part.counts.n, names))
         down = rates if config.ref_method == "minimum" else -rates
@@ -54,6 +59,46 @@ def reference_place(config: AuditConfig) -> Callable[[Slice], int]:
 def chosen_by_rate(part: Slice, config: AuditConfig) -> bool:
     """Return whether the reference is the group with the highest or lowest rate: one that the data chose."""
     return config.ref_method in ("minimum", "maximum") and _given(part, config) is None
+
+
+def excluded(part: Slice, config: AuditConfig) -> Bools:
+    """Return which groups are left out: they, or a part of them, are among `exclude`."""
+    out = set(config.exclude)
+    return np.array([bool(out & _levels(part, group)) for group in part.counts.groups], dtype=bool)
+
+
+def comparable(part: Slice, config: AuditConfig) -> Bools:
+    """Return which groups are compared: not left out, and with `min_share` of the rows that are not.
+
+    A reference that was named is compared with, whatever its share.
+    """
+    inside, given = ~excluded(part, config), _given(part, config)
+    least = Fraction(str(config.min_share)) * int(part.rows[inside].sum())
+    enough = [
+        group == given or (rows >= least and (rows > 0 or least == 0))
+        for group, rows in zip(part.counts.groups, part.rows.tolist(), strict=True)
+    ]
+    return np.logical_and(inside, enough)
+
+
+def kept(part: Slice, config: AuditConfig) -> Slice:
+    """Return a slice without the groups that are left out."""
+    out = excluded(part, config)
+    if not out.any():
+        return part
+    stays, clusters = ~out, part.clusters
+    if clusters is not None:
+        own = stays[clusters.group]
+        place = (np.cumsum(stays) - 1)[clusters.group[own]]
+        clusters = replace(clusters, person=clusters.person[own], group=place, n=clusters.n[own])
+    groups = tuple(compress(part.counts.groups, stays))
+    return replace(
+        part,
+        counts=Counts(groups, part.counts.n[stays]),
+        cell_rows=part.cell_rows[stays],
+        squares=part.squares[stays],
+        clusters=clusters,
+    )
 
 
 def both_parts(n: Floats, names: Sequence[str], at: Ints) -> tuple[Floats, Floats, Floats, Floats]:
@@ -87,10 +132,28 @@ def check_references(tally: Tally, config: AuditConfig) -> None:
         for name in config.references
         if name not in known
     ]
+    levels = {
+        level for part in tally.slices for group in part.counts.groups for level in _levels(part, group)
+    }
+    problems += [
+        Problem(f"no group called {shown(text)}", suggest(text, levels), "--exclude")
+        for text in config.exclude
+        if text not in levels and text.rpartition("=")[2] != MISSING  # nobody may be missing
+    ]
     if problems:
         raise UserError(*problems)
     for part in tally.slices:
-        _given(part, config)
+        given = _given(part, config)
+        if given is not None and excluded(part, config)[part.counts.groups.index(given)]:
+            what = f"the reference {shown(given)} is left out by --exclude"
+            raise user_error(what, "name another reference, or keep it", "--ref")
+
+
+def _levels(part: Slice, group: str) -> set[str]:
+    """Return what `exclude` may call a group by: its name, its parts, and these with their attribute."""
+    names = part.attribute.split(CROSS)
+    each = [(part.attribute, group), *zip(names, group.split(CROSS), strict=False)]
+    return {text for name, value in each for text in (value, f"{name}={value}")}
 
 
 def _given(part: Slice, config: AuditConfig) -> str | None:

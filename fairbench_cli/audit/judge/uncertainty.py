@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairbench_cli.audit.judge.effective import RateRows
 from fairbench_cli.audit.judge.report import Interval
@@ -28,36 +29,44 @@ Limits = tuple[Floats, Floats]
 class Uncertainty:
     """Lower and upper limits, each of shape (groups, metrics); NaN where undefined."""
 
-    rate: Limits
     ratio: Limits
     difference: Limits
 
 
-def uncertainty(names: Sequence[str], rows: RateRows, confidence: float) -> Uncertainty:
-    """Return intervals of each rate, difference and ratio: Wilson's, Newcombe's, Miettinen and Nurminen's.
+def rate_limits(names: Sequence[str], rows: RateRows, confidence: float) -> Limits:
+    """Return Wilson's intervals of the rates of each group."""
+    return wilson(rows.above, _below(names, rows, rows.above.sum(0)), confidence)
+
+
+def uncertainty(names: Sequence[str], rows: RateRows, ref: RateRows, confidence: float) -> Uncertainty:
+    """Return intervals of each difference and ratio: Newcombe's, Miettinen and Nurminen's.
 
     Parameters
     ----------
     names : sequence of str
         Rates.
-    rows : RateRows
-        Their numerators and denominators.
+    rows, ref : RateRows
+        Their numerators and denominators, and those of the references.
     confidence : float
         In (0, 1).
     """
-    ratio = ratio_interval(rows.above, rows.below, rows.ref_above, rows.ref_below, confidence)
+    ratio = ratio_interval(rows.above, rows.below, ref.above, ref.below, confidence)
     # A share of a list is a proportion of the list; of two shares, what one group gets, another does not.
-    of_all = np.array([RATES[name].of_all for name in names])
-    total = rows.above.sum(0)
-    below, ref_below = (np.where(of_all, total, side) for side in (rows.below, rows.ref_below))
-    p, q = divide(rows.above, below), divide(rows.ref_above, ref_below)
+    of_all, total = _of_all(names), rows.above.sum(0)
+    below, ref_below = _below(names, rows, total), _below(names, ref, total)
+    p, q = divide(rows.above, below), divide(ref.above, ref_below)
     rho = np.where(of_all, -np.sqrt(np.minimum(divide(p * q, (1 - p) * (1 - q)), 1)), 0.0)
     rho = np.where(np.isnan(rho), 0.0, rho)
-    return Uncertainty(
-        wilson(rows.above, below, confidence),
-        ratio,
-        difference_interval(rows.above, below, rows.ref_above, ref_below, confidence, rho),
-    )
+    return Uncertainty(ratio, difference_interval(rows.above, below, ref.above, ref_below, confidence, rho))
+
+
+def _of_all(names: Sequence[str]) -> NDArray[np.bool_]:
+    return np.array([RATES[name].of_all for name in names])
+
+
+def _below(names: Sequence[str], rows: RateRows, total: Floats) -> Floats:
+    """Return what is under the bar; of a share of a list, the list."""
+    return np.where(_of_all(names), total, rows.below)
 
 
 def with_limits(values: Floats, limits: Limits, g: int, m: int, known: bool) -> Interval:

@@ -57,10 +57,11 @@ def is_binary(decisions: tuple[Decision, ...]) -> bool:
 
 
 def settled(source: Predictions, roles: ColumnRoles, decisions: tuple[Decision, ...]) -> tuple[Decision, ...]:
-    """Return decisions without a median of scores that are decisions already: no number but 0 and 1."""
+    """Return decisions without a median of scores that are decisions already: no number but 0 and 1, no %."""
     if all(decision.kind != "median" for decision in decisions):
         return decisions
-    score = f"n{roles.score} IS NOT NULL AND {code_sql(roles.score, -1)} < 0"
+    number = f"n{roles.score} IS NOT NULL OR ends_with(t{roles.score}, '%')"
+    score = f"({number}) AND {code_sql(roles.score, -1)} < 0"
     return decisions if source.one(f"SELECT 1 FROM predictions WHERE {score} LIMIT 1") else (Decision(),)
 
 

@@ -41,10 +41,10 @@ class ScoreBlock:
         )
 
 
-def levels_of(plan: CountingPlan, cells: dict[tuple[str, ...], CountedCells]) -> Levels:
+def levels_of(plan: CountingPlan, cells: dict[tuple[str, ...], CountedCells], names: Sequence[str]) -> Levels:
     """Return the group of each value that an attribute has in the table of keys, by attribute."""
     found: Levels = {}
-    for name in plan.roles.attributes:
+    for name in names:
         if name in plan.bins:
             labels: dict[str | None, str] = {str(i): text for i, text in enumerate(plan.bins[name].labels)}
             found[name] = labels | {None: MISSING}
@@ -72,9 +72,9 @@ def make_table(
     codes = [f"coalesce(level{i}.code, -1)::SMALLINT AS k{i}" for i in range(len(levels))]
     keys = ["coalesce(model.code, -1)::SMALLINT AS m", "s", "label::TINYINT AS label", *codes]
     short = ["m", "s", "label", *(f"k{i}" for i in range(len(levels)))]
-    rows = f"FROM ({keys_sql(plan, plan.roles.attributes)}) AS each {' '.join(joins)}"
+    rows = f"FROM ({keys_sql(plan, levels)}) AS each {' '.join(joins)}"
     weighted = plan.roles.weight is not None
-    first = f"SELECT {', '.join(short)} FROM ({keys_sql(plan, plan.roles.attributes, 'sample')})"
+    first = f"SELECT {', '.join(short)} FROM ({keys_sql(plan, levels, 'sample')})"
     (many,), (different,) = (
         source.one(f"SELECT count(*) FROM ({sql})")
         for sql in (first, first.replace("SELECT", "SELECT DISTINCT", 1))

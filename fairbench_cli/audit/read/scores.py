@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, product
 
 import numpy as np
 
-from fairbench_cli.audit.read.cells import CountedCells, CountingPlan, group_name
+from fairbench_cli.audit.read.cells import CountedCells, CountingPlan, cells_with, group_name
 from fairbench_cli.audit.read.predictions import Predictions
 from fairbench_cli.audit.read.scored import Codes, Levels, levels_of, make_table, names_of, read_blocks
 from fairbench_cli.audit.read.tally import ScoreRanges, Scores, Slice
@@ -19,6 +20,7 @@ Reference = Callable[[Slice], int]
 
 REST = -1  # as a reference: everybody else
 MOST_RESTS = 20  # groups of which each is compared with everybody else; with more, none is
+TOGETHER = 6  # attributes and intersections in a table; of more, several tables are made one by one
 FOR_PASSES = "64MB"  # of DuckDB's memory: passes over the table need no more, and numpy needs some
 MOST_THRESHOLDS = 99
 MOST_BINS = 10
@@ -104,31 +106,38 @@ def read_scores(
     fix = "name a column of scores with --score, and a --threshold; or leave --curves out"
     if plan.binary:
         raise user_error("the scores are decisions of 0 and 1, which make no curve", fix, "--curves")
-    together = next(iter(cells.values()))
-    levels, models = levels_of(plan, cells), list(dict.fromkeys(part.model for part in slices))
-    make_table(source, plan, levels, models)
-    (memory,) = source.one("SELECT current_setting('memory_limit')")
-    source.engine.execute(f"SET memory_limit='{FOR_PASSES}'")
+    models = list(dict.fromkeys(part.model for part in slices))
+    parts = {(part.model, part.attribute): part for part in reversed(slices)}  # of the first decision
     cuts = {model: plan.cuts[model if model in plan.cuts else None] for model in models}
     decisions = {
         model: {cut.score: cut.text for cut in each if cut.tied == "all"} for model, each in cuts.items()
     }
-    spans = {model: _look(source, i, sorted(decisions[model])) for i, model in enumerate(models)}
-    if all(span.distinct <= 2 for span in spans.values()):
-        raise user_error("the scores have two values or one, which make no curve", fix, "--curves")
-    found, names, weighted = [], list(levels), plan.roles.weight is not None
-    for model in models:
-        for audited in plan.roles.audited:
-            own = (part for part in slices if (part.model, part.attribute) == (model, CROSS.join(audited)))
-            part = next(own)
-            groups, at = len(part.counts.groups), reference(part)
-            places = tuple(names.index(name) for name in audited)
-            known = _groups(part, audited, levels, cells.get(audited, together))
-            against = _references(groups, at)
-            sets = _Sets(source, spans[model], places, known, groups, against, weighted)
-            found.append(_summed(sets, part, decisions[model]))
+    found: dict[tuple[str, tuple[str, ...]], Scores] = {}
+    (memory,) = source.one("SELECT current_setting('memory_limit')")
+    for first in range(0, len(plan.roles.audited), TOGETHER):
+        some = plan.roles.audited[first : first + TOGETHER]
+        names = list(dict.fromkeys(chain.from_iterable(some)))
+        levels = levels_of(plan, cells, names)
+        source.engine.execute(f"SET memory_limit='{memory}'")
+        make_table(source, plan, levels, models)
+        source.engine.execute(f"SET memory_limit='{FOR_PASSES}'")
+        spans = {model: _look(source, i, sorted(decisions[model])) for i, model in enumerate(models)}
+        if all(span.distinct <= 2 for span in spans.values()):
+            raise user_error("the scores have two values or one, which make no curve", fix, "--curves")
+        for model, audited in product(models, some):
+            part = parts[model, CROSS.join(audited)]
+            sets = _Sets(
+                source,
+                spans[model],
+                tuple(names.index(name) for name in audited),
+                _groups(part, audited, levels, cells_with(audited, cells)),
+                len(part.counts.groups),
+                _references(len(part.counts.groups), reference(part)),
+                plan.roles.weight is not None,
+            )
+            found[model, audited] = _summed(sets, part, decisions[model])
     source.engine.execute(f"DROP TABLE scored; SET memory_limit='{memory}'")
-    return tuple(found)
+    return tuple(found[each] for each in product(models, plan.roles.audited))
 
 
 @dataclass(frozen=True, eq=False)

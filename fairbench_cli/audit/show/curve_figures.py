@@ -6,19 +6,28 @@ verdict is told by its symbol and pattern, and a group by its dashes and mark, n
 
 import math
 from collections.abc import Sequence
-from html import escape
 from itertools import groupby, pairwise
 
 from fairbench_cli.audit.judge.report import CalibrationBin, ScoreCurves, ScoreRow, ThresholdRow, Verdict
 from fairbench_cli.audit.judge.uncertainty import ENOUGH
+from fairbench_cli.audit.show.drawing import (
+    COLOURS,
+    SIDE,
+    WIDTH,
+    Ticks,
+    axis_x,
+    picture,
+    short,
+    side_of,
+    svg_text,
+)
 from fairbench_cli.audit.show.format import SYMBOLS, VERDICTS
 
-WIDTH, SIDE, STRIP = 360, 12, 22
+STRIP = 22
 LEFT, PLOT = 40, 200  # of plots with an axis of shares
 MOST_LINES = 6  # groups in a figure; the tables have all
 MOST_NAME = 40
 SYMBOL = 12  # a symbol takes so much width
-COLOURS: dict[Verdict, str] = {"pass": "#0072b2", "fail": "#c44e00", "undecided": "#767676"}
 LOOKS = (  # colour and dashes of lines, and the mark on them
     ("#222222", "", "M-3 0a3 3 0 1 0 6 0a3 3 0 1 0 -6 0z"),
     ("#0072b2", "6 3", "M-3 -3h6v6h-6z"),
@@ -27,8 +36,6 @@ LOOKS = (  # colour and dashes of lines, and the mark on them
     ("#b0559a", "1 3", "M0 4l4 -7h-8z"),
     ("#a87900", "10 4", "M-3 -3l6 6M-3 3l6 -6"),
 )
-
-Ticks = Sequence[tuple[float, str]]
 
 
 def strip_figure(curves: Sequence[ScoreCurves], name: str) -> str:
@@ -44,7 +51,7 @@ def strip_figure(curves: Sequence[ScoreCurves], name: str) -> str:
     y = 4.0
     for each in curves:
         label = each.attribute if len(each.attribute) <= MOST_NAME else f"{each.attribute[: MOST_NAME - 1]}…"
-        parts.append(_text("name", SIDE, y + 11, label, "start", bold=True))
+        parts.append(svg_text("name", SIDE, y + 11, label, "start", bold=True))
         y += 16
         first = 0
         for run in runs(each.thresholds):
@@ -56,14 +63,14 @@ def strip_figure(curves: Sequence[ScoreCurves], name: str) -> str:
     for row in rows:
         if row.decision:
             x = at(row.threshold)
-            line = f'x1="{_n(x)}" x2="{_n(x)}" y1="4" y2="{_n(bottom)}"'
+            line = f'x1="{short(x)}" x2="{short(x)}" y1="4" y2="{short(bottom)}"'
             parts.append(f'<line class="here" {line} stroke="#222222" stroke-width="2"/>')
-            parts.append(_text("tick", x, bottom + 26, f"{row.threshold:.4g}: this audit", _anchor(x)))
-    parts.append(_axis_x([(at(value), text) for value, text in _ticks(low, high)], bottom))
+            parts.append(svg_text("tick", x, bottom + 26, f"{row.threshold:.4g}: this audit", side_of(x)))
+    parts.append(axis_x([(at(value), text) for value, text in _ticks(low, high)], bottom))
     key = ", ".join(f"{SYMBOLS[verdict]} {VERDICTS[verdict]}" for verdict in COLOURS)
-    parts.append(_text("tick", SIDE, bottom + 42, f"threshold; {key}", "start"))
+    parts.append(svg_text("tick", SIDE, bottom + 42, f"threshold; {key}", "start"))
     said = "; ".join(f"{each.attribute}: {_said(each.thresholds)}" for each in curves)
-    return _svg(f"Verdicts along thresholds. {said}", bottom + 50, parts)
+    return picture(f"Verdicts along thresholds. {said}", bottom + 50, parts)
 
 
 def rate_figure(curves: ScoreCurves) -> str:
@@ -122,11 +129,11 @@ def _plot(
 
     parts = []
     for share in (0.0, 0.25, 0.5, 0.75, 1.0):
-        path = f"M{LEFT} {_n(y_of(share))}H{WIDTH - SIDE}"
+        path = f"M{LEFT} {short(y_of(share))}H{WIDTH - SIDE}"
         parts.append(f'<path class="grid" d="{path}" stroke="#d5d5d5" fill="none"/>')
-        parts.append(_text("tick", LEFT - 5, y_of(share) + 4, f"{100 * share:g} %", "end"))
+        parts.append(svg_text("tick", LEFT - 5, y_of(share) + 4, f"{100 * share:g} %", "end"))
     if diagonal:
-        path = f"M{_n(x_of(0))} {_n(y_of(0))}L{_n(x_of(1))} {_n(y_of(1))}"
+        path = f"M{short(x_of(0))} {short(y_of(0))}L{short(x_of(1))} {short(y_of(1))}"
         parts.append(f'<path class="axis" d="{path}" stroke="#767676" stroke-dasharray="1 4" fill="none"/>')
     drawn = _drawn(curves)
     for i, line in enumerate(lines):
@@ -137,8 +144,8 @@ def _plot(
             if math.isfinite(below)
         ]
         parts += _line(i, points, limits)
-    parts.append(_axis_x([(x_of(value), text) for value, text in ticks], bottom, LEFT))
-    parts.append(_text("tick", WIDTH / 2, bottom + 30, axis, "middle"))
+    parts.append(axis_x([(x_of(value), text) for value, text in ticks], bottom, LEFT))
+    parts.append(svg_text("tick", WIDTH / 2, bottom + 30, axis, "middle"))
     y = bottom + 48
     for i, row in enumerate(drawn):
         name = f"{row.group}*" if row.small else row.group
@@ -147,14 +154,14 @@ def _plot(
         )
         parts += [
             *_line(i, [(SIDE, y - 4), (SIDE + 34, y - 4)], ()),
-            _text("name", SIDE + 42, y, name, "start"),
+            svg_text("name", SIDE + 42, y, name, "start"),
         ]
         y += 16
     left_out = len(curves.groups) - len(drawn)
     if left_out:
-        parts.append(_text("tick", SIDE, y, f"{left_out} more groups in the table", "start"))
+        parts.append(svg_text("tick", SIDE, y, f"{left_out} more groups in the table", "start"))
         y += 16
-    return _svg(f"{curves.attribute}: {title}; the numbers are in the table", y - 4, parts)
+    return picture(f"{curves.attribute}: {title}; the numbers are in the table", y - 4, parts)
 
 
 def _line(
@@ -165,17 +172,17 @@ def _line(
     if not points:
         return []
     kind, dash = f"line l{i % len(LOOKS)}", f' stroke-dasharray="{dashes}"' if dashes else ""
-    path = "M" + "L".join(f"{_n(x)} {_n(y)}" for x, y in points)
+    path = "M" + "L".join(f"{short(x)} {short(y)}" for x, y in points)
     parts = [f'<path class="{kind}" d="{path}" stroke="{colour}" stroke-width="1.8"{dash} fill="none"/>']
     if limits:
-        path = "".join(f"M{_n(x)} {_n(low)}V{_n(high)}" for x, low, high in limits)
+        path = "".join(f"M{short(x)} {short(low)}V{short(high)}" for x, low, high in limits)
         parts.append(f'<path class="{kind}" d="{path}" stroke="{colour}" stroke-width="1" fill="none"/>')
     step = max(1, math.ceil(len(points) / 10))
     marked = points if len(points) <= 10 else points[step // 2 :: step]
     if len(points) == 2 and points[0][1] == points[1][1]:  # in the key
         marked = [((points[0][0] + points[1][0]) / 2, points[0][1])]
     parts += [
-        f'<path class="{kind} dot" transform="translate({_n(x)} {_n(y)})" d="{mark}" stroke="{colour}" '
+        f'<path class="{kind} dot" transform="translate({short(x)} {short(y)})" d="{mark}" stroke="{colour}" '
         f'stroke-width="1.4" fill="#ffffff"/>'
         for x, y in marked
     ]
@@ -209,14 +216,14 @@ def _said(rows: Sequence[ThresholdRow]) -> str:
 
 def _strip(verdict: Verdict, left: float, right: float, y: float, name: str) -> list[str]:
     """Draw a part of a strip: its colour, its pattern, and its symbol where there is room."""
-    box = f'x="{_n(left)}" y="{_n(y)}" width="{_n(right - left)}" height="{STRIP}"'
+    box = f'x="{short(left)}" y="{short(y)}" width="{short(right - left)}" height="{STRIP}"'
     parts = [f'<rect class="bar {verdict}" {box} fill="{COLOURS[verdict]}"/>']
     if verdict != "pass":
         parts.append(f'<rect {box} fill="url(#{name}-{verdict})"/>')
     if right - left >= SYMBOL:
         x, middle = (left + right) / 2, y + STRIP / 2
-        parts.append(f'<circle class="disc" cx="{_n(x)}" cy="{_n(middle)}" r="7.5" fill="#ffffff"/>')
-        parts.append(_text("name", x, middle + 4, SYMBOLS[verdict], "middle", bold=True))
+        parts.append(f'<circle class="disc" cx="{short(x)}" cy="{short(middle)}" r="7.5" fill="#ffffff"/>')
+        parts.append(svg_text("name", x, middle + 4, SYMBOLS[verdict], "middle", bold=True))
     return parts
 
 
@@ -242,34 +249,3 @@ def _ticks(low: float, high: float) -> list[tuple[float, str]]:
     step = next(step for step in (1, 2, 5, 10) if step * power >= rough * 0.99) * power
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [(i * step, f"{i * step + 0.0:.6g}") for i in range(first, last + 1)]
-
-
-def _axis_x(ticks: Ticks, bottom: float, left: float = SIDE) -> str:
-    path = "".join(f"M{_n(x)} {_n(bottom)}v4" for x, _ in ticks)
-    line = (
-        f'<path class="axis" d="M{_n(left)} {_n(bottom)}H{WIDTH - SIDE}{path}" stroke="#767676" fill="none"/>'
-    )
-    return line + "".join(_text("tick", x, bottom + 15, text, _anchor(x)) for x, text in ticks)
-
-
-def _anchor(x: float) -> str:
-    return "start" if x < SIDE + 14 else "end" if x > WIDTH - SIDE - 14 else "middle"
-
-
-def _text(kind: str, x: float, y: float, text: str, anchor: str, *, bold: bool = False) -> str:
-    weight = "bold" if bold else "normal"
-    return (
-        f'<text class="{kind}" x="{_n(x)}" y="{_n(y)}" text-anchor="{anchor}" font-size="11" '
-        f'font-weight="{weight}" font-family="system-ui, sans-serif" fill="#222222">{escape(text)}</text>'
-    )
-
-
-def _n(value: float) -> str:
-    return f"{value:.2f}".rstrip("0").rstrip(".")
-
-
-def _svg(title: str, height: float, parts: Sequence[str]) -> str:
-    return (
-        f'<svg role="img" aria-label="{escape(title)}" viewBox="0 0 {WIDTH} {_n(height)}" width="{WIDTH}" '
-        f'height="{_n(height)}" xmlns="http://www.w3.org/2000/svg">{"".join(parts)}</svg>'
-    )

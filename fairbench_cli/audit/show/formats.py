@@ -33,7 +33,7 @@ def write(report: "Report", name: str) -> str:
 
 
 def write_folder(report: "Report", folder: Path) -> None:
-    """Write a file of every format, and one of impact ratios and of each table of curves if there are any.
+    """Write a file of every format, and one of impact ratios, changes and each table of curves if any.
 
     What is in the folder under other names stays.
 
@@ -48,6 +48,10 @@ def write_folder(report: "Report", folder: Path) -> None:
         from fairbench_cli.audit.show.tables import to_csv
 
         texts[IMPACT] = to_csv(report, "impact")
+    if report.changes:
+        from fairbench_cli.audit.show.tables import to_csv
+
+        texts["changes.csv"] = to_csv(report, "changes")
     if report.curves:
         from fairbench_cli.audit.show.tables import CURVES, to_csv
 

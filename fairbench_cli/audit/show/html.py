@@ -8,6 +8,7 @@ from typing import Any
 from fairbench_cli.audit.judge.report import AttributeVerdict, Disparity, GroupRow, Report, Verdict
 from fairbench_cli.audit.show import law, layout
 from fairbench_cli.audit.show.bars import UNTESTED, Bar, Look, ratio_panel, value_panel
+from fairbench_cli.audit.show.changes import change_sections
 from fairbench_cli.audit.show.format import VERDICTS, fraction, interval, number, ratio, symbols
 from fairbench_cli.audit.show.layout import worst_first
 from fairbench_cli.audit.show.sections import more_sections, rate_legend, verdict_legend
@@ -93,10 +94,10 @@ def _context(report: Report) -> dict[str, Any]:
         "rates": rate_legend(report),
         "words": verdict_legend(report),
         "parts": [_part(f"a{i}", row, report) for i, row in enumerate(verdicts, start=1)],
+        "changes": change_sections(report),
         "overall": layout.group_table("All rows", report.overall),
-        "more": law.impact_sections(report)
-        if report.without_verdict
-        else (*law.guideline_sections(report), *more_sections(report)),
+        "rule": () if report.without_verdict else law.guideline_sections(report),
+        "more": (*(law.impact_sections(report) if report.without_verdict else ()), *more_sections(report)),
         "isnan": math.isnan,
     }
 
@@ -111,7 +112,7 @@ def _part(anchor: str, verdict: AttributeVerdict, report: Report) -> dict[str, A
     rows, groups = layout.of_attribute(verdict, report)
     compared = layout.compared(verdict, report)
     others = [row for row in rows if row.metric not in report.deciding and not row.is_reference]
-    where = layout.place(verdict.model, verdict.decision)
+    where = layout.place(verdict.model, verdict.decision, report.config.sliced_by)
     name = f"{verdict.attribute}, {where}" if report.several else verdict.attribute
     tables = [*(law.guideline_tables(verdict, report) if report.impact else ())]
     tables += [

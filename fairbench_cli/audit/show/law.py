@@ -9,10 +9,11 @@ from fairbench_cli.audit.show.format import DASH, interval, number, p_value, per
 from fairbench_cli.audit.show.layout import ReportSection, TableCell, TextTable, place
 
 TITLES = {
-    "ll144": "Impact ratios, as New York City's Local Law 144 asks for them",
+    "ll144": "What New York City's Local Law 144 asks for",
     "eeoc": "Adverse impact, by the Uniform Guidelines (29 CFR 1607.4 D)",
 }
 NO_LIMIT = "The law sets no limit to these ratios and asks for no test: read them as they are."
+MOST_NAMED = 6  # tables in the headline
 TESTED = ("std. dev.", "p (Holm)")
 TO_PUBLISH = (
     "the source of the data, and what they are: ____",
@@ -29,7 +30,9 @@ def headline(report: Report) -> str:
         low = min((row for row in table.rows if not math.isnan(row.ratio)), key=lambda row: row.ratio)
         where = f" ({place(table.model, table.decision)})" if report.several else ""
         parts.append(f"{table.attribute}{where} {number(low.ratio)} ({low.group}, against {table.highest})")
-    return f"Lowest impact ratios: {'; '.join(parts)}." if parts else "There are no impact ratios to show."
+    more = len(parts) - MOST_NAMED
+    said = "; ".join(parts[:MOST_NAMED]) + (f"; and {more} more tables" if more > 0 else "")
+    return f"Lowest impact ratios: {said}." if parts else "There are no impact ratios to show."
 
 
 def impact_sections(report: Report, shown: int | None = None) -> tuple[ReportSection, ...]:
@@ -40,8 +43,9 @@ def impact_sections(report: Report, shown: int | None = None) -> tuple[ReportSec
     first = ReportSection(TITLES["ll144"], (_what_is_counted(report.impact), NO_LIMIT))
     found = [first]
     for table in report.impact:
-        title = _title(table, report)
-        found.append(ReportSection(title, tables=(_rates(table, shown),), notes=_notes(table, report)))
+        title = f"Impact ratios by {_title(table, report)}"
+        rates = _rates(table, title, shown)
+        found.append(ReportSection(title, tables=(rates,), notes=_notes(table, report)))
     tested = [table for table in report.impact if any(row.chance for row in table.rows)]
     pairs = _pairs(report)
     statistics = ReportSection(
@@ -105,7 +109,7 @@ def _scored(table: ImpactTable) -> bool:
 
 
 def _what_is_counted(tables: Sequence[ImpactTable]) -> str:
-    ratio = "Impact ratio: that of a category over the highest of the table."
+    ratio = "Impact ratio: that rate over the highest in the table."
     if not _scored(tables[0]):
         return f"Selection rate: the share of a category that is selected. {ratio}"
     decisions = "; ".join(dict.fromkeys(place(table.model, table.decision) for table in tables))
@@ -148,7 +152,7 @@ def _cut(rows: tuple[ImpactRow, ...], shown: int | None) -> tuple[tuple[ImpactRo
     return rows[:shown], f"and {more} more: see --all" if more else ""
 
 
-def _rates(table: ImpactTable, shown: int | None) -> TextTable:
+def _rates(table: ImpactTable, title: str, shown: int | None) -> TextTable:
     """Return the law's table."""
     scored = _scored(table)
     heads = (
@@ -167,7 +171,7 @@ def _rates(table: ImpactTable, shown: int | None) -> TextTable:
         )
         for row in rows
     )
-    return TextTable("", (*heads, "impact ratio"), cells, more)
+    return TextTable(title, (*heads, "impact ratio"), cells, more)
 
 
 def _two_answers(table: ImpactTable, report: Report) -> TextTable:

@@ -43,13 +43,13 @@ def _section(section: ReportSection, marks: Marks) -> str:
     mark = f"{marks[section.verdict]} " if section.verdict else ""
     parts = [f"<p>{mark}<strong>{escape(section.title)}</strong></p>"]
     parts += [f"<p>{escape(sentence)}</p>" for sentence in section.sentences]
-    parts += [_table(table, marks) for table in section.tables]
+    parts += [_table(table, marks, section.title) for table in section.tables]
     if section.notes:
         parts.append(f"<ul>{''.join(f'<li>{escape(note)}</li>' for note in section.notes)}</ul>")
     return "".join(parts)
 
 
-def _table(table: TextTable, marks: Marks) -> str:
+def _table(table: TextTable, marks: Marks, above: str) -> str:
     numeric = table.numeric
     heads = "".join(
         f'<th style="text-align: {"right" if number else "left"}">{escape(head)}</th>'
@@ -59,7 +59,7 @@ def _table(table: TextTable, marks: Marks) -> str:
         f"<tr>{''.join(_cell(cell, number, marks) for cell, number in zip(row, numeric, strict=True))}</tr>"
         for row in table.rows
     )
-    title = f"<caption>{escape(table.title)}</caption>" if table.title else ""
+    title = f"<caption>{escape(table.title)}</caption>" if table.title not in ("", above) else ""
     more = table.more.replace("see --all", "see to_html()")
     more = f"<p><small>{escape(more)}</small></p>" if more else ""
     return f"<table>{title}<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>{more}"

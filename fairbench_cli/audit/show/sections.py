@@ -5,6 +5,7 @@ from collections.abc import Callable
 from fairbench_cli.audit.judge.metrics import ROLL_UPS
 from fairbench_cli.audit.judge.report import AttributeVerdict, Report
 from fairbench_cli.audit.show import law
+from fairbench_cli.audit.show.changes import change_sections
 from fairbench_cli.audit.show.curves import curve_sections
 from fairbench_cli.audit.show.explained import explanation_sections
 from fairbench_cli.audit.show.layout import (
@@ -46,8 +47,8 @@ def sections(report: Report, *, everything: bool = True, brief: bool = False) ->
     """
     shown = None if everything else SHOWN
     if report.without_verdict:
-        return (*law.impact_sections(report, shown), *notes_section(report))
-    found = [*law.guideline_sections(report)]
+        return (*law.impact_sections(report, shown), *more_sections(report, shown), *notes_section(report))
+    found = [*law.guideline_sections(report), *change_sections(report, shown, brief=brief)]
     found += [attribute_section(verdict, report, shown, brief) for verdict in report.verdicts]
     if not brief:
         found.append(ReportSection("All rows", tables=(group_table("All rows", report.overall),)))

@@ -31,13 +31,18 @@ def group_rows(report: Report) -> Iterable[Row]:
 def disparity_rows(report: Report) -> Iterable[Row]:
     """Yield every comparison; an interval takes three columns."""
     for row in report.disparities:
-        found: Row = {}
-        for name, value in vars(row).items():
-            if isinstance(value, Interval):
-                found |= {name: value.value, f"{name}_low": value.low, f"{name}_high": value.high}
-            elif not isinstance(value, tuple):
-                found[name] = value
-        yield found
+        yield _flat(vars(row))
+
+
+def _flat(values: dict[str, Any]) -> Row:
+    """Return fields with three for each interval, and none for pairs of counts."""
+    found: Row = {}
+    for name, value in values.items():
+        if isinstance(value, Interval):
+            found |= {name: value.value, f"{name}_low": value.low, f"{name}_high": value.high}
+        elif not isinstance(value, tuple):
+            found[name] = value
+    return found
 
 
 def verdict_rows(report: Report) -> Iterable[Row]:
@@ -94,6 +99,12 @@ CURVES: dict[str, Callable[[Report], Iterable[Row]]] = {  # only where curves we
 }
 
 
+def change_rows(report: Report) -> Iterable[Row]:
+    """Yield what became of every disparity; an interval takes three columns."""
+    for row in report.changes:
+        yield _flat(vars(row))
+
+
 def impact_rows(report: Report) -> Iterable[Row]:
     """Yield the impact ratio of every category, statistics, and what the rule of four fifths says."""
     nothing = Chance(Interval(math.nan, math.nan, math.nan), math.nan, math.nan, math.nan, "")
@@ -114,12 +125,13 @@ def impact_rows(report: Report) -> Iterable[Row]:
 def tables_of(report: Report) -> dict[str, Callable[[Report], Iterable[Row]]]:
     """Return the tables that a report has: where nothing passes or fails, those that say so are left out."""
     found = {name: make for name, make in TABLES.items() if name == "groups" or not report.without_verdict}
-    return found | ({"impact": impact_rows} if any(table.rows for table in report.impact) else {})
+    found |= {"impact": impact_rows} if any(table.rows for table in report.impact) else {}
+    return found | ({"changes": change_rows} if report.changes else {})
 
 
 def to_csv(report: Report, table: str) -> str:
-    """Write a table of `TABLES` or `CURVES`, or "impact", which has rows, as CSV."""
-    rows = list((TABLES | CURVES | {"impact": impact_rows})[table](report))
+    """Write a table of `TABLES` or `CURVES`, "impact" or "changes", which has rows, as CSV."""
+    rows = list((TABLES | CURVES | {"impact": impact_rows, "changes": change_rows})[table](report))
     return csv_text(rows, rows[0], ("false", "true"))
 
 
@@ -133,7 +145,7 @@ def csv_text(rows: Iterable[Row], columns: Iterable[str], truth: tuple[str, str]
         if isinstance(cell, bool):
             return truth[cell]
         if isinstance(cell, str):
-            return inert(printable(cell, "\t\r\n"))
+            return inert(printable(cell, keep="\t\n"))
         return None if isinstance(cell, float) and math.isnan(cell) else cell
 
     file = io.StringIO()
@@ -164,6 +176,8 @@ def document(report: Report) -> dict[str, Any]:
         del found["disparities"], found["verdicts"], found["metrics"]
     if report.impact:
         found["impact"] = report.impact
+    if report.changes:
+        found |= {"changes": report.changes, "rate_changes": report.rate_changes}
     if report.requested:
         found["requested"] = report.requested
     if report.curves:

@@ -70,7 +70,7 @@ def open_attribute(verdict: AttributeVerdict, report: Report) -> OpenAttribute |
     if not groups:
         return None
     groups.sort(key=lambda one: (-len(one.metrics) / one.compared, one.rows))
-    where = f" ({place(verdict.model, verdict.decision)})" if report.several else ""
+    where = f" ({place(verdict.model, verdict.decision, report.config.sliced_by)})" if report.several else ""
     parts = [_open_words(one, first=i == 0) for i, one in enumerate(groups[:MOST_GROUPS])]
     parts += [f"and {len(groups) - MOST_GROUPS} more groups"] if len(groups) > MOST_GROUPS else []
     text = f"{verdict.attribute}{where}: {'; '.join(parts)}."

@@ -123,7 +123,7 @@ def headline(report: Report) -> Headline:
 def sentence(row: Disparity, report: Report, more: int = 0) -> Sentence:
     """Return a comparison in words, and how many `more` of the attribute fail."""
     harmed = _harmed(row, report.config.effect)
-    where = f" ({place(row.model, row.decision)})" if report.several else ""
+    where = f" ({place(row.model, row.decision, report.config.sliced_by)})" if report.several else ""
     who = f", to the disadvantage of {named(harmed)}" if harmed and row.verdict == "fail" else ""
     text = f"{row.attribute}{where}: {_rates(row)}{_times(row)}{_because(row, report)}{who}."
     text += f" {more} more comparison{'s fail' if more > 1 else ' fails'}." if more else ""
@@ -258,6 +258,8 @@ def _attributes(verdicts: Sequence[AttributeVerdict], report: Report) -> list[st
 def _limits(report: Report) -> str:
     """Return which ratios are allowed: "allowed: 0.8 to 1.25 times, false positive rate 0.9 to 1.11"."""
     config = report.config
+    if config.preset == "eeoc":
+        return "allowed: four fifths of the highest rate"
     deciding = [row for row in report.disparities if row.metric in report.deciding]
     taus = {row.metric: row.tau for row in deciding if row.tau != config.tau}
     more = "".join(f", {RATES[name].label} {allowed(tau)}" for name, tau in taus.items())

@@ -1,0 +1,234 @@
+"""What became of each disparity from one model, or slice of the rows, to the next, as it is shown."""
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import groupby
+
+from fairbench_cli.audit.judge.changes import FEW_MOVED, FEW_OVER
+from fairbench_cli.audit.judge.report import ALL, Change, Interval, RateChange, Report, Verdict, Word
+from fairbench_cli.audit.show.change_figures import ratio_changes
+from fairbench_cli.audit.show.format import interval, number, ratio
+from fairbench_cli.audit.show.layout import (
+    Figure,
+    ReportSection,
+    TableCell,
+    TextTable,
+    group_cell,
+    named,
+    number_cell,
+    p_cell,
+    text_table,
+)
+from fairbench_cli.measures.rates import RATES
+
+MOST_SENTENCES = 6  # unless all are asked for
+WORDS: dict[Word, str] = {"better": "better", "worse": "worse", "undecided": "not decided"}
+LOOKS: dict[Word, Verdict] = {"better": "pass", "worse": "fail", "undecided": "undecided"}
+REASONS = {
+    "no rows": "a rate is 0 or has no rows",
+    "few": "too few rows",
+    "same": "nothing moved",
+    "turned": "turned around",
+    "chance": "could be chance",
+    "": "",
+}
+OVERALL = ("accuracy", "selection-rate")  # of all rows, in a sentence
+
+
+def change_sections(
+    report: Report, shown: int | None = None, *, brief: bool = False
+) -> tuple[ReportSection, ...]:
+    """Return a section for each pair of models, or slices, that are compared; none where none are.
+
+    Parameters
+    ----------
+    report : Report
+        What was found.
+    shown : int, or None
+        How many rows of a table to show; None: all.
+    brief : bool
+        Whether to leave out columns that 80 characters have no room for, and the rates of groups.
+    """
+    pairs = dict.fromkeys((row.before, row.after) for row in report.changes)
+    found = [_pair(before, after, report, shown, brief) for before, after in pairs]
+    if not found:
+        return ()
+    family = sum(row.deciding for row in report.changes)
+    comparisons = f"{family} comparison{'s' * (family != 1)}"
+    percent = f"{100 * report.config.confidence:g} %"
+    notes = [
+        "better: the ratio is closer to 1 than before (0.5 and 2 are equally far), by more than chance. "
+        f"worse: it is farther away. p-values are adjusted for {comparisons} (Holm).",
+        f"change: the ratio after over the ratio before, with its {percent} interval"
+        + (", rows paired." if not report.config.sliced_by else "; the rows of two slices are independent."),
+        f"too few rows: fewer than {FEW_OVER} behind a rate, or fewer than {FEW_MOVED} counted differently. "
+        "turned around: the ratio was on the other side of 1, and about as far.",
+    ]
+    if any(row.reason == "same" for row in report.changes):
+        notes.append("nothing moved: each row is counted as before.")
+    gate = "--fail and --fail-on" if report.config.fail or report.config.failing_metrics else ""
+    if gate:
+        notes.append(f"{gate} go by the newest: {_called(report.changes[-1].after, report)}.")
+    return (*found, ReportSection("In the tables of changes", notes=tuple(notes)))
+
+
+def _pair(before: str, after: str, report: Report, shown: int | None, brief: bool) -> ReportSection:
+    """Return the section of one pair."""
+    rows = [row for row in report.changes if (row.before, row.after) == (before, after) and row.deciding]
+    rates = [row for row in report.rate_changes if (row.before, row.after) == (before, after)]
+    decided = _worst_first([row for row in rows if row.word != "undecided"])
+    said = [_sentence(row, report) for row in decided[: None if shown is None else MOST_SENTENCES]]
+    more = len(decided) - len(said)
+    if more:
+        said.append(f"And {more} more: see the table.")
+    overall = [row for row in rates if row.attribute == ALL]
+    sentences = (_counted(rows), *said, *_everybody(overall))
+    tables: list[TextTable] = []
+    for attribute, own in groupby(rows, key=lambda row: row.attribute):
+        ordered = _worst_first(list(own))
+        title = f"{attribute}: ratios to {_references(ordered)}"
+        tables.append(_brief_table(title, ordered, shown) if brief else _table(title, ordered))
+    if not brief:
+        others = [
+            row for row in report.changes if (row.before, row.after) == (before, after) and not row.deciding
+        ]
+        tables += [_table("Other metrics, which do not decide", _worst_first(others))] if others else []
+        tables += [_rate_table("All rows", overall, ())]
+        of_groups = [row for row in rates if row.attribute != ALL]
+        tables += [_rate_table("Rates of each group", of_groups, ("attribute", "group"))]
+    figures = tuple(
+        Figure(f"{attribute}: {RATES[metric].label}, ratio before and after", ratio_changes(list(own)))
+        for (attribute, metric), own in groupby(
+            sorted(rows, key=lambda row: (row.attribute, report.deciding.index(row.metric))),
+            key=lambda row: (row.attribute, row.metric),
+        )
+    )
+    title = f"From {_called(before, report)} to {_called(after, report)}: {_title(rows)}"
+    return ReportSection(title, sentences, tuple(tables), figures=figures)
+
+
+def _called(model: str, report: Report) -> str:
+    return f"{report.config.sliced_by or 'model'} {model}"
+
+
+def _title(rows: Sequence[Change]) -> str:
+    words = [row.word for row in rows]
+    parts = [f"{words.count(word)} {WORDS[word]}" for word in ("worse", "better") if word in words]
+    return ", ".join(parts) or "nothing decided"
+
+
+def _counted(rows: Sequence[Change]) -> str:
+    """Return how many disparities became better, worse, or are not decided."""
+    words = [row.word for row in rows]
+    better, worse, still = (words.count(word) for word in WORDS)
+    verb = "is" if still == 1 else "are"
+    if not better + worse:
+        return f"No disparity became larger or smaller by more than chance: {still} {verb} not decided."
+    rest = f"; {still} {verb} not decided" if still else ""
+    many = f"{len(rows)} {'disparity' if len(rows) == 1 else 'disparities'}"
+    return f"Of {many} {worse} became larger and {better} smaller by more than chance{rest}."
+
+
+def _sentence(row: Change, report: Report) -> str:
+    """Return what became of a disparity: who is treated more, or less, equally, and by how much."""
+    more = "more" if row.word == "better" else "less"
+    who = f"{named(row.group)} ({row.attribute})"
+    if report.config.sliced_by:
+        first = f"In {_called(row.after, report)} {who} is treated {more} equally than in {row.before}"
+    else:
+        first = f"Model {row.after} treats {who} {more} equally than {row.before}"
+    low, high = (number(end, 2) for end in (row.ratio_change.low, row.ratio_change.high))
+    ratios = f"{ratio(row.ratio_before.value, row.tau, 2)} → {ratio(row.ratio_after.value, row.tau, 2)}"
+    return (
+        f"{first}: {RATES[row.metric].label} ratio to {named(row.reference)} {ratios} "
+        f"({number(row.ratio_change.value, 2)} times, {low} to {high}): {WORDS[row.word]}."
+    )
+
+
+def _everybody(rows: Sequence[RateChange]) -> tuple[str, ...]:
+    """Return how the overall rates changed."""
+    parts = []
+    for name in OVERALL:
+        for row in rows:
+            if row.metric == name:
+                change = f"{row.change.value:+.3f}, {row.change.low:+.3f} to {row.change.high:+.3f}"
+                moved = change if math.isfinite(row.change.low) else "no row moved"
+                parts.append(
+                    f"{RATES[name].label} {number(row.value_before)} → {number(row.value_after)} ({moved})"
+                )
+    return (f"All rows: {', '.join(parts)}.",) if parts else ()
+
+
+def _references(rows: Sequence[Change]) -> str:
+    names = list(dict.fromkeys(named(row.reference) for row in rows))
+    return names[0] if len(names) == 1 else "the reference of each"
+
+
+def _worst_first(rows: Sequence[Change]) -> list[Change]:
+    order = {"worse": 0, "better": 1, "undecided": 2}
+    return sorted(rows, key=lambda row: (order[row.word], 2.0 if math.isnan(row.p) else row.p))
+
+
+def _word(row: Change) -> TableCell:
+    reason = f": {REASONS[row.reason]}" if row.reason else ""
+    return TableCell(WORDS[row.word] + reason, verdict=LOOKS[row.word])
+
+
+def _ratio(of: Interval, tau: float) -> TableCell:
+    return TableCell(ratio(of.value, tau), interval(of), of.value)
+
+
+def _with_fine(of: Interval) -> TableCell:
+    return number_cell(of.value, interval(of))
+
+
+def _brief_table(title: str, rows: Sequence[Change], shown: int | None) -> TextTable:
+    """Return the changes as they fit 80 columns."""
+    columns: dict[str, Callable[[Change], TableCell]] = {
+        "group": lambda row: group_cell(row.group, small=False),
+        "metric": lambda row: TableCell(row.metric),
+        "before": lambda row: number_cell(row.ratio_before.value),
+        "after": lambda row: number_cell(row.ratio_after.value),
+        "change": lambda row: TableCell(
+            number(row.ratio_change.value, 2), interval(row.ratio_change, 2), row.ratio_change.value
+        ),
+        "disparity": lambda row: TableCell(
+            WORDS[row.word] if row.word != "undecided" else REASONS[row.reason], verdict=LOOKS[row.word]
+        ),
+    }
+    left_out = len(rows) - len(rows[:shown])
+    return text_table(title, columns, rows[:shown], f"and {left_out} more: see --all" if left_out else "")
+
+
+def _table(title: str, rows: Sequence[Change]) -> TextTable:
+    """Return the changes with all their numbers."""
+    columns: dict[str, Callable[[Change], TableCell]] = {
+        "group": lambda row: TableCell(row.group),
+        "reference": lambda row: TableCell(row.reference),
+        "metric": lambda row: TableCell(row.metric),
+        "ratio before": lambda row: _ratio(row.ratio_before, row.tau),
+        "ratio after": lambda row: _ratio(row.ratio_after, row.tau),
+        "change (times)": lambda row: _with_fine(row.ratio_change),
+        "difference before": lambda row: _with_fine(row.difference_before),
+        "difference after": lambda row: _with_fine(row.difference_after),
+        "change": lambda row: _with_fine(row.difference_change),
+        "p (Holm)": lambda row: p_cell(row.p_holm),
+        "disparity": _word,
+    }
+    return text_table(title, columns, rows)
+
+
+def _rate_table(title: str, rows: Sequence[RateChange], places: Sequence[str]) -> TextTable:
+    """Return how rates changed; `places` are columns that say whose they are."""
+    columns: dict[str, Callable[[RateChange], TableCell]] = {
+        name: (lambda row, name=name: TableCell(getattr(row, name)))  # type: ignore[misc]
+        for name in places
+    }
+    columns |= {
+        "metric": lambda row: TableCell(row.metric),
+        "before": lambda row: number_cell(row.value_before),
+        "after": lambda row: number_cell(row.value_after),
+        "change": lambda row: number_cell(row.change.value, interval(row.change)),
+        "p": lambda row: p_cell(row.p),
+    }
+    return text_table(title, columns, rows)

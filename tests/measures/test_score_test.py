@@ -1,0 +1,126 @@
+"""The test and interval of a ratio of rates: reference values, laws, and others where these are right."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import fisher_exact
+from statsmodels.stats.proportion import confint_proportions_2indep, proportions_ztest
+
+from fairbench_cli.measures.score_test import (
+    equal_rates,
+    expected,
+    outside_p,
+    ratio_interval,
+    rows_needed,
+    score_z,
+)
+
+REFERENCE = Path(__file__).parents[1] / "reference" / "verdicts"
+
+Table = tuple[int, int, int, int]
+tables = st.tuples(st.integers(1, 500), st.integers(1, 500)).flatmap(
+    lambda below: st.tuples(
+        st.integers(0, below[0]), st.just(below[0]), st.integers(0, below[1]), st.just(below[1])
+    )
+)
+
+
+def read(name: str) -> list[dict[str, float]]:
+    """Return a reference table as numbers; NaN where there is none."""
+    with (REFERENCE / name).open(newline="") as file:
+        return [{key: float(value or "nan") for key, value in row.items()} for row in csv.DictReader(file)]
+
+
+@pytest.mark.parametrize("row", read("golden_intervals.csv"))
+def test_golden_intervals(row: dict[str, float]) -> None:
+    found = tuple(row[key] for key in ("k1", "n1", "k2", "n2"))
+    np.testing.assert_allclose(ratio_interval(*found), (row["mn_L"], row["mn_U"]), atol=1.01e-6)
+    z = [float(score_z(*found, theta)) for theta in (1, 0.8, 1.25)]
+    np.testing.assert_allclose(z, [row["z_theta1"], row["z_tau"], row["z_inv_tau"]], atol=1.01e-6)
+    p, exact = equal_rates(*found)
+    few = expected(*map(np.asarray, found)) < 5
+    assert bool(exact) == few
+    assert float(p) == pytest.approx(row["p_fisher" if few else "p_theta1"], abs=1.01e-6)
+
+
+@given(tables)
+def test_equality_is_the_n_minus_1_chi_squared_test_or_fishers(found: Table) -> None:
+    above, below, ref_above, ref_below = found
+    total, hits = below + ref_below, above + ref_above
+    p, exact = equal_rates(*found)
+    table = [[above, below - above], [ref_above, ref_below - ref_above]]
+    assert bool(exact) == (min(hits, total - hits) * min(below, ref_below) < 5 * total)
+    if exact:
+        assert float(p) == pytest.approx(fisher_exact(table).pvalue, rel=1e-6)
+    else:
+        z = proportions_ztest([above, ref_above], [below, ref_below])[0] * np.sqrt((total - 1) / total)
+        assert float(score_z(*found, 1.0)) == pytest.approx(z, rel=1e-9, abs=1e-9)
+
+
+@given(tables)
+def test_the_interval_is_what_the_test_does_not_reject(found: Table) -> None:
+    above, below, ref_above, ref_below = found
+    low, high = (float(limit) for limit in ratio_interval(*found))
+    assert 0 <= low <= high
+    if ref_above:
+        assert low <= above / below / (ref_above / ref_below) <= high
+    for limit, z in ((low, 1.959964), (high, -1.959964)):
+        if 0 < limit < np.inf:
+            assert float(score_z(*found, limit)) == pytest.approx(z, abs=1e-5)
+    rejected = abs(float(score_z(*found, 1.0))) > 1.959964
+    assert rejected == (not low <= 1 <= high)
+    if 0 < above < below and 0 < ref_above < ref_below:  # elsewhere a limit of statsmodels' is wrong
+        theirs = confint_proportions_2indep(*found, compare="ratio", method="score", correction=True)
+        np.testing.assert_allclose((low, high), theirs, rtol=1e-6)
+
+
+@given(tables, st.floats(0.3, 3))
+def test_groups_change_places_and_the_ratio_is_inverted(found: Table, ratio: float) -> None:
+    back = (*found[2:], *found[:2])
+    np.testing.assert_allclose(score_z(*found, ratio), -score_z(*back, 1 / ratio), rtol=1e-6, atol=1e-9)
+    low, high = ratio_interval(*found)
+    with np.errstate(divide="ignore"):
+        np.testing.assert_allclose(ratio_interval(*back), (1 / high, 1 / low), rtol=1e-9)
+    np.testing.assert_allclose(equal_rates(*found)[0], equal_rates(*back)[0], rtol=1e-9)
+    np.testing.assert_allclose(outside_p(*found, 0.8), outside_p(*back, 0.8), rtol=1e-6)
+
+
+@given(tables, st.lists(st.floats(0.05, 20), min_size=2, max_size=6, unique=True))
+def test_z_falls_as_the_ratio_grows(found: Table, ratios: list[float]) -> None:
+    z = score_z(*found, np.sort(ratios))
+    assert (np.diff(z) <= 1e-9).all()
+
+
+def test_no_rows_give_no_test_and_no_interval() -> None:
+    for found in ((0, 0, 3, 9), (3, 9, 0, 0), (0, 0, 0, 0)):
+        assert np.isnan([score_z(*found, 1.0), *ratio_interval(*found), equal_rates(*found)[0]]).all()
+
+
+def test_many_rows_and_many_tests_keep_their_digits() -> None:
+    counted = np.array([4_000_000_000, 10_000_000_000, 40_000, 100_000])
+    low, high = ratio_interval(*counted)
+    assert 0.99 < low < 1 < high < 1.01
+    # Of so many rows, 2 against 7 is 2 heads of 9.
+    assert float(equal_rates(2, 1e12, 7, 1e12)[0]) == pytest.approx(2 * 46 / 2**9, rel=1e-6)
+
+
+def test_rows_needed_is_the_table_and_holds_by_simulation() -> None:
+    rules = {"A": 0.0, "pass": 0.0}
+    with (REFERENCE / "rows_needed.csv").open(newline="") as file:
+        for row in csv.DictReader(file):
+            if row["rule"] in rules:
+                of = (float(row[key]) for key in ("ref_rate", "R", "share_of_group"))
+                found = rows_needed(*of, 0.8, int(row["family"]))
+                assert found == pytest.approx(float(row["rows_needed"]), rel=0.002, abs=1)
+    rng = np.random.default_rng(7)
+    rate, ratio, share = 0.3, 0.7, 0.4
+    total = rows_needed(rate, ratio, share, 0.8, 1)
+    n, m = round(total * share), round(total * (1 - share))
+    x, y = rng.binomial(n, rate * ratio, 4000), rng.binomial(m, rate, 4000)
+    fails = (equal_rates(x, n, y, m)[0] < 0.05) & (x * m < 0.8 * y * n)
+    assert 0.78 < fails.mean() < 0.88
+    assert np.isnan([rows_needed(rate, 0.8, share, 0.8, 1), rows_needed(0.0, 1, share, 0.8, 1)]).all()
