@@ -132,7 +132,7 @@ def _part(anchor: str, verdict: AttributeVerdict, report: Report) -> dict[str, A
     rows, groups = layout.of_attribute(verdict, report)
     compared = layout.compared(verdict, report)
     others = [row for row in rows if row.metric not in report.deciding and not row.is_reference]
-    where = layout.place(verdict.model, verdict.decision)
+    where = layout.place(verdict.model, verdict.decision, report.config.sliced_by)
     name = f"{verdict.attribute}, {where}" if report.several else verdict.attribute
     tables = [*(law.guideline_tables(verdict, report) if report.impact else ())]
     tables += [

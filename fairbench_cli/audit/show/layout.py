@@ -108,9 +108,9 @@ def source_name(report: Report) -> str:
     return "standard input" if report.source == "-" else shown_path(PurePath(report.source).name)
 
 
-def place(model: str, decision: str) -> str:
-    """Name a model and a decision: "model a, top 100"."""
-    return ", ".join(part for part in (f"model {model}" if model else "", decision) if part)
+def place(model: str, decision: str, kind: str | None = None) -> str:
+    """Name a model, or what it is (kind), and a decision: "model a, top 100"; "month 2, top 100"."""
+    return ", ".join(part for part in (f"{kind or 'model'} {model}" if model else "", decision) if part)
 
 
 def failures(rows: Sequence[Disparity]) -> str:
@@ -217,7 +217,7 @@ def attribute_title(verdict: AttributeVerdict, report: Report) -> str:
     rows, _ = of_attribute(verdict, report)
     references = list(dict.fromkeys(row.reference for row in rows if row.metric in report.deciding))
     against = f", against {references[0]}" if len(references) == 1 else ""
-    where = f" ({place(verdict.model, verdict.decision)})" if report.several else ""
+    where = f" ({place(verdict.model, verdict.decision, report.config.sliced_by)})" if report.several else ""
     return f"{verdict.attribute}: {VERDICTS[verdict.verdict]}{against}{where}"
 
 

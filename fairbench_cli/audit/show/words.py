@@ -163,7 +163,7 @@ def headline(report: Report) -> Headline:
 def sentence(row: Disparity, report: Report, more: int = 0) -> Sentence:
     """Return a comparison in words, and how many `more` of the attribute fail."""
     harmed = _harmed(row, report.config.effect)
-    where = f" ({place(row.model, row.decision)})" if report.several else ""
+    where = f" ({place(row.model, row.decision, report.config.sliced_by)})" if report.several else ""
     who = f", to the disadvantage of {named(harmed)}" if harmed and row.verdict == "fail" else ""
     text = f"{row.attribute}{where}: {_rates(row)}{_times(row)}{_because(row, report)}{who}."
     text += f" {more} more comparison{'s fail' if more > 1 else ' fails'}." if more else ""
@@ -339,7 +339,7 @@ def _open(verdict: AttributeVerdict, report: Report) -> OpenAttribute | None:
     if not groups:
         return None
     groups.sort(key=lambda one: (-len(one.metrics) / one.compared, one.rows))
-    where = f" ({place(verdict.model, verdict.decision)})" if report.several else ""
+    where = f" ({place(verdict.model, verdict.decision, report.config.sliced_by)})" if report.several else ""
     parts = [_open_words(one, first=i == 0) for i, one in enumerate(groups[:MOST_GROUPS])]
     parts += [f"and {len(groups) - MOST_GROUPS} more groups"] if len(groups) > MOST_GROUPS else []
     text = f"{verdict.attribute}{where}: {'; '.join(parts)}."
