@@ -32,6 +32,15 @@ def write(report: "Report", name: str) -> str:
     return text
 
 
+def file_of(table: str) -> str:
+    """Return the file of a table that not every report has.
+
+    >>> file_of("scores"), file_of("impact")
+    ('scores.csv', 'impact-ratios.csv')
+    """
+    return IMPACT if table == "impact" else f"{table}.csv"
+
+
 def write_folder(report: "Report", folder: Path) -> None:
     """Write a file of every format, and one of impact ratios, changes and each table of curves if any.
 
@@ -47,5 +56,5 @@ def write_folder(report: "Report", folder: Path) -> None:
     left_out = VERDICTS if report.without_verdict else ()
     texts = {file: write(report, name) for name, (file, _) in FORMATS.items() if name not in left_out}
     more = [name for name in tables_of(report) if name not in TABLES]
-    texts |= {IMPACT if name == "impact" else f"{name}.csv": to_csv(report, name) for name in more}
+    texts |= {file_of(name): to_csv(report, name) for name in more}
     write_files(folder, texts)
