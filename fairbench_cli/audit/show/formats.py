@@ -21,7 +21,8 @@ FORMATS: dict[str, tuple[str, str]] = {
     "markdown": ("audit.md", "markdown:to_markdown"),
     "html": ("audit.html", "html:to_html"),
 }
-IMPACT = "impact-ratios.csv"
+IMPACT, CHANGES = "impact-ratios.csv", "changes.csv"  # where there are any
+CURVE_FILES = ("scores.csv", "calibration.csv", "thresholds.csv")
 VERDICTS = ("csv", "verdicts")  # say what passes and fails
 
 
@@ -51,7 +52,7 @@ def write_folder(report: "Report", folder: Path) -> None:
     if report.changes:
         from fairbench_cli.audit.show.tables import to_csv
 
-        texts["changes.csv"] = to_csv(report, "changes")
+        texts[CHANGES] = to_csv(report, "changes")
     if report.curves:
         from fairbench_cli.audit.show.tables import CURVES, to_csv
 
