@@ -88,10 +88,10 @@ def inert(cell: str) -> str:
 
     One that begins as a formula and is no number gets an apostrophe in front (OWASP, CSV injection).
 
-    >>> inert("=1+1"), inert("@me"), inert("-1.5"), inert("a-b")
-    ("'=1+1", "'@me", '-1.5', 'a-b')
+    >>> inert("=1+1"), inert("@me"), inert("-1.5"), inert("-"), inert("a-b")
+    ("'=1+1", "'@me", '-1.5', '-', 'a-b')
     """
-    runs = cell.startswith(_FORMULA) and not _NUMBER.fullmatch(cell)
+    runs = cell.startswith(_FORMULA) and len(cell) > 1 and not _NUMBER.fullmatch(cell)
     return f"'{cell}" if runs else cell
 
 

@@ -136,11 +136,12 @@ def _column_sets(least: int, wrong: str, fix: str) -> Callable[[Any], Any]:
         if not all(isinstance(name, str) for names in sets for name in names):
             return each
         trimmed = [tuple(map(str.strip, names)) for names in sets]
-        found = tuple({frozenset(names): names for names in reversed(trimmed)}.values())[::-1]
+        found: dict[frozenset[str], tuple[str, ...]] = {}
         for names in trimmed:
             if len(names) < least or "" in names or len(set(names)) < len(names):
                 raise mistake(f"{shown(','.join(names))} {wrong}", fix)
-        return found
+            found.setdefault(frozenset(names), names)
+        return tuple(found.values())
 
     return take
 

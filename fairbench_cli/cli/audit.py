@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from fairbench_cli.audit.show.formats import CHANGES, CURVE_FILES, FORMATS, IMPACT
+from fairbench_cli.audit.show.formats import FORMATS, IMPACT
 
 if TYPE_CHECKING:  # light when asked for --help
-    from fairbench_cli.audit.config import AuditConfig
     from fairbench_cli.audit.judge.report import Report
 
 Texts = list[str] | None
@@ -17,7 +16,7 @@ Texts = list[str] | None
 COMPARED, CHANGED, OUTPUT = "Comparison and verdict", "Two models, two dates", "Output"
 COLUMNS = typer.Option(rich_help_panel="Columns")
 DECISIONS = typer.Option(rich_help_panel="Decisions")
-MODELS = typer.Option(rich_help_panel=CHANGED)
+CHANGES = typer.Option(rich_help_panel=CHANGED)
 COMPARISON = typer.Option(rich_help_panel=COMPARED)
 INTERVALS = typer.Option(rich_help_panel="Intervals")
 EXPLANATION = typer.Option(rich_help_panel="Explanation")
@@ -51,7 +50,7 @@ def audit(
     bins: Annotated[Texts, COLUMNS] = None,
     intersect: Annotated[Texts, COLUMNS] = None,
     favourable: Annotated[Texts, DECISIONS] = None,
-    against: Annotated[str | None, MODELS] = None,
+    against: Annotated[str | None, CHANGES] = None,
     id_: Annotated[str | None, typer.Option("--id", rich_help_panel=CHANGED)] = None,
     slice_: Annotated[str | None, typer.Option("--slice", rich_help_panel=CHANGED)] = None,
     threshold: Annotated[list[float] | None, DECISIONS] = None,
@@ -114,7 +113,7 @@ def audit(
         "intersect": [text.split(",") for text in intersect or ()],
     }
     settings = read_config({key: value for key, value in given.items() if value != []}, config, "--")
-    _keep_inputs([preds, settings.against, config], output, pdf, to_db, settings)
+    _keep_inputs([preds, config, settings.against], output, pdf, to_db, settings.preset)
     report = run(preds, settings)
     _write(report, output, pdf, to_db)
     _print(report, format_, everything)
@@ -126,18 +125,19 @@ def _keep_inputs(
     output: Path | None,
     pdf: Path | None,
     to_db: str | None,
-    settings: "AuditConfig",
+    preset: str | None,
 ) -> None:
     """Refuse to overwrite what is read."""
     from fairbench_cli.audit.show.aequitas import FILES
+    from fairbench_cli.audit.show.tables import CURVES
     from fairbench_cli.files import keep_inputs
 
     read = [path for path in inputs if path is not None]
     if output is not None:
-        names = [*(name for name, _ in FORMATS.values()), IMPACT]
-        names += [CHANGES] if settings.compares else []
-        names += CURVE_FILES if settings.curves else []
-        names = list(FILES) if settings.preset == "aequitas" else names
+        ours = (
+            {name for name, _ in FORMATS.values()} | {IMPACT, "changes.csv"} | {f"{of}.csv" for of in CURVES}
+        )
+        names = FILES if preset == "aequitas" else sorted(ours)
         keep_inputs(read, [output / name for name in names], "--output")
     if pdf is not None:
         keep_inputs(read, [pdf], "--pdf")

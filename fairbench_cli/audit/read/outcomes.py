@@ -62,6 +62,8 @@ def read_outcomes(
     if several and roles.score not in coded:
         what = f"{len(favourable)} favourable values, and no classes in {source.columns[roles.score]}"
         raise user_error(what, "name one value, or a column of classes with --score", FLAG)
+    if several and roles.others:
+        raise user_error("several classes are audited, and one can be compared", "name one value", FLAG)
     if several and roles.label is not None and roles.label not in coded:
         name = source.columns[roles.label]
         notes.append(f"{name} is 0 or 1, of no class: what needs labels is not audited.")

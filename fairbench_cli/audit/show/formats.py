@@ -21,8 +21,7 @@ FORMATS: dict[str, tuple[str, str]] = {
     "markdown": ("audit.md", "markdown:to_markdown"),
     "html": ("audit.html", "html:to_html"),
 }
-IMPACT, CHANGES = "impact-ratios.csv", "changes.csv"  # where there are any
-CURVE_FILES = ("scores.csv", "calibration.csv", "thresholds.csv")
+IMPACT = "impact-ratios.csv"
 VERDICTS = ("csv", "verdicts")  # say what passes and fails
 
 
@@ -52,7 +51,7 @@ def write_folder(report: "Report", folder: Path) -> None:
     if report.changes:
         from fairbench_cli.audit.show.tables import to_csv
 
-        texts[CHANGES] = to_csv(report, "changes")
+        texts["changes.csv"] = to_csv(report, "changes")
     if report.curves:
         from fairbench_cli.audit.show.tables import CURVES, to_csv
 

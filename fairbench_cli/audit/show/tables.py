@@ -145,7 +145,7 @@ def csv_text(rows: Iterable[Row], columns: Iterable[str], truth: tuple[str, str]
         if isinstance(cell, bool):
             return truth[cell]
         if isinstance(cell, str):
-            return inert(printable(cell, "\t\r\n"))
+            return inert(printable(cell, keep="\t\n"))
         return None if isinstance(cell, float) and math.isnan(cell) else cell
 
     file = io.StringIO()
