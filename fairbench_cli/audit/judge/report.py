@@ -4,6 +4,7 @@ A difference is always group − reference, a ratio group / reference.
 """
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 from fairbench_cli.audit.config import AuditConfig
@@ -530,6 +531,16 @@ class Report:
     rate_changes: tuple[RateChange, ...] = ()
     impact: tuple[ImpactTable, ...] = ()
     curves: tuple[ScoreCurves, ...] = ()
+
+    @cached_property
+    def by_place(self) -> dict[tuple[str, str, str], tuple[list[Disparity], list[GroupRow]]]:
+        """The comparisons and the groups by model, decision and attribute."""
+        found: dict[tuple[str, str, str], tuple[list[Disparity], list[GroupRow]]] = {}
+        for row in self.disparities:
+            found.setdefault((row.model, row.decision, row.attribute), ([], []))[0].append(row)
+        for each in self.groups:
+            found.setdefault((each.model, each.decision, each.attribute), ([], []))[1].append(each)
+        return found
 
     @property
     def without_verdict(self) -> bool:

@@ -199,11 +199,7 @@ def _log(value: float) -> float:
 
 def of_attribute(verdict: AttributeVerdict, report: Report) -> tuple[list[Disparity], list[GroupRow]]:
     """Return the comparisons and the groups of an attribute under a model and a decision."""
-    key = (verdict.model, verdict.decision, verdict.attribute)
-    return (
-        [row for row in report.disparities if (row.model, row.decision, row.attribute) == key],
-        [row for row in report.groups if (row.model, row.decision, row.attribute) == key],
-    )
+    return report.by_place.get((verdict.model, verdict.decision, verdict.attribute), ([], []))
 
 
 def compared(verdict: AttributeVerdict, report: Report) -> list[Disparity]:
