@@ -44,6 +44,8 @@ def printable(text: str, keep: str = "") -> str:
     """
     if text.isprintable():
         return text
+    if "\n" in keep and "\n" in text:  # most lines are printable as they are
+        return "\n".join(printable(line, keep) for line in text.split("\n"))
     return "".join(
         letter if _shows(letter) or letter in keep or _joins(text, i) else "�"
         for i, letter in enumerate(text)
@@ -88,10 +90,10 @@ def inert(cell: str) -> str:
 
     One that begins as a formula and is no number gets an apostrophe in front (OWASP, CSV injection).
 
-    >>> inert("=1+1"), inert("@me"), inert("-1.5"), inert("a-b")
-    ("'=1+1", "'@me", '-1.5', 'a-b')
+    >>> inert("=1+1"), inert("@me"), inert("-1.5"), inert("-"), inert("a-b")
+    ("'=1+1", "'@me", '-1.5', '-', 'a-b')
     """
-    runs = cell.startswith(_FORMULA) and not _NUMBER.fullmatch(cell)
+    runs = cell.startswith(_FORMULA) and len(cell) > 1 and not _NUMBER.fullmatch(cell)
     return f"'{cell}" if runs else cell
 
 

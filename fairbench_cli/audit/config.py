@@ -136,11 +136,12 @@ def _column_sets(least: int, wrong: str, fix: str) -> Callable[[Any], Any]:
         if not all(isinstance(name, str) for names in sets for name in names):
             return each
         trimmed = [tuple(map(str.strip, names)) for names in sets]
-        found = tuple({frozenset(names): names for names in reversed(trimmed)}.values())[::-1]
+        found: dict[frozenset[str], tuple[str, ...]] = {}
         for names in trimmed:
             if len(names) < least or "" in names or len(set(names)) < len(names):
                 raise mistake(f"{shown(','.join(names))} {wrong}", fix)
-        return found
+            found.setdefault(frozenset(names), names)
+        return tuple(found.values())
 
     return take
 
@@ -419,7 +420,7 @@ def _merged(under: Any, over: Any, read: Callable[[Any], Any]) -> Any:
 
 def _contradictions(config: AuditConfig, document: Document) -> list[Problem]:
     given = config.model_fields_set
-    found = presets.contradictions(config)
+    found = presets.contradictions(config.model_dump(by_alias=True))
     if config.references and config.ref_method != "given":
         what = f"ref-method {config.ref_method} and reference groups contradict each other"
         found.append(("ref-method", what, "leave one of the two out"))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from fairbench_cli.audit.show.formats import FORMATS, IMPACT
+from fairbench_cli.audit.show.formats import FORMATS, file_of
 
 if TYPE_CHECKING:  # light when asked for --help
     from fairbench_cli.audit.judge.report import Report
@@ -113,7 +113,7 @@ def audit(
         "intersect": [text.split(",") for text in intersect or ()],
     }
     settings = read_config({key: value for key, value in given.items() if value != []}, config, "--")
-    _keep_inputs([preds, config], output, pdf, to_db, settings.preset)
+    _keep_inputs([preds, config, settings.against], output, pdf, to_db, settings.preset)
     report = run(preds, settings)
     _write(report, output, pdf, to_db)
     _print(report, format_, everything)
@@ -129,11 +129,13 @@ def _keep_inputs(
 ) -> None:
     """Refuse to overwrite what is read."""
     from fairbench_cli.audit.show.aequitas import FILES
+    from fairbench_cli.audit.show.tables import OPTIONAL
     from fairbench_cli.files import keep_inputs
 
     read = [path for path in inputs if path is not None]
     if output is not None:
-        names = FILES if preset == "aequitas" else [*(name for name, _ in FORMATS.values()), IMPACT]
+        ours = {name for name, _ in FORMATS.values()} | {file_of(name) for name in OPTIONAL}
+        names = FILES if preset == "aequitas" else sorted(ours)
         keep_inputs(read, [output / name for name in names], "--output")
     if pdf is not None:
         keep_inputs(read, [pdf], "--pdf")

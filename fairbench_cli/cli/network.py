@@ -10,7 +10,7 @@ import typer
 from fairbench_cli.cli.console import out, print_rows, say
 from fairbench_cli.cli.options import Attribute, DataDir, Net, NetCard, to
 from fairbench_cli.errors import suggest, user_error
-from fairbench_cli.files import make_folder, write_bytes, write_text
+from fairbench_cli.files import keep_inputs, make_folder, write_bytes, write_text
 
 if TYPE_CHECKING:  # light when asked for --help
     from fairbench_cli.data.card import BiasTarget
@@ -56,6 +56,7 @@ def learn(
     from fairbench_cli.network.fit import fit
     from fairbench_cli.network.structure import LearnSettings, learn_structure, source_facts
 
+    keep_inputs([source], [output], "--output")
     whitelist, blacklist = _arcs(require_arc), _arcs(forbid_arc)
     settings = LearnSettings(learner, score, max_parents, whitelist, blacklist, outcome_sink, iss=iss)
     if source.lower().endswith(".csv"):
@@ -153,6 +154,8 @@ def sample(
 
     if beta != beta:  # NaN passes every range
         raise user_error("beta is not a number", "give a beta from 0 to 1", "--beta")
+    if str(output) != "-":
+        keep_inputs([net], [output], "--output")
     network, meta = open_network(net)
     if beta > 0:
         network = _at_beta(network, meta, beta, card, attribute, both=shift == "both")

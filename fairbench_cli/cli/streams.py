@@ -62,7 +62,7 @@ def close_streams(sink: Sink | None, code: int) -> int:
         from fairbench_cli.errors import Problem
 
         what = f"cannot write the output: {sink.failure.strerror}"
-        sys.stderr.write(f"{Problem(what, 'send it to another file or disk')}\n")
+        sys.stderr.write(f"{Problem(what, 'send it elsewhere')}\n")
         code = 2
     sys.stderr.flush()
     return code

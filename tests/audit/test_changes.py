@@ -90,6 +90,13 @@ def test_files_are_paired_by_identifier_or_in_their_order(frame, tmp_path):
         assert found.ratio_change == wanted.ratio_change
         assert found.p == wanted.p
     assert "a.csv" not in json.loads(result.to_json())["config"]["against"]
+    words = {0: "no", 1: "yes"}
+    text = frame.assign(score=frame.old.map(words), label=frame.label.map({0: "bad", 1: "good"}))
+    newer_words = newer.assign(score=newer.score.map(words))
+    found = audit(text, against=newer_words, attributes=["sex"], favourable=["yes", "good"])
+    numbers = audit(frame, score=["old", "new"], attributes=["sex"])
+    pair = ("data frame", "newer data frame")
+    assert changed(found, "fpr")[pair].p == changed(numbers, "fpr")["old", "new"].p
     named = audit(
         frame.rename(columns={"old": "score", "id": "who"}),
         attributes=["sex"],
@@ -272,29 +279,25 @@ def test_the_variance_is_that_of_a_bootstrap_of_rows(paired):
     assert same_size_p(change, spread**2, change, spread**2).min() < 0.05
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("paired", [True, False])
 def test_no_change_is_rarely_found(paired):
     rng = np.random.default_rng(8)
-    runs, wrong, held = 1000, 0, 0
-    both, group = 0.4, np.array([0.24, 0.08, 0.08, 0.6])  # ratio 0.64 before and after
-    reference = np.array([both, 0.1, 0.1, 1 - both - 0.2])
-    for _ in range(runs):
-        if paired:
-            found = [cells(*rng.multinomial(n, p)) for n, p in ((150, group), (400, reference))]
-            one = joint(found)
-        else:
-            sizes, rates = np.array([150, 400]), np.array([0.32, 0.5])
-            drawn = rng.binomial(sizes, rates, (2, 2))
-            before, after = np.stack([np.stack([sizes - drawn, drawn], -1), np.zeros((2, 2, 2))], 2)
-            one = joint(apart([before] * 3, [after] * 3).n, paired=False)
-        (word,) = words_of(one)
-        wrong += word[0] != "undecided"
-        found = rate_changes(one.sides, ["selection-rate"])
-        log = np.log(found.after / found.before)[:, 0]
-        held += abs(log[0] - log[1]) <= 1.96 * np.sqrt(found.change.sum())
-    assert wrong / runs <= 0.06
-    assert 0.93 <= held / runs <= 0.97
+    runs, sizes = 4000, np.array([150, 400])  # a ratio of 0.64, before and after
+    chances = np.array([[0.24, 0.08, 0.08, 0.6], [0.4, 0.1, 0.1, 0.4]])
+    if paired:
+        both = rng.multinomial(sizes, chances, (runs, 2))
+        n = np.concatenate([both[..., [3, 2, 1, 0]], np.zeros((runs, 2, 4))], -1).reshape(-1, 8)
+        sides = TwoSides(n, n, n, paired=True)
+    else:
+        k = rng.binomial(sizes, chances[:, 0] + chances[:, 1], (2, runs, 2)).reshape(2, -1)
+        n = np.stack([np.tile(sizes, runs) - k, k, 0 * k, 0 * k], -1).reshape(2, -1, 2, 2)
+        sides = apart([n[0]] * 3, [n[1]] * 3)
+    found = rate_changes(sides, ["selection-rate"])
+    before, after = (np.log(rate).reshape(runs, 2) @ [1, -1] for rate in (found.before, found.after))
+    change, total = (each.reshape(runs, 2).sum(1) for each in (found.change, found.total))
+    p = same_size_p(after - before, change, after + before, total)
+    assert 0.03 <= (p < 0.05).mean() <= 0.06
+    assert 0.94 <= (np.abs(after - before) <= 1.96 * np.sqrt(change)).mean() <= 0.96
 
 
 def test_the_gate_is_about_the_newest(frame, say, tmp_path):
@@ -335,6 +338,13 @@ def test_every_output_shows_the_changes(frame, say, tmp_path):
     assert "changes" not in json.loads((tmp_path / "alone" / "audit.json").read_text())
     months = re.sub(r"\s+", " ", say("audit", "a.csv", "--score", "old", "-a", "sex", "--slice", "month").out)
     assert "From month 2 to month 9: " in months
+
+
+def test_the_newer_file_is_never_overwritten(frame, say, tmp_path):
+    rows = frame.head(100).rename(columns={"old": "score"})
+    for name in ("a.csv", "changes.csv"):
+        rows.to_csv(tmp_path / name, index=False)
+    two_lines(say("audit", "a.csv", "--against", "changes.csv", "-a", "sex", "-o", "."), "changes.csv")
 
 
 def test_compas_by_two_of_its_scores(data_folder):

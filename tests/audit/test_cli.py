@@ -222,6 +222,8 @@ def test_the_commands_of_the_page_run(preds, tmp_path, say):
     page = (ROOT / "docs/audit.md").read_text(encoding="utf-8")
     lines = re.findall(r"^\$ fairbench (audit .*)$", page, re.MULTILINE)
     assert len(lines) >= 5
+    rows = preds.read_text().replace("score,label_value,", "hired,kept,", 1)
+    (tmp_path / "applications.csv").write_text(rows + "1,1,Unknown,Unknown\n")
     (tmp_path / "audit.yaml").write_text(re.findall(r"```yaml\n(ref:.*?)```", page, re.DOTALL)[0])
     for line in lines:
         done = say(*line.replace("'", "").split())

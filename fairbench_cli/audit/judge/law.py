@@ -55,7 +55,7 @@ def _table(
     known, may = ~excluded(part, config), comparable(part, config)
     with np.errstate(invalid="ignore"):
         rates = selected / rows
-    top = int(np.argmax(np.where(may, rates, -1.0))) if may.any() else -1
+    top = int(np.argmax(np.where(may & (rows > 0), rates, -1.0))) if may.any() else -1
     all_known, found = int(rows[known].sum()), []
     for g in np.flatnonzero(known).tolist():
         against = may[g] and g != top

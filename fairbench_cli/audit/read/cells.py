@@ -21,8 +21,8 @@ from fairbench_cli.audit.read.cuts import (
     scores_of,
     selected,
 )
-from fairbench_cli.audit.read.defaults import COLUMNS_AT_ONCE, MOST_CHECKED
-from fairbench_cli.audit.read.predictions import BLANKS, Predictions, code_sql, not_finite, quoted
+from fairbench_cli.audit.read.defaults import MOST_CHECKED
+from fairbench_cli.audit.read.predictions import BLANKS, Predictions, code_sql, in_parts, not_finite, quoted
 from fairbench_cli.audit.read.ranks import model_sql
 from fairbench_cli.audit.read.tally import MISSING, Slice
 from fairbench_cli.errors import user_error
@@ -32,7 +32,6 @@ from fairbench_cli.measures.groups import CROSS
 KEYS = ("m", "level", "label", "single")
 MOST_CELLS = 1000  # of attributes that are counted together, as far as the first rows show
 MOST_FOUND = 200_000  # cells of one query; beyond, an attribute has too many values
-SETS = 24  # that are counted in one scan, over all threads: each takes some 4 MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +87,7 @@ class CountingPlan:
 
 
 def count_cells(source: Predictions, plan: CountingPlan) -> dict[tuple[str, ...], CountedCells]:
-    """Count the rows in one scan, in a few of `SETS` sets of attributes.
+    """Count the rows, in one scan as many sets of attributes as fit into the memory.
 
     Attributes that leave few cells are counted together (as race, sex and age); of many attributes several
     such sets are counted, by GROUPING SETS.
@@ -109,13 +108,11 @@ def count_cells(source: Predictions, plan: CountingPlan) -> dict[tuple[str, ...]
     if plan.drawn:  # all together: a row is drawn once for all attributes
         return {attributes: _together(source, attributes, plan)}
     sets = _sets(_levels(source, plan), plan.roles.audited)
-    (threads,) = source.one("SELECT current_setting('threads')")
-    at_once = max(1, SETS // threads)
     try:
-        return _counted(source, sets, at_once, plan)
+        return _counted(source, sets, plan)
     except _TooManyCells:  # the first rows misled
         _refuse_groups(source, plan)
-        return _counted(source, plan.roles.audited, at_once, plan)
+        return _counted(source, plan.roles.audited, plan)
 
 
 class _TooManyCells(Exception):  # noqa: N818
@@ -146,11 +143,9 @@ def _levels(source: Predictions, plan: CountingPlan) -> dict[str, int]:
     """Return how many groups each attribute has in the first rows."""
     names = list(plan.roles.attributes)
     found: list[int] = []
-    for start in range(0, len(names), COLUMNS_AT_ONCE):
-        counts = [
-            f"count(DISTINCT {_group(plan, name)}) + 1" for name in names[start : start + COLUMNS_AT_ONCE]
-        ]
-        found += source.one(f"SELECT {', '.join(counts)} FROM sample")
+    for some in in_parts(names, source.at_once):
+        counts = ", ".join(f"count(DISTINCT {_group(plan, name)}) + 1" for name in some)
+        found += source.one(f"SELECT {counts} FROM sample")
     return dict(zip(names, found, strict=True))
 
 
@@ -174,9 +169,7 @@ def _sets(levels: dict[str, int], audited: Sequence[tuple[str, ...]]) -> list[tu
 
 def _refuse_groups(source: Predictions, plan: CountingPlan) -> None:
     """Refuse attributes of too many groups, by an estimate."""
-    names = list(plan.roles.attributes)
-    for start in range(0, len(names), COLUMNS_AT_ONCE):
-        some = names[start : start + COLUMNS_AT_ONCE]
+    for some in in_parts(list(plan.roles.attributes), source.at_once):
         estimates = ", ".join(f"approx_count_distinct({_group(plan, name)})" for name in some)
         for name, distinct in zip(some, source.one(f"SELECT {estimates} FROM predictions"), strict=True):
             if distinct > 2 * MOST_GROUPS:
@@ -241,11 +234,11 @@ def _checked(roles: ColumnRoles) -> tuple[int, ...]:
 
 
 def _counted(
-    source: Predictions, sets: Sequence[tuple[str, ...]], at_once: int, plan: CountingPlan
+    source: Predictions, sets: Sequence[tuple[str, ...]], plan: CountingPlan
 ) -> dict[tuple[str, ...], CountedCells]:
     result: dict[tuple[str, ...], CountedCells] = {}
-    for start in range(0, len(sets), at_once):
-        result |= _count_sets(source, sets[start : start + at_once], plan)
+    for some in in_parts(sets, source.at_once):
+        result |= _count_sets(source, some, plan)
     return result
 
 

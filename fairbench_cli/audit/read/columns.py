@@ -107,6 +107,8 @@ def assign(
             what = f"column {shown(source.columns[column])} cannot be both {taken[column]} and {role}"
             raise user_error(what, "name another column", asked[role][1])
         taken[column] = "label" if itself and role == "score" else role
+    if source.alone is not None:
+        taken[len(source.columns) - 1] = "newer score"
     quantities: tuple[int, ...] = ()
     left_out: tuple[str, ...] = ()
     if config.attributes is None:

@@ -4,15 +4,16 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from fairbench_cli.audit.read.predictions import Predictions
+from fairbench_cli.audit.read.predictions import Predictions, in_parts
+from fairbench_cli.audit.read.score_columns import named_like_scores
 
 RESERVED = frozenset(
     "id entity_id model_id score label label_value as_of_date rank_abs rank_pct".split()  # noqa: SIM905
 )
 MOST_CODES = 20  # a column of numbers with more different ones is a quantity, not a code
 MOST_VALUES = 100  # a text column with more different ones is audited when it is named alone
+WORDS_AT_ONCE = 50  # columns that are looked through for words in one scan
 MOST_CHECKED = 20  # quantities that the counting pass looks at for words; more take scans of their own
-COLUMNS_AT_ONCE = 50  # that are looked at in one query
 IDENTIFIER = re.compile(r"(^|[_\s.-])(id|ids|uuid|guid|key|hash|ssn|email|e-mail)$|[a-z]I[dD]$", re.ASCII)
 _TIME = r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?\s*(Z|[aApP][mM]|[+-]\d{2}:?\d{2}|UTC)?"
 _MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
@@ -82,6 +83,8 @@ def default_attributes(
         name = source.columns[i]
         if name in binned:
             attributes[name] = i
+        elif named_like_scores(name):
+            notes.append(f"{name} looks like a score and is not audited (--attribute {name} does).")
         elif distinct > MOST_CODES and IDENTIFIER.search(name):
             notes.append(f"{name} looks like an identifier and is not audited (--attribute {name} does).")
         elif distinct > MOST_CODES and words == 0 and i not in texts:
@@ -104,8 +107,7 @@ def default_attributes(
 def words_below(source: Predictions, quantities: tuple[int, ...]) -> frozenset[int]:
     """Return which of many quantities hold words below the first rows."""
     found: set[int] = set()
-    for start in range(0, len(quantities), COLUMNS_AT_ONCE):
-        some = quantities[start : start + COLUMNS_AT_ONCE]
+    for some in in_parts(quantities, WORDS_AT_ONCE):
         counts = source.one(f"SELECT {', '.join(_words(i) for i in some)} FROM predictions")
         found |= {i for i, words in zip(some, counts, strict=True) if words}
     return frozenset(found)
@@ -113,8 +115,7 @@ def words_below(source: Predictions, quantities: tuple[int, ...]) -> frozenset[i
 
 def _first_values(source: Predictions, columns: list[int]) -> Iterator[tuple[int, int, int, str]]:
     """Yield each column with how many values and how many words the first rows have, and one value."""
-    for start in range(0, len(columns), COLUMNS_AT_ONCE):
-        some = columns[start : start + COLUMNS_AT_ONCE]
+    for some in in_parts(columns, source.at_once):
         parts = [f"count(DISTINCT t{i}), {_words(i)}, coalesce(max(t{i}), '')" for i in some]
         found = source.one(f"SELECT {', '.join(parts)} FROM sample")
         yield from zip(some, found[::3], found[1::3], found[2::3], strict=True)

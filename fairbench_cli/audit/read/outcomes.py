@@ -62,6 +62,8 @@ def read_outcomes(
     if several and roles.score not in coded:
         what = f"{len(favourable)} favourable values, and no classes in {source.columns[roles.score]}"
         raise user_error(what, "name one value, or a column of classes with --score", FLAG)
+    if several and roles.others:
+        raise user_error("several classes are audited, and one can be compared", "name one value", FLAG)
     if several and roles.label is not None and roles.label not in coded:
         name = source.columns[roles.label]
         notes.append(f"{name} is 0 or 1, of no class: what needs labels is not audited.")
@@ -108,7 +110,7 @@ def _check(words: list[_Words], favourable: tuple[str, ...]) -> None:
 def _own_words(words: list[_Words], favourable: tuple[str, ...]) -> dict[int, tuple[str, ...]]:
     """Return the value of each column where score and label have words, and one value, of their own."""
     found = {each.column: tuple(value for value in favourable if value in each.counts) for each in words}
-    apart = len(words) > 1 and len(set(found.values())) == len(favourable) == len(words)
+    apart = 1 < len(favourable) == len(set(found.values()))  # further scores have the words of the first
     return found if apart and all(len(values) == 1 for values in found.values()) else {}
 
 

@@ -18,6 +18,7 @@ from fairbench_cli.audit.read.cuts import Cut, level_of, scores_of, selected
 from fairbench_cli.audit.read.mistakes import refuse_codes, refuse_if, refuse_scores, rows_in_words
 from fairbench_cli.audit.read.predictions import FRAME, ColumnSql, Predictions, blank, code_sql, not_finite
 from fairbench_cli.audit.read.ranks import text_sql
+from fairbench_cli.audit.read.scales import read_percent
 from fairbench_cli.audit.read.tally import MISSING, Joint, Slice
 from fairbench_cli.errors import UserError, shown, user_error
 from fairbench_cli.measures.change import KINDS, TwoSides, apart
@@ -27,8 +28,8 @@ from fairbench_cli.measures.groups import CROSS
 IDENTIFIERS = ("entity_id", "id")
 MOST_SLICES = 60
 # What is kept of the newer scores, and how they are read.
-KEPT = 'b.s AS "newer s", b.y AS "newer y"'
-NEWER = ColumnSql('CAST("newer s" AS VARCHAR)', '"newer s"', '"newer y"', 'CAST("newer s" AS VARCHAR)')
+KEPT = 'b.s AS "newer s", b.y AS "newer y", b.v AS "newer v"'
+NEWER = ColumnSql('"newer v"', '"newer s"', '"newer y"', '"newer v"')
 
 
 def names_of(source: Predictions, newer: Predictions) -> tuple[str, str]:
@@ -47,7 +48,7 @@ def names_of(source: Predictions, newer: Predictions) -> tuple[str, str]:
 
 
 def pair_up(source: Predictions, newer: Predictions, config: AuditConfig) -> Predictions:
-    """Return the rows of a file with the scores of another in one more column, which has no name.
+    """Return the rows of a file with the scores of another in one more column.
 
     Parameters
     ----------
@@ -64,8 +65,10 @@ def pair_up(source: Predictions, newer: Predictions, config: AuditConfig) -> Pre
     source = source.with_first_rows()
     roles = assign(source, config.model_copy(update={"against": None}))
     score = find_column(newer, config.score or "score", "--score")
+    newer = newer.with_first_rows()
+    newer, _ = read_percent(newer, score)
     both = _identifiers(source, newer, config)
-    checked = _checked(source, newer, roles)
+    checked = _checked(source, newer, roles, config)
     _keep(newer, score, both, [there for _, _, there in checked], config)
     key = "" if both is None else f", t{both[0]} AS k"
     here = "".join(f", {sql} AS h{at}" for at, (_, sql, _) in enumerate(checked))
@@ -83,10 +86,10 @@ def pair_up(source: Predictions, newer: Predictions, config: AuditConfig) -> Pre
         table = f'(SELECT a.*, {KEPT} FROM {keyed} a JOIN newer b ON a."newer k" = b.k)'
     return replace(
         source,
-        columns=(*source.columns, ""),
+        columns=(*source.columns, f"{newer.columns[score]} in {names_of(source, newer)[1]}"),
         notes=(*source.notes, *notes),
         table=table,
-        first=f'(SELECT *, NULL::DOUBLE AS "newer s", NULL::TINYINT AS "newer y" FROM {source.first})',
+        first=f'(SELECT *, NULL::DOUBLE AS "newer s", 0 AS "newer y", \'\' AS "newer v" FROM {source.first})',
         sql=(*source.sql, NEWER),
         alone=source,
     )
@@ -103,11 +106,13 @@ def _identifiers(source: Predictions, newer: Predictions, config: AuditConfig) -
     return None
 
 
-def _checked(source: Predictions, newer: Predictions, roles: ColumnRoles) -> list[tuple[int, str, str]]:
+def _checked(
+    source: Predictions, newer: Predictions, roles: ColumnRoles, config: AuditConfig
+) -> list[tuple[int, str, str]]:
     """Return the columns in which paired rows have to agree: place, and its value in either file in SQL."""
     found = []
     columns: dict[int | None, str] = dict.fromkeys(roles.attributes.values(), "")
-    columns |= {roles.label: "label", roles.weight: "weight"}
+    columns |= {roles.label: "" if config.favourable else "label", roles.weight: "weight"}
     for column, kind in columns.items():
         there = None if column is None else newer.places.get(source.columns[column])
         if column is not None and there is not None:
@@ -124,12 +129,14 @@ def _keep(
 ) -> None:
     """Keep what is needed of the newer file in a table, in the order of its rows; refuse what is no score."""
     newer.engine.execute("SET preserve_insertion_order=true")
-    parts = [f"n{score} AS s", f"y{score} AS y", "true AS there"]
+    text = f"t{score}" if config.favourable else "NULL::VARCHAR"
+    parts = [f"n{score} AS s", f"y{score} AS y", f"{text} AS v", "true AS there"]
     parts += [f"t{both[1]} AS k"] if both else []
     parts += [f"{sql} AS x{at}" for at, sql in enumerate(checked)]
     newer.execute(f"CREATE TABLE newer AS SELECT {', '.join(parts)} FROM predictions")
     binary = all(decision.kind == "binary" for decision in config.decisions)
-    bad = "y IS NULL" if binary else not_finite("s")
+    words = binary and config.favourable
+    bad = "coalesce(v, '') = ''" if words else "y IS NULL" if binary else not_finite("s")
     if newer.one(f"SELECT 1 FROM newer WHERE {bad} LIMIT 1"):
         if binary:
             refuse_codes(newer, score, "score")
@@ -234,6 +241,9 @@ def compared_slices(
         Of the columns of scores, when they come from two files; else their own are taken.
     """
     roles = plan.roles
+    if roles.classes and config.compares:
+        what = "several classes are favourable, and one outcome can be compared at a time"
+        raise user_error(what, "name one value", "--favourable")
     if not roles.others:
         slices = make_slices(cells, plan, config.seed)
         if not config.sliced_by:

@@ -9,11 +9,11 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol, TextIO, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol, TextIO, TypeVar, cast, runtime_checkable
 
 from fairbench_cli.errors import user_error
 from fairbench_cli.text import shown_path
@@ -35,9 +35,14 @@ BLANKS = " \t\r\n\v\f\u00a0\ufeff"
 SNIFF = 1 << 18  # bytes
 SAMPLE = 10_000  # rows
 SAMPLE_CELLS = 8_000_000
+MEMORY = 200  # MB
+MEMORY_OF_COLUMN = 0.5  # MB, of tables with more than `FEW_COLUMNS`
+FEW_COLUMNS = 100
+TABLES = 24  # of groups at once, over all threads: each takes some 4 MB at least
 NOT_UTF8 = "save it as UTF-8, for instance `iconv -f latin1 -t utf-8 FILE > NEW`"
 FRAME = "data frame"  # in messages, instead of a file
 
+Value = TypeVar("Value")
 Format = Literal["csv", "ndjson", "parquet", "frame"]
 
 
@@ -104,8 +109,17 @@ class Predictions:
         """How many rows ``sample`` has at most: fewer of a wide table."""
         return max(1000, min(SAMPLE, SAMPLE_CELLS // max(1, len(self.columns))))
 
+    @property
+    def at_once(self) -> int:
+        """How many columns, or sets of them, one query may group by within the memory."""
+        (threads,) = self.one("SELECT current_setting('threads')")
+        return max(1, TABLES // int(threads))
+
     def with_first_rows(self) -> "Predictions":
         """Keep the first rows of a file for ``sample``; these are read from then on where they are all."""
+        if len(self.columns) > FEW_COLUMNS:
+            megabytes = MEMORY + MEMORY_OF_COLUMN * len(self.columns)
+            self.engine.execute(f"SET memory_limit='{megabytes:.0f}MB'")
         if self.format == "frame":
             return self
         limit = f"CREATE TEMP TABLE {self.first} AS SELECT * FROM {self.table} LIMIT {self.first_rows}"
@@ -145,6 +159,11 @@ class Predictions:
             io.TextIOWrapper(binary, encoding="utf-8-sig", newline="") as text,
         ):
             yield text
+
+
+def in_parts(values: Sequence[Value], size: int) -> Iterator[Sequence[Value]]:
+    """Yield a sequence in parts of a size."""
+    yield from (values[start : start + size] for start in range(0, len(values), size))
 
 
 def quoted(text: str) -> str:
@@ -378,14 +397,29 @@ def _ndjson(source: Predictions) -> Predictions:
         raise user_error("the text is not UTF-8", NOT_UTF8, name) from None
     except (json.JSONDecodeError, RecursionError) as error:
         raise user_error(f"not JSON: {error}", "write one JSON object per line", f"{name}:{at}") from None
+    if at == SAMPLE:
+        keys.update(dict.fromkeys(_late_keys(source)))
     if len({key.lower() for key in keys}) < len(keys):
         raise user_error("two keys differ only in capitals", "rename one of them", name)
     if any("\x00" in key for key in keys):
         raise user_error("a key holds a NUL character", "rename it", name)
+    if any("\ud800" <= letter <= "\udfff" for key in keys for letter in key):
+        raise user_error("a key holds half of a character", "rename it", name)
     kinds = ", ".join(f"{quoted(key)}: 'VARCHAR'" for key in keys)
     options = f"format='newline_delimited', columns={{{kinds}}}, hive_partitioning=false"
     table = f"read_json({source.bytes_sql}, {options})"
     return _view(source, table, list(keys), [_as_number(_identifier(key)) for key in keys])
+
+
+def _late_keys(source: Predictions) -> list[str]:
+    """Return the keys of all lines, sorted; those of none where a line is no JSON, which is refused later."""
+    import duckdb
+
+    each = f"SELECT DISTINCT json_keys(json) AS keys FROM read_ndjson_objects({source.bytes_sql})"
+    with suppress(duckdb.Error):
+        found = source.engine.execute(f"SELECT DISTINCT unnest(keys) AS k FROM ({each}) ORDER BY k")
+        return [key for (key,) in found.fetchall()]
+    return []
 
 
 def _csv(source: Predictions, head: bytes) -> Predictions:

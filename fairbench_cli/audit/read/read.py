@@ -16,7 +16,6 @@ Policies:
 
 import os
 import tempfile
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -33,39 +32,33 @@ from fairbench_cli.audit.read.cells import (
     CountingPlan,
     TooManyGroups,
     count_cells,
-    group_name,
 )
 from fairbench_cli.audit.read.clusters import with_clusters
 from fairbench_cli.audit.read.columns import ColumnRoles, assign, too_many_groups
-from fairbench_cli.audit.read.cuts import bins_note, find_bins, find_cuts, is_binary, settled
+from fairbench_cli.audit.read.cuts import bins_note, find_bins, find_cuts, is_binary, level_of, settled
 from fairbench_cli.audit.read.defaults import MOST_CHECKED, words_below
 from fairbench_cli.audit.read.mistakes import (
     broken,
     refuse_codes,
     refuse_scores,
     refuse_weights,
-    rows_in_words,
 )
+from fairbench_cli.audit.read.notes import group_notes, repeat_notes
 from fairbench_cli.audit.read.outcomes import read_outcomes
 from fairbench_cli.audit.read.pairs import compared_slices, names_of, pair_up
-from fairbench_cli.audit.read.predictions import ArrowStream, Predictions, open_file, open_frame
-from fairbench_cli.audit.read.ranks import model_sql
+from fairbench_cli.audit.read.predictions import MEMORY, ArrowStream, Predictions, open_file, open_frame
 from fairbench_cli.audit.read.scales import check_thresholds, read_percent
 from fairbench_cli.audit.read.scores import Reference, largest_group, read_scores
 from fairbench_cli.audit.read.strata import explained_slices, read_people, read_strata
 from fairbench_cli.audit.read.tally import MISSING, Tally
 from fairbench_cli.errors import shown, user_error
+from fairbench_cli.text import shown_path
 
 if TYPE_CHECKING:
     import pandas as pd
     from duckdb import DuckDBPyConnection
 
-MEMORY = 200  # MB
-MEMORY_OF_COLUMN = 0.5  # MB, of tables with more than `FEW_COLUMNS`
-FEW_COLUMNS = 100
 MOST_THREADS = 4  # each has buffers of its own
-LOOK_MISSING = frozenset("na n/a nan null none nil ? - . unknown".split())  # noqa: SIM905
-MOST_IDENTIFIERS = 100_000  # rows; beyond, looking for persons counted twice would cost more than the audit
 
 
 def read_file(
@@ -205,7 +198,7 @@ def _read(
 
     with (
         _interruptible(),
-        tempfile.TemporaryDirectory(prefix="fairbench-") as folder,
+        _temporary() as folder,
         _engine(folder) as engine,
     ):
         source = open_(engine, Path(folder))
@@ -240,6 +233,19 @@ def _interruptible() -> Iterator[None]:
         raise
 
 
+def _temporary() -> tempfile.TemporaryDirectory[str]:
+    """Make a folder for what outgrows memory; refuse one that DuckDB cannot name."""
+    fix = "set TMPDIR to a folder with free space whose name is UTF-8"
+    try:
+        folder = tempfile.TemporaryDirectory(prefix="fairbench-")
+        if shown_path(folder.name) == folder.name:
+            return folder
+        folder.cleanup()
+    except OSError as error:
+        raise user_error(f"no temporary folder can be made: {error.strerror}", fix) from None
+    raise user_error(f"the name of {shown_path(tempfile.gettempdir())} is not UTF-8", fix)
+
+
 def _engine(folder: str) -> "DuckDBPyConnection":
     """Start DuckDB: bounded memory, no downloads, no progress bar."""
     import duckdb
@@ -262,9 +268,6 @@ def _tally(
     source: Predictions, config: AuditConfig, reference: Reference, names: tuple[str, ...] = ()
 ) -> Tally:
     """Return the tally; `names` are those of the two sides when they come from two files."""
-    if len(source.columns) > FEW_COLUMNS:
-        more = MEMORY_OF_COLUMN * len(source.columns)
-        source.engine.execute(f"SET memory_limit='{MEMORY + more:.0f}MB'")
     first = source
     if not first.one("SELECT 1 FROM sample LIMIT 1"):
         raise user_error("the file has a header but no rows", "add one row per person", source.name)
@@ -274,8 +277,8 @@ def _tally(
         roles = assign(first, config, texts, many)
         decisions = settled(first, roles, config.decisions)
         source, roles = read_outcomes(first, roles, config.favourable, binary=is_binary(decisions))
-        for column in () if is_binary(decisions) else (roles.score, *roles.others):
-            source, percent = read_percent(source, column)
+        for scored in () if is_binary(decisions) else (roles.score, *roles.others):
+            source, percent = read_percent(source, scored)
             roles = replace(roles, notes=(*roles.notes, *percent))
         if roles.weight is not None:
             # One order of summing, hence the same last digit each time.
@@ -294,7 +297,10 @@ def _tally(
                 raise too_many_groups(source, found.names, found.count) from None
             many |= {roles.attributes[found.names[0]]}
     together = next(iter(cells.values()))
-    check_thresholds(source, plan, together, config.threshold)
+    for i, scored in enumerate((roles.score, *roles.others)):
+        side = replace(together, level=level_of(together.level, i)) if roles.others else together
+        own = replace(plan, roles=replace(roles, score=scored))
+        check_thresholds(source, own, side, config.threshold)
     rows = int(together.rows.sum())
     people: tuple[str, ...] = ()
     if roles.cluster is not None:
@@ -304,8 +310,8 @@ def _tally(
         *source.notes,
         *roles.notes,
         *(bins_note(name, config.bins[name], bins) for name, bins in plan.bins.items()),
-        *chain.from_iterable(_notes(name, cells) for name in roles.attributes),
-        *(people or _twice(source, roles, rows)),
+        *chain.from_iterable(group_notes(name, cells, config.exclude) for name in roles.attributes),
+        *(people or repeat_notes(source, roles, rows)),
     )
     tally = Tally(source.name, rows, slices, notes, roles.weight is not None, joints=joints)
     if config.curves:
@@ -355,55 +361,3 @@ def _count(
             fix = "audit each model apart with --model-column model_id"
             raise user_error(f"model_id has several values ({ids})", fix, source.name)
     return plan, cells
-
-
-def _notes(name: str, cells: dict[tuple[str, ...], CountedCells]) -> list[str]:
-    """Return what was done to the values of one attribute, and which of them look alike or missing."""
-    written: dict[str, dict[str | None, int]] = defaultdict(lambda: defaultdict(int))
-    found = next(found for names, found in cells.items() if name in names)
-    for value, count in zip(found.values[name], found.rows.tolist(), strict=True):
-        written[group_name(value)][value] += count
-    sizes = {group: sum(forms.values()) for group, forms in written.items()}
-    notes = []
-    if MISSING in written:
-        notes.append(f"{name}: {rows_in_words(sizes[MISSING])} without a value; group {MISSING}.")
-    trimmed = sorted(
-        group for group, forms in written.items() if group != MISSING and any(form != group for form in forms)
-    )
-    merged = [group for group in trimmed if len(written[group]) > 1]
-    if merged:
-        notes.append(f"{name}: blanks around values were trimmed, which merged {_list(merged)}.")
-    elif trimmed:
-        notes.append(f"{name}: blanks around values were trimmed.")
-    notes += [
-        f"{name}: {shown(group)} ({rows_in_words(sizes[group])}) is a group of its own; if it means "
-        "missing, leave the cell empty."
-        for group in sorted(written)
-        if group.lower() in LOOK_MISSING
-    ]
-    alike = defaultdict(list)
-    for group in sorted(written):
-        alike[group.casefold()].append(group)
-    notes += [
-        f"{name}: {_list(groups)} differ in capitals only." for groups in alike.values() if len(groups) > 1
-    ]
-    if len(written) == 1:
-        notes.append(f"{name}: one group only, {shown(next(iter(written)))}; there is nothing to compare.")
-    return notes
-
-
-def _twice(source: Predictions, roles: ColumnRoles, rows: int) -> list[str]:
-    """Return a note of how many rows repeat the person of an earlier row (not for large files)."""
-    by_name = {name.lower(): i for name, i in source.places.items()}
-    column = by_name.get("entity_id", by_name.get("id"))
-    if column is None or rows > MOST_IDENTIFIERS or column in roles.attributes.values():
-        return []
-    distinct = f"SELECT DISTINCT t{column}, {model_sql(roles)} FROM predictions"
-    (known,) = source.one(f"SELECT count(*) FROM ({distinct})")
-    if known == rows:
-        return []
-    return [f"Rows whose {source.columns[column]} an earlier row has: {rows - known}; all are counted."]
-
-
-def _list(groups: list[str]) -> str:
-    return ", ".join(shown(group) for group in groups[:5]) + (", …" if len(groups) > 5 else "")

@@ -9,9 +9,10 @@ from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.read.cells import CountingPlan
 from fairbench_cli.audit.read.columns import MOST_GROUPS
 from fairbench_cli.audit.read.cuts import NumberBins, bin_sql, bins_note, find_bins, literal
-from fairbench_cli.audit.read.defaults import MOST_CODES, RESERVED
+from fairbench_cli.audit.read.defaults import IDENTIFIER, MOST_CODES, RESERVED
 from fairbench_cli.audit.read.predictions import Predictions, blank, code_sql, not_finite, quoted
 from fairbench_cli.audit.read.ranks import text_sql
+from fairbench_cli.audit.read.score_columns import follows, named_like_scores
 from fairbench_cli.audit.read.tally import MISSING, People, Slice, Strata
 from fairbench_cli.errors import shown, suggest, user_error
 from fairbench_cli.measures.counts import Floats
@@ -76,7 +77,8 @@ def read_people(
 ) -> People:
     """Return groups, decisions and features of all rows, or of `most` drawn at random.
 
-    Features are all columns but score, label, weight, model and identifiers. A column of numbers is a number,
+    Features are all columns but score, label, weight, model, identifiers and other scores: columns that are
+    called so, or follow the audited ones, with a note. A column of numbers is a number,
     its empty cells the mean, with a column that marks them; any other is one of levels, with a level for
     empty cells. One with more than `MOST_LEVELS` levels is left out, with a note.
 
@@ -99,8 +101,11 @@ def read_people(
         for name, i in source.places.items()
         if i not in {*roles.taken, roles.single_model} and name.lower() not in RESERVED
     }
+    scores = [name for name in columns if named_like_scores(name) and name not in attributes]
+    columns = {name: i for name, i in columns.items() if name not in scores}
     parts = [
         f"{_decision_sql(plan)} AS d",
+        f"{_decision_sql(plan) if plan.binary else f'n{roles.score}'}::DOUBLE AS s",
         f"{'1::DOUBLE' if roles.weight is None else f'n{roles.weight}'} AS w",
         *(f"{_group_sql(plan, name)} AS g{i}" for i, name in enumerate(attributes)),
         *(f"coalesce(t{column}, '') AS x{i}" for i, column in enumerate(columns.values())),
@@ -118,8 +123,16 @@ def read_people(
     features: list[tuple[str, Floats, bool]] = []
     for i, name in enumerate(columns):
         made, note = _feature(name, np.asarray(found[f"x{i}"], dtype=object))
+        numbers = bool(made) and not made[0][1]
+        if numbers and IDENTIFIER.search(name) and len(np.unique(made[0][0])) > MOST_CODES:
+            notes.append(f"{name} looks like an identifier and is no feature.")
+            continue
+        if numbers and follows(made[0][0], np.asarray(found["s"], dtype=np.float64)):
+            scores.append(name)
+            continue
         notes += [note] if note else []
         features += [(name, values, of_levels) for values, of_levels in made]
+    notes += [f"{name} holds scores and is no feature." for name in scores]
     return People(
         {name: np.asarray(found[f"g{i}"], dtype=object) for i, name in enumerate(attributes)},
         np.asarray(found["d"], dtype=np.int64),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from fairbench_cli.audit.judge.report import Report
 from fairbench_cli.audit.show.tables import Row, Value, tables_of, to_json
 from fairbench_cli.errors import UserError, user_error
+from fairbench_cli.text import shown_path
 
 if TYPE_CHECKING:
     from sqlalchemy import MetaData
@@ -64,6 +65,9 @@ def to_database(report: Report, url: str) -> str:
                     connection.execute(table.insert(), numbered)
         finally:
             engine.dispose()
+    except UnicodeEncodeError:
+        what = f"the address {shown_path(url)} is not UTF-8"
+        raise user_error(what, "name another database", "--to-db") from None
     except ModuleNotFoundError as error:
         raise _missing(str(error.name)) from None
     except sql.exc.SQLAlchemyError as error:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import PurePath
 from typing import TypeVar
 
@@ -74,7 +75,7 @@ class TextTable:
     rows: tuple[tuple[TableCell, ...], ...]
     more: str = ""
 
-    @property
+    @cached_property
     def numeric(self) -> tuple[bool, ...]:
         """Which columns hold numbers."""
         return tuple(any(row[j].value is not None for row in self.rows) for j in range(len(self.heads)))
@@ -108,9 +109,9 @@ def source_name(report: Report) -> str:
     return "standard input" if report.source == "-" else shown_path(PurePath(report.source).name)
 
 
-def place(model: str, decision: str) -> str:
-    """Name a model and a decision: "model a, top 100"."""
-    return ", ".join(part for part in (f"model {model}" if model else "", decision) if part)
+def place(model: str, decision: str, kind: str | None = None) -> str:
+    """Name a model, or what it is (kind), and a decision: "model a, top 100"; "month 2, top 100"."""
+    return ", ".join(part for part in (f"{kind or 'model'} {model}" if model else "", decision) if part)
 
 
 def failures(rows: Sequence[Disparity]) -> str:
@@ -199,11 +200,7 @@ def _log(value: float) -> float:
 
 def of_attribute(verdict: AttributeVerdict, report: Report) -> tuple[list[Disparity], list[GroupRow]]:
     """Return the comparisons and the groups of an attribute under a model and a decision."""
-    key = (verdict.model, verdict.decision, verdict.attribute)
-    return (
-        [row for row in report.disparities if (row.model, row.decision, row.attribute) == key],
-        [row for row in report.groups if (row.model, row.decision, row.attribute) == key],
-    )
+    return report.by_audit[verdict.model, verdict.decision, verdict.attribute]
 
 
 def compared(verdict: AttributeVerdict, report: Report) -> list[Disparity]:
@@ -217,7 +214,7 @@ def attribute_title(verdict: AttributeVerdict, report: Report) -> str:
     rows, _ = of_attribute(verdict, report)
     references = list(dict.fromkeys(row.reference for row in rows if row.metric in report.deciding))
     against = f", against {references[0]}" if len(references) == 1 else ""
-    where = f" ({place(verdict.model, verdict.decision)})" if report.several else ""
+    where = f" ({place(verdict.model, verdict.decision, report.config.sliced_by)})" if report.several else ""
     return f"{verdict.attribute}: {VERDICTS[verdict.verdict]}{against}{where}"
 
 

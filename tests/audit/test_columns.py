@@ -1,0 +1,211 @@
+"""Which columns an audit takes, and what it says of the others."""
+
+import io
+import json
+from collections import Counter
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+
+from fairbench_cli.audit.config import AuditConfig, read_config
+from fairbench_cli.audit.read import cells, defaults, notes, predictions
+from fairbench_cli.audit.read.read import read_file, read_frame
+from fairbench_cli.errors import UserError
+
+
+def read(text, **keys):
+    return read_file("-", AuditConfig(**keys), stdin=io.BytesIO(text.encode()))
+
+
+def audited(tally):
+    return [part.attribute for part in tally.slices]
+
+
+def table(rows, **columns):
+    """Write a CSV of scores, races and further columns, each a function of the row's number."""
+    head = ",".join(["score", "race", *columns])
+    lines = (
+        ",".join([str(i % 2), "ab"[i % 3 == 0], *(of(i) for of in columns.values())]) for i in range(rows)
+    )
+    return head + "\n" + "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "of", "note"),
+    [
+        ("day", lambda i: f"2024-01-0{1 + i % 4}", "day holds dates"),
+        ("day", lambda i: f"0{1 + i % 4}/01/2024", "day holds dates"),
+        ("day", lambda i: f"2024-01-0{1 + i % 4}T10:00:00Z", "day holds dates"),
+        ("day", lambda i: f"{1 + i % 4} Jan 2024" if i else "", "day holds dates"),
+        ("case_id", lambda i: f"{i % 25}", "case_id looks like an identifier"),
+        ("uuid", lambda i: f"x{i % 25}", "uuid looks like an identifier"),
+        ("town", lambda i: f"t{i % 101}", "town has many different values"),
+        ("who", lambda i: f"t{i}", "who has a value of its own in most rows"),
+        ("score_b", lambda i: str(i % 3 % 2), "score_b looks like a score"),
+    ],
+)
+def test_left_out_unless_named(name, of, note):
+    text = table(210, **{name: of})
+    tally = read(text)
+    assert audited(tally) == ["race"]
+    assert f"{note} and is not audited (--attribute {name} does)." in tally.notes
+    assert audited(read(text, attributes=(name,))) == [name]
+
+
+@pytest.mark.parametrize(
+    ("name", "of"),
+    [
+        ("age", lambda i: ["18-25", "26-45", "46+"][i % 3]),
+        ("years", lambda i: ["1990-1995", "1996-2000"][i % 2]),
+        ("race_id", lambda i: str(i % 4)),
+        ("flag", lambda i: str(i % 2)),
+        ("mixed", lambda i: ["2024-01-05", "never"][i % 2]),
+    ],
+)
+def test_audited_all_the_same(name, of):
+    assert audited(read(table(30, **{name: of}))) == ["race", name]
+
+
+def test_too_many_values_below_the_first_rows_are_left_out(monkeypatch):
+    monkeypatch.setattr(predictions, "SAMPLE_CELLS", 0)
+    text = table(4000, town=lambda i: f"t{i}" if i > 1500 else "t", race2=lambda _: "x")
+    tally = read(text)
+    assert audited(tally) == ["race", "race2"]
+    assert any(note.startswith("town has") for note in tally.notes)
+    with pytest.raises(UserError, match=r"town has .* different values"):
+        read(text, attributes=("town",))
+
+
+def test_words_below_the_first_rows_in_many_numeric_columns(monkeypatch):
+    monkeypatch.setattr(predictions, "SAMPLE_CELLS", 0)
+    monkeypatch.setattr(defaults, "MOST_CHECKED", 0)
+    monkeypatch.setattr("fairbench_cli.audit.read.read.MOST_CHECKED", 0)
+    monkeypatch.setattr(cells, "MOST_CHECKED", 0)
+    tally = read(table(1500, code=lambda i: "other" if i > 1400 else str(i % 30), age=lambda i: str(i % 50)))
+    assert audited(tally) == ["race", "code"]
+
+
+def test_bytes_that_are_no_text(tmp_path):
+    path = str(tmp_path / "p.parquet")
+    with duckdb.connect() as engine:
+        engine.sql(
+            r"SELECT i % 2 AS score, ['f', 'm'][1 + i % 2]::BLOB AS sex, "
+            r"['\xFF\x00'::BLOB, '\x80'::BLOB][1 + i % 2] AS photo FROM range(20) t(i)"
+        ).write_parquet(path)
+    tally = read_file(path, AuditConfig())
+    assert audited(tally) == ["sex"]
+    assert tally.slices[0].counts.groups == ("f", "m")
+    assert "photo holds bytes that are no text and is not audited." in tally.notes
+    named = read_file(path, AuditConfig(attributes=("photo",)))
+    assert named.slices[0].counts.groups == (r"\x80", r"\xFF\x00")
+
+
+def test_keys_of_late_lines(tmp_path):
+    path = tmp_path / "p.ndjson"
+    early = json.dumps({"score": 1, "race": "a"}) + "\n"
+    late = json.dumps({"score": 0, "race": "b", "sex": "f"}) + "\n"
+    path.write_text(early * predictions.SAMPLE + late)
+    tally = read_file(str(path), AuditConfig())
+    assert audited(tally) == ["race", "sex"]
+    assert tally.slices[1].rows.tolist() == [1, predictions.SAMPLE]
+
+
+def test_an_intersection_in_another_order_counts_once():
+    config = read_config({"intersect": [["race", "sex"], ["sex", "race"], ["age", "race"]]})
+    assert config.intersections == (("race", "sex"), ("age", "race"))
+
+
+TWINS = [
+    ("caf\u00e9", "cafe\u0301"),
+    ("Asian", "As\u200bian"),
+    ("a b", "a\u00a0b"),
+    ("a b", "a  b"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), TWINS)
+def test_twins_are_remarked_on(one, other):
+    tally = read(f"score,race\n1,{one}\n0,{other}\n")
+    assert len(tally.slices[0].counts.groups) == 2
+    (note,) = (note for note in tally.notes if "look alike" in note)
+    assert json.dumps(other) in note
+
+
+def test_rows_of_one_person(monkeypatch):
+    text = "id,m,score,race\n1,x,1,a\n1,y,0,a\n2,x,1,b\n2,y,1,b\n"
+    said = "Rows whose id an earlier row has: 2; all are counted; name several models with --model-column."
+    assert said in read(text, attributes=("race",)).notes
+    assert not any("Rows whose" in note for note in read(text, model_column="m").notes)
+    monkeypatch.setattr(notes, "MOST_IDENTIFIERS", 2)
+    first = "Among the first 4 rows those whose id an earlier row has: 2"
+    assert any(note.startswith(first) for note in read(text, attributes=("race",)).notes)
+    frame = pd.DataFrame({"id": [1, 1, 2, 2], "score": [1, 0, 1, 1], "race": list("aabb")})
+    assert any("some 2;" in note for note in read_frame(frame, AuditConfig()).notes)
+    assert not any("earlier" in note for note in read_frame(frame.assign(id=range(4)), AuditConfig()).notes)
+
+
+# -- what explains -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("decided", [False, True])
+def test_scores_describe_nobody(decided):
+    rng = np.random.default_rng(1)
+    score = rng.random(300)
+    columns = {
+        "score": (score > 0.6).astype(int) if decided else score,
+        "sex": rng.choice(["f", "m"], 300),
+        "job": rng.choice(["a", "b"], 300),
+        "age": rng.integers(18, 70, 300),
+        "case_id": range(1, 301),
+        "decile_score": (10 * rng.random(300)).astype(int),
+        "model_b": score**2 if decided else 100 * score**2,
+    }
+    config = AuditConfig(attributes=("sex",), explained_by=("job",), threshold=() if decided else (0.6,))
+    people = read_frame(pd.DataFrame(columns), config).people
+    assert set(people.names) == {"sex", "job", "age"}
+    assert set(people.notes) == {
+        "decile_score holds scores and is no feature.",
+        "model_b holds scores and is no feature.",
+        "case_id looks like an identifier and is no feature.",
+    }
+
+
+# -- many columns ------------------------------------------------------------------------------------
+
+
+def test_many_attributes_are_counted_as_few(monkeypatch):
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({f"a{i}": rng.choice(list("abcdefgh"[: 2 + i % 7]), 500) for i in range(12)})
+    frame = frame.assign(score=rng.integers(0, 2, 500), label=rng.integers(0, 2, 500))
+    crossed = (("a1", "a11"), ("a3", "a4", "a5"))
+    monkeypatch.setattr(predictions, "TABLES", 4)  # several scans
+    tally = read_frame(frame, AuditConfig(intersections=crossed))
+    assert len(tally.slices) == 14
+    for part in tally.slices:
+        names = part.attribute.split(" × ")
+        keys = frame[names].agg(" × ".join, axis=1)
+        sizes = Counter(zip(keys, frame.label, frame.score, strict=True))
+        for group, n in zip(part.counts.groups, part.counts.n, strict=True):
+            assert n.tolist() == [[sizes[group, y, d] for d in (0, 1)] for y in (0, 1)]
+    monkeypatch.setattr(cells, "MOST_FOUND", 200)  # the sets turn out too large: each attribute alone
+    again = read_frame(frame[["a0", "a1", "a2", "score", "label"]], AuditConfig())
+    for part, other in zip(again.slices, tally.slices, strict=False):
+        assert part.counts.n.tolist() == other.counts.n.tolist()
+
+
+def wide(columns, rows):
+    """Write a CSV of groups c0, c1, …"""
+    head = ",".join(["score", *(f"c{i}" for i in range(columns))])
+    lines = (f"{i % 2}," + ",".join(str(i % (2 + j % 5)) for j in range(columns)) for i in range(rows))
+    return head + "\n" + "\n".join(lines) + "\n"
+
+
+def test_more_columns_than_a_few():
+    assert len(read(wide(110, 60)).slices) == 110
+
+
+@pytest.mark.slow
+def test_two_thousand_columns():
+    assert len(read(wide(2000, 5000)).slices) == 2000

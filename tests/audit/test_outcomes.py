@@ -1,0 +1,223 @@
+"""Words, percent and numbers as outcomes of an audited file."""
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fairbench_cli.audit.api import audit
+from fairbench_cli.audit.config import AuditConfig, read_config
+from fairbench_cli.audit.read.read import read_file, read_frame
+from fairbench_cli.errors import UserError
+
+ROWS = "yes,yes,a\nno,no,a\nyes,no,b\n no,yes,b\nmaybe,yes,b\n"
+WORDS = f"score,label,race\n{ROWS}"
+
+
+def read(text, **keys):
+    return read_file("-", AuditConfig(**keys), stdin=io.BytesIO(text.encode()))
+
+
+def counts(tally):
+    return {part.decision: part.counts.n.tolist() for part in tally.slices}
+
+
+def refused(text, **keys):
+    with pytest.raises(UserError) as caught:
+        read(text, **keys)
+    return str(caught.value)
+
+
+def test_words_are_read_as_codes():
+    tally = read(WORDS, favourable=("yes",))
+    codes = WORDS.replace("yes", "1").replace("no", "0").replace("maybe", "0")
+    assert counts(tally) == counts(read(codes))
+    assert tally.notes == (
+        'score: "yes" counts as 1; 0 are "no" (2 rows), "maybe" (1 row).',
+        'label: "yes" counts as 1; 0 is "no" (2 rows).',
+    )
+
+
+def test_a_column_of_codes_stays_as_it_is():
+    tally = read("score,label,race\n1,good,a\n0,bad,a\n1,bad,b\n", favourable=("good",))
+    assert counts(tally) == counts(read("score,label,race\n1,1,a\n0,0,a\n1,0,b\n"))
+    assert len(tally.notes) == 1
+    coded = read("score,label,race\n1,1,a\n2,0,a\n1,0,b\n", favourable=("1",))
+    assert counts(coded) == counts(tally)
+    falses = read("score,label,race\nFalse,1,a\nTrue,0,a\nFalse,0,b\n", favourable=("False",))
+    assert counts(falses) == counts(tally)
+
+
+def test_scores_are_cut_and_labels_are_words():
+    text = "score,label,race\n0.7,good,a\n0.1,bad,a\n0.6,bad,b\n"
+    assert counts(read(text, favourable=("good",), threshold=(0.5,))) == {
+        "score >= 0.5": [[[1, 0], [0, 1]], [[0, 1], [0, 0]]]
+    }
+
+
+def test_words_of_their_own_in_each_column():
+    text = "score,label,race\nyes,good,a\nno,bad,a\nyes,bad,b\n"
+    own = read(text, favourable=("good", "yes"))
+    assert counts(own) == {"binary": [[[1, 0], [0, 1]], [[0, 1], [0, 0]]]}
+    message = refused(text, favourable=("yes",))
+    assert 'label is never "yes", but "bad", "good"' in message
+    assert "--favourable yes --favourable bad" in message
+
+
+def test_each_class_against_the_rest():
+    tally = read(WORDS, favourable=("yes", "maybe"))
+    single = {name: read(WORDS, favourable=(name,)) for name in ("yes", "maybe")}
+    assert counts(tally) == {
+        f"{name} against the rest": counts(each)["binary"] for name, each in single.items()
+    }
+    assert 'score: "yes", "maybe" each counts as 1 against the rest; 0 is "no" (2 rows).' in tally.notes
+
+
+def test_classes_beside_labels_of_codes():
+    tally = read("score,label,race\nA,1,x\nB,0,x\nC,1,y\n", favourable=("A", "B"))
+    assert not any(part.labelled for part in tally.slices)
+    assert any("of no class" in note for note in tally.notes)
+    assert [part.counts.predicted[:, 1].tolist() for part in tally.slices] == [[1, 0], [1, 0]]
+
+
+def test_words_of_two_files_and_two_scores(tmp_path):
+    codes = {"yes": "1", "no": "0", "maybe": "0"}
+    old = "score,b,label,race\n" + "".join(
+        f"{a},{b},{y},{race}\n"
+        for a, b, y, race in zip(
+            ["yes", "no", "maybe"] * 4, ["no", "yes", "yes"] * 4, ["yes", "no"] * 6, "aabb" * 3, strict=True
+        )
+    )
+    new = old.replace("maybe", "yes")
+    found = []
+    for coded in (False, True):
+        for name, text in (("old", old), ("new", new)):
+            for word in codes if coded else ():
+                text = text.replace(word, codes[word])
+            (tmp_path / f"{name}.csv").write_text(text)
+        given = {} if coded else {"favourable": ("yes",)}
+        files = {"against": str(tmp_path / "new.csv"), "attributes": ("race",)}
+        both = read_file(str(tmp_path / "old.csv"), AuditConfig(**given, **files))
+        columns = AuditConfig(**given, scores=("score", "b"), attributes=("race",))
+        found.append([both, read_file(str(tmp_path / "old.csv"), columns)])
+    for words, plain in zip(*found, strict=True):
+        assert [part.counts.n.tolist() for part in words.slices] == [
+            part.counts.n.tolist() for part in plain.slices
+        ]
+        assert len(words.slices) == 2
+
+
+def test_labels_themselves_in_words():
+    tally = read(
+        "income,sex\n>50K,f\n<=50K,m\n>50K,m\n", favourable=(">50K",), score="income", label="income"
+    )
+    assert counts(tally)["binary"] == [[[0, 1], [0, 0]], [[1, 1], [0, 0]]]
+
+
+def test_words_of_a_frame():
+    frame = pd.DataFrame(
+        {"score": pd.Categorical(["yes", "no", "no"]), "label": [2, 1, 2], "sex": list("ffm")}
+    )
+    with pytest.raises(
+        UserError, match="recode 1 and 2 as 0 and 1, or say which of them is 1: --favourable 2"
+    ):
+        read_frame(frame.assign(score=1), AuditConfig())
+    both = read_frame(frame, AuditConfig(favourable=("yes", "2")))
+    assert counts(both)["binary"] == [[[1, 0], [0, 1]], [[0, 0], [1, 0]]]
+    result = audit([1, 0, 0], ["yes", "no", "no"], ["f", "f", "m"], favourable="yes")
+    assert result.report.groups[0].rows == 2
+    with pytest.raises(UserError, match='favourable="VALUE"'):
+        audit([1, 0, 0], ["yes", "no", "no"], ["f", "f", "m"])
+
+
+@pytest.mark.parametrize(
+    ("text", "keys", "words"),
+    [
+        (WORDS, {"favourable": ("Yes",)}, ['no score or label is "Yes"', 'did you mean "yes"']),
+        (WORDS, {"favourable": ("yes", "ja")}, ['is "ja"', "maybe, no, yes"]),
+        (WORDS, {}, ["--favourable VALUE: one of 'maybe', 'no', 'yes'"]),
+        ("score,race\n1,a\n0,b\n", {"favourable": ("1",)}, ["no effect", "score is 0 or 1"]),
+        ("score,race\n.1,a\n.2,b\n", {"favourable": ("1",), "top_k": (1,)}, ["no effect", "scores are cut"]),
+        (
+            "score,label,race\n1,x,a\n0,y,b\n",
+            {"favourable": ("x", "y")},
+            ["2 favourable", "no classes in score"],
+        ),
+        ("score,race\nyes,a\n,b\nno,b\n", {"favourable": ("yes",)}, ["-:3", '"score" is missing in 1 row']),
+        (f"{WORDS}yes,,a\n", {"favourable": ("yes", "no")}, ["-:7", '"label" is missing in 1 row']),
+        (
+            "score,race\n" + "".join(f"v{i},a\n" for i in range(101)),
+            {"favourable": ("v1",)},
+            ["more than 100 different values"],
+        ),
+    ],
+)
+def test_refused(text, keys, words):
+    message = refused(text, **keys)
+    for word in words:
+        assert word in message
+
+
+def test_key_of_a_config(tmp_path):
+    (tmp_path / "a.yaml").write_text("favourable: [yes, 1, true, yes]\n")
+    assert read_config({}, tmp_path / "a.yaml").favourable == ("yes", "1", "true")
+    assert read_config({"favourable": "yes"}).resolved()["favourable"] == ["yes"]
+    with pytest.raises(UserError, match="one can be explained at a time"):
+        read_config({"favourable": ["a", "b"], "explain": ["x"]})
+
+
+def test_flag(say, tmp_path):
+    (tmp_path / "p.csv").write_text(WORDS)
+    done = say("audit", "p.csv", "--favourable", "yes", "--format", "json")
+    assert done.code == 0, done.err
+    assert '"yes\\" counts as 1' in done.out
+
+
+# -- percent, scales, regression ---------------------------------------------------------------------
+
+
+def test_percent():
+    text = "score,race\n73 %,a\n5%,b\n0.5,a\n12\u00a0%,b\n100 %,b\n"
+    tally = read(text, threshold=(0.12, 0.5))
+    plain = read("score,race\n.73,a\n.05,b\n.5,a\n.12,b\n1,b\n", threshold=(0.12, 0.5))
+    assert counts(tally) == counts(plain)
+    assert 'score: cells with % are read as shares, such as "73 %" as 0.73.' in tally.notes
+    top = read(text, top_share=(0.4,))
+    assert top.slices[0].counts.predicted[:, 1].tolist() == [1, 1]
+    assert "x %" in refused(f"{text}x %,b\n", threshold=(0.5,))
+    assert "--threshold 0.5" in refused(text)
+
+
+@pytest.mark.parametrize(
+    ("scores", "threshold", "words"),
+    [
+        ("3 97 50", 0.5, ["goes from 3 to 97", "selects everybody", "--threshold 50?"]),
+        ("0.03 0.97 0.5", 50.0, ["goes from 0.03 to 0.97", "selects nobody", "--threshold 0.5?"]),
+        ("1 10 5", 0.5, ["goes from 1 to 10", "name a threshold between these"]),
+    ],
+)
+def test_thresholds_of_another_scale(scores, threshold, words):
+    text = "score,race\n" + "".join(f"{score},a\n" for score in scores.split())
+    message = refused(text, threshold=(threshold,))
+    for word in words:
+        assert word in message
+    assert read(text, threshold=(5.0 if threshold < 1 else 0.5,)).rows == 3
+
+
+def test_thresholds_that_select_everybody_on_the_same_scale():
+    assert read("score,race\n0.6,a\n0.7,b\n", threshold=(0.5, 0.9)).rows == 2
+
+
+@pytest.mark.parametrize("what", ["label", "score"])
+def test_regression_is_refused(what):
+    values = np.random.default_rng(0).random(30).round(3) * 1000
+    rows = "".join(f"{value},1,a\n" for value in values)
+    head = "label,score,race\n" if what == "label" else "score,label,race\n"
+    message = refused(head + rows)
+    assert f'"{what}" has' in message
+    if what == "label":
+        assert "looks like regression" in message
+        assert "make a column of 0 and 1" in message
+    else:
+        assert "--threshold" in message
