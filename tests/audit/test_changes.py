@@ -327,6 +327,8 @@ def test_every_output_shows_the_changes(frame, say, tmp_path):
     assert {row["attribute"] for row in found["rate_changes"]} == {"(all)", "sex"}
     lines = pd.read_csv(tmp_path / "out" / "changes.csv")
     assert len(lines) == len(found["changes"])
+    columns = audit(tmp_path / "a.csv", score=["old", "new"], attributes=["sex"]).to_pandas("changes").columns
+    assert list(columns) == list(lines.columns)
     assert lines.ratio_change_low[0] == first["ratio_change"]["low"]
     page = (tmp_path / "out" / "audit.html").read_text()
     assert "sex: selection rate, ratio before and after" in page
