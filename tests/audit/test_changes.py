@@ -168,6 +168,8 @@ def test_a_cell_that_is_wrong_is_named_with_its_line(frame, say, tmp_path):
     write(small, tmp_path, "a.csv", score=small.score.where(small.id != 30, 7))
     write(small.sample(frac=1, random_state=1), tmp_path, "b.csv")
     two_lines(say("audit", "a.csv", "--against", "b.csv", "-a", "sex"), "a.csv:32", '"score" has "7.0"'[:14])
+    (tmp_path / "c.csv").write_text((tmp_path / "b.csv").read_text() + "1,0\n")
+    two_lines(say("audit", "b.csv", "--against", "c.csv", "-a", "sex"), "c.csv:42", "the row has 2 cells")
     with pytest.raises(TypeError, match="frame with both columns"):
         audit([1, 0], [1, 0], ["a", "b"], against=[0, 1])
 
