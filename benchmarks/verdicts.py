@@ -41,23 +41,30 @@ SHARES = {
 }
 ONE, FIVE = ("selection-rate",), ("selection-rate", "fpr", "fnr", "fdr", "for")
 
-Law = Callable[[np.random.Generator, NDArray[np.bool_], NDArray[np.bool_]], Floats]
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows to weigh: whether each is selected, and of the last group."""
+
+    rng: np.random.Generator
+    selected: NDArray[np.bool_]
+    minority: NDArray[np.bool_]
+
+    def lognormal(self, sigma: float) -> Floats:
+        """Draw a weight for each."""
+        return self.rng.lognormal(0, sigma, len(self.selected))
 
 
-def _five20(rng: np.random.Generator, selected: NDArray[np.bool_], minority: NDArray[np.bool_]) -> Floats:
-    return np.where(rng.random(selected.shape) < 0.05, 20.0, 1.0)
-
+Law = Callable[[Rows], Floats]
 
 LAWS: dict[str, Law | None] = {
     "none": None,
-    "ln1": lambda rng, selected, minority: rng.lognormal(0, 1, selected.shape),
-    "ln1.5": lambda rng, selected, minority: rng.lognormal(0, 1.5, selected.shape),
-    "survey": lambda rng, selected, minority: np.clip(rng.lognormal(0, 0.6, selected.shape), 0.4, 3),
-    "five20": _five20,
-    "pos8": lambda rng, selected, minority: np.where(selected, 8.0, 1.0),
-    "minority": lambda rng, selected, minority: np.where(
-        minority, rng.lognormal(0, 1.2, selected.shape), 1.0
-    ),
+    "ln1": lambda rows: rows.lognormal(1),
+    "ln1.5": lambda rows: rows.lognormal(1.5),
+    "survey": lambda rows: np.clip(rows.lognormal(0.6), 0.4, 3),
+    "five20": lambda rows: np.where(rows.rng.random(len(rows.selected)) < 0.05, 20.0, 1.0),
+    "pos8": lambda rows: np.where(rows.selected, 8.0, 1.0),
+    "minority": lambda rows: np.where(rows.minority, rows.lognormal(1.2), 1.0),
 }
 
 
@@ -152,13 +159,12 @@ def _together(rows: RateRows, totals: Floats, names: tuple[str, ...]) -> Iterato
         yield replace(every, at=np.full(len(names), at[run]), rows=own, ref=other, **some)
 
 
-def _weighted(rng: np.random.Generator, n: Floats, law: Law | None) -> Slice:
+def _weighted(rng: np.random.Generator, n: Floats, law: Law) -> Slice:
     """Draw a weight for each row of unlabelled counts (groups, 2, 2), and sum them."""
     groups = len(n)
     sizes = n[:, 0, ::-1].astype(np.int64).ravel()  # selected, refused of each group
     cell = np.repeat(np.arange(2 * groups), sizes)
-    assert law is not None
-    weight = law(rng, cell % 2 == 0, cell >= 2 * (groups - 1))
+    weight = law(Rows(rng, cell % 2 == 0, cell >= 2 * (groups - 1)))
     sums, squares = (np.bincount(cell, of, minlength=2 * groups) for of in (weight, weight**2))
     return slice_of(*(side.reshape(-1, 2)[:, ::-1] for side in (sums, squares, sizes)))
 
@@ -194,14 +200,16 @@ def _found(runs: Iterable[Sequence[Tests]]) -> Found:
     return Found(*map(float, np.mean(seen, axis=0)))
 
 
+def _head(*titles: str) -> None:
+    print("", "", f"| {' | '.join(titles)} |", "|---" * len(titles) + "|", sep="\n")
+
+
 # The parts.
 
 
 def fair(runs: int) -> None:
-    """Fair worlds: what fails is a false alarm."""
-    print(
-        "| rows | points | fails: mean | largest | point rule: mean | passes: mean |\n|---|---|---|---|---|---|"
-    )
+    """Print fair worlds: what fails is a false alarm."""
+    _head("rows", "points", "fails: mean", "largest", "point rule: mean", "passes: mean")
     for rows in (100, 300, 1000, 3000, 10_000, 50_000):
         found = [
             simulate(World(rows, rate, groups, shares, attributes, measures), runs)
@@ -219,10 +227,8 @@ def fair(runs: int) -> None:
 
 
 def gap(runs: int) -> None:
-    """One group's rate is too low: power, the bare rule's, and false passes."""
-    print(
-        "| ratio | rate | rows | fails | point rule fails | shown outside | passes |\n|---|---|---|---|---|---|---|"
-    )
+    """Print worlds with one rate too low: power, the bare rule's, and false passes."""
+    _head("ratio", "rate", "rows", "fails", "point rule fails", "shown outside", "passes")
     for ratio, rate, rows in product(
         (0.6, 0.7, 0.79, 0.9), (0.1, 0.3), (100, 300, 1000, 3000, 10_000, 50_000)
     ):
@@ -234,16 +240,22 @@ def gap(runs: int) -> None:
 
 
 def weights(runs: int) -> None:
-    """The whole rule under weights, next to final_rule.csv where the law is the same."""
+    """Print the rule under weights, next to final_rule.csv where the law is the same."""
     with (REFERENCE / "final_rule.csv").open(newline="") as file:
         known = {
             tuple(row[key] for key in ("weights", "rate", "rows", "attrs", "groups", "shares", "R")): row
             for row in csv.DictReader(file)
         }
     far: list[tuple[float, str]] = []
-    print(
-        "| weights | fair: fails, largest | mean | R = .8: passes, largest | R = .7: fails at 300 | 1,000 | 3,000 "
-        "| fair: passes at 3,000 |\n|---|---|---|---|---|---|---|---|"
+    _head(
+        "weights",
+        "fair: fails, largest",
+        "mean",
+        "R = .8: passes, largest",
+        "R = .7: fails at 300",
+        "1,000",
+        "3,000",
+        "fair: passes at 3,000",
     )
     for law in LAWS:
         found = {}
@@ -286,10 +298,8 @@ def weights(runs: int) -> None:
 
 
 def reference(runs: int) -> None:
-    """The reference is the group with the highest rate: false alarms, false passes."""
-    print(
-        "| groups | fails, largest | mean | reference CSV, largest | point rule | R = .79: passes |\n|---|---|---|---|---|---|"
-    )
+    """Print false alarms and passes where the reference is the group with the highest rate."""
+    _head("groups", "fails, largest", "mean", "reference CSV, largest", "point rule", "R = .79: passes")
     with (REFERENCE / "references.csv").open(newline="") as file:
         known = {int(row["groups"]): row for row in csv.DictReader(file) if row["ref"] == "highest"}
     config = AuditConfig(ref_method="maximum", min_group=1)
@@ -317,9 +327,15 @@ def _of_selected(selected: NDArray[np.int64], sizes: NDArray[np.int64], config: 
 
 
 def clusters(runs: int) -> None:
-    """Several rows of each person, two fair groups: with --cluster and without."""
-    print(
-        "| rows each | correlation | people in a group | fails | reference CSV | without --cluster | R = .8: passes |\n|---|---|---|---|---|---|---|"
+    """Print two fair groups of people with several rows each: with --cluster and without."""
+    _head(
+        "rows each",
+        "correlation",
+        "people in a group",
+        "fails",
+        "reference CSV",
+        "without --cluster",
+        "R = .8: passes",
     )
     with (REFERENCE / "clusters.csv").open(newline="") as file:
         known = {
@@ -366,6 +382,6 @@ PARTS = {"fair": fair, "gap": gap, "weights": weights, "references": reference, 
 if __name__ == "__main__":
     wanted = sys.argv[2:] or list(PARTS)
     for part in wanted:
-        print(f"\n## {part}: {PARTS[part].__doc__}\n")
+        print(f"\n## {part}")
         PARTS[part](int(sys.argv[1]) if len(sys.argv) > 1 else 2000)
         sys.stdout.flush()

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from audit_counts import Cells, compas, one, slice_of, tally_of
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics as sk
 
@@ -61,6 +61,7 @@ def test_rates_are_scikit_learns() -> None:
         assert dict(zip(names, rates[g], strict=True)) == pytest.approx(expected)
 
 
+@settings(deadline=None)
 @given(groups_of_cells, st.integers(2, 9))
 def test_scaling_counts_leaves_rates(found: list[tuple[int, int, int, int]], factor: int) -> None:
     n = slice_of(named(found)).counts.n
@@ -68,6 +69,7 @@ def test_scaling_counts_leaves_rates(found: list[tuple[int, int, int, int]], fac
     np.testing.assert_allclose(rates, scaled)
 
 
+@settings(deadline=None)
 @given(groups_of_cells)
 def test_complements_add_up_to_one(found: list[tuple[int, int, int, int]]) -> None:
     n = slice_of(named(found)).counts.n
@@ -79,6 +81,7 @@ def test_complements_add_up_to_one(found: list[tuple[int, int, int, int]]) -> No
             np.testing.assert_allclose(both[defined].sum(-1), 1)
 
 
+@settings(max_examples=40, deadline=None)
 @given(groups_of_cells, st.sampled_from(["majority", "minimum", "maximum", "rest"]), st.booleans())
 def test_any_counts_give_an_audit(
     found: list[tuple[int, int, int, int]], method: str, labelled: bool

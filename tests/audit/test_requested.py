@@ -282,10 +282,10 @@ def test_many_fair_groups_do_not_fail_a_requested_metric():
 
 def test_weights_that_go_with_the_outcome_are_worth_less_than_kish_says():
     """Those selected weigh 8."""
-    part = slice_of({"a": (8.0, 8.0, 50.0, 50.0), "b": (80.0, 80.0, 400.0, 400.0)})
+    part = slice_of({"a": (3.0, 3.0, 94.0, 94.0), "b": (6.0, 6.0, 180.0, 180.0)})
     by = np.array([[1.0, 8.0], [1.0, 8.0]])
     counts = replace(part.counts, n=part.counts.n * by)
     heavy = replace(part, counts=counts, squares=part.squares * by**2)
     weight, square = heavy.counts.n.sum((1, 2)), heavy.squares.sum((1, 2))
-    assert (rows_per_weight(heavy) < 0.85 * weight / square).all()
+    assert (rows_per_weight(heavy) < 0.5 * weight / square).all()
     assert rows_per_weight(part).tolist() == [1, 1]
