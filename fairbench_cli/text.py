@@ -44,6 +44,8 @@ def printable(text: str, keep: str = "") -> str:
     """
     if text.isprintable():
         return text
+    if "\n" in keep and "\n" in text:  # most lines are printable as they are
+        return "\n".join(printable(line, keep) for line in text.split("\n"))
     return "".join(
         letter if _shows(letter) or letter in keep or _joins(text, i) else "�"
         for i, letter in enumerate(text)

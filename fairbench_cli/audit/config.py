@@ -420,7 +420,7 @@ def _merged(under: Any, over: Any, read: Callable[[Any], Any]) -> Any:
 
 def _contradictions(config: AuditConfig, document: Document) -> list[Problem]:
     given = config.model_fields_set
-    found = presets.contradictions(config)
+    found = presets.contradictions(config.model_dump(by_alias=True))
     if config.references and config.ref_method != "given":
         what = f"ref-method {config.ref_method} and reference groups contradict each other"
         found.append(("ref-method", what, "leave one of the two out"))

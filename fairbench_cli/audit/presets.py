@@ -1,12 +1,9 @@
 """Rules of others: what each preset sets, and which options contradict it."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fairbench_cli.audit.judge.metrics import canonical
-
-if TYPE_CHECKING:
-    from fairbench_cli.audit.config import AuditConfig
 
 MISSING = "(missing)"
 FOUR_FIFTHS = 0.8
@@ -52,16 +49,19 @@ def laid_under(data: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def contradictions(config: "AuditConfig") -> list[Contradiction]:
-    """Return which values of a config contradict its preset: the key, what is wrong, what to do."""
-    preset = config.preset
+def contradictions(config: Mapping[str, Any]) -> list[Contradiction]:
+    """Return which values of a config contradict its preset: the key, what is wrong, what to do.
+
+    `config` has every key of a config file, checked.
+    """
+    preset = config["preset"]
     if preset is None:
         return []
     found: list[Contradiction] = []
-    if config.weight is not None:
+    if config["weight"] is not None:
         what = f"preset {preset} counts people, and weights make something else of them"
         found.append(("weight", what, "leave weight out, or the preset"))
-    if config.min_group != 1:
+    if config["min-group"] != 1:
         what = f"preset {preset} compares groups of any number of rows"
         found.append(("min-group", what, "leave min-group out, or the preset"))
     if preset == "aequitas":
@@ -70,63 +70,64 @@ def contradictions(config: "AuditConfig") -> list[Contradiction]:
     return found + (_ll144(config) if preset == "ll144" else _eeoc(config))
 
 
-def _aequitas(config: "AuditConfig") -> list[Contradiction]:
+def _aequitas(config: Mapping[str, Any]) -> list[Contradiction]:
     found = []
-    if config.ref_method in ("maximum", "rest"):
-        what = f"Aequitas has no reference method {config.ref_method}"
+    method, least = config["ref-method"], config["min-share"]
+    if method in ("maximum", "rest"):
+        what = f"Aequitas has no reference method {method}"
         found.append(("ref-method", what, "use majority or minimum, or name groups with ref"))
-    if config.rule != "point":
+    if config["rule"] != "point":
         found.append(("rule", "Aequitas does not look at chance", "leave rule out, or the preset"))
-    groups = (("min-share", config.min_share > 0), ("exclude", bool(config.exclude)))
+    groups = (("min-share", least > 0), ("exclude", bool(config["exclude"])))
     found += [
         (key, "Aequitas compares all groups", f"leave {key} out, or the preset")
         for key, given in groups
         if given
     ]
-    if config.cluster is not None:
+    if config["cluster"] is not None:
         found.append(("cluster", "Aequitas takes every row for a person", "leave cluster out, or the preset"))
     return found
 
 
-def _highest(config: "AuditConfig", preset: str) -> list[Contradiction]:
+def _highest(config: Mapping[str, Any], preset: str) -> list[Contradiction]:
     """Return what contradicts a comparison with the group that is selected most."""
     found = []
-    metrics = [name for name in config.metrics if canonical(name) != "selection-rate"]
+    metrics = [name for name in config["metric"] if canonical(name) != "selection-rate"]
     if metrics:
         what = f"preset {preset} goes by the selection rate, not by {', '.join(metrics)}"
         found.append(("metric", what, "leave metric out, or the preset"))
-    if config.references or config.ref_method != "maximum":
-        key = "ref" if config.references else "ref-method"
+    if config["ref"] or config["ref-method"] != "maximum":
+        key = "ref" if config["ref"] else "ref-method"
         what = f"preset {preset} compares with the group that is selected most"
         found.append((key, what, f"leave {key} out, or the preset"))
-    if config.effect == "punitive":
+    if config["decision"] == "punitive":
         what = f"preset {preset} takes being selected for what helps"
         found.append(("decision", what, "leave decision out, or the preset"))
-    if config.cluster is not None:
+    if config["cluster"] is not None:
         what = f"preset {preset} takes every row for a person"
         found.append(("cluster", what, "leave cluster out, or the preset"))
     return found
 
 
-def _ll144(config: "AuditConfig") -> list[Contradiction]:
+def _ll144(config: Mapping[str, Any]) -> list[Contradiction]:
     found = []
-    names = config.attributes or ()
+    names, least = config["attribute"] or (), config["min-share"]
     if len(names) != 2:
         what = "preset ll144 needs two attributes, sex and race or ethnicity"
         found.append(("attribute", what, "name both columns with --attribute"))
-    elif any(set(names) != set(each) for each in config.intersections):
+    elif any(set(names) != set(each) for each in config["intersect"]):
         what = f"preset ll144 crosses {' and '.join(names)}, and nothing else"
         found.append(("intersect", what, "leave intersect out, or the preset"))
-    if config.min_share > SMALL:
-        what = f"preset ll144 leaves out categories under {SMALL:g} of the data, not {config.min_share:g}"
+    if least > SMALL:
+        what = f"preset ll144 leaves out categories under {SMALL:g} of the data, not {least:g}"
         found.append(("min-share", what, f"give at most {SMALL:g}"))
-    asks = (("fail", config.fail), ("fail-on", bool(config.failing_metrics)))
+    asks = (("fail", config["fail"]), ("fail-on", bool(config["fail-on"])))
     found += [
         (key, "preset ll144 has no pass mark, so nothing can fail", f"leave {key} out, or use preset eeoc")
         for key, given in asks
         if given
     ]
-    limits = (("rule", config.rule != "evidence"), ("tau", _own_tau(config)))
+    limits = (("rule", config["rule"] != "evidence"), ("tau", _own_tau(config)))
     found += [
         (key, f"preset ll144 has no pass mark, so {key} has no effect", f"leave {key} out")
         for key, given in limits
@@ -135,11 +136,11 @@ def _ll144(config: "AuditConfig") -> list[Contradiction]:
     return found
 
 
-def _eeoc(config: "AuditConfig") -> list[Contradiction]:
+def _eeoc(config: Mapping[str, Any]) -> list[Contradiction]:
     if not _own_tau(config):
         return []
     return [("tau", "preset eeoc is the rule of four fifths, so tau is 0.8", "leave tau out, or the preset")]
 
 
-def _own_tau(config: "AuditConfig") -> bool:
-    return config.tau != FOUR_FIFTHS or bool(config.taus)
+def _own_tau(config: Mapping[str, Any]) -> bool:
+    return bool(config["tau"] != {"default": FOUR_FIFTHS})

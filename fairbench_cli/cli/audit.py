@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from fairbench_cli.audit.show.formats import FORMATS, IMPACT
+from fairbench_cli.audit.show.formats import FORMATS, file_of
 
 if TYPE_CHECKING:  # light when asked for --help
     from fairbench_cli.audit.judge.report import Report
@@ -129,14 +129,12 @@ def _keep_inputs(
 ) -> None:
     """Refuse to overwrite what is read."""
     from fairbench_cli.audit.show.aequitas import FILES
-    from fairbench_cli.audit.show.tables import CURVES
+    from fairbench_cli.audit.show.tables import OPTIONAL
     from fairbench_cli.files import keep_inputs
 
     read = [path for path in inputs if path is not None]
     if output is not None:
-        ours = (
-            {name for name, _ in FORMATS.values()} | {IMPACT, "changes.csv"} | {f"{of}.csv" for of in CURVES}
-        )
+        ours = {name for name, _ in FORMATS.values()} | {file_of(name) for name in OPTIONAL}
         names = FILES if preset == "aequitas" else sorted(ours)
         keep_inputs(read, [output / name for name in names], "--output")
     if pdf is not None:

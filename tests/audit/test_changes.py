@@ -340,6 +340,13 @@ def test_every_output_shows_the_changes(frame, say, tmp_path):
     assert "From month 2 to month 9: " in months
 
 
+def test_the_newer_file_is_never_overwritten(frame, say, tmp_path):
+    rows = frame.head(100).rename(columns={"old": "score"})
+    for name in ("a.csv", "changes.csv"):
+        rows.to_csv(tmp_path / name, index=False)
+    two_lines(say("audit", "a.csv", "--against", "changes.csv", "-a", "sex", "-o", "."), "changes.csv")
+
+
 def test_compas_by_two_of_its_scores(data_folder):
     rows = pd.read_csv(data_folder / "compas-scores-two-years.csv")
     result = audit(

@@ -19,7 +19,7 @@ from fairbench_cli.audit.read import scored, scores
 from fairbench_cli.audit.show.curve_figures import runs
 from fairbench_cli.audit.show.curves import curve_sections
 from fairbench_cli.audit.show.html import to_html
-from fairbench_cli.audit.show.tables import CURVES
+from fairbench_cli.audit.show.tables import tables_of
 from fairbench_cli.measures.calibration import fit_calibration, logit, slope_and_intercept
 from fairbench_cli.measures.scores import ScoreCells, ScoreTotals, auc, brier, extend, ks_by_label, start
 
@@ -259,9 +259,9 @@ def test_outputs(say, tmp_path):
     assert "At which thresholds would it pass?" in done.out
     assert "It is a map and no test" in " ".join(done.out.split())
     report = audit("p.csv", **CURVED).report
-    for name, rows in CURVES.items():
+    for name in ("scores", "calibration", "thresholds"):
         table = pd.read_csv(tmp_path / "out" / f"{name}.csv")
-        assert len(table) == len(list(rows(report)))
+        assert len(table) == len(list(tables_of(report)[name](report)))
     document = json.loads((tmp_path / "out" / "audit.json").read_text())
     assert document["curves"][0]["groups"][0]["values"]["auc"]["value"] > 0.5
     assert document["config"]["curves"] is True

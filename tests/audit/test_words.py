@@ -135,8 +135,11 @@ def test_what_passes_and_what_is_open():
     assert few.sentence.startswith("Not decided: the rows at hand decide none of 5 comparisons")
     (group,) = few.open[0].groups
     assert (group.group, group.rows, len(group.metrics)) == ("b", 80, 5)
-    assert 80 < group.least <= group.most
-    assert f"(80 rows; about {group.least:,.0f} to {group.most:,.0f} would decide)" in few.open[0].text
+    assert 80 < group.least_needed <= group.most_needed
+    assert (
+        f"(80 rows; about {group.least_needed:,.0f} to {group.most_needed:,.0f} would decide)"
+        in few.open[0].text
+    )
 
 
 def test_the_attribute_whose_gap_concerns_most_people_comes_first():

@@ -532,28 +532,30 @@ class Report:
     impact: tuple[ImpactTable, ...] = ()
     curves: tuple[ScoreCurves, ...] = ()
 
-    @cached_property
-    def by_place(self) -> dict[tuple[str, str, str], tuple[list[Disparity], list[GroupRow]]]:
-        """The comparisons and the groups by model, decision and attribute."""
-        found: dict[tuple[str, str, str], tuple[list[Disparity], list[GroupRow]]] = {}
-        for row in self.disparities:
-            found.setdefault((row.model, row.decision, row.attribute), ([], []))[0].append(row)
-        for each in self.groups:
-            found.setdefault((each.model, each.decision, each.attribute), ([], []))[1].append(each)
-        return found
-
     @property
     def without_verdict(self) -> bool:
         """Whether the rule at hand has no pass mark, so that nothing passes or fails."""
         return self.config.preset in WITHOUT_VERDICT
 
-    @property
+    @cached_property
     def deciding(self) -> tuple[str, ...]:
         """The rates that decide, with roll-ups spelled out, in the order in which they are computed."""
         wanted = {part for name in self.decided_by for part in ROLL_UPS.get(name, (name,))}
         return tuple(name for name in COMPARED if name in wanted)
 
-    @property
+    @cached_property
+    def by_audit(self) -> dict[tuple[str, str, str], tuple[list[Disparity], list[GroupRow]]]:
+        """Comparisons and groups by model, decision and attribute."""
+        found: dict[tuple[str, str, str], tuple[list[Disparity], list[GroupRow]]] = {
+            (row.model, row.decision, row.attribute): ([], []) for row in self.verdicts
+        }
+        for row in self.disparities:
+            found[row.model, row.decision, row.attribute][0].append(row)
+        for group in self.groups:
+            found[group.model, group.decision, group.attribute][1].append(group)
+        return found
+
+    @cached_property
     def several(self) -> bool:
         """Whether there is more than one pair of model and decision."""
         return len({(row.model, row.decision) for row in self.verdicts}) > 1

@@ -116,13 +116,12 @@ def _passes(curves: ScoreCurves) -> str:
         if count == many:
             return f"{curves.attribute} {words} at all {many} thresholds."
         if not count:
-            parts += ["passes at none"] if verdict == "pass" else []
+            parts += [f"passes at none of {many} thresholds"] if verdict == "pass" else []
             continue
         where = " and ".join(span(run[0].threshold, run[-1].threshold, 4) for run in own)
-        parts.append(
-            f"{words} at {where} ({count} of {many})" if len(own) <= 2 else f"{words} at {count} of {many}"
-        )
-    return f"{curves.attribute} {', '.join(parts)} thresholds."
+        of = "" if any(" at " in part for part in parts) else f" of {many} thresholds"
+        parts.append(f"{words} at {count}{of}" + (f" ({where})" if len(own) <= 2 else ""))
+    return f"{curves.attribute} {', '.join(parts)}."
 
 
 def _audited(run: Sequence[ThresholdRow]) -> str:

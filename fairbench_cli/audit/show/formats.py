@@ -32,6 +32,15 @@ def write(report: "Report", name: str) -> str:
     return text
 
 
+def file_of(table: str) -> str:
+    """Return the file of a table that not every report has.
+
+    >>> file_of("scores"), file_of("impact")
+    ('scores.csv', 'impact-ratios.csv')
+    """
+    return IMPACT if table == "impact" else f"{table}.csv"
+
+
 def write_folder(report: "Report", folder: Path) -> None:
     """Write a file of every format, and one of impact ratios, changes and each table of curves if any.
 
@@ -42,18 +51,10 @@ def write_folder(report: "Report", folder: Path) -> None:
     UserError
         When a file cannot be written; then none is.
     """
+    from fairbench_cli.audit.show.tables import TABLES, tables_of, to_csv
+
     left_out = VERDICTS if report.without_verdict else ()
     texts = {file: write(report, name) for name, (file, _) in FORMATS.items() if name not in left_out}
-    if any(table.rows for table in report.impact):
-        from fairbench_cli.audit.show.tables import to_csv
-
-        texts[IMPACT] = to_csv(report, "impact")
-    if report.changes:
-        from fairbench_cli.audit.show.tables import to_csv
-
-        texts["changes.csv"] = to_csv(report, "changes")
-    if report.curves:
-        from fairbench_cli.audit.show.tables import CURVES, to_csv
-
-        texts |= {f"{name}.csv": to_csv(report, name) for name, rows in CURVES.items() if any(rows(report))}
+    more = [name for name in tables_of(report) if name not in TABLES]
+    texts |= {file_of(name): to_csv(report, name) for name in more}
     write_files(folder, texts)

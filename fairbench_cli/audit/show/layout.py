@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import PurePath
 from typing import TypeVar
 
@@ -74,7 +75,7 @@ class TextTable:
     rows: tuple[tuple[TableCell, ...], ...]
     more: str = ""
 
-    @property
+    @cached_property
     def numeric(self) -> tuple[bool, ...]:
         """Which columns hold numbers."""
         return tuple(any(row[j].value is not None for row in self.rows) for j in range(len(self.heads)))
@@ -199,7 +200,7 @@ def _log(value: float) -> float:
 
 def of_attribute(verdict: AttributeVerdict, report: Report) -> tuple[list[Disparity], list[GroupRow]]:
     """Return the comparisons and the groups of an attribute under a model and a decision."""
-    return report.by_place.get((verdict.model, verdict.decision, verdict.attribute), ([], []))
+    return report.by_audit[verdict.model, verdict.decision, verdict.attribute]
 
 
 def compared(verdict: AttributeVerdict, report: Report) -> list[Disparity]:

@@ -92,11 +92,6 @@ TABLES: dict[str, Callable[[Report], Iterable[Row]]] = {
     "disparities": disparity_rows,
     "verdicts": verdict_rows,
 }
-CURVES: dict[str, Callable[[Report], Iterable[Row]]] = {  # only where curves were asked for
-    "scores": score_rows,
-    "calibration": calibration_rows,
-    "thresholds": threshold_rows,
-}
 
 
 def change_rows(report: Report) -> Iterable[Row]:
@@ -122,16 +117,24 @@ def impact_rows(report: Report) -> Iterable[Row]:
             yield found
 
 
+OPTIONAL: dict[str, Callable[[Report], Iterable[Row]]] = {  # where there are any
+    "impact": impact_rows,
+    "changes": change_rows,
+    "scores": score_rows,
+    "calibration": calibration_rows,
+    "thresholds": threshold_rows,
+}
+
+
 def tables_of(report: Report) -> dict[str, Callable[[Report], Iterable[Row]]]:
     """Return the tables that a report has: where nothing passes or fails, those that say so are left out."""
     found = {name: make for name, make in TABLES.items() if name == "groups" or not report.without_verdict}
-    found |= {"impact": impact_rows} if any(table.rows for table in report.impact) else {}
-    return found | ({"changes": change_rows} if report.changes else {})
+    return found | {name: make for name, make in OPTIONAL.items() if any(make(report))}
 
 
 def to_csv(report: Report, table: str) -> str:
-    """Write a table of `TABLES` or `CURVES`, "impact" or "changes", which has rows, as CSV."""
-    rows = list((TABLES | CURVES | {"impact": impact_rows, "changes": change_rows})[table](report))
+    """Write a table of `tables_of` as CSV."""
+    rows = list((TABLES | OPTIONAL)[table](report))
     return csv_text(rows, rows[0], ("false", "true"))
 
 

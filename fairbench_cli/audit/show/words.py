@@ -11,23 +11,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fairbench_cli.audit.config import Effect
-from fairbench_cli.audit.judge.report import AttributeVerdict, Disparity, GroupRow, Report, Verdict
+from fairbench_cli.audit.judge.report import AttributeVerdict, Disparity, Report, Verdict
 from fairbench_cli.audit.show import law
 from fairbench_cli.audit.show.format import (
     REASONS,
     VERDICTS,
-    about,
     nearest_to,
     percent_words,
     ratio,
-    thousands,
 )
 from fairbench_cli.audit.show.layout import compared, named, place, rank, worst_first
+from fairbench_cli.audit.show.undecided import OpenAttribute, open_attribute
 from fairbench_cli.measures.rates import RATES
 
 MOST_LINES = 6  # sentences, and lines on what is open, unless all are asked for
-MOST_GROUPS = 6  # named in a sentence on what is open
-MOST_ROWS = 1e9  # more are never had: the ratio is at a limit
 MOST_NAMES = 4  # attributes named in the sentence on all
 
 # What happens to those whom a rate counts, and whom it is a share of.
@@ -79,43 +76,6 @@ class Sentence:
 
 
 @dataclass(frozen=True)
-class OpenGroup:
-    """A group with comparisons that are not decided.
-
-    Parameters
-    ----------
-    group : str
-    rows : int
-        How many it has.
-    metrics : tuple of str
-        The rates that are not decided.
-    compared : int
-        On how many rates it is compared.
-    least, most : float
-        About how many rows of the group would decide the first and the last of them, were the reference's to
-        grow alike and the rates to stay; NaN where that is not known of any, or of one.
-    """
-
-    group: str
-    rows: int
-    metrics: tuple[str, ...]
-    compared: int
-    least: float
-    most: float
-
-
-@dataclass(frozen=True)
-class OpenAttribute:
-    """What is not decided of an attribute, in words and by group; those with most open rates first."""
-
-    model: str
-    decision: str
-    attribute: str
-    groups: tuple[OpenGroup, ...]
-    text: str
-
-
-@dataclass(frozen=True)
 class Headline:
     """The answer of an audit in words: over all, of each attribute (the worst first), and what is open."""
 
@@ -156,7 +116,7 @@ def headline(report: Report) -> Headline:
     found = tuple(sentence(row, report, more) for row, _, more in worst)
     order = [verdict for _, verdict, _ in worst]
     order += [verdict for verdict in report.verdicts if verdict not in order]
-    still = tuple(one for verdict in order if (one := _open(verdict, report)) is not None)
+    still = tuple(one for verdict in order if (one := open_attribute(verdict, report)) is not None)
     return Headline(report.verdict, _overall(report, order), found, still)
 
 
@@ -312,65 +272,3 @@ def _names(names: Sequence[str]) -> str:
     rest = len(names) - len(shown)
     shown += [f"{rest} more"] if rest else []
     return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
-
-
-def _open(verdict: AttributeVerdict, report: Report) -> OpenAttribute | None:
-    """Return what is not decided of an attribute; None where all is."""
-    rows = compared(verdict, report)
-    sizes = {
-        row.group: row
-        for row in report.groups
-        if (row.model, row.decision, row.attribute) == (verdict.model, verdict.decision, verdict.attribute)
-    }
-    groups = []
-    for group in dict.fromkeys(row.group for row in rows):
-        mine = [row for row in rows if row.group == group]
-        still = [row for row in mine if row.verdict == "undecided"]
-        if still:
-            needed = [_own_rows(row, sizes) for row in still]
-            known = [value for value in needed if not math.isnan(value)]
-            most = max(needed) if len(known) == len(needed) else math.nan
-            groups.append(
-                OpenGroup(
-                    *(group, sizes[group].rows, tuple(row.metric for row in still), len(mine)),
-                    *(min(known, default=math.nan), most),
-                )
-            )
-    if not groups:
-        return None
-    groups.sort(key=lambda one: (-len(one.metrics) / one.compared, one.rows))
-    where = f" ({place(verdict.model, verdict.decision, report.config.sliced_by)})" if report.several else ""
-    parts = [_open_words(one, first=i == 0) for i, one in enumerate(groups[:MOST_GROUPS])]
-    parts += [f"and {len(groups) - MOST_GROUPS} more groups"] if len(groups) > MOST_GROUPS else []
-    text = f"{verdict.attribute}{where}: {'; '.join(parts)}."
-    return OpenAttribute(*(verdict.model, verdict.decision, verdict.attribute), tuple(groups), text)
-
-
-def _own_rows(row: Disparity, sizes: dict[str, GroupRow]) -> float:
-    """Return about how many rows of the group itself would decide a comparison, rounded up; or NaN."""
-    mine = sizes[row.group].rows
-    whole = row.reference not in sizes  # everybody else
-    both = sum(one.rows for one in sizes.values()) if whole else mine + sizes[row.reference].rows
-    needed = row.rows_needed * mine / both if both else math.nan
-    return about(needed) if needed <= MOST_ROWS else math.nan
-
-
-def _open_words(one: OpenGroup, *, first: bool) -> str:
-    """Return a group that is open: "Asian on 5 of 5 rates (31 rows; about 220 to 1,600 would decide)"."""
-    rates = " rates" if first else ""
-    if len(one.metrics) == one.compared == 1:
-        on = ""
-    elif one.compared == 1 or len(one.metrics) > 1:
-        on = f" on {len(one.metrics)} of {one.compared}{rates}"
-    else:
-        on = f" on {RATES[one.metrics[0]].label}"
-    if math.isnan(one.least):
-        needed = ""
-    elif math.isnan(one.most):
-        needed = f"; {thousands(one.least)} or more"
-    else:
-        same = one.least == one.most
-        needed = f"; about {thousands(one.least)}" + ("" if same else f" to {thousands(one.most)}")
-    needed += " would decide" if needed and first else ""
-    rows = " row" if one.rows == 1 else " rows"
-    return f"{named(one.group)}{on} ({thousands(one.rows)}{rows}{needed})"
