@@ -436,6 +436,7 @@ def _contradictions(config: AuditConfig, document: Document) -> list[Problem]:
     if config.curves and config.preset == "ll144":
         what = "curves say at which thresholds an audit would pass, and Local Law 144 has no pass mark"
         found.append(("curves", what, "leave curves out, or the preset"))
+    found += _without_clusters(config)
     if config.explained_by and (len(config.decisions) > 1 or len(config.favourable) > 1):
         what = "several decisions are audited, and one can be explained at a time"
         found.append(("explain", what, "give one decision"))
@@ -485,3 +486,21 @@ def _compared_wrongly(config: AuditConfig) -> list[tuple[str, str, str]]:
         what = f"{key} cannot be combined with {named[0]}"
         found.append((key, what, "leave one of the two out"))
     return found
+
+
+def _without_clusters(config: AuditConfig) -> list[tuple[str, str, str]]:
+    """Return what takes each row for a person of its own, where people have several."""
+    if config.cluster is None:
+        return []
+    wrong = {
+        "ties": (
+            config.ties == "random" and bool(config.top_k or config.top_share),
+            "draws rows, not people",
+        ),
+        "explain": (bool(config.explained_by), "takes each row for a person"),
+        "score": (len(config.scores or ()) > 1, "compares scores row by row"),
+        "against": (config.against is not None, "compares files row by row"),
+        "favourable": (len(config.favourable) > 1, "of several classes counts rows"),
+    }
+    fix = "leave it out, or cluster"
+    return [(key, f"{key} {what}", fix) for key, (given, what) in wrong.items() if given]

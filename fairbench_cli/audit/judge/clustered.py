@@ -25,7 +25,7 @@ class _Entries:
     all: Floats
 
 
-def rows_of_people(clusters: Clusters, names: Sequence[str], groups: int, *, rest: bool) -> Floats:
+def rows_of_people(clusters: Clusters, names: Sequence[str], rows: Floats, *, rest: bool) -> Floats:
     """Return what the rows behind each rate are worth, of each group or of everybody else.
 
     Parameters
@@ -34,7 +34,7 @@ def rows_of_people(clusters: Clusters, names: Sequence[str], groups: int, *, res
         The weights of each person and group.
     names : sequence of str
         Rates.
-    groups : int
+    rows : array, shape (groups, rates)
         How many there are.
     rest : bool
         Whether of all other groups together, in which a person may be several times.
@@ -42,23 +42,26 @@ def rows_of_people(clusters: Clusters, names: Sequence[str], groups: int, *, res
     Returns
     -------
     array, shape (groups, rates)
-        Independent rows; NaN without rows.
+        Independent rows, no more than there are; NaN without rows.
     """
+    groups = len(rows)
     entries = _entries(clusters, names)
     above, total = (_by_group(of, clusters.group, groups) for of in (entries.above, entries.all))
-    found = _moments(entries, clusters.group, groups)
+    moments = _moments(entries, clusters.group, groups)
     if rest:
         above, total = above.sum(0) - above, total.sum(0) - total
-        found = _moments_of_rest(entries, clusters, groups)
-    first, mixed, second, people = found
+        moments = _moments_of_rest(entries, clusters, groups)
+    first, mixed, second, people = moments
     rate = divide(above, total)
     capped = divide(total**2, second)
     spread = np.maximum(first - 2 * rate * mixed + rate**2 * second, 0.0)
-    variance = divide(people, people - 1) * divide(spread, total**2)
+    with np.errstate(invalid="ignore"):  # of one person
+        variance = divide(people, people - 1) * divide(spread, total**2)
     worth = divide(rate * (1 - rate), variance)
     count = np.array([RATES[name].of_all for name in names])  # of which the rate is 1, and says nothing
     bad = ~np.isfinite(worth) | (people < FEW_PEOPLE)
-    return np.where(count, capped, np.where(bad, np.fmin(worth, capped), worth))
+    found = np.where(count, capped, np.where(bad, np.fmin(worth, capped), worth))
+    return np.where(capped >= rows * (1 - 1e-9), rows, np.fmin(found, rows))  # or one row of each
 
 
 def factor_together(clusters: Clusters, names: Sequence[str], at: Ints, shape: tuple[int, int]) -> Floats:

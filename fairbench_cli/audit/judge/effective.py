@@ -134,7 +134,7 @@ def _worth(part: Slice, names: Sequence[str], *, rest: bool) -> RateRows:
     equal = ~(kish < rows.both * (1 - EQUAL))
     worth = np.where(equal, rows.both, np.fmin(worth, rows.both))
     if part.clusters is not None:
-        people = rows_of_people(part.clusters, names, len(rate), rest=rest)
+        people = rows_of_people(part.clusters, names, rows.both, rest=rest)
         equal &= ~(people < rows.both * (1 - EQUAL))
         worth = np.fmin(worth, people)
     above = np.where(equal, rows.above, rate * worth)

@@ -174,9 +174,9 @@ def weigh(
     every = [sorted(set(column.tolist())) for column in shared]
     all_rates = [list(range(len(one.names))) for one in slices]
     equal, size = _adjusted(slices, family, outside=False)
-    equal_of_others, _ = _adjusted(slices, every, outside=False)
+    equal_of_others = equal if every == family else _adjusted(slices, every, outside=False)[0]
     far, _ = _adjusted(slices, own, outside=True)
-    far_of_others, _ = _adjusted(slices, all_rates, outside=True)
+    far_of_others = far if all_rates == own else _adjusted(slices, all_rates, outside=True)[0]
     found = []
     for i, (one, column) in enumerate(zip(slices, shared, strict=True)):
         p_holm = np.where(np.isnan(equal[i]), equal_of_others[i], equal[i])[:, column]

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 
@@ -10,45 +11,31 @@ from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge.changes import find_changes, gate_of_newest
 from fairbench_cli.audit.judge.compare import compare, shown_names
 from fairbench_cli.audit.judge.curves import judge_curves
-from fairbench_cli.audit.judge.effective import own_rows, rows_per_weight
+from fairbench_cli.audit.judge.effective import own_rows
 from fairbench_cli.audit.judge.explain import explain, named
 from fairbench_cli.audit.judge.law import impact
-from fairbench_cli.audit.judge.metrics import needs_labels
 from fairbench_cli.audit.judge.references import (
-    REST,
-    REST_NAME,
     check_references,
     comparable,
     excluded,
     kept,
     references,
 )
-from fairbench_cli.audit.judge.report import ALL, GroupRow, Interval, Report, RequestedRow
-from fairbench_cli.audit.judge.uncertainty import (
-    ENOUGH,
-    MOST_GROUPS,
-    Limits,
-    percentiles,
-    rate_limits,
-    stream,
-    with_limits,
-)
+from fairbench_cli.audit.judge.report import ALL, GroupRow, Report
+from fairbench_cli.audit.judge.requested import requested_rows
+from fairbench_cli.audit.judge.uncertainty import Limits, rate_limits, with_limits
 from fairbench_cli.audit.judge.verdict import (
     all_of,
     attribute_verdict,
     check_names,
-    decide_metric,
     deciding_names,
     requested_names,
-    tau_of,
 )
 from fairbench_cli.audit.presets import WITHOUT_VERDICT
 from fairbench_cli.audit.read.mistakes import rows_in_words
 from fairbench_cli.audit.read.tally import Slice, Tally
 from fairbench_cli.measures.counts import Counts, Floats, divide
-from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.rates import RATES, parts
-from fairbench_cli.measures.registry import find, measure
 
 
 def judge(tally: Tally, config: AuditConfig) -> Report:
@@ -71,11 +58,11 @@ def judge(tally: Tally, config: AuditConfig) -> Report:
     deciding, asked = deciding_names(tally, config), requested_names(config)
     slices = tuple(kept(part, config) for part in tally.slices)
     found, family = compare(slices, deciding, config)
-    requested, verdicts = [], []
-    for one in found:
-        more = requested_rows(one.part, asked, config)
-        verdicts.append(attribute_verdict(one.part, one.disparities, more, deciding))
-        requested += more
+    requested = requested_rows([one.part for one in found], asked, config)
+    verdicts = [
+        attribute_verdict(one.part, one.disparities, more, deciding)
+        for one, more in zip(found, requested, strict=True)
+    ]
     disparities = [row for one in found for row in one.disparities]
     changes, rate_changes = find_changes(tally, disparities, config)
     groups = [row for one in found for row in _group_rows(one.part, one.names, one.rate_limits, config)]
@@ -90,7 +77,7 @@ def judge(tally: Tally, config: AuditConfig) -> Report:
         overall=_overall_rows(tally, config),
         groups=tuple(groups),
         disparities=tuple(disparities),
-        requested=tuple(requested),
+        requested=tuple(chain.from_iterable(requested)),
         verdicts=tuple(verdicts),
         verdict=verdict,
         gate=gate_of_newest(tally, verdicts, disparities, changes, config),
@@ -198,55 +185,3 @@ def _about_groups(tally: Tally, groups: Sequence[GroupRow], config: AuditConfig)
         f"Marked *: fewer than {config.min_group} rows, read with care": small,
     }
     return [f"{text}: {named(list(dict.fromkeys(names)))}." for text, names in notes.items() if names]
-
-
-def requested_rows(part: Slice, names: Sequence[str], config: AuditConfig) -> list[RequestedRow]:
-    """Return metrics of every group of a slice but the reference, which is that of the selection rate.
-
-    The group is taken for the deprived one and decision 1 for the favourable one. Weighted counts are scaled
-    to the rows that they are worth, so that tests mean what they say. There is no interval of a test, where
-    one of the counts behind a metric is below `ENOUGH`, and beyond `MOST_GROUPS` groups.
-    """
-    if not names:
-        return []
-    groups, n = part.counts.groups, part.counts.n * rows_per_weight(part)[:, None, None]
-    at = int(references(part, ("selection-rate",), config)[0])
-    reference = REST_NAME if at == REST else groups[at]
-    others = [g for g in np.flatnonzero(comparable(part, config)).tolist() if g != at]
-    favoured = n.sum(0) - n[others] if at == REST else np.broadcast_to(n[at], n[others].shape)
-    both = Counts(("group", "reference"), np.stack([n[others], favoured], axis=1))
-    values = {name: measure(name, both) for name in names}
-    everybody = float(n.sum())
-    drawing = config.draws > 0 and everybody > 0 and len(groups) <= MOST_GROUPS
-    found = []
-    for i, g in enumerate(others):
-        place = (*part.place, groups[g])
-        drawn = _draw(both.n[i], everybody, config, place) if drawing else None
-        row, verdicts = {}, {}
-        for name in names:
-            entry, value = find(name), float(values[name][i])
-            row[name] = _drawn_interval(entry, value, both.n[i], drawn, config.confidence)
-            verdict = decide_metric(entry, row[name], tau_of(name, config), config)
-            if verdict is not None:
-                verdicts[name] = verdict
-        found.append(RequestedRow(*place, reference, row, verdicts))
-    return found
-
-
-def _draw(pair: Floats, everybody: float, config: AuditConfig, place: tuple[str, ...]) -> Counts:
-    """Resample all rows, and count those of the pair: a multinomial with the other groups in one cell."""
-    cells = np.append(pair.ravel(), max(everybody - pair.sum(), 0.0))
-    rng = stream(config.seed, "by name", *place)
-    drawn = rng.multinomial(round(everybody), cells / cells.sum(), size=config.draws)[:, :-1]
-    return Counts(("group", "reference"), drawn.reshape(-1, *pair.shape).astype(np.float64))
-
-
-def _drawn_interval(
-    entry: Metric, value: float, pair: Floats, drawn: Counts | None, confidence: float
-) -> Interval:
-    behind = pair.sum(-1) if entry.on == "labels" else pair if needs_labels(entry.name) else pair.sum(-2)
-    is_test = entry.is_test or math.isinf(entry.low)  # t is without end
-    if drawn is None or is_test or behind.min() < ENOUGH:
-        return Interval(value, np.nan, np.nan)
-    low, high = percentiles(measure(entry.name, drawn), (1 - confidence) / 2)
-    return Interval(value, float(low), float(high))

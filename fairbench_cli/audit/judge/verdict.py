@@ -107,18 +107,21 @@ def decide(above: float, below: float, ref_above: float, ref_below: float, tau: 
     return "pass" if low * theirs <= mine and low * mine <= theirs else "fail"
 
 
-def decide_metric(entry: Metric, of: Interval, tau: float, config: AuditConfig) -> Verdict | None:
+def decide_metric(
+    entry: Metric, of: Interval, tau: float, config: AuditConfig, p_holm: float = math.nan
+) -> Verdict | None:
     """Decide on a metric by `metrics.bounds`; None when it cannot decide.
 
-    By evidence it fails where the value is outside its bounds and the interval leaves the ideal out, and
-    passes where the interval is within the bounds. A p-value fails, or says nothing.
+    By evidence it fails where the value is outside its bounds and "it is ideal" is rejected (`p_holm`, the
+    adjusted p-value, is below 1 − confidence), and passes where the interval is within the bounds. A p-value
+    fails, or says nothing.
 
     >>> from fairbench_cli.measures.registry import find
     >>> entry, point = find("selection-rate-difference"), AuditConfig(rule="point")
     >>> values = [Interval(value, value - 0.1, value + 0.1) for value in (0, 0.2, 0.21)]
     >>> [decide_metric(entry, value, 0.8, point) for value in values]
     ['pass', 'pass', 'fail']
-    >>> [decide_metric(entry, value, 0.8, AuditConfig()) for value in values]
+    >>> [decide_metric(entry, value, 0.8, AuditConfig(), 0.01) for value in values]
     ['pass', 'undecided', 'fail']
     """
     limits = bounds(entry, tau, config.confidence)
@@ -130,12 +133,10 @@ def decide_metric(entry: Metric, of: Interval, tau: float, config: AuditConfig) 
     inside = low <= of.value <= high
     if config.rule == "point":
         return "pass" if inside else "fail"
-    if entry.p_value:
-        return "undecided" if inside else "fail"
     if inside:
-        return "pass" if low <= of.low and of.high <= high else "undecided"
-    best = entry.ideal
-    return "fail" if best is not None and (of.low > best or of.high < best) else "undecided"
+        known = not entry.p_value and low <= of.low and of.high <= high
+        return "pass" if known else "undecided"
+    return "fail" if p_holm < 1 - config.confidence else "undecided"
 
 
 def all_of(values: Iterable[Verdict]) -> Verdict:

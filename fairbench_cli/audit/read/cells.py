@@ -182,7 +182,9 @@ def _group(plan: CountingPlan, name: str) -> str:
     return bin_sql(column, plan.bins[name]) if name in plan.bins else f"g{column}"
 
 
-def keys_sql(plan: CountingPlan, attributes: Iterable[str], table: str = "predictions") -> str:
+def keys_sql(
+    plan: CountingPlan, attributes: Iterable[str], table: str = "predictions", more: Sequence[str] = ()
+) -> str:
     """Write a query of the keys of each row: m, level, label, the attributes k0, k1, …, single and tie."""
     roles = plan.roles
     keys = [f"{model_sql(roles)} AS m"]
@@ -192,6 +194,7 @@ def keys_sql(plan: CountingPlan, attributes: Iterable[str], table: str = "predic
         keys.append(f"n{roles.weight} AS w")
     keys += [f"(t{column} <> '' AND n{column} IS NULL) AS word{column}" for column in _checked(roles)]
     keys.append("NULL AS single" if roles.single_model is None else f"t{roles.single_model} AS single")
+    keys += more
     if plan.binary:
         codes = [code_sql(column, -1) for column in (roles.score, *roles.others)]
         keys.append(f"{joint_level_sql(codes)} AS level")

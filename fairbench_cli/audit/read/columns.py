@@ -20,10 +20,10 @@ class ColumnRoles:
 
     Parameters
     ----------
-    taken : dict of column to {"score", "label", "weight", "model"}
+    taken : dict of column to {"score", "label", "weight", "model", "cluster"}
         Without a label the audit is unsupervised. The score is called "label" where the labels themselves are
         audited.
-    score, label, weight, model : int or None
+    score, label, weight, model, cluster : int or None
         The same columns; slices of the rows are models, too.
     others : tuple of int
         Further columns of scores, each compared with `score`.
@@ -48,6 +48,7 @@ class ColumnRoles:
     label: int | None
     weight: int | None
     model: int | None
+    cluster: int | None
     single_model: int | None
     attributes: dict[str, int]
     audited: tuple[tuple[str, ...], ...]
@@ -94,6 +95,7 @@ def assign(
         "label": (None if itself else label, "--label"),
         "weight": (config.weight, "--weight"),
         "model": (config.model_column, "--model-column"),
+        "cluster": (config.cluster, "--cluster"),
         "slice": (config.sliced_by, "--slice"),
         "id": (config.identifier, "--id"),
     }
@@ -137,6 +139,7 @@ def assign(
         label=found.get("label"),
         weight=found.get("weight"),
         model=found.get("slice", found.get("model")),
+        cluster=found.get("cluster"),
         single_model=None if single in taken or single in attributes.values() else single,
         attributes=attributes | parts,
         audited=(*((name,) for name in attributes), *config.intersections),

@@ -33,6 +33,7 @@ from fairbench_cli.audit.read.cells import (
     TooManyGroups,
     count_cells,
 )
+from fairbench_cli.audit.read.clusters import with_clusters
 from fairbench_cli.audit.read.columns import ColumnRoles, assign, too_many_groups
 from fairbench_cli.audit.read.cuts import bins_note, find_bins, find_cuts, is_binary, level_of, settled
 from fairbench_cli.audit.read.defaults import MOST_CHECKED, words_below
@@ -302,12 +303,16 @@ def _tally(
         own = replace(plan, roles=replace(roles, score=scored))
         check_thresholds(source, own, side, config.threshold)
     rows = int(together.rows.sum())
+    people: tuple[str, ...] = ()
+    if roles.cluster is not None:
+        slices, note = with_clusters(source, plan, roles.cluster, slices, config.seed)
+        people = (note,)
     notes = (
         *source.notes,
         *roles.notes,
         *(bins_note(name, config.bins[name], bins) for name, bins in plan.bins.items()),
         *chain.from_iterable(group_notes(name, cells, config.exclude) for name in roles.attributes),
-        *repeat_notes(source, roles, rows),
+        *(people or repeat_notes(source, roles, rows)),
     )
     tally = Tally(source.name, rows, slices, notes, roles.weight is not None, joints=joints)
     if config.curves:
@@ -316,8 +321,8 @@ def _tally(
         return tally
     parts = explained_slices(slices, config)
     strata, cut = read_strata(source, plan, parts, config)
-    people = read_people(source, plan, [part.attribute for part in parts], rows, config.seed)
-    return replace(tally, strata=strata, people=people, strata_notes=cut)
+    persons = read_people(source, plan, [part.attribute for part in parts], rows, config.seed)
+    return replace(tally, strata=strata, people=persons, strata_notes=cut)
 
 
 def _words(

@@ -1,0 +1,371 @@
+"""How often a verdict is wrong, by simulation through the audit's own functions.
+
+``python benchmarks/verdicts.py [runs] [part ...]`` simulates audits of worlds whose truth is known: 2,000 per
+point, unless said otherwise. Parts: fair, gap, weights, references, clusters (all, if none is named). It
+prints a Markdown table of each, the points next to those of ``tests/reference/verdicts`` where the design is
+the same, and the largest differences from these. Every point has a seed of its own.
+"""
+
+import csv
+import sys
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.judge.compare import ruled
+from fairbench_cli.audit.judge.effective import RateRows, own_rows
+from fairbench_cli.audit.judge.evidence import Tests, find_tests, tests_of, weigh
+from fairbench_cli.audit.judge.references import references
+from fairbench_cli.audit.judge.verdict import all_of, decide
+from fairbench_cli.audit.read.tally import Clusters, Slice
+from fairbench_cli.measures.counts import Counts, Floats
+from fairbench_cli.measures.rates import parts
+
+REFERENCE = Path(__file__).parents[1] / "tests" / "reference" / "verdicts"
+TAU = 0.8
+SHARES = {
+    (2, "eq"): (1, 1),
+    (3, "eq"): (1, 1, 1),
+    (4, "eq"): (1, 1, 1, 1),
+    (6, "eq"): (1,) * 6,
+    (2, "sk"): (0.9, 0.1),
+    (3, "sk"): (0.7, 0.2, 0.1),
+    (4, "sk"): (0.7, 0.15, 0.1, 0.05),
+    (6, "sk"): (0.6, 0.15, 0.1, 0.08, 0.05, 0.02),
+}
+ONE, FIVE = ("selection-rate",), ("selection-rate", "fpr", "fnr", "fdr", "for")
+
+Law = Callable[[np.random.Generator, NDArray[np.bool_], NDArray[np.bool_]], Floats]
+
+
+def _five20(rng: np.random.Generator, selected: NDArray[np.bool_], minority: NDArray[np.bool_]) -> Floats:
+    return np.where(rng.random(selected.shape) < 0.05, 20.0, 1.0)
+
+
+LAWS: dict[str, Law | None] = {
+    "none": None,
+    "ln1": lambda rng, selected, minority: rng.lognormal(0, 1, selected.shape),
+    "ln1.5": lambda rng, selected, minority: rng.lognormal(0, 1.5, selected.shape),
+    "survey": lambda rng, selected, minority: np.clip(rng.lognormal(0, 0.6, selected.shape), 0.4, 3),
+    "five20": _five20,
+    "pos8": lambda rng, selected, minority: np.where(selected, 8.0, 1.0),
+    "minority": lambda rng, selected, minority: np.where(
+        minority, rng.lognormal(0, 1.2, selected.shape), 1.0
+    ),
+}
+
+
+@dataclass(frozen=True)
+class World:
+    """What is audited: attributes of the same groups; the last group of the first has the rate × ratio."""
+
+    rows: int
+    rate: float
+    groups: int = 2
+    shares: str = "eq"
+    attributes: int = 1
+    measures: tuple[str, ...] = ONE
+    ratio: float = 1.0
+    law: str = "none"
+
+
+@dataclass(frozen=True)
+class Found:
+    """How often a simulated audit fails, by the bare rule too, is shown outside, or passes."""
+
+    fails: float
+    point: float
+    outside: float
+    passes: float
+
+
+def simulate(world: World, runs: int) -> Found:
+    """Return how often audits of a world end in each verdict."""
+    rng = np.random.default_rng(zlib.crc32(repr(world).encode()))
+    counts = [_counts(rng, world, runs, i) for i in range(world.attributes)]
+    law, found = LAWS[world.law], []
+    for n in counts:
+        if law is None:
+            above, below = (side.reshape(-1, len(world.measures)) for side in parts(n, world.measures))
+            rows = RateRows(above, below, np.zeros(above.shape, dtype=bool), above, below)
+            found.append(_together(rows, n.sum((2, 3)), world.measures))
+        else:
+            found.append(_of_slices([_weighted(rng, each, law) for each in n]))
+    return _found(zip(*found, strict=True))
+
+
+def _counts(rng: np.random.Generator, world: World, runs: int, attribute: int) -> Floats:
+    """Draw counts, shape (runs, groups, 2, 2)."""
+    shares = np.array(SHARES[world.groups, world.shares], dtype=np.float64)
+    sizes = rng.multinomial(world.rows, shares / shares.sum(), size=runs)
+    rates = np.full(world.groups, world.rate)
+    if attribute == 0:
+        rates[-1] *= world.ratio
+    if world.law == "pos8":  # the rates are those of weighted rows
+        rates = rates / (8 - 7 * rates)
+    n = np.zeros((runs, world.groups, 2, 2))
+    if len(world.measures) == 1:
+        n[..., 0, 1] = rng.binomial(sizes, rates)
+        n[..., 0, 0] = sizes - n[..., 0, 1]
+        return n
+    # Scores that are somewhat right: three of four selected are positive, as the rate of selection allows.
+    selected = rng.binomial(sizes, rates)
+    n[..., 1, 1] = rng.binomial(selected, 0.75)
+    n[..., 0, 1] = selected - n[..., 1, 1]
+    n[..., 1, 0] = rng.binomial(sizes - selected, 0.25)
+    n[..., 0, 0] = sizes - selected - n[..., 1, 0]
+    return n
+
+
+def _of_slices(slices: Sequence[Slice]) -> Iterator[Tests]:
+    """Yield the tests of the selection rate of many slices with as many groups."""
+    rows = [own_rows(part, ONE) for part in slices]
+    joined = RateRows(*(np.concatenate([vars(each)[key] for each in rows]) for key in vars(rows[0])))
+    return _together(joined, np.stack([part.counts.group_total for part in slices]), ONE)
+
+
+def _together(rows: RateRows, totals: Floats, names: tuple[str, ...]) -> Iterator[Tests]:
+    """Yield the tests of each run, all computed at once: rows (runs × groups, rates), totals (runs, groups).
+
+    The largest group is the reference.
+    """
+    runs, groups = totals.shape
+    at = totals.argmax(1)
+    ref = rows.take(np.repeat(np.arange(runs) * groups + at, groups))
+    compared = np.repeat((np.arange(groups) != at[:, None]).ravel()[:, None], len(names), axis=1)
+    zeros = np.zeros(len(names), dtype=np.intp)
+    every = tests_of(names, zeros, rows, ref, compared, np.full(len(names), TAU), 0.95)
+    for run in range(runs):
+        of = slice(run * groups, (run + 1) * groups)
+        some = {
+            key: value[of]
+            for key, value in vars(every).items()
+            if isinstance(value, np.ndarray) and key not in ("at", "pairs", "pairs_outside")
+        }
+        own, other = (RateRows(*(part[of] for part in vars(side).values())) for side in (rows, ref))
+        yield replace(every, at=np.full(len(names), at[run]), rows=own, ref=other, **some)
+
+
+def _weighted(rng: np.random.Generator, n: Floats, law: Law | None) -> Slice:
+    """Draw a weight for each row of unlabelled counts (groups, 2, 2), and sum them."""
+    groups = len(n)
+    sizes = n[:, 0, ::-1].astype(np.int64).ravel()  # selected, refused of each group
+    cell = np.repeat(np.arange(2 * groups), sizes)
+    assert law is not None
+    weight = law(rng, cell % 2 == 0, cell >= 2 * (groups - 1))
+    sums, squares = (np.bincount(cell, of, minlength=2 * groups) for of in (weight, weight**2))
+    return slice_of(*(side.reshape(-1, 2)[:, ::-1] for side in (sums, squares, sizes)))
+
+
+def slice_of(selected: Floats, squares: Floats, rows: Floats, clusters: Clusters | None = None) -> Slice:
+    """Return an unlabelled slice of refused and selected, each of shape (groups, 2)."""
+    none = np.zeros((len(rows), 1, 2))
+    n, q, k = (np.concatenate([of[:, None, :], none], axis=1) for of in (selected, squares, rows))
+    names = tuple(map(str, range(len(rows))))
+    return Slice("", "binary", "a", Counts(names, n), k.astype(np.int64), q, False, clusters=clusters)
+
+
+def _test(part: Slice, config: AuditConfig) -> Tests:
+    return find_tests(part, ONE, references(part, ONE, config), np.array([TAU]), config)
+
+
+def _found(runs: Iterable[Sequence[Tests]]) -> Found:
+    """Return how often audits end in each verdict, given the tests of their attributes."""
+    config, seen = AuditConfig(), []
+    for tests in runs:
+        evidence, _ = weigh(tests, [frozenset(one.names) for one in tests], config)
+        verdicts, points, outside = [], [], False
+        for one, known in zip(tests, evidence, strict=True):
+            for g, m in zip(*np.nonzero(one.compared), strict=True):
+                sides = (one.rows.plain_above, one.rows.below, one.ref.plain_above, one.ref.below)
+                if one.rows.scaled.any():
+                    sides = (one.rows.above, one.rows.below, one.ref.above, one.ref.below)
+                points.append(decide(*(float(side[g, m]) for side in sides), TAU))
+                verdicts.append(ruled(points[-1], one, known, g, m, config)[0])
+                outside |= verdicts[-1] == "fail" and bool(known.outside[g, m])
+        verdict = all_of(verdicts)
+        seen.append((verdict == "fail", all_of(points) == "fail", outside, verdict == "pass"))
+    return Found(*map(float, np.mean(seen, axis=0)))
+
+
+# The parts.
+
+
+def fair(runs: int) -> None:
+    """Fair worlds: what fails is a false alarm."""
+    print(
+        "| rows | points | fails: mean | largest | point rule: mean | passes: mean |\n|---|---|---|---|---|---|"
+    )
+    for rows in (100, 300, 1000, 3000, 10_000, 50_000):
+        found = [
+            simulate(World(rows, rate, groups, shares, attributes, measures), runs)
+            for rate, (groups, shares), (attributes, measures) in product(
+                (0.1, 0.4),
+                ((2, "sk"), (4, "sk"), (6, "eq")),
+                ((1, ONE), (3, ONE), (1, FIVE)) if rows < 50_000 else ((1, ONE), (3, ONE)),
+            )
+        ]
+        fails = [one.fails for one in found]
+        print(
+            f"| {rows:,} | {len(found)} | {np.mean(fails):.3f} | {max(fails):.3f} "
+            f"| {np.mean([one.point for one in found]):.2f} | {np.mean([one.passes for one in found]):.2f} |"
+        )
+
+
+def gap(runs: int) -> None:
+    """One group's rate is too low: power, the bare rule's, and false passes."""
+    print(
+        "| ratio | rate | rows | fails | point rule fails | shown outside | passes |\n|---|---|---|---|---|---|---|"
+    )
+    for ratio, rate, rows in product(
+        (0.6, 0.7, 0.79, 0.9), (0.1, 0.3), (100, 300, 1000, 3000, 10_000, 50_000)
+    ):
+        one = simulate(World(rows, rate, ratio=ratio), runs)
+        print(
+            f"| {ratio} | {rate} | {rows:,} | {one.fails:.3f} | {one.point:.3f} "
+            f"| {one.outside:.3f} | {one.passes:.3f} |"
+        )
+
+
+def weights(runs: int) -> None:
+    """The whole rule under weights, next to final_rule.csv where the law is the same."""
+    with (REFERENCE / "final_rule.csv").open(newline="") as file:
+        known = {
+            tuple(row[key] for key in ("weights", "rate", "rows", "attrs", "groups", "shares", "R")): row
+            for row in csv.DictReader(file)
+        }
+    far: list[tuple[float, str]] = []
+    print(
+        "| weights | fair: fails, largest | mean | R = .8: passes, largest | R = .7: fails at 300 | 1,000 | 3,000 "
+        "| fair: passes at 3,000 |\n|---|---|---|---|---|---|---|---|"
+    )
+    for law in LAWS:
+        found = {}
+        worlds = [
+            World(rows, rate, ratio=ratio, law=law)
+            for rows in (300, 3000)
+            for rate in (0.1, 0.4)
+            for ratio in (1.0, 0.8)
+        ]
+        worlds += [World(rows, 0.4, ratio=0.7, law=law) for rows in (300, 1000, 3000)]
+        worlds += [World(rows, 0.1, 4, "sk", law=law) for rows in (300, 3000)]
+        for world in worlds:
+            found[world] = simulate(world, runs)
+            of = (
+                world.law,
+                world.rate,
+                world.rows,
+                world.attributes,
+                world.groups,
+                world.shares,
+                world.ratio,
+            )
+            key = tuple(map(str, of))
+            if key in known:
+                far += [
+                    (abs(value - float(known[key][name])), f"{name} {key}: {value:.4f}, {known[key][name]}")
+                    for name, value in (("fails", found[world].fails), ("passes", found[world].passes))
+                ]
+        alarms = [one.fails for world, one in found.items() if world.ratio == 1]
+        passes = [one.passes for world, one in found.items() if world.ratio == 0.8]
+        power = [one.fails for world, one in found.items() if world.ratio == 0.7]
+        settled = found[World(3000, 0.4, law=law)].passes
+        print(
+            f"| {law} | {max(alarms):.3f} | {np.mean(alarms):.3f} | {max(passes):.3f} | "
+            f"{' | '.join(f'{value:.2f}' for value in power)} | {settled:.2f} |"
+        )
+    print(f"\n{len(far)} numbers of final_rule.csv; the largest differences:")
+    for _, text in sorted(far, reverse=True)[:5]:
+        print(f"* {text}")
+
+
+def reference(runs: int) -> None:
+    """The reference is the group with the highest rate: false alarms, false passes."""
+    print(
+        "| groups | fails, largest | mean | reference CSV, largest | point rule | R = .79: passes |\n|---|---|---|---|---|---|"
+    )
+    with (REFERENCE / "references.csv").open(newline="") as file:
+        known = {int(row["groups"]): row for row in csv.DictReader(file) if row["ref"] == "highest"}
+    config = AuditConfig(ref_method="maximum", min_group=1)
+    for groups in (3, 6, 10):
+        found, false = [], []
+        for rate, rows, geometric in product((0.3,), (300, 3000), (False, True)):
+            rng = np.random.default_rng([groups, rows, round(10 * rate), geometric])
+            shares = 0.6 ** np.arange(groups) if geometric else np.ones(groups)
+            sizes = np.maximum(1, np.rint(rows * shares / shares.sum())).astype(np.int64)
+            for ratio, into in ((1.0, found), (0.79, false)):
+                rates = rate * np.where(np.arange(groups) == groups - 1, ratio, 1)
+                selected = rng.binomial(sizes, rates, size=(runs, groups))
+                tests = (_of_selected(row, sizes, config) for row in selected)
+                into.append(_found([one] for one in tests))
+        fails = [one.fails for one in found]
+        print(
+            f"| {groups} | {max(fails):.3f} | {np.mean(fails):.3f} | {known[groups]['hyb5_holm_pairs_max']} "
+            f"| {np.mean([one.point for one in found]):.2f} | {max(one.passes for one in false):.3f} |"
+        )
+
+
+def _of_selected(selected: NDArray[np.int64], sizes: NDArray[np.int64], config: AuditConfig) -> Tests:
+    n = np.stack([sizes - selected, selected], axis=1).astype(np.float64)
+    return _test(slice_of(n, n, n), config)
+
+
+def clusters(runs: int) -> None:
+    """Several rows of each person, two fair groups: with --cluster and without."""
+    print(
+        "| rows each | correlation | people in a group | fails | reference CSV | without --cluster | R = .8: passes |\n|---|---|---|---|---|---|---|"
+    )
+    with (REFERENCE / "clusters.csv").open(newline="") as file:
+        known = {
+            (int(row["m"]), float(row["icc"]), int(row["clusters_per_group"])): row
+            for row in csv.DictReader(file)
+            if row["R"] == "1.0" and row["method"] == "rule"
+        }
+    for many, icc, people in product((2, 5, 10), (0.1, 0.5, 1.0), (20, 100, 400)):
+        if people == 400 and icc != 0.5:
+            continue
+        rng = np.random.default_rng([many, round(10 * icc), people])
+        drawn = [_people(rng, many, icc, people, 0.3, 1.0) for _ in range(runs)]
+        own = _found([each] for each in _of_slices(drawn))
+        plain = _found([each] for each in _of_slices([replace(part, clusters=None) for part in drawn]))
+        low = "–"
+        if icc == 0.5:
+            drawn = [_people(rng, many, icc, people, 0.3, 0.8) for _ in range(runs)]
+            low = f"{_found([each] for each in _of_slices(drawn)).passes:.3f}"
+        row = known.get((many, icc, people))
+        print(
+            f"| {many} | {icc} | {people} | {own.fails:.3f} | {row['fails_A_max'] if row else '–'} "
+            f"| {plain.fails:.3f} | {low} |"
+        )
+
+
+def _people(rng: np.random.Generator, many: int, icc: float, people: int, rate: float, ratio: float) -> Slice:
+    """Draw two groups of people with `many` rows each, correlated by `icc`."""
+    rates = np.repeat([rate, rate * ratio], people)
+    if icc < 1:
+        rates = rng.beta(rates * (1 - icc) / icc, (1 - rates) * (1 - icc) / icc)
+        hits = rng.binomial(many, rates)
+    else:
+        hits = many * rng.binomial(1, rates)
+    n = np.zeros((2 * people, 2, 2))
+    n[:, 0, 1], n[:, 0, 0] = hits, many - hits
+    group = np.repeat([0, 1], people)
+    sums = np.stack([n[group == g, 0].sum(0) for g in (0, 1)])
+    return slice_of(sums, sums, sums, Clusters(np.arange(2 * people), group, n))
+
+
+PARTS = {"fair": fair, "gap": gap, "weights": weights, "references": reference, "clusters": clusters}
+
+
+if __name__ == "__main__":
+    wanted = sys.argv[2:] or list(PARTS)
+    for part in wanted:
+        print(f"\n## {part}: {PARTS[part].__doc__}\n")
+        PARTS[part](int(sys.argv[1]) if len(sys.argv) > 1 else 2000)
+        sys.stdout.flush()

@@ -1,0 +1,188 @@
+"""Several rows of one person: the counts of each, and what the rows are worth."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairbench_cli.audit.config import AuditConfig, read_config
+from fairbench_cli.audit.judge.clustered import factor_together, rows_of_people
+from fairbench_cli.audit.judge.effective import own_rows, rate_rows
+from fairbench_cli.audit.judge.judge import judge
+from fairbench_cli.audit.judge.references import REST
+from fairbench_cli.audit.read.read import read_file, read_frame
+from fairbench_cli.audit.read.tally import Clusters, Slice, Tally
+from fairbench_cli.errors import UserError
+from fairbench_cli.measures.counts import Counts
+
+NAMES = ("selection-rate", "fpr", "ppv")
+
+
+def clustered(person: np.ndarray, group: np.ndarray, cells: np.ndarray, groups: int) -> Slice:
+    """Return a slice of entries, each with cells (2, 2)."""
+    n = np.zeros((groups, 2, 2))
+    np.add.at(n, group, cells)
+    counts = Counts(tuple(map(str, range(groups))), n)
+    return Slice(
+        *("", "binary", "a", counts, n.astype(np.int64), n),
+        labelled=True,
+        clusters=Clusters(person, group, cells.astype(float)),
+    )
+
+
+def by_definition(part: Slice, name: str, g: int) -> float:
+    """Compute what the rows of a group are worth, a person at a time."""
+    inside = part.clusters.n[part.clusters.group == g]
+    hits, all_ = {
+        "selection-rate": (inside[:, :, 1].sum(1), inside.sum((1, 2))),
+        "fpr": (inside[:, 0, 1], inside[:, 0].sum(1)),
+        "ppv": (inside[:, 1, 1], inside[:, :, 1].sum(1)),
+    }[name]
+    hits, all_ = hits[all_ > 0], all_[all_ > 0]
+    people, p, total = len(hits), hits.sum() / all_.sum(), all_.sum()
+    variance = people / (people - 1) * ((hits - p * all_) ** 2).sum() / total**2
+    found = p * (1 - p) / variance
+    return float(min(found, total**2 / (all_**2).sum()) if people < 100 else found)
+
+
+@pytest.mark.parametrize("people", [30, 400])
+def test_rows_are_worth_what_people_differ(people: int) -> None:
+    rng = np.random.default_rng(people)
+    group = rng.integers(0, 3, people)
+    part = clustered(np.arange(people), group, rng.integers(0, 3, (people, 2, 2)), 3)
+    rows, others = np.full((3, 3), 1e9), np.full((2, 3), 1e9)
+    found = rows_of_people(part.clusters, NAMES, rows, rest=False)
+    expected = [[by_definition(part, name, g) for name in NAMES] for g in range(3)]
+    np.testing.assert_allclose(found, expected)
+    # Everybody else, of people in one group each, is the two other groups as one.
+    two = clustered(np.arange(people), np.minimum(group, 1), part.clusters.n, 2)
+    rest = rows_of_people(part.clusters, NAMES, rows, rest=True)
+    np.testing.assert_allclose(rest[0], rows_of_people(two.clusters, NAMES, others, rest=False)[1])
+    assert (factor_together(part.clusters, NAMES, np.zeros(3, np.intp), (3, 3)) == 1).all()
+
+
+@given(st.lists(st.integers(0, 3), min_size=4, max_size=60))
+def test_one_row_each_changes_nothing(cells: list[int]) -> None:
+    n = np.zeros((len(cells), 2, 2))
+    n[np.arange(len(cells)), np.array(cells) // 2, np.array(cells) % 2] = 1
+    group = np.arange(len(cells)) % 2
+    part = clustered(np.arange(len(cells)), group, n, 2)
+    own = own_rows(part, NAMES)
+    assert not own.scaled.any()
+    np.testing.assert_array_equal(own.above, own.plain_above)
+    np.testing.assert_array_equal(own.below, own.plain_below)
+    assert not own.scaled.any()
+
+
+def test_rows_of_alike_people_are_worth_the_people() -> None:
+    """Each person has ten equal rows: as ten times fewer."""
+    hits = np.repeat([1, 0, 1, 0], [60, 140, 80, 120])
+    n = np.zeros((400, 2, 2))
+    n[:, 0, 1], n[:, 0, 0] = 10 * hits, 10 * (1 - hits)
+    part = clustered(np.arange(400), np.repeat([0, 1], 200), n, 2)
+    own = own_rows(part, ("selection-rate",))
+    assert own.scaled.all()
+    assert own.below.ravel() == pytest.approx([199, 199])
+    assert own.above.ravel() == pytest.approx([199 * 0.3, 199 * 0.4])
+
+
+def test_one_of_each_household_is_less_safe_than_separate_groups() -> None:
+    """In each household a wife and a husband, one of them selected: the two rates go against each other."""
+    wife = np.repeat([1, 0], [40, 60])
+    n = np.zeros((200, 2, 2))
+    n[:100, 0, 1], n[:100, 0, 0] = wife, 1 - wife
+    n[100:, 0, 1], n[100:, 0, 0] = 1 - wife, wife
+    household, group = np.tile(np.arange(100), 2), np.repeat([0, 1], 100)
+    at = np.array([1])
+    against = clustered(household, group, n, 2)
+    own, ref = rate_rows(against, ("selection-rate",), at)
+    assert own.below[0, 0] < 0.6 * 100
+    assert ref.below[0, 0] < 0.6 * 100
+    rest = rate_rows(against, ("selection-rate",), np.array([REST]))
+    assert rest[0].below[0, 0] == pytest.approx(own.below[0, 0])
+    together = clustered(household, group, np.concatenate([n[:100], n[:100]]), 2)
+    assert rate_rows(together, ("selection-rate",), at)[0].below[0, 0] == pytest.approx(99, abs=1.01)
+
+
+ROWS = """score,sex,race,person,w
+1,f,a,p1,1
+0,f,b,p1,2
+1,m,a,p2,1
+1,m,a,p2,1
+0,f,a,p3,3
+0,m,,p4,1
+"""
+
+
+def read(tmp_path, **keys: object) -> Tally:
+    path = tmp_path / "p.csv"
+    path.write_text(ROWS)
+    return read_file(str(path), AuditConfig(cluster="person", **keys))
+
+
+def test_people_are_counted_by_group(tmp_path) -> None:
+    tally = read(tmp_path, attributes=("sex", "race"), intersections=(("sex", "race"),))
+    assert [part.attribute for part in tally.slices] == ["sex", "race", "sex × race"]
+    for part in tally.slices:
+        sums = np.zeros_like(part.counts.n)
+        np.add.at(sums, part.clusters.group, part.clusters.n)
+        np.testing.assert_array_equal(sums, part.counts.n)
+    sex, race, _ = tally.slices
+    assert list(zip(sex.clusters.person, sex.clusters.group, strict=True)) == [(0, 0), (1, 1), (2, 0), (3, 1)]
+    assert sex.clusters.n[0].tolist() == [[1, 1], [0, 0]]
+    assert list(zip(race.clusters.person, race.clusters.group, strict=True)) == [
+        (0, 0),
+        (0, 1),
+        (1, 0),
+        (2, 0),
+        (3, 2),
+    ]
+    assert "person: the rows are of 4 people; intervals and tests go by these." in tally.notes
+    weighted = read(tmp_path, weight="w", attributes=("sex",)).slices[0]
+    assert weighted.clusters.n.sum() == 9
+    assert weighted.clusters.n[0].tolist() == [[2, 1], [0, 0]]
+    assert judge(tally, AuditConfig(cluster="person")).verdict == "undecided"
+
+
+def test_thresholds_and_models_and_bins(tmp_path) -> None:
+    import pandas as pd
+
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame(
+        {
+            "score": rng.random(300).round(2),
+            "label": rng.integers(0, 2, 300),
+            "race": rng.choice(list("abc"), 300),
+            "age": rng.integers(20, 70, 300),
+            "model": rng.choice(["x", "y"], 300),
+            "id": rng.integers(0, 90, 300),
+        }
+    )
+    config = AuditConfig(
+        cluster="id", threshold=(0.3, 0.6), top_k=(20,), model_column="model", bins={"age": 3}
+    )
+    tally = read_frame(frame, config)
+    assert len(tally.slices) == 2 * 3 * 2
+    for part in tally.slices:
+        sums = np.zeros_like(part.counts.n)
+        np.add.at(sums, part.clusters.group, part.clusters.n)
+        np.testing.assert_array_equal(sums, part.counts.n)
+        of_model = frame[frame.model == part.model]
+        key = ["id", "race"] if part.attribute == "race" else ["id"]
+        assert len(of_model[key].drop_duplicates()) <= len(part.clusters.person)
+    plain = read_frame(frame, config.model_copy(update={"cluster": None, "attributes": ("race",)}))
+    assert all(part.clusters is None for part in plain.slices)
+
+
+def test_a_row_of_nobody_is_refused(tmp_path) -> None:
+    path = tmp_path / "p.csv"
+    path.write_text("score,sex,id\n1,f,1\n0,m,\n")
+    with pytest.raises(UserError, match='"id" is empty in 1 row: these do not say whose') as caught:
+        read_file(str(path), AuditConfig(cluster="id"))
+    assert caught.value.problems[0].where.endswith("p.csv:3")
+
+
+def test_what_does_not_go_with_clusters() -> None:
+    for keys in ({"ties": "random", "top_k": 5}, {"explain": "education"}):
+        with pytest.raises(UserError):
+            read_config({"cluster": "id", **keys})
