@@ -55,7 +55,7 @@ def pair_up(source: Predictions, newer: Predictions, config: AuditConfig) -> Pre
     roles = assign(source, config.model_copy(update={"against": None}))
     score = find_column(newer, config.score or "score", "--score")
     with reading(newer):
-        newer, _ = read_percent(newer.with_first_rows(), score)
+        newer, _ = read_percent(newer.with_first_rows(), [score])
         both = _identifiers(source, newer, config)
         checked = _checked(source, newer, roles, config)
         _keep(newer, score, both, [there for _, _, there in checked], config)

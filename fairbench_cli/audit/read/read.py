@@ -270,11 +270,12 @@ def _tally(
     many: frozenset[int] = frozenset()
     while True:  # until what the first rows showed of unnamed columns holds for all rows
         roles = assign(first, config, texts, many)
-        decisions = settled(first, roles, config.decisions)
-        source, roles = read_outcomes(first, roles, config.favourable, binary=is_binary(decisions))
-        for scored in () if is_binary(decisions) else (roles.score, *roles.others):
-            source, percent = read_percent(source, scored)
-            roles = replace(roles, notes=(*roles.notes, *percent))
+        source, percent = read_percent(first, (roles.score, *roles.others))
+        decisions = settled(source, roles, config.decisions)
+        if is_binary(decisions):
+            source, percent = first, ()
+        source, roles = read_outcomes(source, roles, config.favourable, binary=is_binary(decisions))
+        roles = replace(roles, notes=(*roles.notes, *percent))
         if roles.weight is not None:
             # One order of summing, hence the same last digit each time.
             source.engine.execute("SET threads=1")
