@@ -477,7 +477,6 @@ def _compared_wrongly(config: AuditConfig) -> list[tuple[str, str, str]]:
         found.append(("ties", what, "use ties include or exclude"))
     others: dict[str, object] = {
         "model-column": config.model_column,
-        "cluster": config.cluster,
         "explain": config.explained_by,
         "preset": config.preset == "ll144",
         "curves": config.curves and "slice" not in named,
@@ -498,6 +497,9 @@ def _without_clusters(config: AuditConfig) -> list[tuple[str, str, str]]:
             "draws rows, not people",
         ),
         "explain": (bool(config.explained_by), "takes each row for a person"),
+        "score": (len(config.scores or ()) > 1, "compares scores row by row"),
+        "against": (config.against is not None, "compares files row by row"),
+        "slice": (config.sliced_by is not None, "takes all slices to be of different people"),
         "favourable": (len(config.favourable) > 1, "of several classes counts rows"),
     }
     fix = "leave it out, or cluster"

@@ -161,7 +161,7 @@ REFUSED = {
     "too many groups": (
         HEAD + "".join(f"1,0,g{i % 1500}\n" for i in range(6000)),
         AuditConfig(),
-        ["no attribute", "race has many different values", "--attribute"],
+        ["no attribute", "it has many different values: race", "--attribute"],
     ),
     "too many groups by name": (
         HEAD + "".join(f"1,0,g{i}\n" for i in range(1001)),
@@ -289,8 +289,14 @@ def test_read(what, tmp_path):
         ("score,race\n1,a\n0,b\n", "No label column"),
         ("id,score,race\n1,1,a\n1,0,b\n", "Rows whose id an earlier row has: 1;"),
         ("entity_id,score,race\n1,1,a\n1,0,b\n 1,0,b\n", "Rows whose entity_id an earlier row has: 2;"),
-        ("score,race,age\n" + "".join(f"1,a,{i}\n" for i in range(21)), "age is numeric and not audited"),
-        ("score,race,who\n" + "".join(f"1,a,x{i}\n" for i in range(21)), "who has a value of its own"),
+        (
+            "score,race,age\n" + "".join(f"1,a,{i}\n" for i in range(21)),
+            "age, or cut it: --bins age=4).",
+        ),
+        (
+            "score,race,who\n" + "".join(f"1,a,x{i}\n" for i in range(21)),
+            "in most rows: who",
+        ),
     ],
 )
 def test_notes(content, note, tmp_path):

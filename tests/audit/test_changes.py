@@ -123,7 +123,7 @@ def write(frame: pd.DataFrame, folder, name: str, **columns) -> None:
         ({}, ("--slice", "sex"), ["against and slice both"]),
         ({}, ("--score", "score", "--score", "other"), ["against and score both"]),
         ({}, ("--model-column", "sex"), ["model-column cannot be combined with against"]),
-        ({}, ("--cluster", "id"), ["cluster cannot be combined with against"]),
+        ({}, ("--cluster", "id"), ["against compares files row by row"]),
         ({}, ("--explain", "sex"), ["explain cannot be combined"]),
         ({}, ("--threshold", "1", "--threshold", "2"), ["one can be compared at a time"]),
         ({}, ("--top-k", "3", "--ties", "random"), ["ties drawn at random"]),
@@ -154,6 +154,7 @@ def test_what_cannot_be_paired_is_refused(change, flags, words, say, tmp_path):
         (("--score", "old", "--slice", "id"), ["300 different values; at most 60 slices"]),
         (("--score", "old", "--slice", "one"), ["one value only"]),
         (("--score", "old", "--slice", "hole"), ['"hole" is missing in 1 row']),
+        (("--score", "old", "--slice", "one", "--cluster", "id"), ["slices to be of different people"]),
         (("--score", "old", "--slice", "sex"), ['"sex" is the slice']),
     ],
 )
@@ -168,6 +169,8 @@ def test_a_cell_that_is_wrong_is_named_with_its_line(frame, say, tmp_path):
     write(small, tmp_path, "a.csv", score=small.score.where(small.id != 30, 7))
     write(small.sample(frac=1, random_state=1), tmp_path, "b.csv")
     two_lines(say("audit", "a.csv", "--against", "b.csv", "-a", "sex"), "a.csv:32", '"score" has "7.0"'[:14])
+    (tmp_path / "c.csv").write_text((tmp_path / "b.csv").read_text() + "1,0\n")
+    two_lines(say("audit", "b.csv", "--against", "c.csv", "-a", "sex"), "c.csv:42", "the row has 2 cells")
     with pytest.raises(TypeError, match="frame with both columns"):
         audit([1, 0], [1, 0], ["a", "b"], against=[0, 1])
 
@@ -327,6 +330,8 @@ def test_every_output_shows_the_changes(frame, say, tmp_path):
     assert {row["attribute"] for row in found["rate_changes"]} == {"(all)", "sex"}
     lines = pd.read_csv(tmp_path / "out" / "changes.csv")
     assert len(lines) == len(found["changes"])
+    columns = audit(tmp_path / "a.csv", score=["old", "new"], attributes=["sex"]).to_pandas("changes").columns
+    assert list(columns) == list(lines.columns)
     assert lines.ratio_change_low[0] == first["ratio_change"]["low"]
     page = (tmp_path / "out" / "audit.html").read_text()
     assert "sex: selection rate, ratio before and after" in page

@@ -218,15 +218,34 @@ def test_standard_input_and_a_light_start(preds, tmp_path):
     assert not heavy_modules & set(done.stderr.split())
 
 
+def write_files_of_the_page(preds):
+    """Write what the page's examples read, next to `preds`: other names, scores in between, months."""
+    folder, (head, *rows) = preds.parent, preds.read_text().splitlines()
+    applications = "\n".join([head.replace("score,label_value", "hired,kept"), *rows, "1,1,Unknown,Unknown"])
+    between = [f"0.{3 * int(row[0]) + 2 + i % 5}" for i, row in enumerate(rows)]
+    scores = [f"{x}{row[1:]},{x},{y}" for x, y, row in zip(between, between[::-1], rows, strict=True)]
+    months = [f"{row},2025-0{1 + i % 2}" for i, row in enumerate(rows)]
+    files = {
+        "applications.csv": applications,
+        "scores.csv": "\n".join([f"{head},old,new", *scores]),
+        "months.csv": "\n".join([f"{head},month", *months]),
+        "old.csv": preds.read_text(),
+        "new.csv": preds.read_text(),
+    }
+    for name, text in files.items():
+        (folder / name).write_text(text + "\n")
+
+
 def test_the_commands_of_the_page_run(preds, tmp_path, say):
     page = (ROOT / "docs/audit.md").read_text(encoding="utf-8")
     lines = re.findall(r"^\$ fairbench (audit .*)$", page, re.MULTILINE)
     assert len(lines) >= 5
-    rows = preds.read_text().replace("score,label_value,", "hired,kept,", 1)
-    (tmp_path / "applications.csv").write_text(rows + "1,1,Unknown,Unknown\n")
+    write_files_of_the_page(preds)
     (tmp_path / "audit.yaml").write_text(re.findall(r"```yaml\n(ref:.*?)```", page, re.DOTALL)[0])
+    stands = {"--curves": "scores.csv", "--score old": "scores.csv", "--slice": "months.csv"}
     for line in lines:
-        done = say(*line.replace("'", "").split())
+        file = next((name for flag, name in stands.items() if flag in line), "preds.csv")
+        done = say(*line.partition(" #")[0].replace("'", "").replace("preds.csv", file).split())
         assert done.code in (0, 1), (line, done.err)
         assert (done.code == 1) <= ("--fail" in line or "--config" in line), line
 

@@ -35,22 +35,22 @@ def table(rows, **columns):
 @pytest.mark.parametrize(
     ("name", "of", "note"),
     [
-        ("day", lambda i: f"2024-01-0{1 + i % 4}", "day holds dates"),
-        ("day", lambda i: f"0{1 + i % 4}/01/2024", "day holds dates"),
-        ("day", lambda i: f"2024-01-0{1 + i % 4}T10:00:00Z", "day holds dates"),
-        ("day", lambda i: f"{1 + i % 4} Jan 2024" if i else "", "day holds dates"),
-        ("case_id", lambda i: f"{i % 25}", "case_id looks like an identifier"),
-        ("uuid", lambda i: f"x{i % 25}", "uuid looks like an identifier"),
-        ("town", lambda i: f"t{i % 101}", "town has many different values"),
-        ("who", lambda i: f"t{i}", "who has a value of its own in most rows"),
-        ("score_b", lambda i: str(i % 3 % 2), "score_b looks like a score"),
+        ("day", lambda i: f"2024-01-0{1 + i % 4}", "it holds dates"),
+        ("day", lambda i: f"0{1 + i % 4}/01/2024", "it holds dates"),
+        ("day", lambda i: f"2024-01-0{1 + i % 4}T10:00:00Z", "it holds dates"),
+        ("day", lambda i: f"{1 + i % 4} Jan 2024" if i else "", "it holds dates"),
+        ("case_id", lambda i: f"{i % 25}", "it looks like an identifier"),
+        ("uuid", lambda i: f"x{i % 25}", "it looks like an identifier"),
+        ("town", lambda i: f"t{i % 101}", "it has many different values"),
+        ("who", lambda i: f"t{i}", "it has a value of its own in most rows"),
+        ("score_b", lambda i: str(i % 3 % 2), "it is called like a score"),
     ],
 )
 def test_left_out_unless_named(name, of, note):
     text = table(210, **{name: of})
     tally = read(text)
     assert audited(tally) == ["race"]
-    assert f"{note} and is not audited (--attribute {name} does)." in tally.notes
+    assert f"Not audited, as {note}: {name} (unless named: --attribute {name})." in tally.notes
     assert audited(read(text, attributes=(name,))) == [name]
 
 
@@ -68,12 +68,19 @@ def test_audited_all_the_same(name, of):
     assert audited(read(table(30, **{name: of}))) == ["race", name]
 
 
+def test_one_note_for_all_of_a_kind():
+    days = {f"day{i}": (lambda _: "2024-01-05") for i in range(12)}
+    (note,) = (note for note in read(table(30, **days)).notes if "dates" in note)
+    listed = ", ".join(list(days)[:10])
+    assert note == f"Not audited, as they hold dates: {listed} and 2 more (unless named: --attribute day0)."
+
+
 def test_too_many_values_below_the_first_rows_are_left_out(monkeypatch):
     monkeypatch.setattr(predictions, "SAMPLE_CELLS", 0)
     text = table(4000, town=lambda i: f"t{i}" if i > 1500 else "t", race2=lambda _: "x")
     tally = read(text)
     assert audited(tally) == ["race", "race2"]
-    assert any(note.startswith("town has") for note in tally.notes)
+    assert any("different values: town" in note for note in tally.notes)
     with pytest.raises(UserError, match=r"town has .* different values"):
         read(text, attributes=("town",))
 
@@ -97,7 +104,7 @@ def test_bytes_that_are_no_text(tmp_path):
     tally = read_file(path, AuditConfig())
     assert audited(tally) == ["sex"]
     assert tally.slices[0].counts.groups == ("f", "m")
-    assert "photo holds bytes that are no text and is not audited." in tally.notes
+    assert any("as it holds bytes that are no text: photo" in note for note in tally.notes)
     named = read_file(path, AuditConfig(attributes=("photo",)))
     assert named.slices[0].counts.groups == (r"\x80", r"\xFF\x00")
 

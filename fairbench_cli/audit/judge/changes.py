@@ -2,7 +2,7 @@
 
 A disparity is smaller when its ratio is closer to 1 on a log scale: 0.5 and 2 are equally far. It is better,
 or worse, where "the ratios are equally far from 1" is rejected after Holm over all changes that decide.
-`measures.change` has the variances, docs/verdicts.md how often this is wrong.
+`measures.change` has the variances, docs/audit.md how often this is wrong.
 """
 
 import math

@@ -129,7 +129,7 @@ def assign(
         if quantities:
             number = source.columns[quantities[0]]
             fix = f"cut a numeric column, as in --bins {number}=4, or name it with --attribute"
-        why = f": {left_out[0].rstrip('.')}" if left_out else ""
+        why = f". {left_out[0].rstrip('.')}" if left_out else ""
         raise user_error(f"no attribute column is left to audit{why}", fix, source.name)
     single = None if "model" in found else source.places.get("model_id")
     others = [column for role, column in found.items() if role.startswith("score ")]

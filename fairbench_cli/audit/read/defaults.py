@@ -15,6 +15,15 @@ MOST_VALUES = 100  # a text column with more different ones is audited when it i
 WORDS_AT_ONCE = 50  # columns that are looked through for words in one scan
 MOST_CHECKED = 20  # quantities that the counting pass looks at for words; more take scans of their own
 IDENTIFIER = re.compile(r"(^|[_\s.-])(id|ids|uuid|guid|key|hash|ssn|email|e-mail)$|[a-z]I[dD]$", re.ASCII)
+MOST_LISTED = 10
+# Why columns are not audited: of one column, and of several.
+SCORES = ("it is called like a score", "they are called like scores")
+IDENTIFIERS = ("it looks like an identifier", "they look like identifiers")
+NUMBERS = ("it is numeric", "they are numeric")
+DATES = ("it holds dates", "they hold dates")
+OWN_VALUES = ("it has a value of its own in most rows", "they have a value of their own in most rows")
+MANY_VALUES = ("it has many different values", "they have many different values")
+BYTES = ("it holds bytes that are no text", "they hold bytes that are no text")
 _TIME = r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?\s*(Z|[aApP][mM]|[+-]\d{2}:?\d{2}|UTC)?"
 _MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 _DAY = "|".join(
@@ -78,30 +87,43 @@ def default_attributes(
         Columns now known to hold more than numbers, or too many groups.
     """
     (rows,) = source.one("SELECT count(*) FROM sample")
-    whole, attributes, quantities, notes = rows < source.first_rows, {}, [], []
+    whole = rows < source.first_rows
+    attributes: dict[str, int] = {}
+    left_out: dict[tuple[str, str], list[str]] = {}
+    quantities = []
     for i, distinct, words, example in _first_values(source, free):
         name = source.columns[i]
         if name in binned:
             attributes[name] = i
-        elif named_like_scores(name):
-            notes.append(f"{name} looks like a score and is not audited (--attribute {name} does).")
+            continue
+        if named_like_scores(name):
+            why = SCORES
         elif distinct > MOST_CODES and IDENTIFIER.search(name):
-            notes.append(f"{name} looks like an identifier and is not audited (--attribute {name} does).")
+            why = IDENTIFIERS
         elif distinct > MOST_CODES and words == 0 and i not in texts:
             quantities.append(i)
-            notes.append(
-                f"{name} is numeric and not audited: name it with --attribute, or cut it: --bins {name}=4."
-            )
+            why = NUMBERS
         elif is_date(example) and _all_dates(source, i):
-            notes.append(f"{name} holds dates and is not audited (--attribute {name} does).")
+            why = DATES
         elif i in many or distinct > MOST_VALUES or (whole and distinct > MOST_CODES and 2 * distinct > rows):
-            what = "a value of its own in most rows" if 2 * distinct > rows else "many different values"
-            notes.append(f"{name} has {what} and is not audited (--attribute {name} does).")
+            why = OWN_VALUES if 2 * distinct > rows else MANY_VALUES
         elif source.sql[i].binary and source.one(f"SELECT 1 FROM sample WHERE contains(t{i}, '\\x') LIMIT 1"):
-            notes.append(f"{name} holds bytes that are no text and is not audited.")
+            why = BYTES
         else:
             attributes[name] = i
-    return Defaults(attributes, tuple(quantities), tuple(notes))
+            continue
+        left_out.setdefault(why, []).append(name)
+    notes = tuple(_left_out(why, names) for why, names in left_out.items())
+    return Defaults(attributes, tuple(quantities), notes)
+
+
+def _left_out(why: tuple[str, str], names: list[str]) -> str:
+    """Write why columns are not audited."""
+    listed = ", ".join(names[:MOST_LISTED])
+    if len(names) > MOST_LISTED:
+        listed += f" and {len(names) - MOST_LISTED} more"
+    how = f"--attribute {names[0]}" + (f", or cut it: --bins {names[0]}=4" if why == NUMBERS else "")
+    return f"Not audited, as {why[len(names) > 1]}: {listed} (unless named: {how})."
 
 
 def words_below(source: Predictions, quantities: tuple[int, ...]) -> frozenset[int]:

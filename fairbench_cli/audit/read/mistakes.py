@@ -1,7 +1,8 @@
 """Refuse what cannot be read or counted, with the row and what to do."""
 
 import csv
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from itertools import islice
 
 from fairbench_cli.audit.read.predictions import (
@@ -17,6 +18,19 @@ from fairbench_cli.errors import UserError, shown, user_error
 MOST_CLASSES = 20  # a column of more different numbers holds a quantity
 MOST_NAMED = 6
 CUT = "say how scores become decisions: --threshold 0.5, --top-k 100 or --top-share 0.1"
+
+
+@contextmanager
+def reading(source: Predictions) -> Iterator[None]:
+    """Raise what DuckDB cannot read of a file as a `UserError` that names it."""
+    import duckdb
+
+    try:
+        yield
+    except (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException):
+        raise  # a fault of ours, not of the rows
+    except duckdb.Error as error:
+        raise broken(source, error) from None
 
 
 def broken(source: Predictions, error: Exception) -> UserError:

@@ -38,17 +38,18 @@ from fairbench_cli.audit.read.columns import ColumnRoles, assign, too_many_group
 from fairbench_cli.audit.read.cuts import bins_note, find_bins, find_cuts, is_binary, level_of, settled
 from fairbench_cli.audit.read.defaults import MOST_CHECKED, words_below
 from fairbench_cli.audit.read.mistakes import (
-    broken,
+    reading,
     refuse_codes,
     refuse_scores,
     refuse_weights,
 )
 from fairbench_cli.audit.read.notes import group_notes, repeat_notes
 from fairbench_cli.audit.read.outcomes import read_outcomes
-from fairbench_cli.audit.read.pairs import compared_slices, names_of, pair_up
+from fairbench_cli.audit.read.pairs import names_of, pair_up
 from fairbench_cli.audit.read.predictions import MEMORY, ArrowStream, Predictions, open_file, open_frame
 from fairbench_cli.audit.read.scales import check_thresholds, read_percent
 from fairbench_cli.audit.read.scores import Reference, largest_group, read_scores
+from fairbench_cli.audit.read.sides import compared_slices
 from fairbench_cli.audit.read.strata import explained_slices, read_people, read_strata
 from fairbench_cli.audit.read.tally import MISSING, Tally
 from fairbench_cli.errors import shown, user_error
@@ -194,32 +195,26 @@ def _read(
     against: "pd.DataFrame | ArrowStream | None" = None,
     stdin: BinaryIO | None = None,
 ) -> Tally:
-    import duckdb
-
     with (
         _interruptible(),
         _temporary() as folder,
         _engine(folder) as engine,
     ):
         source = open_(engine, Path(folder))
-        try:
-            if config.against and source.name == config.against == "-":
+        with reading(source):
+            if not config.against:
+                return _tally(source.with_first_rows(), config, reference)
+            if source.name == config.against == "-":
                 raise user_error("standard input cannot be both files", "name one of the files", "--against")
-            if config.against:
-                place = Path(folder) / "newer"
-                place.mkdir()
-                other = engine.cursor()  # with temporary tables of its own
-                newer = (
-                    open_file(other, config.against, stdin, place)
-                    if against is None
-                    else open_frame(other, against)
-                )
-                return _tally(pair_up(source, newer, config), config, reference, names_of(source, newer))
-            return _tally(source.with_first_rows(), config, reference)
-        except (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException):
-            raise  # a fault of ours, not of the rows
-        except duckdb.Error as error:
-            raise broken(source, error) from None
+            place = Path(folder) / "newer"
+            place.mkdir()
+            other = engine.cursor()  # with temporary tables of its own
+            newer = (
+                open_file(other, config.against, stdin, place)
+                if against is None
+                else open_frame(other, against)
+            )
+            return _tally(pair_up(source, newer, config), config, reference, names_of(source, newer))
 
 
 @contextmanager
@@ -275,11 +270,12 @@ def _tally(
     many: frozenset[int] = frozenset()
     while True:  # until what the first rows showed of unnamed columns holds for all rows
         roles = assign(first, config, texts, many)
-        decisions = settled(first, roles, config.decisions)
-        source, roles = read_outcomes(first, roles, config.favourable, binary=is_binary(decisions))
-        for scored in () if is_binary(decisions) else (roles.score, *roles.others):
-            source, percent = read_percent(source, scored)
-            roles = replace(roles, notes=(*roles.notes, *percent))
+        source, percent = read_percent(first, (roles.score, *roles.others))
+        decisions = settled(source, roles, config.decisions)
+        if is_binary(decisions):
+            source, percent = first, ()
+        source, roles = read_outcomes(source, roles, config.favourable, binary=is_binary(decisions))
+        roles = replace(roles, notes=(*roles.notes, *percent))
         if roles.weight is not None:
             # One order of summing, hence the same last digit each time.
             source.engine.execute("SET threads=1")

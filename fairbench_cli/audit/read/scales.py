@@ -8,28 +8,29 @@ from numpy.typing import NDArray
 
 from fairbench_cli.audit.read.cells import CountedCells, CountingPlan
 from fairbench_cli.audit.read.cuts import scores_of
-from fairbench_cli.audit.read.predictions import Predictions
+from fairbench_cli.audit.read.predictions import Predictions, quoted
 from fairbench_cli.errors import shown, user_error
 
 PERCENT = 100.0
+AFTER_NUMBER = "% \u00a0\u202f"  # a sign, and the blanks before it
 
 
-def read_percent(source: Predictions, column: int) -> tuple[Predictions, tuple[str, ...]]:
-    """Return the predictions with scores such as "73 %" read as 0.73, and a note when there are some.
+def read_percent(source: Predictions, columns: Iterable[int]) -> tuple[Predictions, tuple[str, ...]]:
+    """Return the predictions with scores such as "73 %" read as 0.73, and notes of the columns with some.
 
     They are looked for in the first rows; where they come later alone they are no numbers, and refused.
     """
-    found = source.one(f"SELECT max(t{column}) FROM sample WHERE ends_with(t{column}, '%')")
-    if found[0] is None:
-        return source, ()
-    sql = source.sql[column]
-    share = f"TRY_CAST(rtrim(rtrim({sql.of('t')}, '%'), ' \u00a0\u202f') AS DOUBLE) / {PERCENT}"
-    number = f"CASE WHEN ends_with({sql.of('t')}, '%') THEN {share} + 0.0 ELSE {sql.number} END"
-    changed = (*source.sql[:column], replace(sql, number=number), *source.sql[column + 1 :])
-    example = float(found[0].rstrip("% \u00a0\u202f")) / PERCENT if _is_number(found[0]) else None
-    such = "" if example is None else f", such as {shown(found[0])} as {example:.6g}"
-    note = f"{source.columns[column]}: cells with % are read as shares{such}."
-    return replace(source, sql=changed), (note,)
+    notes, sql = [], list(source.sql)
+    for column in columns:
+        example = source.one(f"SELECT max(t{column}) FROM sample WHERE ends_with(t{column}, '%')")[0]
+        if example is None:
+            continue
+        text = sql[column].of("t")
+        share = f"TRY_CAST(rtrim({text}, {quoted(AFTER_NUMBER)}) AS DOUBLE) / {PERCENT} + 0.0"
+        number = f"CASE WHEN ends_with({text}, '%') THEN {share} ELSE {sql[column].number} END"
+        sql[column] = replace(sql[column], number=number)
+        notes.append(f"{source.columns[column]}: cells with % are read as shares, such as {shown(example)}.")
+    return replace(source, sql=tuple(sql)), tuple(notes)
 
 
 def check_thresholds(
@@ -65,11 +66,3 @@ def _selected(plan: CountingPlan, cells: CountedCells, threshold: float) -> NDAr
         at = 2 * scores_of(cuts).index(threshold + 0.0) + 1
         selected |= (cells.level >= at) & (True if model is None else models == model)
     return selected
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text.rstrip("% \u00a0\u202f"))
-    except ValueError:
-        return False
-    return True

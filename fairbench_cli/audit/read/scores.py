@@ -51,7 +51,7 @@ class _Sets:
     source: Predictions
     span: _Span
     places: tuple[int, ...]
-    known: "_Groups"
+    known: "_GroupCodes"
     groups: int
     reference: Codes
     weighted: bool
@@ -141,7 +141,7 @@ def read_scores(
 
 
 @dataclass(frozen=True, eq=False)
-class _Groups:
+class _GroupCodes:
     """The place of a slice's group by the codes of its attributes.
 
     `keys` are these codes as one number each, sorted, with the `group` of each; `sizes` how many levels each
@@ -162,7 +162,7 @@ class _Groups:
         return np.where(known & (self.keys[at] == key), self.group[at], -1)
 
 
-def _groups(part: Slice, names: Sequence[str], levels: Levels, cells: CountedCells) -> _Groups:
+def _groups(part: Slice, names: Sequence[str], levels: Levels, cells: CountedCells) -> _GroupCodes:
     """Return where the groups of a slice are found; a group that is not in the slice has no rows."""
     index = {name: i for i, name in enumerate(part.counts.groups)}
     found: dict[int, int] = {}
@@ -175,7 +175,7 @@ def _groups(part: Slice, names: Sequence[str], levels: Levels, cells: CountedCel
         found[key] = index.get(CROSS.join(own), -1)
     keys = np.array(sorted(found), dtype=np.int64)
     group = np.array([found[key] for key in keys.tolist()], dtype=np.int64)
-    return _Groups(keys, group, tuple(map(len, each)))
+    return _GroupCodes(keys, group, tuple(map(len, each)))
 
 
 def _references(groups: int, at: int) -> Codes:

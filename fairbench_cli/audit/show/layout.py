@@ -31,6 +31,7 @@ from fairbench_cli.audit.show.format import (
     with_interval,
 )
 from fairbench_cli.measures.groups import CROSS
+from fairbench_cli.measures.rates import RATES
 from fairbench_cli.text import shown_path
 
 Line = TypeVar("Line")
@@ -128,7 +129,8 @@ def facts(report: Report, *, name: bool = True) -> str:
     """Return in a line what was audited and how, after the name of the file."""
     source = f"{source_name(report)}: " if name else ""
     rows = f"{source}{thousands(report.rows)} rows{', weighted' if report.weighted else ''}"
-    by = "" if report.without_verdict else f"decided by {', '.join(report.decided_by)}; "
+    names = (RATES[name].label if name in RATES else name for name in report.decided_by)
+    by = "" if report.without_verdict else f"decided by {', '.join(names)}; "
     return f"{rows}; {against(report)}; {by}{100 * report.config.confidence:g} % intervals"
 
 
