@@ -149,6 +149,28 @@ def test_weights_times_a_constant_change_nothing() -> None:
         assert mine.test in ("score", "")  # no exact test of weighted rows
 
 
+def test_a_group_without_the_heavy_rows_of_others_is_worth_less_than_its_rows() -> None:
+    # 500 of which 16 selected ones weigh 20, and 50 who had none of these by chance.
+    rows = np.array([[[35, 15], [0, 0]], [[350, 150], [0, 0]]])
+    weights, squares = rows.astype(float), rows.astype(float)
+    weights[1, 0, 1] += 16 * 19
+    squares[1, 0, 1] += 16 * 399
+    part = Slice(
+        *("", "binary", "race", Counts(("a", "b"), weights)),
+        cell_rows=rows,
+        squares=squares,
+        labelled=False,
+    )
+    found = own_rows(part, ("selection-rate",))
+    scale = 500 / 804  # to a mean weight of 1
+    spread = (15 + scale**2 * 6534) * 165 / (15 + scale * 454) ** 2
+    lost = (35 + scale**2 * 350) * 385 / (35 + scale * 350) ** 2
+    variance = (0.7**2 * spread * 15**2 / 15 + 0.3**2 * lost * 35**2 / 35) / 50**2
+    assert float(found.below[0, 0]) == pytest.approx(0.3 * 0.7 / variance)
+    assert float(found.below[0, 0]) < 30
+    assert found.scaled.all()
+
+
 def golden() -> list[tuple[dict[str, str], dict[str, str]]]:
     with (REFERENCE / "golden_weights.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))

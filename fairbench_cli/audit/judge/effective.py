@@ -131,7 +131,8 @@ def _worth(part: Slice, names: Sequence[str], *, rest: bool) -> RateRows:
     variance = np.fmax(linear, _pooled_variance(part, names, weights, rows))
     inside = (rate > 0) & (rate < 1) & (variance > 0)
     worth = np.where(inside, np.fmin(kish, divide(rate * (1 - rate), variance)), kish)
-    equal = ~(kish < rows.both * (1 - EQUAL))
+    # A group that shows no spread of weights while others do may have missed its heavy rows by chance.
+    equal = ~(kish < rows.both * (1 - EQUAL)) & _equal_everywhere(part, names)
     worth = np.where(equal, rows.both, np.fmin(worth, rows.both))
     if part.clusters is not None:
         people = rows_of_people(part.clusters, names, rows.both, rest=rest)
@@ -148,6 +149,15 @@ def _worth(part: Slice, names: Sequence[str], *, rest: bool) -> RateRows:
         rows.above,
         np.where(of_all, limitless, rows.both),
     )
+
+
+def _equal_everywhere(part: Slice, names: Sequence[str]) -> NDArray[np.bool_]:
+    """Return of which rates the rows weigh the same within each group, shape (rates,)."""
+    weights, squares, rows = (
+        _sides(cells, names, rest=False).both for cells in (part.counts.n, part.squares, part.cell_rows)
+    )
+    found: NDArray[np.bool_] = (~(divide(weights**2, squares) < rows * (1 - EQUAL))).all(0)
+    return found
 
 
 def _pooled_variance(part: Slice, names: Sequence[str], weights: _Sides, rows: _Sides) -> Floats:
