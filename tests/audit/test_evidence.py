@@ -235,6 +235,16 @@ def test_a_reference_chosen_by_its_rate_takes_all_pairs() -> None:
     assert fixed.family == 4
 
 
+@pytest.mark.parametrize("metric", ["selection-rate", "selected-share"])
+def test_the_rest_of_one_group_is_nobody_to_compare_with(metric: str) -> None:
+    config = AuditConfig(metrics=(metric,), ref_method="rest")
+    report = judge(one(table((100, 200)), labelled=False), config)
+    found = {(row.metric, row.verdict, row.reason) for row in report.disparities}
+    assert found == {(name, "undecided", "no rows") for name in ("selection-rate", "selected-share")}
+    assert report.verdict == "undecided"
+    assert all(np.isnan([row.p, row.ratio.value, row.ratio.low, row.difference.low]).all() for row in report.disparities)
+
+
 def test_the_bare_rule_is_the_point() -> None:
     for row in judge(compas(), AuditConfig(rule="point")).disparities:
         assert row.verdict == row.point

@@ -141,7 +141,7 @@ def _worth(part: Slice, names: Sequence[str], *, rest: bool) -> RateRows:
     above = np.where(equal, rows.above, rate * worth)
     # Of a share of all selected: what the selected rows are worth, of a number without limit.
     of_all = np.array([RATES[name].of_all for name in names])
-    limitless = np.full_like(worth, MANY)
+    limitless = np.full_like(worth, 0.0 if rest and len(worth) == 1 else MANY)
     return RateRows(
         np.where(of_all, worth, above),
         np.where(of_all, limitless, worth),
@@ -151,13 +151,12 @@ def _worth(part: Slice, names: Sequence[str], *, rest: bool) -> RateRows:
     )
 
 
-def _equal_everywhere(part: Slice, names: Sequence[str]) -> NDArray[np.bool_]:
+def _equal_everywhere(part: Slice, names: Sequence[str]) -> Bools:
     """Return of which rates the rows weigh the same within each group, shape (rates,)."""
     weights, squares, rows = (
         _sides(cells, names, rest=False).both for cells in (part.counts.n, part.squares, part.cell_rows)
     )
-    found: NDArray[np.bool_] = (~(divide(weights**2, squares) < rows * (1 - EQUAL))).all(0)
-    return found
+    return np.asarray(np.all(~(divide(weights**2, squares) < rows * (1 - EQUAL)), axis=0))
 
 
 def _pooled_variance(part: Slice, names: Sequence[str], weights: _Sides, rows: _Sides) -> Floats:
