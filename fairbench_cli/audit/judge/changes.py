@@ -96,26 +96,28 @@ def find_changes(
     return tuple(changes), tuple(rates)
 
 
-def gate_of_newest(
+def gate_of_last(
     tally: Tally,
     verdicts: Sequence[AttributeVerdict],
     disparities: Sequence[Disparity],
     changes: Sequence[Change],
     config: AuditConfig,
 ) -> Gate:
-    """Return whether to stop: by the verdicts on the newest model or slice, and where it became worse.
+    """Return whether to stop: by the verdicts on the last model or slice, and where it became worse.
+
+    Of two files the last is the audited one, compared with the baseline.
 
     With several models in a file that are not compared, all of them count.
     """
     if not tally.joints:
         return gate(verdicts, disparities, config)
-    newest = tally.joints[-1].after
+    last = tally.joints[-1].after
     found = gate(
-        [row for row in verdicts if row.model == newest],
-        [row for row in disparities if row.model == newest],
+        [row for row in verdicts if row.model == last],
+        [row for row in disparities if row.model == last],
         config,
     )
-    worse = [row for row in changes if row.after == newest and row.deciding and row.word == "worse"]
+    worse = [row for row in changes if row.after == last and row.deciding and row.word == "worse"]
     if found.stops or WORSE not in config.failing_metrics or not worse:
         return found
     first = ", ".join(f"{row.attribute}:{row.metric} of {row.group}" for row in worse[:3])

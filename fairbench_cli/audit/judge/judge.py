@@ -8,7 +8,7 @@ from itertools import chain
 import numpy as np
 
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.judge.changes import find_changes, gate_of_newest
+from fairbench_cli.audit.judge.changes import find_changes, gate_of_last
 from fairbench_cli.audit.judge.compare import compare, shown_names
 from fairbench_cli.audit.judge.curves import judge_curves
 from fairbench_cli.audit.judge.effective import own_rows
@@ -80,7 +80,7 @@ def judge(tally: Tally, config: AuditConfig) -> Report:
         requested=tuple(chain.from_iterable(requested)),
         verdicts=tuple(verdicts),
         verdict=verdict,
-        gate=gate_of_newest(tally, verdicts, disparities, changes, config),
+        gate=gate_of_last(tally, verdicts, disparities, changes, config),
         family=family,
         explanations=explain(tally, config),
         curves=judge_curves(tally, deciding, config),

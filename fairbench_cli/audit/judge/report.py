@@ -214,7 +214,7 @@ class Change:
     Parameters
     ----------
     before, after : str
-        The older and the newer model or slice, as in `Disparity.model`.
+        The baseline, and the model or slice that is compared with it, as in `Disparity.model`.
     attribute, group, reference, metric : str
         What is compared; the reference is the same before and after.
     value_before, value_after : float
@@ -502,7 +502,7 @@ class Report:
     notes : tuple of str
         What a reader should know, each once, that of the data first.
     changes : tuple of Change
-        From an older model or slice to a newer one; empty unless these are compared.
+        From a baseline to the model or slice compared with it; empty unless there are such.
     rate_changes : tuple of RateChange
         Of everybody, under the attribute and group "(all)", and of each group; empty as well.
     impact : tuple of ImpactTable
