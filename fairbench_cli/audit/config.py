@@ -344,7 +344,7 @@ def meanings() -> dict[str, str]:
     """Return what each key means, with its default.
 
     >>> meanings()["min-group"]
-    'Flag groups with fewer rows. Default: 30.'
+    'Groups with fewer rows are marked, and no reference. Default: 30.'
     """
     found = {}
     for name, field in AuditConfig.model_fields.items():

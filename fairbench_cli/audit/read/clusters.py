@@ -52,7 +52,7 @@ def with_clusters(
     ranked = "SELECT * EXCLUDE (person), dense_rank() OVER (ORDER BY person) - 1 AS person FROM named"
     source.execute(f"CREATE OR REPLACE TEMP TABLE clustered AS {ranked}; DROP TABLE named")
     found = []
-    of_names = {CROSS.join(names): _Entries(source, plan, names) for names in plan.roles.audited}
+    of_names = {CROSS.join(names): _PersonSums(source, plan, names) for names in plan.roles.audited}
     models = list(dict.fromkeys(part.model for part in slices))
     for part in slices:
         cuts = plan.cuts[part.model if part.model in plan.cuts else None]
@@ -66,7 +66,7 @@ def with_clusters(
     return tuple(found), note
 
 
-class _Entries:
+class _PersonSums:
     """The sums of each person for some attributes, by label and score."""
 
     def __init__(self, source: Predictions, plan: CountingPlan, names: Sequence[str]) -> None:
