@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fairbench_cli.audit.api import audit
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.read import cells as read_count
 from fairbench_cli.audit.read.read import read_arrays, read_file, read_frame
@@ -416,3 +417,16 @@ def test_weights_and_their_squares_are_summed(tmp_path):
     assert part.cell_rows.tolist() == [[[1, 0], [0, 1]], [[0, 1], [1, 0]]]
     (part,) = read_file(str(path), AuditConfig(attribute=("race",))).slices
     assert (part.squares == part.cell_rows).all()
+
+
+def test_rows_of_weight_0_change_nothing_but_a_note(tmp_path):
+    head, rows = "score,label_value,race,w\n", "1,1,a,1\n0,0,a,3\n1,0,b,2\n0,1,b,2\n" * 20
+    found = []
+    for more in ("", "1,1,a,0\n0,1,b,0.0\n"):
+        path = tmp_path / "w.csv"
+        path.write_text(head + rows + more)
+        found.append(audit(path, weight="w", attributes=["race"]).report)
+    without, having = found
+    assert repr(having.disparities) == repr(without.disparities)  # NaN is not itself
+    assert repr(having.groups) == repr(without.groups)
+    assert "2 rows of weight 0 left out." in having.notes

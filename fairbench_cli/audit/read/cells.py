@@ -45,8 +45,10 @@ class CountedCells:
         Of the score among the cuts, or the position of a class; -1 for a score that is none.
     label : int array
         0 or 1, or the position of a class; `ColumnRoles.bad_label` for a label that is none.
-    rows, weight, square : arrays
-        How many rows, and the sums of their weights and squared weights.
+    rows, weighing : int arrays
+        How many rows, and how many of them have a weight above 0.
+    weight, square : arrays
+        The sums of their weights and squared weights.
     bad_weights, words : int
         Rows with a weight that is none; cells of supposed quantities that are not numbers.
     values : dict of attribute to list of str or None
@@ -59,6 +61,7 @@ class CountedCells:
     level: Ints
     label: Ints
     rows: Ints
+    weighing: Ints
     weight: Floats
     square: Floats
     bad_weights: int
@@ -221,10 +224,15 @@ def _level_sql(plan: CountingPlan) -> str:
 def _sums(roles: ColumnRoles) -> str:
     parts = ["count(*)"]
     if roles.weight is None:
-        parts += ["count(*)", "count(*)", "0"]
+        parts += ["count(*)", "count(*)", "count(*)", "0"]
     else:
         bad = f"{not_finite('w')} OR w < 0"
-        parts += ["coalesce(sum(w), 0)", "coalesce(sum(w * w), 0)", f"count(*) FILTER ({bad})"]
+        parts += [
+            "count(*) FILTER (w > 0)",
+            "coalesce(sum(w), 0)",
+            "coalesce(sum(w * w), 0)",
+            f"count(*) FILTER ({bad})",
+        ]
     parts += [f"count(*) FILTER (word{column})" for column in _checked(roles)]
     return ", ".join(parts)
 
@@ -273,7 +281,7 @@ def _cells(found: Sequence[tuple[Any, ...]], names: Sequence[str], plan: Countin
     found = sorted(found, key=lambda row: (*((part is None, part) for part in row[:after]), *row[after:]))
     columns = [list(column) for column in zip(*found, strict=True)]
     model, level, label, single = columns[: len(KEYS)]
-    rows, weight, square, bad_weights, *words = columns[after:]
+    rows, weighing, weight, square, bad_weights, *words = columns[after:]
     values = dict(zip(names, columns[len(KEYS) : after], strict=True))
     for name, bins in plan.bins.items():
         if name in values:
@@ -283,6 +291,7 @@ def _cells(found: Sequence[tuple[Any, ...]], names: Sequence[str], plan: Countin
         np.array(level, dtype=np.int64),
         np.array(label, dtype=np.int64),
         np.array(rows, dtype=np.int64),
+        np.array(weighing, dtype=np.int64),
         np.array(weight, dtype=np.float64),
         np.array(square, dtype=np.float64),
         sum(bad_weights),
@@ -363,7 +372,7 @@ def _slice(
         decision=cut.text,
         attribute=CROSS.join(names),
         counts=Counts(tuple(CROSS.join(key) for key in groups), by_group(weight)),
-        cell_rows=by_group(rows.astype(np.float64)).astype(np.int64),
+        cell_rows=by_group(cells.weighing[at].astype(np.float64)).astype(np.int64),
         squares=by_group(cells.square[at]),
         labelled=plan.roles.label is not None,
         intersection=len(names) > 1,

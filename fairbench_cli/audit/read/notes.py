@@ -78,6 +78,12 @@ def _looks(text: str) -> str:
     return re.sub(r"\s+", " ", visible).strip()
 
 
+def weightless_notes(cells: CountedCells) -> list[str]:
+    """Return a note of how many rows weigh nothing, if there are any."""
+    nothing = int((cells.rows - cells.weighing).sum())
+    return [f"{rows_in_words(nothing)} of weight 0 left out."] if nothing else []
+
+
 def repeat_notes(source: Predictions, roles: ColumnRoles, rows: int) -> list[str]:
     """Return a note of rows that repeat the person of an earlier row.
 

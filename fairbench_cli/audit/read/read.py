@@ -43,7 +43,7 @@ from fairbench_cli.audit.read.mistakes import (
     refuse_scores,
     refuse_weights,
 )
-from fairbench_cli.audit.read.notes import group_notes, repeat_notes
+from fairbench_cli.audit.read.notes import group_notes, repeat_notes, weightless_notes
 from fairbench_cli.audit.read.outcomes import read_outcomes
 from fairbench_cli.audit.read.pairs import names_of, pair_up
 from fairbench_cli.audit.read.predictions import MEMORY, ArrowStream, Predictions, open_file, open_frame
@@ -309,6 +309,7 @@ def _tally(
         *(bins_note(name, config.bins[name], bins) for name, bins in plan.bins.items()),
         *chain.from_iterable(group_notes(name, cells, config.exclude) for name in roles.attributes),
         *(people or repeat_notes(source, roles, rows)),
+        *weightless_notes(together),
     )
     tally = Tally(source.name, rows, slices, notes, roles.weight is not None, joints=joints)
     if config.curves:

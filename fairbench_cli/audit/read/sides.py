@@ -94,7 +94,7 @@ def _joint(
         return sums.reshape(-1, KINDS)
 
     sides = TwoSides(
-        by_kind(found.weight), by_kind(found.rows.astype(np.float64)), by_kind(found.square), paired=True
+        by_kind(found.weight), by_kind(found.weighing.astype(np.float64)), by_kind(found.square), paired=True
     )
     return _between(before, after, before.counts.groups, sides)
 

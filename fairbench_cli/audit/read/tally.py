@@ -47,7 +47,7 @@ class Slice:
         Groups sorted by name (code point order, `MISSING` last); n of shape (groups, 2, 2) indexed
         [group, label, prediction], weights summed. Unlabelled rows have label 0.
     cell_rows : int array, shape (groups, 2, 2)
-        Rows behind `counts`, not weighted.
+        Rows behind `counts`, not weighted; those of weight 0 say nothing and are not among them.
     squares : float array, shape (groups, 2, 2)
         Sums of squared weights; the same as `cell_rows` without weights.
     labelled : bool
