@@ -492,7 +492,10 @@ class Report:
     verdicts : tuple of AttributeVerdict
         Of each attribute, under each model and decision.
     verdict : {"pass", "fail", "undecided"}
-        Over `decided_by`: fail if one comparison fails, pass if all pass.
+        Over `decided_by`: fail if one comparison fails, pass if all pass. Of models or slices that are
+        compared, of the last.
+    last : str
+        That one; empty where none are compared.
     gate : Gate
         Whether a gate of the configuration stops, and why.
     family : int
@@ -530,7 +533,13 @@ class Report:
     changes: tuple[Change, ...] = ()
     rate_changes: tuple[RateChange, ...] = ()
     impact: tuple[ImpactTable, ...] = ()
+    last: str = ""
     curves: tuple[ScoreCurves, ...] = ()
+
+    @cached_property
+    def judged(self) -> tuple[AttributeVerdict, ...]:
+        """The verdicts that the one over all, and the gate, go by: of models or slices compared, the last."""
+        return tuple(row for row in self.verdicts if self.last in ("", row.model))
 
     @property
     def without_verdict(self) -> bool:
