@@ -112,7 +112,7 @@ def headline(report: Report) -> Headline:
         rows = worst_first(compared(verdict, report))
         failing = sum(row.verdict == "fail" for row in rows)
         worst += [(rows[0], verdict, max(0, failing - 1))] if rows else []
-    worst.sort(key=lambda found: (rank(found[0]), -_weight(found[0])))
+    worst.sort(key=lambda found: (found[1] not in report.judged, rank(found[0]), -_weight(found[0])))
     found = tuple(sentence(row, report, more) for row, _, more in worst)
     order = [verdict for _, verdict, _ in worst]
     order += [verdict for verdict in report.verdicts if verdict not in order]
@@ -216,8 +216,9 @@ def _weight(row: Disparity) -> float:
 
 def _overall(report: Report, order: Sequence[AttributeVerdict]) -> str:
     """Return the verdict on everything; attributes in the order of their sentences."""
-    rows = [row for verdict in report.verdicts for row in compared(verdict, report)]
-    by = {kind: _attributes([one for one in order if one.verdict == kind], report) for kind in VERDICTS}
+    judged = [verdict for verdict in order if verdict in report.judged]
+    rows = [row for verdict in judged for row in compared(verdict, report)]
+    by = {kind: _attributes([one for one in judged if one.verdict == kind], report) for kind in VERDICTS}
     limits = _limits(report)
     if report.verdict == "fail":
         said = "rates differ by more than chance, and the measured gap is larger than allowed"
@@ -241,6 +242,8 @@ def _overall(report: Report, order: Sequence[AttributeVerdict]) -> str:
                 f"Not decided: nothing is shown to fail, and {n} of {len(rows)} comparisons are open "
                 f"({limits}).{passing}"
             )
+    if report.last:
+        text = text.replace(":", f", {place(report.last, '', report.config.sliced_by)}:", 1)
     return text + (" Chance was not looked at." if report.config.rule == "point" else "")
 
 
@@ -248,7 +251,7 @@ def _attributes(verdicts: Sequence[AttributeVerdict], report: Report) -> list[st
     """Return the attributes of some verdicts, each once, and in how many of its audits if it has several."""
     found = []
     for attribute in dict.fromkeys(one.attribute for one in verdicts):
-        n = sum(one.attribute == attribute for one in report.verdicts)
+        n = sum(one.attribute == attribute for one in report.judged)
         some = sum(one.attribute == attribute for one in verdicts)
         of = f"all {n}" if some == n else f"{some} of {n}"
         found.append(f"{attribute} ({of} audits)" if n > 1 else attribute)
