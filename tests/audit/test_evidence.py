@@ -242,7 +242,10 @@ def test_the_rest_of_one_group_is_nobody_to_compare_with(metric: str) -> None:
     found = {(row.metric, row.verdict, row.reason) for row in report.disparities}
     assert found == {(name, "undecided", "no rows") for name in ("selection-rate", "selected-share")}
     assert report.verdict == "undecided"
-    assert all(np.isnan([row.p, row.ratio.value, row.ratio.low, row.difference.low]).all() for row in report.disparities)
+    assert all(
+        np.isnan([row.p, row.ratio.value, row.ratio.low, row.difference.low]).all()
+        for row in report.disparities
+    )
 
 
 def test_the_bare_rule_is_the_point() -> None:
