@@ -309,6 +309,10 @@ def test_the_gate_is_about_the_newest(frame, say, tmp_path):
     assert say(*rows, "--score", "new", "--score", "old", "--fail").code == 1
     better = say(*rows, "--score", "old", "--score", "new", "--fail")
     assert better.code == 0, better.out
+    said = re.sub(r"\s+", " ", better.out)
+    assert "Fails: in sex (model old) rates differ" in said
+    assert "From model old to model new: 1 better." in said.partition("sex (")[2]
+    assert "Gate: does not stop. It goes by model new, the newest." in said
     worse = ("--fail-on", "worse")
     assert say(*rows, "--score", "old", "--score", "new", *worse).code == 0
     stopped = say(*rows, "--score", "new", "--score", "old", *worse)
