@@ -145,7 +145,7 @@ def audit(
         As on the command line, with underscores: ``score="p"``, ``label="y"``, ``attributes=["race"]``,
         ``ref={"race": "Caucasian"}``, ``tau=0.8`` or ``tau={"default": 0.8, "fpr": 0.9}``,
         ``top_k=[100, 200]``, ``intersect=["race,sex"]``, ``explain=["education", "education,hours"]``. The
-        newer file of ``against="new.csv"`` may be a frame, too.
+        baseline, ``against="old.csv"``, may be a frame, too.
 
     Raises
     ------
@@ -168,9 +168,9 @@ def audit(
     given = {PLURALS.get(name, name): value for name, value in options.items()}
     against = given.get("against")
     if against is None or isinstance(against, str | Path):
-        newer, given["against"] = None, None if against is None else str(against)
+        baseline, given["against"] = None, None if against is None else str(against)
     else:
-        newer, given["against"] = against, FRAME
+        baseline, given["against"] = against, FRAME
     known = [name.replace("-", "_") for name in meanings()]
     for name in given:
         if name not in known:
@@ -185,20 +185,20 @@ def audit(
         fix = "call audit(frame_or_path), or audit(y_true, y_pred, groups)"
         raise ArgumentError(Problem(what, fix if source is None else 'name the column: weight="w"'))
     if arrays and against is not None:
-        what = "against= is a newer file or frame, and arrays are audited"
+        what = "against= is a file or frame, and arrays are audited"
         fix = 'give a frame with both columns of scores: audit(frame, score=["old", "new"])'
         raise ArgumentError(Problem(what, fix))
     try:
         settings = read_config(given, Path(config) if config is not None else None)
         if not arrays:
-            return AuditResult(run(source, settings, newer))
+            return AuditResult(run(source, settings, baseline))
         return AuditResult(_judged(_of_arrays(source, y_pred, groups, weights, settings), settings))
     except UserError as error:
         raise UserError(*map(_in_python, error.problems)) from None
 
 
 def run(source: "str | Path | Frame", config: "AuditConfig", against: "Frame | None" = None) -> "Report":
-    """Read and judge with a configuration that is checked; `against` is a frame of newer scores."""
+    """Read and judge with a configuration that is checked; `against` is a frame, the baseline."""
     from fairbench_cli.audit.judge.references import reference_place
     from fairbench_cli.audit.read.read import read_file, read_frame
 

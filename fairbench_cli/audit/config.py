@@ -180,7 +180,7 @@ class AuditConfig(BaseModel):
         description="Column of scores. Default: score. Repeat it: each is compared with the first.",
     )
     against: str | None = Field(
-        None, description="A newer file about the same rows; its scores are compared with these."
+        None, description="The baseline: a file about the same rows, with whose scores these are compared."
     )
     identifier: str | None = Field(
         None, alias="id", description="With --against: column of persons that pairs the rows of both files."

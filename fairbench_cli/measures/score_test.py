@@ -18,6 +18,7 @@ from fairbench_cli.measures.significance import fisher, normal_p
 FEW_EXPECTED = 5  # where one cell of the table expects fewer rows, Fisher's test is taken
 STEPS = 60  # of bisection, on a logarithm within ±EDGE
 EDGE = 40.0
+SAME = 1e-9  # logarithms of ratios that differ by rounding alone
 
 Bools = NDArray[np.bool_]
 
@@ -162,7 +163,7 @@ def rows_needed(
     Returns
     -------
     float
-        NaN where no number of rows would do: a ratio of exactly tau, rates of 0 or 1.
+        NaN where no number of rows would do: a ratio of tau or 1/tau, rates of 0 or 1.
 
     Examples
     --------
@@ -180,11 +181,11 @@ def rows_needed(
 
     away = abs(math.log(ratio))
     edge = -math.log(tau)
+    if abs(away - edge) < SAME:
+        return math.nan
     if away > edge:
         differ = spread(own) * ((normal.inv_cdf(1 - alpha / (2 * family)) + power) / away) ** 2
         return max(differ, spread(own) * (power / (away - edge)) ** 2)
-    if away == edge:
-        return math.nan
     limit = normal.inv_cdf(1 - alpha / 2)
     both = spread(rate) * ((limit + normal.inv_cdf(0.9)) / edge) ** 2
     return max(both, spread(own) * ((limit + power) / (edge - away)) ** 2)

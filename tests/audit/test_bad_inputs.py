@@ -285,7 +285,6 @@ def test_read(what, tmp_path):
         (f"{HEAD}1,0,NA\n0,1,b\n", '"NA" (1 row) is a group of its own'),
         (f"{HEAD}1,0,None\n0,1,null\n", '"null" (1 row)'),
         (f"{HEAD}1,0,?\n0,1,b\n", '"?" (1 row)'),
-        (f"{HEAD}1,0,a\n0,1,a\n", "one group only"),
         ("score,race\n1,a\n0,b\n", "No label column"),
         ("id,score,race\n1,1,a\n1,0,b\n", "Rows whose id an earlier row has: 1;"),
         ("entity_id,score,race\n1,1,a\n1,0,b\n 1,0,b\n", "Rows whose entity_id an earlier row has: 2;"),

@@ -78,32 +78,32 @@ def test_a_third_column_is_compared_with_the_first_and_cuts_are_of_each_column(f
 
 
 def test_files_are_paired_by_identifier_or_in_their_order(frame, tmp_path):
-    frame.rename(columns={"old": "score"}).to_csv(tmp_path / "a.csv", index=False)
-    newer = frame.rename(columns={"new": "score"})[["id", "score", "sex"]]
-    newer.sample(frac=1, random_state=3).to_csv(tmp_path / "b.csv", index=False)
-    newer.drop(columns="id").to_csv(tmp_path / "c.tsv", index=False, sep="\t")
+    frame.rename(columns={"new": "score"}).to_csv(tmp_path / "a.csv", index=False)
+    baseline = frame.rename(columns={"old": "score"})[["id", "score", "sex"]]
+    baseline.sample(frac=1, random_state=3).to_csv(tmp_path / "b.csv", index=False)
+    baseline.drop(columns="id").to_csv(tmp_path / "c.tsv", index=False, sep="\t")
     wanted = changed(audit(frame, score=["old", "new"], attributes=["sex"]))["old", "new"]
     for name, how in (("b.csv", 'by "id"'), ("c.tsv", "in their order")):
         result = audit(tmp_path / "a.csv", against=tmp_path / name, attributes=["sex"])
         assert f"Rows of both files are paired {how}." in result.report.notes
-        found = changed(result)["a.csv", name]
+        found = changed(result)[name, "a.csv"]
         assert found.ratio_change == wanted.ratio_change
         assert found.p == wanted.p
-    assert "a.csv" not in json.loads(result.to_json())["config"]["against"]
+    assert json.loads(result.to_json())["config"]["against"] == name
     words = {0: "no", 1: "yes"}
-    text = frame.assign(score=frame.old.map(words), label=frame.label.map({0: "bad", 1: "good"}))
-    newer_words = newer.assign(score=newer.score.map(words))
-    found = audit(text, against=newer_words, attributes=["sex"], favourable=["yes", "good"])
+    text = frame.assign(score=frame.new.map(words), label=frame.label.map({0: "bad", 1: "good"}))
+    baseline_words = baseline.assign(score=baseline.score.map(words))
+    found = audit(text, against=baseline_words, attributes=["sex"], favourable=["yes", "good"])
     numbers = audit(frame, score=["old", "new"], attributes=["sex"])
-    pair = ("data frame", "newer data frame")
+    pair = ("baseline data frame", "data frame")
     assert changed(found, "fpr")[pair].p == changed(numbers, "fpr")["old", "new"].p
     named = audit(
-        frame.rename(columns={"old": "score", "id": "who"}),
+        frame.rename(columns={"new": "score", "id": "who"}),
         attributes=["sex"],
         id="who",
-        against=newer.rename(columns={"id": "who"}),
+        against=baseline.rename(columns={"id": "who"}),
     )
-    assert changed(named)["data frame", "newer data frame"].p == wanted.p
+    assert changed(named)[pair].p == wanted.p
 
 
 def write(frame: pd.DataFrame, folder, name: str, **columns) -> None:
@@ -136,8 +136,8 @@ def test_what_cannot_be_paired_is_refused(change, flags, words, say, tmp_path):
     )
     write(own, tmp_path, "a.csv")
     change = dict(change)
-    newer = own.head(change.pop("rows", rows)).drop(columns=change.pop("drop", []))
-    write(newer, tmp_path, "b.csv", **change)
+    baseline = own.head(change.pop("rows", rows)).drop(columns=change.pop("drop", []))
+    write(baseline, tmp_path, "b.csv", **change)
     said = say("audit", "a.csv", "--against", "b.csv", "-a", "sex", *flags)
     if "label" in change:
         words = words[:1]
@@ -171,6 +171,10 @@ def test_a_cell_that_is_wrong_is_named_with_its_line(frame, say, tmp_path):
     two_lines(say("audit", "a.csv", "--against", "b.csv", "-a", "sex"), "a.csv:32", '"score" has "7.0"'[:14])
     (tmp_path / "c.csv").write_text((tmp_path / "b.csv").read_text() + "1,0\n")
     two_lines(say("audit", "b.csv", "--against", "c.csv", "-a", "sex"), "c.csv:42", "the row has 2 cells")
+    rows = "audit", "b.csv", "--against", "d.csv", "-a", "sex", "--threshold", "50"
+    write(small, tmp_path, "b.csv", score=50 + small.id)
+    write(small, tmp_path, "d.csv", score=small.id / 40)
+    two_lines(say(*rows), "score in d.csv goes from 0 to 0.975: a threshold of 50 selects nobody")
     with pytest.raises(TypeError, match="frame with both columns"):
         audit([1, 0], [1, 0], ["a", "b"], against=[0, 1])
 
@@ -303,21 +307,31 @@ def test_no_change_is_rarely_found(paired):
     assert 0.94 <= (np.abs(after - before) <= 1.96 * np.sqrt(change)).mean() <= 0.96
 
 
-def test_the_gate_is_about_the_newest(frame, say, tmp_path):
+def test_the_gate_is_about_the_last_score_and_the_audited_file(frame, say, tmp_path):
     frame.to_csv(tmp_path / "a.csv", index=False)
     rows = ("audit", "a.csv", "-a", "sex", "--metric", "selection-rate", "--label", "label", "--tau", "0.75")
     assert say(*rows, "--score", "new", "--score", "old", "--fail").code == 1
     better = say(*rows, "--score", "old", "--score", "new", "--fail")
     assert better.code == 0, better.out
     said = re.sub(r"\s+", " ", better.out)
-    assert "Fails: in sex (model old) rates differ" in said
-    assert "From model old to model new: 1 better." in said.partition("sex (")[2]
-    assert "Gate: does not stop. It goes by model new, the newest." in said
+    assert "From model old to model new: 1 better." in said.partition("Gate:")[0]
     worse = ("--fail-on", "worse")
     assert say(*rows, "--score", "old", "--score", "new", *worse).code == 0
     stopped = say(*rows, "--score", "new", "--score", "old", *worse)
     assert stopped.code == 1
     assert "worse than new: sex:selection-rate of f" in stopped.out
+    for name in ("old", "new"):
+        frame.rename(columns={name: "score"}).to_csv(tmp_path / f"{name}.csv", index=False)
+    frame.rename(columns={"new": "score"})[["id", "score"]].to_csv(tmp_path / "bare.csv", index=False)
+    rest = rows[2:]
+    for flags in (("--fail",), worse, ("--fail-on", "selection-rate")):
+        said = say("audit", "new.csv", "--against", "old.csv", *rest, *flags)
+        assert said.code == 0, said.out
+        for baseline in ("new.csv", "bare.csv"):
+            assert say("audit", "old.csv", "--against", baseline, *rest, *flags).code == 1
+    said = say("audit", "old.csv", "--against", "bare.csv", *rest, *worse)
+    assert "From model bare.csv to model old.csv: 1 worse" in said.out
+    assert "worse than bare.csv: sex:selection-rate of f" in said.out
 
 
 def test_every_output_shows_the_changes(frame, say, tmp_path):
@@ -349,7 +363,7 @@ def test_every_output_shows_the_changes(frame, say, tmp_path):
     assert "From month 2 to month 9: " in months
 
 
-def test_the_newer_file_is_never_overwritten(frame, say, tmp_path):
+def test_the_baseline_is_never_overwritten(frame, say, tmp_path):
     rows = frame.head(100).rename(columns={"old": "score"})
     for name in ("a.csv", "changes.csv"):
         rows.to_csv(tmp_path / name, index=False)

@@ -27,6 +27,9 @@ FULL = {
     "ties": "exclude",
     "ref": {"race": "a"},
     "ref-method": "given",
+    "rule": "evidence",
+    "min-share": 0.0,
+    "curves": False,
     "tau": {"default": 0.9, "fpr": 0.7},
     "metric": ["fpr", "phi", "type-i-parity"],
     "min-group": 5,
@@ -75,7 +78,7 @@ def test_what_is_derived():
     assert (config.measures, config.requested) == (("fpr", "type-i-parity"), ("phi",))
     assert config.fail_on == (("", "fpr"), ("race", "phi"))
     assert read_config({"threshold": [0.5, 0.5]}).decisions == (Decision("threshold", 0.5),)
-    assert read_config({"intervention": "punitive", "metric": "phi"}).measures == INTERVENTIONS["punitive"]
+    assert read_config({"decision": "punitive", "metric": "phi"}).measures == INTERVENTIONS["punitive"]
     config = read_config({"explain": "job", "neighbours": 3})
     assert (config.explained_by, config.neighbours, config.margin) == ((("job",),), 3, AuditConfig().margin)
 

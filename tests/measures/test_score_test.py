@@ -127,4 +127,6 @@ def test_rows_needed_is_the_table_and_holds_by_simulation() -> None:
     x, y = rng.binomial(n, rate * ratio, 4000), rng.binomial(m, rate, 4000)
     fails = (equal_rates(x, n, y, m)[0] < 0.05) & (x * m < 0.8 * y * n)
     assert 0.78 < fails.mean() < 0.88
-    assert np.isnan([rows_needed(rate, 0.8, share, 0.8, 1), rows_needed(0.0, 1, share, 0.8, 1)]).all()
+    assert np.isnan(rows_needed(0.0, 1, share, 0.8, 1))
+    for at_the_limit in (0.8, 1.25, 0.8 + 1e-16, 0.24 / 0.3, 0.3 / 0.24):
+        assert np.isnan(rows_needed(rate, at_the_limit, share, 0.8, 1))

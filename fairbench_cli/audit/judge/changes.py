@@ -96,26 +96,28 @@ def find_changes(
     return tuple(changes), tuple(rates)
 
 
-def gate_of_newest(
-    tally: Tally,
+def last_side(tally: Tally) -> str:
+    """Return the model or slice that the verdict goes by; empty where none are compared, and all count.
+
+    Of two files it is the audited one, which is compared with the baseline.
+    """
+    return tally.joints[-1].after if tally.joints else ""
+
+
+def gate_of(
+    last: str,
     verdicts: Sequence[AttributeVerdict],
     disparities: Sequence[Disparity],
     changes: Sequence[Change],
     config: AuditConfig,
 ) -> Gate:
-    """Return whether to stop: by the verdicts on the newest model or slice, and where it became worse.
-
-    With several models in a file that are not compared, all of them count.
-    """
-    if not tally.joints:
-        return gate(verdicts, disparities, config)
-    newest = tally.joints[-1].after
+    """Return whether to stop: by the verdicts on one model or slice ("": all), and where it became worse."""
     found = gate(
-        [row for row in verdicts if row.model == newest],
-        [row for row in disparities if row.model == newest],
+        [row for row in verdicts if last in ("", row.model)],
+        [row for row in disparities if last in ("", row.model)],
         config,
     )
-    worse = [row for row in changes if row.after == newest and row.deciding and row.word == "worse"]
+    worse = [row for row in changes if row.after == last and row.deciding and row.word == "worse"]
     if found.stops or WORSE not in config.failing_metrics or not worse:
         return found
     first = ", ".join(f"{row.attribute}:{row.metric} of {row.group}" for row in worse[:3])

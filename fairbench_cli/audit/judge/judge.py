@@ -8,7 +8,7 @@ from itertools import chain
 import numpy as np
 
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.judge.changes import find_changes, gate_of_newest
+from fairbench_cli.audit.judge.changes import find_changes, gate_of, last_side
 from fairbench_cli.audit.judge.compare import compare, shown_names
 from fairbench_cli.audit.judge.curves import judge_curves
 from fairbench_cli.audit.judge.effective import own_rows
@@ -66,7 +66,8 @@ def judge(tally: Tally, config: AuditConfig) -> Report:
     disparities = [row for one in found for row in one.disparities]
     changes, rate_changes = find_changes(tally, disparities, config)
     groups = [row for one in found for row in _group_rows(one.part, one.names, one.rate_limits, config)]
-    verdict = "undecided" if config.preset in WITHOUT_VERDICT else all_of(row.verdict for row in verdicts)
+    last = last_side(tally)
+    judged = [] if config.preset in WITHOUT_VERDICT else [row for row in verdicts if last in ("", row.model)]
     return Report(
         config=config,
         source=tally.source,
@@ -79,12 +80,13 @@ def judge(tally: Tally, config: AuditConfig) -> Report:
         disparities=tuple(disparities),
         requested=tuple(chain.from_iterable(requested)),
         verdicts=tuple(verdicts),
-        verdict=verdict,
-        gate=gate_of_newest(tally, verdicts, disparities, changes, config),
+        verdict=all_of(row.verdict for row in judged),
+        gate=gate_of(last, verdicts, disparities, changes, config),
         family=family,
         explanations=explain(tally, config),
         curves=judge_curves(tally, deciding, config),
         impact=impact(tally, config),
+        last=last,
         changes=changes,
         rate_changes=rate_changes,
         notes=tuple(dict.fromkeys((*tally.notes, *_notes(tally), *_about_groups(tally, groups, config)))),

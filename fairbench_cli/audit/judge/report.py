@@ -214,7 +214,7 @@ class Change:
     Parameters
     ----------
     before, after : str
-        The older and the newer model or slice, as in `Disparity.model`.
+        The baseline, and the model or slice that is compared with it, as in `Disparity.model`.
     attribute, group, reference, metric : str
         What is compared; the reference is the same before and after.
     value_before, value_after : float
@@ -492,7 +492,10 @@ class Report:
     verdicts : tuple of AttributeVerdict
         Of each attribute, under each model and decision.
     verdict : {"pass", "fail", "undecided"}
-        Over `decided_by`: fail if one comparison fails, pass if all pass.
+        Over `decided_by`: fail if one comparison fails, pass if all pass. Of models or slices that are
+        compared, of the last.
+    last : str
+        That one; empty where none are compared.
     gate : Gate
         Whether a gate of the configuration stops, and why.
     family : int
@@ -502,7 +505,7 @@ class Report:
     notes : tuple of str
         What a reader should know, each once, that of the data first.
     changes : tuple of Change
-        From an older model or slice to a newer one; empty unless these are compared.
+        From a baseline to the model or slice compared with it; empty unless there are such.
     rate_changes : tuple of RateChange
         Of everybody, under the attribute and group "(all)", and of each group; empty as well.
     impact : tuple of ImpactTable
@@ -530,7 +533,13 @@ class Report:
     changes: tuple[Change, ...] = ()
     rate_changes: tuple[RateChange, ...] = ()
     impact: tuple[ImpactTable, ...] = ()
+    last: str = ""
     curves: tuple[ScoreCurves, ...] = ()
+
+    @cached_property
+    def judged(self) -> tuple[AttributeVerdict, ...]:
+        """The verdicts that the one over all, and the gate, go by: of models or slices compared, the last."""
+        return tuple(row for row in self.verdicts if self.last in ("", row.model))
 
     @property
     def without_verdict(self) -> bool:

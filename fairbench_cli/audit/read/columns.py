@@ -26,7 +26,7 @@ class ColumnRoles:
     score, label, weight, model, cluster : int or None
         The same columns; slices of the rows are models, too.
     others : tuple of int
-        Further columns of scores, each compared with `score`.
+        Further columns of scores, each compared with `score`. Of two files `score` is that of the baseline.
     single_model : int or None
         A ``model_id`` that nobody named: it must have one value only.
     attributes : dict of name to column
@@ -108,7 +108,7 @@ def assign(
             raise user_error(what, "name another column", asked[role][1])
         taken[column] = "label" if itself and role == "score" else role
     if source.alone is not None:
-        taken[len(source.columns) - 1] = "newer score"
+        taken[len(source.columns) - 1] = "baseline score"
     quantities: tuple[int, ...] = ()
     left_out: tuple[str, ...] = ()
     if config.attributes is None:
@@ -132,10 +132,12 @@ def assign(
         why = f". {left_out[0].rstrip('.')}" if left_out else ""
         raise user_error(f"no attribute column is left to audit{why}", fix, source.name)
     single = None if "model" in found else source.places.get("model_id")
-    others = [column for role, column in found.items() if role.startswith("score ")]
+    scores = [column for role, column in found.items() if role.partition(" ")[0] == "score"]
+    if source.alone is not None:
+        scores = [len(source.columns) - 1, *scores]  # the baseline comes first
     return ColumnRoles(
         taken=taken,
-        score=found["score"],
+        score=scores[0],
         label=found.get("label"),
         weight=found.get("weight"),
         model=found.get("slice", found.get("model")),
@@ -146,7 +148,7 @@ def assign(
         unnamed=frozenset(attributes if config.attributes is None else ()) - {*config.bins, *crossed},
         quantities=quantities,
         notes=tuple(notes),
-        others=(len(source.columns) - 1,) if source.alone else tuple(others),
+        others=tuple(scores[1:]),
     )
 
 

@@ -45,8 +45,6 @@ def group_notes(
         if group.lower() in LOOK_MISSING and not {group, f"{name}={group}"} & set(left_out)
     ]
     notes += [f"{name}: {note}." for note in _twins(sorted(written))]
-    if len(written) == 1:
-        notes.append(f"{name}: one group only, {shown(next(iter(written)))}; there is nothing to compare.")
     return notes
 
 

@@ -83,7 +83,7 @@ def read_file(
     reference : callable
         The place of the group with which the scores of a slice's others are compared, -1 for everybody else.
     against : frame, optional
-        Newer scores of the same rows, in place of the file that the configuration names.
+        The baseline: scores of the same rows, in place of the file that the configuration names.
 
     Returns
     -------
@@ -206,15 +206,16 @@ def _read(
                 return _tally(source.with_first_rows(), config, reference)
             if source.name == config.against == "-":
                 raise user_error("standard input cannot be both files", "name one of the files", "--against")
-            place = Path(folder) / "newer"
+            place = Path(folder) / "baseline"
             place.mkdir()
             other = engine.cursor()  # with temporary tables of its own
-            newer = (
+            baseline = (
                 open_file(other, config.against, stdin, place)
                 if against is None
                 else open_frame(other, against)
             )
-            return _tally(pair_up(source, newer, config), config, reference, names_of(source, newer))
+            names = names_of(source, baseline)
+            return _tally(pair_up(source, baseline, config), config, reference, names[::-1])
 
 
 @contextmanager
@@ -262,7 +263,7 @@ def _engine(folder: str) -> "DuckDBPyConnection":
 def _tally(
     source: Predictions, config: AuditConfig, reference: Reference, names: tuple[str, ...] = ()
 ) -> Tally:
-    """Return the tally; `names` are those of the two sides when they come from two files."""
+    """Return the tally; `names` are those of the baseline and the audited file when there are two."""
     first = source
     if not first.one("SELECT 1 FROM sample LIMIT 1"):
         raise user_error("the file has a header but no rows", "add one row per person", source.name)
@@ -345,7 +346,8 @@ def _count(
     cells = count_cells(source, plan)
     for found in cells.values():
         if (found.level < 0).any():
-            for column in (roles.score, *roles.others):
+            known = len((source.alone or source).columns)  # a baseline has been looked at already
+            for column in (each for each in (roles.score, *roles.others) if each < known):
                 if binary:
                     refuse_codes(source, column, "score")
                 refuse_scores(source, column)

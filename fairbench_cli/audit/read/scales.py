@@ -37,8 +37,6 @@ def check_thresholds(
     source: Predictions, plan: CountingPlan, cells: CountedCells, thresholds: Iterable[float]
 ) -> None:
     """Refuse a threshold that selects everybody or nobody because it is of another scale than the scores."""
-    if plan.roles.others:  # levels are of several scores
-        return
     for threshold in thresholds:
         selected = _selected(plan, cells, threshold)
         if selected.any() and not selected.all():

@@ -37,7 +37,7 @@ def compared_slices(
     config : AuditConfig
         Whether the models are slices of the rows.
     names : sequence of str
-        Of the columns of scores, when they come from two files; else their own are taken.
+        Of the columns of scores, the baseline first, when they come from two files; else their own are taken.
     """
     roles = plan.roles
     if roles.classes and config.compares:

@@ -82,7 +82,9 @@ class Slice:
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """The groups of one attribute under two models or in two slices of the rows, an older and a newer one.
+    """The groups of one attribute under two models or in two slices of the rows.
+
+    The first is the baseline, with which the second is compared.
 
     Parameters
     ----------

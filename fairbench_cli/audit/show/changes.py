@@ -68,7 +68,7 @@ def change_sections(
         notes.append("nothing moved: each row is counted as before.")
     gate = "--fail and --fail-on" if report.config.fail or report.config.failing_metrics else ""
     if gate:
-        notes.append(f"{gate} go by the newest: {_called(report.changes[-1].after, report)}.")
+        notes.append(f"{gate} go by {_called(report.changes[-1].after, report)}.")
     return (*found, ReportSection("In the tables of changes", notes=tuple(notes)))
 
 

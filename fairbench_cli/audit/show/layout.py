@@ -116,10 +116,10 @@ def place(model: str, decision: str, kind: str | None = None) -> str:
 
 
 def failures(rows: Sequence[Disparity]) -> str:
-    """Count verdicts: "7 of 25 comparisons fail, 3 pass, 15 are not decided."."""
+    """Return how many comparisons fail: "7 of 25 comparisons fail, 3 pass, 15 are not decided."."""
     if len(rows) == 1:
-        verdict = rows[0].verdict
-        return f"The only comparison {'is ' if verdict == 'undecided' else ''}{VERDICTS[verdict]}."
+        only = rows[0].verdict
+        return f"The only comparison {'is ' if only == 'undecided' else ''}{VERDICTS[only]}."
     kinds = [row.verdict for row in rows]
     failing, passing, still = (kinds.count(kind) for kind in ("fail", "pass", "undecided"))
     parts = [f"{failing} of {len(rows)} comparisons {'fails' if failing == 1 else 'fail'}"]

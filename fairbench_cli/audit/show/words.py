@@ -101,11 +101,7 @@ def gate_words(report: Report) -> str:
     """Return what the gate does, and why; empty where there is none."""
     if not (report.config.fail or report.config.failing_metrics):
         return ""
-    newest = ""
-    if report.changes:
-        newest = f" It goes by {place(report.changes[-1].after, '', report.config.sliced_by)}, the newest."
-    stops = f"stops, exit code 1: {report.gate.reason}." if report.gate.stops else "does not stop."
-    return f"Gate: {stops}{newest}"
+    return f"Gate: stops, exit code 1: {report.gate.reason}." if report.gate.stops else "Gate: does not stop."
 
 
 def headline(report: Report) -> Headline:
@@ -117,7 +113,7 @@ def headline(report: Report) -> Headline:
         rows = worst_first(compared(verdict, report))
         failing = sum(row.verdict == "fail" for row in rows)
         worst += [(rows[0], verdict, max(0, failing - 1))] if rows else []
-    worst.sort(key=lambda found: (rank(found[0]), -_weight(found[0])))
+    worst.sort(key=lambda found: (found[1] not in report.judged, rank(found[0]), -_weight(found[0])))
     found = tuple(sentence(row, report, more) for row, _, more in worst)
     order = [verdict for _, verdict, _ in worst]
     order += [verdict for verdict in report.verdicts if verdict not in order]
@@ -221,8 +217,9 @@ def _weight(row: Disparity) -> float:
 
 def _overall(report: Report, order: Sequence[AttributeVerdict]) -> str:
     """Return the verdict on everything; attributes in the order of their sentences."""
-    rows = [row for verdict in report.verdicts for row in compared(verdict, report)]
-    by = {kind: _attributes([one for one in order if one.verdict == kind], report) for kind in VERDICTS}
+    judged = [verdict for verdict in order if verdict in report.judged]
+    rows = [row for verdict in judged for row in compared(verdict, report)]
+    by = {kind: _attributes([one for one in judged if one.verdict == kind], report) for kind in VERDICTS}
     limits = _limits(report)
     if report.verdict == "fail":
         said = "rates differ by more than chance, and the measured gap is larger than allowed"
@@ -247,6 +244,8 @@ def _overall(report: Report, order: Sequence[AttributeVerdict]) -> str:
                 f"{'is' if n == 1 else 'are'} open "
                 f"({limits}).{passing}"
             )
+    if report.last:
+        text = text.replace(":", f", {place(report.last, '', report.config.sliced_by)}:", 1)
     text += " Chance was not looked at." if report.config.rule == "point" else ""
     return f"{text} {in_short(report)}".rstrip()
 
@@ -255,14 +254,14 @@ def _attributes(verdicts: Sequence[AttributeVerdict], report: Report) -> list[st
     """Return the attributes of some verdicts, each once, and in which of its audits if it has several."""
     found = []
     for attribute in dict.fromkeys(one.attribute for one in verdicts):
-        n = sum(one.attribute == attribute for one in report.verdicts)
+        n = sum(one.attribute == attribute for one in report.judged)
         some = [one for one in verdicts if one.attribute == attribute]
         if n == 1:
             found.append(attribute)
         elif len(some) == n:
             found.append(f"{attribute} ({'both' if n == 2 else f'all {n}'} audits)")
         elif len(some) == 1:
-            apart = len({one.decision for one in report.verdicts}) > 1 or not some[0].model
+            apart = len({one.decision for one in report.judged}) > 1 or not some[0].model
             decision = some[0].decision if apart else ""
             found.append(f"{attribute} ({place(some[0].model, decision, report.config.sliced_by)})")
         else:
