@@ -195,6 +195,8 @@ def test_no_abbreviation_is_unexplained():
     text = legend(report)
     assert "fpr, false positive rate: wrongly selected, of those who should not be selected." in text
     assert all(any(line.startswith(name) for line in text) for name in report.deciding)
+    for name in ("tp, fp", *report.groups[0].metrics):
+        assert f"\n* {name}" in to_markdown(report), name
     for sentence in headline(report).sentences:
         assert not {"fpr", "fnr", "fdr", "for:"} & set(sentence.text.split())
     assert SCRIPT not in to_html(report)
