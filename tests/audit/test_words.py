@@ -208,6 +208,15 @@ def test_a_single_comparison_is_not_counted():
     assert failures([row]) == "The only comparison fails."
 
 
+def test_shown_outside_is_explained_where_chance_does_not_decide():
+    assert any(line.startswith("shown outside: ") for line in legend(of({"a": (900, 100), "b": (100, 900)})))
+    bare = legend(of({"a": (900, 100), "b": (100, 900)}, rule="point"))
+    assert [line.partition(":")[0] for line in bare[-2:]] == [
+        "A verdict is of the measured ratio alone",
+        "shown outside",
+    ]
+
+
 def test_the_gate_in_words():
     groups = {"a": (400, 600), "b": (150, 850)}
     assert gate_words(of(groups)) == ""

@@ -135,15 +135,15 @@ def verdict_legend(report: Report) -> tuple[str, ...]:
     """Return what the verdicts in this report mean, those that occur."""
     rows = [row for verdict in report.verdicts for row in compared(verdict, report)]
     reasons = {row.reason for row in rows}
+    outside = "shown outside: even the mildest value that fits the data is outside the limits."
     if report.config.rule == "point":
-        return ("A verdict is of the measured ratio alone: chance was not looked at (--rule point).",)
+        alone = "A verdict is of the measured ratio alone: chance was not looked at (--rule point)."
+        return (alone, outside) if any(row.shown_outside for row in rows) else (alone,)
     found = {
         "fails: the rates differ by more than chance, and the measured gap is larger than allowed.": any(
             row.verdict == "fail" for row in rows
         ),
-        "shown outside: even the mildest value that fits the data is outside the limits.": any(
-            row.shown_outside for row in rows
-        ),
+        outside: any(row.shown_outside for row in rows),
         "passes: every value that fits the data lies within the limits.": any(
             row.verdict == "pass" for row in rows
         ),
