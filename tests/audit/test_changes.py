@@ -313,6 +313,8 @@ def test_the_gate_is_about_the_last_score_and_the_audited_file(frame, say, tmp_p
     assert say(*rows, "--score", "new", "--score", "old", "--fail").code == 1
     better = say(*rows, "--score", "old", "--score", "new", "--fail")
     assert better.code == 0, better.out
+    said = re.sub(r"\s+", " ", better.out)
+    assert "From model old to model new: 1 better." in said.partition("Gate:")[0]
     worse = ("--fail-on", "worse")
     assert say(*rows, "--score", "old", "--score", "new", *worse).code == 0
     stopped = say(*rows, "--score", "new", "--score", "old", *worse)

@@ -144,6 +144,12 @@ def test_words_of_a_frame():
             {"favourable": ("x", "y")},
             ["2 favourable", "no classes in score"],
         ),
+        (
+            "score,label,race\nhigh,yes,a\nlow,no,b\nmedium >,no,b\n",
+            {"favourable": ("medium >", "high", "yes")},
+            ["none in common", "--favourable 'medium >' --favourable yes"],
+        ),
+        ("score,label,race\n7,yes,a\n3,no,b\n", {"favourable": ("yes",)}, ["score is never", "--threshold"]),
         ("score,race\nyes,a\n,b\nno,b\n", {"favourable": ("yes",)}, ["-:3", '"score" is missing in 1 row']),
         (f"{WORDS}yes,,a\n", {"favourable": ("yes", "no")}, ["-:7", '"label" is missing in 1 row']),
         (

@@ -242,6 +242,13 @@ def test_what_is_resolved_is_the_same_preset(preset):
     assert read_config(config.resolved()) == config
 
 
+def test_no_format_says_what_passes_under_the_law(few, say):
+    said = say("audit", "few.csv", *LAW, "--format", "csv")
+    assert said.out.startswith("model,decision,attribute,category,rows,selected,rate,impact_ratio,")
+    assert not {"pass", "fail", "undecided"} & set(said.out.replace("\n", ",").split(","))
+    two_lines(say("audit", "few.csv", *LAW, "-f", "verdicts"), "--format: ", "no verdicts", "--format csv")
+
+
 def test_nothing_in_the_law_s_report_passes_or_fails(few, say):
     said = say("audit", "few.csv", *LAW, "-o", "out")
     assert said.code == 0

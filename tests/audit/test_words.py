@@ -13,6 +13,7 @@ from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge.judge import judge
 from fairbench_cli.audit.judge.metrics import COMPARED
 from fairbench_cli.audit.show.html import to_html
+from fairbench_cli.audit.show.layout import failures
 from fairbench_cli.audit.show.markdown import to_markdown
 from fairbench_cli.audit.show.notebook import to_notebook
 from fairbench_cli.audit.show.sections import legend
@@ -178,7 +179,7 @@ def test_limits_of_their_own_are_said():
 
 def test_models_are_counted_by_attribute():
     found = headline(sample_audit(models=("a", "b")))
-    assert found.sentence.startswith("Fails: in race (all 2 audits) and sex (all 2 audits) rates differ")
+    assert found.sentence.startswith("Fails: in race (both audits) and sex (both audits) rates differ")
     assert found.sentences[0].text.startswith("race (model a, binary): African-American are wrongly selected")
 
 
@@ -194,9 +195,26 @@ def test_no_abbreviation_is_unexplained():
     text = legend(report)
     assert "fpr, false positive rate: wrongly selected, of those who should not be selected." in text
     assert all(any(line.startswith(name) for line in text) for name in report.deciding)
+    for name in ("tp, fp", *report.groups[0].metrics):
+        assert f"\n* {name}" in to_markdown(report), name
     for sentence in headline(report).sentences:
         assert not {"fpr", "fnr", "fdr", "for:"} & set(sentence.text.split())
     assert SCRIPT not in to_html(report)
+
+
+def test_a_single_comparison_is_not_counted():
+    assert failures([]) == "0 of 0 comparisons fail."
+    row = next(row for row in of({"a": (400, 600), "b": (150, 850)}).disparities if row.group == "b")
+    assert failures([row]) == "The only comparison fails."
+
+
+def test_shown_outside_is_explained_where_chance_does_not_decide():
+    assert any(line.startswith("shown outside: ") for line in legend(of({"a": (900, 100), "b": (100, 900)})))
+    bare = legend(of({"a": (900, 100), "b": (100, 900)}, rule="point"))
+    assert [line.partition(":")[0] for line in bare[-2:]] == [
+        "A verdict is of the measured ratio alone",
+        "shown outside",
+    ]
 
 
 def test_the_gate_in_words():

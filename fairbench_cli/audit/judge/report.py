@@ -428,7 +428,7 @@ class ScoreRow:
 
 @dataclass(frozen=True)
 class ThresholdRow:
-    """What a single audit at one threshold finds: selected are scores of so much and more.
+    """What a single audit at one threshold finds: scores at or above it are selected.
 
     Parameters
     ----------

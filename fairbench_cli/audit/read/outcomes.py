@@ -1,6 +1,8 @@
 """Read words as outcomes: which values of the score and label columns count as 1."""
 
 from dataclasses import dataclass, replace
+from itertools import combinations
+from shlex import quote
 
 from fairbench_cli.audit.read.columns import ColumnRoles
 from fairbench_cli.audit.read.mistakes import rows_in_words
@@ -14,12 +16,16 @@ FLAG = "--favourable"
 
 @dataclass(frozen=True)
 class _Words:
-    """A column with its values, each with the number of rows; `plain` when all of them are 0 or 1."""
+    """A column with its values, each with the number of rows; `plain` when all of them are 0 or 1.
+
+    `numeric` where all are numbers.
+    """
 
     column: int
     name: str
     counts: dict[str, int]
     plain: bool
+    numeric: bool
 
 
 def read_outcomes(
@@ -57,6 +63,8 @@ def read_outcomes(
     _check(words, favourable)
     own = _own_words(words, favourable)
     several, coded = len(favourable) > 1 and not own, [each.column for each in words]
+    if several:
+        _check_classes(words, favourable)
     values = {each.column: own.get(each.column, favourable) for each in words}
     notes = [_note(each, values[each.column]) for each in words]
     if several and roles.score not in coded:
@@ -88,7 +96,9 @@ def _words(source: Predictions, column: int, favourable: tuple[str, ...]) -> _Wo
         raise user_error(what, f"leave {FLAG} out, or name a column of outcomes", FLAG)
     asked = {value for value, *_ in found} & set(favourable)
     plain = all(code and (number or not asked) for _, _, code, number in found)
-    return _Words(column, name, {value: count for value, count, *_ in found}, plain)
+    return _Words(
+        column, name, {value: count for value, count, *_ in found}, plain, all(number for *_, number in found)
+    )
 
 
 def _check(words: list[_Words], favourable: tuple[str, ...]) -> None:
@@ -103,8 +113,34 @@ def _check(words: list[_Words], favourable: tuple[str, ...]) -> None:
         if not set(favourable) & set(each.counts) and not set(each.counts) <= others:
             values = ", ".join(shown(value) for value in list(each.counts)[:MOST_LISTED])
             what = f"{each.name} is never {' or '.join(map(shown, favourable))}, but {values}"
-            fix = f"name one value of each column: {FLAG} {favourable[0]} {FLAG} {next(iter(each.counts))}"
+            fix = f"name one value of each column: {_flag(favourable[0])} {_flag(next(iter(each.counts)))}"
+            if each.numeric:
+                fix = "say how scores become decisions: --threshold, --top-k or --top-share"
             raise user_error(what, fix, FLAG)
+
+
+def _check_classes(words: list[_Words], favourable: tuple[str, ...]) -> None:
+    """Refuse several values where score and label have no word in common: they are of different classes."""
+    for one, other in combinations(words, 2):
+        if not set(one.counts) & set(other.counts):
+            values = [", ".join(map(shown, list(each.counts)[:MOST_LISTED])) for each in (one, other)]
+            what = (
+                f"{len(favourable)} favourable values are classes, each audited against the rest, and "
+                f"{one.name} ({values[0]}) and {other.name} ({values[1]}) have none in common"
+            )
+            asked = [
+                next(value for value in (*favourable, *each.counts) if value in each.counts)
+                for each in (one, other)
+            ]
+            fix = (
+                f"name one value of each column: {' '.join(_flag(value) for value in asked)}; values that "
+                "count together must be one value in the file"
+            )
+            raise user_error(what, fix, FLAG)
+
+
+def _flag(value: str) -> str:
+    return f"{FLAG} {quote(value)}"
 
 
 def _own_words(words: list[_Words], favourable: tuple[str, ...]) -> dict[int, tuple[str, ...]]:

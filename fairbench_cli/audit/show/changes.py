@@ -111,6 +111,19 @@ def _called(model: str, report: Report) -> str:
     return f"{report.config.sliced_by or 'model'} {model}"
 
 
+def in_short(report: Report) -> str:
+    """Return how many disparities became better or worse, in a sentence; empty where nothing is compared."""
+    pairs = list(dict.fromkeys((row.before, row.after) for row in report.changes))
+    if not pairs:
+        return ""
+    (before, after), sliced = pairs[0], report.config.sliced_by
+    if len(pairs) == 1:
+        where = f"From {_called(before, report)} to {_called(after, report)}"
+    else:
+        where = f"From one {sliced} to the next" if sliced else f"Compared with {_called(before, report)}"
+    return f"{where}: {_title([row for row in report.changes if row.deciding])}."
+
+
 def _title(rows: Sequence[Change]) -> str:
     words = [row.word for row in rows]
     parts = [f"{words.count(word)} {WORDS[word]}" for word in ("worse", "better") if word in words]

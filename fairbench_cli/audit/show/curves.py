@@ -73,7 +73,7 @@ def _thresholds(curves: Sequence[ScoreCurves], where: str, name: str, report: Re
     sentences = (
         *(_passes(each) for each in curves[:MOST_NAMED]),
         f"This is what an audit of a single decision would find at each of {many} thresholds, {how}, when "
-        "scores of so much and more are selected. It is a map and no test over all thresholds: one that was "
+        "scores at or above it are selected. It is a map and no test over all thresholds: one that was "
         "chosen because it passes here must be audited on other data.",
     )
     lines = [(each, run) for each in curves for run in runs(each.thresholds)]

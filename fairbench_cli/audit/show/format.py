@@ -6,6 +6,7 @@ from fairbench_cli.audit.config import Rule
 from fairbench_cli.audit.judge.report import Interval, Reason, Verdict
 
 DASH = "–"
+MOST_DIGITS = 16  # of the counts behind a rate; in a table of 80 columns more break in two
 VERDICTS: dict[Verdict, str] = {"pass": "passes", "fail": "fails", "undecided": "not decided"}
 REASONS: dict[Reason, str] = {
     "no rows": "nobody to compute it from",
@@ -124,13 +125,19 @@ def percent_words(share: float) -> str:
 
 
 def fraction(behind: tuple[float, float]) -> str:
-    """Write the counts behind a rate.
+    """Write the counts behind a rate; where they are long, as sums of weights may be, in millions.
 
-    >>> fraction((805.0, 1795.0))
-    '805/1795'
+    >>> fraction((805.0, 1795.0)), fraction((216567452.0, 2000673518.0)), fraction((12.0, 534206567893123.0))
+    ('805/1795', '217M/2001M', '12/534206568M')
     """
-    above, below = behind
-    return f"{count(above)}/{count(below)}"
+    texts = [count(value) for value in behind]
+    if sum(map(len, texts)) > MOST_DIGITS:
+        texts = [_millions(value) if value >= 1e6 else count(value) for value in behind]
+    return "/".join(texts)
+
+
+def _millions(value: float) -> str:
+    return f"{value / 1e6:.{0 if value >= 1e8 else 1}f}M"
 
 
 def p_value(value: float) -> str:

@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fairbench_cli.errors import user_error
 from fairbench_cli.files import write_files
 
 if TYPE_CHECKING:
@@ -26,8 +27,21 @@ VERDICTS = ("csv", "verdicts")  # say what passes and fails
 
 
 def write(report: "Report", name: str) -> str:
-    """Return a report in the format called `name`; `KeyError` when there is none."""
+    """Return a report in the format called `name`; `KeyError` when there is none.
+
+    Where nothing passes or fails, ``csv`` has the impact ratios, and there are no verdicts to return.
+
+    Raises
+    ------
+    UserError
+        For verdicts where there are none.
+    """
     module, called, *more = FORMATS[name][1].split(":")
+    if report.without_verdict and name == "verdicts":
+        what = f"preset {report.config.preset} has no pass mark, so there are no verdicts"
+        raise user_error(what, "print the impact ratios: --format csv", "--format")
+    if report.without_verdict and name == "csv":
+        more = ["impact"]
     text: str = getattr(import_module(f"fairbench_cli.audit.show.{module}"), called)(report, *more)
     return text
 

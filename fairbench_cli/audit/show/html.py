@@ -11,7 +11,7 @@ from fairbench_cli.audit.show.bars import UNTESTED, Bar, Look, ratio_panel, valu
 from fairbench_cli.audit.show.changes import change_sections
 from fairbench_cli.audit.show.format import VERDICTS, fraction, interval, number, ratio, symbols
 from fairbench_cli.audit.show.layout import worst_first
-from fairbench_cli.audit.show.sections import more_sections, rate_legend, verdict_legend
+from fairbench_cli.audit.show.sections import group_legend, more_sections, rate_legend, verdict_legend
 from fairbench_cli.audit.show.words import gate_words, headline
 from fairbench_cli.errors import user_error
 from fairbench_cli.files import write_bytes
@@ -92,7 +92,7 @@ def _context(report: Report) -> dict[str, Any]:
         "others": [name for name in metrics if name not in report.deciding],
         "labels": {name: RATES[name].label for name in report.deciding},
         "rates": rate_legend(report),
-        "words": verdict_legend(report),
+        "words": (*verdict_legend(report), *group_legend(report)),
         "parts": [_part(f"a{i}", row, report) for i, row in enumerate(verdicts, start=1)],
         "changes": change_sections(report),
         "overall": layout.group_table("All rows", report.overall),

@@ -5,8 +5,11 @@ from collections.abc import Sequence
 
 from fairbench_cli.audit.config import ABOVE_MEDIAN
 from fairbench_cli.audit.judge.report import AttributeVerdict, Chance, ImpactRow, ImpactTable, Report
+from fairbench_cli.audit.read.notes import LOOK_MISSING
 from fairbench_cli.audit.show.format import DASH, interval, number, p_value, percent
 from fairbench_cli.audit.show.layout import ReportSection, TableCell, TextTable, place
+from fairbench_cli.errors import shown
+from fairbench_cli.measures.groups import CROSS
 
 TITLES = {
     "ll144": "What New York City's Local Law 144 asks for",
@@ -123,6 +126,10 @@ def _notes(table: ImpactTable, report: Report) -> tuple[str, ...]:
     """Return who is not in a table, and which categories have no ratio."""
     known = sum(row.rows for row in table.rows)
     notes = [f"Not included, because the category is not known: {table.unknown} of {known + table.unknown}."]
+    unclear = [row.group for row in table.rows if LOOK_MISSING & {*row.group.lower().split(CROSS)}]
+    if unclear:
+        advice = "if that means that the category is not known, leave it out with --exclude"
+        notes.append(f"Included as a category: {', '.join(map(shown, unclear))}; {advice}.")
     small = sum(row.left_out for row in table.rows)
     if small:
         least = percent(report.config.min_share)

@@ -20,7 +20,7 @@ from fairbench_cli.audit.show.layout import (
     of_attribute,
 )
 from fairbench_cli.audit.show.requested import requested_sections
-from fairbench_cli.audit.show.words import meaning
+from fairbench_cli.audit.show.words import EVENTS, meaning
 from fairbench_cli.measures.rates import RATES
 
 SHOWN = 12  # rows of a table, unless all are asked for
@@ -53,7 +53,11 @@ def sections(report: Report, *, everything: bool = True, brief: bool = False) ->
     if not brief:
         found.append(ReportSection("All rows", tables=(group_table("All rows", report.overall),)))
     found += more_sections(report, shown)
-    return (*found, ReportSection("In the tables", notes=legend(report)), *notes_section(report))
+    return (
+        *found,
+        ReportSection("In the tables", notes=(*legend(report), *(() if brief else group_legend(report)))),
+        *notes_section(report),
+    )
 
 
 def attribute_section(
@@ -107,19 +111,39 @@ def rate_legend(report: Report) -> tuple[str, ...]:
     return (*found, f"selected: a decision of {one}{should}.")
 
 
+def group_legend(report: Report) -> tuple[str, ...]:
+    """Return what the columns of the tables of groups mean that `rate_legend` does not say."""
+    row = report.overall[0]
+    found = ["pp, pn: rows selected, and not selected."]
+    if "tp" in row.counts:
+        found = [
+            "tp, fp: rows selected rightly and wrongly (true and false positives); fn, tn: rows not selected "
+            "wrongly and rightly (false and true negatives)."
+        ]
+    others = [name for name in row.metrics if name in EVENTS and name not in report.deciding]
+    for name in others:
+        label = RATES[name].label
+        found.append(f"{name}{'' if label.replace(' ', '-') == name else f', {label}'}: {meaning(name)}.")
+    if "base-rate" in row.metrics:
+        found.append("base-rate: the share of the group with a label of 1.")
+    if "group-share" in row.metrics:
+        found.append("group-share: the share of the group among all rows.")
+    return tuple(found)
+
+
 def verdict_legend(report: Report) -> tuple[str, ...]:
     """Return what the verdicts in this report mean, those that occur."""
     rows = [row for verdict in report.verdicts for row in compared(verdict, report)]
     reasons = {row.reason for row in rows}
+    outside = "shown outside: even the mildest value that fits the data is outside the limits."
     if report.config.rule == "point":
-        return ("A verdict is of the measured ratio alone: chance was not looked at (--rule point).",)
+        alone = "A verdict is of the measured ratio alone: chance was not looked at (--rule point)."
+        return (alone, outside) if any(row.shown_outside for row in rows) else (alone,)
     found = {
         "fails: the rates differ by more than chance, and the measured gap is larger than allowed.": any(
             row.verdict == "fail" for row in rows
         ),
-        "shown outside: even the mildest value that fits the data is outside the limits.": any(
-            row.shown_outside for row in rows
-        ),
+        outside: any(row.shown_outside for row in rows),
         "passes: every value that fits the data lies within the limits.": any(
             row.verdict == "pass" for row in rows
         ),

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from fairbench_cli.audit.config import Effect
 from fairbench_cli.audit.judge.report import AttributeVerdict, Disparity, Report, Verdict
 from fairbench_cli.audit.show import law
+from fairbench_cli.audit.show.changes import in_short
 from fairbench_cli.audit.show.format import (
     REASONS,
     VERDICTS,
@@ -239,22 +240,32 @@ def _overall(report: Report, order: Sequence[AttributeVerdict]) -> str:
             text = f"Not decided: the rows at hand decide none of {n} comparisons ({limits})."
         else:
             text = (
-                f"Not decided: nothing is shown to fail, and {n} of {len(rows)} comparisons are open "
+                f"Not decided: nothing is shown to fail, and {n} of {len(rows)} comparisons "
+                f"{'is' if n == 1 else 'are'} open "
                 f"({limits}).{passing}"
             )
     if report.last:
         text = text.replace(":", f", {place(report.last, '', report.config.sliced_by)}:", 1)
-    return text + (" Chance was not looked at." if report.config.rule == "point" else "")
+    text += " Chance was not looked at." if report.config.rule == "point" else ""
+    return f"{text} {in_short(report)}".rstrip()
 
 
 def _attributes(verdicts: Sequence[AttributeVerdict], report: Report) -> list[str]:
-    """Return the attributes of some verdicts, each once, and in how many of its audits if it has several."""
+    """Return the attributes of some verdicts, each once, and in which of its audits if it has several."""
     found = []
     for attribute in dict.fromkeys(one.attribute for one in verdicts):
         n = sum(one.attribute == attribute for one in report.judged)
-        some = sum(one.attribute == attribute for one in verdicts)
-        of = f"all {n}" if some == n else f"{some} of {n}"
-        found.append(f"{attribute} ({of} audits)" if n > 1 else attribute)
+        some = [one for one in verdicts if one.attribute == attribute]
+        if n == 1:
+            found.append(attribute)
+        elif len(some) == n:
+            found.append(f"{attribute} ({'both' if n == 2 else f'all {n}'} audits)")
+        elif len(some) == 1:
+            apart = len({one.decision for one in report.judged}) > 1 or not some[0].model
+            decision = some[0].decision if apart else ""
+            found.append(f"{attribute} ({place(some[0].model, decision, report.config.sliced_by)})")
+        else:
+            found.append(f"{attribute} ({len(some)} of {n} audits)")
     return found
 
 
