@@ -160,7 +160,8 @@ def audit(
     >>> result.verdict, result.to_pandas("groups").query("metric == 'tpr'")["value"].tolist()
     ('undecided', [1.0, 1.0, 1.0])
     """
-    from fairbench_cli.audit.config import meanings, read_config
+    from fairbench_cli.audit.config import meanings
+    from fairbench_cli.audit.options import read_config
 
     arrays = y_pred is not None or groups is not None or "y_true" in options
     if "y_true" in options:

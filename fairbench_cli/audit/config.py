@@ -2,19 +2,17 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
-from pydantic_core import PydanticCustomError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from fairbench_cli.audit import presets
-from fairbench_cli.audit.judge.metrics import COMPARED, INTERVENTIONS, ROLL_UPS, canonical, has_tau, kind
-from fairbench_cli.errors import Problem, UserError, nearest, shown, suggest, user_error
+from fairbench_cli.audit.judge.metrics import COMPARED, INTERVENTIONS, ROLL_UPS, has_tau, kind
+from fairbench_cli.errors import nearest, shown, suggest
 from fairbench_cli.measures.registry import COUNT_METRICS
 from fairbench_cli.measures.situation import MARGIN, NEIGHBOURS
-from fairbench_cli.strict_yaml import Document, Place, read_yaml, scalar
-from fairbench_cli.validation import in_file_order, mistake, problems_of
+from fairbench_cli.strict_yaml import scalar
+from fairbench_cli.validation import mistake
 
 Ties = Literal["include", "exclude", "random"]
 RefMethod = Literal["given", "majority", "minimum", "maximum", "rest"]
@@ -146,7 +144,8 @@ def _column_sets(least: int, wrong: str, fix: str) -> Callable[[Any], Any]:
     return take
 
 
-_references, _bins, _taus = _by_name(str), _by_name(scalar), _by_name(scalar, DEFAULT)
+# Of the keys whose values by name are laid over those of a file.
+READERS = {"ref": _by_name(str), "bins": _by_name(scalar), "tau": _by_name(scalar, DEFAULT)}
 _intersections = _column_sets(2, "is not two or more attributes", "write race,sex")
 _explained = _column_sets(1, "does not name different columns", "write education,hours")
 
@@ -199,7 +198,7 @@ class AuditConfig(BaseModel):
         None, description="Column that says whose row it is, where people have several rows."
     )
     model_column: str | None = Field(None, description="Column of the models' names; each is audited.")
-    bins: Annotated[dict[str, Annotated[int, Field(ge=2)]], BeforeValidator(_bins)] = Field(
+    bins: Annotated[dict[str, Annotated[int, Field(ge=2)]], BeforeValidator(READERS["bins"])] = Field(
         {}, description="Cut a numeric attribute: --bins age=4"
     )
     intersections: Annotated[ColumnSets, BeforeValidator(_intersections)] = Field(
@@ -218,7 +217,7 @@ class AuditConfig(BaseModel):
     ties: Ties = Field(
         "include", description=f"Equal scores at the cut of a top list: {', '.join(get_args(Ties))}."
     )
-    references: Annotated[dict[str, str], BeforeValidator(_references)] = Field(
+    references: Annotated[dict[str, str], BeforeValidator(READERS["ref"])] = Field(
         {}, alias="ref", description="Reference group: --ref race=Caucasian"
     )
     ref_method: RefMethod = Field(
@@ -226,7 +225,7 @@ class AuditConfig(BaseModel):
     )
     tau_by_metric: Annotated[
         dict[TauName, Share],
-        BeforeValidator(_taus),
+        BeforeValidator(READERS["tau"]),
         AfterValidator(lambda taus: {DEFAULT: TAU, **taus}),
     ] = Field(
         {DEFAULT: TAU}, alias="tau", description="Ratios pass from tau to 1/tau: --tau 0.8 --tau fpr=0.9"
@@ -352,155 +351,3 @@ def meanings() -> dict[str, str]:
         unsaid = default is None or isinstance(default, bool | tuple)
         found[field.alias or name] = f"{field.description}{'' if unsaid else f' Default: {default}.'}"
     return found
-
-
-def read_config(given: Mapping[str, Any], path: Path | None = None, before: str = "") -> AuditConfig:
-    """Check options, those given laid over those of a file.
-
-    Parameters
-    ----------
-    given : mapping
-        Values by key (with dashes or underscores), such as ``{"ref": {"race": "Caucasian"}, "tau": 0.8}``.
-        None is left out.
-    path : Path, optional
-        A YAML file with the same keys.
-    before : str
-        What messages write before a key that was given: "--" on the command line.
-
-    Raises
-    ------
-    UserError
-        Listing every mistake.
-
-    Examples
-    --------
-    >>> config = read_config({"tau": {"fpr": 0.9}, "top_k": [10, 20]})
-    >>> config.tau, config.taus, [str(decision) for decision in config.decisions]
-    (0.8, {'fpr': 0.9}, ['top 10', 'top 20'])
-    """
-    keys = {key.replace("_", "-"): value for key, value in given.items() if value is not None}
-    spots: dict[Place, str] = {(key,): before + key for key in keys}
-    document = _laid_over(keys, read_yaml(path) if path else Document({}, {}, ""), spots)
-    try:
-        config = AuditConfig.model_validate(document.data, by_name=False)
-        problems = _contradictions(config, document)
-    except ValidationError as error:
-        problems = list(problems_of(error, AuditConfig, document))
-    if problems:
-        raise UserError(*in_file_order(problems, document.name))
-    return config
-
-
-def _laid_over(given: Mapping[str, Any], document: Document, spots: dict[Place, str]) -> Document:
-    if not isinstance(document.data, dict):
-        what = "a config is a mapping of keys to values"
-        raise user_error(what, "write `tau: 0.8`", document.where(()))
-    data = dict(document.data)
-    if "ref" in given and "ref-method" not in given:
-        data.pop("ref-method", None)
-    if given.get("ref-method", "given") != "given" and "ref" not in given:
-        data.pop("ref", None)
-    readers = {"ref": _references, "bins": _bins, "tau": _taus}
-    for key, value in given.items():
-        data[key] = _merged(data[key], value, readers[key]) if key in data and key in readers else value
-    if data.get("ref"):
-        data.setdefault("ref-method", "given")
-    data = presets.laid_under(data)
-    return Document(data, {**document.spots, **spots}, document.name)
-
-
-def _merged(under: Any, over: Any, read: Callable[[Any], Any]) -> Any:
-    """Lay one mapping over another; what cannot be read is left to be refused with everything else."""
-    try:
-        low, high = read(under), read(over)
-    except PydanticCustomError:
-        return over
-    return {**low, **high} if isinstance(low, dict) and isinstance(high, dict) else over
-
-
-def _contradictions(config: AuditConfig, document: Document) -> list[Problem]:
-    given = config.model_fields_set
-    found = presets.contradictions(config.model_dump(by_alias=True))
-    if config.references and config.ref_method != "given":
-        what = f"ref-method {config.ref_method} and reference groups contradict each other"
-        found.append(("ref-method", what, "leave one of the two out"))
-    computed = {*COMPARED, *map(canonical, (*config.requested, *(name for _, name in config.fail_on)))}
-    unused = [name for name in config.taus if canonical(name) not in computed]
-    found += [("tau", f"tau of {name} has no effect", f"name it as a metric: {name}") for name in unused]
-    if "ties" in given and not (config.top_k or config.top_share):
-        found.append(("ties", "ties has no effect", "give top-k or top-share, or leave it out"))
-    found += _compared_wrongly(config)
-    if config.curves and config.cluster is not None:
-        what = "intervals of the curves take every row for another person, and cluster says otherwise"
-        found.append(("curves", what, "leave one of the two out"))
-    if config.curves and config.preset == "ll144":
-        what = "curves say at which thresholds an audit would pass, and Local Law 144 has no pass mark"
-        found.append(("curves", what, "leave curves out, or the preset"))
-    found += _without_clusters(config)
-    if config.explained_by and (len(config.decisions) > 1 or len(config.favourable) > 1):
-        what = "several decisions are audited, and one can be explained at a time"
-        found.append(("explain", what, "give one decision"))
-    if not config.explained_by:
-        without = [key for key in ("neighbours", "margin") if key in given]
-        found += [(key, f"{key} has no effect", "give explain, or leave it out") for key in without]
-    return [Problem(what, fix, document.where((key,))) for key, what, fix in found]
-
-
-def _compared_wrongly(config: AuditConfig) -> list[tuple[str, str, str]]:
-    """Return what contradicts a comparison of models or slices: key, what is wrong and what to do."""
-    scores, found = config.scores or (), []
-    ways = {"against": config.against, "score": len(scores) > 1, "slice": config.sliced_by}
-    named = [key for key, given in ways.items() if given]
-    if len(named) > 1:
-        what = f"{named[0]} and {named[1]} both say what to compare"
-        found.append((named[1], what, "compare one thing at a time: one score where there is another way"))
-    if len(set(scores)) < len(scores):
-        found.append(("score", "a column of scores is named twice", "name each once"))
-    if len(scores) > MOST_SCORES:
-        what = f"{len(scores)} columns of scores are too many to compare"
-        found.append(("score", what, f"name at most {MOST_SCORES}"))
-    if len(scores) > 1 and config.label in scores:
-        what = f"{shown(str(config.label))} is the label, and one of several scores"
-        found.append(("label", what, "audit the labels on their own"))
-    if config.identifier and not config.against:
-        found.append(("id", "id has no effect", "give against, or leave it out"))
-    if WORSE in config.failing_metrics and not named:
-        what = "nothing is compared that could be worse"
-        found.append(("fail-on", what, "give against, slice or a second score"))
-    if not named:
-        return found
-    if len(config.decisions) > 1:
-        what = "several decisions are audited, and one can be compared at a time"
-        found.append((named[0], what, "give one decision"))
-    if config.ties == "random" and "slice" not in named:
-        what = "ties drawn at random would be another change than the one of the scores"
-        found.append(("ties", what, "use ties include or exclude"))
-    others: dict[str, object] = {
-        "model-column": config.model_column,
-        "explain": config.explained_by,
-        "preset": config.preset == "ll144",
-        "curves": config.curves and "slice" not in named,
-    }
-    for key in (key for key, given in others.items() if given):
-        what = f"{key} cannot be combined with {named[0]}"
-        found.append((key, what, "leave one of the two out"))
-    return found
-
-
-def _without_clusters(config: AuditConfig) -> list[tuple[str, str, str]]:
-    """Return what takes each row for a person of its own, where people have several."""
-    if config.cluster is None:
-        return []
-    wrong = {
-        "ties": (
-            config.ties == "random" and bool(config.top_k or config.top_share),
-            "draws rows, not people",
-        ),
-        "explain": (bool(config.explained_by), "takes each row for a person"),
-        "score": (len(config.scores or ()) > 1, "compares scores row by row"),
-        "against": (config.against is not None, "compares files row by row"),
-        "slice": (config.sliced_by is not None, "takes all slices to be of different people"),
-        "favourable": (len(config.favourable) > 1, "of several classes counts rows"),
-    }
-    fix = "leave it out, or cluster"
-    return [(key, f"{key} {what}", fix) for key, (given, what) in wrong.items() if given]

@@ -100,7 +100,8 @@ def audit(
     """Audit a file of scores: group metrics, disparities with intervals, a verdict for each attribute."""
     flags = {name.rstrip("_"): value for name, value in locals().items()}
     from fairbench_cli.audit.api import run
-    from fairbench_cli.audit.config import meanings, read_config
+    from fairbench_cli.audit.config import meanings
+    from fairbench_cli.audit.options import read_config
     from fairbench_cli.errors import shown, suggest, user_error
 
     if format_ not in ("console", *FORMATS):

@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 
 from fairbench_cli.audit import audit
-from fairbench_cli.audit.config import AuditConfig, read_config
+from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge.explain import of_decisions, standard_errors, stratified
+from fairbench_cli.audit.options import read_config
 from fairbench_cli.audit.read import read as reading
 from fairbench_cli.audit.read.strata import read_people
 from fairbench_cli.data.table import Column

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from fairbench_cli.audit.api import audit
-from fairbench_cli.audit.config import AuditConfig, read_config
+from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.options import read_config
 from fairbench_cli.audit.read.read import read_file, read_frame
 from fairbench_cli.errors import UserError
 
