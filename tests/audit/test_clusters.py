@@ -75,6 +75,15 @@ def test_one_row_each_changes_nothing(cells: list[int]) -> None:
     assert not own.scaled.any()
 
 
+@pytest.mark.parametrize("weights", [1.0, 0.1, 1 / 3])
+def test_all_rows_of_one_person_are_one_row(weights: float) -> None:
+    """Whatever rounding makes of a variance that is 0."""
+    cells = np.array([[[30.0, 7.0], [11.0, 5.0]]]) * weights
+    clusters = Clusters(np.array([0]), np.array([0]), cells)
+    found = rows_of_people(clusters, NAMES, np.full((1, 3), 20.0), rest=False)
+    np.testing.assert_allclose(found, 1.0)
+
+
 def test_rows_of_alike_people_are_worth_the_people() -> None:
     """Each person has ten equal rows: as ten times fewer."""
     hits = np.repeat([1, 0, 1, 0], [60, 140, 80, 120])

@@ -149,6 +149,28 @@ def test_weights_times_a_constant_change_nothing() -> None:
         assert mine.test in ("score", "")  # no exact test of weighted rows
 
 
+def test_a_group_without_the_heavy_rows_of_others_is_worth_less_than_its_rows() -> None:
+    # 500 of which 16 selected ones weigh 20, and 50 who had none of these by chance.
+    rows = np.array([[[35, 15], [0, 0]], [[350, 150], [0, 0]]])
+    weights, squares = rows.astype(float), rows.astype(float)
+    weights[1, 0, 1] += 16 * 19
+    squares[1, 0, 1] += 16 * 399
+    part = Slice(
+        *("", "binary", "race", Counts(("a", "b"), weights)),
+        cell_rows=rows,
+        squares=squares,
+        labelled=False,
+    )
+    found = own_rows(part, ("selection-rate",))
+    scale = 500 / 804  # to a mean weight of 1
+    spread = (15 + scale**2 * 6534) * 165 / (15 + scale * 454) ** 2
+    lost = (35 + scale**2 * 350) * 385 / (35 + scale * 350) ** 2
+    variance = (0.7**2 * spread * 15**2 / 15 + 0.3**2 * lost * 35**2 / 35) / 50**2
+    assert float(found.below[0, 0]) == pytest.approx(0.3 * 0.7 / variance)
+    assert float(found.below[0, 0]) < 30
+    assert found.scaled.all()
+
+
 def golden() -> list[tuple[dict[str, str], dict[str, str]]]:
     with (REFERENCE / "golden_weights.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
@@ -211,6 +233,19 @@ def test_a_reference_chosen_by_its_rate_takes_all_pairs() -> None:
     assert d.p_holm == pytest.approx(10 * d.p)
     fixed = judge(one(groups, labelled=False), config.model_copy(update={"ref_method": "majority"}))
     assert fixed.family == 4
+
+
+@pytest.mark.parametrize("metric", ["selection-rate", "selected-share"])
+def test_the_rest_of_one_group_is_nobody_to_compare_with(metric: str) -> None:
+    config = AuditConfig(metrics=(metric,), ref_method="rest")
+    report = judge(one(table((100, 200)), labelled=False), config)
+    found = {(row.metric, row.verdict, row.reason) for row in report.disparities}
+    assert found == {(name, "undecided", "no rows") for name in ("selection-rate", "selected-share")}
+    assert report.verdict == "undecided"
+    assert all(
+        np.isnan([row.p, row.ratio.value, row.ratio.low, row.difference.low]).all()
+        for row in report.disparities
+    )
 
 
 def test_the_bare_rule_is_the_point() -> None:

@@ -55,9 +55,9 @@ def rows_of_people(clusters: Clusters, names: Sequence[str], rows: Floats, *, re
     rate = divide(above, total)
     capped = divide(total**2, second)
     spread = np.maximum(first - 2 * rate * mixed + rate**2 * second, 0.0)
-    with np.errstate(invalid="ignore"):  # of one person
+    with np.errstate(invalid="ignore"):
         variance = divide(people, people - 1) * divide(spread, total**2)
-    worth = divide(rate * (1 - rate), variance)
+    worth = np.where(people > 1, divide(rate * (1 - rate), variance), np.nan)  # one person is one row
     count = np.array([RATES[name].of_all for name in names])  # of which the rate is 1, and says nothing
     bad = ~np.isfinite(worth) | (people < FEW_PEOPLE)
     found = np.where(count, capped, np.where(bad, np.fmin(worth, capped), worth))

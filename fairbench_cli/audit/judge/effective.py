@@ -131,7 +131,8 @@ def _worth(part: Slice, names: Sequence[str], *, rest: bool) -> RateRows:
     variance = np.fmax(linear, _pooled_variance(part, names, weights, rows))
     inside = (rate > 0) & (rate < 1) & (variance > 0)
     worth = np.where(inside, np.fmin(kish, divide(rate * (1 - rate), variance)), kish)
-    equal = ~(kish < rows.both * (1 - EQUAL))
+    # A group that shows no spread of weights while others do may have missed its heavy rows by chance.
+    equal = ~(kish < rows.both * (1 - EQUAL)) & _equal_everywhere(part, names)
     worth = np.where(equal, rows.both, np.fmin(worth, rows.both))
     if part.clusters is not None:
         people = rows_of_people(part.clusters, names, rows.both, rest=rest)
@@ -140,7 +141,7 @@ def _worth(part: Slice, names: Sequence[str], *, rest: bool) -> RateRows:
     above = np.where(equal, rows.above, rate * worth)
     # Of a share of all selected: what the selected rows are worth, of a number without limit.
     of_all = np.array([RATES[name].of_all for name in names])
-    limitless = np.full_like(worth, MANY)
+    limitless = np.full_like(worth, 0.0 if rest and len(worth) == 1 else MANY)
     return RateRows(
         np.where(of_all, worth, above),
         np.where(of_all, limitless, worth),
@@ -148,6 +149,14 @@ def _worth(part: Slice, names: Sequence[str], *, rest: bool) -> RateRows:
         rows.above,
         np.where(of_all, limitless, rows.both),
     )
+
+
+def _equal_everywhere(part: Slice, names: Sequence[str]) -> Bools:
+    """Return of which rates the rows weigh the same within each group, shape (rates,)."""
+    weights, squares, rows = (
+        _sides(cells, names, rest=False).both for cells in (part.counts.n, part.squares, part.cell_rows)
+    )
+    return np.asarray(np.all(~(divide(weights**2, squares) < rows * (1 - EQUAL)), axis=0))
 
 
 def _pooled_variance(part: Slice, names: Sequence[str], weights: _Sides, rows: _Sides) -> Floats:

@@ -6,7 +6,8 @@
 
 The family is all comparisons that the verdict, or a gate, depends on, in the whole audit; one that cannot be
 tested counts with a p-value of 1. Where the reference was chosen by its rate, all pairs of groups are in it.
-Rates that add up to 1 share one test. How often each verdict is wrong is simulated in docs/verdicts.md.
+Rates that add up to 1 share one test where they have the same reference. How often each verdict is wrong is
+simulated in docs/verdicts.md.
 """
 
 from collections.abc import Sequence

@@ -109,7 +109,8 @@ def both_parts(n: Floats, names: Sequence[str], at: Ints) -> tuple[Floats, Float
     above, below = parts(n, names)
     if (at == REST).all():
         everybody = n.sum(-3)
-        return above, below, *parts(everybody[..., None, :, :] - n, names, everybody)
+        all_others = everybody * float(n.shape[-3] > 1)  # the rest of one group is nobody, and has no share
+        return above, below, *parts(everybody[..., None, :, :] - n, names, all_others)
     columns = np.arange(len(names))
     ref_above, ref_below = (
         np.broadcast_to(side[..., at, columns][..., None, :], side.shape) for side in (above, below)

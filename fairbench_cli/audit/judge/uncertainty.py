@@ -66,7 +66,7 @@ def _of_all(names: Sequence[str]) -> NDArray[np.bool_]:
 
 def _below(names: Sequence[str], rows: RateRows, total: Floats) -> Floats:
     """Return what is under the bar; of a share of a list, the list."""
-    return np.where(_of_all(names), total, rows.below)
+    return np.where(_of_all(names) & (rows.below > 0), total, rows.below)
 
 
 def with_limits(values: Floats, limits: Limits, g: int, m: int, known: bool) -> Interval:
