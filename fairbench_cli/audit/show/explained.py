@@ -16,6 +16,10 @@ from fairbench_cli.audit.show.layout import (
     text_table,
 )
 
+CMH = (
+    "CMH p: how often groups that are selected alike within strata would differ as much (test of Cochran, "
+    "Mantel and Haenszel)."
+)
 FEW_COMPARED = 0.9  # rows in strata with both groups: fewer is said first
 
 
@@ -38,7 +42,7 @@ def _explanation(each: Explanation, report: Report, shown: int | None) -> Report
         f"{each.attribute}: what is behind the difference of {compared}",
         (*sentences, *([_alone(few)] if few else [])),
         tuple(tables),
-        (*each.notes, *([_alone(some)] if some else [])),
+        (*each.notes, *([_alone(some)] if some else []), *([CMH] if each.parts else [])),
     )
 
 
@@ -97,9 +101,9 @@ def _row_metrics(each: Explanation, report: Report) -> TextTable:
     k, margin = report.config.neighbours, f"{report.config.margin:g}"
     group, reference = each.group, each.reference
     meaning = {
-        "situation-testing": f"share of {group} worse off by {margin} or more than the {k} most alike of "
-        f"{reference}",
-        "situation-testing-reverse": f"share of {group} better off by {margin} or more",
+        "situation-testing": f"share of {group} whose {k} most alike of {reference} are selected more often "
+        f"than their {k} most alike of {group}, by {margin} or more",
+        "situation-testing-reverse": "the same, selected less often",
         "consistency": f"agreement of each row with the {k} most alike; 1 at best",
         "redlining-potential": f"error of predicting {group} or {reference} from everything else; 0.5: no "
         "better than chance",
