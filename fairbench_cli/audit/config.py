@@ -92,12 +92,12 @@ def _texts(value: Any) -> Any:
     return tuple(dict.fromkeys(str(part) if isinstance(part, int | float) else part for part in each))
 
 
-def _by_name(read: Callable[[str], Any], alone: str = "") -> Callable[[Any], Any]:
+def _by_name(read: Callable[[str], Any], example: str, alone: str = "") -> Callable[[Any], Any]:
     """Return a reader of {name: value}, "name=value" or a list of these; `alone` names a value without one.
 
-    >>> _by_name(scalar, "default")(["0.8", "fpr=0.9", {"tpr": 0.7}])
+    >>> _by_name(scalar, "fpr=0.9", "default")(["0.8", "fpr=0.9", {"tpr": 0.7}])
     {'default': 0.8, 'fpr': 0.9, 'tpr': 0.7}
-    >>> _by_name(str)(["race=Caucasian", "age=25 = 45"])
+    >>> _by_name(str, "race=Caucasian")(["race=Caucasian", "age=25 = 45"])
     {'race': 'Caucasian', 'age': '25 = 45'}
     """
 
@@ -113,7 +113,7 @@ def _by_name(read: Callable[[str], Any], alone: str = "") -> Callable[[Any], Any
             if name and text:
                 return {name: read(text)}
             if sign or not alone:
-                raise mistake(f"{shown(value)} is not NAME=VALUE", "write NAME=VALUE")
+                raise mistake(f"{shown(value)} is not NAME=VALUE", f"write both, such as {example}")
             value = read(name)
         return {alone: value} if alone else value
 
@@ -145,7 +145,11 @@ def _column_sets(least: int, wrong: str, fix: str) -> Callable[[Any], Any]:
 
 
 # Of the keys whose values by name are laid over those of a file.
-READERS = {"ref": _by_name(str), "bins": _by_name(scalar), "tau": _by_name(scalar, DEFAULT)}
+READERS = {
+    "ref": _by_name(str, "race=Caucasian"),
+    "bins": _by_name(scalar, "age=4"),
+    "tau": _by_name(scalar, "fpr=0.9", DEFAULT),
+}
 _intersections = _column_sets(2, "is not two or more attributes", "write race,sex")
 _explained = _column_sets(1, "does not name different columns", "write education,hours")
 

@@ -386,3 +386,15 @@ def test_compas_by_two_of_its_scores(data_folder):
     after = (negative.v_decile_score >= 5).groupby(negative.race).mean()
     assert row.ratio_after.value == pytest.approx(after["African-American"] / after["Caucasian"])
     assert row.word == "undecided"
+
+
+def test_slices_have_one_reference():
+    """The largest group of all rows, also in a slice where another group is larger."""
+    sizes = {("1", "m"): 400, ("1", "f"): 100, ("2", "m"): 100, ("2", "f"): 300}
+    rows = [(month, sex, i % 2) for (month, sex), n in sizes.items() for i in range(n)]
+    table = pd.DataFrame(rows, columns=["month", "sex", "score"])
+    report = audit(table, attributes=["sex"], slice="month").report
+    assert {(row.model, row.reference) for row in report.disparities} == {("1", "m"), ("2", "m")}
+    assert {row.reference for row in report.changes} == {"m"}
+    alone = audit(table[table.month == "2"], attributes=["sex"]).report
+    assert {row.reference for row in alone.disparities} == {"f"}

@@ -16,6 +16,7 @@ from fairbench_cli.audit.judge.explain import explain, named
 from fairbench_cli.audit.judge.law import impact
 from fairbench_cli.audit.judge.references import (
     check_references,
+    common_references,
     comparable,
     excluded,
     kept,
@@ -57,14 +58,15 @@ def judge(tally: Tally, config: AuditConfig) -> Report:
     check_names(tally, config)
     deciding, asked = deciding_names(tally, config), requested_names(config)
     slices = tuple(kept(part, config) for part in tally.slices)
-    found, family = compare(slices, deciding, config)
+    one_reference = common_references(slices, config) if tally.joints else config
+    found, family = compare(slices, deciding, one_reference)
     requested = requested_rows([one.part for one in found], asked, config)
     verdicts = [
         attribute_verdict(one.part, one.disparities, more, deciding)
         for one, more in zip(found, requested, strict=True)
     ]
     disparities = [row for one in found for row in one.disparities]
-    changes, rate_changes = find_changes(tally, disparities, config)
+    changes, rate_changes = find_changes(tally, disparities, one_reference)
     groups = [row for one in found for row in _group_rows(one.part, one.names, one.rate_limits, config)]
     last = last_side(tally)
     judged = [] if config.preset in WITHOUT_VERDICT else [row for row in verdicts if last in ("", row.model)]

@@ -51,6 +51,31 @@ def references(part: Slice, names: Sequence[str], config: AuditConfig) -> Ints:
     return np.full(len(names), np.argmax(np.where(may, part.counts.group_total, -1.0)), dtype=np.intp)
 
 
+def common_references(slices: Sequence[Slice], config: AuditConfig) -> AuditConfig:
+    """Return the config with the largest group of all slices together as reference, where none is given.
+
+    Parts of the rows that are compared with each other then have one reference: a group of every part, with
+    `min_group` rows in all if there is one. References chosen by rate stay each slice's own.
+    """
+    if config.ref_method not in ("given", "majority"):
+        return config
+    found = {}
+    for attribute in dict.fromkeys(part.attribute for part in slices):
+        parts_of = [part for part in slices if part.attribute == attribute]
+        everywhere = set.intersection(*(set(part.counts.groups) for part in parts_of))
+        rows, weight = dict.fromkeys(sorted(everywhere), 0), dict.fromkeys(everywhere, 0.0)
+        for part in parts_of:
+            for group, n, total in zip(part.counts.groups, part.rows, part.counts.group_total, strict=True):
+                if group in everywhere:
+                    rows[group] += int(n)
+                    weight[group] += float(total)
+        known = [group for group in rows if MISSING not in group.split(CROSS)]
+        large = [group for group in known if rows[group] >= config.min_group]
+        if known and all(_given(part, config) is None for part in parts_of):
+            found[attribute] = max(large or known, key=lambda group: weight[group])
+    return config.model_copy(update={"references": {**config.references, **found}})
+
+
 def reference_place(config: AuditConfig) -> Callable[[Slice], int]:
     """Return what finds the reference of a slice's selection rate, or `REST`: one for all of its scores."""
     return lambda part: int(references(part, ("selection-rate",), config)[0])

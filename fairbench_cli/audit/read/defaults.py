@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from fairbench_cli.audit.read.predictions import Predictions, in_parts
-from fairbench_cli.audit.read.score_columns import named_like_scores
+from fairbench_cli.audit.read.score_names import named_like_scores
 
 RESERVED = frozenset(
     "id entity_id model_id score label label_value as_of_date rank_abs rank_pct".split()  # noqa: SIM905

@@ -11,9 +11,9 @@ from pathlib import PurePath
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.read.columns import ColumnRoles, assign, find_column
 from fairbench_cli.audit.read.mistakes import reading, refuse_codes, refuse_if, refuse_scores, rows_in_words
+from fairbench_cli.audit.read.percent import read_percent
 from fairbench_cli.audit.read.predictions import FRAME, ColumnSql, Predictions, blank, code_sql, not_finite
 from fairbench_cli.audit.read.ranks import text_sql
-from fairbench_cli.audit.read.scales import read_percent
 from fairbench_cli.errors import UserError, shown, user_error
 
 IDENTIFIERS = ("entity_id", "id")

@@ -46,9 +46,9 @@ from fairbench_cli.audit.read.mistakes import (
 from fairbench_cli.audit.read.notes import group_notes, repeat_notes, weightless_notes
 from fairbench_cli.audit.read.outcomes import read_outcomes
 from fairbench_cli.audit.read.pairs import names_of, pair_up
+from fairbench_cli.audit.read.percent import check_thresholds, read_percent
 from fairbench_cli.audit.read.predictions import MEMORY, ArrowStream, Predictions, open_file, open_frame
-from fairbench_cli.audit.read.scales import check_thresholds, read_percent
-from fairbench_cli.audit.read.scores import Reference, largest_group, read_scores
+from fairbench_cli.audit.read.score_sums import Reference, largest_group, read_scores
 from fairbench_cli.audit.read.sides import compared_slices
 from fairbench_cli.audit.read.strata import explained_slices, read_people, read_strata
 from fairbench_cli.audit.read.tally import MISSING, Tally

@@ -12,7 +12,7 @@ from fairbench_cli.audit.read.cuts import NumberBins, bin_sql, bins_note, find_b
 from fairbench_cli.audit.read.defaults import IDENTIFIER, MOST_CODES, RESERVED
 from fairbench_cli.audit.read.predictions import Predictions, blank, code_sql, not_finite, quoted
 from fairbench_cli.audit.read.ranks import text_sql
-from fairbench_cli.audit.read.score_columns import follows, named_like_scores
+from fairbench_cli.audit.read.score_names import follows, named_like_scores
 from fairbench_cli.audit.read.tally import MISSING, People, Slice, Strata
 from fairbench_cli.errors import shown, suggest, user_error
 from fairbench_cli.measures.counts import Floats

@@ -143,12 +143,14 @@ def _millions(value: float) -> str:
 def p_value(value: float) -> str:
     """Write a p-value.
 
-    >>> p_value(2.1e-37), p_value(0.0504), p_value(float("nan"))
-    ('2e-37', '0.050', '–')
+    >>> p_value(2.1e-37), p_value(0.0504), p_value(0.0), p_value(float("nan"))
+    ('2e-37', '0.050', '<1e-300', '–')
     """
     if math.isnan(value):
         return DASH
-    return f"{value:.3f}" if value >= 0.001 or value == 0 else f"{value:.0e}"
+    if value < 1e-300:  # what is smaller still may be 0 by the limits of numbers
+        return "<1e-300"
+    return f"{value:.3f}" if value >= 0.001 else f"{value:.0e}"
 
 
 def percent(share: float) -> str:

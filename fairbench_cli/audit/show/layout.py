@@ -224,8 +224,13 @@ def attribute_title(verdict: AttributeVerdict, report: Report) -> str:
 
 
 def comparison_table(title: str, rows: Sequence[Disparity], groups: Sequence[GroupRow]) -> TextTable:
-    """Return comparisons with all their numbers, the worst first."""
+    """Return comparisons with all their numbers, the worst first; what does not decide has no sign."""
     small = {row.group for row in groups if row.small}
+
+    def verdict(row: Disparity) -> TableCell:
+        decides = row.deciding or row.is_reference
+        return TableCell(in_words(row), verdict=row.verdict) if decides else TableCell(f"({in_words(row)})")
+
     columns: dict[str, Callable[[Disparity], TableCell]] = {
         "group": lambda row: group_cell(row.group, row.group in small),
         "metric": lambda row: TableCell(row.metric),
@@ -235,7 +240,7 @@ def comparison_table(title: str, rows: Sequence[Disparity], groups: Sequence[Gro
         "ratio": lambda row: TableCell(ratio(row.ratio.value, row.tau), interval(row.ratio), row.ratio.value),
         "difference": lambda row: number_cell(row.difference.value, interval(row.difference)),
         "p (Holm)": lambda row: p_cell(row.p_holm),
-        "verdict": lambda row: TableCell(in_words(row), verdict=row.verdict),
+        "verdict": verdict,
     }
     return text_table(title, columns, worst_first(rows))
 

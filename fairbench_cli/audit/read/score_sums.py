@@ -8,7 +8,7 @@ import numpy as np
 
 from fairbench_cli.audit.read.cells import CountedCells, CountingPlan, cells_with, group_name
 from fairbench_cli.audit.read.predictions import Predictions
-from fairbench_cli.audit.read.scored import Codes, Levels, levels_of, make_table, names_of, read_blocks
+from fairbench_cli.audit.read.score_table import Codes, Levels, levels_of, make_table, names_of, read_blocks
 from fairbench_cli.audit.read.tally import ScoreRanges, Scores, Slice
 from fairbench_cli.errors import user_error
 from fairbench_cli.measures.calibration import fit_calibration
