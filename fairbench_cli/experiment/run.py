@@ -112,14 +112,19 @@ def compute(prepared: PreparedRun, jobs: int, listen: Callable[[Repeat], None]) 
         if dataset.name in wanted
     }
     tasks = [Task(cell, repeat, populations[cell.source]) for cell, repeat in todo]
-    with Journal(prepared.folder / "journal") as journal, closing(run_tasks(tasks, jobs)) as outcomes:
-        for outcome in outcomes:
-            journal.append(outcome)
-            place = outcome.key, outcome.repeat
-            if outcome.status in RETRIED:
-                prepared.failures[place] = outcome
-            prepared.records[place] = together(prepared.records.get(place), outcome)
-            listen(outcome)
+    journals = prepared.folder / "journal"
+    try:
+        with Journal(journals) as journal, closing(run_tasks(tasks, jobs)) as outcomes:
+            for outcome in outcomes:
+                journal.append(outcome)
+                place = outcome.key, outcome.repeat
+                if outcome.status in RETRIED:
+                    prepared.failures[place] = outcome
+                prepared.records[place] = together(prepared.records.get(place), outcome)
+                listen(outcome)
+    except KeyboardInterrupt:  # perhaps between a line of the journal and its record
+        prepared.records.update(read_journals(journals).records)
+        raise
 
 
 def write_head(prepared: PreparedRun) -> None:
