@@ -23,7 +23,7 @@ from fairbench_cli.measures.sweep import swept_counts
 from fairbench_cli.network.bias import shift
 from fairbench_cli.network.draw import sample
 
-Status = Literal["ok", "noop", "degraded", "infeasible", "failed", "killed"]
+Status = Literal["ok", "noop", "degraded", "infeasible", "failed", "killed", "overtime", "memory"]
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr
 
 from fairbench_cli.data.represent import Representation
 from fairbench_cli.experiment.components import ComponentSpec, TechniqueSpec
+from fairbench_cli.experiment.limits import Limits
 from fairbench_cli.experiment.outputs import DEFAULT_TABLES, FIGURES, TABLES
 from fairbench_cli.experiment.own_metrics import OwnMetric
 from fairbench_cli.experiment.row_metrics import RequestedRowMetrics
@@ -210,6 +211,8 @@ class ExperimentConfig(StrictModel):
         default=(),
         description=f"{', '.join(f'`{name}`' for name in FIGURES)}; as SVG and PNG.",
     )
+
+    limits: Limits = Field(default=Limits(), description="What one repeat may take.")
 
     # The metrics that are not registered, imported; none of a config that results hold.
     _own: tuple[OwnMetric, ...] = PrivateAttr(default=())

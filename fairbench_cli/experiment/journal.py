@@ -22,7 +22,8 @@ from fairbench_cli.measures.counts import Counts
 
 Records = dict[tuple[str, int], Repeat]
 
-RETRIED = frozenset({"failed", "killed"})  # tried again by the next run; an infeasible repeat is a result
+RETRIED = frozenset({"failed", "killed", "overtime", "memory"})
+"""What the next run tries again; an infeasible repeat is a result."""
 
 
 class Journal:

@@ -101,7 +101,8 @@ def compute(prepared: PreparedRun, jobs: int, listen: Callable[[Repeat], None]) 
     KeyboardInterrupt
         After Ctrl-C; every finished repeat is in the journal by then.
     """
-    from fairbench_cli.experiment.runner import Task, run_tasks
+    from fairbench_cli.experiment.runner import run_tasks
+    from fairbench_cli.experiment.task import Task
 
     todo = prepared.todo
     wanted = {cell.source for cell, _ in todo}

@@ -8,7 +8,6 @@ import time
 import warnings
 from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -16,26 +15,10 @@ import joblib
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 from threadpoolctl import threadpool_limits
 
-from fairbench_cli.experiment.cell import Repeat, run_repeat
-from fairbench_cli.experiment.datasets import Population
-from fairbench_cli.experiment.plan import Cell
+from fairbench_cli.experiment.cell import Repeat
+from fairbench_cli.experiment.task import Task, run_task
 
 DIED = "its worker process died: killed, out of memory, or a crash in compiled code"
-LONGEST_REASON = 500
-
-
-@dataclass(frozen=True, eq=False)
-class Task:
-    """One repeat of one cell, with all that it needs."""
-
-    cell: Cell
-    repeat: int
-    population: Population
-
-    @property
-    def mark(self) -> str:
-        """Return the name of the file that marks this task as running."""
-        return f"{self.cell.key}-{self.repeat}"
 
 
 def run_tasks(tasks: list[Task], jobs: int) -> Generator[Repeat]:
@@ -46,7 +29,7 @@ def run_tasks(tasks: list[Task], jobs: int) -> Generator[Repeat]:
     """
     if jobs == 1:
         with threadpool_limits(1):
-            yield from (run_task(task, None) for task in tasks)
+            yield from (run_task(task) for task in tasks)
         return
     todo = {task.mark: task for task in tasks}
     with tempfile.TemporaryDirectory(prefix="fairbench-", ignore_cleanup_errors=True) as folder:
@@ -74,7 +57,7 @@ def _parallel(tasks: list[Task], jobs: int, marks: Path) -> Generator[Repeat]:
         # joblib warns when a worker is restarted for its memory; the run goes on, which is what matters.
         warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
         with _no_interrupts():
-            outcomes = pool(joblib.delayed(run_task)(task, marks) for task in tasks)
+            outcomes = pool(joblib.delayed(_served)(task, marks) for task in tasks)
         with closing(outcomes):
             yield from outcomes
 
@@ -111,14 +94,12 @@ def _alone(task: Task, marks: Path) -> Repeat:
         return Repeat(task.cell.key, task.repeat, "killed", DIED, None)
 
 
-def run_task(task: Task, marks: Path | None) -> Repeat:
-    """Run one repeat; an exception becomes a failed repeat, and a warning its reason."""
-    if marks is None:
-        return _caught(task)
+def _served(task: Task, marks: Path) -> Repeat:
+    """Run one repeat in a worker, which marks it as under way."""
     _serve(os.getppid())
     mark = marks / task.mark
     mark.touch()
-    outcome = _caught(task)
+    outcome = run_task(task)
     mark.unlink(missing_ok=True)
     return outcome
 
@@ -135,35 +116,6 @@ def _serve(parent: int) -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
-
-
-def _caught(task: Task) -> Repeat:
-    start = time.process_time()
-    try:
-        with warnings.catch_warnings(record=True) as caught:
-            # Deprecations come once per process, at imports: they would differ with the number of workers.
-            warnings.simplefilter("ignore")
-            warnings.simplefilter("always", UserWarning)
-            warnings.simplefilter("always", RuntimeWarning)
-            outcome = run_repeat(task.cell, task.population, task.repeat)
-    except (Exception, SystemExit) as error:  # whatever a technique raises is one failed row
-        reason = f"{type(error).__name__}: {error}"
-        seconds = time.process_time() - start
-        return Repeat(task.cell.key, task.repeat, "failed", one_line(reason), None, seconds=seconds)
-    reason = outcome.reason
-    if caught and not reason:
-        reason = f"{caught[0].category.__name__}: {caught[0].message}"
-    return replace(outcome, reason=one_line(reason))
-
-
-def one_line(text: str) -> str:
-    r"""Return text as one line of proper Unicode, cut where it is very long.
-
-    >>> one_line("a\n  b")
-    'a b'
-    """
-    line = " ".join(str(text).split()).encode("utf-8", "replace").decode("utf-8")
-    return line if len(line) <= LONGEST_REASON else f"{line[: LONGEST_REASON - 1]}…"
 
 
 def default_jobs() -> int:

@@ -19,6 +19,7 @@ from fairbench_cli.data.represent import Representation
 from fairbench_cli.errors import shown
 from fairbench_cli.experiment.components import ComponentSpec
 from fairbench_cli.experiment.config import BiasConfig, DatasetOptions, ExperimentConfig, SampleConfig
+from fairbench_cli.experiment.limits import Limits
 from fairbench_cli.experiment.outputs import FIGURES, TABLES
 from fairbench_cli.experiment.tune import TuneOptions
 from fairbench_cli.interventions.registry import INTERVENTIONS
@@ -141,6 +142,7 @@ TABLES_OF_KEYS = {
     "sample": key_table(SampleConfig),
     "dataset": key_table(DatasetOptions, without=BiasConfig),
     "tune": key_table(TuneOptions),
+    "limits": key_table(Limits),
 }
 
 
