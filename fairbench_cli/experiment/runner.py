@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 
+from joblib.externals.loky.process_executor import ShutdownExecutorError
 from threadpoolctl import threadpool_limits
 
 from fairbench_cli.errors import user_error
@@ -62,7 +63,7 @@ class _Run:
         self.deaths: Counter[tuple[str, int]] = Counter()
         self.out: dict[Future[bytes], Given] = {}
         self.fruitless = 0
-        self.told = time.monotonic()
+        self.looked = self.told = time.monotonic()
 
     def outcomes(self) -> Iterator[Repeat]:
         """Yield outcomes until no task is left."""
@@ -78,14 +79,15 @@ class _Run:
             if not self.out:
                 return
             done, _ = wait(self.out, TICK, FIRST_COMPLETED)
-            if any(isinstance(future.exception(), BrokenProcessPool) for future in done):
+            if any(map(_is_lost, done)):
                 yield from self.broken({})
                 continue
             for future in done:
                 yield self.outcome(self.out.pop(future), future)
-            excess = self.excess()
-            if excess:
-                yield from self.broken(excess)
+            if time.monotonic() - self.looked >= TICK:
+                excess = self.excess()
+                if excess:
+                    yield from self.broken(excess)
 
     def rest(self) -> Iterator[Task]:
         """Yield the tasks that nobody has."""
@@ -122,9 +124,9 @@ class _Run:
 
     def excess(self) -> dict[int, tuple[Status, str]]:
         """Return by ticket what took more than it may; and tell of what is running."""
-        busy = self.workers.busy()
-        if time.monotonic() - self.told >= BETWEEN_NEWS:
-            self.told = time.monotonic()
+        self.looked, busy = time.monotonic(), self.workers.busy()
+        if self.looked - self.told >= BETWEEN_NEWS:
+            self.told = self.looked
             tasks = {given.ticket: given.task for given in self.out.values()}
             self.watch([(tasks[one.state.ticket], one.seconds) for one in busy if one.state.ticket in tasks])
         found = {}
@@ -145,7 +147,7 @@ class _Run:
             what = "workers die before they can do anything"
             raise user_error(what, "look for a limit of processes or memory; finished repeats are kept")
         for future, given in out.items():
-            if future.done() and not isinstance(future.exception(), BrokenProcessPool):
+            if not _is_lost(future):
                 yield self.outcome(given, future)
             elif given.ticket in ended:
                 self.fruitless = 0
@@ -172,6 +174,11 @@ class _Run:
                 return run_task(task)
         except Overtime:
             return task.ended("overtime", overtime(self.workers.limits))
+
+
+def _is_lost(future: Future[bytes]) -> bool:
+    """Return whether a task, which is no longer waited for, ended with its worker."""
+    return not future.done() or isinstance(future.exception(), BrokenProcessPool | ShutdownExecutorError)
 
 
 def default_jobs() -> int:

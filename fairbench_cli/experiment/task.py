@@ -27,9 +27,8 @@ class Task:
     def __str__(self) -> str:
         """Return the cell and the repeat in words."""
         cell = self.cell
-        technique = cell.technique.spec
         where = f"{cell.dataset}, {cell.attribute}, β {cell.beta:g}"
-        return f"{where}, {technique}, {cell.classifier}, repeat {self.repeat}"
+        return f"{where}, {cell.technique.spec}, {cell.classifier.name}, repeat {self.repeat}"
 
 
 def run_task(task: Task) -> Repeat:
