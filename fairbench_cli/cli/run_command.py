@@ -46,7 +46,7 @@ def run(
     write_head(prepared)
     workers, todo = jobs or default_jobs(), len(prepared.todo)
     if not quiet:
-        talk_of_damage(prepared.damaged)
+        talk_of_damage(prepared.damages, "their repeats are computed again")
         talk(f"{prepared.size} repeats: {prepared.size - todo} done, {todo} to do, {workers} worker(s)")
     with _one_interrupt():
         finished = _compute(prepared, workers, quiet)
