@@ -52,7 +52,7 @@ def run(
         write_head(prepared)
         todo = len(prepared.todo)
         if not quiet:
-            talk_of_damage(prepared.damaged)
+            talk_of_damage(prepared.damages, "their repeats are computed again")
             talk(f"{prepared.size} repeats: {prepared.size - todo} done, {todo} to do, {count} worker(s)")
         finished = _compute(prepared, workers, quiet)
         tables = write_report(prepared.folder, prepared.plan, prepared.records)

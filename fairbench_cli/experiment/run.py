@@ -11,11 +11,13 @@ from pathlib import Path
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.config import ExperimentConfig
 from fairbench_cli.experiment.datasets import PreparedDataset, populate, prepare_datasets
-from fairbench_cli.experiment.journal import RETRIED, Journal, Records, read_journals, together
+from fairbench_cli.experiment.journal import RETRIED, Damage, Journal, Records, read_journals, together
 from fairbench_cli.experiment.plan import CELL_COLUMNS, Cell, RunPlan, make_cells, make_plan, write_plan
 from fairbench_cli.experiment.read import read_config
+from fairbench_cli.experiment.records import new_header
 from fairbench_cli.experiment.select import select
 from fairbench_cli.experiment.task import Task
+from fairbench_cli.experiment.versions import versions_of_numbers
 from fairbench_cli.files import write_json, write_text
 from fairbench_cli.provenance import provenance
 
@@ -35,7 +37,7 @@ class PreparedRun:
     plan: RunPlan
     selected: list[Cell]
     records: Records
-    damaged: int
+    damages: tuple[Damage, ...]
     folder: Path
     failures: Records = field(default_factory=dict)
 
@@ -92,7 +94,7 @@ def prepare(
     target = folder or Path("results") / given.name
     reading = read_journals(target / "journal")
     plan = make_plan(given, datasets, cells)
-    return PreparedRun(given, datasets, plan, selected, reading.records, reading.damaged, target)
+    return PreparedRun(given, datasets, plan, selected, reading.records, reading.damages, target)
 
 
 def compute(prepared: PreparedRun, run: Run, listen: Callable[[Repeat], None]) -> None:
@@ -118,8 +120,9 @@ def compute(prepared: PreparedRun, run: Run, listen: Callable[[Repeat], None]) -
     }
     tasks = (Task(cell, repeat, populations[cell.source]) for cell, repeat in todo)
     journals = prepared.folder / "journal"
+    header = new_header(versions_of_numbers(prepared.config))
     try:
-        with Journal(journals) as journal, closing(run(tasks)) as outcomes:
+        with Journal(journals, header) as journal, closing(run(tasks)) as outcomes:
             for outcome in outcomes:
                 journal.append(outcome)
                 place = outcome.key, outcome.repeat
