@@ -41,11 +41,12 @@ def run(
     from fairbench_cli.experiment.runner import default_jobs
     from fairbench_cli.experiment.workers import Workers
     from fairbench_cli.files import open_folder
-    from fairbench_cli.report.write import write_report
 
     start = time.monotonic()
     given, count = read_config(config, tuple(set_ or ())), jobs or default_jobs()
     with _stoppable() as stopped, Workers(given, count) as workers:
+        from fairbench_cli.report.write import write_report  # pandas, while the workers load what they need
+
         prepared = prepare(given, folder=output, data_dir=data_dir, filters=tuple(only or ()))
         open_folder(prepared.folder)
         workers.log = prepared.folder / LOG
