@@ -6,7 +6,7 @@ import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
@@ -21,7 +21,7 @@ from fairbench_cli.experiment.task import Task, run_task
 DIED = "its worker process died: killed, out of memory, or a crash in compiled code"
 
 
-def run_tasks(tasks: list[Task], jobs: int) -> Generator[Repeat]:
+def run_tasks(tasks: Iterable[Task], jobs: int) -> Generator[Repeat]:
     """Yield the outcome of every task as it finishes, in any order.
 
     `jobs` = 1 runs in this process, where a crash in compiled code ends the run. One BLAS thread per task
