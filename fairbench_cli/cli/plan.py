@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from fairbench_cli.cli.options import Config, DataDir, Only, Output, Set
 
 if TYPE_CHECKING:  # light when asked for --help
+    from fairbench_cli.experiment.plan import Cell
     from fairbench_cli.experiment.run import PreparedRun
 
 MOST_ROWS = 200  # of techniques with their parameters; beyond, a row for all parameters of one
@@ -59,7 +60,7 @@ def _rows(prepared: "PreparedRun", left: dict[str, int]) -> list[list[str]]:
     from fairbench_cli.report.tables import classifier_label, technique_label
 
     groups: dict[tuple[str, str, int, int], Counter[str]] = {}
-    members = {}
+    members: dict[tuple[str, str, int, int], Cell] = {}
     for cell in prepared.selected:  # cells share the objects of their technique and classifier
         group = (*cell.source, id(cell.technique), id(cell.classifier))
         members.setdefault(group, cell)

@@ -15,6 +15,8 @@ from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.journal import RETRIED
 from fairbench_cli.experiment.plan import Cell
 from fairbench_cli.experiment.run import PreparedRun
+from fairbench_cli.experiment.seeds import canonical
+from fairbench_cli.experiment.task import Task
 from fairbench_cli.text import printable
 
 SECONDS_BETWEEN_LINES = 10.0
@@ -130,6 +132,10 @@ class RunProgress:
         self._left[self._clock.kinds[outcome.key]] -= 1
         self._show()
 
+    def watch(self, running: Iterable[tuple[Task, float]]) -> None:
+        """Take in the tasks that are under way, and for how many seconds they have been."""
+        self.stuck([(_task_in_words(task), seconds) for task, seconds in running if seconds > LONG])
+
     def stuck(self, cells: Sequence[tuple[str, float]]) -> None:
         """Take in which repeats are under way and for how many seconds; the longest is shown once it is long.
 
@@ -168,6 +174,19 @@ class RunProgress:
         parts = [failed, f"{self._rate():.1f}/s", self._time_left(), self._longest]
         line = ", ".join([f"{self._done}/{self._total} repeats", *filter(None, parts)])
         self._console.print(line, soft_wrap=True, markup=False)
+
+
+def _task_in_words(task: Task) -> str:
+    """Return what names a repeat of a cell for people."""
+    from fairbench_cli.report.tables import technique_label
+
+    cell = task.cell
+    technique = technique_label(
+        cell.technique.spec.name, canonical(cell.technique.described), cell.technique.include_protected
+    )
+    bias = [] if cell.real else [f"β {cell.beta:g}"]
+    parts = [cell.dataset, cell.attribute, *bias, technique, cell.classifier.name]
+    return ", ".join([*parts, f"repeat {task.repeat}"])
 
 
 def in_words(seconds: float) -> str:
