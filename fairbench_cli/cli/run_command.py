@@ -82,7 +82,9 @@ def _compute(prepared: "PreparedRun", workers: "Workers", quiet: bool) -> bool:
             compute(prepared, lambda tasks: run_tasks(tasks, workers, say=talk), lambda _: None)
         elif prepared.todo:
             with RunProgress(prepared, workers.jobs) as progress:
-                compute(prepared, lambda tasks: run_tasks(tasks, workers, say=talk), progress.note)
+                compute(
+                    prepared, lambda tasks: run_tasks(tasks, workers, progress.watch, talk), progress.note
+                )
     except KeyboardInterrupt:
         return False
     return True
