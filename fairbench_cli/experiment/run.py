@@ -1,7 +1,7 @@
 """A whole run: plan, resume, compute, and leave the folder of results in order."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterable
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -15,10 +15,12 @@ from fairbench_cli.experiment.journal import RETRIED, Journal, Records, read_jou
 from fairbench_cli.experiment.plan import CELL_COLUMNS, Cell, RunPlan, make_cells, make_plan, write_plan
 from fairbench_cli.experiment.read import read_config
 from fairbench_cli.experiment.select import select
+from fairbench_cli.experiment.task import Task
 from fairbench_cli.files import write_json, write_text
 from fairbench_cli.provenance import provenance
 
 Todo = list[tuple[Cell, int]]
+Run = Callable[[Iterable[Task]], Generator[Repeat]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,17 +95,19 @@ def prepare(
     return PreparedRun(given, datasets, plan, selected, reading.records, reading.damaged, target)
 
 
-def compute(prepared: PreparedRun, jobs: int, listen: Callable[[Repeat], None]) -> None:
+def compute(prepared: PreparedRun, run: Run, listen: Callable[[Repeat], None]) -> None:
     """Run what is to do, one journal line per finished repeat, and call `listen` with each.
+
+    Parameters
+    ----------
+    run : callable
+        Yields the outcomes of tasks, in any order: `runner.run_tasks` with its workers.
 
     Raises
     ------
     KeyboardInterrupt
         After Ctrl-C; every finished repeat is in the journal by then.
     """
-    from fairbench_cli.experiment.runner import run_tasks
-    from fairbench_cli.experiment.task import Task
-
     todo = prepared.todo
     wanted = {cell.source for cell, _ in todo}
     networks = prepared.folder / "networks"
@@ -112,10 +116,10 @@ def compute(prepared: PreparedRun, jobs: int, listen: Callable[[Repeat], None]) 
         for dataset in prepared.datasets
         if dataset.name in wanted
     }
-    tasks = [Task(cell, repeat, populations[cell.source]) for cell, repeat in todo]
+    tasks = (Task(cell, repeat, populations[cell.source]) for cell, repeat in todo)
     journals = prepared.folder / "journal"
     try:
-        with Journal(journals) as journal, closing(run_tasks(tasks, jobs)) as outcomes:
+        with Journal(journals) as journal, closing(run(tasks)) as outcomes:
             for outcome in outcomes:
                 journal.append(outcome)
                 place = outcome.key, outcome.repeat
