@@ -20,8 +20,10 @@ from fairbench_cli.experiment.config import ExperimentConfig
 from fairbench_cli.experiment.datasets import Population, PreparedDataset, populate, prepare_datasets
 from fairbench_cli.experiment.journal import RETRIED, Records, read_journals
 from fairbench_cli.experiment.plan import Cell, RunPlan, make_cells, make_plan, read_plan
+from fairbench_cli.experiment.runner import run_tasks
 from fairbench_cli.experiment.seeds import canonical, digest, seed_of
 from fairbench_cli.experiment.task import Task
+from fairbench_cli.experiment.workers import Workers
 from fairbench_cli.interventions.registry import INTERVENTION
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.registry import METRICS
@@ -139,8 +141,6 @@ def verify(
     UserError
         When the folder holds no results or none that can be computed again; or a card or data are missing.
     """
-    from fairbench_cli.experiment.runner import run_tasks
-
     plan, records = read_plan(folder), read_journals(folder / "journal").records
     used, unnamed = (config, {}) if config is not None else _without_code(plan, records)
     datasets = prepare_datasets(used, data_dir)
@@ -166,16 +166,14 @@ def verify(
         for key, repeat in picked
     }
 
-    def compute(todo: Iterable[Task]) -> dict[tuple[str, int], Repeat]:
-        with closing(run_tasks(list(todo), jobs)) as outcomes:
-            return {(outcome.key, outcome.repeat): outcome for outcome in outcomes}
-
-    now = compute(tasks.values())
-    found = [
-        Recomputed(pairs[key], records[key, repeat], now[pairs[key].key, repeat]) for key, repeat in picked
-    ]
-    places = [(one.now.key, one.now.repeat) for one in found if one.differences]
-    again = compute(tasks[place] for place in places)
+    with Workers(used, jobs) as workers:
+        now = _compute(tasks.values(), workers)
+        found = [
+            Recomputed(pairs[key], records[key, repeat], now[pairs[key].key, repeat])
+            for key, repeat in picked
+        ]
+        places = [(one.now.key, one.now.repeat) for one in found if one.differences]
+        again = _compute((tasks[place] for place in places), workers)
     found = [
         replace(one, steady=place not in again or not any(differences(one.now, again[place])))
         for one in found
@@ -183,6 +181,11 @@ def verify(
     ]
     changes = changed_inputs(plan, make_plan(used, datasets, made), [one.cell for one in found])
     return Verification(seed, len(done), found, [*changes, *networks], unnamed)
+
+
+def _compute(tasks: Iterable[Task], workers: Workers) -> dict[tuple[str, int], Repeat]:
+    with closing(run_tasks(tasks, workers)) as outcomes:
+        return {(outcome.key, outcome.repeat): outcome for outcome in outcomes}
 
 
 def differences(old: Repeat, new: Repeat) -> Iterator[Difference]:
