@@ -122,11 +122,10 @@ def test_measures_stand_alone():
 ESTIMATORS = ("classifiers/c45/", "interventions/foreign/estimator.py")
 
 ONLY_IN = {
-    "joblib": "experiment/runner.py",
+    "joblib": "experiment/workers.py",
     "typer": "cli/",
     "rich": "cli/",
-    "torch": "network/fit.py",
-    "pomegranate": "network/fit.py",
+    "pomegranate": "network/convert.py",
     "matplotlib": "report/figures/",
 }
 

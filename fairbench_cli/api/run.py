@@ -19,7 +19,9 @@ from fairbench_cli.experiment.journal import RETRIED
 from fairbench_cli.experiment.plan import FILE
 from fairbench_cli.experiment.read import of_document, read_config
 from fairbench_cli.experiment.run import compute, prepare, write_head, write_manifest
+from fairbench_cli.experiment.runner import run_tasks
 from fairbench_cli.experiment.shipped import find_config
+from fairbench_cli.experiment.workers import Workers
 from fairbench_cli.files import open_folder, read_text
 from fairbench_cli.report.write import write_report
 from fairbench_cli.strict_yaml import Document, dump_yaml, parse_yaml
@@ -175,7 +177,8 @@ def run(
         todo = len(prepared.todo)
         counter = _Progress(todo, progress)
         if todo:
-            compute(prepared, jobs, counter.note)
+            with Workers(given, jobs) as workers:
+                compute(prepared, lambda tasks: run_tasks(tasks, workers), counter.note)
         write_report(target, prepared.plan, prepared.records)
         write_manifest(prepared, jobs=jobs, computed=todo - len(prepared.todo), start=start)
         return _read(target, given.name, Path(folder) if folder else None)

@@ -1,12 +1,13 @@
 """``fairbench run``: compute what is missing and write the results."""
 
+import os
 import shlex
 import signal
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,8 +16,10 @@ from fairbench_cli.cli.options import Config, DataDir, Only, Output, Set
 
 if TYPE_CHECKING:  # light when asked for --help
     from fairbench_cli.experiment.run import PreparedRun
+    from fairbench_cli.experiment.workers import Workers
 
 REASONS_SHOWN = 5
+LOG = "log.txt"
 
 
 def run(
@@ -33,30 +36,33 @@ def run(
     """Run an experiment; finished repeats are kept, so the same command goes on where it stopped."""
     from fairbench_cli.cli.console import print_paper_tables, talk, talk_of_damage
     from fairbench_cli.cli.progress import in_words
+    from fairbench_cli.experiment.read import read_config
     from fairbench_cli.experiment.run import prepare, write_head, write_manifest
     from fairbench_cli.experiment.runner import default_jobs
+    from fairbench_cli.experiment.workers import Workers
     from fairbench_cli.files import open_folder
-    from fairbench_cli.report.write import write_report
 
     start = time.monotonic()
-    prepared = prepare(
-        config, folder=output, data_dir=data_dir, overrides=tuple(set_ or ()), filters=tuple(only or ())
-    )
-    open_folder(prepared.folder)
-    write_head(prepared)
-    workers, todo = jobs or default_jobs(), len(prepared.todo)
-    if not quiet:
-        talk_of_damage(prepared.damaged)
-        talk(f"{prepared.size} repeats: {prepared.size - todo} done, {todo} to do, {workers} worker(s)")
-    with _one_interrupt():
+    given, count = read_config(config, tuple(set_ or ())), jobs or default_jobs()
+    with _stoppable() as stopped, Workers(given, count) as workers:
+        from fairbench_cli.report.write import write_report  # pandas, while the workers load what they need
+
+        prepared = prepare(given, folder=output, data_dir=data_dir, filters=tuple(only or ()))
+        open_folder(prepared.folder)
+        workers.log = prepared.folder / LOG
+        write_head(prepared)
+        todo = len(prepared.todo)
+        if not quiet:
+            talk_of_damage(prepared.damages, "their repeats are computed again")
+            talk(f"{prepared.size} repeats: {prepared.size - todo} done, {todo} to do, {count} worker(s)")
         finished = _compute(prepared, workers, quiet)
         tables = write_report(prepared.folder, prepared.plan, prepared.records)
         left = len(prepared.todo)
-        write_manifest(prepared, jobs=workers, computed=todo - left, start=start)
+        write_manifest(prepared, jobs=count, computed=todo - left, start=start)
         if not finished:
             again = shlex.join(["fairbench", *sys.argv[1:]])
             talk(f"interrupted; {left} repeats left. Go on with:\n  {again}")
-            return 130
+            return 128 + stopped[0]
     if not quiet:
         print_paper_tables(tables)
         files = "groups, results, summary, paired and pareto.csv, tables/, manifest.json"
@@ -64,35 +70,53 @@ def run(
     return 1 if _say_failures(prepared) else 0
 
 
-def _compute(prepared: "PreparedRun", workers: int, quiet: bool) -> bool:
-    """Run what is to do; return whether it came to its end (Ctrl-C: no)."""
+def _compute(prepared: "PreparedRun", workers: "Workers", quiet: bool) -> bool:
+    """Run what is to do; return whether it came to its end (Ctrl-C and other signals: no)."""
+    from fairbench_cli.cli.console import talk
     from fairbench_cli.cli.progress import RunProgress
     from fairbench_cli.experiment.run import compute
+    from fairbench_cli.experiment.runner import run_tasks
 
     try:
         if prepared.todo and quiet:
-            compute(prepared, workers, lambda _: None)
+            compute(prepared, lambda tasks: run_tasks(tasks, workers, say=talk), lambda _: None)
         elif prepared.todo:
-            with RunProgress(prepared, workers) as progress:
-                compute(prepared, workers, progress.note)
+            with RunProgress(prepared, workers.jobs) as progress:
+                compute(
+                    prepared, lambda tasks: run_tasks(tasks, workers, progress.watch, talk), progress.note
+                )
     except KeyboardInterrupt:
         return False
     return True
 
 
 @contextmanager
-def _one_interrupt() -> Iterator[None]:
-    """Stop at the first Ctrl-C; further ones must not break into stopping workers and writing results."""
+def _stoppable() -> Iterator[list[int]]:
+    """Stop at the first Ctrl-C, or request to end; further ones must not break into writing results.
 
-    def stop(*_: object) -> None:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    What stopped it, if anything did, is in the list. A signal that is ignored (nohup) stays so.
+    """
+    stopped: list[int] = []
+
+    def stop(number: int, _: object) -> None:
+        for one in before:
+            signal.signal(one, signal.SIG_IGN)
+        if number == getattr(signal, "SIGHUP", None):  # the terminal is gone
+            for stream in (sys.stdout, sys.stderr):
+                with suppress(OSError, ValueError):
+                    if stream.isatty():
+                        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        stopped.append(number)
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGINT, stop)
+    known = (getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP"))
+    heard = [number for number in known if number and signal.getsignal(number) != signal.SIG_IGN]
+    before = {number: signal.signal(number, stop) for number in heard}
     try:
-        yield
+        yield stopped
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _say_failures(prepared: "PreparedRun") -> bool:

@@ -55,8 +55,8 @@ class Limits(StrictModel):
     )
     memory: Size | None = Field(
         default=4 * 10**9,
-        description="Memory that a repeat may take on top of what its worker has, such as `4GB`; then it is a row "
-        "`memory`. `null`: no limit.",
+        description="Memory that a repeat may take on top of its worker's, such as `4GB`; then it is "
+        "a row `memory`. `null`: no limit.",
     )
 
     def __str__(self) -> str:

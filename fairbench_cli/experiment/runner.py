@@ -1,121 +1,186 @@
 """Run repeats in parallel. Workers compute, the parent alone writes; a dead worker costs one repeat."""
 
 import os
-import signal
-import tempfile
-import threading
 import time
-import warnings
-from collections.abc import Generator, Iterator
-from contextlib import closing, contextmanager
-from functools import cache
-from pathlib import Path
+from collections import Counter, deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures.process import BrokenProcessPool
 
-import joblib
-from joblib.externals.loky.process_executor import TerminatedWorkerError
 from threadpoolctl import threadpool_limits
 
-from fairbench_cli.experiment.cell import Repeat
+from fairbench_cli.errors import user_error
+from fairbench_cli.experiment.cell import Repeat, Status
+from fairbench_cli.experiment.guard import Overtime, limited
 from fairbench_cli.experiment.task import Task, run_task
+from fairbench_cli.experiment.worker import overtime, received
+from fairbench_cli.experiment.workers import HandedOut, NoWorkersError, Workers, is_lost
 
 DIED = "its worker process died: killed, out of memory, or a crash in compiled code"
+TICK = 0.05
+"""Seconds between two looks at what the workers take."""
+BETWEEN_NEWS = 1.0
+DEATHS = 2
+"""How often the worker of a repeat that runs alone may die."""
+FRUITLESS = 10
+"""How often workers may die in a row without a single outcome."""
+
+Watch = Callable[[list[tuple[Task, float]]], None]
+Say = Callable[[str], None]
 
 
-def run_tasks(tasks: list[Task], jobs: int) -> Generator[Repeat]:
+def run_tasks(
+    tasks: Iterable[Task], workers: Workers, watch: Watch | None = None, say: Say | None = None
+) -> Generator[Repeat]:
     """Yield the outcome of every task as it finishes, in any order.
 
-    `jobs` = 1 runs in this process, where a crash in compiled code ends the run. One BLAS thread per task
-    always, so that the numbers do not depend on the number of workers.
+    A worker has one task at a time, and tasks are taken from the iterable as workers need them. A task under
+    which a worker dies is run again, alone; where that ends the same way twice, it is `killed`. A worker that
+    takes more than a repeat may is ended, and the tasks of the others are run again.
+
+    Parameters
+    ----------
+    watch : callable, optional
+        Called now and then with the tasks that are running, and for how many seconds they have been.
+    say : callable, optional
+        Called with what the user should know: that no worker can be started.
+
+    Raises
+    ------
+    UserError
+        When workers die before they can do anything.
     """
-    if jobs == 1:
-        with threadpool_limits(1):
-            yield from (run_task(task) for task in tasks)
-        return
-    todo = {task.mark: task for task in tasks}
-    with tempfile.TemporaryDirectory(prefix="fairbench-", ignore_cleanup_errors=True) as folder:
-        marks = Path(folder)
-        while todo:
-            try:
-                with closing(_parallel(list(todo.values()), jobs, marks)) as outcomes:
-                    for outcome in outcomes:
-                        del todo[f"{outcome.key}-{outcome.repeat}"]
-                        yield outcome
-            except TerminatedWorkerError:
-                # Some of the tasks that were under way killed the worker; the next one to come is tried
-                # where none was, so that every turn gets on.
-                under_way = [name for name in sorted(path.name for path in marks.iterdir()) if name in todo]
-                for name in under_way or list(todo)[:1]:
-                    yield _alone(todo.pop(name), marks)
-                for path in marks.iterdir():
-                    path.unlink(missing_ok=True)
-
-
-def _parallel(tasks: list[Task], jobs: int, marks: Path) -> Generator[Repeat]:
-    with joblib.parallel_config("loky", inner_max_num_threads=1):
-        pool = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered", max_nbytes="100K")
-    with warnings.catch_warnings():
-        # joblib warns when a worker is restarted for its memory; the run goes on, which is what matters.
-        warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
-        with _no_interrupts():
-            outcomes = pool(joblib.delayed(_served)(task, marks) for task in tasks)
-        with closing(outcomes):
-            yield from outcomes
-
-
-@contextmanager
-def _no_interrupts() -> Iterator[None]:
-    """Hold Ctrl-C back while workers start; they inherit that for good, so it is the parent's alone.
-
-    Another thread may take the signal all the same, so its handler is held back too: joblib cannot end a pool
-    whose threads are only half started.
-    """
-    if not hasattr(signal, "pthread_sigmask") or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    noted: list[int] = []
-    handler = signal.signal(signal.SIGINT, lambda number, _frame: noted.append(number))
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    run = _Run(iter(tasks), workers, watch or (lambda _: None), say or (lambda _: None))
     try:
-        yield
+        yield from run.outcomes()
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        signal.signal(signal.SIGINT, handler or signal.SIG_DFL)
-    if noted:
-        raise KeyboardInterrupt
+        workers.end()
 
 
-def _alone(task: Task, marks: Path) -> Repeat:
-    """Run a task that was under way when a worker died alone, so that only the culprit is blamed."""
-    try:
-        with closing(_parallel([task], 2, marks)) as outcomes:
-            (outcome,) = outcomes
-            return outcome
-    except TerminatedWorkerError:
-        return Repeat(task.cell.key, task.repeat, "killed", DIED, None)
+class _Run:
+    """Tasks that wait, are out, or have to be run again, while a pool of workers lives or breaks."""
 
+    def __init__(self, tasks: Iterator[Task], workers: Workers, watch: Watch, say: Say) -> None:
+        self.tasks, self.workers, self.watch, self.say = tasks, workers, watch, say
+        self.again: deque[Task] = deque()
+        self.suspects: deque[Task] = deque()
+        self.deaths: Counter[tuple[str, int]] = Counter()
+        self.out: dict[Future[bytes], HandedOut] = {}
+        self.fruitless = 0
+        self.looked = self.told = time.monotonic()
 
-def _served(task: Task, marks: Path) -> Repeat:
-    """Run one repeat in a worker, which marks it as under way."""
-    _serve(os.getppid())
-    mark = marks / task.mark
-    mark.touch()
-    outcome = run_task(task)
-    mark.unlink(missing_ok=True)
-    return outcome
+    def outcomes(self) -> Iterator[Repeat]:
+        """Yield outcomes until no task is left."""
+        while True:
+            try:
+                self.hand_out()
+            except BrokenProcessPool:
+                yield from self.broken({})
+                continue
+            except NoWorkersError as error:
+                self.say(
+                    f"no worker can be started ({error}): repeats run in this process, one after the other"
+                )
+                yield from map(self.here, self.rest())
+                return
+            if not self.out:
+                return
+            done, _ = wait(self.out, TICK, FIRST_COMPLETED)
+            if any(map(is_lost, done)):
+                yield from self.broken({})
+                continue
+            for future in done:
+                yield self.outcome(self.out.pop(future), future)
+            if time.monotonic() - self.looked >= TICK:
+                excess = self.excess()
+                if excess:
+                    yield from self.broken(excess)
 
+    def rest(self) -> Iterator[Task]:
+        """Yield the tasks that nobody has."""
+        while self.again:
+            yield self.again.popleft()
+        yield from self.tasks
 
-@cache
-def _serve(parent: int) -> None:
-    """Make a worker leave Ctrl-C to its parent and end with it, once per process."""
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # where signals cannot be held back: see _no_interrupts
+    def hand_out(self) -> None:
+        """Give every idle worker a task; to one that may have killed a worker, all of them."""
+        if self.suspects:
+            if not self.out:
+                self.submit(self.suspects, alone=True)
+            return
+        while len(self.out) < self.workers.jobs:
+            if not self.again:
+                self.again.extend(task for task in [next(self.tasks, None)] if task is not None)
+            if not self.again:
+                return
+            self.submit(self.again, alone=False)
 
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(1)
-        os._exit(1)
+    def submit(self, waiting: deque[Task], *, alone: bool) -> None:
+        """Submit the first of some tasks, which stays among them if it cannot be."""
+        given, future = self.workers.submit(waiting[0], alone=alone)
+        waiting.popleft()
+        self.out[future] = given
 
-    threading.Thread(target=watch, daemon=True).start()
+    def outcome(self, given: HandedOut, future: Future[bytes]) -> Repeat:
+        """Return what a future brought; a task or a result that cannot be sent is a failure."""
+        self.fruitless = 0
+        error = future.exception()
+        if error is None:
+            return received(future.result())
+        return given.task.ended("failed", f"{type(error).__name__}: {error}")
+
+    def excess(self) -> dict[int, tuple[Status, str]]:
+        """Return by ticket what took more than it may; and tell of what is running."""
+        self.looked, busy = time.monotonic(), self.workers.busy()
+        if self.looked - self.told >= BETWEEN_NEWS:
+            self.told = self.looked
+            tasks = {given.ticket: given.task for given in self.out.values()}
+            self.watch([(tasks[one.state.ticket], one.seconds) for one in busy if one.state.ticket in tasks])
+        found = {}
+        for one in busy:
+            fault = one.excess(self.workers.limits)
+            if fault is not None:
+                found[one.state.ticket] = fault
+                self.workers.kill(one.pid)
+        return found
+
+    def broken(self, ended: dict[int, tuple[Status, str]]) -> Iterator[Repeat]:
+        """Start again after a worker died, or was `ended` for taking more than it may (by ticket)."""
+        running = {one.state.ticket for one in self.workers.busy()}
+        self.workers.end()
+        out, self.out = self.out, {}
+        self.fruitless += 1
+        if self.fruitless > FRUITLESS:
+            what = "workers die before they can do anything"
+            raise user_error(what, "look for a limit of processes or memory; finished repeats are kept")
+        for future, given in out.items():
+            if not is_lost(future):
+                yield self.outcome(given, future)
+            elif given.ticket in ended:
+                self.fruitless = 0
+                yield given.task.ended(*ended[given.ticket])
+            elif ended or given.ticket not in running:
+                self.again.append(given.task)
+            else:
+                yield from self.accuse(given)
+
+    def accuse(self, given: HandedOut) -> Iterator[Repeat]:
+        """Note that a worker died while it ran a task; yield its record when it is proven."""
+        place = given.task.cell.key, given.task.repeat
+        self.deaths[place] += given.alone
+        if self.deaths[place] < DEATHS:
+            self.suspects.append(given.task)
+            return
+        self.fruitless = 0
+        yield given.task.ended("killed", DIED)
+
+    def here(self, task: Task) -> Repeat:
+        """Run a task in this process, where no worker can be started."""
+        try:
+            with limited(self.workers.limits), threadpool_limits(1):
+                return run_task(task)
+        except Overtime:
+            return task.ended("overtime", overtime(self.workers.limits))
 
 
 def default_jobs() -> int:

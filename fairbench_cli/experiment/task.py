@@ -4,8 +4,9 @@ import time
 import warnings
 from dataclasses import dataclass, replace
 
-from fairbench_cli.experiment.cell import Repeat, run_repeat
+from fairbench_cli.experiment.cell import Repeat, Status, run_repeat
 from fairbench_cli.experiment.datasets import Population
+from fairbench_cli.experiment.guard import Overtime
 from fairbench_cli.experiment.plan import Cell
 
 LONGEST_REASON = 500
@@ -19,14 +20,19 @@ class Task:
     repeat: int
     population: Population
 
-    @property
-    def mark(self) -> str:
-        """Return the name of the file that marks this task as running."""
-        return f"{self.cell.key}-{self.repeat}"
+    def ended(self, status: Status, reason: str, seconds: float = 0.0) -> Repeat:
+        """Return the record of a repeat without a result."""
+        return Repeat(self.cell.key, self.repeat, status, one_line(reason), None, seconds=seconds)
+
+    def __str__(self) -> str:
+        """Return the cell and the repeat in words."""
+        cell = self.cell
+        where = f"{cell.dataset}, {cell.attribute}, β {cell.beta:g}"
+        return f"{where}, {cell.technique.spec}, {cell.classifier.name}, repeat {self.repeat}"
 
 
 def run_task(task: Task) -> Repeat:
-    """Run one repeat; an exception becomes a failed repeat, and a warning its reason."""
+    """Run one repeat; an exception becomes a record without a result, and a warning its reason."""
     start = time.process_time()
     try:
         with warnings.catch_warnings(record=True) as caught:
@@ -35,14 +41,25 @@ def run_task(task: Task) -> Repeat:
             warnings.simplefilter("always", UserWarning)
             warnings.simplefilter("always", RuntimeWarning)
             outcome = run_repeat(task.cell, task.population, task.repeat)
-    except (Exception, SystemExit) as error:  # whatever a technique raises is one failed row
-        reason = f"{type(error).__name__}: {error}"
+    except Overtime:
+        raise
+    except BaseException as error:
         seconds = time.process_time() - start
-        return Repeat(task.cell.key, task.repeat, "failed", one_line(reason), None, seconds=seconds)
+        status: Status = "memory" if isinstance(error, MemoryError) else "failed"
+        return task.ended(status, _described(error), seconds)
     reason = outcome.reason
     if caught and not reason:
         reason = f"{caught[0].category.__name__}: {caught[0].message}"
     return replace(outcome, reason=one_line(reason))
+
+
+def _described(error: BaseException) -> str:
+    """Return what was raised, even if it cannot say so itself."""
+    try:
+        message = str(error)
+    except BaseException:
+        message = "(its message cannot be read)"
+    return f"{type(error).__name__}: {message}".removesuffix(": ")
 
 
 def one_line(text: str) -> str:
