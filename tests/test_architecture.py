@@ -125,8 +125,7 @@ ONLY_IN = {
     "joblib": "experiment/workers.py",
     "typer": "cli/",
     "rich": "cli/",
-    "torch": "network/fit.py",
-    "pomegranate": "network/fit.py",
+    "pomegranate": "network/convert.py",
     "matplotlib": "report/figures/",
 }
 
