@@ -19,11 +19,11 @@ from fairbench_cli.experiment.plan import FILE
 from fairbench_cli.experiment.read import of_document, read_config
 from fairbench_cli.experiment.run import compute, prepare, write_head, write_manifest
 from fairbench_cli.experiment.runner import run_tasks
-from fairbench_cli.experiment.scratch import scratch_folder
 from fairbench_cli.experiment.shipped import find_config
 from fairbench_cli.experiment.workers import Workers
 from fairbench_cli.files import open_folder, read_text
 from fairbench_cli.report.write import write_report
+from fairbench_cli.scratch import scratch_folder
 from fairbench_cli.strict_yaml import Document, dump_yaml, parse_yaml
 
 NEEDED = ("results", "groups", "summary", "paired", "pareto")
