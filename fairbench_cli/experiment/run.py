@@ -51,11 +51,16 @@ class PreparedRun:
 
     @property
     def todo(self) -> Todo:
-        """Return the repeats that still have to run: all cells of the first repeat, then of the next."""
+        """Return the repeats that still have to run: all cells of the first repeat, then of the next.
+
+        Those that are trained on the same rows follow each other, so that a worker draws them once.
+        """
+        places = {dataset.name: i for i, dataset in enumerate(self.datasets)}
+        cells = sorted(self.distinct, key=lambda cell: (places[cell.source], cell.beta))
         return [
             (cell, repeat)
             for repeat in range(self.config.repeats)
-            for cell in self.distinct
+            for cell in cells
             if not self.is_done(cell, repeat)
         ]
 
