@@ -287,13 +287,18 @@ def _packages() -> Mapping[str, list[str]]:
     return packages_distributions()
 
 
+def packages_of(root: str) -> list[str]:
+    """Return the names of the installed packages that a top-level module comes from."""
+    return sorted(set(_packages().get(root, [])))
+
+
 def _version(module: str) -> str:
     """Return the version of an imported module's code.
 
     The versions of the packages that it comes from; the sha256 of its file, and of those of its folder that
     it imports, where it is in no package, or in one that is installed to be edited.
     """
-    names = sorted(set(_packages().get(module.partition(".")[0], [])))
+    names = packages_of(module.partition(".")[0])
     edited = [name for name in names if '"editable": true' in (distribution(name).read_text(_DIRECT) or "")]
     spec = find_spec(module)
     if (names and not edited) or spec is None or spec.origin is None or not spec.origin.endswith(".py"):

@@ -53,7 +53,7 @@ def run(
         write_head(prepared)
         todo = len(prepared.todo)
         if not quiet:
-            talk_of_damage(prepared.damaged)
+            talk_of_damage(prepared.damages, "their repeats are computed again")
             talk(f"{prepared.size} repeats: {prepared.size - todo} done, {todo} to do, {count} worker(s)")
         finished = _compute(prepared, workers, quiet)
         tables = write_report(prepared.folder, prepared.plan, prepared.records)
@@ -72,16 +72,19 @@ def run(
 
 def _compute(prepared: "PreparedRun", workers: "Workers", quiet: bool) -> bool:
     """Run what is to do; return whether it came to its end (Ctrl-C and other signals: no)."""
+    from fairbench_cli.cli.console import talk
     from fairbench_cli.cli.progress import RunProgress
     from fairbench_cli.experiment.run import compute
     from fairbench_cli.experiment.runner import run_tasks
 
     try:
         if prepared.todo and quiet:
-            compute(prepared, lambda tasks: run_tasks(tasks, workers), lambda _: None)
+            compute(prepared, lambda tasks: run_tasks(tasks, workers, say=talk), lambda _: None)
         elif prepared.todo:
             with RunProgress(prepared, workers.jobs) as progress:
-                compute(prepared, lambda tasks: run_tasks(tasks, workers), progress.note)
+                compute(
+                    prepared, lambda tasks: run_tasks(tasks, workers, progress.watch, talk), progress.note
+                )
     except KeyboardInterrupt:
         return False
     return True
@@ -101,7 +104,8 @@ def _stoppable() -> Iterator[list[int]]:
         if number == getattr(signal, "SIGHUP", None):  # the terminal is gone
             for stream in (sys.stdout, sys.stderr):
                 with suppress(OSError, ValueError):
-                    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+                    if stream.isatty():
+                        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         stopped.append(number)
         raise KeyboardInterrupt
 

@@ -122,6 +122,7 @@ class PreparedDataset:
             "edited_column": self.target.column,
             "arc_to_outcome": self.has_arc,
             "sample_size": self.size,
+            "inputs": {name: digest(value) for name, value in self.decisive.items()},
         }
 
 

@@ -5,21 +5,24 @@ from collections.abc import Callable, Generator, Iterable
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 from itertools import compress
 from pathlib import Path
 
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.config import ExperimentConfig
 from fairbench_cli.experiment.datasets import PreparedDataset, populate, prepare_datasets
-from fairbench_cli.experiment.journal import RETRIED, Journal, Records, read_journals, together
+from fairbench_cli.experiment.journal import RETRIED, Damage, Journal, Records, read_journals, together
 from fairbench_cli.experiment.plan import CELL_COLUMNS, Cell, RunPlan, make_cells, make_plan, write_plan
 from fairbench_cli.experiment.read import read_config
+from fairbench_cli.experiment.records import new_header
 from fairbench_cli.experiment.select import select
 from fairbench_cli.experiment.task import Task
+from fairbench_cli.experiment.todo import Todo
+from fairbench_cli.experiment.versions import versions_of_numbers
 from fairbench_cli.files import write_json, write_text
 from fairbench_cli.provenance import provenance
 
-Todo = list[tuple[Cell, int]]
 Run = Callable[[Iterable[Task]], Generator[Repeat]]
 
 
@@ -35,7 +38,7 @@ class PreparedRun:
     plan: RunPlan
     selected: list[Cell]
     records: Records
-    damaged: int
+    damages: tuple[Damage, ...]
     folder: Path
     failures: Records = field(default_factory=dict)
 
@@ -44,30 +47,25 @@ class PreparedRun:
         """Return how many repeats were asked for."""
         return len(self.distinct) * self.config.repeats
 
-    @property
+    @cached_property
     def distinct(self) -> list[Cell]:
         """Return the cells that are to be computed: the first of those that share a key."""
         return list({cell.key: cell for cell in reversed(self.selected)}.values())[::-1]
 
     @property
     def todo(self) -> Todo:
-        """Return the repeats that still have to run: all cells of the first repeat, then of the next.
+        """Return the repeats that still have to run: all cells of the first repeat, then of the next."""
+        return Todo(self.in_turn, self.config.repeats, self.records, self.has_all)
 
-        Those that are trained on the same rows follow each other, so that a worker draws them once.
-        """
+    @cached_property
+    def in_turn(self) -> list[Cell]:
+        """Return the distinct cells, those that train on the same rows together: a worker draws them once."""
         places = {dataset.name: i for i, dataset in enumerate(self.datasets)}
-        cells = sorted(self.distinct, key=lambda cell: (places[cell.source], cell.beta))
-        return [
-            (cell, repeat)
-            for repeat in range(self.config.repeats)
-            for cell in cells
-            if not self.is_done(cell, repeat)
-        ]
+        return sorted(self.distinct, key=lambda cell: (places[cell.source], cell.beta))
 
-    def is_done(self, cell: Cell, repeat: int) -> bool:
-        """Return whether a repeat has all that is asked for; failures are tried again."""
-        record = self.records.get((cell.key, repeat))
-        if record is None or record.status in RETRIED:
+    def has_all(self, record: Repeat) -> bool:
+        """Return whether a record has all that is asked for; failures are tried again."""
+        if record.status in RETRIED:
             return False
         swept = not self.config.sweep or record.swept is not None
         return record.counts is None or (swept and self.config.row_metrics.records <= record.values.keys())
@@ -91,13 +89,13 @@ def prepare(
     given = config if isinstance(config, ExperimentConfig) else read_config(config, overrides)
     datasets = prepare_datasets(given, data_dir)
     cells = selected = make_cells(given, datasets)
+    plan = make_plan(given, datasets, cells)
     if filters:
-        columns = [{key: cell.describe()[key] for key in CELL_COLUMNS} for cell in cells]
+        columns = [{key: cell[key] for key in CELL_COLUMNS} for cell in plan.cells]
         selected = list(compress(cells, select(columns, filters)))
     target = folder or Path("results") / given.name
     reading = read_journals(target / "journal")
-    plan = make_plan(given, datasets, cells)
-    return PreparedRun(given, datasets, plan, selected, reading.records, reading.damaged, target)
+    return PreparedRun(given, datasets, plan, selected, reading.records, reading.damages, target)
 
 
 def compute(prepared: PreparedRun, run: Run, listen: Callable[[Repeat], None]) -> None:
@@ -114,7 +112,8 @@ def compute(prepared: PreparedRun, run: Run, listen: Callable[[Repeat], None]) -
         After Ctrl-C; every finished repeat is in the journal by then.
     """
     todo = prepared.todo
-    wanted = {cell.source for cell, _ in todo}
+    left = todo.by_key()
+    wanted = {cell.source for cell in todo.cells if left[cell.key]}
     networks = prepared.folder / "networks"
     populations = {
         dataset.name: populate(dataset, prepared.config, networks)
@@ -123,8 +122,9 @@ def compute(prepared: PreparedRun, run: Run, listen: Callable[[Repeat], None]) -
     }
     tasks = (Task(cell, repeat, populations[cell.source]) for cell, repeat in todo)
     journals = prepared.folder / "journal"
+    header = new_header(versions_of_numbers(prepared.config))
     try:
-        with Journal(journals) as journal, closing(run(tasks)) as outcomes:
+        with Journal(journals, header) as journal, closing(run(tasks)) as outcomes:
             for outcome in outcomes:
                 journal.append(outcome)
                 place = outcome.key, outcome.repeat

@@ -2,7 +2,11 @@
 
 import hashlib
 import json
+from collections.abc import Mapping
+from functools import cache
 from typing import Any
+
+_JSON = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def canonical(value: Any) -> str:
@@ -11,12 +15,25 @@ def canonical(value: Any) -> str:
     >>> canonical({"b": 0.5, "a": [1, "β"]})
     '{"a":[1,"β"],"b":0.5}'
     """
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return _JSON.encode(value)
+
+
+_key = cache(canonical)
 
 
 def digest(value: Any) -> str:
     """Return the sha256 of a value's canonical JSON, in hexadecimal."""
     return hashlib.sha256(canonical(value).encode()).hexdigest()
+
+
+def digest_of(parts: Mapping[str, str]) -> str:
+    """Return the `digest` of a mapping whose values are given as canonical JSON.
+
+    >>> digest_of({"b": canonical([1, "β"]), "a": canonical({})}) == digest({"a": {}, "b": [1, "β"]})
+    True
+    """
+    text = ",".join(f"{_key(key)}:{parts[key]}" for key in sorted(parts))
+    return hashlib.sha256(f"{{{text}}}".encode()).hexdigest()
 
 
 def seed_of(*parts: Any) -> int:
