@@ -62,7 +62,13 @@ class PreparedRun:
     @property
     def todo(self) -> Todo:
         """Return the repeats that still have to run: all cells of the first repeat, then of the next."""
-        return Todo(self.distinct, self.config.repeats, self.records, self.has_all, self.shard)
+        return Todo(self.in_turn, self.config.repeats, self.records, self.has_all, self.shard)
+
+    @cached_property
+    def in_turn(self) -> list[Cell]:
+        """Return the distinct cells, those that train on the same rows together: a worker draws them once."""
+        places = {dataset.name: i for i, dataset in enumerate(self.datasets)}
+        return sorted(self.distinct, key=lambda cell: (places[cell.source], cell.beta))
 
     def has_all(self, record: Repeat) -> bool:
         """Return whether a record has all that is asked for; failures are tried again."""
