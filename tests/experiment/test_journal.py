@@ -34,7 +34,7 @@ def test_what_is_written_is_read(tmp_path):
     ]
     written(tmp_path, *given)
     reading = read_journals(tmp_path)
-    assert reading.damaged == 0
+    assert len(reading.damages) == 0
     assert list(reading.records) == [("k", 0), ("k", 1), ("k", 2)]
     first = reading.records["k", 0]
     assert first.facts == {"M": 3, "d": 0.1 + 0.2}
@@ -65,7 +65,7 @@ def test_a_torn_last_line_is_dropped_and_counted(tmp_path, cut):
     path.write_bytes(path.read_bytes()[:-cut] if cut > 1 else path.read_bytes()[:-2])
     reading = read_journals(tmp_path)
     assert list(reading.records) == [("k", 0)]
-    assert reading.damaged == 1
+    assert len(reading.damages) == 1
 
 
 def line(**changes) -> bytes:
@@ -115,7 +115,7 @@ def test_garbage_in_the_middle_costs_its_own_line_only(tmp_path, junk):
     path.write_bytes(b"\n".join([head, first, junk, b"", second, b""]))
     reading = read_journals(tmp_path)
     assert list(reading.records) == [("k", 0), ("k", 1)]
-    assert reading.damaged == 1
+    assert len(reading.damages) == 1
 
 
 def test_a_result_beats_a_failure_and_the_first_result_stays(tmp_path):
