@@ -32,32 +32,34 @@ def run(
     only: Only = None,
     data_dir: DataDir = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No tables and no progress.")] = False,
+    mix_versions: Annotated[
+        bool,
+        typer.Option("--mix-versions", help="Go on from results of other versions of NumPy and so on."),
+    ] = False,
 ) -> int:
     """Run an experiment; finished repeats are kept, so the same command goes on where it stopped."""
-    from fairbench_cli.cli.console import print_paper_tables, talk, talk_of_damage
+    from fairbench_cli.cli.console import print_paper_tables, talk
     from fairbench_cli.cli.progress import in_words
     from fairbench_cli.experiment.read import read_config
-    from fairbench_cli.experiment.run import prepare, write_head, write_manifest
+    from fairbench_cli.experiment.run import prepare, working_in, write_manifest
     from fairbench_cli.experiment.runner import default_jobs
     from fairbench_cli.experiment.workers import Workers
-    from fairbench_cli.files import open_folder
     from fairbench_cli.report.write import write_report
 
     start = time.monotonic()
     given, count = read_config(config, tuple(set_ or ())), jobs or default_jobs()
     with _stoppable() as stopped, Workers(given, count) as workers:
-        prepared = prepare(given, folder=output, data_dir=data_dir, filters=tuple(only or ()))
-        open_folder(prepared.folder)
-        workers.log = prepared.folder / LOG
-        write_head(prepared)
-        todo = len(prepared.todo)
-        if not quiet:
-            talk_of_damage(prepared.damages, "their repeats are computed again")
-            talk(f"{prepared.size} repeats: {prepared.size - todo} done, {todo} to do, {count} worker(s)")
-        finished = _compute(prepared, workers, quiet)
-        tables = write_report(prepared.folder, prepared.plan, prepared.records)
-        left = len(prepared.todo)
-        write_manifest(prepared, jobs=count, computed=todo - left, start=start)
+        checked = prepare(given, folder=output, data_dir=data_dir, filters=tuple(only or ()))
+        with working_in(checked, mix_versions=mix_versions, warn=talk) as prepared:
+            workers.log = prepared.folder / LOG
+            todo = len(prepared.todo)
+            if not quiet:
+                done = prepared.size - todo
+                talk(f"{prepared.size} repeats: {done} done, {todo} to do, {count} worker(s)")
+            finished = _compute(prepared, workers, quiet)
+            tables = write_report(prepared.folder, prepared.plan, prepared.records)
+            left = len(prepared.todo)
+            write_manifest(prepared, jobs=count, computed=todo - left, start=start)
         if not finished:
             again = shlex.join(["fairbench", *sys.argv[1:]])
             talk(f"interrupted; {left} repeats left. Go on with:\n  {again}")

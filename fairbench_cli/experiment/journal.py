@@ -8,6 +8,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import IO, Self
 
 from pydantic import ValidationError
 
-from fairbench_cli.errors import user_error
+from fairbench_cli.errors import UserError, user_error
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.records import (
     HEAD,
@@ -105,6 +106,21 @@ class Damage:
         return f"{self.where} ({self.what})"
 
 
+DAMAGES_SHOWN = 5
+
+
+def damage_in_words(damages: Sequence[Damage], then: str = "their repeats are computed again") -> list[str]:
+    """Return a line that says which lines are damaged and what becomes of their repeats; none if none are.
+
+    >>> damage_in_words([Damage("journal/x.jsonl:12", "it is no record")])
+    ['1 damaged line: journal/x.jsonl:12 (it is no record); their repeats are computed again']
+    """
+    if not damages:
+        return []
+    some = [*map(str, damages[:DAMAGES_SHOWN]), *["…"] * (len(damages) > DAMAGES_SHOWN)]
+    return [f"{len(damages)} damaged line{'s' * (len(damages) > 1)}: {', '.join(some)}; {then}"]
+
+
 @dataclass(frozen=True)
 class JournalFile:
     """A file of journals, or the part of it under one header.
@@ -113,13 +129,13 @@ class JournalFile:
     ----------
     header : JournalHeader or None
         None for a file from before there were headers, or where it cannot be read.
-    records : int
-        How many repeats it holds.
+    lines : int
+        How many lines it holds besides.
     """
 
     name: str
     header: JournalHeader | None
-    records: int
+    lines: int
 
 
 @dataclass(frozen=True)
@@ -150,6 +166,25 @@ class Reading:
     def damage(self, place: Place, what: str) -> Damage:
         """Return a record as one that is not used."""
         return _damage(self.files, self.lines[place], what)
+
+
+def list_journals(folder: Path) -> list[JournalFile]:
+    """Return the files of journals with the number of lines that each holds, whatever these are worth."""
+    files: list[JournalFile] = []
+    for path in sorted(folder.glob("*.jsonl")):
+        name, header, held = f"{folder.name}/{path.name}", None, 0
+        for line in filter(None, _lines(path)):
+            found = None
+            if line.startswith(HEAD):
+                with suppress(ValueError, UserError):
+                    found = parse_header(*opened(line), str(path))
+            if found is None:
+                held += 1
+            else:
+                files += [JournalFile(name, header, held)] * bool(held or header)
+                header, held = found, 0
+        files.append(JournalFile(name, header, held))
+    return files
 
 
 _LINE_BITS = 32
@@ -188,7 +223,7 @@ def read_journals(folder: Path) -> Reading:
                 else:
                     several.setdefault(place, [(lines[place], records[place])]).append((line, found))
             elif isinstance(found, JournalHeader):  # another one where files were copied into one
-                files.append(JournalFile(name, header, held))
+                files += [JournalFile(name, header, held)] * bool(held or header)
                 header, held = found, 0
             else:
                 damages.append(Damage(f"{name}:{number}", found))
@@ -210,13 +245,8 @@ _Entry = tuple[int, Repeat]  # where it stands
 
 def _read_file(path: Path) -> Iterator[tuple[int, Repeat | JournalHeader | str]]:
     """Yield the number of each line and what it holds: a repeat, a header, or what is wrong with it."""
-    try:
-        text = path.read_bytes().split(b"\n")
-    except OSError as error:
-        what = f"cannot read {path}: {error.strerror}"
-        raise user_error(what, "check its permissions, or move it away") from None
     headed = False
-    for number, line in enumerate(text, 1):
+    for number, line in enumerate(_lines(path), 1):
         if not line:
             continue
         try:
@@ -237,6 +267,14 @@ def _read_file(path: Path) -> Iterator[tuple[int, Repeat | JournalHeader | str]]
             if checked and number == 1:
                 yield number, "the header before it is missing"
             yield number, repeat
+
+
+def _lines(path: Path) -> list[bytes]:
+    try:
+        return path.read_bytes().split(b"\n")
+    except OSError as error:
+        what = f"cannot read {path}: {error.strerror}"
+        raise user_error(what, "check its permissions, or move it away") from None
 
 
 def _agreed(entries: list[_Entry]) -> tuple[list[_Entry], list[_Entry]]:

@@ -1,22 +1,8 @@
-"""Keys and seeds: hashes of what they are for."""
+"""Seeds: hashes of what they are for."""
 
-import hashlib
-import json
 from typing import Any
 
-
-def canonical(value: Any) -> str:
-    """Return the one JSON text of a value: sorted keys, no spaces, text as it is.
-
-    >>> canonical({"b": 0.5, "a": [1, "β"]})
-    '{"a":[1,"β"],"b":0.5}'
-    """
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-
-
-def digest(value: Any) -> str:
-    """Return the sha256 of a value's canonical JSON, in hexadecimal."""
-    return hashlib.sha256(canonical(value).encode()).hexdigest()
+from fairbench_cli.checksums import digest
 
 
 def seed_of(*parts: Any) -> int:
