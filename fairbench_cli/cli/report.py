@@ -37,10 +37,14 @@ def report(
     from fairbench_cli.report.write import redo_report
 
     with locked_if_results(results, talk):
-        tables, damages, left_out = redo_report(results, attribute or (), metric or ())
+        tables, damages, left_out, missing = redo_report(results, attribute or (), metric or ())
     for line in mixture_in_words(results):
         talk(line)
     talk_of_damage(damages)
+    if missing:
+        talk(
+            f"{missing} repeats of the plan are in no journal: run them, or copy the journals of other shards"
+        )
     for name in left_out:
         again = f"./{name}" if is_file(name) else name
         talk(f"{name} is left out, as a report runs no code that is not named: -m {again}")

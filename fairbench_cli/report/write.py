@@ -86,7 +86,7 @@ def write_report(
 
 def redo_report(
     folder: Path, attributes: Sequence[str] = (), metrics: Sequence[str] = ()
-) -> tuple[list[PaperTable], tuple[Damage, ...], list[str]]:
+) -> tuple[list[PaperTable], tuple[Damage, ...], list[str], int]:
     """Write the report of a results folder again.
 
     Parameters
@@ -104,6 +104,8 @@ def redo_report(
         The lines of the journals that are not used.
     left_out : list of str
         The metrics of the config whose code nobody named.
+    missing : int
+        How many repeats of the plan are in no journal.
 
     Raises
     ------
@@ -121,7 +123,10 @@ def redo_report(
     config = config.with_own(one for one in named if not isinstance(one, str))
     tables = write_report(folder, replace(plan, config=config), reading.records, attributes)
     update_manifest(folder, files)
-    return tables, reading.damages, sorted(set(config.metrics) - set(config.at_hand))
+    keys = {cell["key"] for cell in plan.cells}
+    there = sum(key in keys and repeat < config.repeats for key, repeat in reading.records)
+    left_out = sorted(set(config.metrics) - set(config.at_hand))
+    return tables, reading.damages, left_out, len(keys) * config.repeats - there
 
 
 def _write_tables(folder: Path, tables: list[PaperTable]) -> None:
