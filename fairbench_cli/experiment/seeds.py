@@ -23,7 +23,7 @@ _key = cache(canonical)
 
 def digest(value: Any) -> str:
     """Return the sha256 of a value's canonical JSON, in hexadecimal."""
-    return hashlib.sha256(canonical(value).encode()).hexdigest()
+    return _sha256(canonical(value))
 
 
 def digest_of(parts: Mapping[str, str]) -> str:
@@ -33,7 +33,11 @@ def digest_of(parts: Mapping[str, str]) -> str:
     True
     """
     text = ",".join(f"{_key(key)}:{parts[key]}" for key in sorted(parts))
-    return hashlib.sha256(f"{{{text}}}".encode()).hexdigest()
+    return _sha256(f"{{{text}}}")
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()  # names of files may be no UTF-8
 
 
 def seed_of(*parts: Any) -> int:
