@@ -4,6 +4,7 @@ import ast
 import hashlib
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -37,6 +38,25 @@ def digest_of(sources: Mapping[str, bytes]) -> str:
     if len(hashes) == 1:
         return next(iter(hashes.values()))
     return hashlib.sha256("\n".join(sorted(f"{n} {sha}" for n, sha in hashes.items())).encode()).hexdigest()
+
+
+def imported_roots(path: Path) -> set[str]:
+    """Return the top-level modules that a file, and the files next to it that it imports, import.
+
+    Raises
+    ------
+    OSError
+        When one of them cannot be read.
+    """
+    roots: set[str] = set()
+    for text in read_sources(path, path.parent).values():
+        with suppress(SyntaxError, ValueError):  # running it says what is wrong
+            for node in ast.walk(ast.parse(text)):
+                if isinstance(node, ast.Import):
+                    roots |= {alias.name.partition(".")[0] for alias in node.names}
+                elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                    roots.add(node.module.partition(".")[0])
+    return roots
 
 
 def _imported(text: bytes, file: Path) -> Iterator[Path]:

@@ -79,8 +79,11 @@ def derived(folder: Path) -> dict[str, bytes]:
 
 
 def journal_lines(folder: Path) -> list[str]:
-    """Return the lines of all journals of a results folder."""
-    return [line for path in sorted(folder.glob("journal/*.jsonl")) for line in path.read_text().splitlines()]
+    """Return the lines of all journals of a results folder, without their headers."""
+    lines = [
+        line for path in sorted(folder.glob("journal/*.jsonl")) for line in path.read_text().splitlines()
+    ]
+    return [line for line in lines if not line.startswith('{"journal"')]
 
 
 @dataclass(frozen=True)

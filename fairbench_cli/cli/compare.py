@@ -60,7 +60,7 @@ def compare(
         compare_folder(folder, found, name, tables=tables, filters=tuple(only or ()))
         for folder, name in zip(results, names, strict=True)
     ]
-    talk_of_damage(sum(one.damaged for one in comparisons))
+    talk_of_damage([damage for one in comparisons for damage in one.damages])
     _write(comparisons, results, output, limit)
     if len(comparisons) == 1:
         _print_one(comparisons[0], limit)

@@ -13,9 +13,13 @@ from fairbench_cli.cli.streams import has_unicode, in_its_encoding
 from fairbench_cli.text import ascii_json, printable
 
 if TYPE_CHECKING:  # pandas comes with it
+    from collections.abc import Sequence
+
+    from fairbench_cli.experiment.journal import Damage
     from fairbench_cli.report.tables import Block, PaperTable
 
 GAP = 3  # characters between two columns
+DAMAGES_SHOWN = 5
 NARROWEST = 13  # of the techniques' column, which folds
 
 
@@ -50,10 +54,11 @@ def print_document(text: str, format_: str) -> None:
     sys.stdout.write(text)
 
 
-def talk_of_damage(lines: int) -> None:
-    """Print how many lines of a journal cannot be read, if any."""
-    if lines:
-        talk(f"{lines} journal line(s) cannot be read and are left out")
+def talk_of_damage(damages: "Sequence[Damage]", then: str = "their repeats are left out") -> None:
+    """Print which lines of a journal are damaged, if any, and what becomes of their repeats."""
+    if damages:
+        some = [*map(str, damages[:DAMAGES_SHOWN]), *["…"] * (len(damages) > DAMAGES_SHOWN)]
+        talk(f"{len(damages)} damaged line(s): {', '.join(some)}; {then}")
 
 
 def print_rows(

@@ -34,8 +34,8 @@ def report(
     from fairbench_cli.plugins import is_file
     from fairbench_cli.report.write import redo_report
 
-    tables, damaged, left_out = redo_report(results, attribute or (), metric or ())
-    talk_of_damage(damaged)
+    tables, damages, left_out = redo_report(results, attribute or (), metric or ())
+    talk_of_damage(damages)
     for name in left_out:
         again = f"./{name}" if is_file(name) else name
         talk(f"{name} is left out, as a report runs no code that is not named: -m {again}")

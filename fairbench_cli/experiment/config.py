@@ -19,6 +19,7 @@ from fairbench_cli.experiment.own_metrics import OwnMetric
 from fairbench_cli.experiment.row_metrics import RequestedRowMetrics
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.registry import DEFAULT_METRICS, METRICS, ROW_METRICS
+from fairbench_cli.plugins import CodeOrigin
 from fairbench_cli.strict_yaml import dump_yaml
 from fairbench_cli.validation import NAME, Fraction, StrictModel, one_or_more
 
@@ -230,12 +231,16 @@ class ExperimentConfig(StrictModel):
         return {metric.name: metric.entry for metric in self._own}
 
     @property
+    def plugins(self) -> list[tuple[str, CodeOrigin]]:
+        """Return techniques, classifiers and metrics that are not registered: the name and the code."""
+        tuned = [t.tune.own for t in self.interventions if t.tune is not None]
+        named = (*(one.spec for one in self.interventions), *self.classifiers, *self._own, *tuned)
+        return [(one.name, one.origin) for one in named if one is not None and one.origin is not None]
+
+    @property
     def own_files(self) -> list[Path]:
         """Return the files with techniques, classifiers and metrics that are not registered."""
-        origins = [one.origin for one in (*(one.spec for one in self.interventions), *self.classifiers)]
-        origins += [metric.origin for metric in self._own]
-        origins += [t.tune.own.origin for t in self.interventions if t.tune is not None and t.tune.own]
-        return [origin.path for origin in origins if origin is not None and origin.path is not None]
+        return [origin.path for _, origin in self.plugins if origin.path is not None]
 
     @property
     def at_hand(self) -> tuple[str, ...]:

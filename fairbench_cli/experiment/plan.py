@@ -17,12 +17,11 @@ from fairbench_cli.experiment.datasets import PreparedDataset
 from fairbench_cli.experiment.read import parse
 from fairbench_cli.experiment.seeds import canonical, digest_of, seed_of
 from fairbench_cli.experiment.tune import OF_CLASSIFIER
+from fairbench_cli.experiment.versions import CELL_VERSION
 from fairbench_cli.files import write_json
 from fairbench_cli.interventions.registry import INTERVENTION
 from fairbench_cli.measures.groups import JointAttribute, ProtectedAttribute, ProtectedAttributes
 from fairbench_cli.strict_yaml import Document
-
-CELL_VERSION = 3  # raise it whenever the same key would give other numbers
 
 CELL_COLUMNS = (
     "dataset",

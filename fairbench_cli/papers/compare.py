@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from fairbench_cli.errors import user_error
-from fairbench_cli.experiment.journal import Records, read_journals
+from fairbench_cli.experiment.journal import Damage, Records, read_journals
 from fairbench_cli.experiment.plan import RunPlan, read_plan
 from fairbench_cli.experiment.select import select
 from fairbench_cli.papers.match import facts_of, match
@@ -50,15 +50,15 @@ class Reproduction:
         cells it is; `verdict` and `note` as `judge` gives them. Where the paper gives sds, also `tolerance`.
     protocol : str
         What the run trained and tested on.
-    damaged : int
-        Records of the run that cannot be read.
+    damages : tuple of Damage
+        Lines of the journals that are not used.
     """
 
     paper: Paper
     run: str
     values: pd.DataFrame
     protocol: str = ""
-    damaged: int = 0
+    damages: tuple[Damage, ...] = ()
 
     @property
     def covered(self) -> pd.DataFrame:
@@ -101,7 +101,7 @@ def compare_folder(
     """
     plan, reading = read_plan(folder), read_journals(folder / "journal")
     found = compare(paper, read_published(paper, tables), plan, reading.records, run=run, filters=filters)
-    found = replace(found, damaged=reading.damaged)
+    found = replace(found, damages=reading.damages)
     if found.covered.empty:
         asked = ", ".join([*(f"table {one}" for one in tables), *filters])
         raise user_error(

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from fairbench_cli.classifiers.registry import Entry
-from fairbench_cli.experiment.journal import Records, read_journals
+from fairbench_cli.experiment.journal import Damage, Records, read_journals
 from fairbench_cli.experiment.outputs import FIGURES, FORMATS, FRAMES, TABLES
 from fairbench_cli.experiment.own_metrics import find_metrics
 from fairbench_cli.experiment.plan import RunPlan, read_plan
@@ -84,7 +84,7 @@ def write_report(
 
 def redo_report(
     folder: Path, attributes: Sequence[str] = (), metrics: Sequence[str] = ()
-) -> tuple[list[PaperTable], int, list[str]]:
+) -> tuple[list[PaperTable], tuple[Damage, ...], list[str]]:
     """Write the report of a results folder again.
 
     Parameters
@@ -98,8 +98,8 @@ def redo_report(
     Returns
     -------
     tables : list of PaperTable
-    damaged : int
-        How many records cannot be read.
+    damages : tuple of Damage
+        The lines of the journals that are not used.
     left_out : list of str
         The metrics of the config whose code nobody named.
 
@@ -115,7 +115,7 @@ def redo_report(
     config = plan.config.model_copy(update={"metrics": tuple(dict.fromkeys([*plan.config.metrics, *names]))})
     config = config.with_own(one for one in named if not isinstance(one, str))
     tables = write_report(folder, replace(plan, config=config), reading.records, attributes)
-    return tables, reading.damaged, sorted(set(config.metrics) - set(config.at_hand))
+    return tables, reading.damages, sorted(set(config.metrics) - set(config.at_hand))
 
 
 def _write_tables(folder: Path, tables: list[PaperTable]) -> None:

@@ -111,8 +111,8 @@ def test_the_pattern_of_the_garbage_is_itself_a_record(tmp_path):
 @pytest.mark.parametrize("junk", GARBAGE, ids=range(len(GARBAGE)))
 def test_garbage_in_the_middle_costs_its_own_line_only(tmp_path, junk):
     path = written(tmp_path, repeat(0), repeat(1))
-    first, second = path.read_bytes().splitlines()
-    path.write_bytes(b"\n".join([first, junk, b"", second, b""]))
+    head, first, second = path.read_bytes().splitlines()
+    path.write_bytes(b"\n".join([head, first, junk, b"", second, b""]))
     reading = read_journals(tmp_path)
     assert list(reading.records) == [("k", 0), ("k", 1)]
     assert reading.damaged == 1
@@ -150,7 +150,8 @@ def test_lines_are_strict_json(tmp_path):
     def refuse(word: str) -> None:
         raise AssertionError(word)
 
-    row = json.loads(path.read_text(), parse_constant=refuse)
+    header, row = (json.loads(line, parse_constant=refuse) for line in path.read_text().splitlines())
+    assert header["journal"] == 1
     assert row["facts"] == {"a": 0.5, "b": 2}
     with pytest.raises(ValueError, match="JSON"):
         written(tmp_path, repeat(0, facts={"a": float("nan")}))

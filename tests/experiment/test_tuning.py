@@ -14,9 +14,10 @@ from fairbench_cli.errors import UserError
 from fairbench_cli.experiment import cell as page
 from fairbench_cli.experiment.cell import run_repeat
 from fairbench_cli.experiment.datasets import populate, prepare_datasets
-from fairbench_cli.experiment.journal import _line, _parse, read_journals
+from fairbench_cli.experiment.journal import read_journals
 from fairbench_cli.experiment.plan import Cell, make_cells, read_plan
 from fairbench_cli.experiment.read import read_config
+from fairbench_cli.experiment.records import opened, parse_repeat, repeat_line
 from fairbench_cli.experiment.tuning import candidates_of, distance
 from fairbench_cli.interventions.fitted import Infeasible
 from fairbench_cli.measures.registry import find, measure
@@ -128,7 +129,7 @@ def test_candidates_without_a_value_lose_and_without_any_the_repeat_is_infeasibl
     assert found.status == "ok"
     assert np.isnan(found.tuning.values).tolist() == [True, True, False]
     assert found.tuning.chosen == 2
-    again = _parse(_line(found).encode())
+    again = parse_repeat(opened(repeat_line(found))[0])
     assert facts(again) == facts(found)
     np.testing.assert_array_equal(again.tuning.values, found.tuning.values)
     np.testing.assert_array_equal(again.tuning.counts.n, found.tuning.counts.n)
@@ -149,7 +150,7 @@ def test_a_chosen_candidate_that_cannot_be_fitted_to_all_rows_leaves_its_curve(c
         return fit(*given)
 
     monkeypatch.setattr(page, "fit", refusing)
-    found = _parse(_line(run_repeat(one, population, 0)).encode())
+    found = parse_repeat(opened(repeat_line(run_repeat(one, population, 0)))[0])
     assert (found.status, found.reason, found.counts) == ("infeasible", "not on all rows", None)
     assert len(found.tuning.values) == 3
 

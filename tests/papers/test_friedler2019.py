@@ -288,7 +288,7 @@ def test_the_page_and_the_csv_have_all_of_it():
 def folder(monkeypatch, tmp_path):
     """A folder whose results are those of the cells above."""
     plan, records = run_of([{}, {"representation": "numerical"}])
-    read = type("Reading", (), {"records": records, "damaged": 0})
+    read = type("Reading", (), {"records": records, "damages": ()})
     base = "fairbench_cli.papers.compare."
     monkeypatch.setattr(base + "read_plan", lambda _: plan)
     monkeypatch.setattr(base + "read_journals", lambda _: read)

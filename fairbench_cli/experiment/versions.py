@@ -1,0 +1,99 @@
+"""The versions of what decides numbers: results that were computed under others may differ from ours."""
+
+import platform
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
+
+from fairbench_cli.plugins import packages_of
+from fairbench_cli.sources import imported_roots
+
+if TYPE_CHECKING:
+    from fairbench_cli.experiment.config import ExperimentConfig
+    from fairbench_cli.plugins import CodeOrigin
+
+CELL_VERSION = 3  # raise it whenever the same key would give other numbers
+
+PACKAGES = "numpy", "scipy", "scikit-learn", "numba"
+"""What every run computes with; data come as text, so that pandas decides no number."""
+
+PYTHON = "python"
+
+_KNOWN = {"numpy", "scipy", "sklearn", "numba", "pandas"}  # modules of which nothing has to be looked up
+
+
+@dataclass(frozen=True)
+class Versions:
+    """What numbers were computed with.
+
+    Parameters
+    ----------
+    packages : mapping
+        Versions by package, Python's minor version among them. They are no part of a cell's key.
+    code : mapping
+        ``cells``, which is `CELL_VERSION`, and each plug-in's version by its name. They are part of the keys
+        of the cells that they decide.
+    """
+
+    packages: Mapping[str, str]
+    code: Mapping[str, str]
+
+    def differences(self, others: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+        """Return the packages that both name in other versions: theirs and ours.
+
+        >>> Versions({"numpy": "2.3", "numba": "0.63"}, {}).differences({"numpy": "2.2", "xgboost": "3"})
+        {'numpy': ('2.2', '2.3')}
+        """
+        both = {name: (others[name], own) for name, own in self.packages.items() if name in others}
+        return {name: pair for name, pair in both.items() if pair[0] != pair[1]}
+
+
+def versions_of_numbers(config: "ExperimentConfig | None" = None) -> Versions:
+    """Return the versions of what decides the numbers of an experiment, as they are in this process.
+
+    With a config also those of its plug-ins, of the packages that files of plug-ins import, and of the
+    libraries that its techniques are from.
+    """
+    plugins = [] if config is None else config.plugins
+    names = [*PACKAGES, *_needed(config), *_imported(origin for _, origin in plugins)]
+    code = {name: origin.version for name, origin in plugins}
+    return Versions(versions_of(dict.fromkeys(names)), {"cells": str(CELL_VERSION), **code})
+
+
+def versions_of(names: Iterable[str]) -> dict[str, str]:
+    """Return Python's minor version and those of packages; one that is not installed is ``none``.
+
+    >>> versions_of(["no-such-package"])["no-such-package"]
+    'none'
+    """
+    return {PYTHON: ".".join(platform.python_version_tuple()[:2]), **{name: _version(name) for name in names}}
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "none"
+
+
+def _needed(config: "ExperimentConfig | None") -> list[str]:
+    """Return the libraries that techniques of a config come from."""
+    if config is None:
+        return []
+    from fairbench_cli.interventions.registry import INTERVENTIONS
+
+    registered = [one.spec.name for one in config.interventions if one.spec.origin is None]
+    requires = [getattr(INTERVENTIONS[name].load(), "requires", None) for name in registered]
+    return sorted({library for library, _ in filter(None, requires)})
+
+
+def _imported(origins: Iterable["CodeOrigin"]) -> list[str]:
+    """Return the installed packages that files of plug-ins import."""
+    roots: set[str] = set()
+    for origin in origins:
+        if origin.path is not None:
+            roots |= imported_roots(origin.path)
+    roots -= {*sys.stdlib_module_names, *_KNOWN, __name__.partition(".")[0]}
+    return sorted({name for root in roots for name in packages_of(root)})
