@@ -25,7 +25,7 @@ _key = cache(canonical)
 
 def digest(value: Any) -> str:
     """Return the sha256 of a value's canonical JSON, in hexadecimal."""
-    return hashlib.sha256(canonical(value).encode()).hexdigest()
+    return _sha256(canonical(value))
 
 
 def digest_of(parts: Mapping[str, str]) -> str:
@@ -35,7 +35,7 @@ def digest_of(parts: Mapping[str, str]) -> str:
     True
     """
     text = ",".join(f"{_key(key)}:{parts[key]}" for key in sorted(parts))
-    return hashlib.sha256(f"{{{text}}}".encode()).hexdigest()
+    return _sha256(f"{{{text}}}")
 
 
 def signed(content: Mapping[str, Any]) -> dict[str, Any]:
@@ -56,3 +56,7 @@ def is_whole(content: Mapping[str, Any]) -> bool | None:
     except (ValueError, RecursionError):  # NaN, half a surrogate pair
         return False
     return bool(content[FIELD] == own)
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()  # names of files may be no UTF-8

@@ -1,6 +1,7 @@
 """From a config to its cells, their keys and seeds; and the plan that is kept next to the results."""
 
 import json
+import re
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -256,6 +257,9 @@ class _File(BaseModel):
     sha256: str | None = None
 
 
+_LONE = re.compile(rb"\\ud[89a-f][0-9a-f]{2}")  # of a file's name that is not UTF-8; pydantic takes none
+
+
 def read_plan(folder: Path) -> RunPlan:
     """Read the plan next to some results.
 
@@ -268,7 +272,7 @@ def read_plan(folder: Path) -> RunPlan:
     again = "run the experiment again; finished repeats are kept"
     try:
         text = path.read_bytes()
-        _File.model_validate_json(text, strict=True)
+        _File.model_validate_json(_LONE.sub(rb"\\ufffd", text), strict=True)
     except (FileNotFoundError, NotADirectoryError):
         what = f"{folder} holds no results ({FILE} is missing)"
         raise user_error(what, "give the folder that `fairbench run` wrote") from None
