@@ -2,12 +2,13 @@
 
 ``python benchmarks/mutation.py measures [-n 100] [--seed 1] [-o survivors.md]`` runs the room's tests once
 under coverage, which says what test runs which line. Then it makes one small change at a time to the code of
-the room (a comparison, an operator, a number, a condition, a branch, an argument), in a copy of the repository,
-and runs the tests of that line, the quick ones first, until one fails. It prints the score with its interval
-and every survivor.
+the room (a comparison, an operator, a number, a condition, a branch, an argument), in a copy of the
+repository, and runs the tests of that line, the quick ones first, until one fails. It prints the score with
+its interval and every survivor.
 
-The mutants are a random sample with the same share of every file. A run that takes too long counts as noticed,
-a line that no test runs as not. A room is a folder of fairbench_cli with one of the same name in tests.
+The mutants are a random sample with the same share of every file. A run that takes too long counts as
+noticed, a line that no test runs as not. A room is a folder of fairbench_cli with one of the same name in
+tests.
 """
 
 import argparse

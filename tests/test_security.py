@@ -61,6 +61,15 @@ def test_a_config_runs_the_code_that_it_names_and_its_results_run_none(own, say)
     assert ran.exists()
 
 
+def test_an_audit_runs_no_code(own, say):
+    (own / "mine.ran").unlink(missing_ok=True)
+    Path("preds.csv").write_text("score,sex\n1,f\n0,m\n")
+    assert say("audit", "preds.csv", "--metric", f"{own / 'mine.py'}:gap").code == 2
+    Path("audit.yaml").write_text(f"metric: ['{own / 'mine.py'}:gap']\n")
+    assert say("audit", "preds.csv", "-c", "audit.yaml").code == 2
+    assert not (own / "mine.ran").exists()
+
+
 @pytest.mark.parametrize("text", ["!!python/object/apply:os.system ['touch ran']", "!!python/name:os.system"])
 @pytest.mark.parametrize("command", [("plan",), ("data", "check"), ("audit", "preds.csv", "-c")])
 def test_yaml_makes_no_objects(say, text, command):

@@ -81,7 +81,7 @@ def test_what_is_refused():
         network_belift(net, people, "c2", "a", "c0", ["c2"])
     with pytest.raises(KeyError):
         network_belift(net, people, "c2", "a", "nobody")
-    with pytest.raises(ValueError, match="not in tuple|is not"):
+    with pytest.raises(ValueError, match="not in tuple"):
         network_belift(net, people, "c2", "nothing", "c0")
     many = tuple(Column(f"c{j}", ("a", "b")) for j in range(15))
     wide = BayesNet(many, ((),) * 15, (np.array([0.5, 0.5]),) * 15)
