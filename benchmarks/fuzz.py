@@ -337,7 +337,13 @@ def run_case(one: Case, folder: Path) -> dict[str, Any]:
         trouble = f"exit code {code}: {said.getvalue()[-300:]}"
     if not trouble and code == 2 and not re.search(r"error: .+\n {2}fix: ", said.getvalue()):
         trouble = f"exit code 2 without its two lines: {said.getvalue()[-300:]!r}"
-    return {"kind": one.arguments[0], "code": code, "trouble": trouble, "seconds": round(time.monotonic() - start, 2), "peak": peak()}
+    return {
+        "kind": one.arguments[0],
+        "code": code,
+        "trouble": trouble,
+        "seconds": round(time.monotonic() - start, 2),
+        "peak": peak(),
+    }
 
 
 def peak() -> int:
