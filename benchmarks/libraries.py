@@ -211,7 +211,11 @@ def write_parts(folder: Path) -> dict[str, Path]:
     for key, part in samples.items():
         facts = {"s": part.s.astype(int), "y": part.y.astype(int)}
         codes, columns = part.features.codes, part.features.columns
-        numbers = [np.array(column.values)[codes[:, j]] for j, column in enumerate(columns)] if key == "numbers" else []
+        numbers = (
+            [np.array(column.values)[codes[:, j]] for j, column in enumerate(columns)]
+            if key == "numbers"
+            else []
+        )
         ours[key] = {"sample": part, **facts}
         theirs[key] = {"X": np.column_stack(numbers) if numbers else design.transform(part.features), **facts}
     paths = {"fairbench": folder / "ours", "others": folder / "theirs"}
