@@ -3,8 +3,8 @@
 usage: python benchmarks/growth.py [rows | repeats | workers] [--most 3000000] [--rounds 3]
 
 Rows are drawn from the shipped network of Adult. Structure learning (hill climbing, BIC), sampling, C4.5 and
-massaging with naive Bayes, and the audit of a CSV file, are calls in one process, after a first one. A slope of
-1 is a straight line: ten times the rows, ten times the cost.
+massaging with naive Bayes, and the audit of a CSV file, are calls in one process, after a first one. A slope
+of 1 is a straight line: ten times the rows, ten times the cost.
 Repeats and workers: runs of one cell of 500 rows; CPU and peak memory of the parent, CPU of its workers.
 """
 
@@ -18,7 +18,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 import numpy as np
 from costs import cpu, head, inside, row, seconds, whole
@@ -129,20 +128,22 @@ def ran(folder: Path, repeats: int, jobs: int) -> dict[str, float]:
 
 def runs(cases: list[tuple[int, int]], rounds: int) -> None:
     """Print the cost of runs of so many repeats on so many workers, medians."""
-    head(
-        "repeats", "workers", "wall s", "parent, CPU s", "workers, CPU s", "parent, peak MB",
-        "report, CPU s", "report, peak MB", "reading the journal, CPU s",
-    )  # fmt: skip
+    titles = {
+        "wall s": ("wall", 2),
+        "parent, CPU s": ("parent", 2),
+        "workers, CPU s": ("workers", 2),
+        "parent, peak MB": ("peak", 0),
+        "report, CPU s": ("report", 2),
+        "report, peak MB": ("report peak", 0),
+        "reading the journal, CPU s": ("reading", 4),
+    }
+    head("repeats", "workers", *titles)
     for repeats, jobs in cases:
         found: list[dict[str, float]] = []
         for _ in range(rounds):
             with tempfile.TemporaryDirectory() as folder:
                 found.append(ran(Path(folder), repeats, jobs))
-        mid: dict[str, Any] = {key: median(each[key] for each in found) for key in found[0]}
-        row(
-            repeats, jobs, *(f"{mid[key]:.2f}" for key in ("wall", "parent", "workers")), f"{mid['peak']:.0f}",
-            f"{mid['report']:.2f}", f"{mid['report peak']:.0f}", f"{mid['reading']:.4f}",
-        )  # fmt: skip
+        row(repeats, jobs, *(f"{median(one[key] for one in found):.{d}f}" for key, d in titles.values()))
 
 
 def read(results: str) -> float:

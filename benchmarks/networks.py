@@ -4,10 +4,10 @@ usage: FAIRBENCH_DATA=… FAIRBENCH_PEERS=… python benchmarks/networks.py [str
 
 Structure: hill climbing with BIC from an empty graph over all columns of a card, no limits; the BIC of each
 library's arcs is computed by fairbench. Sampling: rows of the shipped network of Adult, 13 columns. Each
-library runs in a process of its own, one thread, which first does the same on few rows; they take turns round
-by round. CPU is that of the call, without imports; a column adds what a library takes to read an array in
-memory. Rows drawn stay as the library has them: pyAgrum's in its own database (out of which a data frame costs
-four times as much again), pgmpy's in a data frame.
+library runs in a process of its own, one thread, which first does the same on few rows; they take turns
+round by round. CPU is that of the call, without imports; a column adds what a library takes to read an array
+in memory. Rows drawn stay as the library has them: pyAgrum's in its own database (out of which a data frame
+costs four times as much again), pgmpy's in a data frame.
 """
 
 import argparse
