@@ -90,7 +90,9 @@ def inside(python: str, script: str, *arguments: object) -> Any:
     first = {"PATH": f"{Path(python).parent}{os.pathsep}{os.environ['PATH']}"}  # AIF360 starts `python`
     one = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")} | {"POLARS_MAX_THREADS": "1"}
     environment = os.environ | first | one
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, env=environment)
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, env=environment
+    )
     if done.returncode:
         raise SystemExit(f"failed: {' '.join(command)}\n{done.stderr[-2000:]}")
     return json.loads(done.stdout.splitlines()[-1])
@@ -133,9 +135,15 @@ def peer(name: str) -> str | None:
 def head(*titles: str) -> None:
     """Print what a table was measured on, and its first two lines; a title that ends in : is text."""
     cpus = Path("/proc/cpuinfo")
-    models = [line for line in cpus.read_text().splitlines() if line.startswith("model name")] if cpus.exists() else []
+    models = (
+        [line for line in cpus.read_text().splitlines() if line.startswith("model name")]
+        if cpus.exists()
+        else []
+    )
     what = models[0].partition(": ")[2] if models else platform.processor()
-    print(f"{time.strftime('%Y-%m-%d %H:%M')}, {what}, {os.cpu_count()} cores, Python {platform.python_version()}\n")
+    print(
+        f"{time.strftime('%Y-%m-%d %H:%M')}, {what}, {os.cpu_count()} cores, Python {platform.python_version()}\n"
+    )
     print(f"| {' | '.join(title.removesuffix(':') for title in titles)} |")
     print("|" + "|".join("---" if title.endswith(":") else "---:" for title in titles) + "|", flush=True)
 

@@ -166,7 +166,16 @@ def structure(rounds: int) -> None:
     from fairbench_cli.network.scores import local_scores, network_score
 
     known = pythons(LEARN)
-    head("data:", "rows × columns:", "library:", "search, CPU s", "times fairbench's", "with reading, CPU s", "arcs", "BIC")
+    head(
+        "data:",
+        "rows × columns:",
+        "library:",
+        "search, CPU s",
+        "times fairbench's",
+        "with reading, CPU s",
+        "arcs",
+        "BIC",
+    )
     for card in CARDS:
         table = dataset_of(card).table
         local = local_scores(table)
