@@ -2,8 +2,8 @@
 
 usage: FAIRBENCH_DATA=… python benchmarks/c45.py [--weka /usr/share/java/weka.jar] [--rounds 5]
 
-One thread. A round is the mean of 20 fits of each, in turn, after a first one that compiles; J48's is a new
-JVM, in which 20 fits go before, and counts all of the JVM's threads. Its tree must be that of C45, line by line.
+One thread. A round is the mean of 10 fits of each, in turn, after a first one that compiles; J48's is a new
+JVM, in which 10 fits go before, and counts all of the JVM's threads. Its tree must be that of C45, line by line.
 Weka is skipped without its jar (Debian: apt-get install weka) or without `java`.
 """
 
@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_limits
 from fairbench_cli.classifiers.c45 import C45
 from fairbench_cli.data.table import Codes, Labels
 
-FITS = 20
+FITS = 10
 CARDS = ("adult-complete", "dutch", "compas")
 JAVA = Path(__file__).with_name("J48Cost.java")
 

@@ -117,8 +117,8 @@ def draw_pgmpy(content: dict[str, Any]) -> Callable[[int], Any]:
 
 def draw_pomegranate(content: dict[str, Any]) -> Callable[[int], Any]:
     """Return what draws rows with pomegranate."""
+    from fairbench_cli.network.convert import to_pomegranate
     from fairbench_cli.network.files import from_json
-    from fairbench_cli.network.fit import to_pomegranate
 
     return to_pomegranate(from_json(json.dumps(content))[0]).sample
 

@@ -17,6 +17,7 @@ from fairbench_cli.experiment.plan import CELL_COLUMNS, Cell, RunPlan, make_cell
 from fairbench_cli.experiment.read import read_config
 from fairbench_cli.experiment.records import new_header
 from fairbench_cli.experiment.select import select
+from fairbench_cli.experiment.shard import Shard
 from fairbench_cli.experiment.task import Task
 from fairbench_cli.experiment.todo import Todo
 from fairbench_cli.experiment.versions import versions_of_numbers
@@ -40,12 +41,18 @@ class PreparedRun:
     records: Records
     damages: tuple[Damage, ...]
     folder: Path
+    shard: Shard | None = None
     failures: Records = field(default_factory=dict)
 
     @property
     def size(self) -> int:
         """Return how many repeats were asked for."""
-        return len(self.distinct) * self.config.repeats
+        return sum(map(self.asked, self.distinct))
+
+    def asked(self, cell: Cell) -> int:
+        """Return how many repeats of a cell were asked for."""
+        repeats = self.config.repeats
+        return repeats if self.shard is None else self.shard.count(cell.key, repeats)
 
     @cached_property
     def distinct(self) -> list[Cell]:
@@ -55,7 +62,13 @@ class PreparedRun:
     @property
     def todo(self) -> Todo:
         """Return the repeats that still have to run: all cells of the first repeat, then of the next."""
-        return Todo(self.distinct, self.config.repeats, self.records, self.has_all)
+        return Todo(self.in_turn, self.config.repeats, self.records, self.has_all, self.shard)
+
+    @cached_property
+    def in_turn(self) -> list[Cell]:
+        """Return the distinct cells, those that train on the same rows together: a worker draws them once."""
+        places = {dataset.name: i for i, dataset in enumerate(self.datasets)}
+        return sorted(self.distinct, key=lambda cell: (places[cell.source], cell.beta))
 
     def has_all(self, record: Repeat) -> bool:
         """Return whether a record has all that is asked for; failures are tried again."""
@@ -72,6 +85,7 @@ def prepare(
     data_dir: Path | None = None,
     overrides: tuple[str, ...] = (),
     filters: tuple[str, ...] = (),
+    shard: Shard | None = None,
 ) -> PreparedRun:
     """Check everything that can be checked before any work, and read what is done. Writes nothing.
 
@@ -89,7 +103,7 @@ def prepare(
         selected = list(compress(cells, select(columns, filters)))
     target = folder or Path("results") / given.name
     reading = read_journals(target / "journal")
-    return PreparedRun(given, datasets, plan, selected, reading.records, reading.damages, target)
+    return PreparedRun(given, datasets, plan, selected, reading.records, reading.damages, target, shard)
 
 
 def compute(prepared: PreparedRun, run: Run, listen: Callable[[Repeat], None]) -> None:
@@ -116,7 +130,8 @@ def compute(prepared: PreparedRun, run: Run, listen: Callable[[Repeat], None]) -
     }
     tasks = (Task(cell, repeat, populations[cell.source]) for cell, repeat in todo)
     journals = prepared.folder / "journal"
-    header = new_header(versions_of_numbers(prepared.config))
+    shard = None if prepared.shard is None else str(prepared.shard)
+    header = new_header(versions_of_numbers(prepared.config), shard)
     try:
         with Journal(journals, header) as journal, closing(run(tasks)) as outcomes:
             for outcome in outcomes:

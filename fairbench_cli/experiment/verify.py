@@ -1,7 +1,6 @@
 """Finished repeats computed again: whether the numbers are the same bit for bit and, if not, why."""
 
 import math
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import closing
@@ -28,6 +27,7 @@ from fairbench_cli.experiment.workers import Workers
 from fairbench_cli.interventions.registry import INTERVENTION
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.registry import METRICS
+from fairbench_cli.scratch import scratch_folder
 
 
 @dataclass(frozen=True)
@@ -160,9 +160,9 @@ def verify(
     picked = pick(done, cells, seed)
     wanted = {pairs[key].source for key, _ in picked}
     chosen = [dataset for dataset in datasets if dataset.name in wanted]
-    with tempfile.TemporaryDirectory(prefix="fairbench-") as own:
-        populations = _populations(chosen, used, Path(own), [records[place] for place in picked])
-        networks = list(changed_networks(folder / "networks", Path(own)))
+    with scratch_folder() as own:
+        populations = _populations(chosen, used, own, [records[place] for place in picked])
+        networks = list(changed_networks(folder / "networks", own))
     tasks = {
         (pairs[key].key, repeat): Task(pairs[key], repeat, populations[pairs[key].source])
         for key, repeat in picked

@@ -30,7 +30,6 @@ from fairbench_cli.experiment.cell import Status
 from fairbench_cli.experiment.config import ExperimentConfig
 from fairbench_cli.experiment.datasets import Population
 from fairbench_cli.experiment.limits import Limits, size_in_words
-from fairbench_cli.experiment.scratch import PREFIX, WORKERS, scratch_folder
 from fairbench_cli.experiment.task import Task
 from fairbench_cli.experiment.warm import MARK
 from fairbench_cli.experiment.worker import (
@@ -44,6 +43,7 @@ from fairbench_cli.experiment.worker import (
     serve,
     start,
 )
+from fairbench_cli.scratch import PREFIX, WORKERS, scratch_folder
 
 ENDED = ".ended"
 GRACE = 1.5
@@ -109,6 +109,7 @@ class Workers:
 
     def __enter__(self) -> Self:
         self._scratch = self._stack.enter_context(scratch_folder())
+        (self._scratch / WORKERS).mkdir()
         if METHOD == "forkserver":
             self._stack.enter_context(_fork_server(self._scratch, self._classifiers))
         self._stack.enter_context(_quiet())

@@ -1,4 +1,4 @@
-"""A folder for files that nobody needs after a run; the next run removes what a killed one left."""
+"""A folder for files that nobody needs later; the next one removes what a killed process left."""
 
 import os
 import shutil
@@ -23,7 +23,6 @@ def scratch_folder() -> Iterator[Path]:
     """
     sweep()
     folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
-    (folder / WORKERS).mkdir()
     held = os.open(folder / HELD, os.O_RDWR | os.O_CREAT, 0o600)
     _try_lock(held)
     try:
