@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from fairbench_cli.checksums import canonical, digest
 from fairbench_cli.classifiers.registry import CLASSIFIER
 from fairbench_cli.errors import user_error
 from fairbench_cli.experiment.cell import Repeat
@@ -20,7 +21,7 @@ from fairbench_cli.experiment.datasets import Population, PreparedDataset, popul
 from fairbench_cli.experiment.journal import RETRIED, Records, read_journals
 from fairbench_cli.experiment.plan import Cell, RunPlan, make_cells, make_plan, read_plan
 from fairbench_cli.experiment.runner import run_tasks
-from fairbench_cli.experiment.seeds import canonical, digest, seed_of
+from fairbench_cli.experiment.seeds import seed_of
 from fairbench_cli.experiment.task import Task
 from fairbench_cli.experiment.versions import versions_of_numbers
 from fairbench_cli.experiment.workers import Workers
