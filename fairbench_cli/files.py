@@ -52,7 +52,7 @@ def make_folder(path: Path) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Write a file's text in one step; raises as `write_bytes`."""
-    write_bytes(path, text.encode("utf-8"))
+    write_bytes(path, _encoded(text))
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -83,13 +83,22 @@ def write_files(folder: Path, texts: Mapping[str, str]) -> None:
     new = not folder.exists()
     make_folder(folder)
     try:
-        _write_all({(folder / name).resolve(): text.encode() for name, text in texts.items()})
+        _write_all({(folder / name).resolve(): _encoded(text) for name, text in texts.items()})
     except OSError as error:
         if new:
             with suppress(OSError):
                 folder.rmdir()
         what = f"cannot write to {shown_path(folder)}: {error.strerror}; nothing was written"
         raise user_error(what, "check the folder, its permissions and the free space") from None
+
+
+def _encoded(text: str) -> bytes:
+    r"""Return text as UTF-8; of a file's name what is none is written as JSON and YAML escape it.
+
+    >>> _encoded("a\udce9.csv")
+    b'a\\udce9.csv'
+    """
+    return text.encode("utf-8", "backslashreplace")
 
 
 def _write_all(contents: Mapping[Path, bytes]) -> None:

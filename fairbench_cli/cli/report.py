@@ -31,10 +31,15 @@ def report(
 ) -> None:
     """Write every CSV, table and figure of a run again from its journal. No training."""
     from fairbench_cli.cli.console import print_paper_tables, talk, talk_of_damage
+    from fairbench_cli.experiment.lock import locked_if_results
+    from fairbench_cli.experiment.manifest import mixture_in_words
     from fairbench_cli.plugins import is_file
     from fairbench_cli.report.write import redo_report
 
-    tables, damages, left_out, missing = redo_report(results, attribute or (), metric or ())
+    with locked_if_results(results, talk):
+        tables, damages, left_out, missing = redo_report(results, attribute or (), metric or ())
+    for line in mixture_in_words(results):
+        talk(line)
     talk_of_damage(damages)
     if missing:
         talk(
