@@ -43,6 +43,7 @@ CONNECTS_WITHIN = 10  # seconds
 PER_THREAD = 2  # tasks that are out: one that runs, and the next
 RIDES_ALONG = 100_000  # bytes of a population that goes with every task; a larger one once to each worker
 ATTEMPTS = 3  # of a task that gets lost, before it is tried alone
+SCATTERS_WITHIN = 10  # seconds, for the first worker to be there
 BETWEEN_LOOKS = 0.02  # seconds
 BETWEEN_COUNTS = 2.0  # seconds
 
@@ -214,8 +215,12 @@ class Cluster:
         _, name, packed = self._packed[id(population)]
         if len(packed.data) <= RIDES_ALONG:
             return name, packed.data
-        if name not in self._scattered:
-            self._scattered[name] = self._client.scatter(packed.data, broadcast=True, hash=False)
+        while name not in self._scattered:
+            self._wait("has no workers any more: waiting for one")
+            with suppress(OSError):  # the last worker went away just now
+                self._scattered[name] = self._client.scatter(
+                    packed.data, broadcast=True, hash=False, timeout=SCATTERS_WITHIN
+                )
         return name, self._scattered[name]
 
     def _comes(self) -> bool:
