@@ -7,6 +7,8 @@ from typing import Any
 
 FIELD = "sha256"
 
+_JSON = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
 
 def canonical(value: Any) -> str:
     """Return the one JSON text of a value: sorted keys, no spaces, text as it is.
@@ -14,7 +16,7 @@ def canonical(value: Any) -> str:
     >>> canonical({"b": 0.5, "a": [1, "β"]})
     '{"a":[1,"β"],"b":0.5}'
     """
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return _JSON.encode(value)
 
 
 def digest(value: Any) -> str:

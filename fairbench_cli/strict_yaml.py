@@ -14,7 +14,9 @@ from fairbench_cli.files import read_text
 Place = tuple[str | int, ...]
 
 DEEPEST = 50
-MOST_VALUES = 100_000
+MOST_VALUES = (
+    100_000  # of a file with fewer characters than that: only aliases make more values than characters
+)
 
 # 007, +5 or a number of twenty digits may be somebody's code: what is not written back the same is text.
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
@@ -110,7 +112,7 @@ def parse_yaml(text: str, name: str) -> Document:
         raise UserError(_too_much(name)) from None
     if root is None:
         raise user_error("the file is empty", "write `key: value` lines", f"{name}:1")
-    reader = _Reader(name)
+    reader = _Reader(name, max(MOST_VALUES, len(text)))
     for tag in tags:
         reader.refuse(
             f"the tag {tag.value[1]} is not used here", "remove it; quote text", tag.start_mark.line
@@ -222,6 +224,7 @@ class _Reader:
     """Turns nodes into plain data, noting where they stand and what is wrong with them."""
 
     name: str
+    most: int
     spots: dict[Place, str] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
 
@@ -234,7 +237,7 @@ class _Reader:
         if any(node is ancestor for ancestor in above):
             self.refuse("an alias that contains itself", "write the value out", line)
             return None
-        if len(above) > DEEPEST or len(self.spots) > MOST_VALUES:
+        if len(above) > DEEPEST or len(self.spots) > self.most:
             raise UserError(_too_much(self.name))
         above = (*above, node)
         if isinstance(node, yaml.SequenceNode):

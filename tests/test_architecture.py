@@ -123,10 +123,10 @@ ESTIMATORS = ("classifiers/c45/", "interventions/foreign/estimator.py")
 
 ONLY_IN = {
     "joblib": "experiment/workers.py",
+    "distributed": "experiment/cluster",
     "typer": "cli/",
     "rich": "cli/",
-    "torch": "network/fit.py",
-    "pomegranate": "network/fit.py",
+    "pomegranate": "network/convert.py",
     "matplotlib": "report/figures/",
 }
 

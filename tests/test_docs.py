@@ -37,7 +37,8 @@ def made_small(arguments: list[str]) -> list[str]:
         fewer = {"repeats=10": "repeats=2", "repeats=20": "repeats=3"}
         arguments = [fewer.get(word, word) for word in arguments]
         return [*arguments, *small, *([] if "repeats=2" in arguments else ["--set", "repeats=1"])]
-    return [*arguments, "--set", "runs=2"] if arguments[0] == "simulate" else arguments
+    more = {"simulate": ["--set", "runs=2"], "verify": ["--jobs", "1"]}
+    return [*arguments, *more.get(arguments[0], [])]
 
 
 def run_page(page: Path, folder: Path, say, *, without_data: bool = False) -> None:

@@ -1,6 +1,6 @@
-"""Bayesian networks from Python: learn one or take a shipped one, add bias, draw rows."""
+"""Bayesian networks from Python: learn one or take a shipped one, ask it, add bias, draw rows."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from fairbench_cli.network.draw import sample
 from fairbench_cli.network.files import Meta, save
 from fairbench_cli.network.known import card_of_network, open_network
 from fairbench_cli.network.model import BayesNet
+from fairbench_cli.network.query import posterior
 from fairbench_cli.network.scores import ScoreName
 from fairbench_cli.network.structure import LearnerName, LearnSettings, learn_structure, source_facts
 
@@ -81,6 +82,34 @@ class Network:
             names = [parent.name for parent in parents]
             frame.index = pd.MultiIndex.from_product([parent.levels for parent in parents], names=names)
         return frame
+
+    def query(self, of: Values, given: Mapping[str, str] | None = None) -> "pd.Series[float]":
+        """Return P(of | given) by the levels of `of`, exact; all other columns are summed over.
+
+        Parameters
+        ----------
+        of : str or sequence of str
+            A column, or several for their joint distribution.
+        given : mapping of str to str, optional
+            The level of each column that is known.
+
+        Raises
+        ------
+        UserError
+            For an unknown column or level, or levels that cannot occur together in the network.
+        """
+        asked = [of] if isinstance(of, str) else list(of)
+        table = posterior(self.net, asked, given).table
+        levels = [self.net.columns[self.net.index(name)].levels for name in asked]
+        index = pd.MultiIndex.from_product(levels, names=asked)
+        single = index if len(asked) > 1 else index.get_level_values(0)
+        return pd.Series(table.ravel(), index=single, name="probability")
+
+    def to_pomegranate(self) -> Any:
+        """Return the network as pomegranate's `BayesianNetwork`: columns in order, values the level codes."""
+        from fairbench_cli.network.convert import to_pomegranate
+
+        return to_pomegranate(self.net)
 
     def tilt(self, beta: float, attribute: str | None = None, *, both: bool = False) -> "Network":
         """Return the network with bias β: P(favourable) of the deprived is multiplied by 1 − β.

@@ -1,6 +1,5 @@
 """Experiments from Python: run a config, and its result files as frames."""
 
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -24,6 +23,7 @@ from fairbench_cli.experiment.shipped import find_config
 from fairbench_cli.experiment.workers import Workers
 from fairbench_cli.files import read_text
 from fairbench_cli.report.write import write_report
+from fairbench_cli.scratch import scratch_folder
 from fairbench_cli.strict_yaml import Document, dump_yaml, parse_yaml
 
 NEEDED = ("results", "groups", "summary", "paired", "pareto")
@@ -170,7 +170,7 @@ def run(
     else:
         what = f"an object of type {type(config).__name__} is no config"
         raise ArgumentError(Problem(what, "give the path of a YAML file, or a dict of its keys"))
-    with tempfile.TemporaryDirectory(prefix="fairbench-") as temporary:
+    with scratch_folder() as temporary:
         start, target = time.monotonic(), Path(folder or temporary)
         filters = (only,) if isinstance(only, str) else tuple(only)
         checked = prepare(

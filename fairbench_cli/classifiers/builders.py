@@ -1,13 +1,11 @@
 """Thin builders for the classifiers: the parameters that a config may set, and nothing else."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
-from scipy.sparse import csr_array
-from scipy.special import expit
 
 from fairbench_cli.classifiers.encode import NUMBER, Encoding, short_csr
 from fairbench_cli.data.table import Floats
@@ -42,9 +40,9 @@ class C45Settings:
 
     def build(self, level_counts: tuple[int, ...], seed: int) -> Any:  # noqa: ARG002 - nothing in it is random
         """Return an unfitted estimator."""
-        from fairbench_cli.classifiers import c45
+        from fairbench_cli.classifiers.c45.coded import CodedC45
 
-        return c45.C45(**asdict(self), levels=level_counts)
+        return CodedC45(self, level_counts)
 
 
 @dataclass(frozen=True)
@@ -319,10 +317,14 @@ class SupportVectors:
 
     def predict_proba(self, X: Any) -> Floats:
         """Return 1 less the score, and the score, shape (rows, 2)."""
+        from scipy.special import expit
+
         score = expit(self.machine.decision_function(with_short_indices(X)))
         return np.stack([1 - score, score], axis=1)
 
 
 def with_short_indices(X: Any) -> Any:
     """Return a sparse array with indices of 32 bits, which is all that libsvm takes; another as it is."""
+    from scipy.sparse import csr_array
+
     return short_csr(X) if isinstance(X, csr_array) else X

@@ -1,16 +1,17 @@
 """From level codes to the arrays that learners take: codes, 0/1 columns, or a matrix of numbers."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from fairbench_cli.data.table import Codes, Column, Floats, Labels, Rows, Sample, Table
 
 if TYPE_CHECKING:
     import pandas as pd
+    from scipy.sparse import csr_array
 
 BinEncoding = Literal["one-hot", "number"]
 Encoding = Literal["levels", "codes", "one-hot", "dense", "unscaled", "frame"]
@@ -181,6 +182,9 @@ class Encoder:
 
     def transform(self, table: Table) -> Any:
         """Return the array of a table that has the columns; raises as `pick` does."""
+        if self.encoding == "levels" and NUMBER not in self.level_counts:
+            shared = not table.codes.flags.writeable
+            return _shared_codes(table, self.columns) if shared else _row_major(table, self.columns)
         features = pick(table, self.columns)
         if self.design is not None:
             matrix = self.design.transform(features)
@@ -192,8 +196,19 @@ class Encoder:
             return sparse.toarray() if self.encoding == "dense" else sparse
         if NUMBER in self.level_counts:
             return with_numbers(features)
-        dtype = np.int16 if self.encoding == "levels" else np.float32  # the latter is what trees want
-        return np.ascontiguousarray(features.codes, dtype=dtype)
+        return np.ascontiguousarray(features.codes, dtype=np.float32)  # which is what trees want
+
+
+def _row_major(table: Table, columns: tuple[Column, ...]) -> Codes:
+    return np.ascontiguousarray(pick(table, columns).codes)
+
+
+@lru_cache(maxsize=4)
+def _shared_codes(table: Table, columns: tuple[Column, ...]) -> Codes:
+    """Return the codes of rows that nobody can write; techniques that share them get the same array."""
+    codes = _row_major(table, columns)
+    codes.flags.writeable = False
+    return codes
 
 
 def fit_encoder(sample: Sample, encoding: Encoding, *, include_protected: bool) -> Encoder:
@@ -212,12 +227,14 @@ def fit_encoder(sample: Sample, encoding: Encoding, *, include_protected: bool) 
     return Encoder(features.columns, encoding, design)
 
 
-def short_csr(matrix: Any) -> csr_array[np.float64]:
+def short_csr(matrix: Any) -> "csr_array[np.float64]":
     """Return a matrix as a sparse one with indices of 32 bits, which is all that liblinear and libsvm take.
 
     >>> short_csr(np.array([[0.0, 2.0], [0.0, 0.0]])).nnz
     1
     """
+    from scipy.sparse import csr_array
+
     sparse: csr_array[np.float64] = csr_array(matrix)
     indices, steps = sparse.indices.astype(np.int32), sparse.indptr.astype(np.int32)
     return csr_array((sparse.data, indices, steps), shape=sparse.shape)
@@ -262,7 +279,7 @@ def with_numbers(table: Table) -> Floats:
     return array
 
 
-def one_hot(codes: Codes, level_counts: tuple[int, ...]) -> csr_array[np.float64]:
+def one_hot(codes: Codes, level_counts: tuple[int, ...]) -> "csr_array[np.float64]":
     """Return one 0/1 column per declared level, seen or not, as a sparse matrix of shape (rows, levels).
 
     Sparse, because a row has one 1 per attribute, and because its products are summed in one order whatever
@@ -271,6 +288,8 @@ def one_hot(codes: Codes, level_counts: tuple[int, ...]) -> csr_array[np.float64
     >>> one_hot(np.array([[1, 0], [0, 2]], dtype=np.int16), (2, 3)).toarray().tolist()
     [[0.0, 1.0, 1.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0, 1.0]]
     """
+    from scipy.sparse import csr_array
+
     rows, columns = codes.shape
     starts = np.concatenate([[0], np.cumsum(level_counts)]).astype(np.int32)
     indices = (codes + starts[:-1]).ravel().astype(np.int32)

@@ -1,15 +1,12 @@
 """Fit a classifier to a sample, with or without the protected attribute, and predict."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from fairbench_cli.classifiers.encode import NUMBER, Encoder, Encoding, fit_encoder, pick, training_weights
 from fairbench_cli.data.table import Column, Floats, Labels, Sample
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 class Infeasible(Exception):  # noqa: N818 - a result, not an error: the papers print "-"
@@ -164,13 +161,7 @@ class Classifier:
             raise Infeasible("the classifier takes a data frame, and the technique makes a matrix")
         counts = (NUMBER,) * X.shape[1] if level_counts is None else level_counts
         estimator = self.spec.build(counts, self.seed)
-        ordered = _in_declared_order(y, favourable_first) if self.spec.encoding == "levels" else y
-        estimator.fit(X, ordered, sample_weight=weights)
+        if self.spec.encoding == "levels" and favourable_first:
+            estimator.classes_ = np.array([1, 0])  # C4.5's ties go to the first class
+        estimator.fit(X, y, sample_weight=weights)
         return estimator
-
-
-def _in_declared_order(y: Labels, favourable_first: bool) -> "pd.Categorical[int]":
-    """Return the outcomes as a categorical in the data's own order: C4.5's ties go to the first class."""
-    import pandas as pd
-
-    return pd.Categorical(y, categories=[1, 0] if favourable_first else [0, 1])

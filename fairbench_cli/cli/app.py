@@ -21,6 +21,7 @@ from fairbench_cli.cli import (
     report,
     run_command,
     simulate,
+    verify,
 )
 from fairbench_cli.cli.streams import widen
 from fairbench_cli.errors import UserError
@@ -85,6 +86,7 @@ app.command("audit", cls=audit.AuditCommand)(audit.audit)
 app.command("plan")(plan.plan)
 app.command("report")(report.report)
 app.command("compare")(compare.compare)
+app.command("verify")(verify.verify)
 app.command("simulate")(simulate.simulate)
 app.command("check")(check.check)
 app.command("list")(listing.list_names)

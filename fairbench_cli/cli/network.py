@@ -1,4 +1,4 @@
-"""``fairbench network``: learn, show, draw and sample Bayesian networks."""
+"""``fairbench network``: learn, show, query, draw and sample Bayesian networks."""
 
 import sys
 from itertools import product
@@ -9,6 +9,7 @@ import typer
 
 from fairbench_cli.cli.console import out, print_rows, say
 from fairbench_cli.cli.options import Attribute, DataDir, Net, NetCard, to
+from fairbench_cli.cli.query import query
 from fairbench_cli.errors import suggest, user_error
 from fairbench_cli.files import keep_inputs, make_folder, write_bytes, write_text
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:  # light when asked for --help
 
 BETWEEN = 3  # blanks between two columns of a printed table
 
-app = typer.Typer(no_args_is_help=True, help="Learn, look at and sample Bayesian networks.")
+app = typer.Typer(no_args_is_help=True, help="Learn, look at, ask and sample Bayesian networks.")
 
 
 @app.command()
@@ -103,6 +104,9 @@ def show(
             for column in network.columns
         ]
         print_rows(["node", "levels", "parents"], rows)
+
+
+app.command()(query)
 
 
 @app.command()

@@ -1,39 +1,52 @@
 """``fairbench plan``: what a run would do; runs nothing and writes nothing."""
 
-from fairbench_cli.cli.options import Config, DataDir, Only, Output, Set
+from typing import TYPE_CHECKING
+
+from fairbench_cli.cli.options import Config, DataDir, Only, Output, Set, ShardOf
+
+if TYPE_CHECKING:  # light when asked for --help
+    from fairbench_cli.experiment.plan import Cell
+    from fairbench_cli.experiment.run import PreparedRun
+
+MOST_ROWS = 200  # of techniques with their parameters; beyond, a row for all parameters of one
+MOST_BETAS = 20
 
 
 def plan(
-    config: Config, output: Output = None, set_: Set = None, only: Only = None, data_dir: DataDir = None
+    config: Config,
+    output: Output = None,
+    set_: Set = None,
+    only: Only = None,
+    data_dir: DataDir = None,
+    shard: ShardOf = None,
 ) -> None:
     """Show the cells of an experiment: done, to do, time left. Runs nothing."""
-    from collections import Counter
-
     from fairbench_cli.cli.console import print_rows, say
-    from fairbench_cli.cli.progress import Clock, in_words, kind_of
+    from fairbench_cli.cli.progress import Clock, in_words
     from fairbench_cli.experiment.run import prepare
-    from fairbench_cli.report.tables import classifier_label, technique_label
+    from fairbench_cli.experiment.shard import read_shard
 
     prepared = prepare(
-        config, folder=output, data_dir=data_dir, overrides=tuple(set_ or ()), filters=tuple(only or ())
+        config,
+        folder=output,
+        data_dir=data_dir,
+        overrides=tuple(set_ or ()),
+        filters=tuple(only or ()),
+        shard=None if shard is None else read_shard(shard),
     )
-    repeats = prepared.config.repeats
-    groups: dict[tuple[str, ...], Counter[str]] = {}
-    for cell in prepared.selected:
-        shown = cell.describe()
-        label = technique_label(shown["intervention"], shown["parameters"], shown["include_protected"])
-        label += "" if shown["representation"] == "original" else f", {shown['representation']}"
-        classifier = classifier_label(shown["classifier"], shown["classifier_parameters"])
-        known = groups.setdefault((*cell.source, label, classifier), Counter())
-        known.update("done" if prepared.is_done(cell, k) else "to do" for k in range(repeats))
-    rows = [[*group, str(n["done"]), str(n["to do"])] for group, n in groups.items()]
+    left = prepared.todo.by_key()
+    rows = _rows(prepared, left)
     print_rows(["dataset", "attribute", "technique", "classifier", "done", "to do"], rows, right=2)
-    say(f"β: {', '.join(dict.fromkeys(f'{cell.beta:g}' for cell in prepared.selected))}")
-    todo, total = prepared.todo, prepared.size
-    cells = len(prepared.distinct)
-    say(f"{cells} cells × {repeats} repeats = {total}: {total - len(todo)} done, {len(todo)} to do")
+    betas = [f"{beta:g}" for beta in dict.fromkeys(cell.beta for cell in prepared.selected)]
+    some = ", ".join(betas[:MOST_BETAS])
+    say(f"β: {some}" + (f", … {betas[-1]} ({len(betas)} values)" if len(betas) > MOST_BETAS else ""))
+    todo, total, cells = sum(left.values()), prepared.size, len(prepared.distinct)
+    repeats = prepared.config.repeats
+    part = f" = {total}" if prepared.shard is None else f", {total} of them in shard {prepared.shard}"
+    say(f"{cells} cells × {repeats} repeats{part}: {total - todo} done, {todo} to do")
     if len(prepared.selected) > cells:
         say(f"{len(prepared.selected) - cells} more cells share the numbers of one of these")
+    say(f"limits of a repeat: {prepared.config.limits}")
     lines = []
     for dataset in prepared.plan.datasets:
         if prepared.config.sample.source == "data":
@@ -45,7 +58,47 @@ def plan(
         lines.append(f"{dataset['dataset']}: {about}")
     for line in dict.fromkeys(lines):
         say(line)
-    seconds = Clock(prepared).left(Counter(kind_of(cell) for cell, _ in todo), 1)
+    clock = Clock(prepared)
+    seconds = clock.left(clock.to_do(left), 1)
     if todo and seconds is not None:
         say(f"about {in_words(seconds)} of CPU time left")
     say(f"results: {prepared.folder}")
+
+
+def _rows(prepared: "PreparedRun", left: dict[str, int]) -> list[list[str]]:
+    """Return the rows of the table of cells: data set, attribute, technique, classifier, done, to do."""
+    from collections import Counter
+
+    from fairbench_cli.report.tables import classifier_label, technique_label
+
+    groups: dict[tuple[str, str, int, int], Counter[str]] = {}
+    members: dict[tuple[str, str, int, int], Cell] = {}
+    for cell in prepared.selected:  # cells share the objects of their technique and classifier
+        group = (*cell.source, id(cell.technique), id(cell.classifier))
+        members.setdefault(group, cell)
+        to_do = left[cell.key]
+        groups.setdefault(group, Counter()).update({"done": prepared.asked(cell) - to_do, "to do": to_do})
+    named: dict[tuple[str, ...], Counter[str]] = {}
+    variants: dict[tuple[str, ...], tuple[set[int], set[int]]] = {}
+    for group, n in groups.items():
+        cell = members[group]
+        if len(groups) > MOST_ROWS:
+            label, classifier = cell.technique.spec.name, cell.classifier.name
+        else:
+            shown = cell.describe()
+            label = technique_label(shown["intervention"], shown["parameters"], shown["include_protected"])
+            label += "" if shown["representation"] == "original" else f", {shown['representation']}"
+            classifier = classifier_label(shown["classifier"], shown["classifier_parameters"])
+        name = (*cell.source, label, classifier)
+        named.setdefault(name, Counter()).update(n)
+        for known, one in zip(variants.setdefault(name, (set(), set())), group[2:], strict=True):
+            known.add(one)
+    rows = []
+    for (dataset, attribute, *both), n in named.items():
+        settings = (len(known) for known in variants[dataset, attribute, *both])
+        several = [
+            f"{one} ({count} settings)" if count > 1 else one
+            for one, count in zip(both, settings, strict=True)
+        ]
+        rows.append([dataset, attribute, *several, str(n["done"]), str(n["to do"])])
+    return rows

@@ -6,14 +6,13 @@ import shlex
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pydantic_core import to_jsonable_python
 
 from fairbench_cli.checksums import FIELD, digest
 from fairbench_cli.data.card import BiasTarget, Card, find_card, read_card
-from fairbench_cli.data.load import Dataset, load
 from fairbench_cli.data.locate import folders, locate
 from fairbench_cli.data.represent import Representation, represent
 from fairbench_cli.data.roles import checked_roles
@@ -31,6 +30,9 @@ from fairbench_cli.network.files import save as save_network
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.network.structure import LearnSettings, Structure, learn_structure, source_facts
 from fairbench_cli.strict_yaml import yaml_word
+
+if TYPE_CHECKING:  # pandas comes with it, and workers need neither
+    from fairbench_cli.data.load import Dataset
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +63,7 @@ class PreparedDataset:
     facts: dict[str, Any]
     columns: tuple[Column, ...]
     size: int
-    dataset: Dataset | None
+    dataset: "Dataset | None"
     network: Structure | BayesNet | None
 
     @property
@@ -121,6 +123,7 @@ class PreparedDataset:
             "edited_column": self.target.column,
             "arc_to_outcome": self.has_arc,
             "sample_size": self.size,
+            "inputs": {name: digest(value) for name, value in self.decisive.items()},
         }
 
 
@@ -157,6 +160,8 @@ def _prepare(spec: DatasetSpec, config: ExperimentConfig, data_dir: Path | None)
         card.refuse_joint(spec.works_on)
     dataset: Dataset | None = None
     if config.sample.source != "shipped" or config.test == "original":
+        from fairbench_cli.data.load import load
+
         dataset = load(card, locate(card, folders(data_dir, path)))
     if dataset is None or config.sample.source == "shipped":
         prepared = _shipped(spec, card, path, dataset)
@@ -195,7 +200,7 @@ def _check_names(prepared: PreparedDataset, representations: Iterable[Representa
         represent(empty, how, _favoured(prepared))
 
 
-def _real(spec: DatasetSpec, card: Card, sample: SampleConfig, dataset: Dataset) -> PreparedDataset:
+def _real(spec: DatasetSpec, card: Card, sample: SampleConfig, dataset: "Dataset") -> PreparedDataset:
     rows = len(dataset.table)
     size = math.floor(sample.train_fraction * rows + 1e-9)  # two thirds of 30 are 20
     if not 0 < size < rows:
@@ -218,7 +223,7 @@ def _balanced(balanced: int, size: int, rows: int) -> tuple[int, int]:
     return train, balanced - train
 
 
-def _learned(spec: DatasetSpec, card: Card, sample: SampleConfig, dataset: Dataset) -> PreparedDataset:
+def _learned(spec: DatasetSpec, card: Card, sample: SampleConfig, dataset: "Dataset") -> PreparedDataset:
     roles = dataset.roles(spec.works_on)
     if roles.of:  # a network draws combinations that the data do not have
         roles = card.roles(spec.works_on, {column.name: column.levels for column in dataset.table.columns})
@@ -242,7 +247,7 @@ def _learned(spec: DatasetSpec, card: Card, sample: SampleConfig, dataset: Datas
     )
 
 
-def _shipped(spec: DatasetSpec, card: Card, card_path: Path, dataset: Dataset | None) -> PreparedDataset:
+def _shipped(spec: DatasetSpec, card: Card, card_path: Path, dataset: "Dataset | None") -> PreparedDataset:
     path = shipped_network(card_path)
     learn = "write `sample: {from: network}` to learn it from the data"
     if not path.is_file():
@@ -273,7 +278,7 @@ def shipped_network(card_path: Path) -> Path:
     return card_path.with_name(f"{card_path.stem}.network.json")
 
 
-def _decisive(card: Card, dataset: Dataset | None) -> dict[str, Any]:
+def _decisive(card: Card, dataset: "Dataset | None") -> dict[str, Any]:
     """Return the card's part of the key and, where the data are used, their checksums and column order."""
     own: dict[str, Any] = {"card": card.decisive()}
     if dataset is not None:
@@ -413,7 +418,7 @@ def damage_of_network(prepared: PreparedDataset, path: Path) -> str | None:
     return None
 
 
-def _fitted(prepared: PreparedDataset, structure: Structure, dataset: Dataset, networks: Path) -> BayesNet:
+def _fitted(prepared: PreparedDataset, structure: Structure, dataset: "Dataset", networks: Path) -> BayesNet:
     from fairbench_cli.network.fit import fit
 
     path = cached_network(prepared, networks)

@@ -1,7 +1,7 @@
 """Read lists of interventions or classifiers: parameters checked, lists of values multiplied out."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -50,7 +50,7 @@ class ParameterGrid:
 
     def read(self, items: list[Any], problems: list[Problem]) -> list[Combination]:
         """Return a spec and extra parameters per combination; what is wrong is added to `problems`."""
-        found: list[Combination] = []
+        found = _Found()
         kind = self.kind.name
         for i, item in enumerate(items):
             place: Place = (f"{kind}s", i)
@@ -76,17 +76,11 @@ class ParameterGrid:
                     combinations += self._combinations(short(name), values, origin, ours, tuning)
             problems += [*wrong, *self._refused(combinations, where)]
             for one in combinations:
-                twins = [other for other in found if other[0].name == one[0].name]
-                if any(_file(other) != _file(one) for other in twins):
-                    what = f"{kind} {one[0].name} is in two files of one name"
-                    problems.append(Problem(what, "rename one of the files", where))
-                elif one in twins:
-                    problems.append(Problem(f"{kind} {one[0]} is listed twice", "keep one", where))
-                elif any(_names(one) == _names(other) for other in twins):
-                    what = f"{kind} {one[0]}: {one[1]['tune']} is listed twice, over other values"
-                    problems.append(Problem(what, "keep one", where))
-                found.append(one)
-        return found
+                conflict = found.add(one)
+                if conflict is not None:
+                    what, fix = conflict
+                    problems.append(Problem(f"{kind} {what}", fix, where))
+        return found.combinations
 
     def _known(self, name: str, where: str) -> tuple[CodeOrigin | None, Parameters, Extra]:
         """Return where a component is from, its own parameters, and those of its adapter.
@@ -237,10 +231,51 @@ class ParameterGrid:
         return list(found.values())
 
 
-def _names(combination: Combination) -> Any:
-    """Return what names a tuned technique for people; nothing else has it."""
-    spec, more = combination
-    return spec, more | {"tune": str(more["tune"])} if "tune" in more else object()
+@dataclass
+class _Found:
+    """The combinations found so far, which may be tens of thousands: what is the same is looked up."""
+
+    combinations: list[Combination] = field(default_factory=list)
+    known: set[Any] = field(default_factory=set)
+    tuned: set[Any] = field(default_factory=set)
+    files: dict[str, set[Path | None]] = field(default_factory=dict)
+
+    def add(self, combination: Combination) -> tuple[str, str] | None:
+        """Take in a combination; return what is wrong with it next to the others, and what to do."""
+        spec, more = combination
+        same, conflict = _hashable(combination), None
+        files = self.files.setdefault(spec.name, set())
+        named = _hashable((spec, more | {"tune": str(more["tune"])})) if "tune" in more else None
+        if files - {_file(combination)}:
+            conflict = f"{spec.name} is in two files of one name", "rename one of the files"
+        elif same in self.known:
+            conflict = f"{spec} is listed twice", "keep one"
+        elif named in self.tuned:  # people know what is tuned by its name, and nothing else by that alone
+            conflict = f"{spec}: {more['tune']} is listed twice, over other values", "keep one"
+        self.combinations.append(combination)
+        self.known.add(same)
+        self.tuned |= set() if named is None else {named}
+        files.add(_file(combination))
+        return conflict
+
+
+def _hashable(value: Any) -> Any:
+    """Return a value as one that can be in a set; equal values stay equal, and others different.
+
+    >>> _hashable({"a": [1, {}]}) == _hashable({"a": [1.0, {}]}), _hashable([1]) == _hashable((1,))
+    (True, False)
+    """
+    if isinstance(value, dict):
+        return dict, frozenset((key, _hashable(inner)) for key, inner in value.items())
+    if isinstance(value, list):
+        return list, tuple(map(_hashable, value))
+    if isinstance(value, tuple):
+        return tuple(map(_hashable, value))
+    if isinstance(value, ComponentSpec):
+        return value.name, _hashable(value.parameters), value.origin
+    if isinstance(value, Tuning):
+        return value.metric, _hashable(value.over), value.on, value.fraction, value.own
+    return value if isinstance(value, Hashable) else repr(value)
 
 
 def _file(combination: Combination) -> Path | None:

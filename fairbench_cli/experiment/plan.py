@@ -8,14 +8,14 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, Json, TypeAdapter, ValidationError
 
-from fairbench_cli.checksums import canonical, digest, is_whole, signed
+from fairbench_cli.checksums import canonical, is_whole, signed
 from fairbench_cli.data.represent import Representation
 from fairbench_cli.errors import Problem, UserError, user_error
 from fairbench_cli.experiment.components import ComponentSpec, TechniqueSpec
 from fairbench_cli.experiment.config import ExperimentConfig
 from fairbench_cli.experiment.datasets import PreparedDataset, rows_to_test
 from fairbench_cli.experiment.read import parse
-from fairbench_cli.experiment.seeds import seed_of
+from fairbench_cli.experiment.seeds import digest_of, seed_of
 from fairbench_cli.experiment.tune import OF_CLASSIFIER
 from fairbench_cli.experiment.versions import CELL_VERSION
 from fairbench_cli.files import write_json
@@ -109,33 +109,43 @@ class Cell:
 def make_cells(config: ExperimentConfig, datasets: list[PreparedDataset]) -> list[Cell]:
     """Return every combination of data set, classifier, technique and β, in the order of the config."""
     cells = []
-    axes = product(datasets, config.classifiers, config.interventions, config.sample.beta)
-    for dataset, classifier, technique, given in axes:
-        name, attribute = dataset.name
-        if not dataset.spec.takes(technique.spec.name, classifier.name):
-            continue
-        beta = float(given) + 0.0  # -0.0 is 0.0
-        groups, shared = _shared(config, dataset, technique)
-        decisive = {
-            "cell_version": CELL_VERSION,
-            "dataset": name,
-            "source": dataset.decisive,
-            "roles": [dataset.roles.label, attribute] if groups else [dataset.roles.label],
-            "size": dataset.size,
-            "bias_direction": dataset.spec.bias_direction,
-            "beta": beta,
-            "test": config.test,
-            "intervention": technique.spec.decisive,
-            "include_protected": technique.include_protected,
-            "classifier": _classifier(technique, classifier),
-            "seed": config.seed,
-            **shared,
-        }
-        if technique.tune is not None:
-            decisive["tune"] = technique.tune.decisive
-        real = config.sample.source == "data"
-        cells.append(Cell(name, attribute, beta, technique, classifier, config.seed, real, digest(decisive)))
+    real = config.sample.source == "data"
+    betas = [float(given) + 0.0 for given in config.sample.beta]  # -0.0 is 0.0
+    for dataset in datasets:
+        source = canonical(dataset.decisive)  # long, and the same for all of its cells
+        for classifier, technique in product(config.classifiers, config.interventions):
+            if not dataset.spec.takes(technique.spec.name, classifier.name):
+                continue
+            decisive = _decisive(config, dataset, technique, classifier)
+            parts = {key: canonical(value) for key, value in decisive.items()} | {"source": source}
+            for beta in betas:
+                key = digest_of(parts | {"beta": canonical(beta)})
+                cells.append(Cell(*dataset.name, beta, technique, classifier, config.seed, real, key))
     return cells
+
+
+def _decisive(
+    config: ExperimentConfig, dataset: PreparedDataset, technique: TechniqueSpec, classifier: ComponentSpec
+) -> dict[str, Any]:
+    """Return all that decides the numbers of some cells but β and the data set's own part."""
+    name, attribute = dataset.name
+    groups, shared = _shared(config, dataset, technique)
+    decisive = {
+        "cell_version": CELL_VERSION,
+        "dataset": name,
+        "roles": [dataset.roles.label, attribute] if groups else [dataset.roles.label],
+        "size": dataset.size,
+        "bias_direction": dataset.spec.bias_direction,
+        "test": config.test,
+        "intervention": technique.spec.decisive,
+        "include_protected": technique.include_protected,
+        "classifier": _classifier(technique, classifier),
+        "seed": config.seed,
+        **shared,
+    }
+    if technique.tune is not None:
+        decisive["tune"] = technique.tune.decisive
+    return decisive
 
 
 def _shared(

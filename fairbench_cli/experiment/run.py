@@ -5,6 +5,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from itertools import compress
 from pathlib import Path
 
@@ -36,13 +37,14 @@ from fairbench_cli.experiment.plan import CELL_COLUMNS, Cell, RunPlan, make_cell
 from fairbench_cli.experiment.read import read_config
 from fairbench_cli.experiment.records import new_header
 from fairbench_cli.experiment.select import select
+from fairbench_cli.experiment.shard import Shard
 from fairbench_cli.experiment.task import Task
+from fairbench_cli.experiment.todo import Todo
 from fairbench_cli.experiment.versions import versions_of_numbers
 from fairbench_cli.files import open_folder, write_text
 from fairbench_cli.network.structure import Structure
 from fairbench_cli.provenance import provenance
 
-Todo = list[tuple[Cell, int]]
 Run = Callable[[Iterable[Task]], Generator[Repeat]]
 
 
@@ -64,6 +66,7 @@ class PreparedRun:
     selected: list[Cell]
     reading: Reading
     folder: Path
+    shard: Shard | None = None
     mixed: bool = False
     failures: Records = field(default_factory=dict)
 
@@ -75,9 +78,14 @@ class PreparedRun:
     @property
     def size(self) -> int:
         """Return how many repeats were asked for."""
-        return len(self.distinct) * self.config.repeats
+        return sum(map(self.asked, self.distinct))
 
-    @property
+    def asked(self, cell: Cell) -> int:
+        """Return how many repeats of a cell were asked for."""
+        repeats = self.config.repeats
+        return repeats if self.shard is None else self.shard.count(cell.key, repeats)
+
+    @cached_property
     def distinct(self) -> list[Cell]:
         """Return the cells that are to be computed: the first of those that share a key."""
         return list({cell.key: cell for cell in reversed(self.selected)}.values())[::-1]
@@ -85,17 +93,17 @@ class PreparedRun:
     @property
     def todo(self) -> Todo:
         """Return the repeats that still have to run: all cells of the first repeat, then of the next."""
-        return [
-            (cell, repeat)
-            for repeat in range(self.config.repeats)
-            for cell in self.distinct
-            if not self.is_done(cell, repeat)
-        ]
+        return Todo(self.in_turn, self.config.repeats, self.records, self.has_all, self.shard)
 
-    def is_done(self, cell: Cell, repeat: int) -> bool:
-        """Return whether a repeat has all that is asked for; failures are tried again."""
-        record = self.records.get((cell.key, repeat))
-        if record is None or record.status in RETRIED:
+    @cached_property
+    def in_turn(self) -> list[Cell]:
+        """Return the distinct cells, those that train on the same rows together: a worker draws them once."""
+        places = {dataset.name: i for i, dataset in enumerate(self.datasets)}
+        return sorted(self.distinct, key=lambda cell: (places[cell.source], cell.beta))
+
+    def has_all(self, record: Repeat) -> bool:
+        """Return whether a record has all that is asked for; failures are tried again."""
+        if record.status in RETRIED:
             return False
         swept = not self.config.sweep or record.swept is not None
         return record.counts is None or (swept and self.config.row_metrics.records <= record.values.keys())
@@ -108,6 +116,7 @@ def prepare(
     data_dir: Path | None = None,
     overrides: tuple[str, ...] = (),
     filters: tuple[str, ...] = (),
+    shard: Shard | None = None,
 ) -> PreparedRun:
     """Check everything that can be checked before any work, and read what is done. Writes nothing.
 
@@ -119,13 +128,13 @@ def prepare(
     given = config if isinstance(config, ExperimentConfig) else read_config(config, overrides)
     datasets = prepare_datasets(given, data_dir)
     cells = selected = make_cells(given, datasets)
+    plan = make_plan(given, datasets, cells)
     if filters:
-        columns = [{key: cell.describe()[key] for key in CELL_COLUMNS} for cell in cells]
+        columns = [{key: cell[key] for key in CELL_COLUMNS} for cell in plan.cells]
         selected = list(compress(cells, select(columns, filters)))
     target = folder or Path("results") / given.name
-    plan = make_plan(given, datasets, cells)
     reading = checked(read_journals(target / "journal"), plan)
-    return PreparedRun(given, datasets, plan, selected, reading, target)
+    return PreparedRun(given, datasets, plan, selected, reading, target, shard)
 
 
 @contextmanager
@@ -133,7 +142,6 @@ def working_in(
     prepared: PreparedRun,
     *,
     mix_versions: bool = False,
-    shard: str | None = None,
     warn: Callable[[str], None] = print,
 ) -> Iterator[PreparedRun]:
     """Hold the lock of the folder, write config and plan, and name the damage that will be made good.
@@ -148,7 +156,7 @@ def working_in(
         and `mix_versions` is False.
     """
     open_folder(prepared.folder)
-    with locked(prepared.folder, shard, warn):
+    with locked(prepared.folder, None if prepared.shard is None else str(prepared.shard), warn):
         journals = prepared.folder / "journal"
         if [file.lines for file in list_journals(journals)] != [
             file.lines for file in prepared.reading.files
@@ -184,17 +192,13 @@ def _damaged_networks(prepared: PreparedRun) -> Iterator[str]:
                 yield f"{path}: {damage}; it is fitted again"
 
 
-def compute(
-    prepared: PreparedRun, run: Run, listen: Callable[[Repeat], None], shard: str | None = None
-) -> None:
+def compute(prepared: PreparedRun, run: Run, listen: Callable[[Repeat], None]) -> None:
     """Run what is to do, one journal line per finished repeat, and call `listen` with each.
 
     Parameters
     ----------
     run : callable
         Yields the outcomes of tasks, in any order: `runner.run_tasks` with its workers.
-    shard : str or None
-        Which part of the matrix this is, such as ``1/4``, for the journal's header.
 
     Raises
     ------
@@ -202,7 +206,8 @@ def compute(
         After Ctrl-C; every finished repeat is in the journal by then.
     """
     todo = prepared.todo
-    wanted = {cell.source for cell, _ in todo}
+    left = todo.by_key()
+    wanted = {cell.source for cell in todo.cells if left[cell.key]}
     networks = prepared.folder / "networks"
     populations = {
         dataset.name: populate(dataset, prepared.config, networks)
@@ -211,6 +216,7 @@ def compute(
     }
     tasks = (Task(cell, repeat, populations[cell.source]) for cell, repeat in todo)
     journals = prepared.folder / "journal"
+    shard = None if prepared.shard is None else str(prepared.shard)
     header = new_header(versions_of_numbers(prepared.config), shard, mixed=prepared.mixed)
     try:
         with Journal(journals, header) as journal, closing(run(tasks)) as outcomes:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 
-from joblib.externals.loky.process_executor import ShutdownExecutorError
 from threadpoolctl import threadpool_limits
 
 from fairbench_cli.errors import user_error
@@ -15,7 +14,7 @@ from fairbench_cli.experiment.cell import Repeat, Status
 from fairbench_cli.experiment.guard import Overtime, limited
 from fairbench_cli.experiment.task import Task, run_task
 from fairbench_cli.experiment.worker import overtime, received
-from fairbench_cli.experiment.workers import Given, NoWorkersError, Workers
+from fairbench_cli.experiment.workers import HandedOut, NoWorkersError, Workers, is_lost
 
 DIED = "its worker process died: killed, out of memory, or a crash in compiled code"
 TICK = 0.05
@@ -27,9 +26,12 @@ FRUITLESS = 10
 """How often workers may die in a row without a single outcome."""
 
 Watch = Callable[[list[tuple[Task, float]]], None]
+Say = Callable[[str], None]
 
 
-def run_tasks(tasks: Iterable[Task], workers: Workers, watch: Watch | None = None) -> Generator[Repeat]:
+def run_tasks(
+    tasks: Iterable[Task], workers: Workers, watch: Watch | None = None, say: Say | None = None
+) -> Generator[Repeat]:
     """Yield the outcome of every task as it finishes, in any order.
 
     A worker has one task at a time, and tasks are taken from the iterable as workers need them. A task under
@@ -40,13 +42,15 @@ def run_tasks(tasks: Iterable[Task], workers: Workers, watch: Watch | None = Non
     ----------
     watch : callable, optional
         Called now and then with the tasks that are running, and for how many seconds they have been.
+    say : callable, optional
+        Called with what the user should know: that no worker can be started.
 
     Raises
     ------
     UserError
         When workers die before they can do anything.
     """
-    run = _Run(iter(tasks), workers, watch or (lambda _: None))
+    run = _Run(iter(tasks), workers, watch or (lambda _: None), say or (lambda _: None))
     try:
         yield from run.outcomes()
     finally:
@@ -56,12 +60,12 @@ def run_tasks(tasks: Iterable[Task], workers: Workers, watch: Watch | None = Non
 class _Run:
     """Tasks that wait, are out, or have to be run again, while a pool of workers lives or breaks."""
 
-    def __init__(self, tasks: Iterator[Task], workers: Workers, watch: Watch) -> None:
-        self.tasks, self.workers, self.watch = tasks, workers, watch
+    def __init__(self, tasks: Iterator[Task], workers: Workers, watch: Watch, say: Say) -> None:
+        self.tasks, self.workers, self.watch, self.say = tasks, workers, watch, say
         self.again: deque[Task] = deque()
         self.suspects: deque[Task] = deque()
         self.deaths: Counter[tuple[str, int]] = Counter()
-        self.out: dict[Future[bytes], Given] = {}
+        self.out: dict[Future[bytes], HandedOut] = {}
         self.fruitless = 0
         self.looked = self.told = time.monotonic()
 
@@ -73,13 +77,16 @@ class _Run:
             except BrokenProcessPool:
                 yield from self.broken({})
                 continue
-            except NoWorkersError:
+            except NoWorkersError as error:
+                self.say(
+                    f"no worker can be started ({error}): repeats run in this process, one after the other"
+                )
                 yield from map(self.here, self.rest())
                 return
             if not self.out:
                 return
             done, _ = wait(self.out, TICK, FIRST_COMPLETED)
-            if any(map(_is_lost, done)):
+            if any(map(is_lost, done)):
                 yield from self.broken({})
                 continue
             for future in done:
@@ -114,7 +121,7 @@ class _Run:
         waiting.popleft()
         self.out[future] = given
 
-    def outcome(self, given: Given, future: Future[bytes]) -> Repeat:
+    def outcome(self, given: HandedOut, future: Future[bytes]) -> Repeat:
         """Return what a future brought; a task or a result that cannot be sent is a failure."""
         self.fruitless = 0
         error = future.exception()
@@ -147,7 +154,7 @@ class _Run:
             what = "workers die before they can do anything"
             raise user_error(what, "look for a limit of processes or memory; finished repeats are kept")
         for future, given in out.items():
-            if not _is_lost(future):
+            if not is_lost(future):
                 yield self.outcome(given, future)
             elif given.ticket in ended:
                 self.fruitless = 0
@@ -157,7 +164,7 @@ class _Run:
             else:
                 yield from self.accuse(given)
 
-    def accuse(self, given: Given) -> Iterator[Repeat]:
+    def accuse(self, given: HandedOut) -> Iterator[Repeat]:
         """Note that a worker died while it ran a task; yield its record when it is proven."""
         place = given.task.cell.key, given.task.repeat
         self.deaths[place] += given.alone
@@ -174,11 +181,6 @@ class _Run:
                 return run_task(task)
         except Overtime:
             return task.ended("overtime", overtime(self.workers.limits))
-
-
-def _is_lost(future: Future[bytes]) -> bool:
-    """Return whether a task, which is no longer waited for, ended with its worker."""
-    return not future.done() or isinstance(future.exception(), BrokenProcessPool | ShutdownExecutorError)
 
 
 def default_jobs() -> int:

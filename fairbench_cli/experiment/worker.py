@@ -20,8 +20,8 @@ from fairbench_cli.experiment.datasets import Population
 from fairbench_cli.experiment.guard import Overtime, disarm, limited
 from fairbench_cli.experiment.limits import Limits
 from fairbench_cli.experiment.plan import Cell
-from fairbench_cli.experiment.scratch import WORKERS
 from fairbench_cli.experiment.task import Task, run_task
+from fairbench_cli.scratch import WORKERS
 
 PRINTED = ".out"
 MOST_PRINTED = 20_000
@@ -34,7 +34,7 @@ _STATE = struct.Struct("qqq")
 
 
 @dataclass(frozen=True)
-class State:
+class WorkerState:
     """What a worker is doing.
 
     Parameters
@@ -102,7 +102,7 @@ def _run(order: Order) -> Repeat:
     state, printed = _files(order.scratch)
     task = Task(order.cell, order.repeat, _population(order.population))
     start = time.process_time()
-    _say(state, State(order.ticket, time.monotonic_ns(), memory_of(os.getpid())))
+    _say(state, WorkerState(order.ticket, time.monotonic_ns(), memory_of(os.getpid())))
     try:
         with limited(order.limits), threadpool_limits(1):
             return run_task(task)
@@ -110,7 +110,7 @@ def _run(order: Order) -> Repeat:
         disarm()
         return task.ended("overtime", overtime(order.limits), time.process_time() - start)
     finally:
-        _say(state, State(0, 0, 0))
+        _say(state, WorkerState(0, 0, 0))
         keep_prints(printed, str(task), order.log)
 
 
@@ -166,13 +166,13 @@ def memory_of(pid: int) -> int:
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
-def read_state(path: Path) -> State:
+def read_state(path: Path) -> WorkerState:
     """Return what a worker last said of itself."""
     content = path.read_bytes()
-    return State(*_STATE.unpack(content)) if len(content) == _STATE.size else State(0, 0, 0)
+    return WorkerState(*_STATE.unpack(content)) if len(content) == _STATE.size else WorkerState(0, 0, 0)
 
 
-def _say(file: int, state: State) -> None:
+def _say(file: int, state: WorkerState) -> None:
     os.pwrite(file, _STATE.pack(state.ticket, state.start, state.memory), 0)
 
 

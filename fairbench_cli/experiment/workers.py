@@ -15,7 +15,8 @@ import types
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import Future
-from contextlib import ExitStack, contextmanager, suppress
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from multiprocessing import forkserver, resource_tracker
 from pathlib import Path
@@ -23,18 +24,18 @@ from typing import Any, Self
 
 from joblib.externals.loky import ProcessPoolExecutor
 from joblib.externals.loky.backend import resource_tracker as loky_tracker
+from joblib.externals.loky.process_executor import ShutdownExecutorError
 
 from fairbench_cli.experiment.cell import Status
 from fairbench_cli.experiment.config import ExperimentConfig
 from fairbench_cli.experiment.datasets import Population
 from fairbench_cli.experiment.limits import Limits, size_in_words
-from fairbench_cli.experiment.scratch import WORKERS, scratch_folder
 from fairbench_cli.experiment.task import Task
 from fairbench_cli.experiment.warm import MARK
 from fairbench_cli.experiment.worker import (
     PRINTED,
     Order,
-    State,
+    WorkerState,
     keep_prints,
     memory_of,
     overtime,
@@ -42,7 +43,9 @@ from fairbench_cli.experiment.worker import (
     serve,
     start,
 )
+from fairbench_cli.scratch import PREFIX, WORKERS, scratch_folder
 
+ENDED = ".ended"
 GRACE = 1.5
 """Seconds after its limit that a repeat has to end by itself."""
 WARM = "fairbench_cli.experiment.warm"
@@ -54,7 +57,7 @@ class NoWorkersError(Exception):
 
 
 @dataclass(frozen=True, eq=False)
-class Given:
+class HandedOut:
     """A task that a worker has, and whether no other worker has any."""
 
     task: Task
@@ -67,7 +70,7 @@ class Busy:
     """A worker that is running a repeat."""
 
     pid: int
-    state: State
+    state: WorkerState
 
     @property
     def seconds(self) -> float:
@@ -106,6 +109,7 @@ class Workers:
 
     def __enter__(self) -> Self:
         self._scratch = self._stack.enter_context(scratch_folder())
+        (self._scratch / WORKERS).mkdir()
         if METHOD == "forkserver":
             self._stack.enter_context(_fork_server(self._scratch, self._classifiers))
         self._stack.enter_context(_quiet())
@@ -115,7 +119,7 @@ class Workers:
     def __exit__(self, *error: object) -> None:
         self._stack.close()
 
-    def submit(self, task: Task, *, alone: bool) -> tuple[Given, "Future[bytes]"]:
+    def submit(self, task: Task, *, alone: bool) -> tuple[HandedOut, "Future[bytes]"]:
         """Hand out a task; the future brings what `result` reads.
 
         Raises
@@ -126,7 +130,7 @@ class Workers:
         self._tickets += 1
         place = self._place(task.population)
         order = Order(self._tickets, task.cell, task.repeat, place, self.limits, self._scratch, self.log)
-        with no_interrupts():
+        with no_interrupts() if self._executor is None else nullcontext():
             try:
                 if self._executor is None:
                     how = {"context": _Context(), "initializer": start, "initargs": (self._scratch,)}
@@ -134,13 +138,13 @@ class Workers:
                 future = self._executor.submit(serve, order)
             except (OSError, NotImplementedError) as error:  # no semaphores: /dev/shm cannot be written
                 raise NoWorkersError(str(error)) from None
-        return Given(task, self._tickets, alone), future
+        return HandedOut(task, self._tickets, alone), future
 
     def busy(self) -> list[Busy]:
         """Return the workers that are running a repeat."""
         found = []
         for path in (self._scratch / WORKERS).iterdir():
-            if path.suffix != PRINTED:
+            if not path.suffix:
                 state = read_state(path)
                 if state.ticket:
                     found.append(Busy(int(path.name), state))
@@ -159,7 +163,9 @@ class Workers:
             for path in (self._scratch / WORKERS).iterdir():
                 if path.suffix == PRINTED:
                     _keep_last_words(path, self.log)
-                path.unlink()
+                    path.unlink()
+                elif path.suffix != ENDED:
+                    path.rename(path.with_suffix(ENDED))
 
     def _place(self, population: Population) -> Path:
         """Return the file of a population, written when it is first used."""
@@ -169,6 +175,11 @@ class Workers:
             path.write_bytes(pickle.dumps(population, pickle.HIGHEST_PROTOCOL))
             known = self._populations[id(population)] = population, path
         return known[1]
+
+
+def is_lost(future: "Future[bytes]") -> bool:
+    """Return whether a task, which is no longer waited for, ended with its worker."""
+    return not future.done() or isinstance(future.exception(), BrokenProcessPool | ShutdownExecutorError)
 
 
 def _keep_last_words(path: Path, log: Path | None) -> None:
@@ -216,8 +227,9 @@ def _fork_server(scratch: Path, classifiers: list[str]) -> Iterator[None]:
         yield
         return
     settings: Any = multiprocessing.current_process()._config  # type: ignore[attr-defined]
-    before, environment = settings.get("tempdir"), dict(os.environ)
+    before, environment = dict(settings), dict(os.environ)
     settings["tempdir"] = str(scratch)  # for its socket
+    settings["semprefix"] = f"/{PREFIX}{os.getpid()}"  # so that the next run knows whose semaphores are left
     os.environ |= dict.fromkeys(ONE_THREAD, "1") | {MARK: ",".join(classifiers)}
     server.set_forkserver_preload([WARM])
     try:
@@ -232,7 +244,8 @@ def _fork_server(scratch: Path, classifiers: list[str]) -> Iterator[None]:
             with suppress(OSError):
                 os.kill(server._forkserver_pid, signal.SIGKILL)
             server._stop()
-        settings["tempdir"] = before
+        settings.clear()
+        settings |= before
         server.set_forkserver_preload(["__main__"])
 
 
@@ -255,14 +268,16 @@ def no_interrupts() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask") or threading.current_thread() is not threading.main_thread():
         yield
         return
-    # These let Ctrl-C through again once they have started, so that they have to be the first.
-    resource_tracker.ensure_running()
-    loky_tracker.ensure_running()
     noted: list[int] = []
     held = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
     handlers = {which: signal.signal(which, lambda number, _frame: noted.append(number)) for which in held}
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
     try:
+        # They clear away what a killed run leaves, so no signal of a terminal may end them. They let Ctrl-C
+        # through again once they have started, so that they have to be the first.
+        resource_tracker.ensure_running()
+        loky_tracker.ensure_running()
+        signal.pthread_sigmask(signal.SIG_SETMASK, before | {signal.SIGINT})
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)

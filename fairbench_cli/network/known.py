@@ -9,7 +9,7 @@ from fairbench_cli.network.model import BayesNet
 
 
 def open_network(name: str) -> tuple[BayesNet, Meta]:
-    """Return a network file read, or the shipped network of a data set.
+    """Return a network file read, the shipped network of a data set, or the only network of a run's results.
 
     Raises
     ------
@@ -25,7 +25,11 @@ def open_network(name: str) -> tuple[BayesNet, Meta]:
     if not Path(name).suffix and not Path(name).exists():
         shipped = [path.name.removesuffix(".network.json") for path in shipped_cards().glob("*.network.json")]
         raise user_error(f'no network "{name}"', suggest(name, shipped))
-    return load(Path(name))
+    fitted = sorted(Path(name, "networks").glob("*.json"))
+    if len(fitted) > 1:
+        what = f"{name} has {len(fitted)} networks"
+        raise user_error(what, f"name one of: {', '.join(map(str, fitted))}")
+    return load(fitted[0] if fitted else Path(name))
 
 
 def card_of_network(meta: Meta, named: str | None = None) -> Card | None:

@@ -12,6 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fairbench_cli.classifiers.builders import C45Settings
 from fairbench_cli.classifiers.c45 import C45, fast, reference
+from fairbench_cli.classifiers.c45.coded import rules_of
 from fairbench_cli.classifiers.c45.columns import TreeRows
 from fairbench_cli.classifiers.c45.estimates import added_errors, normal_quantile
 
@@ -84,7 +85,7 @@ def test_both_paths_make_the_same_tree(data, chosen):
     levels, X, y, weight = data
     columns = TreeRows(tuple(levels), X.astype(np.int32), None)
     tree = C45(levels=levels, **chosen)
-    rules = tree._rules(len(y))
+    rules = rules_of(tree, len(y))
     quick = fast.build(columns, y, weight, 3, rules)
     plain = reference.build(columns, y, weight, 3, rules)
     for name in ("feature", "first", "kids", "parent"):

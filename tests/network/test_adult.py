@@ -121,17 +121,6 @@ def test_tables_are_those_of_bnlearn(learned, node):
         assert ours == pytest.approx(wanted, abs=1e-15, rel=0)
 
 
-def test_pomegranate_fits_to_the_last_bit(adult, learned):
-    net, structure = learned
-    for j, own in enumerate(structure.parents):
-        family = (*own, j)
-        counted = np.zeros(net.cpts[j].shape)
-        np.add.at(counted, tuple(adult.codes[:, i] for i in family), 1)
-        totals = np.broadcast_to(counted.sum(axis=-1, keepdims=True), counted.shape)
-        ratio = np.divide(counted, totals, out=np.full_like(counted, 1 / counted.shape[-1]), where=totals > 0)
-        assert np.array_equal(net.cpts[j], ratio), net.names[j]
-
-
 def test_19_configurations_never_occur(adult, learned):
     never = dict(zip(adult.names, unseen(adult, learned[1].parents), strict=True))
     assert {name: count for name, count in never.items() if count} == {"relationship": 6, "sex": 13}

@@ -1,11 +1,10 @@
-"""Maximum likelihood through pomegranate, and its likelihood against ours."""
+"""Tables by maximum likelihood; test_pomegranate.py has the comparison."""
 
 import numpy as np
 import pytest
 
 from fairbench_cli.data.table import Column, Table
-from fairbench_cli.network import fit as fit_module
-from fairbench_cli.network.fit import fit, to_pomegranate, unseen
+from fairbench_cli.network.fit import fit, unseen
 
 PARENTS = ((), (0,), (1, 0), ())
 
@@ -58,35 +57,6 @@ def test_equal_level_counts_do_not_swap_parents():
     )
     net = fit(data, ((), (), (1, 0)))
     assert np.array_equal(net.cpts[2], np.array([[[1.0, 0], [0, 1]], [[1, 0], [0, 1]]]))
-
-
-def test_batches_change_nothing(monkeypatch):
-    data = table()
-    whole = fit(data, PARENTS)
-    monkeypatch.setattr(fit_module, "BATCH", 7)
-    parts = fit(data, PARENTS)
-    assert all(np.array_equal(a, b) for a, b in zip(whole.cpts, parts.cpts, strict=True))
-
-
-def test_log_probability_is_that_of_pomegranate():
-    import torch
-
-    data = table()
-    net = fit(data, PARENTS)
-    rows = data.codes[:40].astype(np.int64)
-    ours = sum(np.log(net.cpts[j][tuple(rows[:, i] for i in (*own, j))]) for j, own in enumerate(PARENTS))
-    theirs = to_pomegranate(net).log_probability(torch.from_numpy(rows)).numpy()
-    assert theirs == pytest.approx(ours, rel=1e-6)  # pomegranate adds them up in single precision
-
-
-def test_torch_is_left_as_it_was():
-    import torch
-
-    before = torch.get_rng_state(), torch.get_default_dtype(), torch.get_num_threads()
-    fit(table(), PARENTS)
-    after = torch.get_rng_state(), torch.get_default_dtype(), torch.get_num_threads()
-    assert torch.equal(before[0], after[0])
-    assert before[1:] == after[1:]
 
 
 def test_nothing_to_fit_and_cycles_are_refused():

@@ -2,13 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from fairbench_cli.classifiers.encode import NUMBER
+from fairbench_cli.classifiers.encode import NUMBER, distinct_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -34,6 +37,11 @@ class TreeRows:
 
     def __len__(self) -> int:
         return int(self.codes.shape[0])
+
+    @cached_property
+    def distinct(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """The first of each group of equal rows of codes, and which group each row is of: `distinct_rows`."""
+        return distinct_rows(self.codes)
 
     def take(self, rows: Ints) -> "TreeRows":
         """Return the given rows."""
@@ -76,7 +84,7 @@ class Levels:
         return tuple(NUMBER if own is None else len(own) for own in self.levels)
 
 
-def from_frame(frame: pd.DataFrame, known: Levels | None) -> tuple[TreeRows, Levels]:
+def from_frame(frame: "pd.DataFrame", known: Levels | None) -> tuple[TreeRows, Levels]:
     """Return a data frame's rows: categorical columns are nominal, others must be numbers.
 
     Raises
@@ -84,6 +92,8 @@ def from_frame(frame: pd.DataFrame, known: Levels | None) -> tuple[TreeRows, Lev
     ValueError
         A text column that is not categorical, or a level or kind of column that `known` does not have.
     """
+    import pandas as pd
+
     names = tuple(str(name) for name in frame.columns)
     if not names or not len(frame):
         raise ValueError(
@@ -150,6 +160,8 @@ def _columns(levels: Levels, codes: NDArray[np.int32], numbers: Floats | None) -
 
 def _codes(name: str, column: "pd.Series[str]", levels: tuple[object, ...]) -> NDArray[np.int32]:
     """Return codes into `levels`, whatever the order of the column's own categories; -1 is missing."""
+    import pandas as pd
+
     place = pd.Index(levels).get_indexer(column.cat.categories)
     codes = np.append(place, -1)[column.cat.codes]
     unknown = (codes < 0) & (column.cat.codes.to_numpy() >= 0)
@@ -163,6 +175,8 @@ def _codes(name: str, column: "pd.Series[str]", levels: tuple[object, ...]) -> N
 
 
 def _numbers(name: str, column: "pd.Series[float]") -> Floats:
+    import pandas as pd
+
     if not pd.api.types.is_numeric_dtype(column.dtype):
         raise ValueError(
             f'Column "{name}" is neither categorical nor a number; '

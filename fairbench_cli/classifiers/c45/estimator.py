@@ -15,9 +15,8 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from fairbench_cli.classifiers.c45 import fast, reference
+from fairbench_cli.classifiers.c45.coded import tree_of
 from fairbench_cli.classifiers.c45.columns import Floats, Ints, Levels, TreeRows, from_codes, from_frame
-from fairbench_cli.classifiers.c45.estimates import Rules, normal_quantile
 from fairbench_cli.classifiers.c45.tree import (
     FlatTree,
     export_text,
@@ -124,11 +123,7 @@ class C45(ClassifierMixin, BaseEstimator):
         weight = _check_sample_weight(
             sample_weight, columns.codes, dtype=np.float64, ensure_non_negative=True
         )
-        if not (weight > 0).all():
-            kept = np.flatnonzero(weight > 0)
-            columns, codes, weight = columns.take(kept), codes[kept], weight[kept]
-        build = fast.build if columns.all_nominal_and_known else reference.build
-        self.tree_: FlatTree = build(columns, codes, weight, len(self.classes_), self._rules(len(columns)))
+        self.tree_: FlatTree = tree_of(columns, codes, weight, len(self.classes_), self)
         self.n_leaves_ = self.tree_.n_leaves
         self.size_ = self.tree_.size
         return self
@@ -198,16 +193,3 @@ class C45(ClassifierMixin, BaseEstimator):
         if len(codes) != rows:
             raise ValueError(f"X has {rows} rows and y has {len(codes)}.")
         return codes.astype(np.int64)
-
-    def _rules(self, rows: int) -> Rules:
-        # Weka keeps the confidence in single precision, which decides a few close calls.
-        confidence = float(np.float32(self.confidence))
-        return Rules(
-            confidence=confidence,
-            z=normal_quantile(confidence),
-            min_leaf=float(self.min_leaf),
-            prune=self.prune,
-            raise_subtrees=self.raise_subtrees,
-            collapse=self.collapse,
-            rows=rows,
-        )

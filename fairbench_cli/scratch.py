@@ -1,4 +1,4 @@
-"""A folder for files that nobody needs after a run; the next run removes what a killed one left."""
+"""A folder for files that nobody needs later; the next one removes what a killed process left."""
 
 import os
 import shutil
@@ -11,6 +11,7 @@ PREFIX = "fairbench-"
 HELD = "held"
 SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - where Linux keeps semaphores; nothing is written there
 WORKERS = "workers"
+LEFT = ("sem.loky-{pid}-*", f"sem.{PREFIX}{{pid}}-*", "joblib_memmapping_folder_{pid}_*")
 
 
 @contextmanager
@@ -22,7 +23,6 @@ def scratch_folder() -> Iterator[Path]:
     """
     sweep()
     folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
-    (folder / WORKERS).mkdir()
     held = os.open(folder / HELD, os.O_RDWR | os.O_CREAT, 0o600)
     _try_lock(held)
     try:
@@ -48,15 +48,14 @@ def _remove(folder: Path) -> None:
     """Remove a folder, and what the processes that it names left in shared memory."""
     owner = folder.name.removeprefix(PREFIX).partition("-")[0]
     with suppress(OSError):
-        for pid in (owner, *(path.name for path in (folder / WORKERS).iterdir())):
-            if not pid.isdigit():
-                continue
-            if pid != str(os.getpid()):  # its own are in use, and go away with it
-                for left in (f"sem.loky-{pid}-*", f"joblib_memmapping_folder_{pid}_*"):
-                    for path in SHARED_MEMORY.glob(left):
-                        shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(
-                            missing_ok=True
-                        )
+        named = {owner, *(path.stem for path in (folder / WORKERS).iterdir())}
+        for pid in named - {str(os.getpid())}:  # its own are in use, and go away with it
+            for pattern in LEFT:
+                for path in SHARED_MEMORY.glob(pattern.format(pid=pid)):
+                    if path.is_dir():
+                        shutil.rmtree(path, ignore_errors=True)
+                    else:
+                        path.unlink(missing_ok=True)
     shutil.rmtree(folder, ignore_errors=True)
 
 

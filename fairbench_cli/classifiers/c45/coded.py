@@ -1,0 +1,181 @@
+"""C4.5 on rows of level codes and numbers, as a run has them: it loads neither scikit-learn nor pandas."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairbench_cli.classifiers.c45.columns import Floats, Ints, TreeRows, from_codes
+from fairbench_cli.classifiers.c45.estimates import Rules, normal_quantile
+from fairbench_cli.classifiers.c45.tree import (
+    FlatTree,
+    first_best,
+    leaf_of,
+    leaf_probabilities,
+    predict_probabilities,
+)
+
+Rows = NDArray[np.int16] | Floats
+
+
+class Options(Protocol):
+    """What decides a tree, besides its rows; `C45` says what they mean."""
+
+    @property
+    def confidence(self) -> float: ...  # noqa: D102
+    @property
+    def min_leaf(self) -> float: ...  # noqa: D102
+    @property
+    def prune(self) -> bool: ...  # noqa: D102
+    @property
+    def raise_subtrees(self) -> bool: ...  # noqa: D102
+    @property
+    def collapse(self) -> bool: ...  # noqa: D102
+    @property
+    def laplace(self) -> bool: ...  # noqa: D102
+
+
+def tree_of(rows: TreeRows, y: Ints, weight: Floats, classes: int, options: Options) -> FlatTree:
+    """Return the tree of some rows; those of weight 0 are left out.
+
+    Parameters
+    ----------
+    y : int array, shape (rows,)
+        Classes, 0 to `classes` - 1.
+    weight : float64 array, shape (rows,)
+        Finite, and not negative.
+
+    Raises
+    ------
+    ValueError
+        When no row has a positive weight.
+    """
+    if not (weight > 0).all():
+        kept = np.flatnonzero(weight > 0)
+        rows, y, weight = rows.take(kept), y[kept], weight[kept]
+    if not len(rows):
+        raise ValueError("no row has a positive weight")
+    rules = rules_of(options, len(rows))
+    if rows.all_nominal_and_known:
+        from fairbench_cli.classifiers.c45 import fast
+
+        return fast.build(rows, y, weight, classes, rules)
+    from fairbench_cli.classifiers.c45 import reference
+
+    return reference.build(rows, y, weight, classes, rules)
+
+
+def rules_of(options: Options, rows: int) -> Rules:
+    """Return the rules by which a tree of so many rows is made."""
+    confidence = float(np.float32(options.confidence))  # Weka keeps it so, which decides a few close calls
+    return Rules(
+        confidence=confidence,
+        z=normal_quantile(confidence),
+        min_leaf=float(options.min_leaf),
+        prune=options.prune,
+        raise_subtrees=options.raise_subtrees,
+        collapse=options.collapse,
+        rows=rows,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Shared:
+    """An array that cannot be written, as a key: it is equal to itself alone."""
+
+    array: Rows
+
+    def __hash__(self) -> int:
+        return id(self.array)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Shared) and self.array is other.array
+
+
+def rows_of(X: Rows, levels: tuple[int, ...]) -> TreeRows:
+    """Return the rows of an array; of one that cannot be written, what was found the last time.
+
+    The techniques of a repeat share their training and test rows, and the groups of equal rows in them.
+
+    Raises
+    ------
+    ValueError
+        A code that is not declared.
+    """
+    return from_codes(X, levels)[0] if X.flags.writeable else _rows_of_shared(_Shared(X), levels)
+
+
+@lru_cache(maxsize=4)
+def _rows_of_shared(shared: _Shared, levels: tuple[int, ...]) -> TreeRows:
+    return from_codes(shared.array, levels)[0]
+
+
+class CodedC45:
+    """The tree of `C45` for the outcomes 0 and 1.
+
+    Parameters
+    ----------
+    options : Options
+        What decides the tree.
+    levels : tuple of int
+        Declared levels of each column, `NUMBER` for a number.
+
+    Attributes
+    ----------
+    classes_ : array, shape (2,)
+        The outcomes in declared order: ties go to the first.
+    tree_ : FlatTree
+        The tree as arrays.
+    """
+
+    def __init__(self, options: Options, levels: tuple[int, ...]) -> None:
+        self.options, self.levels = options, levels
+        self.classes_ = np.array([0, 1])
+
+    def fit(self, X: Rows, y: NDArray[np.int8], sample_weight: Floats | None = None) -> Self:
+        """Grow and prune the tree.
+
+        Parameters
+        ----------
+        X : array, shape (rows, columns)
+            Level codes and numbers.
+        y : int8 array, shape (rows,)
+            Outcomes.
+        sample_weight : float64 array, shape (rows,), or None
+            Weights; rows of weight 0 are left out.
+
+        Raises
+        ------
+        ValueError
+            A code that is not declared, a weight that is negative or no number, or none that is positive.
+        """
+        weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        if not (np.isfinite(weight) & (weight >= 0)).all():
+            raise ValueError("a weight is negative or not a number")
+        rows = rows_of(X, self.levels)
+        place = (y != self.classes_[0]).astype(np.int64)
+        self.tree_ = tree_of(rows, place, weight, 2, self.options)
+        return self
+
+    def predict_proba(self, X: Rows) -> Floats:
+        """Return class probabilities, shape (rows, 2), in the order of `classes_`; raises as `fit`."""
+        rows = rows_of(X, self.levels)
+        if rows.all_nominal_and_known:
+            return np.asarray(leaf_probabilities(self.tree_, self.options.laplace)[self._ends(rows)])
+        return predict_probabilities(self.tree_, rows, self.options.laplace)
+
+    def predict(self, X: Rows) -> NDArray[np.int64]:
+        """Return the outcome of each row; ties go to the first declared one; raises as `fit`."""
+        return np.asarray(self.classes_[first_best(self.predict_proba(X))])
+
+    def apply(self, X: Rows) -> Ints:
+        """Return the node of `tree_` in which each row ends, shape (rows,); raises as `fit`."""
+        rows = rows_of(X, self.levels)
+        return self._ends(rows) if rows.all_nominal_and_known else leaf_of(self.tree_, rows)
+
+    def _ends(self, rows: TreeRows) -> Ints:
+        from fairbench_cli.classifiers.c45 import fast
+
+        return np.asarray(fast.ends(self.tree_.feature, self.tree_.first, rows.codes))

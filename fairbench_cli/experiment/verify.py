@@ -1,0 +1,300 @@
+"""Finished repeats computed again: whether the numbers are the same bit for bit and, if not, why."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairbench_cli.checksums import canonical, digest
+from fairbench_cli.classifiers.registry import CLASSIFIER
+from fairbench_cli.errors import user_error
+from fairbench_cli.experiment.cell import Repeat
+from fairbench_cli.experiment.changes import Change, changed_inputs, changed_networks
+from fairbench_cli.experiment.config import ExperimentConfig
+from fairbench_cli.experiment.datasets import Population, PreparedDataset, populate, prepare_datasets
+from fairbench_cli.experiment.journal import RETRIED, Records, read_journals
+from fairbench_cli.experiment.plan import Cell, RunPlan, make_cells, make_plan, read_plan
+from fairbench_cli.experiment.runner import run_tasks
+from fairbench_cli.experiment.seeds import seed_of
+from fairbench_cli.experiment.task import Task
+from fairbench_cli.experiment.workers import Workers
+from fairbench_cli.interventions.registry import INTERVENTION
+from fairbench_cli.measures.counts import Counts
+from fairbench_cli.measures.registry import METRICS
+from fairbench_cli.scratch import scratch_folder
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One field of a record that came out otherwise."""
+
+    what: str
+    old: str
+    new: str
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.old} → {self.new}"
+
+
+@dataclass(frozen=True, eq=False)
+class Recomputed:
+    """One finished repeat, as the journal has it and as it came out now.
+
+    Parameters
+    ----------
+    steady : bool
+        Whether computing it a third time gave the same as the second; only asked where the two differ.
+    """
+
+    cell: Cell
+    record: Repeat
+    now: Repeat
+    steady: bool = True
+
+    @property
+    def differences(self) -> tuple[Difference, ...]:
+        """What differs, in the order of a record."""
+        return tuple(differences(self.record, self.now))
+
+
+@dataclass(frozen=True, eq=False)
+class Verification:
+    """What a handful of repeats of some results say about them.
+
+    Parameters
+    ----------
+    seed : int
+        What picked them.
+    finished : int
+        How many they were picked from.
+    recomputed : list of Recomputed
+    changes : list of Change
+        What is no longer as it was when the results were made.
+    unnamed : dict of str to int
+        How many finished repeats were left out for code that nobody named, by its name.
+    """
+
+    seed: int
+    finished: int
+    recomputed: list[Recomputed]
+    changes: list[Change]
+    unnamed: dict[str, int]
+
+    @property
+    def different(self) -> list[Recomputed]:
+        """Return those that came out otherwise."""
+        return [one for one in self.recomputed if one.differences]
+
+    @property
+    def good(self) -> bool:
+        """Return whether all came out as they were, and the networks are what the data give."""
+        return not self.different and all(change.kind != "network" for change in self.changes)
+
+    @property
+    def reasons(self) -> list[str]:
+        """Return what made repeats come out otherwise: one line for all that have the same reason."""
+        kinds = {change.kind for change in self.changes}
+        found: Counter[str] = Counter()
+        for one in self.different:
+            if one.cell.key != one.record.key:
+                inputs = [kind for kind in ("config", "data", "code") if kind in kinds]
+                found[" and ".join(inputs) or "code"] += 1
+            elif not one.steady:
+                found["code, which gives other numbers every time"] += 1
+            elif "versions" in kinds:
+                found["versions"] += 1
+            elif "network" in kinds:
+                found["data, a network"] += 1
+            else:
+                found["the journal, which was edited, or code whose version was not raised"] += 1
+        return [f"{n} differ because of {reason}" for reason, n in found.items()]
+
+
+def verify(
+    folder: Path,
+    *,
+    cells: int = 20,
+    seed: int | None = None,
+    config: ExperimentConfig | None = None,
+    data_dir: Path | None = None,
+    jobs: int = 1,
+) -> Verification:
+    """Compute some finished repeats of a results folder again; writes nothing there.
+
+    Parameters
+    ----------
+    cells : int
+        How many repeats; all where there are fewer.
+    seed : int or None
+        Picks them; None: a hash of what they are for and the name of the experiment.
+    config : ExperimentConfig or None
+        The experiment as its user has read it, with the code that it names. None: the config that the results
+        hold, without the cells that need code of somebody, which a results folder must not make anybody run.
+
+    Raises
+    ------
+    UserError
+        When the folder holds no results or none that can be computed again; or a card or data are missing.
+    """
+    plan, records = read_plan(folder), read_journals(folder / "journal").records
+    used, unnamed = (config, {}) if config is not None else _without_code(plan, records)
+    datasets = prepare_datasets(used, data_dir)
+    made = make_cells(used, datasets)
+    pairs = _pairs(plan, made)
+    done = [
+        (key, repeat)
+        for key in pairs
+        for repeat in range(plan.config.repeats)
+        if (key, repeat) in records and records[key, repeat].status not in RETRIED
+    ]
+    if not done:
+        raise _nothing(folder, plan, unnamed, config)
+    seed = seed_of("verify", plan.config.name) % 10**6 if seed is None else seed
+    picked = sorted(done, key=lambda place: digest([seed, *place]))[:cells]
+    wanted = {pairs[key].source for key, _ in picked}
+    chosen = [dataset for dataset in datasets if dataset.name in wanted]
+    with scratch_folder() as own:
+        populations = _populations(chosen, used, own, [records[place] for place in picked])
+        networks = list(changed_networks(folder / "networks", own))
+    tasks = {
+        (pairs[key].key, repeat): Task(pairs[key], repeat, populations[pairs[key].source])
+        for key, repeat in picked
+    }
+
+    with Workers(used, jobs) as workers:
+        now = _compute(tasks.values(), workers)
+        found = [
+            Recomputed(pairs[key], records[key, repeat], now[pairs[key].key, repeat])
+            for key, repeat in picked
+        ]
+        places = [(one.now.key, one.now.repeat) for one in found if one.differences]
+        again = _compute((tasks[place] for place in places), workers)
+    found = [
+        replace(one, steady=place not in again or not any(differences(one.now, again[place])))
+        for one in found
+        for place in [(one.now.key, one.now.repeat)]
+    ]
+    changes = changed_inputs(plan, make_plan(used, datasets, made), [one.cell for one in found])
+    return Verification(seed, len(done), found, [*changes, *networks], unnamed)
+
+
+def _compute(tasks: Iterable[Task], workers: Workers) -> dict[tuple[str, int], Repeat]:
+    with closing(run_tasks(tasks, workers)) as outcomes:
+        return {(outcome.key, outcome.repeat): outcome for outcome in outcomes}
+
+
+def differences(old: Repeat, new: Repeat) -> Iterator[Difference]:
+    """Yield what differs between two records of a repeat, bit for bit; seconds may.
+
+    >>> from fairbench_cli.measures.counts import PAIR, Counts
+    >>> counts = [Counts(PAIR, np.full((2, 2, 2), n)) for n in (3.0, 4.0)]
+    >>> old, new = (Repeat("k", 0, "ok", "", n, values={"a": math.nan}) for n in counts)
+    >>> [str(one) for one in differences(old, new)]
+    ['counts (deprived, label 0, decided 0): 3.0 → 4.0 and 7 more']
+    """
+    for name in ("status", "reason"):
+        if getattr(old, name) != getattr(new, name):
+            yield Difference(name, *(getattr(one, name) or '""' for one in (old, new)))
+    yield from _of_counts("counts", old.counts, new.counts)
+    yield from _of_numbers("fact", old.facts, new.facts)
+    yield from _of_numbers("value", old.values, {k: v for k, v in new.values.items() if k in old.values})
+    if old.swept is not None:
+        yield from _of_counts("swept", old.swept, new.swept)
+    if (old.tuning is None) != (new.tuning is None):
+        yield Difference("tuning", *("none" if one.tuning is None else "some" for one in (old, new)))
+    elif old.tuning is not None and new.tuning is not None:
+        if old.tuning.chosen != new.tuning.chosen:
+            yield Difference("tuning: chosen", str(old.tuning.chosen), str(new.tuning.chosen))
+        values = [dict(zip(map(str, count()), one.values, strict=False)) for one in (old.tuning, new.tuning)]
+        yield from _of_numbers("tuning: value", *values)
+        yield from _of_counts("tuning: counts", old.tuning.counts, new.tuning.counts)
+
+
+def _of_counts(what: str, old: Counts | None, new: Counts | None) -> Iterator[Difference]:
+    """Yield the first number in which two arrays of counts differ."""
+    if old is None or new is None:
+        if old is not new:
+            yield Difference(what, *("none" if one is None else "some" for one in (old, new)))
+    elif old.n.shape != new.n.shape:
+        yield Difference(f"{what}: shape", str(old.n.shape), str(new.n.shape))
+    elif not np.array_equal(old.n, new.n, equal_nan=True):
+        unequal = (old.n != new.n) & ~(np.isnan(old.n) & np.isnan(new.n))
+        place = tuple(int(i) for i in np.argwhere(unequal)[0])
+        *lead, group, label, decided = place
+        where = [f"{lead[0]}."] if lead else []
+        named = " ".join([*where, f"{new.groups[group]}, label {label}, decided {decided}"])
+        more = "" if unequal.sum() == 1 else f" and {unequal.sum() - 1} more"
+        yield Difference(f"{what} ({named})", repr(float(old.n[place])), f"{float(new.n[place])!r}{more}")
+
+
+def _of_numbers(what: str, old: dict[str, Any], new: dict[str, Any]) -> Iterator[Difference]:
+    for name in [*old, *(key for key in new if key not in old)]:
+        first, second = old.get(name), new.get(name)
+        both = first is not None and second is not None
+        if not (first == second or (both and math.isnan(first) and math.isnan(second))):  # type: ignore[arg-type]
+            yield Difference(
+                f"{what} {name}", *("none" if one is None else repr(one) for one in (first, second))
+            )
+
+
+def _pairs(plan: RunPlan, made: list[Cell]) -> dict[str, Cell]:
+    """Return by the key in the results the cell that is described in the same way now."""
+    now = {_description(cell.describe()): cell for cell in made}
+    old = {cell["key"]: now.get(_description(cell)) for cell in reversed(plan.cells)}
+    return {key: cell for key, cell in reversed(old.items()) if cell is not None}
+
+
+def _description(cell: dict[str, Any]) -> str:
+    return canonical({name: value for name, value in cell.items() if name != "key"})
+
+
+def _populations(
+    datasets: list[PreparedDataset], config: ExperimentConfig, networks: Path, records: list[Repeat]
+) -> dict[tuple[str, str], Population]:
+    """Fit every network anew; count at every rate where one of the records has such counts."""
+    swept = any(record.swept is not None for record in records)
+    return {dataset.name: replace(populate(dataset, config, networks), sweep=swept) for dataset in datasets}
+
+
+def _without_code(plan: RunPlan, records: Records) -> tuple[ExperimentConfig, dict[str, int]]:
+    """Return the config of results without what needs code that is not ours, and what was left out."""
+    config = plan.config
+    ours = [
+        technique
+        for technique in config.interventions
+        if technique.spec.name in INTERVENTION.registry
+        and (technique.tune is None or technique.tune.metric in METRICS)
+    ]
+    classifiers = [spec for spec in config.classifiers if spec.name in CLASSIFIER.registry]
+    kept = {(t.spec.name, canonical(t.described)) for t in ours}, {spec.name for spec in classifiers}
+    unnamed: dict[str, int] = {}
+    for cell in {cell["key"]: cell for cell in plan.cells}.values():
+        name = None
+        if (cell["intervention"], cell["parameters"]) not in kept[0]:
+            name = cell["intervention"]
+        elif cell["classifier"] not in kept[1]:
+            name = cell["classifier"]
+        if name is not None:
+            finished = ((cell["key"], repeat) for repeat in range(config.repeats))
+            n = sum(place in records and records[place].status not in RETRIED for place in finished)
+            unnamed[name] = unnamed.get(name, 0) + n
+    update = {"interventions": tuple(ours), "classifiers": tuple(classifiers)}
+    return config.model_copy(update=update), unnamed
+
+
+def _nothing(
+    folder: Path, plan: RunPlan, unnamed: dict[str, int], config: ExperimentConfig | None
+) -> Exception:
+    if any(unnamed.values()):
+        what = f"every finished repeat of {folder} needs code that is not fairbench's: {', '.join(unnamed)}"
+        return user_error(what, "name the config that you trust, whose code is then run: --config CONFIG")
+    if config is not None:
+        what = f"{folder} has no finished repeat of a cell of that config"
+        return user_error(what, f"name the config of {plan.config.name}", "--config")
+    return user_error(f"{folder} has no finished repeat", "run the experiment first")
