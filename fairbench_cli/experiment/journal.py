@@ -84,7 +84,8 @@ class Journal:
 
     def __exit__(self, *error: object) -> None:
         if self._file is not None:
-            self._file.close()
+            with suppress(OSError):  # of a line that `append` could not write, and said so
+                self._file.close()
 
 
 @dataclass(frozen=True)
