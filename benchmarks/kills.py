@@ -218,7 +218,10 @@ def hit(chain: Chain, kind: str, rng: random.Random) -> None:
     before = lines(chain.out)
     age = time.monotonic() - chain.started
     number = ENDING[kind.split()[1]]
-    (os.killpg if kind.startswith("group") else os.kill)(pid, number)
+    try:
+        (os.killpg if kind.startswith("group") else os.kill)(pid, number)
+    except ProcessLookupError:
+        return  # it ended just now
     chain.hits[kind] += 1
     chain.did.append(f"{kind} at {age:.2f} s, {len(before)} records")
     if kind.startswith(("worker", "server")):
@@ -250,6 +253,14 @@ def check_goodbye(chain: Chain, kind: str) -> None:
         chain.say(f"no word of {kind}: exit code {code}")
     if not (chain.out / "groups.csv").exists():
         chain.say(f"no groups.csv after {kind}")
+
+
+def check_early_end(chain: Chain) -> None:
+    """Check that a run that ended by itself had nothing left to do."""
+    n, code = len(lines(chain.out)), chain.running.returncode
+    if code != 0 or n < SIZE:
+        said = (chain.folder / "log").read_text(errors="replace")[-500:]
+        chain.say(f"ended by itself at {n} records with exit code {code}: {said!r}")
 
 
 def check_lost(chain: Chain) -> None:
@@ -336,11 +347,10 @@ def run_chain(chain: Chain, kills: int, rng: random.Random, good: dict[str, byte
             fresh = time.monotonic() - chain.started < 0.5
             if fresh and rng.random() < 1 / 3:
                 time.sleep(rng.uniform(0, 4))
-            elif not wait_for_lines(chain, len(lines(chain.out)) + rng.randint(1, max(2, 2 * start))):
-                break
-            else:
+            elif wait_for_lines(chain, len(lines(chain.out)) + rng.randint(1, max(2, 2 * start))):
                 time.sleep(rng.uniform(0, 0.05))
-            if chain.process is None or chain.process.poll() is not None:
+            if chain.running.poll() is not None:
+                check_early_end(chain)
                 break
             hit(chain, kind, rng)
         if chain.process is None or chain.process.poll() is not None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import secrets
 import shlex
 import stat
 from collections.abc import Iterable, Mapping
@@ -51,7 +52,7 @@ def make_folder(path: Path) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Write a file's text in one step; raises as `write_bytes`."""
-    write_bytes(path, text.encode("utf-8"))
+    write_bytes(path, _encoded(text))
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -82,7 +83,7 @@ def write_files(folder: Path, texts: Mapping[str, str]) -> None:
     new = not folder.exists()
     make_folder(folder)
     try:
-        _write_all({(folder / name).resolve(): text.encode() for name, text in texts.items()})
+        _write_all({(folder / name).resolve(): _encoded(text) for name, text in texts.items()})
     except OSError as error:
         if new:
             with suppress(OSError):
@@ -91,12 +92,21 @@ def write_files(folder: Path, texts: Mapping[str, str]) -> None:
         raise user_error(what, "check the folder, its permissions and the free space") from None
 
 
+def _encoded(text: str) -> bytes:
+    r"""Return text as UTF-8; of a file's name what is none is written as JSON and YAML escape it.
+
+    >>> _encoded("a\udce9.csv")
+    b'a\\udce9.csv'
+    """
+    return text.encode("utf-8", "backslashreplace")
+
+
 def _write_all(contents: Mapping[Path, bytes]) -> None:
     """Write files next to their places, then move all of them there."""
     devices = [path for path in contents if path.exists() and not path.is_file()]  # /dev/null, a pipe
-    parts = {
-        path: path.with_name(f".{path.name}.{os.getpid()}.part") for path in contents if path not in devices
-    }
+    # Two machines may write to one folder, from processes of one number.
+    own = f"{os.getpid()}-{secrets.token_hex(4)}"
+    parts = {path: path.with_name(f".{path.name}.{own}.part") for path in contents if path not in devices}
     try:
         for path, part in parts.items():
             part.write_bytes(contents[path])
@@ -154,7 +164,7 @@ def open_folder(folder: Path) -> None:
     UserError
         When it cannot be written.
     """
-    probe = folder / f".probe-{os.getpid()}"
+    probe = folder / f".probe-{os.getpid()}-{secrets.token_hex(4)}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         probe.touch()

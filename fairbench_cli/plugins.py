@@ -62,7 +62,7 @@ class CodeOrigin:
             _make_way(path.parent, others)
             return _attribute(module, name, self.target)
         package = self.target.rpartition(":")[0]
-        if self.version.startswith("sha256:") and _version(package) != self.version:
+        if self.version.startswith("sha256:") and version_of(package) != self.version:
             raise SourceChanged(f"{package} has changed since the run began: run it again")
         return _attribute(_imported(package), name, self.target)
 
@@ -117,7 +117,7 @@ def find(name: str, group: str, base: Path) -> CodeOrigin | None:
             fix = "write ./mine.py:NAME or package.module:NAME"
             raise user_error(f"{name} names neither a file of Python nor a module", fix)
         _imported(module)
-        origin = CodeOrigin(name, _version(module))
+        origin = CodeOrigin(name, version_of(module))
     elif name.endswith(".py"):
         raise user_error(f"{name} does not say which class or function", f"write {name}:NAME")
     else:
@@ -126,7 +126,7 @@ def find(name: str, group: str, base: Path) -> CodeOrigin | None:
             return None
         _imported(installed.module)
         package = installed.dist
-        version = f"{package.name} {package.version}" if package else _version(installed.module)
+        version = f"{package.name} {package.version}" if package else version_of(installed.module)
         origin = CodeOrigin(f"{installed.module}:{installed.attr}", version)
     origin.load()
     return origin
@@ -292,7 +292,7 @@ def packages_of(root: str) -> list[str]:
     return sorted(set(_packages().get(root, [])))
 
 
-def _version(module: str) -> str:
+def version_of(module: str) -> str:
     """Return the version of an imported module's code.
 
     The versions of the packages that it comes from; the sha256 of its file, and of those of its folder that

@@ -123,6 +123,7 @@ ESTIMATORS = ("classifiers/c45/", "interventions/foreign/estimator.py")
 
 ONLY_IN = {
     "joblib": "experiment/workers.py",
+    "distributed": "experiment/cluster",
     "typer": "cli/",
     "rich": "cli/",
     "pomegranate": "network/convert.py",

@@ -1,6 +1,7 @@
 """From level codes to the arrays that learners take: codes, 0/1 columns, or a matrix of numbers."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -181,6 +182,9 @@ class Encoder:
 
     def transform(self, table: Table) -> Any:
         """Return the array of a table that has the columns; raises as `pick` does."""
+        if self.encoding == "levels" and NUMBER not in self.level_counts:
+            shared = not table.codes.flags.writeable
+            return _shared_codes(table, self.columns) if shared else _row_major(table, self.columns)
         features = pick(table, self.columns)
         if self.design is not None:
             matrix = self.design.transform(features)
@@ -192,8 +196,19 @@ class Encoder:
             return sparse.toarray() if self.encoding == "dense" else sparse
         if NUMBER in self.level_counts:
             return with_numbers(features)
-        dtype = np.int16 if self.encoding == "levels" else np.float32  # the latter is what trees want
-        return np.ascontiguousarray(features.codes, dtype=dtype)
+        return np.ascontiguousarray(features.codes, dtype=np.float32)  # which is what trees want
+
+
+def _row_major(table: Table, columns: tuple[Column, ...]) -> Codes:
+    return np.ascontiguousarray(pick(table, columns).codes)
+
+
+@lru_cache(maxsize=4)
+def _shared_codes(table: Table, columns: tuple[Column, ...]) -> Codes:
+    """Return the codes of rows that nobody can write; techniques that share them get the same array."""
+    codes = _row_major(table, columns)
+    codes.flags.writeable = False
+    return codes
 
 
 def fit_encoder(sample: Sample, encoding: Encoding, *, include_protected: bool) -> Encoder:

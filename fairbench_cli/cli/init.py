@@ -10,6 +10,7 @@ import typer
 
 from fairbench_cli.cli.init_roles import FAVOURABLE, LABEL, PROTECTED, roles_of
 from fairbench_cli.errors import user_error
+from fairbench_cli.text import shown_path
 
 if TYPE_CHECKING:  # light when asked for --help
     import pandas as pd
@@ -100,6 +101,9 @@ def _look_at(data: Path) -> None:
 
 def _refuse(data: Path, card: Path, config: Path, *, force: bool) -> None:
     """Raise a mistake where a file would be lost."""
+    if shown_path(_relative(data, card)) != _relative(data, card):
+        what = f"the name of {shown_path(data)} is not UTF-8, so that no card can hold it"
+        raise user_error(what, "rename the file, or its folder")
     for path, flag in ((card, "--card"), (config, "--config")):
         if path.resolve() == data.resolve():
             raise user_error(f"{path} is the data file", f"name another file with {flag}")

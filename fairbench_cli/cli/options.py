@@ -46,6 +46,15 @@ DataDir = Annotated[
     Path | None,
     typer.Option("--data-dir", help="Folder of data files, before $FAIRBENCH_DATA and the cache."),
 ]
+ShardOf = Annotated[
+    str | None,
+    typer.Option(
+        "--shard",
+        help="One part of several, computed anywhere: --shard 0/4, 1/4, 2/4, 3/4.",
+        metavar="i/n",
+        show_default=False,
+    ),
+]
 
 
 def to(help_: str) -> Any:

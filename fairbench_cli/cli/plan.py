@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from fairbench_cli.cli.options import Config, DataDir, Only, Output, Set
+from fairbench_cli.cli.options import Config, DataDir, Only, Output, Set, ShardOf
 
 if TYPE_CHECKING:  # light when asked for --help
     from fairbench_cli.experiment.plan import Cell
@@ -13,15 +13,26 @@ MOST_BETAS = 20
 
 
 def plan(
-    config: Config, output: Output = None, set_: Set = None, only: Only = None, data_dir: DataDir = None
+    config: Config,
+    output: Output = None,
+    set_: Set = None,
+    only: Only = None,
+    data_dir: DataDir = None,
+    shard: ShardOf = None,
 ) -> None:
     """Show the cells of an experiment: done, to do, time left. Runs nothing."""
     from fairbench_cli.cli.console import print_rows, say
     from fairbench_cli.cli.progress import Clock, in_words
     from fairbench_cli.experiment.run import prepare
+    from fairbench_cli.experiment.shard import read_shard
 
     prepared = prepare(
-        config, folder=output, data_dir=data_dir, overrides=tuple(set_ or ()), filters=tuple(only or ())
+        config,
+        folder=output,
+        data_dir=data_dir,
+        overrides=tuple(set_ or ()),
+        filters=tuple(only or ()),
+        shard=None if shard is None else read_shard(shard),
     )
     left = prepared.todo.by_key()
     rows = _rows(prepared, left)
@@ -31,7 +42,8 @@ def plan(
     say(f"β: {some}" + (f", … {betas[-1]} ({len(betas)} values)" if len(betas) > MOST_BETAS else ""))
     todo, total, cells = sum(left.values()), prepared.size, len(prepared.distinct)
     repeats = prepared.config.repeats
-    say(f"{cells} cells × {repeats} repeats = {total}: {total - todo} done, {todo} to do")
+    part = f" = {total}" if prepared.shard is None else f", {total} of them in shard {prepared.shard}"
+    say(f"{cells} cells × {repeats} repeats{part}: {total - todo} done, {todo} to do")
     if len(prepared.selected) > cells:
         say(f"{len(prepared.selected) - cells} more cells share the numbers of one of these")
     say(f"limits of a repeat: {prepared.config.limits}")
@@ -65,7 +77,7 @@ def _rows(prepared: "PreparedRun", left: dict[str, int]) -> list[list[str]]:
         group = (*cell.source, id(cell.technique), id(cell.classifier))
         members.setdefault(group, cell)
         to_do = left[cell.key]
-        groups.setdefault(group, Counter()).update({"done": prepared.config.repeats - to_do, "to do": to_do})
+        groups.setdefault(group, Counter()).update({"done": prepared.asked(cell) - to_do, "to do": to_do})
     named: dict[tuple[str, ...], Counter[str]] = {}
     variants: dict[tuple[str, ...], tuple[set[int], set[int]]] = {}
     for group, n in groups.items():

@@ -8,15 +8,20 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Annotated
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from fairbench_cli.cli.options import Config, DataDir, Only, Output, Set
+from fairbench_cli.cli.options import Config, DataDir, Only, Output, Set, ShardOf
 
 if TYPE_CHECKING:  # light when asked for --help
+    from collections.abc import Callable, Generator
+
+    from fairbench_cli.experiment.cell import Repeat
     from fairbench_cli.experiment.run import PreparedRun
-    from fairbench_cli.experiment.workers import Workers
+
+    AnyRun = Callable[..., Generator[Repeat]]
 
 REASONS_SHOWN = 5
 LOG = "log.txt"
@@ -32,59 +37,99 @@ def run(
     only: Only = None,
     data_dir: DataDir = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No tables and no progress.")] = False,
+    backend: Annotated[
+        Literal["local", "dask"], typer.Option(help="Where repeats run: here, or on a cluster of dask.")
+    ] = "local",
+    scheduler: Annotated[
+        str | None,
+        typer.Option(help="Of --backend dask: tcp://HOST:8786, or a scheduler file.", show_default=False),
+    ] = None,
+    shard: ShardOf = None,
+    mix_versions: Annotated[
+        bool,
+        typer.Option("--mix-versions", help="Go on from results of other versions of NumPy and so on."),
+    ] = False,
 ) -> int:
     """Run an experiment; finished repeats are kept, so the same command goes on where it stopped."""
-    from fairbench_cli.cli.console import print_paper_tables, talk, talk_of_damage
+    from fairbench_cli.cli.console import print_paper_tables, talk
     from fairbench_cli.cli.progress import in_words
+    from fairbench_cli.experiment.cluster import cluster_at
     from fairbench_cli.experiment.read import read_config
-    from fairbench_cli.experiment.run import prepare, write_head, write_manifest
-    from fairbench_cli.experiment.runner import default_jobs
+    from fairbench_cli.experiment.run import prepare, working_in, write_manifest
+    from fairbench_cli.experiment.runner import default_jobs, run_tasks
+    from fairbench_cli.experiment.shard import read_shard
     from fairbench_cli.experiment.workers import Workers
-    from fairbench_cli.files import open_folder
 
     start = time.monotonic()
-    given, count = read_config(config, tuple(set_ or ())), jobs or default_jobs()
-    with _stoppable() as stopped, Workers(given, count) as workers:
+    part = None if shard is None else read_shard(shard)
+    address = _address(backend, scheduler, jobs)
+    given = read_config(config, tuple(set_ or ()))
+    pool = Workers(given, jobs or default_jobs()) if address is None else cluster_at(address, given, talk)
+    with _stoppable() as stopped, pool as workers:
         from fairbench_cli.report.write import write_report  # pandas, while the workers load what they need
 
-        prepared = prepare(given, folder=output, data_dir=data_dir, filters=tuple(only or ()))
-        open_folder(prepared.folder)
-        workers.log = prepared.folder / LOG
-        write_head(prepared)
-        todo = len(prepared.todo)
-        if not quiet:
-            talk_of_damage(prepared.damages, "their repeats are computed again")
-            talk(f"{prepared.size} repeats: {prepared.size - todo} done, {todo} to do, {count} worker(s)")
-        finished = _compute(prepared, workers, quiet)
-        tables = write_report(prepared.folder, prepared.plan, prepared.records)
-        left = len(prepared.todo)
-        write_manifest(prepared, jobs=count, computed=todo - left, start=start)
+        checked = prepare(given, folder=output, data_dir=data_dir, filters=tuple(only or ()), shard=part)
+        with working_in(checked, mix_versions=mix_versions, warn=talk) as prepared:
+            if isinstance(workers, Workers):
+                workers.log = prepared.folder / LOG
+                compute_all: AnyRun = partial(run_tasks, workers=workers, say=talk)
+            else:
+                compute_all = workers.run_tasks
+            count = workers.jobs
+            todo = len(prepared.todo)
+            if not quiet:
+                of, done = "" if part is None else f" in shard {part}", prepared.size - todo
+                talk(f"{prepared.size} repeats{of}: {done} done, {todo} to do, {count} worker(s)")
+            finished = _compute(prepared, compute_all, count, quiet)
+            left = len(prepared.todo)
+            if part is None:  # of a part alone, tables would look like those of the whole
+                tables = write_report(prepared.folder, prepared.plan, prepared.records)
+                write_manifest(prepared, jobs=count, computed=todo - left, start=start)
         if not finished:
             again = shlex.join(["fairbench", *sys.argv[1:]])
             talk(f"interrupted; {left} repeats left. Go on with:\n  {again}")
             return 128 + stopped[0]
-    if not quiet:
+    if not quiet and part is not None:
+        talk(f"{prepared.folder}/journal/: shard {part} ({in_words(time.monotonic() - start)})")
+        talk(f"when all shards are done: fairbench report {shlex.quote(str(prepared.folder))}")
+    elif not quiet:
         print_paper_tables(tables)
         files = "groups, results, summary, paired and pareto.csv, tables/, manifest.json"
         talk(f"{prepared.folder}/: {files} ({in_words(time.monotonic() - start)})")
     return 1 if _say_failures(prepared) else 0
 
 
-def _compute(prepared: "PreparedRun", workers: "Workers", quiet: bool) -> bool:
+def _address(backend: str, scheduler: str | None, jobs: int | None) -> str | None:
+    """Return the address of the scheduler of a cluster, None for this machine; check what goes together.
+
+    Raises
+    ------
+    UserError
+        When an option is missing, or would be of no use.
+    """
+    from fairbench_cli.errors import user_error
+
+    if backend == "local" and scheduler is not None:
+        raise user_error("a scheduler is of use to --backend dask only", "add it", "--scheduler")
+    if backend == "dask" and scheduler is None:
+        fix = "add --scheduler tcp://HOST:8786; `dask scheduler` starts one and says where"
+        raise user_error("no address of a scheduler", fix, "--backend dask")
+    if backend == "dask" and jobs is not None:
+        raise user_error("a cluster has workers of its own", "leave --jobs out", "--jobs")
+    return scheduler
+
+
+def _compute(prepared: "PreparedRun", run: "AnyRun", count: int, quiet: bool) -> bool:
     """Run what is to do; return whether it came to its end (Ctrl-C and other signals: no)."""
-    from fairbench_cli.cli.console import talk
     from fairbench_cli.cli.progress import RunProgress
     from fairbench_cli.experiment.run import compute
-    from fairbench_cli.experiment.runner import run_tasks
 
     try:
         if prepared.todo and quiet:
-            compute(prepared, lambda tasks: run_tasks(tasks, workers, say=talk), lambda _: None)
+            compute(prepared, run, lambda _: None)
         elif prepared.todo:
-            with RunProgress(prepared, workers.jobs) as progress:
-                compute(
-                    prepared, lambda tasks: run_tasks(tasks, workers, progress.watch, talk), progress.note
-                )
+            with RunProgress(prepared, count) as progress:
+                compute(prepared, partial(run, watch=progress.watch), progress.note)
     except KeyboardInterrupt:
         return False
     return True

@@ -25,6 +25,7 @@ from fairbench_cli.data.columns import (
     occurring,
     with_missing,
 )
+from fairbench_cli.data.doubts import doubtful_values
 from fairbench_cli.data.files import TextCells, read_cells
 from fairbench_cli.data.guess.layout import separator_of
 from fairbench_cli.data.locate import LocatedFiles
@@ -42,6 +43,7 @@ from fairbench_cli.data.table import (
 )
 from fairbench_cli.errors import Problem, UserError, shown, suggest, user_error
 from fairbench_cli.strict_yaml import Place, yaml_word
+from fairbench_cli.twins import NO_VALUE
 
 FilePart = tuple[Path, TextCells]
 MANY = 50  # levels; a column of more, all numbers, is a number
@@ -172,13 +174,20 @@ def _warnings(card: Card, frame: pd.DataFrame) -> Iterator[Problem]:
             continue
         gap = frame[name].isin(["", *card.missing])
         known, word = frame[name][~gap].unique(), yaml_word(name)
-        if all(is_number(cell) for cell in known):
-            what = f'column "{name}" has {levels} different numbers, each of which would be a level'
-            kind = "integer" if all(is_number(cell, whole=True) for cell in known) else "real"
+        odd = [cell for cell in known if cell.lower() in NO_VALUE]
+        numbers = [cell for cell in known if cell not in odd]
+        if numbers and all(is_number(cell) for cell in numbers):
+            some = "".join(f" and {shown(cell)}" for cell in odd)
+            what = (
+                f'column "{name}" has {len(numbers)} different numbers{some}, each of which would be a level'
+            )
+            gap |= frame[name].isin(odd)
+            kind = "integer" if all(is_number(cell, whole=True) for cell in numbers) else "real"
             level = ", if_missing: level" if gap.any() else ""
             fix = f"list it under `columns`: {word}: {{kind: {kind}, bins: {{quantiles: 5}}{level}}}"
-            if level and (frame[name] == "").any() and "" not in card.missing:
-                fix += f", with missing: {shown(['', *card.missing])} in the card"
+            empty = [""] if level and (frame[name] == "").any() and "" not in card.missing else []
+            if empty or odd:
+                fix += f", with missing: {shown([*empty, *odd, *card.missing])} in the card"
             yield Problem(what, f"{fix}; or as nominal or drop", card.where("columns"))
         elif levels > len(frame) / 2:
             what = f'column "{name}" has {levels} different values in {len(frame)} rows'
@@ -296,6 +305,10 @@ def load(card: Card, found: LocatedFiles) -> Dataset:
         key = next((key for key in ("keep", "keep_between") if getattr(card, key)), "missing_rows")
         raise user_error("no rows are left", fix, card.where(key))
     problems = [*joint_as_column(card, list(frame.columns)), *_warnings(card, frame)]
+    problems += [
+        Problem(doubt.what, doubt.fix, _spot(card, parts, doubt.column, doubt.value))
+        for doubt in doubtful_values(card, frame)
+    ]
     columns = []
     for name in frame.columns:
         own = card.columns.get(name, ColumnCard())

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -218,6 +218,26 @@ def to_sample(table: Table, roles: Roles) -> Sample:
         outcomes=outcomes,
         protected=(roles.attribute, *roles.of),
     )
+
+
+def read_only(sample: Sample) -> Sample:
+    """Return the same rows in arrays that cannot be written: all techniques of a repeat share them.
+
+    >>> rows = Table((Column("s", ("f", "m")),), np.zeros((2, 1), dtype=np.int16))
+    >>> marks = np.zeros(2, dtype=np.int8)
+    >>> read_only(Sample(rows, "s", marks, marks)).y[0] = 1
+    Traceback (most recent call last):
+    ValueError: assignment destination is read-only
+    """
+    features = Table(sample.features.columns, _locked(sample.features.codes))
+    weights = None if sample.weights is None else _locked(sample.weights)
+    return replace(sample, features=features, y=_locked(sample.y), s=_locked(sample.s), weights=weights)
+
+
+def _locked(array: NDArray[Any]) -> NDArray[Any]:
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def joint_levels(levels: Sequence[Sequence[str]]) -> tuple[str, ...]:

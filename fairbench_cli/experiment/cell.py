@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Literal, get_args
 
 import numpy as np
@@ -9,8 +10,8 @@ from numpy.typing import NDArray
 
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.classifiers.registry import CLASSIFIER
-from fairbench_cli.data.represent import represent
-from fairbench_cli.data.table import Labels, Sample, to_sample
+from fairbench_cli.data.represent import Representation, represent
+from fairbench_cli.data.table import Labels, Sample, read_only, to_sample
 from fairbench_cli.experiment.datasets import Population
 from fairbench_cli.experiment.plan import Cell
 from fairbench_cli.experiment.tuning import Attempt, Curve, tune
@@ -82,8 +83,8 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
         # 3. The technique gets the features in its representation, trains the classifier in its own way, and
         # its model decides on the test rows, which are counted by the levels of all protected attributes; or
         # it says that it cannot on such rows.
-        shown, group = represent(test, *how), groups_of(test, protected)
-        model = fit(cell, represent(train, *how), repeat)
+        shown, group = represented(test, how[0], population), groups_of(test, protected)
+        model = fit(cell, represented(train, how[0], population), repeat)
         predicted, counts = decide(model, shown, group, protected)
     except Infeasible as reason:
         seconds = time.process_time() - start
@@ -133,36 +134,63 @@ def draw(cell: Cell, population: Population, repeat: int) -> tuple[Sample, Sampl
     are divided at random: `size` of them to train on, the rest to test; and, if asked for, each part drawn
     again with as many rows of each group and outcome.
 
+    All techniques of a repeat get the same rows, which are drawn once, and which nobody can write.
+
     Raises
     ------
     Infeasible
         When there is nothing to draw from.
     """
-    train, test = _drawn(cell, population, repeat)
-    if not population.hidden:
-        return train, test
-    return replace(train, protected=population.hidden), replace(test, protected=population.hidden)
+    if population.network is None:
+        return _divided(population, cell.sample_seed(repeat))
+    beta = cell.beta if population.biased else 0.0
+    seed = 0 if population.rows is not None else cell.test_seed(repeat)
+    return _drawn(population, beta, cell.sample_seed(repeat)), _test(population, seed)
 
 
-def _drawn(cell: Cell, population: Population, repeat: int) -> tuple[Sample, Sample]:
-    network, rows, roles = population.network, population.rows, population.roles
-    if network is None:
-        assert rows is not None  # noqa: S101 - `populate` leaves out one of the two at most
-        rng = np.random.default_rng(cell.sample_seed(repeat))
-        shuffled = rng.permutation(len(rows))
-        train, rest = (np.sort(part) for part in np.split(shuffled, [population.size]))
-        if population.balanced is not None:
-            train, rest = (
-                balanced_rows(rows, part, n, rng)
-                for part, n in zip((train, rest), population.balanced, strict=True)
-            )
-        return rows.take(train), rows.take(rest)
-    biased, target = network, population.target
+@lru_cache(maxsize=2)
+def _drawn(population: Population, beta: float, seed: int) -> Sample:
+    """Return training rows of the network at β."""
+    network, target, roles = population.network, population.target, population.roles
+    assert network is not None  # noqa: S101 - real rows are divided
     if population.biased:
         column, groups = target.column, (target.deprived, target.favoured)
-        edit = (roles.label, roles.favourable, column, *groups, cell.beta)
-        biased = shift(network, *edit, both=population.both)
-    train_rows = sample(biased, population.size, cell.sample_seed(repeat))
+        network = shift(network, roles.label, roles.favourable, column, *groups, beta, both=population.both)
+    return _shared(to_sample(sample(network, population.size, seed), roles), population)
+
+
+@lru_cache(maxsize=2)
+def _test(population: Population, seed: int) -> Sample:
+    """Return the test rows where training rows are drawn: the original ones, or others drawn at β = 0."""
+    rows, network = population.rows, population.network
     if rows is None:
-        rows = to_sample(sample(network, population.size, cell.test_seed(repeat)), roles)
-    return to_sample(train_rows, roles), rows
+        assert network is not None  # noqa: S101 - `populate` leaves out one of the two at most
+        rows = to_sample(sample(network, population.size, seed), population.roles)
+    return _shared(rows, population)
+
+
+@lru_cache(maxsize=2)
+def _divided(population: Population, seed: int) -> tuple[Sample, Sample]:
+    """Return original rows divided into those to train on and to test on."""
+    rows = population.rows
+    assert rows is not None  # noqa: S101 - `populate` leaves out one of the two at most
+    rng = np.random.default_rng(seed)
+    shuffled = rng.permutation(len(rows))
+    train, rest = (np.sort(part) for part in np.split(shuffled, [population.size]))
+    if population.balanced is not None:
+        train, rest = (
+            balanced_rows(rows, part, n, rng)
+            for part, n in zip((train, rest), population.balanced, strict=True)
+        )
+    return _shared(rows.take(train), population), _shared(rows.take(rest), population)
+
+
+def _shared(rows: Sample, population: Population) -> Sample:
+    hidden = population.hidden
+    return read_only(replace(rows, protected=hidden) if hidden else rows)
+
+
+@lru_cache(maxsize=4)
+def represented(rows: Sample, how: Representation, population: Population) -> Sample:
+    """Return rows in a representation; the same object for all techniques that share them."""
+    return read_only(represent(rows, how, population.favoured))

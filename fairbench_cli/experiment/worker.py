@@ -20,8 +20,8 @@ from fairbench_cli.experiment.datasets import Population
 from fairbench_cli.experiment.guard import Overtime, disarm, limited
 from fairbench_cli.experiment.limits import Limits
 from fairbench_cli.experiment.plan import Cell
-from fairbench_cli.experiment.scratch import WORKERS
 from fairbench_cli.experiment.task import Task, run_task
+from fairbench_cli.scratch import WORKERS
 
 PRINTED = ".out"
 MOST_PRINTED = 20_000

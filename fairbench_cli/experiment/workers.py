@@ -30,7 +30,6 @@ from fairbench_cli.experiment.cell import Status
 from fairbench_cli.experiment.config import ExperimentConfig
 from fairbench_cli.experiment.datasets import Population
 from fairbench_cli.experiment.limits import Limits, size_in_words
-from fairbench_cli.experiment.scratch import PREFIX, WORKERS, scratch_folder
 from fairbench_cli.experiment.task import Task
 from fairbench_cli.experiment.warm import MARK
 from fairbench_cli.experiment.worker import (
@@ -44,6 +43,7 @@ from fairbench_cli.experiment.worker import (
     serve,
     start,
 )
+from fairbench_cli.scratch import PREFIX, WORKERS, scratch_folder
 
 ENDED = ".ended"
 GRACE = 1.5
@@ -109,6 +109,8 @@ class Workers:
 
     def __enter__(self) -> Self:
         self._scratch = self._stack.enter_context(scratch_folder())
+        self._stack.enter_context(_safe_path())
+        (self._scratch / WORKERS).mkdir()
         if METHOD == "forkserver":
             self._stack.enter_context(_fork_server(self._scratch, self._classifiers))
         self._stack.enter_context(_quiet())
@@ -216,6 +218,24 @@ class _Context(type(_BASE)):  # type: ignore[misc]
     """How the workers' processes are started."""
 
     Process = _Process
+
+
+@contextmanager
+def _safe_path() -> Iterator[None]:
+    """Keep new processes from importing what lies in the current folder, unless this process does so too.
+
+    Python starts its helpers with that folder at the head of their path: a `json.py` next to somebody's data
+    would run in each.
+    """
+    name = "PYTHONSAFEPATH"
+    if name in os.environ or {"", os.getcwd()} & set(sys.path):
+        yield
+        return
+    os.environ[name] = "1"
+    try:
+        yield
+    finally:
+        os.environ.pop(name, None)
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """Rank rows by how likely their outcome is to be favourable, as judged without the protected attribute."""
 
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -16,6 +17,19 @@ def scores(train: Sample, ranker: Ranker) -> Floats:
 
     The naive Bayes ranker is the one of Kamiran & Calders (2012); Žliobaitė (2015) takes the logistic one.
     """
+    shared = not train.features.codes.flags.writeable
+    return _fitted_to_shared(train, ranker) if shared else _fitted(train, ranker)
+
+
+@lru_cache(maxsize=2)
+def _fitted_to_shared(train: Sample, ranker: Ranker) -> Floats:
+    """Return the scores of rows that nobody can write: the techniques of a repeat share them."""
+    found = _fitted(train, ranker)
+    found.flags.writeable = False
+    return found
+
+
+def _fitted(train: Sample, ranker: Ranker) -> Floats:
     spec = NaiveBayes() if ranker == "naive-bayes" else LogisticRegression()
     return Classifier(spec, include_protected=False, seed=0).fit(train).predict_proba(train)
 

@@ -59,14 +59,12 @@ def test_a_folder_is_gone_on_from_and_a_temporary_one_goes_away(ran, capsys, mon
     assert len(fb.run(SMALL, only=["intervention=none", "beta=1"]).results) == 8
 
 
-def test_failures_are_counted(monkeypatch):
-    from fairbench_cli.interventions.massaging import Massaging
-
-    def fit(self, train, classifier, rng):
-        raise ZeroDivisionError("division by zero")
-
-    monkeypatch.setattr(Massaging, "fit", fit)
-    found = fb.run(SMALL | {"interventions": ["none", "massaging"]}, changes={"sample.beta": [0]})
+def test_failures_are_counted(tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "class Mine:\n    def fit(self, train, classifier, rng):\n        1 / 0\n"
+    )
+    mine = f"{tmp_path}/mine.py:Mine"
+    found = fb.run(SMALL | {"interventions": ["none", mine]}, changes={"sample.beta": [0]})
     assert found.failures == {"ZeroDivisionError: division by zero": 2}
     assert "2 ok, 2 failed" in repr(found)
 

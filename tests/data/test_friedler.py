@@ -185,10 +185,22 @@ WARNINGS = {
         "Race has 15 deprived rows with favourable Class",
         "Race has 27 favoured rows with unfavourable Class",
     ],
+    # Charges as they are written in the official files.
+    "propublica-recidivism": [
+        'c_charge_desc has "Possession of Cocaine" (419 rows) and "Possession Of Cocaine" (1 row)',
+        'c_charge_desc has "Aggravated Assault W/Dead Weap" (54 rows) and "Aggravated Assault W/dead Weap" (34 '
+        "rows)",
+        'c_charge_desc has "Battery on a Person Over 65" (16 rows) and "Battery On A Person Over 65" (1 row)',
+    ],
+    "propublica-violent-recidivism": [
+        'c_charge_desc has "Aggravated Assault W/Dead Weap" (38 rows) and "Aggravated Assault W/dead Weap" (27 '
+        "rows)",
+    ],
 }
 
 
 def test_data_check_finds_nothing_untoward(loaded):
     data, found = loaded
-    warnings = [f"{warning.column} {warning.what}" for warning in check(data.card, found).warnings]
+    found_here = [f"{warning.column} {warning.what}" for warning in check(data.card, found).warnings]
+    warnings = [one.removesuffix(", which differ in capitals only") for one in found_here]
     assert warnings == WARNINGS.get(data.card.name, [])

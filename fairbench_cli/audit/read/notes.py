@@ -1,8 +1,5 @@
 """Say what a reader should know of groups and persons: missing values, twins, rows of one person."""
 
-import json
-import re
-import unicodedata
 from collections import defaultdict
 
 from fairbench_cli.audit.read.cells import CountedCells, group_name
@@ -12,6 +9,7 @@ from fairbench_cli.audit.read.predictions import Predictions
 from fairbench_cli.audit.read.ranks import model_sql
 from fairbench_cli.audit.read.tally import MISSING
 from fairbench_cli.errors import shown
+from fairbench_cli.twins import twins_among
 
 LOOK_MISSING = frozenset("na n/a nan null none nil ? - . unknown".split())  # noqa: SIM905
 MOST_IDENTIFIERS = 100_000  # rows; beyond, counting persons would cost more than the audit
@@ -44,38 +42,8 @@ def group_notes(
         for group in sorted(written)
         if group.lower() in LOOK_MISSING and not {group, f"{name}={group}"} & set(left_out)
     ]
-    notes += [f"{name}: {note}." for note in _twins(sorted(written))]
+    notes += [f"{name}: {twins}." for twins in twins_among(sorted(written))]
     return notes
-
-
-def _twins(groups: list[str]) -> list[str]:
-    r"""Return which groups differ in capitals, or in what cannot be seen.
-
-    >>> _twins(["Asian", "asian", "b"])
-    ['"Asian", "asian" differ in capitals only']
-    >>> print(*_twins(["a b", "a\u00a0b"]))
-    "a b", "a\u00a0b" look alike, and differ in blanks, accents or unseen characters
-    """
-    alike = defaultdict(list)
-    for group in groups:
-        alike[_looks(group).casefold()].append(group)
-    notes = []
-    for each in alike.values():
-        if len(each) < 2:
-            continue
-        if len({_looks(group) for group in each}) == len(each):
-            notes.append(f"{_list(each)} differ in capitals only")
-        else:
-            codes = ", ".join(json.dumps(group) for group in each[:5]) + (", …" if len(each) > 5 else "")
-            notes.append(f"{codes} look alike, and differ in blanks, accents or unseen characters")
-    return notes
-
-
-def _looks(text: str) -> str:
-    """Return a text as it looks: accents composed, without characters of no width, blanks alike."""
-    composed = unicodedata.normalize("NFC", text)
-    visible = "".join(letter for letter in composed if unicodedata.category(letter) != "Cf")
-    return re.sub(r"\s+", " ", visible).strip()
 
 
 def weightless_notes(cells: CountedCells) -> list[str]:

@@ -17,7 +17,7 @@ Policies:
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -53,6 +53,7 @@ from fairbench_cli.audit.read.sides import compared_slices
 from fairbench_cli.audit.read.strata import explained_slices, read_people, read_strata
 from fairbench_cli.audit.read.tally import MISSING, Tally
 from fairbench_cli.errors import shown, user_error
+from fairbench_cli.scratch import scratch_folder
 from fairbench_cli.text import shown_path
 
 if TYPE_CHECKING:
@@ -229,17 +230,18 @@ def _interruptible() -> Iterator[None]:
         raise
 
 
-def _temporary() -> tempfile.TemporaryDirectory[str]:
+@contextmanager
+def _temporary() -> Iterator[str]:
     """Make a folder for what outgrows memory; refuse one that DuckDB cannot name."""
     fix = "set TMPDIR to a folder with free space whose name is UTF-8"
-    try:
-        folder = tempfile.TemporaryDirectory(prefix="fairbench-")
-        if shown_path(folder.name) == folder.name:
-            return folder
-        folder.cleanup()
-    except OSError as error:
-        raise user_error(f"no temporary folder can be made: {error.strerror}", fix) from None
-    raise user_error(f"the name of {shown_path(tempfile.gettempdir())} is not UTF-8", fix)
+    with ExitStack() as stack:
+        try:
+            folder = str(stack.enter_context(scratch_folder()))
+        except OSError as error:
+            raise user_error(f"no temporary folder can be made: {error.strerror}", fix) from None
+        if shown_path(folder) != folder:
+            raise user_error(f"the name of {shown_path(tempfile.gettempdir())} is not UTF-8", fix)
+        yield folder
 
 
 def _engine(folder: str) -> "DuckDBPyConnection":

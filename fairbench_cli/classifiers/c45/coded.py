@@ -1,5 +1,7 @@
 """C4.5 on rows of level codes and numbers, as a run has them: it loads neither scikit-learn nor pandas."""
 
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol, Self
 
 import numpy as np
@@ -7,7 +9,13 @@ from numpy.typing import NDArray
 
 from fairbench_cli.classifiers.c45.columns import Floats, Ints, TreeRows, from_codes
 from fairbench_cli.classifiers.c45.estimates import Rules, normal_quantile
-from fairbench_cli.classifiers.c45.tree import FlatTree, first_best, leaf_of, predict_probabilities
+from fairbench_cli.classifiers.c45.tree import (
+    FlatTree,
+    first_best,
+    leaf_of,
+    leaf_probabilities,
+    predict_probabilities,
+)
 
 Rows = NDArray[np.int16] | Floats
 
@@ -73,6 +81,37 @@ def rules_of(options: Options, rows: int) -> Rules:
     )
 
 
+@dataclass(frozen=True, eq=False)
+class _Shared:
+    """An array that cannot be written, as a key: it is equal to itself alone."""
+
+    array: Rows
+
+    def __hash__(self) -> int:
+        return id(self.array)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Shared) and self.array is other.array
+
+
+def rows_of(X: Rows, levels: tuple[int, ...]) -> TreeRows:
+    """Return the rows of an array; of one that cannot be written, what was found the last time.
+
+    The techniques of a repeat share their training and test rows, and the groups of equal rows in them.
+
+    Raises
+    ------
+    ValueError
+        A code that is not declared.
+    """
+    return from_codes(X, levels)[0] if X.flags.writeable else _rows_of_shared(_Shared(X), levels)
+
+
+@lru_cache(maxsize=4)
+def _rows_of_shared(shared: _Shared, levels: tuple[int, ...]) -> TreeRows:
+    return from_codes(shared.array, levels)[0]
+
+
 class CodedC45:
     """The tree of `C45` for the outcomes 0 and 1.
 
@@ -115,21 +154,28 @@ class CodedC45:
         weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         if not (np.isfinite(weight) & (weight >= 0)).all():
             raise ValueError("a weight is negative or not a number")
-        rows, _ = from_codes(X, self.levels)
+        rows = rows_of(X, self.levels)
         place = (y != self.classes_[0]).astype(np.int64)
         self.tree_ = tree_of(rows, place, weight, 2, self.options)
         return self
 
     def predict_proba(self, X: Rows) -> Floats:
         """Return class probabilities, shape (rows, 2), in the order of `classes_`; raises as `fit`."""
-        rows, _ = from_codes(X, self.levels)
+        rows = rows_of(X, self.levels)
+        if rows.all_nominal_and_known:
+            return np.asarray(leaf_probabilities(self.tree_, self.options.laplace)[self._ends(rows)])
         return predict_probabilities(self.tree_, rows, self.options.laplace)
 
     def predict(self, X: Rows) -> NDArray[np.int64]:
-        """Return the outcome of each row; ties go to the first declared one."""
+        """Return the outcome of each row; ties go to the first declared one; raises as `fit`."""
         return np.asarray(self.classes_[first_best(self.predict_proba(X))])
 
     def apply(self, X: Rows) -> Ints:
-        """Return the node of `tree_` in which each row ends, shape (rows,)."""
-        rows, _ = from_codes(X, self.levels)
-        return leaf_of(self.tree_, rows)
+        """Return the node of `tree_` in which each row ends, shape (rows,); raises as `fit`."""
+        rows = rows_of(X, self.levels)
+        return self._ends(rows) if rows.all_nominal_and_known else leaf_of(self.tree_, rows)
+
+    def _ends(self, rows: TreeRows) -> Ints:
+        from fairbench_cli.classifiers.c45 import fast
+
+        return np.asarray(fast.ends(self.tree_.feature, self.tree_.first, rows.codes))

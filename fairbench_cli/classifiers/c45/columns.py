@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairbench_cli.classifiers.encode import NUMBER
+from fairbench_cli.classifiers.encode import NUMBER, distinct_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,6 +37,11 @@ class TreeRows:
 
     def __len__(self) -> int:
         return int(self.codes.shape[0])
+
+    @cached_property
+    def distinct(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """The first of each group of equal rows of codes, and which group each row is of: `distinct_rows`."""
+        return distinct_rows(self.codes)
 
     def take(self, rows: Ints) -> "TreeRows":
         """Return the given rows."""

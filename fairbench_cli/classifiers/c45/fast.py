@@ -13,7 +13,6 @@ import numpy as np
 from fairbench_cli.classifiers.c45.columns import Floats, Ints, TreeRows
 from fairbench_cli.classifiers.c45.estimates import EPS, Rules
 from fairbench_cli.classifiers.c45.tree import FlatTree
-from fairbench_cli.classifiers.encode import distinct_rows
 
 NODE = np.dtype(
     [("feature", np.int64), ("first", np.int64), ("kids", np.int64), ("start", np.int64), ("stop", np.int64)]
@@ -42,7 +41,7 @@ def build(columns: TreeRows, y: Ints, weight: Floats, classes: int, rules: Rules
 
 def merge_equal_rows(rows: TreeRows, y: Ints, weight: Floats, classes: int) -> tuple[np.ndarray, Floats]:
     """Return the distinct rows and their class weights, shape (distinct rows, classes)."""
-    first, group = distinct_rows(rows.codes)
+    first, group = rows.distinct
     weights = np.bincount(group * classes + y, weight, minlength=len(first) * classes)
     return np.ascontiguousarray(rows.codes[first]), np.asarray(weights, dtype=np.float64).reshape(-1, classes)
 
@@ -55,6 +54,18 @@ def _compact(nodes: np.ndarray, counts: Floats) -> FlatTree:
         old.extend(range(start, start + int(nodes["kids"][node])))
     kept = nodes[old]
     return FlatTree(kept["feature"].copy(), np.full(len(old), np.nan), kept["kids"].copy(), counts[old])
+
+
+@numba.njit(cache=True)
+def ends(feature, first, codes):
+    """Return the node in which each row ends, shape (rows,), where no value is missing."""
+    found = np.zeros(len(codes), np.int64)
+    for row in range(len(codes)):
+        at = 0
+        while feature[at] >= 0:
+            at = first[at] + codes[row, feature[at]]
+        found[row] = at
+    return found
 
 
 @numba.njit(cache=True)

@@ -11,10 +11,12 @@ from fairbench_cli.data.check.leaks import leaks
 from fairbench_cli.data.check.rows import Finding, Leak, Mask, RawRows, raw_rows
 from fairbench_cli.data.column_card import ColumnCard
 from fairbench_cli.data.columns import MISSING
+from fairbench_cli.data.doubts import counted, recoding
 from fairbench_cli.data.load import filling
 from fairbench_cli.data.locate import LocatedFiles
 from fairbench_cli.data.table import Roles
 from fairbench_cli.strict_yaml import yaml_word
+from fairbench_cli.twins import twins_among
 
 GAP = 0.05  # difference of the shares of missing values; the largest in Adult is .032
 SURE = 3.0  # standard errors of that difference
@@ -51,6 +53,26 @@ def column_findings(rows: RawRows) -> Iterator[Finding]:
             yield Finding(name, f"is one to one with the protected {like}", fix, where)
         elif like != name:
             yield Finding(name, f"is one to one with {like}", f"drop one of the two: {_drop(name)}", where)
+
+
+def value_findings(rows: RawRows) -> Iterator[Finding]:
+    """Yield the nominal columns with values that are likely one, and a label of more than two values."""
+    label = rows.card.label
+    for name in [label.column, *rows.features]:
+        if rows.card.columns.get(name, ColumnCard()).kind != "nominal":
+            continue
+        found = rows.cells[name][rows.complete].value_counts()
+        counts = {str(value): int(n) for value, n in found.items()}
+        where = rows.card.where("columns", name)
+        for twins in twins_among(counts):
+            kept, *others = twins.values
+            what = f"has {counted(twins.values, counts)}, which {twins.how}"
+            yield Finding(name, what, recoding(name, others, kept), where)
+        rest = [value for value in counts if value != label.favourable]
+        if name == label.column and len(rest) > 1:
+            what = f"has more than two values; as unfavourable count {counted(rest, counts)}"
+            fix = "leave rows out with `keep` in the card where a value is no outcome"
+            yield Finding(name, what, fix, rows.card.where("label", "favourable"))
 
 
 def _drop(name: str) -> str:
@@ -192,6 +214,7 @@ def check(card: Card, found: LocatedFiles) -> Checked:
         guessing=guessing,
         warnings=(
             *(_warning(rows, leak, guessing) for leak in leaking if not card.drops(leak.column)),
+            *value_findings(rows),
             *column_findings(rows),
             *group_findings(rows),
         ),

@@ -41,7 +41,10 @@ class LibraryRows:
     def matrix(self, sample: Sample) -> Any:
         """Return the features, dense, shape (rows, width)."""
         X = self.encoder.transform(sample.features)
-        return X.toarray() if hasattr(X, "toarray") else X
+        if hasattr(X, "toarray"):
+            return X.toarray()
+        shared = isinstance(X, np.ndarray) and not X.flags.writeable
+        return X.copy() if shared else X  # a library may write into what it is given
 
     def names(self, sample: Sample) -> tuple[str, ...]:
         """Return the names of all groups, with rows or without."""

@@ -1,4 +1,4 @@
-"""A folder for files that nobody needs after a run; the next run removes what a killed one left."""
+"""A folder for files that nobody needs later; the next one removes what a killed process left."""
 
 import os
 import shutil
@@ -23,7 +23,6 @@ def scratch_folder() -> Iterator[Path]:
     """
     sweep()
     folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
-    (folder / WORKERS).mkdir()
     held = os.open(folder / HELD, os.O_RDWR | os.O_CREAT, 0o600)
     _try_lock(held)
     try:
@@ -37,6 +36,8 @@ def sweep() -> None:
     """Remove the folders of processes that have ended without doing so, and their semaphores."""
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         try:
+            if hasattr(os, "getuid") and folder.lstat().st_uid != os.getuid():
+                continue  # what it says of processes may be wrong
             held = os.open(folder / HELD, os.O_RDWR)
         except OSError:  # being made or removed, or somebody else's
             continue

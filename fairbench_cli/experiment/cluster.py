@@ -1,0 +1,343 @@
+"""Run repeats on a cluster of dask.distributed. Workers compute, this process alone writes.
+
+A few tasks per thread of a worker are out at any time, so that a dead worker costs little and results that
+wait for this process cannot pile up.
+"""
+
+import json
+import logging
+import pickle
+import time
+import uuid
+import warnings
+from collections import deque
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairbench_cli.errors import UserError, user_error
+from fairbench_cli.experiment.cell import Repeat
+from fairbench_cli.experiment.child import Errand
+from fairbench_cli.experiment.cluster_worker import Answer, SentOrder, check_there, end_there, run_there
+from fairbench_cli.experiment.fingerprint import fingerprint_of
+from fairbench_cli.experiment.parcel import Parcel, pack, read_code
+from fairbench_cli.experiment.runner import BETWEEN_NEWS, DIED, Say, Watch
+from fairbench_cli.experiment.task import Task
+from fairbench_cli.files import read_text
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+    from fairbench_cli.experiment.config import ExperimentConfig
+
+CONNECTS_WITHIN = 10  # seconds
+PER_THREAD = 2  # tasks that are out: one that runs, and the next
+RIDES_ALONG = 100_000  # bytes of a population that goes with every task; a larger one once to each worker
+ATTEMPTS = 3  # of a task that gets lost, before it is tried alone
+BETWEEN_LOOKS = 0.02  # seconds
+BETWEEN_COUNTS = 2.0  # seconds
+
+
+@dataclass(frozen=True, eq=False)
+class Sent:
+    """A task that is out, or is to be sent again.
+
+    Parameters
+    ----------
+    attempts : int
+        How often it was sent.
+    alone : bool
+        Whether nothing else is out, so that the task itself is to blame if its worker dies.
+    at : float
+        When it was sent, on the monotonic clock.
+    """
+
+    task: Task
+    attempts: int = 0
+    alone: bool = False
+    at: float = field(default_factory=time.monotonic)
+
+
+class Cluster:
+    """A connection to a cluster whose workers compute what this computer would.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    address : str
+        What the user calls it.
+    config : ExperimentConfig
+        Whose repeats are run, within its limits.
+    say : function
+        Takes what the user should know while a run goes on.
+    """
+
+    def __init__(self, client: "Client", address: str, config: "ExperimentConfig", say: Say) -> None:
+        from distributed import as_completed
+
+        self._client, self._address, self._say = client, address, say
+        self._config, self._fingerprint = pack(config).data, fingerprint_of(config)
+        files = [origin for _, origin in config.plugins if origin.path is not None]
+        self._code = {origin.version: read_code(origin) for origin in files}
+        self._name = uuid.uuid4().hex
+        self._window = as_completed(loop=client.loop)
+        self._out: dict[str, Sent] = {}
+        self._packed: dict[int, tuple[Any, str, Parcel]] = {}
+        self._scattered: dict[str, Any] = {}
+        self._refused: set[str] = set()
+        self._counted, self._threads, self._looked = 0.0, 0, 0.0
+        self._watch: Watch = lambda _: None
+
+    @property
+    def jobs(self) -> int:
+        """Return how many tasks the workers run at once."""
+        if time.monotonic() - self._counted > BETWEEN_COUNTS:
+            self._threads = sum(self._workers().values())
+            self._counted = time.monotonic()
+        return self._threads
+
+    def check(self) -> None:
+        """Wait for the first worker, and check all that are there.
+
+        Raises
+        ------
+        UserError
+            Listing the workers that would not compute the same numbers, and why.
+        """
+        self._wait("has no workers yet: waiting for the first")
+        found = self._client.run(check_there, self._fingerprint, on_error="return")
+        unlike = {
+            worker: (_in_words(differs),) if isinstance(differs, Exception) else differs
+            for worker, differs in found.items()
+            if differs
+        }
+        if unlike:
+            raise _unlike(unlike, len(found))
+
+    def run_tasks(self, tasks: Iterable[Task], watch: Watch | None = None) -> Generator[Repeat]:
+        """Yield the outcome of every task as it finishes, in any order.
+
+        A task whose worker dies is sent again by dask, as often as its scheduler is set up to. One that dask
+        gives up is tried once more when nothing else is out; if a worker dies then too, it is ``killed``.
+
+        Parameters
+        ----------
+        watch : callable, optional
+            Called now and then with the tasks that are out, and for how many seconds they have been.
+
+        Raises
+        ------
+        UserError
+            When the scheduler is lost, or no worker is left that computes the same numbers.
+        """
+        waiting, suspects = iter(tasks), deque[Sent]()
+        self._watch = watch or (lambda _: None)
+        more = True
+        while True:
+            while more and len(self._out) < max(1, PER_THREAD * self.jobs):
+                task = next(waiting, None)
+                more = task is not None
+                if task is not None:
+                    self._send(Sent(task))
+            if not self._out:
+                if not suspects:
+                    return
+                self._send(replace(suspects.popleft(), alone=True))
+            if not self._comes():
+                continue
+            sent, answer = self._next()
+            if answer is not None and answer.repeat is not None:
+                yield pickle.loads(answer.repeat)  # noqa: S301 - from a worker that runs what we send it
+            elif answer is not None and answer.differs:
+                self._refuse(answer)
+                self._send(sent)
+            elif sent.alone:
+                yield sent.task.ended("killed", DIED)
+            elif sent.attempts < ATTEMPTS:
+                self._send(sent)
+            else:
+                suspects.append(sent)
+
+    def stop(self) -> None:
+        """Cancel what is out, and end the processes of this run on the workers."""
+        if self._client.status != "running":
+            return
+        futures = list(self._window.futures)
+        with suppress(Exception):  # they end by themselves when nobody has work for them
+            self._client.cancel(futures, force=True)
+            self._client.run(end_there, self._name, on_error="ignore")
+
+    def _wait(self, why: str) -> None:
+        """Wait until there is a worker, and say so once."""
+        if not self.jobs:
+            self._say(f"{self._address} {why}")
+        while not self.jobs:
+            time.sleep(BETWEEN_COUNTS)
+
+    def _workers(self) -> dict[str, int]:
+        """Return the threads of each worker that may be used."""
+        try:
+            known = self._client.nthreads()
+        except Exception:
+            raise self._lost() from None
+        return {worker: n for worker, n in known.items() if worker not in self._refused}
+
+    def _send(self, sent: Sent) -> None:
+        task = sent.task
+        name, population = self._population(task.population)
+        packed = pack((task.cell, task.repeat))
+        files = packed.files | self._packed[id(task.population)][2].files
+        sources = {origin.version: self._code[origin.version] for origin in files}
+        errand = Errand(self._config, packed.data, name, None, sources)
+        order = SentOrder(self._name, self._fingerprint, errand)
+        # Others may be used where none of these is left: a new one is asked what it is like before it runs.
+        only = {"workers": list(self._workers()), "allow_other_workers": True} if self._refused else {}
+        key = f"fairbench-{uuid.uuid4().hex}"
+        future = self._client.submit(run_there, order, population, key=key, pure=False, retries=0, **only)
+        self._out[key] = Sent(task, sent.attempts + 1, sent.alone)
+        self._window.add(future)
+
+    def _population(self, population: Any) -> tuple[str, Any]:
+        """Return the name of a population, and its bytes or what stands for them on the workers."""
+        if id(population) not in self._packed:
+            packed = pack(population)
+            self._packed[id(population)] = population, sha256(packed.data).hexdigest(), packed
+        _, name, packed = self._packed[id(population)]
+        if len(packed.data) <= RIDES_ALONG:
+            return name, packed.data
+        if name not in self._scattered:
+            self._scattered[name] = self._client.scatter(packed.data, broadcast=True, hash=False)
+        return name, self._scattered[name]
+
+    def _comes(self) -> bool:
+        """Return whether a task comes back within some time, in which workers may join."""
+        while not self._window.has_ready():
+            time.sleep(BETWEEN_LOOKS)
+            now = time.monotonic()
+            if now - self._looked > BETWEEN_NEWS:
+                self._looked = now
+                self._watch([(sent.task, now - sent.at) for sent in self._out.values()])
+                self._wait("has no workers any more: waiting for one")
+                return False
+        return True
+
+    def _next(self) -> tuple[Sent, Answer | None]:
+        """Return a task that came back, and its answer; None where its worker died or it was lost."""
+        from distributed.scheduler import KilledWorker
+
+        future = next(self._window)
+        sent = self._out.pop(future.key)
+        answer, status = None, future.status
+        if status == "error":
+            error = future.exception()
+            if not isinstance(error, KilledWorker):
+                what = f"a worker of {self._address} cannot run a repeat: {_in_words(error)}"
+                raise user_error(what, "install there what is installed here; its log says more")
+            sent = replace(sent, attempts=ATTEMPTS)  # dask has sent it again already
+        elif status == "finished":
+            with suppress(Exception):  # its worker is gone, and the result with it
+                answer = future.result(timeout=60)
+        if answer is None and self._client.status != "running":
+            raise self._lost()
+        if answer is None:
+            self._scattered.clear()  # what was lost may be what it needs: send it again
+        future.release()
+        return sent, answer
+
+    def _refuse(self, answer: Answer) -> None:
+        """Note that a worker that joined late is of no use."""
+        if answer.worker not in self._refused:
+            self._refused.add(answer.worker)
+            self._say(f"worker {answer.worker} is left out: {'; '.join(answer.differs)}")
+        else:  # none of the others is there at the moment
+            time.sleep(BETWEEN_COUNTS)
+        if not self._workers():
+            raise _unlike({answer.worker: answer.differs}, 1)
+
+    def _lost(self) -> UserError:
+        what = f"the scheduler at {self._address} does not answer any more"
+        return user_error(what, "start it and run the same command again: finished repeats are kept")
+
+
+@contextmanager
+def cluster_at(address: str, config: "ExperimentConfig", say: Say) -> Iterator[Cluster]:
+    """Connect to the scheduler at an address, ``tcp://host:8786`` or a scheduler file, for a run.
+
+    Raises
+    ------
+    UserError
+        When distributed is not installed, nobody answers, or workers would not compute the same numbers.
+    """
+    with _connected(address) as client:
+        cluster = Cluster(client, address, config, say)
+        try:
+            cluster.check()
+            yield cluster
+        finally:
+            cluster.stop()
+
+
+@contextmanager
+def _connected(address: str) -> "Iterator[Client]":
+    try:
+        from distributed import Client
+        from distributed.versions import VersionMismatchWarning
+    except ImportError:
+        fix = 'pip install "fairbench-cli[dask]"'
+        raise user_error("--backend dask needs distributed, which is not installed", fix, "") from None
+    place = _in_file(Path(address)) if address.endswith(".json") else address
+    with _quiet():
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", VersionMismatchWarning)  # we look ourselves
+                client = Client(place, timeout=CONNECTS_WITHIN, set_as_default=False, name="fairbench")
+        except (OSError, ValueError) as error:
+            what = f"no scheduler of dask answers at {address}: {_in_words(error)}"
+            fix = "start one with `dask scheduler`, or correct the address: tcp://HOST:8786"
+            raise user_error(what, fix, "--scheduler") from None
+        try:
+            yield client
+        finally:
+            client.close(timeout=2)
+
+
+def _in_file(path: Path) -> str:
+    """Return the address that a scheduler wrote to a file."""
+    try:
+        return str(json.loads(read_text(path))["address"])
+    except (ValueError, KeyError, TypeError):
+        fix = "name the file of `dask scheduler --scheduler-file`, or an address: tcp://HOST:8786"
+        raise user_error("not the file of a scheduler", fix, f"{path}") from None
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Hold back what dask logs of a lost connection, which we say in two lines."""
+    logs = [logging.getLogger(name) for name in ("distributed", "distributed.client", "distributed.comm")]
+    before = [log.level for log in logs]
+    for log in logs:
+        log.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for log, level in zip(logs, before, strict=True):
+            log.setLevel(level)
+
+
+def _unlike(unlike: Mapping[str, tuple[str, ...]], workers: int) -> UserError:
+    """Return the error for workers that would not compute the same numbers, those with one fault together."""
+    by_fault: dict[tuple[str, ...], list[str]] = {}
+    for worker, differs in sorted(unlike.items()):
+        by_fault.setdefault(differs, []).append(worker)
+    faults = [f"{', '.join(those)}: {'; '.join(differs)}" for differs, those in by_fault.items()]
+    what = f"{len(unlike)} of {workers} workers would not compute the same numbers: {' | '.join(faults)}"
+    return user_error(
+        what, "install there what is installed here, `pip freeze` lists it, and start them again"
+    )
+
+
+def _in_words(error: BaseException) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
