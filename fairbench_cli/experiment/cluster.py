@@ -21,7 +21,13 @@ from typing import TYPE_CHECKING, Any
 from fairbench_cli.errors import UserError, user_error
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.child import Errand
-from fairbench_cli.experiment.cluster_worker import Answer, SentOrder, check_there, end_there, run_there
+from fairbench_cli.experiment.cluster_worker import (
+    ClusterAnswer,
+    SentOrder,
+    check_there,
+    end_there,
+    run_there,
+)
 from fairbench_cli.experiment.fingerprint import fingerprint_of
 from fairbench_cli.experiment.parcel import Parcel, pack, read_code
 from fairbench_cli.experiment.runner import BETWEEN_NEWS, DIED, Say, Watch
@@ -224,7 +230,7 @@ class Cluster:
                 return False
         return True
 
-    def _next(self) -> tuple[Sent, Answer | None]:
+    def _next(self) -> tuple[Sent, ClusterAnswer | None]:
         """Return a task that came back, and its answer; None where its worker died or it was lost."""
         from distributed.scheduler import KilledWorker
 
@@ -247,7 +253,7 @@ class Cluster:
         future.release()
         return sent, answer
 
-    def _refuse(self, answer: Answer) -> None:
+    def _refuse(self, answer: ClusterAnswer) -> None:
         """Note that a worker that joined late is of no use."""
         if answer.worker not in self._refused:
             self._refused.add(answer.worker)

@@ -15,7 +15,7 @@ from fairbench_cli.checksums import canonical, digest
 from fairbench_cli.classifiers.registry import CLASSIFIER
 from fairbench_cli.errors import user_error
 from fairbench_cli.experiment.cell import Repeat
-from fairbench_cli.experiment.changes import Change, changed_inputs, changed_networks, changed_versions
+from fairbench_cli.experiment.changes import RunChange, changed_inputs, changed_networks, changed_versions
 from fairbench_cli.experiment.config import ExperimentConfig
 from fairbench_cli.experiment.datasets import Population, PreparedDataset, populate, prepare_datasets
 from fairbench_cli.experiment.journal import RETRIED, Records, read_journals
@@ -75,7 +75,7 @@ class Verification:
     finished : int
         How many they were picked from.
     recomputed : list of Recomputed
-    changes : list of Change
+    changes : list of RunChange
         What is no longer as it was when the results were made.
     unnamed : dict of str to int
         How many finished repeats were left out for code that nobody named, by its name.
@@ -84,7 +84,7 @@ class Verification:
     seed: int
     finished: int
     recomputed: list[Recomputed]
-    changes: list[Change]
+    changes: list[RunChange]
     unnamed: dict[str, int]
 
     @property
