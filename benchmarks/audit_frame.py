@@ -16,14 +16,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+from predictions import GROUPS
 
 import fairbench_cli as fb
 
-ATTRIBUTES = {
-    "race": ["African-American", "Caucasian", "Hispanic", "Other"],
-    "sex": ["Female", "Male"],
-    "age_cat": ["25 - 45", "Greater than 45", "Less than 25"],
-}
 DECISIONS: tuple[dict[str, Any], ...] = (
     {"threshold": 0.5},
     {"threshold": 0.5, "draws": 0},
@@ -35,7 +31,7 @@ def frames(rows: int, path: Path) -> dict[str, Any]:
     """Return the same rows as a Parquet file and as frames of several libraries and types of text."""
     rng = np.random.default_rng(4)
     numbers = {"score": rng.random(rows).round(4), "label_value": rng.integers(0, 2, rows)}
-    words = {name: rng.choice(np.array(of, dtype=object), rows) for name, of in ATTRIBUTES.items()}
+    words = {name: rng.choice(np.array(of, dtype=object), rows) for name, of in GROUPS.items()}
 
     def pandas(kind: Any) -> pd.DataFrame:
         return pd.DataFrame({**numbers, **{name: pd.Series(of, dtype=kind) for name, of in words.items()}})
@@ -50,7 +46,7 @@ def frames(rows: int, path: Path) -> dict[str, Any]:
         "pandas, string[pyarrow]": pandas("string[pyarrow]"),
         "pandas, category": category,
         "Polars, String": polars,
-        "Polars, Categorical": polars.with_columns(pl.col(list(ATTRIBUTES)).cast(pl.Categorical)),
+        "Polars, Categorical": polars.with_columns(pl.col(list(GROUPS)).cast(pl.Categorical)),
         "Arrow, string": pa.Table.from_pandas(text, preserve_index=False),
         "Arrow, dictionary": pa.Table.from_pandas(category, preserve_index=False),
     }
@@ -68,7 +64,7 @@ def main() -> None:
             for turn in range(repeats + 1):
                 for name, frame in known.items():
                     wall, cpu = time.perf_counter(), time.process_time()
-                    fb.audit(frame, attributes=list(ATTRIBUTES), **options)
+                    fb.audit(frame, attributes=list(GROUPS), **options)
                     if turn:  # the first warms up
                         spent[name].append((time.perf_counter() - wall, time.process_time() - cpu))
             medians = {

@@ -4,8 +4,8 @@ usage: FAIRBENCH_DATA=… FAIRBENCH_PEERS=… python benchmarks/audit_libraries.
 
 Whole processes, start-up included, which take turns round by round; rows with a decision, a label and three
 attributes of nine groups. "counts" is all counts by decision, label and group. "measures" is rates of every
-group and, from Aequitas, disparities; the audit adds tests, intervals and verdicts. Aequitas and fairlearn get a
-data frame, as pandas reads it, and up to 1,000,000 rows.
+group and, from Aequitas, disparities; the audit adds tests, intervals and verdicts. Aequitas and fairlearn
+get a data frame, as pandas reads it, and up to 1,000,000 rows.
 """
 
 import argparse
@@ -43,7 +43,7 @@ Audit(rows, label_column="label_value", sensitive_attribute_column=["race", "sex
 import pandas
 from fairlearn import metrics
 rows = pandas.read_csv("{path}")
-names = ["selection_rate", "true_positive_rate", "false_positive_rate", "false_negative_rate", "mean_prediction"]
+names = ["selection_rate", "true_positive_rate", "false_positive_rate", "false_negative_rate", "count"]
 wanted = {{name: getattr(metrics, name) for name in names}}
 for name in ("race", "sex", "age_cat"):
     frame = metrics.MetricFrame(

@@ -7,13 +7,13 @@ with types guessed as DuckDB does. Beside 30 attributes (a tenth of the rows) st
 as text: ``histogram`` of each, and the counts of each by score and label, by GROUPING SETS.
 """
 
-import multiprocessing
-import os
-import statistics
-import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
+
+from costs import head, in_turn, ratios, row, spread, whole
+from predictions import ATTRIBUTES, DECIDED, LABEL, made, write
 
 OURS = """
 from fairbench_cli.audit.config import AuditConfig
@@ -30,59 +30,26 @@ import duckdb
 duckdb.sql('''SELECT {columns} FROM read_csv({path!r}, all_varchar=true) {group}''').fetchall()
 """
 WIDE = 30
-GROUPS = {
-    "race": ["African-American", "Caucasian", "Hispanic", "Other"],
-    "sex": ["Female", "Male"],
-    "age_cat": ["25 - 45", "Greater than 45", "Less than 25"],
-}
-
-
-def write(path: str, rows: int, columns: str) -> None:
-    """Write a file of predictions; `columns` is SQL."""
-    import duckdb
-
-    with duckdb.connect(config={"threads": "1"}) as engine:
-        engine.execute("SELECT setseed(0.4)").fetchall()
-        made = f"SELECT i AS entity_id, {columns} FROM range({rows}) t(i)"  # noqa: S608
-        engine.sql(made).write_csv(path)
-
-
-def cost(code: str) -> tuple[float, float]:
-    """Run code in a new process; return its CPU seconds and its peak memory in MB."""
-    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise SystemExit(f"failed: {code}")
-    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
 def compare(what: str, rows: int, bare: str, ours: str, pairs: int) -> None:
     """Print a line of a table: the medians of some pairs."""
-    found = [(cost(bare), cost(ours)) for _ in range(pairs)]
-    ratio = statistics.median(mine[0] / theirs[0] for theirs, mine in found)
-    cpu = [statistics.median(pair[i][0] for pair in found) for i in (0, 1)]
-    peak = [max(pair[i][1] for pair in found) for i in (0, 1)]
-    figures = f"{cpu[0]:.2f} | {cpu[1]:.2f} | {ratio:.2f} | {peak[0]:.0f} | {peak[1]:.0f}"
-    print(f"| {what} | {rows:,} | {figures} |", flush=True)
-
-
-def picked(values: list[str]) -> str:
-    """Write one of some texts at random in SQL."""
-    return f"{values!r}[1 + (random() * {len(values)})::INT % {len(values)}]"
+    works = {code: partial(whole, [sys.executable, "-c", code]) for code in (bare, ours)}
+    theirs, mine = in_turn(works, pairs).values()
+    times = [[cost.cpu for cost in costs] for costs in (theirs, mine)]
+    peaks = [f"{max(cost.peak for cost in costs):.0f}" for costs in (theirs, mine)]
+    row(what, f"{rows:,}", *map(spread, times), spread(ratios(*times)), *peaks)
 
 
 def main() -> None:
     """Measure and print a table."""
     rows = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000_000
     pairs = int(sys.argv[2]) if len(sys.argv) > 2 else 3
-    groups = ", ".join(f"{picked(values)} AS {name}" for name, values in GROUPS.items())
-    label = "(random() < 0.4)::INT AS label_value"
     wide = ", ".join(f"'g' || (random() * {2 + i % 9})::INT AS a{i}" for i in range(WIDE))
     files = {
-        "binary": (rows, f"(random() < 0.5)::INT AS score, {label}, {groups}"),
-        "scores": (rows, f"random() AS score, {label}, {groups}"),
-        "wide": (rows // 10, f"(random() < 0.5)::INT AS score, {label}, {wide}"),
+        "binary": (rows, f"{DECIDED}, {LABEL}, {ATTRIBUTES}"),
+        "scores": (rows, f"random() AS score, {LABEL}, {ATTRIBUTES}"),
+        "wide": (rows // 10, f"{DECIDED}, {LABEL}, {wide}"),
     }
     each = {
         "binary": {"0/1": ("", "")},
@@ -98,15 +65,11 @@ def main() -> None:
         "histogram": (", ".join(f"histogram({name})" for name in columns), ""),
         "grouping sets": (f"score, label_value, {', '.join(columns)}, count(*)", sets),
     }
-    print("| audit | rows | DuckDB, CPU s | fairbench, CPU s | ratio | DuckDB MB | fairbench MB |")
-    print("|---|---|---|---|---|---|---|")
-    for name, (size, made) in files.items():
+    head("audit:", "rows", "DuckDB, CPU s", "fairbench, CPU s", "ratio", "DuckDB MB", "fairbench MB")
+    for name, (size, columns_of) in files.items():
         with tempfile.TemporaryDirectory() as folder:
             path = str(Path(folder) / "preds.csv")
-            # In a process of its own: a child's peak memory would start at that of a big parent.
-            writer = multiprocessing.get_context("spawn").Process(target=write, args=(path, size, made))
-            writer.start()
-            writer.join()
+            write(Path(path), made(size, columns_of))
             for what, (cut, decisions) in each.get(name, {}).items():
                 bare, ours = SCAN.format(path=path, cut=cut), OURS.format(path=path, decisions=decisions)
                 compare(what, size, bare, ours, pairs)

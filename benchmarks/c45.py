@@ -3,7 +3,8 @@
 usage: FAIRBENCH_DATA=… python benchmarks/c45.py [--weka /usr/share/java/weka.jar] [--rounds 5]
 
 One thread. A round is the mean of 10 fits of each, in turn, after a first one that compiles; J48's is a new
-JVM, in which 10 fits go before, and counts all of the JVM's threads. Its tree must be that of C45, line by line.
+JVM, in which 10 fits go before, and counts all of the JVM's threads. Its tree must be that of C45, line by
+line.
 Weka is skipped without its jar (Debian: apt-get install weka) or without `java`.
 """
 

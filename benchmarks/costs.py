@@ -1,7 +1,8 @@
 """What the benchmarks share: CPU and memory, works timed in turn, and other libraries' environments.
 
-``python benchmarks/costs.py [NAME ...]`` makes the environments that are missing, one a library, in the folder
-that FAIRBENCH_PEERS names. Without a library's environment a benchmark says that it skips it, and goes on.
+``python benchmarks/costs.py [NAME ...]`` makes the environments that are missing, one a library, in the
+folder that FAIRBENCH_PEERS names. Without a library's environment a benchmark says that it skips it and goes
+on.
 Only Python's own modules are imported here, so that an environment without fairbench can use it.
 """
 
@@ -134,16 +135,12 @@ def peer(name: str) -> str | None:
 
 def head(*titles: str) -> None:
     """Print what a table was measured on, and its first two lines; a title that ends in : is text."""
-    cpus = Path("/proc/cpuinfo")
-    models = (
-        [line for line in cpus.read_text().splitlines() if line.startswith("model name")]
-        if cpus.exists()
-        else []
-    )
-    what = models[0].partition(": ")[2] if models else platform.processor()
-    print(
-        f"{time.strftime('%Y-%m-%d %H:%M')}, {what}, {os.cpu_count()} cores, Python {platform.python_version()}\n"
-    )
+    try:
+        model = Path("/proc/cpuinfo").read_text().partition("model name")[2].partition("\n")[0].strip("\t: ")
+    except OSError:
+        model = platform.processor()
+    when, version = time.strftime("%Y-%m-%d %H:%M"), platform.python_version()
+    print(f"{when}, {model}, {os.cpu_count()} cores, Python {version}\n")
     print(f"| {' | '.join(title.removesuffix(':') for title in titles)} |")
     print("|" + "|".join("---" if title.endswith(":") else "---:" for title in titles) + "|", flush=True)
 

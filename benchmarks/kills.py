@@ -218,7 +218,10 @@ def hit(chain: Chain, kind: str, rng: random.Random) -> None:
     before = lines(chain.out)
     age = time.monotonic() - chain.started
     number = ENDING[kind.split()[1]]
-    (os.killpg if kind.startswith("group") else os.kill)(pid, number)
+    try:
+        (os.killpg if kind.startswith("group") else os.kill)(pid, number)
+    except ProcessLookupError:
+        return  # it ended just now
     chain.hits[kind] += 1
     chain.did.append(f"{kind} at {age:.2f} s, {len(before)} records")
     if kind.startswith(("worker", "server")):

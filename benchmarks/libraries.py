@@ -3,10 +3,11 @@
 usage: FAIRBENCH_DATA=… FAIRBENCH_PEERS=… python benchmarks/libraries.py [--rounds 5] [NAME …]
 
 30,000 of the complete rows to train on, 15,222 to predict, numbers in ten bins; all take the same one-hot
-columns and the same logistic regression. Each fit is in a process of its own, one thread, which first fits 500
-rows, so that imports do not count; the libraries take turns round by round. CPU has the process that AIF360's
-prejudice remover starts in it, "peak MB" does not. `repair` is of the six columns of numbers alone, as they
-are, and without a classifier. Massaging, preferential sampling and leaf relabelling are in neither library.
+columns and the same logistic regression. Each fit is in a process of its own, one thread, which first fits
+500 rows, so that imports do not count; the libraries take turns round by round. CPU has the process that
+AIF360's prejudice remover starts in it, "peak MB" does not. `repair` is of the six columns of numbers alone,
+as they are, and without a classifier. Massaging, preferential sampling and leaf relabelling are in neither
+library.
 """
 
 import argparse
@@ -80,14 +81,13 @@ def rows_of_aif360(part: Part) -> Any:
 
 def aif360(name: str, parts: Parts) -> Predict:
     """Fit what AIF360 calls the technique."""
+    from aif360.algorithms import preprocessing
     from aif360.algorithms.inprocessing import PrejudiceRemover
     from aif360.algorithms.postprocessing import EqOddsPostprocessing, RejectOptionClassification
-    from aif360.algorithms.preprocessing import LFR as FairRepresentations
-    from aif360.algorithms.preprocessing import Reweighing
 
     train = parts["train"]
     if name == "reweighing":
-        weighed = Reweighing(*BOTH).fit_transform(rows_of_aif360(train))
+        weighed = preprocessing.Reweighing(*BOTH).fit_transform(rows_of_aif360(train))
         fitted = learner().fit(weighed.features[:, :-1], train["y"], weighed.instance_weights)
         return lambda part: fitted.predict(part["X"])
     if name == "prejudice-remover":
@@ -95,7 +95,8 @@ def aif360(name: str, parts: Parts) -> Predict:
         return lambda part: fitted.predict(rows_of_aif360(part)).labels.ravel()
     if name == "fair-representations":
         np.random.seed(0)  # noqa: NPY002 - what AIF360 draws from
-        shaped = FairRepresentations(*BOTH, k=5, Ax=0.01, Ay=1.0, Az=50.0, seed=0).fit(rows_of_aif360(train))
+        shape = preprocessing.LFR(*BOTH, k=5, Ax=0.01, Ay=1.0, Az=50.0, seed=0)
+        shaped = shape.fit(rows_of_aif360(train))
         return lambda part: shaped.transform(rows_of_aif360(part)).labels.ravel()
     model = learner().fit(parts["fit"]["X"], parts["fit"]["y"])
 
@@ -198,7 +199,7 @@ def take(part: Part, rows: int) -> Part:
 
 def write_parts(folder: Path) -> dict[str, Path]:
     """Write the rows as fairbench takes them, and, as arrays alone, as others do."""
-    from rows import adult_numbers, adult_split
+    from rows import adult_numbers, adult_split, numbers
 
     from fairbench_cli.classifiers.encode import fit_design
     from fairbench_cli.interventions.validation import divide_rows
@@ -210,14 +211,9 @@ def write_parts(folder: Path) -> dict[str, Path]:
     ours, theirs = {}, {}
     for key, part in samples.items():
         facts = {"s": part.s.astype(int), "y": part.y.astype(int)}
-        codes, columns = part.features.codes, part.features.columns
-        numbers = (
-            [np.array(column.values)[codes[:, j]] for j, column in enumerate(columns)]
-            if key == "numbers"
-            else []
-        )
         ours[key] = {"sample": part, **facts}
-        theirs[key] = {"X": np.column_stack(numbers) if numbers else design.transform(part.features), **facts}
+        X = numbers(part.features) if key == "numbers" else design.transform(part.features)
+        theirs[key] = {"X": X, **facts}
     paths = {"fairbench": folder / "ours", "others": folder / "theirs"}
     paths["fairbench"].write_bytes(pickle.dumps(ours))
     paths["others"].write_bytes(pickle.dumps(theirs))

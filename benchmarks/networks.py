@@ -4,10 +4,10 @@ usage: FAIRBENCH_DATA=… FAIRBENCH_PEERS=… python benchmarks/networks.py [str
 
 Structure: hill climbing with BIC from an empty graph over all columns of a card, no limits; the BIC of each
 library's arcs is computed by fairbench. Sampling: rows of the shipped network of Adult, 13 columns. Each
-library runs in a process of its own, one thread, which first does the same on few rows; they take turns round
-by round. CPU is that of the call, without imports; a column adds what a library takes to read an array in
-memory. Rows drawn stay as the library has them: pyAgrum's in its own database (out of which a data frame costs
-four times as much again), pgmpy's in a data frame.
+library runs in a process of its own, one thread, which first does the same on few rows; they take turns
+round by round. CPU is that of the call, without imports; a column adds what a library takes to read an array
+in memory. Rows drawn stay as the library has them: pyAgrum's in its own database (out of which a data frame
+costs four times as much again), pgmpy's in a data frame.
 """
 
 import argparse
@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from costs import cpu, head, in_turn, inside, peer, ratios, row, spread
+from costs import cpu, head, in_turn, inside, peer, ratios, row, seconds, spread
 
 NETWORK = Path(__file__).parents[1] / "datasets" / "adult.network.json"
 CARDS = ("adult-complete", "compas", "dutch")
-ROWS = (10_000, 100_000, 1_000_000)
-MOST_ROWS = {"pomegranate": 10_000}  # 1.3 ms a row
+ROWS = (1_000, 10_000, 100_000, 1_000_000)
+MOST_ROWS = {"pomegranate": 1_000}  # 1.2 ms a row
 OWN = ("fairbench", "pomegranate")  # pomegranate is one of fairbench's dependencies
 
 
@@ -133,30 +133,37 @@ DRAW = {
 
 
 def learn_one(name: str, path: str) -> dict[str, Any]:
-    """Learn from the rows of a file, and return CPU seconds without and with reading them, and the arcs."""
+    """Learn from the rows of each card: CPU seconds without and with reading them, and the arcs."""
+    found = {}
     with np.load(path) as file:
-        codes, levels = file["codes"], file["levels"].tolist()
-    LEARN[name](codes[:500], levels)()
-    start = cpu()
-    learn = LEARN[name](codes, levels)
-    read = cpu()
-    arcs = learn()
-    return {"search": cpu() - read, "all": cpu() - start, "arcs": arcs}
+        rows = {card: (file[f"{card} codes"], file[f"{card} levels"].tolist()) for card in CARDS}
+    for card, (codes, levels) in rows.items():
+        LEARN[name](codes[:500], levels)()
+        start = cpu()
+        learn = LEARN[name](codes, levels)
+        read = cpu()
+        arcs = learn()
+        found[card] = {"search": cpu() - read, "all": cpu() - start, "arcs": arcs}
+    return found
 
 
-def draw_one(name: str, rows: int) -> float:
-    """Draw rows, and return the CPU seconds."""
+def draw_one(name: str) -> dict[str, float]:
+    """Draw each number of rows, and return the CPU seconds."""
     draw = DRAW[name](json.loads(NETWORK.read_text(encoding="utf-8")))
     draw(100)
-    start = cpu()
-    draw(rows)
-    return cpu() - start
+    rows = [n for n in ROWS if n <= MOST_ROWS.get(name, n)]
+    return {str(n): seconds(partial(draw, n)) for n in rows}
 
 
-def pythons(names: dict[str, Any]) -> dict[str, str]:
-    """Return the Python of each library that is there."""
-    found = {name: sys.executable if name in OWN else peer(name) for name in names}
-    return {name: python for name, python in found.items() if python}
+def measured(part: str, libraries: dict[str, Any], rounds: int, *more: object) -> dict[str, list[Any]]:
+    """Return what each library that is there found, round by round."""
+    pythons = {name: sys.executable if name in OWN else peer(name) for name in libraries}
+    works = {
+        name: partial(inside, python, __file__, "--one", part, name, *more)
+        for name, python in pythons.items()
+        if python
+    }
+    return in_turn(works, rounds)
 
 
 def structure(rounds: int) -> None:
@@ -165,60 +172,44 @@ def structure(rounds: int) -> None:
 
     from fairbench_cli.network.scores import local_scores, network_score
 
-    known = pythons(LEARN)
-    head(
-        "data:",
-        "rows × columns:",
-        "library:",
-        "search, CPU s",
-        "times fairbench's",
-        "with reading, CPU s",
-        "arcs",
-        "BIC",
-    )
-    for card in CARDS:
-        table = dataset_of(card).table
+    tables = {card: dataset_of(card).table for card in CARDS}
+    codes = {f"{card} codes": table.codes for card, table in tables.items()}
+    levels = {f"{card} levels": table.level_counts for card, table in tables.items()}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.npz"
+        np.savez(path, **codes, **levels)  # type: ignore[arg-type]
+        found = measured("structure", LEARN, rounds, path)
+    costs = ("search, CPU s", "times fairbench's", "with reading, CPU s")
+    head("data:", "rows × columns:", "library:", *costs, "arcs", "BIC")
+    for card, table in tables.items():
         local = local_scores(table)
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "rows.npz"
-            np.savez(path, codes=table.codes, levels=table.level_counts)
-            works = {
-                name: partial(inside, python, __file__, "--one", "structure", name, path)
-                for name, python in known.items()
-            }
-            found = in_turn(works, rounds)
-        mine = [one["search"] for one in found["fairbench"]]
-        for name, all_of in found.items():
-            arcs = all_of[0]["arcs"]
+        size = f"{len(table):,} × {len(table.columns)}"
+        mine = [one[card]["search"] for one in found["fairbench"]]
+        for name, each in found.items():
+            arcs = each[0][card]["arcs"]
             parents = tuple(tuple(sorted(i for i, k in arcs if k == j)) for j in range(len(table.columns)))
-            bic = network_score(local, parents)
-            times = [one["search"] for one in all_of]
-            size = f"{len(table):,} × {len(table.columns)}"
-            ratio = spread(ratios(mine, times), 1)
-            full = spread([one["all"] for one in all_of], 3)
-            row(card, size, name, spread(times, 3), ratio, full, len(arcs), f"{bic:,.1f}")
+            times = [one[card]["search"] for one in each]
+            full = spread([one[card]["all"] for one in each], 3)
+            bic = f"{network_score(local, parents):,.1f}"
+            row(card, size, name, spread(times, 3), spread(ratios(mine, times), 1), full, len(arcs), bic)
 
 
 def sampling(rounds: int) -> None:
     """Print the table of sampling."""
-    known = pythons(DRAW)
+    found = measured("sampling", DRAW, rounds)
     head("library:", "rows", "CPU s", "times fairbench's")
-    for rows in ROWS:
-        works = {
-            name: partial(inside, python, __file__, "--one", "sampling", name, rows)
-            for name, python in known.items()
-            if rows <= MOST_ROWS.get(name, rows)
-        }
-        found = in_turn(works, rounds)
-        for name, times in found.items():
-            row(name, f"{rows:,}", spread(times, 3), spread(ratios(found["fairbench"], times), 1))
+    for rows in map(str, ROWS):
+        mine = [one[rows] for one in found["fairbench"]]
+        for name, each in found.items():
+            if rows in each[0]:
+                times = [one[rows] for one in each]
+                row(name, f"{int(rows):,}", spread(times, 4), spread(ratios(mine, times), 1))
 
 
 def main() -> None:
     """Print the tables asked for."""
     if sys.argv[1:2] == ["--one"]:
-        what, name, of = sys.argv[2:]
-        print(json.dumps(learn_one(name, of) if what == "structure" else draw_one(name, int(of))))
+        print(json.dumps({"structure": learn_one, "sampling": draw_one}[sys.argv[2]](*sys.argv[3:])))
         return
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("part", nargs="?", choices=["structure", "sampling"])

@@ -14,13 +14,11 @@ import time
 
 import numpy as np
 import pandas as pd
+from rows import sample_of
 
 from fairbench_cli.classifiers.builders import LogisticRegression
 from fairbench_cli.classifiers.fit import Classifier
-from fairbench_cli.data.card import find_card, read_card
-from fairbench_cli.data.load import load
-from fairbench_cli.data.locate import folders, locate
-from fairbench_cli.data.table import Floats, Sample, to_sample
+from fairbench_cli.data.table import Floats, Sample
 from fairbench_cli.interventions.baselines import NoIntervention
 from fairbench_cli.interventions.equalised_odds import EqualisedOdds
 from fairbench_cli.interventions.group_thresholds import GroupThresholds
@@ -46,9 +44,7 @@ FAIRLEARN = {
 
 def read() -> tuple[Sample, Sample]:
     """Return the training and the test rows, with sex as protected attribute."""
-    card = find_card("adult-numbers")
-    dataset = load(read_card(card), locate(read_card(card), folders(None, card)))
-    rows = to_sample(dataset.table, dataset.roles("sex"))
+    rows = sample_of("adult-numbers", "sex")
     return rows.take(np.arange(TRAINING_ROWS)), rows.take(np.arange(TRAINING_ROWS, len(rows)))
 
 

@@ -25,7 +25,7 @@ ATTRIBUTES = ", ".join(f"{picked(values)} AS {name}" for name, values in GROUPS.
 def write(path: Path, select: str) -> None:
     """Write the rows of a query as CSV, in a process of its own.
 
-    A command that is measured starts with the peak memory of the process that starts it, which must stay small.
+    A command that is measured starts with the peak memory of the process that starts it: keep that small.
     """
     writer = multiprocessing.get_context("spawn").Process(target=_write, args=(str(path), select))
     writer.start()

@@ -6,16 +6,12 @@ adult-train as its card says, with numbers in bins.
 """
 
 import statistics
-import tempfile
-import time
-from pathlib import Path
+from collections.abc import Callable
 
 import numpy as np
+from costs import seconds
+from rows import adult_raw, sample_of
 
-from fairbench_cli.data.card import find_card, read_card
-from fairbench_cli.data.load import load
-from fairbench_cli.data.locate import folders, locate
-from fairbench_cli.data.table import Sample, to_sample
 from fairbench_cli.interventions.auditor import Auditor
 from fairbench_cli.interventions.repair import (
     Repair,
@@ -25,35 +21,17 @@ from fairbench_cli.interventions.repair import (
     repair_features,
 )
 
-NUMBERS = ("age", "fnlwgt", "education_num", "capital_gain", "capital_loss", "hours_per_week")
-RAW = "extends: adult-complete\nname: adult-raw\ncolumns:\n"
-RAW += "".join(f"  {name}: {{kind: integer}}\n" for name in NUMBERS)
 REPEATS = 7
 
 
-def read(path: Path) -> Sample:
-    """Read the rows of a card, with sex as protected attribute."""
-    dataset = load(read_card(path), locate(read_card(path), folders(None, path)))
-    return to_sample(dataset.table, dataset.roles("sex"))
-
-
-def seconds(work: object) -> float:
+def median(work: Callable[[], object]) -> float:
     """Return the median CPU seconds of a call."""
-    taken = []
-    for _ in range(REPEATS):
-        start = time.process_time()
-        work()  # type: ignore[operator]
-        taken.append(time.process_time() - start)
-    return statistics.median(taken)
+    return statistics.median(seconds(work) for _ in range(REPEATS))
 
 
 def main() -> None:
     """Measure and print two tables."""
-    with tempfile.TemporaryDirectory() as folder:
-        card = Path(folder) / "adult-raw.yaml"
-        card.write_text(RAW)
-        raw = read(card)
-    binned = read(find_card("adult-train"))
+    raw, binned = adult_raw(), sample_of("adult-train", "sex")
     full = Repair(level=1.0)
     print("| rows | columns | repair | of training rows, CPU s | of as many rows to predict, CPU s |")
     print("|---|---|---|---|---|")
@@ -66,11 +44,11 @@ def main() -> None:
             if how.method == "geometric" and sample is raw:
                 continue  # fnlwgt would have more different numbers than a column can hold
             _, learned = repair_features(sample, how, 0)
-            train = seconds(lambda sample=sample, how=how: repair_features(sample, how, 0))
-            test = seconds(lambda sample=sample, learned=learned: apply_maps(sample, learned, 0))
+            train = median(lambda sample=sample, how=how: repair_features(sample, how, 0))
+            test = median(lambda sample=sample, learned=learned: apply_maps(sample, learned, 0))
             what = f"{how.method}, level {how.level:g}, bins {how.bins}"
             print(f"| {name}, {len(sample):,} | {len(learned)} | {what} | {train:.3f} | {test:.3f} |")
-        tool = seconds(lambda sample=sample: Auditor(level=0.5).repaired(sample, 0))
+        tool = median(lambda sample=sample: Auditor(level=0.5).repaired(sample, 0))
         print(f"| {name}, {len(sample):,} | {len(learned)} and label | auditor, level 0.5 | {tool:.3f} | |")
     repaired, _ = repair_features(raw, full, 0)
     print("\n| column | distance | before | after |\n|---|---|---|---|")

@@ -9,7 +9,7 @@ import numpy as np
 from fairbench_cli.data.card import find_card, read_card
 from fairbench_cli.data.load import Dataset, load
 from fairbench_cli.data.locate import folders, locate
-from fairbench_cli.data.table import Sample
+from fairbench_cli.data.table import Floats, Sample, Table
 
 ADULT_TRAIN = 30_000
 NUMBERS = ("age", "fnlwgt", "education_num", "capital_gain", "capital_loss", "hours_per_week")
@@ -35,7 +35,7 @@ def adult_split() -> tuple[Sample, Sample]:
 
 
 def adult_raw() -> Sample:
-    """Return the 45,222 complete rows of Adult with numbers as they are, fnlwgt and education_num included."""
+    """Return the 45,222 complete rows of Adult with numbers as they are, two columns more than in bins."""
     card = "extends: adult-complete\nname: adult-raw\ncolumns:\n"
     card += "".join(f"  {name}: {{kind: integer}}\n" for name in NUMBERS)
     with tempfile.TemporaryDirectory() as folder:
@@ -52,3 +52,8 @@ def adult_numbers() -> Sample:
         if name not in NUMBERS:
             features = features.without(name)
     return replace(sample, features=features)
+
+
+def numbers(table: Table) -> Floats:
+    """Return the values of columns of numbers, shape (rows, columns)."""
+    return np.column_stack([np.array(own.values)[table.codes[:, j]] for j, own in enumerate(table.columns)])

@@ -20,15 +20,15 @@ from pathlib import Path
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
+from costs import forget_peak, resident
+from rows import ADULT_TRAIN, adult_split
 
 from fairbench_cli.classifiers.fit import Classifier, Infeasible
 from fairbench_cli.classifiers.registry import CLASSIFIERS
-from fairbench_cli.data.table import Sample
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.counts import count, expected_count
 from fairbench_cli.measures.registry import measure
 
-TRAIN = 30_000
 CLASSIFIER = {"leaf-relabelling": "c45"}  # the others train logistic regression, if they train any
 MORE = (
     ("leaf-relabelling", "c45", {"solver": "optimal"}),
@@ -42,9 +42,9 @@ def cases(names: list[str]) -> list[tuple[str, str, dict[str, object], int]]:
     """Return technique, classifier, parameters and training rows of each line."""
     default = "logistic-regression"
     all_of_them = [
-        *((name, CLASSIFIER.get(name, default), {}, TRAIN) for name in INTERVENTIONS),
-        *((*case, TRAIN) for case in MORE),
-        *(("none", name, {}, FEWER_ROWS.get(name, TRAIN)) for name in CLASSIFIERS if name != default),
+        *((name, CLASSIFIER.get(name, default), {}, ADULT_TRAIN) for name in INTERVENTIONS),
+        *((*case, ADULT_TRAIN) for case in MORE),
+        *(("none", name, {}, FEWER_ROWS.get(name, ADULT_TRAIN)) for name in CLASSIFIERS if name != default),
     ]
     return [case for case in all_of_them if not names or case[0] in names or case[1] in names]
 
@@ -57,7 +57,7 @@ def one(path: str, technique: str, classifier: str, parameters: dict[str, object
     own = INTERVENTIONS[technique].load()(**parameters)
     small = train.take(np.arange(300))
     own.fit(small, spec, np.random.default_rng(0)).predict(small)
-    Path("/proc/self/clear_refs").write_text("5")  # the peak is counted from here
+    forget_peak()
     before, start = resident("VmRSS"), time.process_time()
     fitted = own.fit(train, spec, np.random.default_rng(0))
     middle = time.process_time()
@@ -80,22 +80,6 @@ def one(path: str, technique: str, classifier: str, parameters: dict[str, object
     print(json.dumps(found))
 
 
-def resident(field: str) -> float:
-    """Return this process's resident size in MB: now (`VmRSS`) or at most (`VmHWM`)."""
-    status = Path("/proc/self/status").read_text(encoding="ascii")
-    return float(status.partition(f"{field}:")[2].split()[0]) / 1024
-
-
-def split() -> tuple[Sample, Sample]:
-    """Return the rows to train on and those to predict."""
-    sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-    from zafar_data import sample_of
-
-    sample = sample_of("adult-complete")
-    order = np.random.default_rng(0).permutation(len(sample))
-    return sample.take(order[:TRAIN]), sample.take(order[TRAIN:])
-
-
 def main(names: list[str]) -> None:
     """Print the table."""
     titles = ("fit, CPU s", "predict, CPU s", "peak MB", "more MB", "accuracy", "discrimination")
@@ -103,7 +87,7 @@ def main(names: list[str]) -> None:
     print("|---" + "|---:" * len(titles) + "|")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows"
-        path.write_bytes(pickle.dumps(split()))
+        path.write_bytes(pickle.dumps(adult_split()))
         for technique, classifier, parameters, rows in cases(names):
             call = json.dumps([str(path), technique, classifier, parameters, rows])
             done = subprocess.run(
@@ -111,7 +95,7 @@ def main(names: list[str]) -> None:
             )
             said = ", ".join(f"{key} {value}" for key, value in parameters.items())
             line = f"| {technique}{f' ({said})' if said else ''}, {classifier}"
-            line += f", {rows} rows" if rows != TRAIN else ""
+            line += f", {rows} rows" if rows != ADULT_TRAIN else ""
             if done.returncode:
                 print(f"{line} | {done.stderr.splitlines()[-1] if done.stderr else '-'} |", flush=True)
                 continue

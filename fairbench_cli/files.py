@@ -2,6 +2,7 @@
 
 import json
 import os
+import secrets
 import shlex
 import stat
 from collections.abc import Iterable, Mapping
@@ -103,9 +104,9 @@ def _encoded(text: str) -> bytes:
 def _write_all(contents: Mapping[Path, bytes]) -> None:
     """Write files next to their places, then move all of them there."""
     devices = [path for path in contents if path.exists() and not path.is_file()]  # /dev/null, a pipe
-    parts = {
-        path: path.with_name(f".{path.name}.{os.getpid()}.part") for path in contents if path not in devices
-    }
+    # Two machines may write to one folder, from processes of one number.
+    own = f"{os.getpid()}-{secrets.token_hex(4)}"
+    parts = {path: path.with_name(f".{path.name}.{own}.part") for path in contents if path not in devices}
     try:
         for path, part in parts.items():
             part.write_bytes(contents[path])
@@ -163,7 +164,7 @@ def open_folder(folder: Path) -> None:
     UserError
         When it cannot be written.
     """
-    probe = folder / f".probe-{os.getpid()}"
+    probe = folder / f".probe-{os.getpid()}-{secrets.token_hex(4)}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         probe.touch()

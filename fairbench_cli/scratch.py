@@ -36,6 +36,8 @@ def sweep() -> None:
     """Remove the folders of processes that have ended without doing so, and their semaphores."""
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         try:
+            if hasattr(os, "getuid") and folder.lstat().st_uid != os.getuid():
+                continue  # what it says of processes may be wrong
             held = os.open(folder / HELD, os.O_RDWR)
         except OSError:  # being made or removed, or somebody else's
             continue

@@ -15,13 +15,13 @@ import yaml
 from fairbench_cli.errors import ArgumentError, Problem, suggest, user_error
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.journal import RETRIED
-from fairbench_cli.experiment.plan import FILE
+from fairbench_cli.experiment.plan import FILE, read_plan
 from fairbench_cli.experiment.read import of_document, read_config
-from fairbench_cli.experiment.run import compute, prepare, write_head, write_manifest
+from fairbench_cli.experiment.run import compute, prepare, working_in, write_manifest
 from fairbench_cli.experiment.runner import run_tasks
 from fairbench_cli.experiment.shipped import find_config
 from fairbench_cli.experiment.workers import Workers
-from fairbench_cli.files import open_folder, read_text
+from fairbench_cli.files import read_text
 from fairbench_cli.report.write import write_report
 from fairbench_cli.scratch import scratch_folder
 from fairbench_cli.strict_yaml import Document, dump_yaml, parse_yaml
@@ -127,6 +127,7 @@ def run(
     only: str | Sequence[str] = (),
     changes: Mapping[str, Any] | None = None,
     progress: bool = False,
+    mix_versions: bool = False,
 ) -> RunFrames:
     """Run an experiment, as ``fairbench run`` does, and return its result files.
 
@@ -147,11 +148,14 @@ def run(
         Values to lay over the config by key: ``{"repeats": 2, "sample.size": 500}``.
     progress : bool
         Whether to write to standard error how many repeats are done.
+    mix_versions : bool
+        Whether to go on from results that other versions of NumPy, scikit-learn and so on gave.
 
     Raises
     ------
     UserError
-        Listing every mistake in config, cards and data.
+        Listing every mistake in config, cards and data; when another process works in the folder; when it
+        has results of other versions and `mix_versions` is False.
     ArgumentError
         When an argument is of no use, such as ``jobs=0``.
     """
@@ -169,18 +173,17 @@ def run(
     with scratch_folder() as temporary:
         start, target = time.monotonic(), Path(folder or temporary)
         filters = (only,) if isinstance(only, str) else tuple(only)
-        prepared = prepare(
+        checked = prepare(
             given, folder=target, data_dir=None if data_dir is None else Path(data_dir), filters=filters
         )
-        open_folder(target)
-        write_head(prepared)
-        todo = len(prepared.todo)
-        counter = _Progress(todo, progress)
-        if todo:
-            with Workers(given, jobs) as workers:
-                compute(prepared, lambda tasks: run_tasks(tasks, workers), counter.note)
-        write_report(target, prepared.plan, prepared.records)
-        write_manifest(prepared, jobs=jobs, computed=todo - len(prepared.todo), start=start)
+        with working_in(checked, mix_versions=mix_versions, warn=_to_stderr) as prepared:
+            todo = len(prepared.todo)
+            counter = _Progress(todo, progress)
+            if todo:
+                with Workers(given, jobs) as workers:
+                    compute(prepared, lambda tasks: run_tasks(tasks, workers), counter.note)
+            write_report(target, prepared.plan, prepared.records)
+            write_manifest(prepared, jobs=jobs, computed=todo - len(prepared.todo), start=start)
         return _read(target, given.name, Path(folder) if folder else None)
 
 
@@ -197,8 +200,7 @@ def load_results(folder: str | Path) -> RunFrames:
     if missing or not (path / FILE).is_file():
         what = f"{path} holds no results ({missing[0] + '.csv' if missing else FILE} is missing)"
         raise user_error(what, "give the folder that `fairbench run` wrote")
-    name = parse_yaml(read_text(path / "config.yaml"), str(path / "config.yaml")).data["name"]
-    return _read(path, str(name), path)
+    return _read(path, read_plan(path).config.name, path)
 
 
 def _read(path: Path, name: str, folder: Path | None) -> RunFrames:
@@ -237,6 +239,12 @@ def _yaml(value: Any) -> str:
     except yaml.YAMLError as error:
         what = f"a config holds texts, numbers, lists and dicts: {error.args[0]}"
         raise ArgumentError(Problem(what, "write what would stand in a YAML file")) from None
+
+
+def _to_stderr(line: str) -> None:
+    import sys
+
+    sys.stderr.write(f"{line}\n")
 
 
 class _Progress:

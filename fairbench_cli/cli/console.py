@@ -19,7 +19,6 @@ if TYPE_CHECKING:  # pandas comes with it
     from fairbench_cli.report.tables import Block, PaperTable
 
 GAP = 3  # characters between two columns
-DAMAGES_SHOWN = 5
 NARROWEST = 13  # of the techniques' column, which folds
 
 
@@ -56,9 +55,10 @@ def print_document(text: str, format_: str) -> None:
 
 def talk_of_damage(damages: "Sequence[Damage]", then: str = "their repeats are left out") -> None:
     """Print which lines of a journal are damaged, if any, and what becomes of their repeats."""
-    if damages:
-        some = [*map(str, damages[:DAMAGES_SHOWN]), *["…"] * (len(damages) > DAMAGES_SHOWN)]
-        talk(f"{len(damages)} damaged line(s): {', '.join(some)}; {then}")
+    if damages:  # else nothing heavy is loaded
+        from fairbench_cli.experiment.journal import damage_in_words
+
+        talk(*damage_in_words(damages, then))
 
 
 def print_rows(

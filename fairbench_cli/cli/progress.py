@@ -11,11 +11,11 @@ from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from fairbench_cli.checksums import canonical
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.journal import RETRIED
 from fairbench_cli.experiment.plan import Cell
 from fairbench_cli.experiment.run import PreparedRun
-from fairbench_cli.experiment.seeds import canonical
 from fairbench_cli.experiment.task import Task
 from fairbench_cli.text import printable
 

@@ -31,11 +31,20 @@ def report(
 ) -> None:
     """Write every CSV, table and figure of a run again from its journal. No training."""
     from fairbench_cli.cli.console import print_paper_tables, talk, talk_of_damage
+    from fairbench_cli.experiment.lock import locked_if_results
+    from fairbench_cli.experiment.manifest import mixture_in_words
     from fairbench_cli.plugins import is_file
     from fairbench_cli.report.write import redo_report
 
-    tables, damages, left_out = redo_report(results, attribute or (), metric or ())
+    with locked_if_results(results, talk):
+        tables, damages, left_out, missing = redo_report(results, attribute or (), metric or ())
+    for line in mixture_in_words(results):
+        talk(line)
     talk_of_damage(damages)
+    if missing:
+        talk(
+            f"{missing} repeats of the plan are in no journal: run them, or copy the journals of other shards"
+        )
     for name in left_out:
         again = f"./{name}" if is_file(name) else name
         talk(f"{name} is left out, as a report runs no code that is not named: -m {again}")

@@ -45,17 +45,20 @@ def run(
         typer.Option(help="Of --backend dask: tcp://HOST:8786, or a scheduler file.", show_default=False),
     ] = None,
     shard: ShardOf = None,
+    mix_versions: Annotated[
+        bool,
+        typer.Option("--mix-versions", help="Go on from results of other versions of NumPy and so on."),
+    ] = False,
 ) -> int:
     """Run an experiment; finished repeats are kept, so the same command goes on where it stopped."""
-    from fairbench_cli.cli.console import print_paper_tables, talk, talk_of_damage
+    from fairbench_cli.cli.console import print_paper_tables, talk
     from fairbench_cli.cli.progress import in_words
     from fairbench_cli.experiment.cluster import cluster_at
     from fairbench_cli.experiment.read import read_config
-    from fairbench_cli.experiment.run import prepare, write_head, write_manifest
+    from fairbench_cli.experiment.run import prepare, working_in, write_manifest
     from fairbench_cli.experiment.runner import default_jobs, run_tasks
     from fairbench_cli.experiment.shard import read_shard
     from fairbench_cli.experiment.workers import Workers
-    from fairbench_cli.files import open_folder
 
     start = time.monotonic()
     part = None if shard is None else read_shard(shard)
@@ -65,25 +68,23 @@ def run(
     with _stoppable() as stopped, pool as workers:
         from fairbench_cli.report.write import write_report  # pandas, while the workers load what they need
 
-        prepared = prepare(given, folder=output, data_dir=data_dir, filters=tuple(only or ()), shard=part)
-        open_folder(prepared.folder)
-        if isinstance(workers, Workers):
-            workers.log = prepared.folder / LOG
-            compute_all: AnyRun = partial(run_tasks, workers=workers, say=talk)
-        else:
-            compute_all = workers.run_tasks
-        count = workers.jobs
-        write_head(prepared)
-        todo = len(prepared.todo)
-        if not quiet:
-            talk_of_damage(prepared.damages, "their repeats are computed again")
-            of = "" if part is None else f" in shard {part}"
-            talk(f"{prepared.size} repeats{of}: {prepared.size - todo} done, {todo} to do, {count} worker(s)")
-        finished = _compute(prepared, compute_all, count, quiet)
-        left = len(prepared.todo)
-        if part is None:  # of a part alone, tables would look like those of the whole
-            tables = write_report(prepared.folder, prepared.plan, prepared.records)
-            write_manifest(prepared, jobs=count, computed=todo - left, start=start)
+        checked = prepare(given, folder=output, data_dir=data_dir, filters=tuple(only or ()), shard=part)
+        with working_in(checked, mix_versions=mix_versions, warn=talk) as prepared:
+            if isinstance(workers, Workers):
+                workers.log = prepared.folder / LOG
+                compute_all: AnyRun = partial(run_tasks, workers=workers, say=talk)
+            else:
+                compute_all = workers.run_tasks
+            count = workers.jobs
+            todo = len(prepared.todo)
+            if not quiet:
+                of, done = "" if part is None else f" in shard {part}", prepared.size - todo
+                talk(f"{prepared.size} repeats{of}: {done} done, {todo} to do, {count} worker(s)")
+            finished = _compute(prepared, compute_all, count, quiet)
+            left = len(prepared.todo)
+            if part is None:  # of a part alone, tables would look like those of the whole
+                tables = write_report(prepared.folder, prepared.plan, prepared.records)
+                write_manifest(prepared, jobs=count, computed=todo - left, start=start)
         if not finished:
             again = shlex.join(["fairbench", *sys.argv[1:]])
             talk(f"interrupted; {left} repeats left. Go on with:\n  {again}")

@@ -8,7 +8,9 @@ from typing import Literal
 import numpy as np
 
 from fairbench_cli.errors import UserError, shown
+from fairbench_cli.experiment.journal import JournalFile
 from fairbench_cli.experiment.plan import Cell, RunPlan
+from fairbench_cli.experiment.versions import Versions
 from fairbench_cli.network.files import load
 from fairbench_cli.network.model import BayesNet
 
@@ -76,6 +78,19 @@ def changed_networks(theirs: Path, ours: Path) -> Iterator[Change]:
         if not same:
             what = f"{kept} is not the network that the data give: edited, or of other versions; delete it"
             yield Change("network", what)
+
+
+def changed_versions(files: Iterable[JournalFile], now: Versions) -> Iterator[Change]:
+    """Yield what the records of journals were computed with and is of another version now."""
+    found: dict[tuple[str, str], tuple[str, str]] = {}
+    for header in (file.header for file in files if file.header is not None and file.records):
+        both = {name: (old, now.code[name]) for name, old in header.code.items() if name in now.code}
+        changed = {name: pair for name, pair in both.items() if pair[0] != pair[1]}
+        found |= {("code", name): pair for name, pair in changed.items()}
+        found |= {("versions", name): pair for name, pair in now.differences(header.versions).items()}
+    for (kind, name), pair in found.items():
+        old, new = (version.removeprefix("sha256:")[:SHOWN] for version in pair)
+        yield Change("code" if kind == "code" else "versions", f"{name} {old} → {new}")
 
 
 def _equal(one: BayesNet, other: BayesNet) -> bool:

@@ -9,6 +9,7 @@ import logging
 import pickle
 import time
 import uuid
+import warnings
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -38,7 +39,6 @@ RIDES_ALONG = 100_000  # bytes of a population that goes with every task; a larg
 ATTEMPTS = 3  # of a task that gets lost, before it is tried alone
 BETWEEN_LOOKS = 0.02  # seconds
 BETWEEN_COUNTS = 2.0  # seconds
-QUIET = 10.0  # seconds without a result, before we look whether there are workers
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,6 +146,8 @@ class Cluster:
                 if not suspects:
                     return
                 self._send(replace(suspects.popleft(), alone=True))
+            if not self._comes():
+                continue
             sent, answer = self._next()
             if answer is not None and answer.repeat is not None:
                 yield pickle.loads(answer.repeat)  # noqa: S301 - from a worker that runs what we send it
@@ -210,19 +212,22 @@ class Cluster:
             self._scattered[name] = self._client.scatter(packed.data, broadcast=True, hash=False)
         return name, self._scattered[name]
 
-    def _next(self) -> tuple[Sent, Answer | None]:
-        """Return the next task that came back, and its answer; None where its worker died or it was lost."""
-        from distributed.scheduler import KilledWorker
-
-        quiet = time.monotonic()
+    def _comes(self) -> bool:
+        """Return whether a task comes back within some time, in which workers may join."""
         while not self._window.has_ready():
             time.sleep(BETWEEN_LOOKS)
             now = time.monotonic()
             if now - self._looked > BETWEEN_NEWS:
                 self._looked = now
                 self._watch([(sent.task, now - sent.at) for sent in self._out.values()])
-            if now - quiet > QUIET:
                 self._wait("has no workers any more: waiting for one")
+                return False
+        return True
+
+    def _next(self) -> tuple[Sent, Answer | None]:
+        """Return a task that came back, and its answer; None where its worker died or it was lost."""
+        from distributed.scheduler import KilledWorker
+
         future = next(self._window)
         sent = self._out.pop(future.key)
         answer, status = None, future.status
@@ -279,13 +284,16 @@ def cluster_at(address: str, config: "ExperimentConfig", say: Say) -> Iterator[C
 def _connected(address: str) -> "Iterator[Client]":
     try:
         from distributed import Client
+        from distributed.versions import VersionMismatchWarning
     except ImportError:
         fix = 'pip install "fairbench-cli[dask]"'
         raise user_error("--backend dask needs distributed, which is not installed", fix, "") from None
     place = _in_file(Path(address)) if address.endswith(".json") else address
     with _quiet():
         try:
-            client = Client(place, timeout=CONNECTS_WITHIN, set_as_default=False, name="fairbench")
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", VersionMismatchWarning)  # we look ourselves
+                client = Client(place, timeout=CONNECTS_WITHIN, set_as_default=False, name="fairbench")
         except (OSError, ValueError) as error:
             what = f"no scheduler of dask answers at {address}: {_in_words(error)}"
             fix = "start one with `dask scheduler`, or correct the address: tcp://HOST:8786"

@@ -1,5 +1,6 @@
 """The data sets of an experiment: found, checked, their networks learned; and what is drawn from."""
 
+import json
 import math
 import shlex
 from collections.abc import Iterable
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pydantic_core import to_jsonable_python
 
+from fairbench_cli.checksums import FIELD, digest
 from fairbench_cli.data.card import BiasTarget, Card, find_card, read_card
 from fairbench_cli.data.locate import folders, locate
 from fairbench_cli.data.represent import Representation, represent
@@ -19,8 +21,7 @@ from fairbench_cli.errors import Problem, UserError, suggest, user_error
 from fairbench_cli.experiment.checks import unknown_attribute
 from fairbench_cli.experiment.config import DatasetSpec, ExperimentConfig, SampleConfig
 from fairbench_cli.experiment.row_metrics import RequestedRowMetrics
-from fairbench_cli.experiment.seeds import digest
-from fairbench_cli.files import make_folder
+from fairbench_cli.files import make_folder, read_text
 from fairbench_cli.interventions.cells import CELLS
 from fairbench_cli.measures.groups import JointAttribute, ProtectedAttribute, ProtectedAttributes
 from fairbench_cli.network.files import FORMAT, Meta
@@ -380,6 +381,17 @@ def populate(prepared: PreparedDataset, config: ExperimentConfig, networks: Path
     )
 
 
+def rows_to_test(prepared: PreparedDataset, config: ExperimentConfig) -> int:
+    """Return how many rows each repeat is tested on."""
+    dataset, balanced = prepared.dataset, config.sample.balanced
+    if dataset is None or (config.test == "network" and prepared.network is not None):
+        return prepared.size
+    if prepared.network is not None:
+        return len(dataset)
+    rest = len(dataset) - prepared.size
+    return rest if balanced is None else _balanced(balanced, prepared.size, len(dataset))[1]
+
+
 def _favoured(prepared: PreparedDataset) -> dict[str, tuple[str, ...]]:
     levels = {column.name: column.levels for column in prepared.columns}
     single = [name for name in prepared.card.protected if name in levels]
@@ -387,11 +399,33 @@ def _favoured(prepared: PreparedDataset) -> dict[str, tuple[str, ...]]:
     return own | {prepared.roles.attribute: prepared.roles.favoured}
 
 
+def cached_network(prepared: PreparedDataset, networks: Path) -> Path:
+    """Return where the fitted network of a data set is kept."""
+    return networks / f"{'-'.join(prepared.name)}-{digest([FORMAT, prepared.decisive])[:16]}.json"
+
+
+def damage_of_network(prepared: PreparedDataset, path: Path) -> str | None:
+    """Return what is wrong with the kept network of a data set whose structure was learned; None: nothing."""
+    try:
+        content = json.loads(read_text(path))
+        network, _ = load_network(path)
+    except (UserError, ValueError, RecursionError):
+        return "it was changed or damaged since it was written"
+    if content.get(FIELD) is None:
+        return "it has no checksum"
+    structure = prepared.network
+    if network.columns != prepared.columns or not (
+        isinstance(structure, Structure) and network.parents == structure.parents
+    ):
+        return "it is the network of other data"
+    return None
+
+
 def _fitted(prepared: PreparedDataset, structure: Structure, dataset: "Dataset", networks: Path) -> BayesNet:
     from fairbench_cli.network.fit import fit
 
-    path = networks / f"{'-'.join(prepared.name)}-{digest([FORMAT, prepared.decisive])[:16]}.json"
-    if path.is_file():
+    path = cached_network(prepared, networks)
+    if path.is_file() and damage_of_network(prepared, path) is None:
         return load_network(path)[0]
     network = fit(dataset.table, structure.parents)
     settings = prepared.decisive["network"]

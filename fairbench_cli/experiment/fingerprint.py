@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from fairbench_cli.experiment.config import ExperimentConfig
 
 
+LIKE_THERE = ("distributed",)
+"""What decides no number, but does not understand other versions of itself."""
+
+
 @dataclass(frozen=True)
 class Fingerprint:
     """What decides numbers on one computer.
@@ -54,7 +58,8 @@ class Fingerprint:
 
 def fingerprint_of(config: "ExperimentConfig") -> Fingerprint:
     """Return what decides the numbers of an experiment in this process."""
-    packages, modules = dict(versions_of_numbers(config).packages), {}
+    packages = {**versions_of_numbers(config).packages, **versions_of(LIKE_THERE)}
+    modules = {}
     for origin in (origin for _, origin in config.plugins if origin.path is None):
         if origin.version.startswith("sha256:"):
             modules[origin.target.rpartition(":")[0]] = origin.version

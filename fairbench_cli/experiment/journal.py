@@ -7,16 +7,16 @@ a checksum. Merging the work of several machines is copying their files into one
 import os
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
 from typing import IO, Self
 
 from pydantic import ValidationError
 
-from fairbench_cli.errors import user_error
+from fairbench_cli.errors import UserError, user_error
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.records import (
     HEAD,
@@ -90,7 +90,7 @@ class Journal:
 
 @dataclass(frozen=True)
 class Damage:
-    """A line of a journal that is not used, or not all that it should be.
+    """A line of a journal that is not used, or the place where one is missing.
 
     Parameters
     ----------
@@ -107,6 +107,21 @@ class Damage:
         return f"{self.where} ({self.what})"
 
 
+DAMAGES_SHOWN = 5
+
+
+def damage_in_words(damages: Sequence[Damage], then: str = "their repeats are computed again") -> list[str]:
+    """Return a line that says which lines are damaged and what becomes of their repeats; none if none are.
+
+    >>> damage_in_words([Damage("journal/x.jsonl:12", "it is no record")])
+    ['1 damaged line: journal/x.jsonl:12 (it is no record); their repeats are computed again']
+    """
+    if not damages:
+        return []
+    some = [*map(str, damages[:DAMAGES_SHOWN]), *["…"] * (len(damages) > DAMAGES_SHOWN)]
+    return [f"{len(damages)} damaged line{'s' * (len(damages) > 1)}: {', '.join(some)}; {then}"]
+
+
 @dataclass(frozen=True)
 class JournalFile:
     """A file of journals, or the part of it under one header.
@@ -115,13 +130,13 @@ class JournalFile:
     ----------
     header : JournalHeader or None
         None for a file from before there were headers, or where it cannot be read.
-    records : int
-        How many repeats it holds.
+    lines : int
+        How many lines it holds besides.
     """
 
     name: str
     header: JournalHeader | None
-    records: int
+    lines: int
 
 
 @dataclass(frozen=True)
@@ -137,18 +152,47 @@ class Reading:
     files : tuple of JournalFile
         Where the records come from.
     lines : dict
-        Where each record stands: the index in `files`, and the line.
+        Where each record stands: the index in `files` and the number of the line, in one number.
     """
 
     records: Records
-    damages: tuple[Damage, ...] = ()
-    files: tuple[JournalFile, ...] = ()
-    lines: Mapping[Place, tuple[int, int]] = field(default_factory=dict)
+    damages: tuple[Damage, ...]
+    files: tuple[JournalFile, ...]
+    lines: dict[Place, int]
 
-    @property
-    def damaged(self) -> int:
-        """Return how many lines are damaged."""
-        return len(self.damages)
+    def file(self, place: Place) -> JournalFile:
+        """Return the file that a record stands in."""
+        return self.files[self.lines[place] >> _LINE_BITS]
+
+    def damage(self, place: Place, what: str) -> Damage:
+        """Return a record as one that is not used."""
+        return _damage(self.files, self.lines[place], what)
+
+
+def list_journals(folder: Path) -> list[JournalFile]:
+    """Return the files of journals with the number of lines that each holds, whatever these are worth."""
+    files: list[JournalFile] = []
+    for path in sorted(folder.glob("*.jsonl")):
+        name, header, held = f"{folder.name}/{path.name}", None, 0
+        for line in filter(None, _lines(path)):
+            found = None
+            if line.startswith(HEAD):
+                with suppress(ValueError, UserError):
+                    found = parse_header(*opened(line), str(path))
+            if found is None:
+                held += 1
+            else:
+                files += [JournalFile(name, header, held)] * bool(held or header)
+                header, held = found, 0
+        files.append(JournalFile(name, header, held))
+    return files
+
+
+_LINE_BITS = 32
+
+
+def _damage(files: Sequence[JournalFile], line: int, what: str) -> Damage:
+    return Damage(f"{files[line >> _LINE_BITS].name}:{line % (1 << _LINE_BITS)}", what)
 
 
 def read_journals(folder: Path) -> Reading:
@@ -164,83 +208,82 @@ def read_journals(folder: Path) -> Reading:
     UserError
         When a file cannot be read, or was written by a later version of fairbench.
     """
-    entries: dict[Place, list[_Entry]] = {}
+    records: Records = {}
+    lines: dict[Place, int] = {}
+    several: dict[Place, list[_Entry]] = {}
     files: list[JournalFile] = []
     damages: list[Damage] = []
     for path in sorted(folder.glob("*.jsonl")):
-        parts, unsound = _read_file(path, f"{folder.name}/{path.name}")
-        damages += unsound
-        for part in parts:
-            for number, repeat in part.lines:
-                entry = len(files), number, repeat
-                entries.setdefault((repeat.key, repeat.repeat), []).append(entry)
-            files.append(JournalFile(part.name, part.header, len(part.lines)))
-    records: Records = {}
-    lines: dict[Place, tuple[int, int]] = {}
-    for place, found in entries.items():
-        agreed, others = (found, []) if len(found) == 1 else _agreed(found)
+        name, header, held = f"{folder.name}/{path.name}", None, 0
+        for number, found in _read_file(path):
+            if isinstance(found, Repeat):
+                place, line = (found.key, found.repeat), len(files) << _LINE_BITS | number
+                held += 1
+                if lines.setdefault(place, line) == line:
+                    records[place] = found
+                else:
+                    several.setdefault(place, [(lines[place], records[place])]).append((line, found))
+            elif isinstance(found, JournalHeader):  # another one where files were copied into one
+                files += [JournalFile(name, header, held)] * bool(held or header)
+                header, held = found, 0
+            else:
+                damages.append(Damage(f"{name}:{number}", found))
+        files.append(JournalFile(name, header, held))
+    for place, entries in several.items():
+        agreed, others = _agreed(entries)
+        damages += [
+            _damage(files, line, "another record of this repeat has other counts") for line, _ in others
+        ]
         if agreed:
-            records[place] = reduce(together, (repeat for *_, repeat in agreed))
-            lines[place] = agreed[0][:2]
-        what = "another record of the same repeat has other counts"
-        damages += [Damage(f"{files[file].name}:{number}", what) for file, number, _ in others]
+            records[place], lines[place] = reduce(together, (repeat for _, repeat in agreed)), agreed[0][0]
+        else:
+            del records[place], lines[place]
     return Reading(records, tuple(damages), tuple(files), lines)
 
 
-_Entry = tuple[int, int, Repeat]  # the file, the line
+_Entry = tuple[int, Repeat]  # where it stands
 
 
-@dataclass(frozen=True)
-class _Part:
-    """The records of a file that stand under one header, with the numbers of their lines."""
-
-    name: str
-    header: JournalHeader | None
-    lines: list[tuple[int, Repeat]]
-
-
-def _read_file(path: Path, name: str) -> tuple[list[_Part], list[Damage]]:
-    """Return the parts of a file, and the lines that cannot be used.
-
-    Files that were copied together into one have a header in the middle.
-    """
-    try:
-        text = path.read_bytes().split(b"\n")
-    except OSError as error:
-        what = f"cannot read {path}: {error.strerror}"
-        raise user_error(what, "check its permissions, or move it away") from None
-    parts = [_Part(name, None, [])]
-    damages: list[Damage] = []
-    for number, line in enumerate(text, 1):
+def _read_file(path: Path) -> Iterator[tuple[int, Repeat | JournalHeader | str]]:
+    """Yield the number of each line and what it holds: a repeat, a header, or what is wrong with it."""
+    headed = False
+    for number, line in enumerate(_lines(path), 1):
         if not line:
             continue
         try:
             body, checked = opened(line)
             if body.startswith(HEAD):
-                parts.append(_Part(name, parse_header(body, checked, f"{path}:{number}"), []))
+                yield number, parse_header(body, checked, f"{path}:{number}")
+                headed = True
+                continue
+            if headed and not checked:
+                yield number, "it has no checksum"
                 continue
             repeat = parse_repeat(body)
         except ValidationError:
-            damages.append(Damage(f"{name}:{number}", "it is no record"))
-            continue
+            yield number, "it is no record"
         except ValueError as error:
-            damages.append(Damage(f"{name}:{number}", str(error)))
-            continue
-        if checked and parts[-1].header is None and not damages:
-            damages.append(Damage(f"{name}:1", "the header that stood before it is missing"))
-        if parts[-1].header is not None and not checked:
-            damages.append(Damage(f"{name}:{number}", "it has no checksum"))
-            continue
-        parts[-1].lines.append((number, repeat))
-    return [part for part in parts if part.lines or part.header is not None], damages
+            yield number, str(error)
+        else:
+            if checked and number == 1:
+                yield number, "the header before it is missing"
+            yield number, repeat
+
+
+def _lines(path: Path) -> list[bytes]:
+    try:
+        return path.read_bytes().split(b"\n")
+    except OSError as error:
+        what = f"cannot read {path}: {error.strerror}"
+        raise user_error(what, "check its permissions, or move it away") from None
 
 
 def _agreed(entries: list[_Entry]) -> tuple[list[_Entry], list[_Entry]]:
     """Return those of several records of one repeat that decide, and those that contradict them."""
-    results = [entry for entry in entries if entry[2].status not in RETRIED]
+    results = [entry for entry in entries if entry[1].status not in RETRIED]
     if not results:
         return entries, []
-    votes = [b"" if one.counts is None else (one.counts.n.round(6) + 0.0).tobytes() for *_, one in results]
+    votes = [b"" if one.counts is None else (one.counts.n.round(6) + 0.0).tobytes() for _, one in results]
     (first, most), *others = Counter(votes).most_common()
     if others and others[0][1] == most and len(results) == 2:
         return [], results

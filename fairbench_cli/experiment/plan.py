@@ -9,13 +9,14 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, Json, TypeAdapter, ValidationError
 
+from fairbench_cli.checksums import canonical, digest_of, is_whole, signed
 from fairbench_cli.data.represent import Representation
 from fairbench_cli.errors import Problem, UserError, user_error
 from fairbench_cli.experiment.components import ComponentSpec, TechniqueSpec
 from fairbench_cli.experiment.config import ExperimentConfig
-from fairbench_cli.experiment.datasets import PreparedDataset
+from fairbench_cli.experiment.datasets import PreparedDataset, rows_to_test
 from fairbench_cli.experiment.read import parse
-from fairbench_cli.experiment.seeds import canonical, digest_of, seed_of
+from fairbench_cli.experiment.seeds import seed_of
 from fairbench_cli.experiment.tune import OF_CLASSIFIER
 from fairbench_cli.experiment.versions import CELL_VERSION
 from fairbench_cli.files import write_json
@@ -214,13 +215,14 @@ class RunPlan:
 
 def make_plan(config: ExperimentConfig, datasets: list[PreparedDataset], cells: list[Cell]) -> RunPlan:
     """Return the plan of an experiment."""
-    return RunPlan(config, [one.describe() for one in datasets], [cell.describe() for cell in cells])
+    described = [one.describe() | {"test_rows": rows_to_test(one, config)} for one in datasets]
+    return RunPlan(config, described, [cell.describe() for cell in cells])
 
 
 def write_plan(folder: Path, plan: RunPlan) -> None:
     """Write the plan next to the results."""
     data = {"config": plan.config.plain(), "datasets": plan.datasets, "cells": plan.cells}
-    write_json(folder / FILE, data)
+    write_json(folder / FILE, signed(data))
 
 
 class _Cell(BaseModel):
@@ -243,6 +245,7 @@ class _Dataset(BaseModel):
     arc_to_outcome: bool
     protected: list[ProtectedAttribute]
     joint: list[JointAttribute] = []
+    test_rows: int | None = None
 
 
 class _File(BaseModel):
@@ -251,6 +254,7 @@ class _File(BaseModel):
     config: dict[str, Any]
     datasets: list[_Dataset]
     cells: Annotated[list[_Cell], Field(min_length=1)]
+    sha256: str | None = None
 
 
 _LONE = re.compile(rb"\\ud[89a-f][0-9a-f]{2}")  # of a file's name that is not UTF-8; pydantic takes none
@@ -279,6 +283,8 @@ def read_plan(folder: Path) -> RunPlan:
         what = f"not the plan of a run: {'.'.join(map(str, first['loc']))} {first['msg']}"
         raise user_error(what, again, str(path)) from None
     data = json.loads(text)
+    if is_whole(data) is False:
+        raise user_error("the plan was changed or damaged since it was written", again, str(path))
     config, _, problems = parse(Document(data["config"], {}, str(path)), None)
     if problems:
         raise UserError(*(Problem(problem.what, again, str(path)) for problem in problems))

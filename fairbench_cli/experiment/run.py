@@ -1,18 +1,38 @@
 """A whole run: plan, resume, compute, and leave the folder of results in order."""
 
 import time
-from collections.abc import Callable, Generator, Iterable
-from contextlib import closing
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import compress
 from pathlib import Path
 
+from fairbench_cli.errors import UserError, user_error
 from fairbench_cli.experiment.cell import Repeat
+from fairbench_cli.experiment.checked import checked, other_versions
 from fairbench_cli.experiment.config import ExperimentConfig
-from fairbench_cli.experiment.datasets import PreparedDataset, populate, prepare_datasets
-from fairbench_cli.experiment.journal import RETRIED, Damage, Journal, Records, read_journals, together
+from fairbench_cli.experiment.datasets import (
+    PreparedDataset,
+    cached_network,
+    damage_of_network,
+    populate,
+    prepare_datasets,
+)
+from fairbench_cli.experiment.journal import (
+    RETRIED,
+    Journal,
+    Reading,
+    Records,
+    damage_in_words,
+    list_journals,
+    read_journals,
+    together,
+)
+from fairbench_cli.experiment.lock import locked
+from fairbench_cli.experiment.manifest import FILE as MANIFEST
+from fairbench_cli.experiment.manifest import update_manifest, write_run
 from fairbench_cli.experiment.plan import CELL_COLUMNS, Cell, RunPlan, make_cells, make_plan, write_plan
 from fairbench_cli.experiment.read import read_config
 from fairbench_cli.experiment.records import new_header
@@ -21,7 +41,8 @@ from fairbench_cli.experiment.shard import Shard
 from fairbench_cli.experiment.task import Task
 from fairbench_cli.experiment.todo import Todo
 from fairbench_cli.experiment.versions import versions_of_numbers
-from fairbench_cli.files import write_json, write_text
+from fairbench_cli.files import open_folder, write_text
+from fairbench_cli.network.structure import Structure
 from fairbench_cli.provenance import provenance
 
 Run = Callable[[Iterable[Task]], Generator[Repeat]]
@@ -31,18 +52,28 @@ Run = Callable[[Iterable[Task]], Generator[Repeat]]
 class PreparedRun:
     """An experiment that has been checked, and what of it is done already.
 
-    `failures` are the repeats that failed in this run; one that had a result before keeps it in `records`.
+    Parameters
+    ----------
+    mixed : bool
+        Whether it goes on from results of other versions, as it was told to.
+    failures : dict
+        The repeats that failed in this run; one that had a result before keeps it in `records`.
     """
 
     config: ExperimentConfig
     datasets: list[PreparedDataset]
     plan: RunPlan
     selected: list[Cell]
-    records: Records
-    damages: tuple[Damage, ...]
+    reading: Reading
     folder: Path
     shard: Shard | None = None
+    mixed: bool = False
     failures: Records = field(default_factory=dict)
+
+    @property
+    def records(self) -> Records:
+        """Return what is done."""
+        return self.reading.records
 
     @property
     def size(self) -> int:
@@ -102,8 +133,63 @@ def prepare(
         columns = [{key: cell[key] for key in CELL_COLUMNS} for cell in plan.cells]
         selected = list(compress(cells, select(columns, filters)))
     target = folder or Path("results") / given.name
-    reading = read_journals(target / "journal")
-    return PreparedRun(given, datasets, plan, selected, reading.records, reading.damages, target, shard)
+    reading = checked(read_journals(target / "journal"), plan)
+    return PreparedRun(given, datasets, plan, selected, reading, target, shard)
+
+
+@contextmanager
+def working_in(
+    prepared: PreparedRun,
+    *,
+    mix_versions: bool = False,
+    warn: Callable[[str], None] = print,
+) -> Iterator[PreparedRun]:
+    """Hold the lock of the folder, write config and plan, and name the damage that will be made good.
+
+    Gives the run back with what has been written to the folder since it was prepared. `warn` gets a line for
+    every kind of damage.
+
+    Raises
+    ------
+    UserError
+        When another process works there, the folder cannot be written, or it has results of other versions
+        and `mix_versions` is False.
+    """
+    open_folder(prepared.folder)
+    with locked(prepared.folder, None if prepared.shard is None else str(prepared.shard), warn):
+        journals = prepared.folder / "journal"
+        if [file.lines for file in list_journals(journals)] != [
+            file.lines for file in prepared.reading.files
+        ]:
+            prepared = replace(prepared, reading=checked(read_journals(journals), prepared.plan))
+        if prepared.todo:
+            prepared = replace(prepared, mixed=_mixes(prepared, mix_versions))
+        for line in (*damage_in_words(prepared.reading.damages), *_damaged_networks(prepared)):
+            warn(line)
+        write_head(prepared)
+        yield prepared
+
+
+def _mixes(prepared: PreparedRun, allowed: bool) -> bool:
+    """Return whether the run goes on from results of other versions; refuse it unless that is allowed."""
+    keys = {cell.key for cell in prepared.distinct}
+    others = other_versions(prepared.reading, keys, versions_of_numbers(prepared.config))
+    if others and not allowed:
+        listed = "; ".join(f"{name} {', '.join(theirs)}, now {own}" for name, (theirs, own) in others.items())
+        what = f"{prepared.folder} has results of other versions: {listed}"
+        fix = "install those, name another folder (-o), or go on all the same with --mix-versions"
+        raise user_error(what, f"{fix} (mix_versions=True)")
+    return bool(others)
+
+
+def _damaged_networks(prepared: PreparedRun) -> Iterator[str]:
+    """Yield a line for every kept network that cannot be used."""
+    for dataset in prepared.datasets:
+        path = cached_network(dataset, prepared.folder / "networks")
+        if isinstance(dataset.network, Structure) and path.is_file():
+            damage = damage_of_network(dataset, path)
+            if damage is not None:
+                yield f"{path}: {damage}; it is fitted again"
 
 
 def compute(prepared: PreparedRun, run: Run, listen: Callable[[Repeat], None]) -> None:
@@ -113,6 +199,8 @@ def compute(prepared: PreparedRun, run: Run, listen: Callable[[Repeat], None]) -
     ----------
     run : callable
         Yields the outcomes of tasks, in any order: `runner.run_tasks` with its workers.
+    shard : str or None
+        Which part of the matrix this is, such as ``1/4``, for the journal's header.
 
     Raises
     ------
@@ -131,7 +219,7 @@ def compute(prepared: PreparedRun, run: Run, listen: Callable[[Repeat], None]) -
     tasks = (Task(cell, repeat, populations[cell.source]) for cell, repeat in todo)
     journals = prepared.folder / "journal"
     shard = None if prepared.shard is None else str(prepared.shard)
-    header = new_header(versions_of_numbers(prepared.config), shard)
+    header = new_header(versions_of_numbers(prepared.config), shard, mixed=prepared.mixed)
     try:
         with Journal(journals, header) as journal, closing(run(tasks)) as outcomes:
             for outcome in outcomes:
@@ -155,13 +243,15 @@ def write_head(prepared: PreparedRun) -> None:
 def write_manifest(prepared: PreparedRun, *, jobs: int, computed: int, start: float) -> None:
     """Write where these results come from; `start` is the monotonic clock at the start.
 
-    A run that computed nothing leaves the manifest of the one that did.
+    A run that computed nothing leaves what the manifest says about the one that did.
     """
-    path = prepared.folder / "manifest.json"
-    if not computed and path.exists():
-        return
-    write_json(
-        path,
+    files = list_journals(prepared.folder / "journal")
+    if not computed and (prepared.folder / MANIFEST).exists():
+        with suppress(UserError):  # a damaged one is replaced
+            update_manifest(prepared.folder, files)
+            return
+    write_run(
+        prepared.folder,
         {
             **provenance(),
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -172,4 +262,5 @@ def write_manifest(prepared: PreparedRun, *, jobs: int, computed: int, start: fl
             "data": {dataset.spec.name: dataset.facts["sha256"] for dataset in prepared.datasets},
             "datasets": prepared.plan.datasets,
         },
+        files,
     )

@@ -66,7 +66,8 @@ def read_shard(text: str) -> Shard:
     parts = re.fullmatch(r"\s*([0-9]{1,9})\s*/\s*([0-9]{1,9})\s*", text)
     if parts is None:
         what = f'"{text}" is no shard: it is written as number/how many'
-        raise user_error(what, f"write {FLAG} 0/4, 1/4, 2/4 and 3/4 for four", FLAG)
+        fix = f"in a job array of SLURM, {FLAG} $SLURM_ARRAY_TASK_ID/$SLURM_ARRAY_TASK_COUNT"
+        raise user_error(what, f"write {FLAG} 0/4, 1/4, 2/4 and 3/4 for four; {fix}", FLAG)
     index, of = int(parts[1]), int(parts[2])
     if of < 1:
         raise user_error("a run cannot be divided into 0 shards", f"write {FLAG} 0/1, or leave it out", FLAG)
@@ -74,5 +75,6 @@ def read_shard(text: str) -> Shard:
         what = f"there is no shard {index} of {of}: they are numbered from 0"
         last = of - 1
         fix = f"write one of 0/{of} to {last}/{of}; for a job array of SLURM, --array=0-{last}"
+        fix = fix if of > 1 else "write 0/1, or leave it out"
         raise user_error(what, fix, FLAG)
     return Shard(index, of)

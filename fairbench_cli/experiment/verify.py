@@ -11,17 +11,19 @@ from typing import Any
 
 import numpy as np
 
+from fairbench_cli.checksums import canonical, digest
 from fairbench_cli.classifiers.registry import CLASSIFIER
 from fairbench_cli.errors import user_error
 from fairbench_cli.experiment.cell import Repeat
-from fairbench_cli.experiment.changes import Change, changed_inputs, changed_networks
+from fairbench_cli.experiment.changes import Change, changed_inputs, changed_networks, changed_versions
 from fairbench_cli.experiment.config import ExperimentConfig
 from fairbench_cli.experiment.datasets import Population, PreparedDataset, populate, prepare_datasets
 from fairbench_cli.experiment.journal import RETRIED, Records, read_journals
 from fairbench_cli.experiment.plan import Cell, RunPlan, make_cells, make_plan, read_plan
 from fairbench_cli.experiment.runner import run_tasks
-from fairbench_cli.experiment.seeds import canonical, digest, seed_of
+from fairbench_cli.experiment.seeds import seed_of
 from fairbench_cli.experiment.task import Task
+from fairbench_cli.experiment.versions import versions_of_numbers
 from fairbench_cli.experiment.workers import Workers
 from fairbench_cli.interventions.registry import INTERVENTION
 from fairbench_cli.measures.counts import Counts
@@ -141,7 +143,8 @@ def verify(
     UserError
         When the folder holds no results or none that can be computed again; or a card or data are missing.
     """
-    plan, records = read_plan(folder), read_journals(folder / "journal").records
+    plan, reading = read_plan(folder), read_journals(folder / "journal")
+    records = reading.records
     used, unnamed = (config, {}) if config is not None else _without_code(plan, records)
     datasets = prepare_datasets(used, data_dir)
     made = make_cells(used, datasets)
@@ -155,7 +158,7 @@ def verify(
     if not done:
         raise _nothing(folder, plan, unnamed, config)
     seed = seed_of("verify", plan.config.name) % 10**6 if seed is None else seed
-    picked = sorted(done, key=lambda place: digest([seed, *place]))[:cells]
+    picked = pick(done, cells, seed)
     wanted = {pairs[key].source for key, _ in picked}
     chosen = [dataset for dataset in datasets if dataset.name in wanted]
     with scratch_folder() as own:
@@ -179,8 +182,19 @@ def verify(
         for one in found
         for place in [(one.now.key, one.now.repeat)]
     ]
+    versions = changed_versions(reading.files, versions_of_numbers(used))
     changes = changed_inputs(plan, make_plan(used, datasets, made), [one.cell for one in found])
-    return Verification(seed, len(done), found, [*changes, *networks], unnamed)
+    return Verification(seed, len(done), found, [*changes, *versions, *networks], unnamed)
+
+
+def pick(places: Iterable[tuple[str, int]], n: int, seed: int) -> list[tuple[str, int]]:
+    """Return n of several places, or all: which, depends on the seed and on nothing else.
+
+    >>> places = [("a", 0), ("a", 1), ("b", 0), ("b", 1)]
+    >>> pick(places, 2, 0) == pick(places[::-1], 2, 0) != pick(places, 2, 2)
+    True
+    """
+    return sorted(places, key=lambda place: digest([seed, *place]))[:n]
 
 
 def _compute(tasks: Iterable[Task], workers: Workers) -> dict[tuple[str, int], Repeat]:

@@ -109,6 +109,7 @@ class Workers:
 
     def __enter__(self) -> Self:
         self._scratch = self._stack.enter_context(scratch_folder())
+        self._stack.enter_context(_safe_path())
         (self._scratch / WORKERS).mkdir()
         if METHOD == "forkserver":
             self._stack.enter_context(_fork_server(self._scratch, self._classifiers))
@@ -217,6 +218,24 @@ class _Context(type(_BASE)):  # type: ignore[misc]
     """How the workers' processes are started."""
 
     Process = _Process
+
+
+@contextmanager
+def _safe_path() -> Iterator[None]:
+    """Keep new processes from importing what lies in the current folder, unless this process does so too.
+
+    Python starts its helpers with that folder at the head of their path: a `json.py` next to somebody's data
+    would run in each.
+    """
+    name = "PYTHONSAFEPATH"
+    if name in os.environ or {"", os.getcwd()} & set(sys.path):
+        yield
+        return
+    os.environ[name] = "1"
+    try:
+        yield
+    finally:
+        os.environ.pop(name, None)
 
 
 @contextmanager

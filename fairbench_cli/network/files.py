@@ -9,6 +9,7 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 from pydantic import Field, FiniteFloat, ValidationError
 
+from fairbench_cli.checksums import is_whole, signed
 from fairbench_cli.data.table import Column, Floats
 from fairbench_cli.errors import user_error
 from fairbench_cli.files import read_text, write_text
@@ -57,13 +58,16 @@ def load(path: str | Path) -> tuple[BayesNet, Meta]:
     ------
     UserError
         No such file, not JSON, not a network file, or one that contradicts itself (a row that does not sum
-        to 1, a table of the wrong shape, arcs that are not those of the tables).
+        to 1, a table of the wrong shape, arcs that are not those of the tables, another sha256 than its own).
     """
     return from_json(read_text(Path(path)), path)
 
 
 def to_json(net: BayesNet, meta: Meta) -> str:
-    """Return the network as JSON text; innermost lists (a CPT row, an arc, levels) take one line each."""
+    """Return the network as JSON text; innermost lists (a CPT row, an arc, levels) take one line each.
+
+    Its last field is the sha256 of the others, as `checksums.digest` has it.
+    """
     content = {
         "format": FORMAT,
         **asdict(meta),
@@ -74,7 +78,7 @@ def to_json(net: BayesNet, meta: Meta) -> str:
             for name, cpt in zip(net.names, net.cpts, strict=True)
         },
     }
-    return _pretty(content, "") + "\n"
+    return _pretty(signed(content), "") + "\n"
 
 
 def from_json(text: str, path: str | Path = "") -> tuple[BayesNet, Meta]:
@@ -86,6 +90,11 @@ def from_json(text: str, path: str | Path = "") -> tuple[BayesNet, Meta]:
         _refuse(where, "the file is not JSON")
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         _refuse(path, f'this is no network file: it has no "format": "{FORMAT}"')
+    if is_whole(content) is False:
+        what = "the network was changed or damaged since it was written: its sha256 is another"
+        raise user_error(
+            what, "take an undamaged copy; if it was meant, remove `sha256` at its end", str(path)
+        )
     try:
         file = _NetworkFile.model_validate(content)
         return _network(file), Meta(file.learner, file.score_name, file.score, file.bic, file.source)
@@ -123,6 +132,7 @@ class _NetworkFile(StrictModel):
     columns: list[_ColumnEntry]
     arcs: list[list[str]]
     cpts: dict[str, _CptEntry]
+    sha256: str | None = None
 
 
 def _network(file: _NetworkFile) -> BayesNet:

@@ -70,20 +70,25 @@ def family_counts(
     """
     keys, size = parent_keys(columns, levels, parents)
     r = levels[node]
-    if size * r > DENSE_CELLS:
+    dense = size * r <= DENSE_CELLS
+    if not dense:
         keys, size = _renumber(keys)
-        return _count_sparse(keys * r + columns[node], r)
-    return _count_dense(keys * r + columns[node], size, r)
+    keys *= r
+    keys += columns[node]
+    return _count_dense(keys, size, r) if dense else _count_sparse(keys, r)
 
 
 def parent_keys(columns: Sequence[Keys], levels: Sequence[int], parents: Sequence[int]) -> tuple[Keys, int]:
     """Return the number of every row's parent configuration, and how many numbers there are at most."""
-    keys: Keys = np.zeros(len(columns[0]), dtype=np.int64)
-    size = 1
-    for parent in parents:
+    if not parents:
+        return np.zeros(len(columns[0]), dtype=np.int64), 1
+    first, *others = parents
+    keys, size = columns[first].copy(), levels[first]
+    for parent in others:
         if size * levels[parent] > DENSE_CELLS:
             keys, size = _renumber(keys)
-        keys = keys * levels[parent] + columns[parent]
+        keys *= levels[parent]
+        keys += columns[parent]
         size *= levels[parent]
     return keys, size
 

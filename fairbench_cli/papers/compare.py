@@ -10,7 +10,9 @@ import numpy as np
 import pandas as pd
 
 from fairbench_cli.errors import user_error
-from fairbench_cli.experiment.journal import Damage, Records, read_journals
+from fairbench_cli.experiment.checked import checked
+from fairbench_cli.experiment.journal import Damage, Records, list_journals, read_journals
+from fairbench_cli.experiment.manifest import refuse_lost
 from fairbench_cli.experiment.plan import RunPlan, read_plan
 from fairbench_cli.experiment.select import select
 from fairbench_cli.papers.match import facts_of, match
@@ -99,7 +101,9 @@ def compare_folder(
     UserError
         When the folder holds no results, several cells fit one value, or the run has none of the values.
     """
-    plan, reading = read_plan(folder), read_journals(folder / "journal")
+    plan = read_plan(folder)
+    refuse_lost(folder, list_journals(folder / "journal"))
+    reading = checked(read_journals(folder / "journal"), plan)
     found = compare(paper, read_published(paper, tables), plan, reading.records, run=run, filters=filters)
     found = replace(found, damages=reading.damages)
     if found.covered.empty:

@@ -5,7 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from fairbench_cli.classifiers.registry import Entry
-from fairbench_cli.experiment.journal import Damage, Records, read_journals
+from fairbench_cli.experiment.checked import checked
+from fairbench_cli.experiment.journal import Damage, Records, list_journals, read_journals
+from fairbench_cli.experiment.manifest import refuse_lost, update_manifest
 from fairbench_cli.experiment.outputs import FIGURES, FORMATS, FRAMES, TABLES
 from fairbench_cli.experiment.own_metrics import find_metrics
 from fairbench_cli.experiment.plan import RunPlan, read_plan
@@ -84,7 +86,7 @@ def write_report(
 
 def redo_report(
     folder: Path, attributes: Sequence[str] = (), metrics: Sequence[str] = ()
-) -> tuple[list[PaperTable], tuple[Damage, ...], list[str]]:
+) -> tuple[list[PaperTable], tuple[Damage, ...], list[str], int]:
     """Write the report of a results folder again.
 
     Parameters
@@ -102,6 +104,8 @@ def redo_report(
         The lines of the journals that are not used.
     left_out : list of str
         The metrics of the config whose code nobody named.
+    missing : int
+        How many repeats of the plan are in no journal.
 
     Raises
     ------
@@ -109,13 +113,20 @@ def redo_report(
         When the folder holds no results of a run, a file cannot be read or written, or no data set has one
         of the attributes.
     """
-    plan, reading = read_plan(folder), read_journals(folder / "journal")
+    plan = read_plan(folder)
+    files = list_journals(folder / "journal")
+    refuse_lost(folder, files)
+    reading = checked(read_journals(folder / "journal"), plan)
     named = find_metrics(metrics, Path(), "--metric")
     names = [one if isinstance(one, str) else one.name for one in named]
     config = plan.config.model_copy(update={"metrics": tuple(dict.fromkeys([*plan.config.metrics, *names]))})
     config = config.with_own(one for one in named if not isinstance(one, str))
     tables = write_report(folder, replace(plan, config=config), reading.records, attributes)
-    return tables, reading.damages, sorted(set(config.metrics) - set(config.at_hand))
+    update_manifest(folder, files)
+    keys = {cell["key"] for cell in plan.cells}
+    there = sum(key in keys and repeat < config.repeats for key, repeat in reading.records)
+    left_out = sorted(set(config.metrics) - set(config.at_hand))
+    return tables, reading.damages, left_out, len(keys) * config.repeats - there
 
 
 def _write_tables(folder: Path, tables: list[PaperTable]) -> None:

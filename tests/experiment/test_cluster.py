@@ -14,8 +14,12 @@ from conftest import SMALL, derived, environment, fairbench, journal_lines, writ
 
 pytest.importorskip("distributed")
 
-MINE = '''
+MINE = """
+import os
+import signal
+import time
 from dataclasses import dataclass
+from pathlib import Path
 
 from fairbench_cli.interventions.fitted import Fitted
 
@@ -24,13 +28,47 @@ import beside
 
 @dataclass(frozen=True)
 class Mine:
-    """Do nothing, but need two other files, one of them late."""
-
     def fit(self, train, classifier, rng):
         import late
 
         return Fitted(classifier.fit(train), facts={"sum": beside.ONE + late.TWO})
-'''
+
+
+@dataclass(frozen=True)
+class Raises:
+    def fit(self, train, classifier, rng):
+        raise ValueError("no")
+
+
+@dataclass(frozen=True)
+class Kills:
+    def fit(self, train, classifier, rng):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+@dataclass(frozen=True)
+class Sleeps:
+    def fit(self, train, classifier, rng):
+        time.sleep(60)
+
+
+@dataclass(frozen=True)
+class Waits:
+    def fit(self, train, classifier, rng):
+        while not Path("GATE").exists():
+            time.sleep(0.05)
+        return Fitted(classifier.fit(train))
+"""
+
+
+def config(folder: Path, *techniques: str, **changes) -> Path:
+    """Write a config, the user's code next to it, and the files that this imports."""
+    (folder / "mine.py").write_text(MINE.replace("GATE", str(folder / "gate")))
+    (folder / "beside.py").write_text("ONE = 1\n")
+    (folder / "late.py").write_text("TWO = 2\n")
+    return write_config(
+        folder / "mine.yaml", interventions=["none", *(f"./mine.py:{one}" for one in techniques)], **changes
+    )
 
 
 @contextmanager
@@ -82,63 +120,51 @@ def on(scheduler: Path) -> tuple[str, ...]:
     return "--backend", "dask", "--scheduler", str(scheduler)
 
 
-def test_same_bytes_as_here_with_a_plug_in_in_files_and_what_misbehaves(scheduler, tmp_path):
-    (tmp_path / "mine.py").write_text(MINE)
-    (tmp_path / "beside.py").write_text("ONE = 1\n")
-    (tmp_path / "late.py").write_text("TWO = 2\n")
-    path = write_config(
-        tmp_path / "mine.yaml",
-        interventions=["none", "massaging", "./mine.py:Mine", "raises", "kills", "sleeps"],
-        sample=SMALL["sample"] | {"beta": 0},
-        limits={"seconds": 1, "memory": "4GB"},
-    )
+def test_same_bytes_as_here_with_code_in_files_and_what_misbehaves(scheduler, tmp_path, say):
+    one = {"sample": SMALL["sample"] | {"beta": 0}, "repeats": 1, "limits": {"seconds": 2}}
+    path = config(tmp_path, "Mine", "Raises", "Kills", "Sleeps", **one)
     done = fairbench("run", path, "-o", tmp_path / "dask", *on(scheduler))
     assert done.returncode == 1, done.stderr
     assert "Traceback" not in done.stderr
-    for jobs in ("1", "2"):
-        fairbench("run", path, "-o", tmp_path / jobs, "--jobs", jobs)
-        assert derived(tmp_path / jobs) == derived(tmp_path / "dask")
+    assert "5 repeats: 0 done, 5 to do, 2 worker(s)" in done.stderr
+    say("run", path, "-o", tmp_path / "here", "-j", "2")
+    assert derived(tmp_path / "here") == derived(tmp_path / "dask")
     text = (tmp_path / "dask/groups.csv").read_text()
     assert all(f",{status}," in text for status in ("ok", "failed", "killed", "overtime"))
     assert '"sum": 3' in "".join(journal_lines(tmp_path / "dask"))
 
 
-def test_a_dead_worker_costs_what_it_was_doing_and_a_stranger_is_left_out(scheduler, tmp_path):
-    path = write_config(
-        tmp_path / "long.yaml", interventions=["none", "slow"], repeats=20, classifiers=["tree"]
-    )
+def test_a_dead_worker_costs_what_it_was_doing_and_a_stranger_is_left_out(scheduler, tmp_path, say):
+    path = config(tmp_path, "Waits", repeats=5)
     fake = tmp_path / "fake/numpy-0.1.dist-info"
     fake.mkdir(parents=True)
     (fake / "METADATA").write_text("Metadata-Version: 2.1\nName: numpy\nVersion: 0.1\n")
-    before = environment()["PYTHONPATH"]
-    command = [sys.executable, "-m", "fairbench_cli", "run", str(path), "-o", str(tmp_path / "out")]
-    process = subprocess.Popen(
-        [*command, *on(scheduler)], env=environment(), stderr=subprocess.PIPE, text=True
-    )
-    with process:
-        wait_for(lambda: len(journal_lines(tmp_path / "out")) >= 4, process)
+    seen = f"{fake.parent}{os.pathsep}{environment()['PYTHONPATH']}"
+    command = [sys.executable, "-m", "fairbench_cli", "run", path, "-o", tmp_path / "out", *on(scheduler)]
+    said = tmp_path / "said"
+    with said.open("w") as stream, subprocess.Popen(command, env=environment(), stderr=stream) as process:
+        wait_for(lambda: len(journal_lines(tmp_path / "out")) >= 2, process)
         os.kill(workers_of(scheduler)[0], signal.SIGKILL)
         joins = ("--scheduler-file", scheduler, "--nthreads", "1", "--local-directory", tmp_path)
-        with dask("worker", *joins, cwd=tmp_path, PYTHONPATH=f"{fake.parent}{os.pathsep}{before}"):
-            _, said = process.communicate(timeout=200)
-            refused = fairbench("run", path, "-o", tmp_path / "not", *on(scheduler))
-    assert process.returncode == 0, said
-    assert "is left out: numpy 0.1 instead of" in said
-    lines = journal_lines(tmp_path / "out")
-    assert len(lines) == 1 + 80
-    here = fairbench("run", path, "-o", tmp_path / "here", "--jobs", "2")
-    assert here.returncode == 0
+        with dask("worker", *joins, cwd=tmp_path, PYTHONPATH=seen):
+            wait_for(lambda: "is left out: numpy 0.1 instead of" in said.read_text(), process)
+            (tmp_path / "gate").touch()
+            process.wait(200)
+            refused = say("run", path, "-o", tmp_path / "not", *on(scheduler))
+    assert process.returncode == 0, said.read_text()
+    assert len(journal_lines(tmp_path / "out")) == 20
+    say("run", path, "-o", tmp_path / "here", "-j", "2")
     assert derived(tmp_path / "here") == derived(tmp_path / "out")
-    assert refused.returncode == 2
-    assert "1 of 3 workers would not compute the same numbers: tcp://" in refused.stderr
+    assert refused.code == 2
+    assert "1 of 3 workers would not compute the same numbers: tcp://" in refused.err
     assert not journal_lines(tmp_path / "not")
 
 
-def wait_for(happens, process: subprocess.Popen[str]) -> None:
+def wait_for(happens, process: subprocess.Popen[bytes]) -> None:
     """Wait until something happens."""
     end = time.monotonic() + 100
     while not happens():
-        assert process.poll() is None, process.communicate()
+        assert process.poll() is None
         assert time.monotonic() < end
         time.sleep(0.05)
 

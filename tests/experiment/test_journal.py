@@ -2,12 +2,18 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from conftest import run_plan
 
+from fairbench_cli.errors import UserError
 from fairbench_cli.experiment.cell import Repeat
-from fairbench_cli.experiment.journal import Journal, read_journals
+from fairbench_cli.experiment.checked import checked
+from fairbench_cli.experiment.journal import Journal, list_journals, read_journals
+from fairbench_cli.experiment.records import new_header, sealed
+from fairbench_cli.experiment.versions import versions_of_numbers
 from fairbench_cli.measures.counts import Counts
 
 GROUPS = ("0", "1")
@@ -34,7 +40,7 @@ def test_what_is_written_is_read(tmp_path):
     ]
     written(tmp_path, *given)
     reading = read_journals(tmp_path)
-    assert reading.damaged == 0
+    assert len(reading.damages) == 0
     assert list(reading.records) == [("k", 0), ("k", 1), ("k", 2)]
     first = reading.records["k", 0]
     assert first.facts == {"M": 3, "d": 0.1 + 0.2}
@@ -65,7 +71,7 @@ def test_a_torn_last_line_is_dropped_and_counted(tmp_path, cut):
     path.write_bytes(path.read_bytes()[:-cut] if cut > 1 else path.read_bytes()[:-2])
     reading = read_journals(tmp_path)
     assert list(reading.records) == [("k", 0)]
-    assert reading.damaged == 1
+    assert len(reading.damages) == 1
 
 
 def line(**changes) -> bytes:
@@ -115,7 +121,7 @@ def test_garbage_in_the_middle_costs_its_own_line_only(tmp_path, junk):
     path.write_bytes(b"\n".join([head, first, junk, b"", second, b""]))
     reading = read_journals(tmp_path)
     assert list(reading.records) == [("k", 0), ("k", 1)]
-    assert reading.damaged == 1
+    assert len(reading.damages) == 1
 
 
 def test_a_result_beats_a_failure_and_the_first_result_stays(tmp_path):
@@ -182,3 +188,112 @@ def test_what_is_measured_later_joins_the_first_result_and_a_failure_takes_nothi
     assert record.values == {"belift": 0.5, "rank-p": 0.1}
     assert record.swept is not None
     assert np.array_equal(record.swept.n, swept.n)
+
+
+def test_every_flipped_bit_leaves_the_records_or_names_a_line(tmp_path):
+    path = written(tmp_path, *(repeat(i, facts={"M": i}, seconds=0.5) for i in range(3)), repeat(3, "failed"))
+    whole, text = shown(read_journals(tmp_path)), path.read_bytes()
+    bits = np.random.default_rng(1).choice(len(text) * 8, 300, replace=False)
+    named = 0
+    for bit in bits:
+        changed = bytearray(text)
+        changed[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(changed)
+        reading = read_journals(tmp_path)
+        records = shown(reading)
+        assert records.items() <= whole.items(), bit
+        assert records == whole or reading.damages, bit
+        named += bool(reading.damages)
+    assert named == len(bits)
+
+
+def shown(reading) -> dict:
+    """Return all that records hold, as text."""
+    return {
+        place: repr((one, None if one.counts is None else one.counts.n.tolist()))
+        for place, one in reading.records.items()
+    }
+
+
+def test_the_case_of_a_checksum_counts(tmp_path):
+    path = written(tmp_path, *(repeat(i) for i in range(30)))
+    *rest, last = path.read_bytes().splitlines()
+    at = next(i for i in range(len(last) - 10, len(last)) if chr(last[i]) in "abcdef")
+    path.write_bytes(b"\n".join([*rest, last[:at] + last[at : at + 1].upper() + last[at + 1 :]]))
+    assert [damage.where for damage in read_journals(tmp_path).damages] == [f"{tmp_path.name}/{path.name}:31"]
+
+
+def test_a_header_says_who_wrote_and_with_which_versions(tmp_path):
+    header = new_header(versions_of_numbers(), "2/4")
+    with Journal(tmp_path, header) as journal:
+        journal.append(repeat(0))
+    (file,) = read_journals(tmp_path).files
+    assert (file.header, file.lines) == (header, 1)
+    assert {"python", "numpy", "scipy", "scikit-learn", "numba"} == set(header.versions)
+    assert journal.path.name.endswith("-shard-2-of-4.jsonl")
+    assert header.host in journal.path.name
+
+
+def test_a_journal_of_a_later_format_is_refused(tmp_path):
+    (tmp_path / "a.jsonl").write_bytes(sealed('{"journal": 2}') + b"\n")
+    with pytest.raises(UserError, match="update fairbench"):
+        read_journals(tmp_path)
+
+
+def test_old_lines_are_read_but_in_a_new_journal_a_checksum_is_not_missing(tmp_path):
+    path = written(tmp_path, repeat(0))
+    (tmp_path / "0.jsonl").write_bytes(line())
+    assert set(read_journals(tmp_path).records) == {("k", 0), ("k", 9)}
+    path.write_bytes(path.read_bytes() + line(repeat=5))
+    reading = read_journals(tmp_path)
+    assert ("k", 5) not in reading.records
+    assert [damage.what for damage in reading.damages] == ["it has no checksum"]
+    _, *rest = path.read_bytes().splitlines()
+    path.write_bytes(rest[0])
+    (damage,) = read_journals(tmp_path).damages
+    assert damage.what == "the header before it is missing"
+
+
+def test_journals_copied_into_one_file_keep_their_headers(tmp_path):
+    one = written(tmp_path / "one", repeat(0))
+    two = written(tmp_path / "two", repeat(1), repeat(2))
+    (tmp_path / "all").mkdir()
+    (tmp_path / "all/x.jsonl").write_bytes(one.read_bytes() + two.read_bytes())
+    reading = read_journals(tmp_path / "all")
+    assert [file.lines for file in reading.files] == [1, 2]
+    assert reading.files == tuple(list_journals(tmp_path / "all"))
+    assert reading.file(("k", 2)) == reading.files[1]
+
+
+def test_of_two_results_that_contradict_each_other_none_is_used_and_a_third_decides(tmp_path):
+    written(tmp_path / "1", repeat(0), repeat(1))
+    other = repeat(7)
+    written(tmp_path / "2", replace(other, repeat=0), repeat(1, seconds=9))
+    reading = read_all(tmp_path)
+    assert list(reading.records) == [("k", 1)]
+    assert len(reading.damages) == 2
+    assert all("other counts" in damage.what for damage in reading.damages)
+    written(tmp_path / "3", repeat(0))
+    reading = read_all(tmp_path)
+    assert set(reading.records) == {("k", 0), ("k", 1)}
+    assert np.array_equal(reading.records["k", 0].counts.n, repeat(0).counts.n)
+    assert [damage.where for damage in reading.damages] == [f"{tmp_path.name}/2.jsonl:2"]
+
+
+def read_all(folder):
+    """Read the journals of several folders as if they were copied together."""
+    for path in folder.glob("?/*.jsonl"):
+        shutil.copy(path, folder / f"{path.parent.name}.jsonl")
+    return read_journals(folder)
+
+
+def test_counts_that_are_not_those_of_the_test_rows_are_named(tmp_path):
+    cell = {"key": "k", "dataset": "d", "attribute": "s"}
+    plan = run_plan([cell], [{"dataset": "d", "edited_column": "s", "test_rows": 28}])
+    wrong = Repeat("k", 2, "ok", "", Counts(("0", "1", "2"), np.ones((3, 2, 2))))
+    written(tmp_path, repeat(0), repeat(1), wrong, repeat(5, key="of another plan"))
+    reading = checked(read_journals(tmp_path), plan)
+    assert set(reading.records) == {("k", 0), ("of another plan", 5)}
+    assert [damage.where.rpartition(":")[2] for damage in reading.damages] == ["3", "4"]
+    assert "sum to 36 rows, not 28" in reading.damages[0].what
+    assert "3 groups, not 2" in reading.damages[1].what

@@ -122,7 +122,7 @@ def test_a_torn_line_is_computed_again(finished: Finished, tmp_path, say):
     journal.write_bytes(journal.read_bytes()[:-20])
     done = say("run", finished.config, "-o", out, "--jobs", "1")
     assert done.code == 0
-    assert "1 damaged line(s): journal/" in done.err
+    assert "1 damaged line: journal/" in done.err
     assert "11 done, 1 to do" in done.err
     assert derived(out) == derived(finished.folder)
 

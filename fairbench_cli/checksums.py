@@ -1,0 +1,62 @@
+"""Checksums of JSON values, and of files of JSON that say their own."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+FIELD = "sha256"
+
+_JSON = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def canonical(value: Any) -> str:
+    """Return the one JSON text of a value: sorted keys, no spaces, text as it is.
+
+    >>> canonical({"b": 0.5, "a": [1, "β"]})
+    '{"a":[1,"β"],"b":0.5}'
+    """
+    return _JSON.encode(value)
+
+
+_key = cache(canonical)
+
+
+def digest(value: Any) -> str:
+    """Return the sha256 of a value's canonical JSON, in hexadecimal."""
+    return _sha256(canonical(value))
+
+
+def digest_of(parts: Mapping[str, str]) -> str:
+    """Return the `digest` of a mapping whose values are given as canonical JSON.
+
+    >>> digest_of({"b": canonical([1, "β"]), "a": canonical({})}) == digest({"a": {}, "b": [1, "β"]})
+    True
+    """
+    text = ",".join(f"{_key(key)}:{parts[key]}" for key in sorted(parts))
+    return _sha256(f"{{{text}}}")
+
+
+def signed(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the content of a file with its sha256 as the last field."""
+    return {**content, FIELD: digest(content)}
+
+
+def is_whole(content: Mapping[str, Any]) -> bool | None:
+    """Return whether the sha256 that a file's content gives is its own; None where it gives none.
+
+    >>> is_whole(signed({"a": 1})), is_whole(signed({"a": 1}) | {"a": 2}), is_whole({"a": 1})
+    (True, False, None)
+    """
+    if FIELD not in content:
+        return None
+    try:
+        own = digest({key: value for key, value in content.items() if key != FIELD})
+    except (ValueError, RecursionError):  # NaN, half a surrogate pair
+        return False
+    return bool(content[FIELD] == own)
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()  # names of files may be no UTF-8

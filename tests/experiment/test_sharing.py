@@ -1,0 +1,114 @@
+"""What techniques of a repeat share: the same bits in any order, and nothing that one of them can spoil."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import write_config
+
+from fairbench_cli.data.table import Sample, read_only
+from fairbench_cli.experiment import cell as page
+from fairbench_cli.experiment.cell import draw
+from fairbench_cli.experiment.datasets import populate
+from fairbench_cli.experiment.run import prepare
+from fairbench_cli.experiment.task import Task, run_task
+from fairbench_cli.interventions import ranker
+
+TECHNIQUES = ["none", "massaging", "reweighing", "uniform-sampling", "preferential-sampling"]
+
+VANDAL = """
+from fairbench_cli import Fitted
+
+
+class Vandal:
+    def __init__(self, part="y", when="predict"):
+        self.part, self.when = part, when
+
+    def spoil(self, rows):
+        array = rows.features.codes if self.part == "codes" else getattr(rows, self.part)
+        array[:] = 0
+
+    def fit(self, train, classifier, rng):
+        if self.when == "fit":
+            self.spoil(train)
+        self.model = classifier.fit(train)
+        return Fitted(self)
+
+    def predict(self, rows):
+        if self.when == "predict":
+            self.spoil(rows)
+        return self.model.predict(rows)
+"""
+
+
+def tasks_of(folder: Path, **changes) -> list[Task]:
+    given = {"sample": {"from": "shipped", "beta": [0, 0.5], "size": 400}, "test": "network", "repeats": 2}
+    config = write_config(folder / "run.yaml", **given | {"interventions": TECHNIQUES} | changes)
+    prepared = prepare(config, folder=folder / "out")
+    populations = {one.name: populate(one, prepared.config, folder) for one in prepared.datasets}
+    return [Task(cell, repeat, populations[cell.source]) for cell, repeat in prepared.todo]
+
+
+def forget() -> None:
+    for shared in (page._drawn, page._test, page._divided, page.represented, ranker._fitted_to_shared):
+        shared.cache_clear()
+
+
+def alone(task: Task):
+    forget()
+    return counts(task)
+
+
+def counts(task: Task):
+    record = run_task(task)
+    assert record.status in ("ok", "noop", "degraded"), record.reason
+    assert record.counts is not None
+    return record.key, record.repeat, record.counts.n.tobytes(), record.facts
+
+
+def test_any_order_and_every_task_alone_give_the_same_bits(tmp_path):
+    tasks = tasks_of(tmp_path)
+    forget()
+    in_turn = [counts(task) for task in tasks]
+    assert page._drawn.cache_info().hits == len(tasks) - 4  # two repeats, two β
+    assert ranker._fitted_to_shared.cache_info().hits > 0
+    order = np.random.default_rng(0).permutation(len(tasks))
+    shuffled = {i: counts(tasks[i]) for i in order}
+    assert [shuffled[i] for i in range(len(tasks))] == in_turn
+    assert [alone(task) for task in tasks] == in_turn
+
+
+def test_cells_that_train_on_the_same_rows_follow_each_other(tmp_path):
+    tasks = tasks_of(tmp_path)
+    seen = [(task.repeat, *task.cell.source, task.cell.beta) for task in tasks]
+    assert len(list(dict.fromkeys(seen))) == sum(a != b for a, b in zip([None, *seen], seen, strict=False))
+
+
+@pytest.mark.parametrize("when", ["fit", "predict"])
+@pytest.mark.parametrize("part", ["y", "s", "codes"])
+def test_a_technique_that_writes_rows_fails_and_harms_no_other(tmp_path, part, when):
+    (tmp_path / "vandal.py").write_text(VANDAL)
+    vandal = {"./vandal.py:Vandal": {"part": part, "when": when}}
+    tasks = tasks_of(tmp_path, interventions=[vandal, "none"], repeats=1, sample=SMALL)
+    forget()
+    first, second = (run_task(task) for task in tasks)
+    assert (first.status, first.reason) == ("failed", "ValueError: assignment destination is read-only")
+    assert counts(tasks[1]) == alone(tasks[1])
+    assert second.status == "ok"
+
+
+SMALL = {"from": "shipped", "beta": [0.5], "size": 200}
+
+
+@pytest.mark.parametrize("source", ["shipped", "original"])
+def test_nobody_can_write_rows(tmp_path, source, request):
+    changes = {"sample": SMALL, "interventions": ["none"]}
+    if source == "original":
+        request.getfixturevalue("data_folder")
+        changes["test"] = "original"
+    task = tasks_of(tmp_path, **changes)[0]
+    for rows in draw(task.cell, task.population, 0):
+        assert not any(array.flags.writeable for array in (rows.y, rows.s, rows.features.codes))
+        again = read_only(Sample(rows.features, rows.attribute, rows.y, rows.s, np.ones(len(rows))))
+        assert again.weights is not None
+        assert not again.weights.flags.writeable
