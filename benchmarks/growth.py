@@ -151,7 +151,7 @@ def read(results: str) -> float:
     from fairbench_cli.experiment.journal import read_journals
 
     start = cpu()
-    read_journals(Path(results))
+    read_journals(Path(results) / "journal")
     return cpu() - start
 
 
