@@ -1,7 +1,6 @@
 """Run repeats on a cluster of dask.distributed. Workers compute, this process alone writes.
 
-A few tasks per thread of a worker are out at any time, so that a dead worker costs little and results that
-wait for this process cannot pile up.
+Few tasks are out at any time: a dead worker costs little, and results that wait for us do not pile up.
 """
 
 import json
@@ -345,9 +344,7 @@ def _unlike(unlike: Mapping[str, tuple[str, ...]], workers: int) -> UserError:
         by_fault.setdefault(differs, []).append(worker)
     faults = [f"{', '.join(those)}: {'; '.join(differs)}" for differs, those in by_fault.items()]
     what = f"{len(unlike)} of {workers} workers would not compute the same numbers: {' | '.join(faults)}"
-    return user_error(
-        what, "install there what is installed here, `pip freeze` lists it, and start them again"
-    )
+    return user_error(what, "install there what `pip freeze` lists here, and start them again")
 
 
 def _in_words(error: BaseException) -> str:
