@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 
 from fairbench_cli.errors import UserError, shown
-from fairbench_cli.experiment.journal import JournalFile
 from fairbench_cli.experiment.plan import Cell, RunPlan
+from fairbench_cli.experiment.records import JournalHeader
 from fairbench_cli.experiment.versions import Versions
 from fairbench_cli.network.files import load
 from fairbench_cli.network.model import BayesNet
@@ -80,10 +80,10 @@ def changed_networks(theirs: Path, ours: Path) -> Iterator[RunChange]:
             yield RunChange("network", what)
 
 
-def changed_versions(files: Iterable[JournalFile], now: Versions) -> Iterator[RunChange]:
-    """Yield what the records of journals were computed with and is of another version now."""
+def changed_versions(headers: Iterable[JournalHeader | None], now: Versions) -> Iterator[RunChange]:
+    """Yield what the records under some headers were computed with and is of another version now."""
     found: dict[tuple[str, str], tuple[str, str]] = {}
-    for header in (file.header for file in files if file.header is not None and file.lines):
+    for header in filter(None, headers):
         both = {name: (old, now.code[name]) for name, old in header.code.items() if name in now.code}
         changed = {name: pair for name, pair in both.items() if pair[0] != pair[1]}
         found |= {("code", name): pair for name, pair in changed.items()}
