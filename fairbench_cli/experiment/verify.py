@@ -183,7 +183,7 @@ def verify(
                 pairs[key],
                 records[key, repeat],
                 now[pairs[key].key, repeat],
-                reading.file((key, repeat)).header,
+                reading.files[reading.file_number((key, repeat))].header,
             )
             for key, repeat in picked
         ]
