@@ -336,7 +336,7 @@ def undisturbed(folder: Path, jobs: int) -> dict[str, bytes]:
     """Return the files of a run that nobody hits."""
     chain = prepare(folder, jobs, private=False)
     chain.start()
-    if chain.running.wait(timeout=300) != 0:
+    if chain.running.wait(timeout=calm(300)) != 0:
         raise RuntimeError((folder / "log").read_text())
     return derived(chain.out)
 
