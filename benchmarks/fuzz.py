@@ -397,7 +397,10 @@ def cases(
         command = [sys.executable, __file__, "--serve", str(first), str(last), "--seed", str(seed)]
         command += ["--results", str(results)] if results else []
         command += ["--only", only] if only else []
-        env = {k: v for k, v in os.environ.items() if k != "FAIRBENCH_DATA"} | {"COLUMNS": "80"}
+        env = {k: v for k, v in os.environ.items() if k != "FAIRBENCH_DATA"} | {
+            "COLUMNS": "80",
+            "XDG_CACHE_HOME": "/nonexistent",
+        }
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env) as child:
             for outcome in _answers(child):
                 first = outcome["number"] + 1
@@ -483,16 +486,17 @@ def main() -> int:
             sys.stdout.buffer.write(one.files[one.mutated])
             print("\n", run_case(one, Path(folder) / "case"))
             return 0
-        codes, wrong, slowest, largest = Counter[Any](), 0, 0.0, 0
+        codes, wrong, spent, slowest, largest = Counter[Any](), 0, 0.0, 0.0, 0
         last = given.first + given.cases
         for outcome in cases(given.seed, given.first, last, results, given.only):
             codes[outcome["code"]] += 1
+            spent += outcome["seconds"]
             slowest, largest = max(slowest, outcome["seconds"]), max(largest, outcome["peak"])
             if outcome["trouble"]:
                 wrong += 1
                 print(f"{outcome['number']}: {outcome['trouble']}", flush=True)
-            if codes.total() % 1000 == 0:
-                print(f"… {codes.total()} cases, {wrong} wrong", flush=True)
+            if codes.total() % 100 == 0:
+                print(f"… {codes.total()} cases, {wrong} wrong, {spent:.0f} s of CPU", flush=True)
         print(f"{codes.total()} cases, {wrong} wrong; exit codes {dict(codes)}")
         print(f"slowest {slowest:.1f} s of CPU, largest {largest / 1e9:.2f} GB")
     return 1 if wrong else 0

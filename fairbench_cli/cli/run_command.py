@@ -7,7 +7,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -37,6 +37,10 @@ def run(
     only: Only = None,
     data_dir: DataDir = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No tables and no progress.")] = False,
+    mix_versions: Annotated[
+        bool,
+        typer.Option("--mix-versions", help="Go on from results of other versions of NumPy and so on."),
+    ] = False,
     backend: Annotated[
         Literal["local", "dask"], typer.Option(help="Where repeats run: here, or on a cluster of dask.")
     ] = "local",
@@ -45,10 +49,6 @@ def run(
         typer.Option(help="Of --backend dask: tcp://HOST:8786, or a scheduler file.", show_default=False),
     ] = None,
     shard: ShardOf = None,
-    mix_versions: Annotated[
-        bool,
-        typer.Option("--mix-versions", help="Go on from results of other versions of NumPy and so on."),
-    ] = False,
 ) -> int:
     """Run an experiment; finished repeats are kept, so the same command goes on where it stopped."""
     from fairbench_cli.cli.console import print_paper_tables, talk
@@ -65,26 +65,26 @@ def run(
     address = _address(backend, scheduler, jobs)
     given = read_config(config, tuple(set_ or ()))
     pool = Workers(given, jobs or default_jobs()) if address is None else cluster_at(address, given, talk)
-    with _stoppable() as stopped, pool as workers:
+    with _stoppable() as stopped, pool as workers, ExitStack() as held:
         from fairbench_cli.report.write import write_report  # pandas, while the workers load what they need
 
         checked = prepare(given, folder=output, data_dir=data_dir, filters=tuple(only or ()), shard=part)
-        with working_in(checked, mix_versions=mix_versions, warn=talk) as prepared:
-            if isinstance(workers, Workers):
-                workers.log = prepared.folder / LOG
-                compute_all: AnyRun = partial(run_tasks, workers=workers, say=talk)
-            else:
-                compute_all = workers.run_tasks
-            count = workers.jobs
-            todo = len(prepared.todo)
-            if not quiet:
-                of, done = "" if part is None else f" in shard {part}", prepared.size - todo
-                talk(f"{prepared.size} repeats{of}: {done} done, {todo} to do, {count} worker(s)")
-            finished = _compute(prepared, compute_all, count, quiet)
-            left = len(prepared.todo)
-            if part is None:  # of a part alone, tables would look like those of the whole
-                tables = write_report(prepared.folder, prepared.plan, prepared.records)
-                write_manifest(prepared, jobs=count, computed=todo - left, start=start)
+        prepared = held.enter_context(working_in(checked, mix_versions=mix_versions, warn=talk))
+        if isinstance(workers, Workers):
+            workers.log = prepared.folder / LOG
+            compute_all: AnyRun = partial(run_tasks, workers=workers, say=talk)
+        else:
+            compute_all = workers.run_tasks
+        count = workers.jobs
+        todo = len(prepared.todo)
+        if not quiet:
+            of = "" if part is None else f" in shard {part}"
+            talk(f"{prepared.size} repeats{of}: {prepared.size - todo} done, {todo} to do, {count} worker(s)")
+        finished = _compute(prepared, compute_all, count, quiet)
+        left = len(prepared.todo)
+        if part is None:  # of a part alone, tables would look like those of the whole
+            tables = write_report(prepared.folder, prepared.plan, prepared.records)
+            write_manifest(prepared, jobs=count, computed=todo - left, start=start)
         if not finished:
             again = shlex.join(["fairbench", *sys.argv[1:]])
             talk(f"interrupted; {left} repeats left. Go on with:\n  {again}")

@@ -48,6 +48,7 @@ def open_streams() -> Sink | None:
             if nowhere != number:
                 os.dup2(nowhere, number)
                 os.close(nowhere)
+            os.set_inheritable(number, True)  # workers have standard streams too
             file = os.fdopen(number, "w" if number else "r", encoding="utf-8", closefd=False)
             setattr(sys, name, file)
     sys.stderr, _ = _safe(sys.stderr, 2)

@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 
 from fairbench_cli.errors import UserError, shown
-from fairbench_cli.experiment.journal import JournalFile
 from fairbench_cli.experiment.plan import Cell, RunPlan
+from fairbench_cli.experiment.records import JournalHeader
 from fairbench_cli.experiment.versions import Versions
 from fairbench_cli.network.files import load
 from fairbench_cli.network.model import BayesNet
@@ -18,7 +18,7 @@ SHOWN = 12  # characters of a checksum
 
 
 @dataclass(frozen=True)
-class Change:
+class RunChange:
     """What is another than it was; a network that no longer is what its data give."""
 
     kind: Literal["config", "data", "network", "code", "versions"]
@@ -40,32 +40,32 @@ _INPUTS = {
 }
 
 
-def changed_inputs(then: RunPlan, now: RunPlan, cells: Iterable[Cell]) -> Iterator[Change]:
+def changed_inputs(then: RunPlan, now: RunPlan, cells: Iterable[Cell]) -> Iterator[RunChange]:
     """Yield what of the config, cards and data of cells is another than it was."""
     old, new = then.config.plain(), now.config.plain()
     for key in _DECIDING:
         if old[key] != new[key]:
-            yield Change("config", f"{key} {shown(old[key])} → {shown(new[key])}")
+            yield RunChange("config", f"{key} {shown(old[key])} → {shown(new[key])}")
     for name, attribute in dict.fromkeys(cell.source for cell in cells):
         before, after = then.dataset(name, attribute), now.dataset(name, attribute)
         yield from _changed_files(name, before.get("sha256") or {}, after.get("sha256") or {})
         given, found = before.get("inputs", {}), after["inputs"]
         for part, words in _INPUTS.items():
             if part in given and given[part] != found.get(part):
-                yield Change("data", words.format(name))
+                yield RunChange("data", words.format(name))
         if before["sample_size"] != after["sample_size"]:
             what = f"size of {name} {before['sample_size']} → {after['sample_size']}"
-            yield Change("config", what)
+            yield RunChange("config", what)
 
 
-def _changed_files(name: str, before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Change]:
+def _changed_files(name: str, before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[RunChange]:
     for file in [*before, *(file for file in after if file not in before)]:
         old, new = (sums.get(file, "none")[:SHOWN] for sums in (before, after))
         if old != new:
-            yield Change("data", f"{file} of {name} has other contents (sha256 {old}… → {new}…)")
+            yield RunChange("data", f"{file} of {name} has other contents (sha256 {old}… → {new}…)")
 
 
-def changed_networks(theirs: Path, ours: Path) -> Iterator[Change]:
+def changed_networks(theirs: Path, ours: Path) -> Iterator[RunChange]:
     """Yield the networks of some results that are not what their data give, as they were fitted anew."""
     for path in sorted(ours.glob("*.json")):
         kept = theirs / path.name
@@ -77,20 +77,20 @@ def changed_networks(theirs: Path, ours: Path) -> Iterator[Change]:
             same = False
         if not same:
             what = f"{kept} is not the network that the data give: edited, or of other versions; delete it"
-            yield Change("network", what)
+            yield RunChange("network", what)
 
 
-def changed_versions(files: Iterable[JournalFile], now: Versions) -> Iterator[Change]:
-    """Yield what the records of journals were computed with and is of another version now."""
+def changed_versions(headers: Iterable[JournalHeader | None], now: Versions) -> Iterator[RunChange]:
+    """Yield what the records under some headers were computed with and is of another version now."""
     found: dict[tuple[str, str], tuple[str, str]] = {}
-    for header in (file.header for file in files if file.header is not None and file.records):
+    for header in filter(None, headers):
         both = {name: (old, now.code[name]) for name, old in header.code.items() if name in now.code}
         changed = {name: pair for name, pair in both.items() if pair[0] != pair[1]}
         found |= {("code", name): pair for name, pair in changed.items()}
         found |= {("versions", name): pair for name, pair in now.differences(header.versions).items()}
     for (kind, name), pair in found.items():
         old, new = (version.removeprefix("sha256:")[:SHOWN] for version in pair)
-        yield Change("code" if kind == "code" else "versions", f"{name} {old} → {new}")
+        yield RunChange("code" if kind == "code" else "versions", f"{name} {old} → {new}")
 
 
 def _equal(one: BayesNet, other: BayesNet) -> bool:

@@ -67,12 +67,14 @@ def other_versions(
     """
     wanted = set(keys)
     used = {
-        reading.file(place).header
+        reading.file_number(place)
         for place, record in reading.records.items()
         if place[0] in wanted and record.status not in RETRIED
     }
     found: dict[str, set[str]] = {}
-    for header in filter(None, used):
+    for header in (reading.files[number].header for number in used):
+        if header is None:
+            continue
         for name, (theirs, _) in versions.differences(header.versions).items():
             found.setdefault(name, set()).add(theirs)
     return {name: (tuple(sorted(theirs)), versions.packages[name]) for name, theirs in found.items()}

@@ -41,7 +41,7 @@ class SentOrder:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ClusterAnswer:
     """What came of an order.
 
     Parameters
@@ -59,7 +59,7 @@ class Answer:
     differs: tuple[str, ...] = ()
 
 
-def run_there(order: SentOrder, population: bytes) -> Answer:
+def run_there(order: SentOrder, population: bytes) -> ClusterAnswer:
     """Run a repeat on the worker of dask that this is called on.
 
     Raises
@@ -73,12 +73,12 @@ def run_there(order: SentOrder, population: bytes) -> Answer:
     if order.run not in _runs():  # the first of this run, perhaps on a worker that joined late
         differs = order.expected.differences()
         if differs:
-            return Answer(worker.address, None, differs)
+            return ClusterAnswer(worker.address, None, differs)
     with _LOCK:
         if order.run not in _runs():
             folder = mkdtemp(prefix="fairbench-", dir=worker.local_directory)
             _runs()[order.run] = Children(Path(folder))
-    return Answer(worker.address, _runs()[order.run].run(order.errand, population))
+    return ClusterAnswer(worker.address, _runs()[order.run].run(order.errand, population))
 
 
 def check_there(expected: Fingerprint) -> tuple[str, ...]:

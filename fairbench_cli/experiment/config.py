@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr
 
+from fairbench_cli.data.card import Origin
 from fairbench_cli.data.represent import Representation
 from fairbench_cli.experiment.components import ComponentSpec, TechniqueSpec
 from fairbench_cli.experiment.limits import Limits
@@ -20,7 +21,7 @@ from fairbench_cli.experiment.row_metrics import RequestedRowMetrics
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.registry import DEFAULT_METRICS, METRICS, ROW_METRICS
 from fairbench_cli.plugins import CodeOrigin
-from fairbench_cli.strict_yaml import dump_yaml
+from fairbench_cli.strict_yaml import Document, dump_yaml
 from fairbench_cli.validation import NAME, Fraction, StrictModel, one_or_more
 
 
@@ -217,6 +218,19 @@ class ExperimentConfig(StrictModel):
 
     # The metrics that are not registered, imported; none of a config that results hold.
     _own: tuple[OwnMetric, ...] = PrivateAttr(default=())
+
+    # Where it was read; none of one that was made otherwise.
+    _origin: Origin | None = PrivateAttr(default=None)
+
+    def where(self, *place: str | int) -> str:
+        """Return ``file:line`` of a part of the config, for an error message; empty without a file."""
+        return "" if self._origin is None else self._origin.document.where(place)
+
+    def read_from(self, document: Document) -> Self:
+        """Return the config with the file that it was read from."""
+        copy = self.model_copy()
+        copy._origin = Origin(document, document.name)
+        return copy
 
     def with_own(self, own: Iterable[OwnMetric]) -> Self:
         """Return the config with metrics that are not registered, which it lists by name."""

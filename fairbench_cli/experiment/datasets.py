@@ -142,11 +142,11 @@ def prepare_datasets(config: ExperimentConfig, data_dir: Path | None) -> list[Pr
             prepared.append(_prepare(spec, config, data_dir))
         except UserError as error:
             problems.extend(error.problems)
-    for attribute in () if problems else config.attributes:
+    for i, attribute in enumerate(() if problems else config.attributes):
         problem = unknown_attribute(attribute, [dataset.protected.known for dataset in prepared])
         if problem is not None:
             what, fix = f"attributes: {problem[0]} with groups that fit the data", "correct its card"
-            problems.append(Problem(what, fix))
+            problems.append(Problem(what, fix, config.where("attributes", i)))
     if problems:
         raise UserError(*dict.fromkeys(problems))
     return prepared
@@ -164,29 +164,30 @@ def _prepare(spec: DatasetSpec, config: ExperimentConfig, data_dir: Path | None)
 
         dataset = load(card, locate(card, folders(data_dir, path)))
     if dataset is None or config.sample.source == "shipped":
-        prepared = _shipped(spec, card, path, dataset)
+        prepared = _shipped(spec, card, path, dataset, config)
     elif config.sample.source == "network":
         prepared = _learned(spec, card, config.sample, dataset)
     else:
-        prepared = _real(spec, card, config.sample, dataset)
-    _check_strata(prepared, config.strata)
+        prepared = _real(spec, card, config, dataset)
+    _check_strata(prepared, config)
     _check_names(prepared, {technique.representation for technique in config.interventions})
     if spec.missing_arc == "error" and edits and not prepared.has_arc:
-        raise _no_arc(prepared, path)
+        raise _no_arc(prepared, config.where("datasets") or str(path))
     return prepared
 
 
-def _check_strata(prepared: PreparedDataset, strata: tuple[str, ...]) -> None:
+def _check_strata(prepared: PreparedDataset, config: ExperimentConfig) -> None:
     """Check that strata are columns, and neither the outcome nor the protected attribute."""
     name, roles = prepared.card.name, prepared.roles
     columns = [column.name for column in prepared.columns]
     usable = [column for column in columns if column not in (roles.label, roles.attribute)]
-    for column in strata:
+    for i, column in enumerate(config.strata):
+        where = config.where("strata", i)
         if column not in columns:
-            raise user_error(f'strata: {name} has no column "{column}"', suggest(column, usable))
+            raise user_error(f'strata: {name} has no column "{column}"', suggest(column, usable), where)
         if column not in usable:
             what = f'strata: "{column}" is the outcome or the protected attribute of {name}'
-            raise user_error(what, f"use any of: {', '.join(usable)}")
+            raise user_error(what, f"use any of: {', '.join(usable)}", where)
 
 
 def _check_names(prepared: PreparedDataset, representations: Iterable[Representation]) -> None:
@@ -200,16 +201,16 @@ def _check_names(prepared: PreparedDataset, representations: Iterable[Representa
         represent(empty, how, _favoured(prepared))
 
 
-def _real(spec: DatasetSpec, card: Card, sample: SampleConfig, dataset: "Dataset") -> PreparedDataset:
-    rows = len(dataset.table)
+def _real(spec: DatasetSpec, card: Card, config: ExperimentConfig, dataset: "Dataset") -> PreparedDataset:
+    rows, sample = len(dataset.table), config.sample
     size = math.floor(sample.train_fraction * rows + 1e-9)  # two thirds of 30 are 20
     if not 0 < size < rows:
         what = f"a train_fraction of {sample.train_fraction:g} of {rows} rows leaves nothing"
-        raise user_error(what, "change `train_fraction`", card.where())
+        raise user_error(what, "change `train_fraction`", config.where("sample", "train_fraction"))
     if sample.balanced is not None and min(_balanced(sample.balanced, size, rows)) < len(CELLS):
         train, test = _balanced(sample.balanced, size, rows)
         what = f"{sample.balanced} balanced rows are {train} to train on and {test} to test on, and four"
-        raise user_error(f"{what} are needed", "raise `balanced`", card.where())
+        raise user_error(f"{what} are needed", "raise `balanced`", config.where("sample", "balanced"))
     facts = {"dataset": card.name, "sha256": dict(dataset.sha256), "rows": rows}
     roles = dataset.roles(spec.works_on)
     return PreparedDataset(
@@ -247,12 +248,14 @@ def _learned(spec: DatasetSpec, card: Card, sample: SampleConfig, dataset: "Data
     )
 
 
-def _shipped(spec: DatasetSpec, card: Card, card_path: Path, dataset: "Dataset | None") -> PreparedDataset:
+def _shipped(
+    spec: DatasetSpec, card: Card, card_path: Path, dataset: "Dataset | None", config: ExperimentConfig
+) -> PreparedDataset:
     path = shipped_network(card_path)
     learn = "write `sample: {from: network}` to learn it from the data"
     if not path.is_file():
         what = f"no fitted network ships with {card.name} ({path.name} is missing)"
-        raise user_error(what, learn, str(card_path))
+        raise user_error(what, learn, config.where("sample", "from") or str(card_path))
     network, meta = load_network(path)
     if dataset is not None and dataset.table.columns != network.columns:
         what = f"the columns or levels of {card.name} are not those of its fitted network"
@@ -286,7 +289,7 @@ def _decisive(card: Card, dataset: "Dataset | None") -> dict[str, Any]:
     return own
 
 
-def _no_arc(prepared: PreparedDataset, card_path: Path) -> UserError:
+def _no_arc(prepared: PreparedDataset, where: str) -> UserError:
     name, column, label = prepared.card.name, prepared.target.column, prepared.roles.label
     what = f"{name}: {column} is no parent of the outcome {label} in the network, so β has nothing to edit"
     entry = _entry(prepared, "require_arc: true")
@@ -295,7 +298,7 @@ def _no_arc(prepared: PreparedDataset, card_path: Path) -> UserError:
         fix += "; and `sample: {from: network}`, to learn one with it"
     else:
         fix += ". Or outcome_sink: true: no arcs leave the outcome, so they may point at it"
-    return user_error(what, f"{fix}. Or missing_arc: leave, which runs without bias", str(card_path))
+    return user_error(what, f"{fix}. Or missing_arc: leave, which runs without bias", where)
 
 
 def _entry(prepared: PreparedDataset, option: str) -> str:

@@ -84,7 +84,8 @@ class Journal:
 
     def __exit__(self, *error: object) -> None:
         if self._file is not None:
-            self._file.close()
+            with suppress(OSError):  # of a line that `append` could not write, and said so
+                self._file.close()
 
 
 @dataclass(frozen=True)
@@ -159,9 +160,9 @@ class Reading:
     files: tuple[JournalFile, ...]
     lines: dict[Place, int]
 
-    def file(self, place: Place) -> JournalFile:
-        """Return the file that a record stands in."""
-        return self.files[self.lines[place] >> _LINE_BITS]
+    def file_number(self, place: Place) -> int:
+        """Return which of the files a record stands in."""
+        return self.lines[place] >> _LINE_BITS
 
     def damage(self, place: Place, what: str) -> Damage:
         """Return a record as one that is not used."""

@@ -18,7 +18,7 @@ from fairbench_cli.experiment.records import host_name
 
 NAME = ".lock"
 NO_LOCKS = {errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK, errno.EINVAL}
-REMEDY = "wait until it has ended, or stop it; `--shard 1/2` and `--shard 2/2` divide one folder's work"
+REMEDY = "wait until it has ended, or stop it; `--shard 0/2` and `--shard 1/2` divide one folder's work"
 
 
 @contextmanager

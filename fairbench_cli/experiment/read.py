@@ -77,7 +77,7 @@ def of_document(document: Document, base: Path, overrides: tuple[str, ...] = ())
     problems += [*more, *missing, *cross_checks(given, wrong), *clashes(config.own_files)]
     if problems:
         raise UserError(*in_file_order(problems, document.name))
-    return _resolved(config, cards)
+    return _resolved(config, cards).read_from(document)
 
 
 def parse(document: Document, base: Path | None) -> tuple[ExperimentConfig, set[str], list[Problem]]:

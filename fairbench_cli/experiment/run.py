@@ -199,8 +199,6 @@ def compute(prepared: PreparedRun, run: Run, listen: Callable[[Repeat], None]) -
     ----------
     run : callable
         Yields the outcomes of tasks, in any order: `runner.run_tasks` with its workers.
-    shard : str or None
-        Which part of the matrix this is, such as ``1/4``, for the journal's header.
 
     Raises
     ------

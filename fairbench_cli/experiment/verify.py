@@ -15,15 +15,16 @@ from fairbench_cli.checksums import canonical, digest
 from fairbench_cli.classifiers.registry import CLASSIFIER
 from fairbench_cli.errors import user_error
 from fairbench_cli.experiment.cell import Repeat
-from fairbench_cli.experiment.changes import Change, changed_inputs, changed_networks, changed_versions
+from fairbench_cli.experiment.changes import RunChange, changed_inputs, changed_networks, changed_versions
 from fairbench_cli.experiment.config import ExperimentConfig
 from fairbench_cli.experiment.datasets import Population, PreparedDataset, populate, prepare_datasets
 from fairbench_cli.experiment.journal import RETRIED, Records, read_journals
 from fairbench_cli.experiment.plan import Cell, RunPlan, make_cells, make_plan, read_plan
+from fairbench_cli.experiment.records import JournalHeader
 from fairbench_cli.experiment.runner import run_tasks
 from fairbench_cli.experiment.seeds import seed_of
 from fairbench_cli.experiment.task import Task
-from fairbench_cli.experiment.versions import versions_of_numbers
+from fairbench_cli.experiment.versions import Versions, versions_of_numbers
 from fairbench_cli.experiment.workers import Workers
 from fairbench_cli.interventions.registry import INTERVENTION
 from fairbench_cli.measures.counts import Counts
@@ -49,6 +50,8 @@ class Recomputed:
 
     Parameters
     ----------
+    header : JournalHeader or None
+        What the record was computed with; None for an old journal.
     steady : bool
         Whether computing it a third time gave the same as the second; only asked where the two differ.
     """
@@ -56,6 +59,7 @@ class Recomputed:
     cell: Cell
     record: Repeat
     now: Repeat
+    header: JournalHeader | None
     steady: bool = True
 
     @property
@@ -75,8 +79,10 @@ class Verification:
     finished : int
         How many they were picked from.
     recomputed : list of Recomputed
-    changes : list of Change
+    changes : list of RunChange
         What is no longer as it was when the results were made.
+    ours : Versions
+        What was computed with now.
     unnamed : dict of str to int
         How many finished repeats were left out for code that nobody named, by its name.
     """
@@ -84,7 +90,8 @@ class Verification:
     seed: int
     finished: int
     recomputed: list[Recomputed]
-    changes: list[Change]
+    changes: list[RunChange]
+    ours: Versions
     unnamed: dict[str, int]
 
     @property
@@ -108,7 +115,7 @@ class Verification:
                 found[" and ".join(inputs) or "code"] += 1
             elif not one.steady:
                 found["code, which gives other numbers every time"] += 1
-            elif "versions" in kinds:
+            elif one.header is not None and self.ours.differences(one.header.versions):
                 found["versions"] += 1
             elif "network" in kinds:
                 found["data, a network"] += 1
@@ -172,7 +179,12 @@ def verify(
     with Workers(used, jobs) as workers:
         now = _compute(tasks.values(), workers)
         found = [
-            Recomputed(pairs[key], records[key, repeat], now[pairs[key].key, repeat])
+            Recomputed(
+                pairs[key],
+                records[key, repeat],
+                now[pairs[key].key, repeat],
+                reading.files[reading.file_number((key, repeat))].header,
+            )
             for key, repeat in picked
         ]
         places = [(one.now.key, one.now.repeat) for one in found if one.differences]
@@ -182,9 +194,10 @@ def verify(
         for one in found
         for place in [(one.now.key, one.now.repeat)]
     ]
-    versions = changed_versions(reading.files, versions_of_numbers(used))
+    ours = versions_of_numbers(used)
+    versions = changed_versions((one.header for one in found), ours)
     changes = changed_inputs(plan, make_plan(used, datasets, made), [one.cell for one in found])
-    return Verification(seed, len(done), found, [*changes, *versions, *networks], unnamed)
+    return Verification(seed, len(done), found, [*changes, *versions, *networks], ours, unnamed)
 
 
 def pick(places: Iterable[tuple[str, int]], n: int, seed: int) -> list[tuple[str, int]]:

@@ -5,10 +5,10 @@ What the techniques and classifiers of a run load is found out by using them on 
 
 import os
 
-from fairbench_cli.experiment.worker import die_with_parent
+from fairbench_cli.experiment.orphans import die_with_parent
 
 MARK = "FAIRBENCH_WARM"
-"""The environment variable with the classifiers to load, divided by commas."""
+"""The environment variable with who starts the server and the classifiers to load, divided by commas."""
 
 
 def warm_up(classifiers: list[str]) -> None:
@@ -33,6 +33,7 @@ def warm_up(classifiers: list[str]) -> None:
 if MARK in os.environ:
     from contextlib import suppress
 
-    die_with_parent()
+    process, *names = os.environ[MARK].split(",")
+    die_with_parent(int(process))  # before anything is loaded, which takes a while
     with suppress(Exception):  # a repeat says what is wrong
-        warm_up([name for name in os.environ[MARK].split(",") if name])
+        warm_up(names)

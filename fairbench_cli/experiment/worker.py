@@ -19,6 +19,7 @@ from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.datasets import Population
 from fairbench_cli.experiment.guard import Overtime, disarm, limited
 from fairbench_cli.experiment.limits import Limits
+from fairbench_cli.experiment.orphans import die_with_parent
 from fairbench_cli.experiment.plan import Cell
 from fairbench_cli.experiment.task import Task, run_task
 from fairbench_cli.scratch import WORKERS
@@ -145,16 +146,6 @@ def end_with_parent() -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
-
-
-def die_with_parent() -> None:
-    """Let Linux kill this process when the one that started it ends: also inside compiled code."""
-    if sys.platform != "linux":
-        return
-    import ctypes
-
-    set_death_signal = 1
-    ctypes.CDLL(None).prctl(set_death_signal, signal.SIGKILL)
 
 
 def memory_of(pid: int) -> int:

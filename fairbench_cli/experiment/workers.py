@@ -249,7 +249,7 @@ def _fork_server(scratch: Path, classifiers: list[str]) -> Iterator[None]:
     before, environment = dict(settings), dict(os.environ)
     settings["tempdir"] = str(scratch)  # for its socket
     settings["semprefix"] = f"/{PREFIX}{os.getpid()}"  # so that the next run knows whose semaphores are left
-    os.environ |= dict.fromkeys(ONE_THREAD, "1") | {MARK: ",".join(classifiers)}
+    os.environ |= dict.fromkeys(ONE_THREAD, "1") | {MARK: ",".join([str(os.getpid()), *classifiers])}
     server.set_forkserver_preload([WARM])
     try:
         with no_interrupts():

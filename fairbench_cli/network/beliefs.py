@@ -34,7 +34,8 @@ def network_belift(
     Returns
     -------
     array, shape (rows,)
-        1 when group and x_r say nothing that x_a does not. NaN where the network rules out every outcome of a person.
+        1 when group and x_r say nothing that x_a does not. NaN where the network rules out
+        every outcome of a person.
 
     Raises
     ------

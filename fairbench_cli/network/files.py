@@ -90,19 +90,19 @@ def from_json(text: str, path: str | Path = "") -> tuple[BayesNet, Meta]:
         _refuse(where, "the file is not JSON")
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         _refuse(path, f'this is no network file: it has no "format": "{FORMAT}"')
-    if is_whole(content) is False:
-        what = "the network was changed or damaged since it was written: its sha256 is another"
-        raise user_error(
-            what, "take an undamaged copy; if it was meant, remove `sha256` at its end", str(path)
-        )
     try:
         file = _NetworkFile.model_validate(content)
-        return _network(file), Meta(file.learner, file.score_name, file.score, file.bic, file.source)
+        network = _network(file)
     except ValidationError as error:
         first = error.errors()[0]
         _refuse(path, f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
     except ValueError as error:
         _refuse(path, str(error))
+    if is_whole(content) is False:
+        what = "the network was changed or damaged since it was written: its sha256 is another"
+        fix = "take an undamaged copy; if the change was meant, remove `sha256` at its end"
+        raise user_error(what, fix, str(path))
+    return network, Meta(file.learner, file.score_name, file.score, file.bic, file.source)
 
 
 def _column(column: Column) -> dict[str, Any]:

@@ -188,13 +188,13 @@ WARNINGS = {
     # Charges as they are written in the official files.
     "propublica-recidivism": [
         'c_charge_desc has "Possession of Cocaine" (419 rows) and "Possession Of Cocaine" (1 row)',
-        'c_charge_desc has "Aggravated Assault W/Dead Weap" (54 rows) and "Aggravated Assault W/dead Weap" (34 '
-        "rows)",
+        'c_charge_desc has "Aggravated Assault W/Dead Weap" (54 rows) '
+        'and "Aggravated Assault W/dead Weap" (34 rows)',
         'c_charge_desc has "Battery on a Person Over 65" (16 rows) and "Battery On A Person Over 65" (1 row)',
     ],
     "propublica-violent-recidivism": [
-        'c_charge_desc has "Aggravated Assault W/Dead Weap" (38 rows) and "Aggravated Assault W/dead Weap" (27 '
-        "rows)",
+        'c_charge_desc has "Aggravated Assault W/Dead Weap" (38 rows) '
+        'and "Aggravated Assault W/dead Weap" (27 rows)',
     ],
 }
 

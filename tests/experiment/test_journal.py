@@ -248,8 +248,7 @@ def test_old_lines_are_read_but_in_a_new_journal_a_checksum_is_not_missing(tmp_p
     reading = read_journals(tmp_path)
     assert ("k", 5) not in reading.records
     assert [damage.what for damage in reading.damages] == ["it has no checksum"]
-    _, *rest = path.read_bytes().splitlines()
-    path.write_bytes(rest[0])
+    path.write_bytes(path.read_bytes().splitlines()[1])
     (damage,) = read_journals(tmp_path).damages
     assert damage.what == "the header before it is missing"
 
@@ -262,7 +261,7 @@ def test_journals_copied_into_one_file_keep_their_headers(tmp_path):
     reading = read_journals(tmp_path / "all")
     assert [file.lines for file in reading.files] == [1, 2]
     assert reading.files == tuple(list_journals(tmp_path / "all"))
-    assert reading.file(("k", 2)) == reading.files[1]
+    assert reading.file_number(("k", 2)) == 1
 
 
 def test_of_two_results_that_contradict_each_other_none_is_used_and_a_third_decides(tmp_path):

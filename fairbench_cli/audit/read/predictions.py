@@ -102,7 +102,7 @@ class Predictions:
     @property
     def bytes_sql(self) -> str:
         """Where the bytes are and how they are compressed, in SQL."""
-        return f"{quoted(str(self.path))}, compression='{'gzip' if self.zipped else 'none'}'"
+        return f"{quoted(str(self.path))}, compression='{'gzip' if self.zipped else 'uncompressed'}'"
 
     @property
     def first_rows(self) -> int:
