@@ -16,14 +16,17 @@ import ast
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+
+os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")  # forks must have no threads
 
 import numpy as np
 
@@ -33,6 +36,8 @@ ROOT = Path(__file__).parents[1]
 COPIED = "fairbench_cli", "tests", "configs", "datasets", "pyproject.toml"
 MOST_TESTS = 250
 """How many tests of one line are run at most."""
+MOST_SECONDS = 300
+OPTIONS = "-q", "-x", "-n0", "-p", "no:cacheprovider", "--hypothesis-seed=1"
 
 PLUGIN = """
 import json, os, time
@@ -175,10 +180,13 @@ def sample(found: dict[str, list[Mutant]], n: int, seed: int) -> list[Mutant]:
 
 
 class Tree:
-    """A copy of the repository in which files are changed and tests run."""
+    """A copy of the repository in which files are changed and tests run.
 
-    def __init__(self, folder: Path, room: str) -> None:
-        self.root, self.room = folder / "tree", room
+    What the tests load from elsewhere is loaded once, by this process; each mutant is tried in a fork.
+    """
+
+    def __init__(self, folder: Path, room: str, tests: list[str], kept: Path) -> None:
+        self.root, self.room, self.tests = folder / "tree", room, tests
         self.root.mkdir()
         ignored = shutil.ignore_patterns("__pycache__")
         for name in COPIED:
@@ -186,45 +194,45 @@ class Tree:
                 shutil.copytree(ROOT / name, self.root / name, ignore=ignored)
             else:
                 shutil.copy(ROOT / name, self.root / name)
+        self.overtime = 0
         self.plugin = folder / "plugin"
         self.plugin.mkdir()
         (self.plugin / "mutation_contexts.py").write_text(PLUGIN)
-        self.data, self.seconds = folder / "lines", folder / "seconds.json"
+        kept.mkdir(parents=True, exist_ok=True)
+        self.data, self.seconds = kept / "lines", kept / "seconds.json"
         self.settings = folder / "coverage.toml"
         source = json.dumps([f"*/fairbench_cli/{room}/*"])
         self.settings.write_text(f"[tool.coverage.run]\ninclude = {source}\n")
 
-    def run(self, tests: list[str], limit: float | None = None, *, measured: bool = False) -> bool | None:
-        """Return whether tests pass; None where they take longer than the limit in seconds."""
-        python = [sys.executable, *(self._measure() if measured else ()), "-m", "pytest"]
-        options = ["-q", "-x", "-n0", "-p", "no:cacheprovider", "--hypothesis-seed=1"]
-        options += ["-p", "mutation_contexts"] if measured else []
+    def measure(self) -> None:
+        """Run all tests, which have to pass, and note which ones run a line."""
+        command = [sys.executable, "-m", "coverage", "run", f"--rcfile={self.settings}"]
+        command += [
+            f"--data-file={self.data}",
+            "-m",
+            "pytest",
+            *OPTIONS,
+            "-p",
+            "mutation_contexts",
+            *self.tests,
+        ]
         path = os.pathsep.join([str(self.root), str(self.plugin)])
-        more = {"PYTHONPATH": path, "OMP_NUM_THREADS": "1", "MUTATION_SECONDS": str(self.seconds)}
-        more |= {} if measured else {"PYTHONDONTWRITEBYTECODE": "1"}
-        command = [*python, *options, *tests]
-        try:
-            done = subprocess.run(
-                command, cwd=self.root, env=os.environ | more, capture_output=True, timeout=limit, check=False
-            )
-        except subprocess.TimeoutExpired:
-            return None
-        if done.returncode not in (0, 1, 2, 3, 4) or (measured and done.returncode):
+        more = {"PYTHONPATH": path, "MUTATION_SECONDS": str(self.seconds)}
+        done = subprocess.run(command, cwd=self.root, env=os.environ | more, capture_output=True, check=False)
+        if done.returncode:
+            self.data.unlink(missing_ok=True)
             sys.exit(done.stdout.decode() + done.stderr.decode())
-        return done.returncode == 0
-
-    def _measure(self) -> list[str]:
-        return ["-m", "coverage", "run", f"--rcfile={self.settings}", f"--data-file={self.data}"]
 
     def tests_by_line(self) -> dict[str, dict[int, list[str]]]:
-        """Return which tests run a line, by file, quick ones first; the room's tests have to pass."""
+        """Return which tests run a line, by file, quick ones first."""
         from coverage import CoverageData
 
-        self.run([f"tests/{self.room}", f"fairbench_cli/{self.room}"], measured=True)
+        if not self.data.exists():
+            self.measure()
         seconds = json.loads(self.seconds.read_text())
         data = CoverageData(str(self.data))
         data.read()
-        found = {}
+        found: dict[str, dict[int, list[str]]] = {}
         for path in data.measured_files():
             lines = data.contexts_by_lineno(path)
             order = {
@@ -233,10 +241,50 @@ class Tree:
             }
             everything = sorted({test for tests in order.values() for test in tests}, key=seconds.__getitem__)
             # what runs when the file is imported is tested by whatever uses the file
-            found[Path(path).relative_to(self.root).as_posix()] = {
-                line: tests or everything for line, tests in order.items()
-            }
+            name = "fairbench_cli" + path.rpartition("fairbench_cli")[2]
+            found.setdefault(name, {}).update({line: tests or everything for line, tests in order.items()})
         return found
+
+    def warm_up(self) -> None:
+        """Load what the tests do, and forget what is of the repository."""
+        import pytest
+
+        os.chdir(self.root)
+        sys.path.insert(0, str(self.root))
+        with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
+            pytest.main([*OPTIONS, "--collect-only", *self.tests])
+        sys.dont_write_bytecode = True
+        for name, module in list(sys.modules.items()):
+            if str(self.root) in (getattr(module, "__file__", None) or "") or name.startswith(
+                "fairbench_cli"
+            ):
+                del sys.modules[name]
+
+    def passes(self, tests: list[str]) -> bool:
+        """Return whether tests pass, in a fork of this process, within the time."""
+        child = os.fork()
+        if not child:
+            code = 1
+            try:
+                nowhere = os.open(os.devnull, os.O_RDWR)
+                for stream in (1, 2):
+                    os.dup2(nowhere, stream)
+                import pytest
+
+                code = int(pytest.main([*OPTIONS, *tests]))
+            finally:
+                os._exit(code)
+        end = time.monotonic() + MOST_SECONDS
+        while True:
+            done, status = os.waitpid(child, os.WNOHANG)
+            if done:
+                return status == 0
+            if time.monotonic() > end:
+                os.kill(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+                self.overtime += 1
+                return False
+            time.sleep(0.05)
 
     def survives(self, mutant: Mutant, tests: list[str]) -> bool:
         """Return whether all tests pass with a mutant in its place."""
@@ -246,7 +294,7 @@ class Tree:
             compiled.unlink()
         path.write_bytes(source[: mutant.start] + mutant.new.encode() + source[mutant.end :])
         try:
-            return self.run(tests[:MOST_TESTS], limit=600) is True
+            return self.passes(tests[:MOST_TESTS])
         finally:
             path.write_bytes(source)
 
@@ -257,6 +305,8 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("room")
+    parser.add_argument("--tests", nargs="*", default=[], help="tests elsewhere that are of this room's code")
+    parser.add_argument("--keep", type=Path, help="folder that keeps which tests run a line")
     parser.add_argument("-n", type=int, default=100, help="mutants, 0: all")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("-o", "--output", type=Path, help="Markdown with the survivors")
@@ -267,16 +317,19 @@ def main() -> None:
     total = sum(map(len, every.values()))
     chosen = sample(every, given.n or total, given.seed)
     print(f"{given.room}: {len(chosen)} of {total} mutants", flush=True)
-    survivors, counts, start = [], Counter[str](), time.monotonic()
+    survivors, start = [], time.monotonic()
     with tempfile.TemporaryDirectory(prefix="mutation-") as folder:
-        tree = Tree(Path(folder), given.room)
+        tests = [f"tests/{given.room}", f"fairbench_cli/{given.room}", *given.tests]
+        tree = Tree(
+            Path(folder), given.room, tests, given.keep.resolve() if given.keep else Path(folder) / "kept"
+        )
         by_line = tree.tests_by_line()
+        tree.warm_up()
         print(f"the tests pass ({time.monotonic() - start:.0f} s)", flush=True)
         for mutant in chosen:
             lines = by_line.get(mutant.file, {})
             tests = next((lines[at] for at in range(mutant.line, mutant.last + 1) if lines.get(at)), [])
             survived = not tests or tree.survives(mutant, tests)
-            counts[mutant.file] += 1
             if survived:
                 reason = "" if tests else " (no test runs it)"
                 survivors.append(f"| {mutant.file}:{mutant.line} | `{mutant.what}`{reason} |")
@@ -285,6 +338,7 @@ def main() -> None:
     low, high = wilson(killed, len(survivors))
     said = f"{killed} of {len(chosen)} mutants of {given.room} noticed: {killed / len(chosen):.1%}"
     said += f" (95 % interval {low:.1%} to {high:.1%})"
+    said += f", {tree.overtime} of them by taking longer than {MOST_SECONDS} s"
     print(said, f"in {time.monotonic() - start:.0f} s")
     if given.output:
         heads = ["| where | change that no test notices |", "|---|---|"]

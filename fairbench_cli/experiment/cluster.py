@@ -1,7 +1,6 @@
 """Run repeats on a cluster of dask.distributed. Workers compute, this process alone writes.
 
-A few tasks per thread of a worker are out at any time, so that a dead worker costs little and results that
-wait for this process cannot pile up.
+Few tasks are out at any time: a dead worker costs little, and results that wait for us do not pile up.
 """
 
 import json
@@ -43,6 +42,7 @@ CONNECTS_WITHIN = 10  # seconds
 PER_THREAD = 2  # tasks that are out: one that runs, and the next
 RIDES_ALONG = 100_000  # bytes of a population that goes with every task; a larger one once to each worker
 ATTEMPTS = 3  # of a task that gets lost, before it is tried alone
+SCATTERS_WITHIN = 10  # seconds, for the first worker to be there
 BETWEEN_LOOKS = 0.02  # seconds
 BETWEEN_COUNTS = 2.0  # seconds
 
@@ -214,8 +214,12 @@ class Cluster:
         _, name, packed = self._packed[id(population)]
         if len(packed.data) <= RIDES_ALONG:
             return name, packed.data
-        if name not in self._scattered:
-            self._scattered[name] = self._client.scatter(packed.data, broadcast=True, hash=False)
+        while name not in self._scattered:
+            self._wait("has no workers any more: waiting for one")
+            with suppress(OSError):  # the last worker went away just now
+                self._scattered[name] = self._client.scatter(
+                    packed.data, broadcast=True, hash=False, timeout=SCATTERS_WITHIN
+                )
         return name, self._scattered[name]
 
     def _comes(self) -> bool:
@@ -340,9 +344,7 @@ def _unlike(unlike: Mapping[str, tuple[str, ...]], workers: int) -> UserError:
         by_fault.setdefault(differs, []).append(worker)
     faults = [f"{', '.join(those)}: {'; '.join(differs)}" for differs, those in by_fault.items()]
     what = f"{len(unlike)} of {workers} workers would not compute the same numbers: {' | '.join(faults)}"
-    return user_error(
-        what, "install there what is installed here, `pip freeze` lists it, and start them again"
-    )
+    return user_error(what, "install there what `pip freeze` lists here, and start them again")
 
 
 def _in_words(error: BaseException) -> str:

@@ -121,7 +121,7 @@ def on(scheduler: Path) -> tuple[str, ...]:
 
 
 def test_same_bytes_as_here_with_code_in_files_and_what_misbehaves(scheduler, tmp_path, say):
-    one = {"sample": SMALL["sample"] | {"beta": 0}, "repeats": 1, "limits": {"seconds": 2}}
+    one = {"sample": SMALL["sample"] | {"beta": 0}, "repeats": 1, "limits": {"seconds": 5}}
     path = config(tmp_path, "Mine", "Raises", "Kills", "Sleeps", **one)
     done = fairbench("run", path, "-o", tmp_path / "dask", *on(scheduler))
     assert done.returncode == 1, done.stderr

@@ -10,7 +10,7 @@ from scipy.stats import chi2
 
 from fairbench_cli.data.table import Column, Table
 from fairbench_cli.network.bias import shift
-from fairbench_cli.network.draw import sample
+from fairbench_cli.network.draw import _cdf, _invert, sample
 from fairbench_cli.network.files import Meta, from_json, to_json
 from fairbench_cli.network.model import BayesNet
 
@@ -146,3 +146,13 @@ def test_the_shape_of_a_sample():
 def test_negative_numbers_are_refused(n, seed):
     with pytest.raises(ValueError, match="0 or more"):
         sample(random_net(1), n, seed)
+
+
+@pytest.mark.parametrize("never", [0, 1, 3])
+def test_the_largest_number_draws_the_last_level_that_is_possible(never):
+    tenths = np.array([[0.1] * 10 + [0.0] * never])  # in floating point the sum falls short of 1
+    assert np.cumsum(tenths)[-1] < 1
+    cdf = _cdf(tenths)
+    last, before = np.nextafter(1, 0), np.nextafter(cdf[0, 8], 0)
+    assert _invert(cdf, np.zeros(3, dtype=np.intp), np.array([0.0, before, last])).tolist() == [0, 8, 9]
+    assert np.allclose(cdf[0, :9], np.arange(1, 10) / 10)
