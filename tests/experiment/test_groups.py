@@ -72,7 +72,8 @@ def test_the_plan_comes_back_without_the_cards(compas, tmp_path):
     write_plan(tmp_path, plan)
     card.unlink()
     again = read_plan(tmp_path)
-    assert again == plan
+    assert (again.datasets, again.cells) == (plan.datasets, plan.cells)
+    assert again.config.plain() == plan.config.plain()
     assert again.config.attributes == ("sex×race",)
 
 
