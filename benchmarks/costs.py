@@ -125,10 +125,11 @@ def ratios(mine: Sequence[float], theirs: Sequence[float]) -> list[float]:
 
 def peer(name: str) -> str | None:
     """Return the Python of a library's environment, or say how to make it and return None."""
-    python = Path(os.environ.get("FAIRBENCH_PEERS", "")) / name / "bin" / "python"
-    if "FAIRBENCH_PEERS" in os.environ and python.exists():
-        return str(python.absolute())
-    command = f"FAIRBENCH_PEERS={os.environ.get('FAIRBENCH_PEERS', 'FOLDER')} python {__file__} {name}"
+    folder = os.environ.get("FAIRBENCH_PEERS")
+    python = Path(folder or "FOLDER").absolute() / name / "bin" / "python"
+    if folder and python.exists():
+        return str(python)
+    command = f"FAIRBENCH_PEERS={folder or 'FOLDER'} python {__file__} {name}"
     print(f"skipped {name}, which has no environment; to make it: {command}", file=sys.stderr)
     return None
 
@@ -152,7 +153,7 @@ def row(*cells: object) -> None:
 
 def main(names: Sequence[str]) -> None:
     """Make the environments of some libraries, or of all."""
-    if "FAIRBENCH_PEERS" not in os.environ:
+    if not os.environ.get("FAIRBENCH_PEERS"):
         raise SystemExit("set FAIRBENCH_PEERS to the folder in which the environments are made")
     for name in names or PEERS:
         folder = Path(os.environ["FAIRBENCH_PEERS"]).absolute() / name

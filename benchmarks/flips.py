@@ -2,10 +2,11 @@
 
 usage: python benchmarks/flips.py [--flips 3000] [--seed 0]
 
-A small run on a learned network is flipped one bit at a time, alternately in its journal and in what it keeps
-of the network. A journal is then read: every record has to be the good one bit for bit, or to be left out with
-its line named. The network is used as the next run would: it has to be the good one, or refused, or fitted
-anew. Every hundredth flip is also put before `fairbench report`: results.csv must have no row of its own.
+A small run on a learned network is flipped one bit at a time, alternately in its journal and in what it
+keeps of the network. A journal is then read: every record has to be the good one bit for bit, or to be left
+out with its line named. The network is used as the next run would: it has to be the good one, refused, or
+fitted anew. Every hundredth flip is also put before `fairbench report`: results.csv must have no row of its
+own.
 """
 
 import argparse

@@ -4,6 +4,7 @@ A fork server is a process that has loaded what repeats need and does nothing bu
 some milliseconds, also in the place of one that died, and shares the memory of the libraries.
 """
 
+import json
 import multiprocessing
 import os
 import pickle
@@ -92,7 +93,7 @@ class Workers:
     Parameters
     ----------
     config : ExperimentConfig
-        Whose classifiers are loaded before the first repeat.
+        Whose classifiers and techniques are loaded before the first repeat.
     jobs : int
         How many there are.
     log : Path or None
@@ -101,7 +102,11 @@ class Workers:
 
     def __init__(self, config: ExperimentConfig, jobs: int, log: Path | None = None) -> None:
         self.jobs, self.limits, self.log = jobs, config.limits, log
-        self._classifiers = [one.name for one in config.classifiers if one.origin is None]
+        techniques = [technique.spec for technique in config.interventions]
+        self._used = [
+            sorted({one.name for one in specs if one.origin is None})
+            for specs in (config.classifiers, techniques)
+        ]
         self._stack = ExitStack()
         self._executor: ProcessPoolExecutor | None = None
         self._populations: dict[int, tuple[Population, Path]] = {}
@@ -112,7 +117,7 @@ class Workers:
         self._stack.enter_context(_safe_path())
         (self._scratch / WORKERS).mkdir()
         if METHOD == "forkserver":
-            self._stack.enter_context(_fork_server(self._scratch, self._classifiers))
+            self._stack.enter_context(_fork_server(self._scratch, self._used))
         self._stack.enter_context(_quiet())
         self._stack.callback(self.end)
         return self
@@ -239,7 +244,7 @@ def _safe_path() -> Iterator[None]:
 
 
 @contextmanager
-def _fork_server(scratch: Path, classifiers: list[str]) -> Iterator[None]:
+def _fork_server(scratch: Path, used: list[list[str]]) -> Iterator[None]:
     """Start the fork server, with one thread a library, and end it; one that somebody else started stays."""
     server: Any = forkserver._forkserver
     if server._forkserver_pid is not None:
@@ -249,7 +254,7 @@ def _fork_server(scratch: Path, classifiers: list[str]) -> Iterator[None]:
     before, environment = dict(settings), dict(os.environ)
     settings["tempdir"] = str(scratch)  # for its socket
     settings["semprefix"] = f"/{PREFIX}{os.getpid()}"  # so that the next run knows whose semaphores are left
-    os.environ |= dict.fromkeys(ONE_THREAD, "1") | {MARK: ",".join([str(os.getpid()), *classifiers])}
+    os.environ |= dict.fromkeys(ONE_THREAD, "1") | {MARK: json.dumps([os.getpid(), *used])}
     server.set_forkserver_preload([WARM])
     try:
         with no_interrupts():

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -142,8 +142,13 @@ def test_a_dead_worker_costs_what_it_was_doing_and_a_stranger_is_left_out(schedu
     seen = f"{fake.parent}{os.pathsep}{environment()['PYTHONPATH']}"
     command = [sys.executable, "-m", "fairbench_cli", "run", path, "-o", tmp_path / "out", *on(scheduler)]
     said = tmp_path / "said"
-    with said.open("w") as stream, subprocess.Popen(command, env=environment(), stderr=stream) as process:
-        wait_for(lambda: len(journal_lines(tmp_path / "out")) >= 2, process)
+    with (
+        said.open("w") as stream,
+        subprocess.Popen(command, env=environment(), stderr=stream) as process,
+        ExitStack() as stack,
+    ):
+        stack.callback(process.kill)
+        wait_for(lambda: len(journal_lines(tmp_path / "out")) >= 1, process)
         os.kill(workers_of(scheduler)[0], signal.SIGKILL)
         joins = ("--scheduler-file", scheduler, "--nthreads", "1", "--local-directory", tmp_path)
         with dask("worker", *joins, cwd=tmp_path, PYTHONPATH=seen):

@@ -33,6 +33,13 @@ def random_net(seed: int, nodes: int = 6, most_levels: int = 6) -> BayesNet:
     return BayesNet(columns, tuple(parents), tuple(cpts))
 
 
+def test_rows_do_not_depend_on_how_many_are_drawn_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    net = random_net(3)
+    whole = sample(net, 50, 1)
+    monkeypatch.setattr("fairbench_cli.network.draw.BLOCK", 7)
+    np.testing.assert_array_equal(sample(net, 50, 1).codes, whole.codes)
+
+
 def permuted(net: BayesNet, order: list[int]) -> BayesNet:
     where = {old: new for new, old in enumerate(order)}
     return BayesNet(
