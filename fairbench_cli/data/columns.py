@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Literal
@@ -57,7 +57,7 @@ def coded(name: str, cells: "pd.Series[str]", levels: tuple[str, ...] | None = N
     >>> column.levels, codes.tolist()
     (('f', 'm'), [1, 0, 1])
     """
-    first_seen, distinct = pd.factorize(cells.to_numpy(dtype=object))
+    first_seen, distinct = _distinct(cells)
     levels = by_byte_value(distinct) if levels is None else levels
     if len(levels) > MOST_LEVELS:
         what = f'column "{name}" has {len(levels)} levels, more than {MOST_LEVELS}'
@@ -70,6 +70,21 @@ def coded(name: str, cells: "pd.Series[str]", levels: tuple[str, ...] | None = N
             raise Misfit(what, f"add it to `levels`, or `recode` it to one of: {known}", str(value))
     codes: Codes = np.array([code[value] for value in distinct], dtype=np.int16)[first_seen]
     return Column(name, levels), codes
+
+
+def _distinct(cells: "pd.Series[str]") -> tuple[NDArray[np.intp], Sequence[str]]:
+    r"""Return the number of each cell's text and the texts, in the order in which they occur.
+
+    >>> codes, distinct = _distinct(pd.Series(["b", "a", "b", "b\0"]))
+    >>> codes.tolist(), list(distinct)
+    ([0, 1, 0, 2], ['b', 'a', 'b\x00'])
+    """
+    texts = cells.to_numpy(dtype=object)
+    if "\0" not in "".join(texts):
+        codes, distinct = pd.factorize(texts)
+        return codes, list(distinct)
+    order: dict[str, int] = {}  # pandas before 3.1 compares texts up to a NUL character
+    return np.array([order.setdefault(text, len(order)) for text in texts], dtype=np.intp), list(order)
 
 
 def occurring(column: Column, codes: Codes) -> tuple[Column, Codes]:
@@ -99,7 +114,7 @@ def as_numbers(name: str, cells: "pd.Series[str]", *, whole: bool) -> Floats:
     [17.0, 90.0]
     """
     pattern, kind = (_WHOLE, "whole numbers") if whole else (_REAL, "numbers")
-    seen, distinct = pd.factorize(cells.to_numpy(dtype=object))
+    seen, distinct = _distinct(cells)
     for cell in distinct:
         if not pattern.fullmatch(cell) or not math.isfinite(float(cell)):
             raise Misfit(f'column "{name}" should hold {kind} but has "{cell}"', _no_number(cell), str(cell))
