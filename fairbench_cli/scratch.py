@@ -15,14 +15,15 @@ LEFT = ("sem.loky-{pid}-*", f"sem.{PREFIX}{{pid}}-*", "joblib_memmapping_folder_
 
 
 @contextmanager
-def scratch_folder() -> Iterator[Path]:
-    """Make a folder in the system's one for temporary files, and remove it at the end.
+def scratch_folder(place: Path | None = None) -> Iterator[Path]:
+    """Make a folder in `place`, by default the system's one for temporary files, and remove it at the end.
 
     A lock on a file in it, which the system takes back however the process ends, says that it is in use. The
     folders of ended processes are removed first, with what their workers left in shared memory.
     """
-    sweep()
-    folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
+    place = Path(tempfile.gettempdir()) if place is None else place
+    sweep(place)
+    folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=place))
     held = os.open(folder / HELD, os.O_RDWR | os.O_CREAT, 0o600)
     _try_lock(held)
     try:
@@ -32,9 +33,9 @@ def scratch_folder() -> Iterator[Path]:
         os.close(held)
 
 
-def sweep() -> None:
+def sweep(place: Path) -> None:
     """Remove the folders of processes that have ended without doing so, and their semaphores."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+    for folder in place.glob(f"{PREFIX}*"):
         try:
             if hasattr(os, "getuid") and folder.lstat().st_uid != os.getuid():
                 continue  # what it says of processes may be wrong

@@ -49,6 +49,8 @@ from fairbench_cli.scratch import PREFIX, WORKERS, scratch_folder
 ENDED = ".ended"
 GRACE = 1.5
 """Seconds after its limit that a repeat has to end by itself."""
+SHORT = Path("/tmp")  # noqa: S108 - for a folder of our own
+MOST_OF_PATH = 80
 WARM = "fairbench_cli.experiment.warm"
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
@@ -252,7 +254,10 @@ def _fork_server(scratch: Path, used: list[list[str]]) -> Iterator[None]:
         return
     settings: Any = multiprocessing.current_process()._config  # type: ignore[attr-defined]
     before, environment = dict(settings), dict(os.environ)
-    settings["tempdir"] = str(scratch)  # for its socket
+    stack = ExitStack()
+    # For its socket, whose path has room for little more than a hundred bytes.
+    short = len(os.fsencode(scratch)) <= MOST_OF_PATH
+    settings["tempdir"] = str(scratch if short else stack.enter_context(scratch_folder(SHORT)))
     settings["semprefix"] = f"/{PREFIX}{os.getpid()}"  # so that the next run knows whose semaphores are left
     os.environ |= dict.fromkeys(ONE_THREAD, "1") | {MARK: json.dumps([os.getpid(), *used])}
     server.set_forkserver_preload([WARM])
@@ -270,6 +275,7 @@ def _fork_server(scratch: Path, used: list[list[str]]) -> Iterator[None]:
             server._stop()
         settings.clear()
         settings |= before
+        stack.close()
         server.set_forkserver_preload(["__main__"])
 
 
