@@ -12,6 +12,8 @@ from fairbench_cli.experiment.orphans import die_with_parent
 MARK = "FAIRBENCH_WARM"
 """The environment variable with who starts the server, and the classifiers and techniques that are used."""
 
+NOTHING = json.dumps([None, [], []])
+
 LONGEST = 2.0
 """Seconds that all techniques together may take."""
 
@@ -36,10 +38,11 @@ def warm_up(classifiers: list[str], techniques: list[str]) -> None:
     for name in classifiers:
         fitted = Classifier(CLASSIFIER.registry[name].load()(), include_protected=False, seed=0)
         fitted.fit(sample)
+    entries = [INTERVENTION.registry[name] for name in techniques if name in INTERVENTION.registry]
     with limited(Limits(seconds=LONGEST, memory=None)):
-        for name in techniques:
+        for entry in (one for one in entries if one.target.startswith("fairbench_cli.")):
             with suppress(Exception):  # it needs parameters, or other rows
-                INTERVENTION.registry[name].load()().fit(sample, fitted, rng)
+                entry.load()().fit(sample, fitted, rng)
     del fairbench_cli
 
 

@@ -32,7 +32,7 @@ from fairbench_cli.experiment.config import ExperimentConfig
 from fairbench_cli.experiment.datasets import Population
 from fairbench_cli.experiment.limits import Limits, size_in_words
 from fairbench_cli.experiment.task import Task
-from fairbench_cli.experiment.warm import MARK
+from fairbench_cli.experiment.warm import MARK, NOTHING
 from fairbench_cli.experiment.worker import (
     PRINTED,
     Order,
@@ -134,6 +134,8 @@ class Workers:
         ------
         NoWorkersError
             When this system lets nobody start a worker.
+        BrokenProcessPool
+            When a worker, or the fork server, has died.
         """
         self._tickets += 1
         place = self._place(task.population)
@@ -144,6 +146,9 @@ class Workers:
                     how = {"context": _Context(), "initializer": start, "initargs": (self._scratch,)}
                     self._executor = ProcessPoolExecutor(self.jobs, timeout=None, **how)
                 future = self._executor.submit(serve, order)
+            except EOFError:  # the fork server has died; the next one loads nothing in advance
+                os.environ[MARK] = NOTHING
+                raise BrokenProcessPool from None
             except (OSError, NotImplementedError) as error:  # no semaphores: /dev/shm cannot be written
                 raise NoWorkersError(str(error)) from None
         return HandedOut(task, self._tickets, alone), future
