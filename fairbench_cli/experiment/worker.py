@@ -105,7 +105,7 @@ def _run(order: Order) -> Repeat:
     start = time.process_time()
     _say(state, WorkerState(order.ticket, time.monotonic_ns(), memory_of(os.getpid())))
     try:
-        with limited(order.limits), threadpool_limits(1):
+        with limited(order.limits):
             return run_task(task)
     except Overtime:
         disarm()
@@ -125,6 +125,7 @@ def start(scratch: Path) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # where signals cannot be held back
     end_with_parent()
     disarm()
+    threadpool_limits(1)  # of what is loaded; what comes later asks the environment
     if hasattr(os, "setpgid"):
         os.setpgid(0, 0)  # so that it can be ended with processes that a technique starts
     _, printed = _files(scratch)
