@@ -297,7 +297,7 @@ def check_end(chain: Chain, good: dict[str, bytes]) -> None:
     check_lost(chain)
     said = (chain.folder / "log").read_text(errors="replace")
     if "Traceback" in said:
-        chain.say(f"a traceback: {said[said.index('Traceback') :][-300:]!r}")
+        chain.say(f"a traceback: {said[said.index('Traceback') :][:1500]!r}")
     if not wait_for(lambda: not marked(chain.mark), calm(5)):
         chain.say(f"{len(marked(chain.mark))} processes live after the end")
         end_all(chain)

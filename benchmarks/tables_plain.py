@@ -165,7 +165,7 @@ def main(folder: Path, repeats: int) -> None:
     print("dataset,beta,intervention,repeat,accuracy,discrimination")
     for path in sorted(folder.glob("*.json")):
         about = json.loads(path.read_text(encoding="utf-8"))
-        real = pd.read_csv(path.with_suffix(".csv"), dtype="category", keep_default_na=False)
+        real = pd.read_csv(path.with_suffix(".csv"), dtype=str, keep_default_na=False).astype("category")
         tables = fitted(real, about["parents"])
 
         def parts(rows: pd.DataFrame, about: dict[str, Any] = about) -> tuple[pd.DataFrame, Array, Array]:
