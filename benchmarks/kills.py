@@ -160,12 +160,20 @@ def parent_of(pid: int) -> int:
         return 0
 
 
+def is_tracker(pid: int) -> bool:
+    """Return whether a process is one of Python's resource trackers, which is no worker: it clears up."""
+    try:
+        return b"resource_tracker" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+
+
 def target(kind: str, chain: Chain, rng: random.Random) -> int | None:
     """Return which process is to be hit: a leaf of the tree is a worker, what is between is a server."""
     own = chain.running.pid
     if kind.startswith(("parent", "group")):
         return own
-    others = [pid for pid in marked(chain.mark) if pid != own]
+    others = [pid for pid in marked(chain.mark) if pid != own and not is_tracker(pid)]
     parents = {parent_of(pid) for pid in others}
     servers = [pid for pid in others if pid in parents]
     leaves = [pid for pid in others if (pid not in parents and not servers) or parent_of(pid) in servers]
@@ -351,7 +359,7 @@ def run_chain(chain: Chain, kills: int, rng: random.Random, good: dict[str, byte
             kind = rng.choice(KINDS)
             fresh = time.monotonic() - chain.started < 0.5
             if fresh and rng.random() < 1 / 3:
-                time.sleep(rng.uniform(0, 4))
+                time.sleep(rng.uniform(0, 2))  # while workers load what they need
             elif wait_for_lines(chain, len(lines(chain.out)) + rng.randint(1, max(2, 2 * start))):
                 time.sleep(rng.uniform(0, 0.05))
             if chain.running.poll() is not None:

@@ -11,7 +11,7 @@ PREFIX = "fairbench-"
 HELD = "held"
 SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - where Linux keeps semaphores; nothing is written there
 WORKERS = "workers"
-LEFT = ("sem.loky-{pid}-*", f"sem.{PREFIX}{{pid}}-*", "joblib_memmapping_folder_{pid}_*")
+LEFT = ("sem.loky-{pid}-*", "joblib_memmapping_folder_{pid}_*")
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """What several tests share: small configs, command lines in this process and in one of their own."""
 
+import importlib.util
 import os
 import re
 import shutil
@@ -8,6 +9,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -67,6 +69,18 @@ def fairbench(
     return subprocess.run(
         command, cwd=cwd, env=environment(**env), capture_output=True, text=True, check=False, timeout=240
     )
+
+
+def study_of(name: str) -> ModuleType:
+    """Return a study of benchmarks/ as a module."""
+    path = Path(__file__).parents[1] / "benchmarks" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(f"{name}_study", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # its dataclasses look themselves up
+    spec.loader.exec_module(module)
+    return module
 
 
 DERIVED = ("groups.csv", "results.csv", "summary.csv")

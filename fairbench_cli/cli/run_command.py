@@ -81,6 +81,7 @@ def run(
             of = "" if part is None else f" in shard {part}"
             talk(f"{prepared.size} repeats{of}: {prepared.size - todo} done, {todo} to do, {count} worker(s)")
         finished = _compute(prepared, compute_all, count, quiet)
+        _ignore_endings()  # what follows takes seconds, and no result should be without its files
         left = len(prepared.todo)
         if part is None:  # of a part alone, tables would look like those of the whole
             tables = write_report(prepared.folder, prepared.plan, prepared.records)
@@ -89,13 +90,13 @@ def run(
             again = shlex.join(["fairbench", *sys.argv[1:]])
             talk(f"interrupted; {left} repeats left. Go on with:\n  {again}")
             return 128 + stopped[0]
-    if not quiet and part is not None:
-        talk(f"{prepared.folder}/journal/: shard {part} ({in_words(time.monotonic() - start)})")
-        talk(f"when all shards are done: fairbench report {shlex.quote(str(prepared.folder))}")
-    elif not quiet:
-        print_paper_tables(tables)
-        files = "groups, results, summary, paired and pareto.csv, tables/, manifest.json"
-        talk(f"{prepared.folder}/: {files} ({in_words(time.monotonic() - start)})")
+        if not quiet and part is not None:
+            talk(f"{prepared.folder}/journal/: shard {part} ({in_words(time.monotonic() - start)})")
+            talk(f"when all shards are done: fairbench report {shlex.quote(str(prepared.folder))}")
+        elif not quiet:
+            print_paper_tables(tables)
+            files = "groups, results, summary, paired and pareto.csv, tables/, manifest.json"
+            talk(f"{prepared.folder}/: {files} ({in_words(time.monotonic() - start)})")
     return 1 if _say_failures(prepared) else 0
 
 
@@ -135,6 +136,17 @@ def _compute(prepared: "PreparedRun", run: "AnyRun", count: int, quiet: bool) ->
     return True
 
 
+def _endings() -> list[int]:
+    """Return the signals that ask a run to end, as far as this system has them."""
+    known = (getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP"))
+    return [number for number in known if number]
+
+
+def _ignore_endings() -> None:
+    for number in _endings():
+        signal.signal(number, signal.SIG_IGN)
+
+
 @contextmanager
 def _stoppable() -> Iterator[list[int]]:
     """Stop at the first Ctrl-C, or request to end; further ones must not break into writing results.
@@ -144,8 +156,7 @@ def _stoppable() -> Iterator[list[int]]:
     stopped: list[int] = []
 
     def stop(number: int, _: object) -> None:
-        for one in before:
-            signal.signal(one, signal.SIG_IGN)
+        _ignore_endings()
         if number == getattr(signal, "SIGHUP", None):  # the terminal is gone
             for stream in (sys.stdout, sys.stderr):
                 with suppress(OSError, ValueError):
@@ -154,8 +165,7 @@ def _stoppable() -> Iterator[list[int]]:
         stopped.append(number)
         raise KeyboardInterrupt
 
-    known = (getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP"))
-    heard = [number for number in known if number and signal.getsignal(number) != signal.SIG_IGN]
+    heard = [number for number in _endings() if signal.getsignal(number) != signal.SIG_IGN]
     before = {number: signal.signal(number, stop) for number in heard}
     try:
         yield stopped

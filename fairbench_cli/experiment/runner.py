@@ -11,9 +11,8 @@ from threadpoolctl import threadpool_limits
 
 from fairbench_cli.errors import user_error
 from fairbench_cli.experiment.cell import Repeat, Status
-from fairbench_cli.experiment.guard import Overtime, limited
-from fairbench_cli.experiment.task import Task, run_task
-from fairbench_cli.experiment.worker import overtime, received
+from fairbench_cli.experiment.task import Task
+from fairbench_cli.experiment.worker import received, run_within
 from fairbench_cli.experiment.workers import HandedOut, NoWorkersError, Workers, is_lost
 
 DIED = "its worker process died: killed, out of memory, or a crash in compiled code"
@@ -176,11 +175,8 @@ class _Run:
 
     def here(self, task: Task) -> Repeat:
         """Run a task in this process, where no worker can be started."""
-        try:
-            with limited(self.workers.limits), threadpool_limits(1):
-                return run_task(task)
-        except Overtime:
-            return task.ended("overtime", overtime(self.workers.limits))
+        with threadpool_limits(1):
+            return run_within(task, self.workers.limits)
 
 
 def default_jobs() -> int:

@@ -102,17 +102,23 @@ def received(content: bytes) -> Repeat:
 def _run(order: Order) -> Repeat:
     state, printed = _files(order.scratch)
     task = Task(order.cell, order.repeat, _population(order.population))
-    start = time.process_time()
     _say(state, WorkerState(order.ticket, time.monotonic_ns(), memory_of(os.getpid())))
     try:
-        with limited(order.limits):
-            return run_task(task)
-    except Overtime:
-        disarm()
-        return task.ended("overtime", overtime(order.limits), time.process_time() - start)
+        return run_within(task, order.limits)
     finally:
         _say(state, WorkerState(0, 0, 0))
         keep_prints(printed, str(task), order.log)
+
+
+def run_within(task: Task, limits: Limits) -> Repeat:
+    """Run one repeat in the main thread of this process, within its limits."""
+    start = time.process_time()
+    try:
+        with limited(limits):
+            return run_task(task)
+    except Overtime:
+        disarm()
+        return task.ended("overtime", overtime(limits), time.process_time() - start)
 
 
 def overtime(limits: Limits) -> str:

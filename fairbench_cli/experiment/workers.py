@@ -44,7 +44,7 @@ from fairbench_cli.experiment.worker import (
     serve,
     start,
 )
-from fairbench_cli.scratch import PREFIX, WORKERS, scratch_folder
+from fairbench_cli.scratch import WORKERS, scratch_folder
 
 ENDED = ".ended"
 GRACE = 1.5
@@ -263,7 +263,6 @@ def _fork_server(scratch: Path, used: list[list[str]]) -> Iterator[None]:
     # For its socket, whose path has room for little more than a hundred bytes.
     short = len(os.fsencode(scratch)) <= MOST_OF_PATH
     settings["tempdir"] = str(scratch if short else stack.enter_context(scratch_folder(SHORT)))
-    settings["semprefix"] = f"/{PREFIX}{os.getpid()}"  # so that the next run knows whose semaphores are left
     os.environ |= dict.fromkeys(ONE_THREAD, "1") | {MARK: json.dumps([os.getpid(), *used])}
     server.set_forkserver_preload([WARM])
     try:

@@ -1,24 +1,14 @@
 """How often a verdict is wrong: the study of benchmarks/verdicts.py, small."""
 
-import importlib.util
-import sys
-from pathlib import Path
 from types import ModuleType
 
 import pytest
-
-STUDY = Path(__file__).parents[2] / "benchmarks" / "verdicts.py"
+from conftest import study_of
 
 
 @pytest.fixture(scope="module")
 def study() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("verdicts_study", STUDY)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # its dataclasses look themselves up
-    spec.loader.exec_module(module)
-    return module
+    return study_of("verdicts")
 
 
 # Of `runs` audits; the limits are three standard errors above 6 % and 3.5 %.
