@@ -277,7 +277,7 @@ def mutated_lines(text: str, rng: random.Random) -> str:
 def mutated_bytes(text: bytes, rng: random.Random) -> bytes:
     """Return bytes of which some are flipped, cut, put in, or there many times."""
     way, at = rng.randrange(6), rng.randrange(len(text) + 1)
-    if way == 0:
+    if way == 0 or not text:
         return text[:at]
     if way == 1:
         flipped = bytearray(text)

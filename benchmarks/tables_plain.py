@@ -94,7 +94,8 @@ def massaged(X: pd.DataFrame, D: Array, y: Array, s: Array, rng: Rng) -> Decisio
 def reweighed(X: pd.DataFrame, D: Array, y: Array, s: Array, rng: Rng) -> DecisionTreeClassifier:  # noqa: ARG001
     """Fit to rows weighted by P(s)P(y)/P(s,y)."""
     joint = pd.crosstab(s, y, normalize=True).to_numpy()
-    weight = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True) / joint
+    expected = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
+    weight = np.divide(expected, joint, where=joint > 0, out=np.zeros_like(expected))
     return tree(D, y, weight[s, y])
 
 
@@ -182,7 +183,7 @@ def main(folder: Path, repeats: int) -> None:
                 )
                 D = dummies(X)
                 for name, technique in TECHNIQUES.items():
-                    if len(np.unique(y[s == 0])) < 2 and name == "preferential-sampling":
+                    if len(np.unique(y[s == 0])) < 2 and name.endswith("sampling"):
                         continue  # β = 1 may leave no favourable deprived row to copy
                     predicted = technique(X, D, y, s, np.random.default_rng([repeat, 2])).predict(D_test)
                     accuracy = (predicted == y_test).mean()

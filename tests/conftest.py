@@ -6,7 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -19,6 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from fairbench_cli.cli.app import run as run_here
 from fairbench_cli.data.card import shipped_cards
+from fairbench_cli.experiment.workers import METHOD, fork_server
 
 if TYPE_CHECKING:
     from fairbench_cli.experiment.plan import RunPlan
@@ -109,9 +110,29 @@ class Said:
     err: str
 
 
+@pytest.fixture(scope="session")
+def warm_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep one fork server for the runs in this process: each would load scikit-learn and numba again.
+
+    What its workers see of the environment is what it was here; processes of `fairbench` have servers of
+    their own.
+    """
+    if METHOD != "forkserver":
+        yield
+        return
+    before = dict(os.environ)
+    with fork_server(tmp_path_factory.mktemp("fork"), [["c45", "naive-bayes", "tree"], []]):
+        os.environ.clear()
+        os.environ.update(before)
+        yield
+
+
 @pytest.fixture
 def say(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    warm_server: None,
 ) -> Callable[..., Said]:
     """Run command lines in this process (quicker), inside an empty folder."""
     monkeypatch.chdir(tmp_path)

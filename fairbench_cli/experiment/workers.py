@@ -8,6 +8,7 @@ import json
 import multiprocessing
 import os
 import pickle
+import queue
 import signal
 import sys
 import threading
@@ -119,7 +120,7 @@ class Workers:
         self._stack.enter_context(_safe_path())
         (self._scratch / WORKERS).mkdir()
         if METHOD == "forkserver":
-            self._stack.enter_context(_fork_server(self._scratch, self._used))
+            self._stack.enter_context(fork_server(self._scratch, self._used))
         self._stack.enter_context(_quiet())
         self._stack.callback(self.end)
         return self
@@ -172,6 +173,7 @@ class Workers:
         """End every worker; the next task starts new ones."""
         executor, self._executor = self._executor, None
         if executor is not None:
+            _forget_waiting(executor)
             executor.shutdown(wait=True, kill_workers=True)
             for path in (self._scratch / WORKERS).iterdir():
                 if path.suffix == PRINTED:
@@ -188,6 +190,17 @@ class Workers:
             path.write_bytes(pickle.dumps(population, pickle.HIGHEST_PROTOCOL))
             known = self._populations[id(population)] = population, path
         return known[1]
+
+
+def _forget_waiting(executor: ProcessPoolExecutor) -> None:
+    """Take back the numbers of tasks that no worker has been given.
+
+    While it shuts down, loky drops such tasks and then looks them up: its thread would end in a traceback
+    and leave semaphores behind.
+    """
+    with suppress(queue.Empty):
+        while True:
+            executor._work_ids.get_nowait()
 
 
 def is_lost(future: "Future[bytes]") -> bool:
@@ -251,7 +264,7 @@ def _safe_path() -> Iterator[None]:
 
 
 @contextmanager
-def _fork_server(scratch: Path, used: list[list[str]]) -> Iterator[None]:
+def fork_server(scratch: Path, used: list[list[str]]) -> Iterator[None]:
     """Start the fork server, with one thread a library, and end it; one that somebody else started stays."""
     server: Any = forkserver._forkserver
     if server._forkserver_pid is not None:
