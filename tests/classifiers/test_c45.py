@@ -1,10 +1,13 @@
 """Laws of C45, its estimator contract and its errors."""
 
+import subprocess
+import sys
 from dataclasses import fields
 
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import environment
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
@@ -91,6 +94,31 @@ def test_both_paths_make_the_same_tree(data, chosen):
     for name in ("feature", "first", "kids", "parent"):
         np.testing.assert_array_equal(getattr(quick, name), getattr(plain, name))
     np.testing.assert_allclose(quick.counts, plain.counts, atol=1e-9)
+
+
+TREE = """
+import numpy as np
+from fairbench_cli.classifiers.c45 import C45
+rng = np.random.default_rng(3)
+X = rng.integers(0, [2, 3, 4, 5], (300, 4))
+y = (X.sum(axis=1) + rng.integers(0, 4, 300)) % 2
+print(C45(levels=[2, 3, 4, 5], confidence=0.5).fit(X, y).export_text())
+"""
+
+
+def test_compiled_and_interpreted_loops_make_the_same_tree():
+    compiled, interpreted = (
+        subprocess.run(
+            [sys.executable, "-c", TREE],
+            env=environment() | {"NUMBA_DISABLE_JIT": off},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for off in "01"
+    )
+    assert compiled.count("\n") > 30
+    assert interpreted == compiled
 
 
 def test_a_numeric_column_with_two_values_splits_like_a_nominal_one():

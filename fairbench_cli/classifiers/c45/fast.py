@@ -89,13 +89,13 @@ def grow(codes, weights, levels, few, min_leaf):
     nodes = np.zeros(1024, NODE)
     counts = np.zeros((1024, classes))
     used = np.zeros((1024, m), np.bool_)
-    nodes[0].feature, nodes[0].stop = -1, rows
+    nodes[0]["feature"], nodes[0]["stop"] = -1, rows
     for r in range(rows):
         for k in range(classes):
             counts[0, k] += weights[r, k]
     n, i = 1, 0
     while i < n:
-        start, stop = nodes[i].start, nodes[i].stop
+        start, stop = nodes[i]["start"], nodes[i]["stop"]
         total, top, entropy = 0.0, 0.0, 0.0
         for k in range(classes):
             total += counts[i, k]
@@ -122,13 +122,13 @@ def grow(codes, weights, levels, few, min_leaf):
             nodes = np.concatenate((nodes, np.zeros(len(nodes), NODE)))
             counts = np.concatenate((counts, np.zeros(counts.shape)))
             used = np.concatenate((used, np.zeros(used.shape, np.bool_)))
-        nodes[i].feature, nodes[i].first, nodes[i].kids = best, n, kids
+        nodes[i]["feature"], nodes[i]["first"], nodes[i]["kids"] = best, n, kids
         sort_segment(order, buffer, place, codes, best, kids, start, stop)
         for v in range(kids):
             kid = n + v
-            nodes[kid].feature = -1
-            nodes[kid].start = start if v == 0 else nodes[kid - 1].stop
-            nodes[kid].stop = place[v]
+            nodes[kid]["feature"] = -1
+            nodes[kid]["start"] = start if v == 0 else nodes[kid - 1]["stop"]
+            nodes[kid]["stop"] = place[v]
             counts[kid] = table[offset[best] + v]
             used[kid] = used[i]
             used[kid, best] = True
@@ -209,13 +209,13 @@ def collapse(nodes, counts):
             total += counts[i, k]
             top = max(top, counts[i, k])
         leaf[i] = total - top
-        if nodes[i].feature < 0:
+        if nodes[i]["feature"] < 0:
             below[i] = leaf[i]
-        for v in range(nodes[i].kids):
-            below[i] += below[nodes[i].first + v]
+        for v in range(nodes[i]["kids"]):
+            below[i] += below[nodes[i]["first"] + v]
     for i in range(n):
-        if nodes[i].feature >= 0 and below[i] >= leaf[i] - 1e-3:
-            nodes[i].feature, nodes[i].kids = -1, 0
+        if nodes[i]["feature"] >= 0 and below[i] >= leaf[i] - 1e-3:
+            nodes[i]["feature"], nodes[i]["kids"] = -1, 0
 
 
 @numba.njit(cache=True)
@@ -248,11 +248,11 @@ def prune(i, nodes, counts, below, scratch, order, codes, weights, confidence, z
     """Prune the subtree of node `i`; `below[i]` is then its estimated errors."""
     leaf = _estimate(counts[i], confidence, z)
     below[i] = leaf
-    if nodes[i].feature < 0:
+    if nodes[i]["feature"] < 0:
         return
     tree, largest, size = 0.0, 0, -np.inf
-    for v in range(nodes[i].kids):
-        kid = nodes[i].first + v
+    for v in range(nodes[i]["kids"]):
+        kid = nodes[i]["first"] + v
         prune(kid, nodes, counts, below, scratch, order, codes, weights, confidence, z, raise_subtrees)
         tree += below[kid]
         total = counts[kid].sum()
@@ -261,13 +261,13 @@ def prune(i, nodes, counts, below, scratch, order, codes, weights, confidence, z
     branch = np.inf
     if raise_subtrees:
         branch = _if_sent(
-            largest, nodes[i].start, nodes[i].stop, nodes, scratch, order, codes, weights, confidence, z
+            largest, nodes[i]["start"], nodes[i]["stop"], nodes, scratch, order, codes, weights, confidence, z
         )
     if leaf <= tree + 0.1 + EPS and leaf <= branch + 0.1 + EPS:
-        nodes[i].feature, nodes[i].kids = -1, 0
+        nodes[i]["feature"], nodes[i]["kids"] = -1, 0
     elif branch <= tree + 0.1 + EPS:
-        nodes[i].feature, nodes[i].kids = nodes[largest].feature, nodes[largest].kids
-        nodes[i].first = nodes[largest].first
+        nodes[i]["feature"], nodes[i]["kids"] = nodes[largest]["feature"], nodes[largest]["kids"]
+        nodes[i]["first"] = nodes[largest]["first"]
         _refill(i, nodes, counts, order, codes, weights)
         prune(i, nodes, counts, below, scratch, order, codes, weights, confidence, z, raise_subtrees)
     else:
@@ -282,8 +282,8 @@ def _if_sent(node, start, stop, nodes, scratch, order, codes, weights, confidenc
     n = 0
     for p in range(start, stop):
         r, at = order[p], node
-        while nodes[at].feature >= 0:
-            at = nodes[at].first + codes[r, nodes[at].feature]
+        while nodes[at]["feature"] >= 0:
+            at = nodes[at]["first"] + codes[r, nodes[at]["feature"]]
         fresh = True
         for k in range(classes):
             fresh = fresh and scratch[at, k] == 0.0
@@ -304,17 +304,17 @@ def _if_sent(node, start, stop, nodes, scratch, order, codes, weights, confidenc
 @numba.njit(cache=True)
 def _refill(i, nodes, counts, order, codes, weights):
     """Send the rows of node `i` through the subtree that it has taken over."""
-    if nodes[i].feature < 0:
+    if nodes[i]["feature"] < 0:
         return
-    start, stop, first, kids = nodes[i].start, nodes[i].stop, nodes[i].first, nodes[i].kids
+    start, stop, first, kids = nodes[i]["start"], nodes[i]["stop"], nodes[i]["first"], nodes[i]["kids"]
     buffer = np.empty(stop, np.int64)
     place = np.empty(kids, np.int64)
-    sort_segment(order, buffer, place, codes, nodes[i].feature, kids, start, stop)
+    sort_segment(order, buffer, place, codes, nodes[i]["feature"], kids, start, stop)
     for v in range(kids):
         kid = first + v
-        nodes[kid].start = start if v == 0 else nodes[kid - 1].stop
-        nodes[kid].stop = place[v]
+        nodes[kid]["start"] = start if v == 0 else nodes[kid - 1]["stop"]
+        nodes[kid]["stop"] = place[v]
         counts[kid] = 0.0
-        for p in range(nodes[kid].start, nodes[kid].stop):
+        for p in range(nodes[kid]["start"], nodes[kid]["stop"]):
             counts[kid] += weights[order[p]]
         _refill(kid, nodes, counts, order, codes, weights)
