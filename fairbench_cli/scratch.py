@@ -24,8 +24,9 @@ def scratch_folder(place: Path | None = None) -> Iterator[Path]:
     place = Path(tempfile.gettempdir()) if place is None else place
     sweep(place)
     folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=place))
-    held = os.open(folder / HELD, os.O_RDWR | os.O_CREAT, 0o600)
+    held = os.open(folder / "new", os.O_RDWR | os.O_CREAT, 0o600)
     _try_lock(held)
+    (folder / "new").rename(folder / HELD)  # from here on others look at it, and find it locked
     try:
         yield folder
     finally:
