@@ -21,9 +21,9 @@ import numpy as np
 
 from fairbench_cli.errors import UserError
 from fairbench_cli.experiment.datasets import populate
-from fairbench_cli.experiment.journal import read_journals
-from fairbench_cli.experiment.run import prepare
-from fairbench_cli.experiment.verify import differences
+from fairbench_cli.experiment.journal.journal import read_journals
+from fairbench_cli.experiment.running.run import prepare
+from fairbench_cli.experiment.running.verify import differences
 
 CONFIG = """\
 name: flips

@@ -148,7 +148,7 @@ def runs(cases: list[tuple[int, int]], rounds: int) -> None:
 
 def read(results: str) -> float:
     """Return the CPU seconds of reading a folder's journals."""
-    from fairbench_cli.experiment.journal import read_journals
+    from fairbench_cli.experiment.journal.journal import read_journals
 
     start = cpu()
     read_journals(Path(results) / "journal")

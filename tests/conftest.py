@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from fairbench_cli.cli.app import run as run_here
 from fairbench_cli.data.card import shipped_cards
-from fairbench_cli.experiment.workers import METHOD, fork_server
+from fairbench_cli.experiment.running.workers import METHOD, fork_server
 
 if TYPE_CHECKING:
     from fairbench_cli.experiment.plan import RunPlan
@@ -162,8 +162,8 @@ def run_plan(
     cells: list[dict[str, Any]], datasets: list[dict[str, Any]], source: str = "network", **keys: Any
 ) -> "RunPlan":
     """Return the plan of a run that never was: `keys` are those of the config that matter to its report."""
-    from fairbench_cli.experiment.components import ComponentSpec, TechniqueSpec
-    from fairbench_cli.experiment.config import DatasetSpec, ExperimentConfig, SampleConfig
+    from fairbench_cli.experiment.config.components import ComponentSpec, TechniqueSpec
+    from fairbench_cli.experiment.config.config import DatasetSpec, ExperimentConfig, SampleConfig
     from fairbench_cli.experiment.plan import RunPlan
     from fairbench_cli.measures.counts import PAIR
 

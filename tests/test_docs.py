@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fairbench_cli.experiment.read import read_config
-from fairbench_cli.experiment.schema import config_schema, with_key_tables, write_all
+from fairbench_cli.experiment.config.read import read_config
+from fairbench_cli.experiment.config.schema import config_schema, with_key_tables, write_all
 from fairbench_cli.strict_yaml import read_yaml
 
 ROOT = Path(__file__).parents[1]

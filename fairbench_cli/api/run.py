@@ -14,13 +14,13 @@ import yaml
 
 from fairbench_cli.errors import ArgumentError, Problem, suggest, user_error
 from fairbench_cli.experiment.cell import Repeat
-from fairbench_cli.experiment.journal import RETRIED
+from fairbench_cli.experiment.config.read import of_document, read_config
+from fairbench_cli.experiment.config.shipped import find_config
+from fairbench_cli.experiment.journal.journal import RETRIED
 from fairbench_cli.experiment.plan import FILE, read_plan
-from fairbench_cli.experiment.read import of_document, read_config
-from fairbench_cli.experiment.run import compute, prepare, working_in, write_manifest
-from fairbench_cli.experiment.runner import run_tasks
-from fairbench_cli.experiment.shipped import find_config
-from fairbench_cli.experiment.workers import Workers
+from fairbench_cli.experiment.running.run import compute, prepare, working_in, write_manifest
+from fairbench_cli.experiment.running.runner import run_tasks
+from fairbench_cli.experiment.running.workers import Workers
 from fairbench_cli.files import read_text
 from fairbench_cli.report.write import write_report
 from fairbench_cli.scratch import scratch_folder

@@ -6,7 +6,7 @@ import textwrap
 from typing import Any
 
 from fairbench_cli.cli.console import out, say
-from fairbench_cli.experiment.components import word
+from fairbench_cli.experiment.config.components import word
 from fairbench_cli.parameters import parameters_of
 
 WIDEST = 80  # columns that read well

@@ -15,7 +15,7 @@ from fairbench_cli.text import ascii_json, printable
 if TYPE_CHECKING:  # pandas comes with it
     from collections.abc import Sequence
 
-    from fairbench_cli.experiment.journal import Damage
+    from fairbench_cli.experiment.journal.journal import Damage
     from fairbench_cli.report.tables import Block, PaperTable
 
 GAP = 3  # characters between two columns
@@ -56,7 +56,7 @@ def print_document(text: str, format_: str) -> None:
 def talk_of_damage(damages: "Sequence[Damage]", then: str = "their repeats are left out") -> None:
     """Print which lines of a journal are damaged, if any, and what becomes of their repeats."""
     if damages:  # else nothing heavy is loaded
-        from fairbench_cli.experiment.journal import damage_in_words
+        from fairbench_cli.experiment.journal.journal import damage_in_words
 
         talk(*damage_in_words(damages, then))
 

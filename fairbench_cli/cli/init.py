@@ -183,7 +183,7 @@ def _check(card: Path, config: Path) -> None:
     """Read what was written as a run will; raise what is wrong with it."""
     from fairbench_cli.data.load import load
     from fairbench_cli.data.locate import find_files
-    from fairbench_cli.experiment.read import read_config
+    from fairbench_cli.experiment.config.read import read_config
 
     read, found = find_files(str(card))
     dataset = load(read, found)

@@ -73,7 +73,7 @@ def _explain(kind: str, name: str) -> None:
 def _rows(kind: str) -> tuple[list[str], list[list[str]]]:
     """Return heads and rows of one kind of thing."""
     if kind == "configs":
-        from fairbench_cli.experiment.shipped import find_config, known_configs, title
+        from fairbench_cli.experiment.config.shipped import find_config, known_configs, title
 
         return ["name", "what"], [[name, title(find_config(name))] for name in known_configs()]
     if kind == "datasets":
@@ -83,7 +83,7 @@ def _rows(kind: str) -> tuple[list[str], list[list[str]]]:
         rows = [[card.name, ", ".join(card.protected), card.title] for card in cards]
         return ["name", "protected", "title"], rows
     from fairbench_cli.classifiers.registry import CLASSIFIERS
-    from fairbench_cli.experiment.components import word
+    from fairbench_cli.experiment.config.components import word
     from fairbench_cli.interventions.registry import INTERVENTIONS
     from fairbench_cli.plugins import named_in_packages
 

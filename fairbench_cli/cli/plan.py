@@ -6,7 +6,7 @@ from fairbench_cli.cli.options import Config, DataDir, Only, Output, Set, ShardO
 
 if TYPE_CHECKING:  # light when asked for --help
     from fairbench_cli.experiment.plan import Cell
-    from fairbench_cli.experiment.run import PreparedRun
+    from fairbench_cli.experiment.running.run import PreparedRun
 
 MOST_ROWS = 200  # of techniques with their parameters; beyond, a row for all parameters of one
 MOST_BETAS = 20
@@ -23,8 +23,8 @@ def plan(
     """Show the cells of an experiment: done, to do, time left. Runs nothing."""
     from fairbench_cli.cli.console import print_rows, say
     from fairbench_cli.cli.progress import Clock, in_words
-    from fairbench_cli.experiment.run import prepare
-    from fairbench_cli.experiment.shard import read_shard
+    from fairbench_cli.experiment.running.run import prepare
+    from fairbench_cli.experiment.running.shard import read_shard
 
     prepared = prepare(
         config,

@@ -13,10 +13,10 @@ from rich.text import Text
 
 from fairbench_cli.checksums import canonical
 from fairbench_cli.experiment.cell import Repeat
-from fairbench_cli.experiment.journal import RETRIED
+from fairbench_cli.experiment.journal.journal import RETRIED
 from fairbench_cli.experiment.plan import Cell
-from fairbench_cli.experiment.run import PreparedRun
-from fairbench_cli.experiment.task import Task
+from fairbench_cli.experiment.running.run import PreparedRun
+from fairbench_cli.experiment.running.task import Task
 from fairbench_cli.text import printable
 
 SECONDS_BETWEEN_LINES = 10.0

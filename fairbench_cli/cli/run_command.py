@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # light when asked for --help
     from collections.abc import Callable, Generator
 
     from fairbench_cli.experiment.cell import Repeat
-    from fairbench_cli.experiment.run import PreparedRun
+    from fairbench_cli.experiment.running.run import PreparedRun
 
     AnyRun = Callable[..., Generator[Repeat]]
 
@@ -53,12 +53,12 @@ def run(
     """Run an experiment; finished repeats are kept, so the same command goes on where it stopped."""
     from fairbench_cli.cli.console import print_paper_tables, talk
     from fairbench_cli.cli.progress import in_words
-    from fairbench_cli.experiment.cluster import cluster_at
-    from fairbench_cli.experiment.read import read_config
-    from fairbench_cli.experiment.run import prepare, working_in, write_manifest
-    from fairbench_cli.experiment.runner import default_jobs, run_tasks
-    from fairbench_cli.experiment.shard import read_shard
-    from fairbench_cli.experiment.workers import Workers
+    from fairbench_cli.experiment.cluster.cluster import cluster_at
+    from fairbench_cli.experiment.config.read import read_config
+    from fairbench_cli.experiment.running.run import prepare, working_in, write_manifest
+    from fairbench_cli.experiment.running.runner import default_jobs, run_tasks
+    from fairbench_cli.experiment.running.shard import read_shard
+    from fairbench_cli.experiment.running.workers import Workers
 
     start = time.monotonic()
     part = None if shard is None else read_shard(shard)
@@ -123,7 +123,7 @@ def _address(backend: str, scheduler: str | None, jobs: int | None) -> str | Non
 def _compute(prepared: "PreparedRun", run: "AnyRun", count: int, quiet: bool) -> bool:
     """Run what is to do; return whether it came to its end (Ctrl-C and other signals: no)."""
     from fairbench_cli.cli.progress import RunProgress
-    from fairbench_cli.experiment.run import compute
+    from fairbench_cli.experiment.running.run import compute
 
     try:
         if prepared.todo and quiet:

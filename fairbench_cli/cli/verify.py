@@ -8,7 +8,7 @@ import typer
 from fairbench_cli.cli.options import DataDir, Set, config_path, results
 
 if TYPE_CHECKING:  # light when asked for --help
-    from fairbench_cli.experiment.verify import Recomputed, Verification
+    from fairbench_cli.experiment.running.verify import Recomputed, Verification
 
 REPEATS_SHOWN = 20
 FIELDS_SHOWN = 4
@@ -39,9 +39,9 @@ def verify(
     """Compute some finished repeats again and compare them with the journal, bit for bit. Writes nothing."""
     from fairbench_cli.cli.console import say, talk
     from fairbench_cli.errors import user_error
-    from fairbench_cli.experiment.read import read_config
-    from fairbench_cli.experiment.runner import default_jobs
-    from fairbench_cli.experiment.verify import verify as compute
+    from fairbench_cli.experiment.config.read import read_config
+    from fairbench_cli.experiment.running.runner import default_jobs
+    from fairbench_cli.experiment.running.verify import verify as compute
 
     if set_ and config is None:
         raise user_error("--set changes a config, and none is named", "add --config CONFIG", "--set")

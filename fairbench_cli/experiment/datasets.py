@@ -18,9 +18,9 @@ from fairbench_cli.data.represent import Representation, represent
 from fairbench_cli.data.roles import checked_roles
 from fairbench_cli.data.table import Column, Roles, Sample, Table, to_sample
 from fairbench_cli.errors import Problem, UserError, suggest, user_error
-from fairbench_cli.experiment.checks import unknown_attribute
-from fairbench_cli.experiment.config import DatasetSpec, ExperimentConfig, SampleConfig
-from fairbench_cli.experiment.row_metrics import RequestedRowMetrics
+from fairbench_cli.experiment.config.checks import unknown_attribute
+from fairbench_cli.experiment.config.config import DatasetSpec, ExperimentConfig, SampleConfig
+from fairbench_cli.experiment.config.row_metrics import RequestedRowMetrics
 from fairbench_cli.files import make_folder, read_text
 from fairbench_cli.interventions.cells import CELLS
 from fairbench_cli.measures.groups import JointAttribute, ProtectedAttribute, ProtectedAttributes

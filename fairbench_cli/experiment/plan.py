@@ -12,12 +12,12 @@ from pydantic import BaseModel, ConfigDict, Field, Json, TypeAdapter, Validation
 from fairbench_cli.checksums import canonical, digest_of, is_whole, signed
 from fairbench_cli.data.represent import Representation
 from fairbench_cli.errors import Problem, UserError, user_error
-from fairbench_cli.experiment.components import ComponentSpec, TechniqueSpec
-from fairbench_cli.experiment.config import ExperimentConfig
+from fairbench_cli.experiment.config.components import ComponentSpec, TechniqueSpec
+from fairbench_cli.experiment.config.config import ExperimentConfig
+from fairbench_cli.experiment.config.read import parse
+from fairbench_cli.experiment.config.tune import OF_CLASSIFIER
 from fairbench_cli.experiment.datasets import PreparedDataset, rows_to_test
-from fairbench_cli.experiment.read import parse
 from fairbench_cli.experiment.seeds import seed_of
-from fairbench_cli.experiment.tune import OF_CLASSIFIER
 from fairbench_cli.experiment.versions import CELL_VERSION
 from fairbench_cli.files import write_json
 from fairbench_cli.interventions.registry import INTERVENTION

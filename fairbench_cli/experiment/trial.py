@@ -26,9 +26,9 @@ from fairbench_cli.data.card import find_card, read_card
 from fairbench_cli.data.roles import checked_roles
 from fairbench_cli.data.table import Sample, to_sample
 from fairbench_cli.errors import Problem, UserError, suggest
-from fairbench_cli.experiment.components import ComponentSpec
+from fairbench_cli.experiment.config.components import ComponentSpec
+from fairbench_cli.experiment.config.grid import ParameterGrid
 from fairbench_cli.experiment.datasets import shipped_network
-from fairbench_cli.experiment.grid import ParameterGrid
 from fairbench_cli.interventions.baselines import NoIntervention
 from fairbench_cli.interventions.fitted import Fitted, Status
 from fairbench_cli.interventions.registry import INTERVENTION

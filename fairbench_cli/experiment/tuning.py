@@ -8,8 +8,8 @@ import numpy as np
 
 from fairbench_cli.classifiers.registry import CLASSIFIER
 from fairbench_cli.data.table import Sample
+from fairbench_cli.experiment.config.tune import classifier_parameters, own_parameters
 from fairbench_cli.experiment.plan import Cell
-from fairbench_cli.experiment.tune import classifier_parameters, own_parameters
 from fairbench_cli.interventions.fitted import Infeasible
 from fairbench_cli.interventions.registry import INTERVENTION
 from fairbench_cli.interventions.validation import divide_rows

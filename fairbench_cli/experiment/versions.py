@@ -11,7 +11,7 @@ from fairbench_cli.plugins import packages_of
 from fairbench_cli.sources import imported_roots
 
 if TYPE_CHECKING:
-    from fairbench_cli.experiment.config import ExperimentConfig
+    from fairbench_cli.experiment.config.config import ExperimentConfig
     from fairbench_cli.plugins import CodeOrigin
 
 CELL_VERSION = 3  # raise it whenever the same key would give other numbers

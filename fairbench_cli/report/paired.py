@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
 from fairbench_cli.data.table import Rows
-from fairbench_cli.experiment.outputs import TABLES
+from fairbench_cli.experiment.config.outputs import TABLES
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.registry import find
 from fairbench_cli.measures.significance import holm

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from fairbench_cli.data.table import Rows
 from fairbench_cli.errors import suggest, user_error
-from fairbench_cli.experiment.config import attribute_names
-from fairbench_cli.experiment.journal import Records
+from fairbench_cli.experiment.config.config import attribute_names
+from fairbench_cli.experiment.journal.journal import Records
 from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.experiment.tuning import Curve
 from fairbench_cli.measures.counts import Counts, Floats

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from fairbench_cli.experiment.config import ExperimentConfig
+from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.report.repeats import CELL_COLUMNS
 from fairbench_cli.report.results import RunResults, summary_frame
 

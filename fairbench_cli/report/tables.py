@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from fairbench_cli.classifiers.registry import CLASSIFIERS, Entry
-from fairbench_cli.experiment.journal import RETRIED
-from fairbench_cli.experiment.outputs import TABLES
+from fairbench_cli.experiment.config.outputs import TABLES
+from fairbench_cli.experiment.config.tune import tuning_of
+from fairbench_cli.experiment.journal.journal import RETRIED
 from fairbench_cli.experiment.plan import RunPlan
-from fairbench_cli.experiment.tune import tuning_of
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.rates import rate_by_group
 from fairbench_cli.report.repeats import TECHNIQUE, CellKey, key_of

@@ -67,7 +67,7 @@ def test_a_worker_that_grows_trees_loads_neither_pandas_nor_scikit_learn():
     code = (
         "import sys\n"
         "import numpy as np\n"
-        "import fairbench_cli.experiment.worker\n"
+        "import fairbench_cli.experiment.running.worker\n"
         "from fairbench_cli.classifiers.builders import C45Settings\n"
         "rows = np.array([[0], [1], [1]], dtype=np.int16)\n"
         "tree = C45Settings().build((2,), 0).fit(rows, np.array([0, 1, 1], dtype=np.int8))\n"

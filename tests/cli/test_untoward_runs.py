@@ -12,8 +12,8 @@ from conftest import environment, two_lines, write_config
 from fairbench_cli.cli.streams import SUBSTITUTE
 from fairbench_cli.errors import UserError
 from fairbench_cli.experiment.cell import Repeat
-from fairbench_cli.experiment.journal import read_journals
-from fairbench_cli.experiment.run import compute, prepare
+from fairbench_cli.experiment.journal.journal import read_journals
+from fairbench_cli.experiment.running.run import compute, prepare
 from fairbench_cli.strict_yaml import dump_yaml
 
 POSIX = pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="names and limits of POSIX")

@@ -13,9 +13,9 @@ from fairbench_cli.data.load import load
 from fairbench_cli.data.locate import locate
 from fairbench_cli.data.table import Roles, Table, to_sample
 from fairbench_cli.errors import UserError
+from fairbench_cli.experiment.config.read import read_config
 from fairbench_cli.experiment.datasets import prepare_datasets
 from fairbench_cli.experiment.plan import RunPlan
-from fairbench_cli.experiment.read import read_config
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.groups import JointAttribute, ProtectedAttribute, ProtectedAttributes
 from fairbench_cli.report.repeats import DatasetRepeats

@@ -11,9 +11,9 @@ from conftest import write_config
 from fairbench_cli.data.represent import represent
 from fairbench_cli.errors import UserError
 from fairbench_cli.experiment.cell import draw, run_repeat
+from fairbench_cli.experiment.config.read import read_config
 from fairbench_cli.experiment.datasets import populate, prepare_datasets
 from fairbench_cli.experiment.plan import Cell, make_cells
-from fairbench_cli.experiment.read import read_config
 
 CARD = """name: mine
 files: [mine.csv]

@@ -11,8 +11,8 @@ from conftest import write_config
 from fairbench_cli.cli import progress
 from fairbench_cli.cli.progress import Clock, RunProgress, kinds_of
 from fairbench_cli.experiment.cell import Repeat
-from fairbench_cli.experiment.run import PreparedRun, prepare
-from fairbench_cli.experiment.todo import TRIED_LAST
+from fairbench_cli.experiment.running.run import PreparedRun, prepare
+from fairbench_cli.experiment.running.todo import TRIED_LAST
 
 LEVELS = [i / 100 for i in range(100)]
 

@@ -9,8 +9,8 @@ import pytest
 from pydantic import Field
 
 from fairbench_cli.classifiers.registry import CLASSIFIER, Kind
-from fairbench_cli.experiment.components import ComponentSpec
-from fairbench_cli.experiment.grid import ParameterGrid
+from fairbench_cli.experiment.config.components import ComponentSpec
+from fairbench_cli.experiment.config.grid import ParameterGrid
 from fairbench_cli.interventions.registry import INTERVENTION
 from fairbench_cli.strict_yaml import parse_yaml
 

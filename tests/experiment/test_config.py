@@ -6,9 +6,9 @@ import pytest
 
 from fairbench_cli.data.card import known_cards
 from fairbench_cli.errors import UserError
-from fairbench_cli.experiment.components import ComponentSpec
-from fairbench_cli.experiment.outputs import DEFAULT_TABLES
-from fairbench_cli.experiment.read import read_config
+from fairbench_cli.experiment.config.components import ComponentSpec
+from fairbench_cli.experiment.config.outputs import DEFAULT_TABLES
+from fairbench_cli.experiment.config.read import read_config
 from fairbench_cli.measures.registry import DEFAULT_METRICS
 
 GOOD = {"name": "x", "datasets": "[adult]", "interventions": "[none]"}

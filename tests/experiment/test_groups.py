@@ -10,10 +10,10 @@ from conftest import LEARNED, bare_data, journal_lines, own_card, two_lines, wri
 
 from fairbench_cli.data.card import shipped_cards
 from fairbench_cli.experiment.cell import draw, run_repeat
+from fairbench_cli.experiment.config.read import read_config
 from fairbench_cli.experiment.datasets import populate, prepare_datasets
-from fairbench_cli.experiment.journal import read_journals
+from fairbench_cli.experiment.journal.journal import read_journals
 from fairbench_cli.experiment.plan import make_cells, make_plan, read_plan, write_plan
-from fairbench_cli.experiment.read import read_config
 from fairbench_cli.measures.counts import PAIR, count
 from fairbench_cli.measures.sweep import RATES, swept_counts
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from conftest import two_lines, write_config
 
-from fairbench_cli.experiment.read import read_config
+from fairbench_cli.experiment.config.read import read_config
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.own import own_metric
 from fairbench_cli.measures.registry import measure

@@ -14,10 +14,10 @@ from fairbench_cli.checksums import canonical, digest
 from fairbench_cli.data.card import shipped_cards
 from fairbench_cli.errors import UserError
 from fairbench_cli.experiment.cell import draw
+from fairbench_cli.experiment.config.read import read_config
 from fairbench_cli.experiment.datasets import populate, prepare_datasets
 from fairbench_cli.experiment.plan import Cell, make_cells
-from fairbench_cli.experiment.read import read_config
-from fairbench_cli.experiment.run import prepare
+from fairbench_cli.experiment.running.run import prepare
 from fairbench_cli.experiment.seeds import seed_of
 
 ONE = {"interventions": ["massaging"], "classifiers": ["tree"], "sample": SMALL["sample"] | {"beta": [0.5]}}

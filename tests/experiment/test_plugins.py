@@ -11,8 +11,8 @@ import yaml
 from conftest import derived, journal_lines, write_config
 
 from fairbench_cli.errors import UserError
+from fairbench_cli.experiment.config.read import read_config
 from fairbench_cli.experiment.plan import make_cells, read_plan
-from fairbench_cli.experiment.read import read_config
 from fairbench_cli.plugins import CodeOrigin, SourceChanged, clashes, find
 from fairbench_cli.sources import digest_of, read_sources
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from conftest import write_config
 
-from fairbench_cli.experiment import worker
+from fairbench_cli.experiment.config.limits import Limits
 from fairbench_cli.experiment.datasets import populate
-from fairbench_cli.experiment.limits import Limits
-from fairbench_cli.experiment.run import prepare
-from fairbench_cli.experiment.task import Task, run_task
-from fairbench_cli.experiment.worker import (
+from fairbench_cli.experiment.running import worker
+from fairbench_cli.experiment.running.run import prepare
+from fairbench_cli.experiment.running.task import Task, run_task
+from fairbench_cli.experiment.running.worker import (
     MOST_PRINTED,
     Order,
     WorkerState,

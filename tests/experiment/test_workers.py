@@ -6,9 +6,9 @@ import pytest
 from conftest import write_config
 
 from fairbench_cli.experiment.datasets import populate
-from fairbench_cli.experiment.run import prepare
-from fairbench_cli.experiment.task import Task
-from fairbench_cli.experiment.workers import Workers
+from fairbench_cli.experiment.running.run import prepare
+from fairbench_cli.experiment.running.task import Task
+from fairbench_cli.experiment.running.workers import Workers
 
 
 @pytest.mark.usefixtures("warm_server")

@@ -11,7 +11,7 @@ import pytest
 
 from fairbench_cli.data.card import read_card
 from fairbench_cli.errors import UserError
-from fairbench_cli.experiment.read import read_config
+from fairbench_cli.experiment.config.read import read_config
 from fairbench_cli.simulate.config import read_simulation
 from fairbench_cli.strict_yaml import dump_yaml, parse_yaml
 

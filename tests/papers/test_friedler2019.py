@@ -14,7 +14,7 @@ from conftest import plain, run_plan, two_lines
 
 from fairbench_cli.errors import UserError
 from fairbench_cli.experiment.cell import Repeat
-from fairbench_cli.experiment.run import prepare
+from fairbench_cli.experiment.running.run import prepare
 from fairbench_cli.measures.counts import PAIR, Counts
 from fairbench_cli.measures.registry import METRICS
 from fairbench_cli.papers import friedler2019

@@ -13,7 +13,7 @@ from scipy.spatial.distance import squareform
 from scipy.stats import t as student
 
 from fairbench_cli.experiment.cell import Repeat
-from fairbench_cli.experiment.journal import Records
+from fairbench_cli.experiment.journal.journal import Records
 from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.report.combined import combined_table

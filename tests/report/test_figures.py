@@ -19,8 +19,8 @@ from fairbench_cli.data.card import find_card, read_card, shipped_cards
 from fairbench_cli.data.table import Column
 from fairbench_cli.errors import UserError
 from fairbench_cli.experiment.cell import Repeat
-from fairbench_cli.experiment.journal import read_journals
-from fairbench_cli.experiment.outputs import FIGURES
+from fairbench_cli.experiment.config.outputs import FIGURES
+from fairbench_cli.experiment.journal.journal import read_journals
 from fairbench_cli.experiment.plan import read_plan
 from fairbench_cli.measures.counts import PAIR as GROUPS
 from fairbench_cli.measures.counts import Counts

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from fairbench_cli.data.table import Column, Sample, Table
 from fairbench_cli.errors import UserError
-from fairbench_cli.experiment.journal import read_journals
-from fairbench_cli.experiment.outputs import FIGURES
+from fairbench_cli.experiment.config.outputs import FIGURES
+from fairbench_cli.experiment.config.read import read_config as read_experiment
+from fairbench_cli.experiment.journal.journal import read_journals
 from fairbench_cli.experiment.plan import read_plan
-from fairbench_cli.experiment.read import read_config as read_experiment
 from fairbench_cli.interventions.baselines import OracleModel
 from fairbench_cli.measures.counts import PAIR as GROUPS
 from fairbench_cli.measures.counts import Counts, count

@@ -15,7 +15,7 @@ from conftest import Finished, derived, run_plan
 from scipy import stats
 
 from fairbench_cli.experiment.cell import Repeat
-from fairbench_cli.experiment.outputs import DEFAULT_TABLES
+from fairbench_cli.experiment.config.outputs import DEFAULT_TABLES
 from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.measures.counts import PAIR as GROUPS
 from fairbench_cli.measures.counts import Counts

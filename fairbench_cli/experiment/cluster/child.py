@@ -16,7 +16,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import IO, NoReturn
 
-from fairbench_cli.experiment.parcel import Sources, unpack, write_sources
+from fairbench_cli.experiment.cluster.parcel import Sources, unpack, write_sources
 
 IDLE = 20.0
 """Seconds without work after which the process ends."""
@@ -49,9 +49,9 @@ class Errand:
 
 def main() -> None:
     """Run what comes on standard input until it ends; an answer is a pickled repeat, or why there is none."""
-    from fairbench_cli.experiment.runner import run_tasks
-    from fairbench_cli.experiment.task import Task
-    from fairbench_cli.experiment.workers import Workers
+    from fairbench_cli.experiment.running.runner import run_tasks
+    from fairbench_cli.experiment.running.task import Task
+    from fairbench_cli.experiment.running.workers import Workers
 
     folder = Path(sys.argv[1])
     answers = os.fdopen(os.dup(1), "wb")

@@ -19,24 +19,24 @@ from typing import TYPE_CHECKING, Any
 
 from fairbench_cli.errors import UserError, user_error
 from fairbench_cli.experiment.cell import Repeat
-from fairbench_cli.experiment.child import Errand
-from fairbench_cli.experiment.cluster_worker import (
+from fairbench_cli.experiment.cluster.child import Errand
+from fairbench_cli.experiment.cluster.fingerprint import fingerprint_of
+from fairbench_cli.experiment.cluster.parcel import Parcel, pack, read_code
+from fairbench_cli.experiment.cluster.worker import (
     ClusterAnswer,
     SentOrder,
     check_there,
     end_there,
     run_there,
 )
-from fairbench_cli.experiment.fingerprint import fingerprint_of
-from fairbench_cli.experiment.parcel import Parcel, pack, read_code
-from fairbench_cli.experiment.runner import BETWEEN_NEWS, DIED, Say, Watch
-from fairbench_cli.experiment.task import Task
+from fairbench_cli.experiment.running.runner import BETWEEN_NEWS, DIED, Say, Watch
+from fairbench_cli.experiment.running.task import Task
 from fairbench_cli.files import read_text
 
 if TYPE_CHECKING:
     from distributed import Client
 
-    from fairbench_cli.experiment.config import ExperimentConfig
+    from fairbench_cli.experiment.config.config import ExperimentConfig
 
 CONNECTS_WITHIN = 10  # seconds
 PER_THREAD = 2  # tasks that are out: one that runs, and the next

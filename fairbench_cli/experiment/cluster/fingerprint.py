@@ -11,7 +11,7 @@ from fairbench_cli.experiment.versions import PYTHON, versions_of, versions_of_n
 from fairbench_cli.plugins import version_of
 
 if TYPE_CHECKING:
-    from fairbench_cli.experiment.config import ExperimentConfig
+    from fairbench_cli.experiment.config.config import ExperimentConfig
 
 
 LIKE_THERE = ("distributed",)
@@ -72,7 +72,7 @@ def fingerprint_of(config: "ExperimentConfig") -> Fingerprint:
 @cache
 def code_of_fairbench() -> str:
     """Return the sha256 of the Python files of the package, by their names."""
-    root = Path(__file__).parents[1]
+    root = Path(__file__).parents[2]
     found = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
         text = path.read_bytes()

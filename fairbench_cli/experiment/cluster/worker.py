@@ -15,10 +15,10 @@ from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
 
-from fairbench_cli.experiment.child import IDLE, Errand
-from fairbench_cli.experiment.fingerprint import Fingerprint
+from fairbench_cli.experiment.cluster.child import IDLE, Errand
+from fairbench_cli.experiment.cluster.fingerprint import Fingerprint
 
-_CHILD = "fairbench_cli.experiment.child"
+_CHILD = "fairbench_cli.experiment.cluster.child"
 _LOCK = threading.Lock()
 
 

@@ -5,9 +5,14 @@ from dataclasses import dataclass
 
 from fairbench_cli.data.card import Card
 from fairbench_cli.errors import Problem, suggest
-from fairbench_cli.experiment.components import named
-from fairbench_cli.experiment.config import WITHOUT_EFFECT, DatasetSpec, ExperimentConfig, attribute_names
-from fairbench_cli.experiment.outputs import FIGURES, NEEDS, TABLES
+from fairbench_cli.experiment.config.components import named
+from fairbench_cli.experiment.config.config import (
+    WITHOUT_EFFECT,
+    DatasetSpec,
+    ExperimentConfig,
+    attribute_names,
+)
+from fairbench_cli.experiment.config.outputs import FIGURES, NEEDS, TABLES
 from fairbench_cli.plugins import short
 from fairbench_cli.strict_yaml import Document, Place
 

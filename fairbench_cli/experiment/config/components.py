@@ -7,7 +7,7 @@ from typing import Any, Literal
 from fairbench_cli.classifiers.registry import Kind
 from fairbench_cli.data.represent import Representation
 from fairbench_cli.errors import shown
-from fairbench_cli.experiment.tune import Tuning
+from fairbench_cli.experiment.config.tune import Tuning
 from fairbench_cli.parameters import Parameters, checked, parameters_of
 from fairbench_cli.plugins import CodeOrigin
 

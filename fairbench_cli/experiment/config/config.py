@@ -13,11 +13,11 @@ from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr
 
 from fairbench_cli.data.card import Origin
 from fairbench_cli.data.represent import Representation
-from fairbench_cli.experiment.components import ComponentSpec, TechniqueSpec
-from fairbench_cli.experiment.limits import Limits
-from fairbench_cli.experiment.outputs import DEFAULT_TABLES, FIGURES, TABLES
-from fairbench_cli.experiment.own_metrics import OwnMetric
-from fairbench_cli.experiment.row_metrics import RequestedRowMetrics
+from fairbench_cli.experiment.config.components import ComponentSpec, TechniqueSpec
+from fairbench_cli.experiment.config.limits import Limits
+from fairbench_cli.experiment.config.outputs import DEFAULT_TABLES, FIGURES, TABLES
+from fairbench_cli.experiment.config.own_metrics import OwnMetric
+from fairbench_cli.experiment.config.row_metrics import RequestedRowMetrics
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.registry import DEFAULT_METRICS, METRICS, ROW_METRICS
 from fairbench_cli.plugins import CodeOrigin

@@ -10,8 +10,8 @@ from pydantic import ValidationError
 
 from fairbench_cli.classifiers.registry import CLASSIFIER, Kind
 from fairbench_cli.errors import Problem, UserError, shown, suggest
-from fairbench_cli.experiment.components import ComponentSpec, named
-from fairbench_cli.experiment.tune import OF_CLASSIFIER, Tuning, own_parameters, read_tunings
+from fairbench_cli.experiment.config.components import ComponentSpec, named
+from fairbench_cli.experiment.config.tune import OF_CLASSIFIER, Tuning, own_parameters, read_tunings
 from fairbench_cli.parameters import Parameters, checked, parameters_of
 from fairbench_cli.plugins import CodeOrigin, find, is_plugin, named_in_packages, short
 from fairbench_cli.strict_yaml import Document, Place

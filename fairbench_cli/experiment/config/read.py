@@ -9,12 +9,17 @@ from fairbench_cli.classifiers.registry import CLASSIFIER
 from fairbench_cli.data.card import Card, find_card, known_cards, read_card, shipped_cards
 from fairbench_cli.data.represent import Representation
 from fairbench_cli.errors import Problem, UserError, shown, suggest, user_error
-from fairbench_cli.experiment.checks import Given, cross_checks
-from fairbench_cli.experiment.components import ComponentSpec, TechniqueSpec, named
-from fairbench_cli.experiment.config import BiasConfig, DatasetOptions, DatasetSpec, ExperimentConfig
-from fairbench_cli.experiment.grid import ParameterGrid
-from fairbench_cli.experiment.outputs import FIGURES, TABLES
-from fairbench_cli.experiment.own_metrics import OwnMetric, find_metric, known_names
+from fairbench_cli.experiment.config.checks import Given, cross_checks
+from fairbench_cli.experiment.config.components import ComponentSpec, TechniqueSpec, named
+from fairbench_cli.experiment.config.config import (
+    BiasConfig,
+    DatasetOptions,
+    DatasetSpec,
+    ExperimentConfig,
+)
+from fairbench_cli.experiment.config.grid import ParameterGrid
+from fairbench_cli.experiment.config.outputs import FIGURES, TABLES
+from fairbench_cli.experiment.config.own_metrics import OwnMetric, find_metric, known_names
 from fairbench_cli.interventions.registry import INTERVENTION
 from fairbench_cli.measures.registry import METRICS
 from fairbench_cli.plugins import clashes, is_plugin, short

@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from fairbench_cli.data.table import Floats, Labels, Sample
-from fairbench_cli.experiment.own_metrics import OwnMetric
+from fairbench_cli.experiment.config.own_metrics import OwnMetric
 from fairbench_cli.measures.groups import CROSS
 from fairbench_cli.measures.registry import METRICS, measure, measure_rows
 from fairbench_cli.measures.rows import Rows

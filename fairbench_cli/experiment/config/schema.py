@@ -1,7 +1,7 @@
 """What is made from the config's classes: its JSON Schema, and the key tables of its page.
 
-``python -m fairbench_cli.experiment.schema`` writes ``configs/schema.json``, by which editors complete and
-check a config, and the tables of ``docs/config.md``.
+``python -m fairbench_cli.experiment.config.schema`` writes ``configs/schema.json``, by which editors complete
+and check a config, and the tables of ``docs/config.md``.
 """
 
 import json
@@ -17,11 +17,16 @@ from fairbench_cli.classifiers.registry import CLASSIFIERS, Entry
 from fairbench_cli.data.card import known_cards
 from fairbench_cli.data.represent import Representation
 from fairbench_cli.errors import shown
-from fairbench_cli.experiment.components import ComponentSpec
-from fairbench_cli.experiment.config import BiasConfig, DatasetOptions, ExperimentConfig, SampleConfig
-from fairbench_cli.experiment.limits import Limits
-from fairbench_cli.experiment.outputs import FIGURES, TABLES
-from fairbench_cli.experiment.tune import TuneOptions
+from fairbench_cli.experiment.config.components import ComponentSpec
+from fairbench_cli.experiment.config.config import (
+    BiasConfig,
+    DatasetOptions,
+    ExperimentConfig,
+    SampleConfig,
+)
+from fairbench_cli.experiment.config.limits import Limits
+from fairbench_cli.experiment.config.outputs import FIGURES, TABLES
+from fairbench_cli.experiment.config.tune import TuneOptions
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.registry import METRICS
 
@@ -164,4 +169,4 @@ def write_all(root: Path) -> None:
 
 
 if __name__ == "__main__":
-    write_all(Path(__file__).parents[2])
+    write_all(Path(__file__).parents[3])

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fairbench_cli.errors import suggest, user_error
-from fairbench_cli.experiment.components import word
+from fairbench_cli.experiment.config.components import word
 
 Facts = Mapping[str, Any]
 

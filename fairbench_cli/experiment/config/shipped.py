@@ -12,8 +12,8 @@ SHORT = 4  # words that do not make a title yet
 
 def shipped_configs() -> Path:
     """Return the folder of the configs that come with fairbench."""
-    inside = Path(__file__).parents[1] / "configs"  # in an installed wheel
-    return inside if inside.is_dir() else Path(__file__).parents[2] / "configs"
+    inside = Path(__file__).parents[2] / "configs"  # in an installed wheel
+    return inside if inside.is_dir() else Path(__file__).parents[3] / "configs"
 
 
 def known_configs() -> list[str]:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, ValidationError
 
 from fairbench_cli.errors import Problem, UserError, suggest
-from fairbench_cli.experiment.own_metrics import OwnMetric, find_metric, known_names
+from fairbench_cli.experiment.config.own_metrics import OwnMetric, find_metric, known_names
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.registry import METRICS
 from fairbench_cli.plugins import is_plugin, short

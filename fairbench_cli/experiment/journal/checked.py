@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from fairbench_cli.experiment.cell import Repeat
-from fairbench_cli.experiment.journal import RETRIED, Place, Reading
+from fairbench_cli.experiment.journal.journal import RETRIED, Place, Reading
 from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.experiment.versions import Versions
 

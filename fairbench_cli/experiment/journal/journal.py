@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from fairbench_cli.errors import UserError, user_error
 from fairbench_cli.experiment.cell import Repeat
-from fairbench_cli.experiment.records import (
+from fairbench_cli.experiment.journal.records import (
     HEAD,
     JournalHeader,
     header_line,

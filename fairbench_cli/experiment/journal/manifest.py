@@ -7,8 +7,8 @@ from typing import Any
 
 from fairbench_cli.checksums import is_whole, signed
 from fairbench_cli.errors import user_error
-from fairbench_cli.experiment.checked import mixed_versions
-from fairbench_cli.experiment.journal import JournalFile, list_journals
+from fairbench_cli.experiment.journal.checked import mixed_versions
+from fairbench_cli.experiment.journal.journal import JournalFile, list_journals
 from fairbench_cli.files import read_text, write_json
 
 FILE = "manifest.json"

@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 
 from fairbench_cli.errors import UserError, shown
+from fairbench_cli.experiment.journal.records import JournalHeader
 from fairbench_cli.experiment.plan import Cell, RunPlan
-from fairbench_cli.experiment.records import JournalHeader
 from fairbench_cli.experiment.versions import Versions
 from fairbench_cli.network.files import load
 from fairbench_cli.network.model import BayesNet

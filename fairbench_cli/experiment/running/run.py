@@ -11,8 +11,9 @@ from pathlib import Path
 
 from fairbench_cli.errors import UserError, user_error
 from fairbench_cli.experiment.cell import Repeat
-from fairbench_cli.experiment.checked import checked, other_versions
-from fairbench_cli.experiment.config import ExperimentConfig
+from fairbench_cli.experiment.config.config import ExperimentConfig
+from fairbench_cli.experiment.config.read import read_config
+from fairbench_cli.experiment.config.select import select
 from fairbench_cli.experiment.datasets import (
     PreparedDataset,
     cached_network,
@@ -20,7 +21,8 @@ from fairbench_cli.experiment.datasets import (
     populate,
     prepare_datasets,
 )
-from fairbench_cli.experiment.journal import (
+from fairbench_cli.experiment.journal.checked import checked, other_versions
+from fairbench_cli.experiment.journal.journal import (
     RETRIED,
     Journal,
     Reading,
@@ -30,16 +32,14 @@ from fairbench_cli.experiment.journal import (
     read_journals,
     together,
 )
-from fairbench_cli.experiment.lock import locked
-from fairbench_cli.experiment.manifest import FILE as MANIFEST
-from fairbench_cli.experiment.manifest import update_manifest, write_run
+from fairbench_cli.experiment.journal.lock import locked
+from fairbench_cli.experiment.journal.manifest import FILE as MANIFEST
+from fairbench_cli.experiment.journal.manifest import update_manifest, write_run
+from fairbench_cli.experiment.journal.records import new_header
 from fairbench_cli.experiment.plan import CELL_COLUMNS, Cell, RunPlan, make_cells, make_plan, write_plan
-from fairbench_cli.experiment.read import read_config
-from fairbench_cli.experiment.records import new_header
-from fairbench_cli.experiment.select import select
-from fairbench_cli.experiment.shard import Shard
-from fairbench_cli.experiment.task import Task
-from fairbench_cli.experiment.todo import Todo
+from fairbench_cli.experiment.running.shard import Shard
+from fairbench_cli.experiment.running.task import Task
+from fairbench_cli.experiment.running.todo import Todo
 from fairbench_cli.experiment.versions import versions_of_numbers
 from fairbench_cli.files import open_folder, write_text
 from fairbench_cli.network.structure import Structure

@@ -11,9 +11,9 @@ from threadpoolctl import threadpool_limits
 
 from fairbench_cli.errors import user_error
 from fairbench_cli.experiment.cell import Repeat, Status
-from fairbench_cli.experiment.task import Task
-from fairbench_cli.experiment.worker import received, run_within
-from fairbench_cli.experiment.workers import HandedOut, NoWorkersError, Workers, is_lost
+from fairbench_cli.experiment.running.task import Task
+from fairbench_cli.experiment.running.worker import received, run_within
+from fairbench_cli.experiment.running.workers import HandedOut, NoWorkersError, Workers, is_lost
 
 DIED = "its worker process died: killed, out of memory, or a crash in compiled code"
 TICK = 0.05

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 from fairbench_cli.experiment.cell import Repeat, Status, run_repeat
 from fairbench_cli.experiment.datasets import Population
-from fairbench_cli.experiment.guard import Overtime
 from fairbench_cli.experiment.plan import Cell
+from fairbench_cli.experiment.running.guard import Overtime
 
 LONGEST_REASON = 500
 

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from fairbench_cli.experiment.cell import Repeat
-from fairbench_cli.experiment.journal import Records
+from fairbench_cli.experiment.journal.journal import Records
 from fairbench_cli.experiment.plan import Cell
-from fairbench_cli.experiment.shard import Shard
+from fairbench_cli.experiment.running.shard import Shard
 
 TRIED_LAST = frozenset({"overtime", "memory"})
 """What took more than its limits, and may well do so again."""

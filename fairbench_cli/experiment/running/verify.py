@@ -15,17 +15,22 @@ from fairbench_cli.checksums import canonical, digest
 from fairbench_cli.classifiers.registry import CLASSIFIER
 from fairbench_cli.errors import user_error
 from fairbench_cli.experiment.cell import Repeat
-from fairbench_cli.experiment.changes import RunChange, changed_inputs, changed_networks, changed_versions
-from fairbench_cli.experiment.config import ExperimentConfig
+from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.experiment.datasets import Population, PreparedDataset, populate, prepare_datasets
-from fairbench_cli.experiment.journal import RETRIED, Records, read_journals
+from fairbench_cli.experiment.journal.journal import RETRIED, Records, read_journals
+from fairbench_cli.experiment.journal.records import JournalHeader
 from fairbench_cli.experiment.plan import Cell, RunPlan, make_cells, make_plan, read_plan
-from fairbench_cli.experiment.records import JournalHeader
-from fairbench_cli.experiment.runner import run_tasks
+from fairbench_cli.experiment.running.changes import (
+    RunChange,
+    changed_inputs,
+    changed_networks,
+    changed_versions,
+)
+from fairbench_cli.experiment.running.runner import run_tasks
+from fairbench_cli.experiment.running.task import Task
+from fairbench_cli.experiment.running.workers import Workers
 from fairbench_cli.experiment.seeds import seed_of
-from fairbench_cli.experiment.task import Task
 from fairbench_cli.experiment.versions import Versions, versions_of_numbers
-from fairbench_cli.experiment.workers import Workers
 from fairbench_cli.interventions.registry import INTERVENTION
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.registry import METRICS

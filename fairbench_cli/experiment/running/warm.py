@@ -7,7 +7,7 @@ import json
 import os
 from contextlib import suppress
 
-from fairbench_cli.experiment.orphans import die_with_parent
+from fairbench_cli.experiment.running.orphans import die_with_parent
 
 MARK = "FAIRBENCH_WARM"
 """The environment variable with who starts the server, and the classifiers and techniques that are used."""
@@ -22,12 +22,12 @@ def warm_up(classifiers: list[str], techniques: list[str]) -> None:
     """Import what a repeat needs; fit each classifier to a few rows, then each technique."""
     import numpy as np
 
-    import fairbench_cli.experiment.worker
+    import fairbench_cli.experiment.running.worker
     from fairbench_cli.classifiers.fit import Classifier
     from fairbench_cli.classifiers.registry import CLASSIFIER
     from fairbench_cli.data.table import Column, Sample, Table
-    from fairbench_cli.experiment.guard import limited
-    from fairbench_cli.experiment.limits import Limits
+    from fairbench_cli.experiment.config.limits import Limits
+    from fairbench_cli.experiment.running.guard import limited
     from fairbench_cli.interventions.registry import INTERVENTION
 
     rng = np.random.default_rng(0)

@@ -16,12 +16,12 @@ from pathlib import Path
 from threadpoolctl import threadpool_limits
 
 from fairbench_cli.experiment.cell import Repeat
+from fairbench_cli.experiment.config.limits import Limits
 from fairbench_cli.experiment.datasets import Population
-from fairbench_cli.experiment.guard import Overtime, disarm, limited
-from fairbench_cli.experiment.limits import Limits
-from fairbench_cli.experiment.orphans import die_with_parent
 from fairbench_cli.experiment.plan import Cell
-from fairbench_cli.experiment.task import Task, run_task
+from fairbench_cli.experiment.running.guard import Overtime, disarm, limited
+from fairbench_cli.experiment.running.orphans import die_with_parent
+from fairbench_cli.experiment.running.task import Task, run_task
 from fairbench_cli.scratch import WORKERS
 
 PRINTED = ".out"

@@ -29,12 +29,12 @@ from joblib.externals.loky.backend import resource_tracker as loky_tracker
 from joblib.externals.loky.process_executor import ShutdownExecutorError
 
 from fairbench_cli.experiment.cell import Status
-from fairbench_cli.experiment.config import ExperimentConfig
+from fairbench_cli.experiment.config.config import ExperimentConfig
+from fairbench_cli.experiment.config.limits import Limits, size_in_words
 from fairbench_cli.experiment.datasets import Population
-from fairbench_cli.experiment.limits import Limits, size_in_words
-from fairbench_cli.experiment.task import Task
-from fairbench_cli.experiment.warm import MARK, NOTHING
-from fairbench_cli.experiment.worker import (
+from fairbench_cli.experiment.running.task import Task
+from fairbench_cli.experiment.running.warm import MARK, NOTHING
+from fairbench_cli.experiment.running.worker import (
     PRINTED,
     Order,
     WorkerState,
@@ -52,7 +52,7 @@ GRACE = 1.5
 """Seconds after its limit that a repeat has to end by itself."""
 SHORT = Path("/tmp")  # noqa: S108 - for a folder of our own
 MOST_OF_PATH = 80
-WARM = "fairbench_cli.experiment.warm"
+WARM = "fairbench_cli.experiment.running.warm"
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 

@@ -1,10 +1,10 @@
-"""Draw the figures of a run; each is a file here and an entry in `experiment.outputs`."""
+"""Draw the figures of a run; each is a file here and an entry in `experiment.config.outputs`."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairbench_cli.experiment.outputs import FIGURES
+from fairbench_cli.experiment.config.outputs import FIGURES
 from fairbench_cli.files import make_folder, write_bytes
 from fairbench_cli.report.results import RunResults
 

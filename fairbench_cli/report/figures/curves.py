@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from fairbench_cli.experiment.outputs import FIGURES
+from fairbench_cli.experiment.config.outputs import FIGURES
 from fairbench_cli.measures.registry import find
 from fairbench_cli.report.figures.canvas import GREY, Grid, panel_page
 from fairbench_cli.report.figures.parts import Part, TechniqueLook, means_text, notes_of, parts_by_slug

@@ -1,0 +1,1 @@
+"""Repeats on the workers of a dask cluster."""

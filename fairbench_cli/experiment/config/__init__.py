@@ -1,0 +1,1 @@
+"""The config of an experiment: read, checked, and what it can name."""
