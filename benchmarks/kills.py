@@ -360,7 +360,7 @@ def run_chain(chain: Chain, kills: int, rng: random.Random, good: dict[str, byte
             fresh = time.monotonic() - chain.started < 0.5
             if fresh and rng.random() < 1 / 3:
                 time.sleep(rng.uniform(0, 2))  # while workers load what they need
-            elif wait_for_lines(chain, len(lines(chain.out)) + rng.randint(1, max(2, 2 * start))):
+            elif wait_for_lines(chain, len(lines(chain.out)) + rng.randint(1, max(2, start))):
                 time.sleep(rng.uniform(0, 0.05))
             if chain.running.poll() is not None:
                 check_early_end(chain)
