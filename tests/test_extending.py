@@ -29,7 +29,7 @@ def copy(tmp_path_factory) -> Path:
     """A copy of the package; the sections build on each other, so they share it."""
     folder = tmp_path_factory.mktemp("extended")
     for name in ("fairbench_cli", "datasets", "configs"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / name, folder / name)  # with what numba has compiled
     return folder
 
 

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from fairbench_cli.classifiers.encode import NUMBER, Encoding, short_csr
+from fairbench_cli.classifiers.naive_bayes import LevelsNaiveBayes
 from fairbench_cli.data.table import Floats
 
 MOST_CATEGORIES = 255  # of a column, in scikit-learn's histograms
@@ -234,11 +235,9 @@ class NaiveBayes:
 
     def build(self, level_counts: tuple[int, ...], seed: int) -> Any:  # noqa: ARG002 - the shape of all builders
         """Return an unfitted estimator; nothing in it is random."""
-        from sklearn.naive_bayes import CategoricalNB
-
         if NUMBER in level_counts:
             return MixedNaiveBayes(level_counts, self.laplace)
-        return CategoricalNB(alpha=self.laplace, min_categories=list(level_counts))
+        return LevelsNaiveBayes(level_counts, self.laplace)
 
 
 class MixedNaiveBayes:
@@ -253,11 +252,11 @@ class MixedNaiveBayes:
     """
 
     def __init__(self, level_counts: tuple[int, ...], laplace: float) -> None:
-        from sklearn.naive_bayes import CategoricalNB, GaussianNB
+        from sklearn.naive_bayes import GaussianNB
 
         self.number = np.array(level_counts) == NUMBER
-        levels = [count for count in level_counts if count != NUMBER]
-        self.on_levels = CategoricalNB(alpha=laplace, min_categories=levels) if levels else None
+        levels = tuple(count for count in level_counts if count != NUMBER)
+        self.on_levels = LevelsNaiveBayes(levels, laplace) if levels else None
         self.on_numbers = GaussianNB()
 
     def fit(self, X: Floats, y: NDArray[Any], sample_weight: Floats | None = None) -> "MixedNaiveBayes":
