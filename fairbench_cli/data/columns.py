@@ -5,14 +5,16 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from fairbench_cli.data.column_card import BinsCard
 from fairbench_cli.data.table import Codes, Column, Floats
+
+if TYPE_CHECKING:  # workers that repair columns do not need it
+    import pandas as pd
 
 MOST_LEVELS = int(np.iinfo(np.int16).max) + 1
 
@@ -53,6 +55,7 @@ def coded(name: str, cells: "pd.Series[str]", levels: tuple[str, ...] | None = N
     Misfit
         A cell that is no level, or too many levels.
 
+    >>> import pandas as pd
     >>> column, codes = coded("sex", pd.Series(["m", "f", "m"]))
     >>> column.levels, codes.tolist()
     (('f', 'm'), [1, 0, 1])
@@ -75,12 +78,15 @@ def coded(name: str, cells: "pd.Series[str]", levels: tuple[str, ...] | None = N
 def _distinct(cells: "pd.Series[str]") -> tuple[NDArray[np.intp], Sequence[str]]:
     r"""Return the number of each cell's text and the texts, in the order in which they occur.
 
+    >>> import pandas as pd
     >>> codes, distinct = _distinct(pd.Series(["b", "a", "b", "b\0"]))
     >>> codes.tolist(), list(distinct)
     ([0, 1, 0, 2], ['b', 'a', 'b\x00'])
     """
     texts = cells.to_numpy(dtype=object)
     if "\0" not in "".join(texts):
+        import pandas as pd
+
         codes, distinct = pd.factorize(texts)
         return codes, list(distinct)
     order: dict[str, int] = {}  # pandas before 3.1 compares texts up to a NUL character
@@ -110,6 +116,7 @@ def as_numbers(name: str, cells: "pd.Series[str]", *, whole: bool) -> Floats:
     Misfit
         A cell that is no (whole) number.
 
+    >>> import pandas as pd
     >>> as_numbers("age", pd.Series(["17", "90.0"]), whole=True).tolist()
     [17.0, 90.0]
     """
@@ -168,6 +175,7 @@ def with_missing(column: Column, codes: Codes, gap: NDArray[np.bool_]) -> tuple[
 def imputed(cells: "pd.Series[str]", how: Literal["median", "mode"]) -> str:
     """Return the cell that stands for missing ones: the lower median or the commonest cell.
 
+    >>> import pandas as pd
     >>> imputed(pd.Series(["10", "9", "30"]), "median"), imputed(pd.Series(["b", "a", "b"]), "mode")
     ('10', 'b')
     """
