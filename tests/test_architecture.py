@@ -4,6 +4,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -31,9 +32,14 @@ FLOORS = {
 }
 
 
+@cache
+def parsed(file: str) -> ast.Module:
+    return ast.parse((ROOT / file).read_text(encoding="utf-8"))
+
+
 def imports(file: str) -> Iterator[tuple[str, bool]]:
     """Yield every imported module of a file, and whether the import is at the top (run on loading)."""
-    tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
+    tree = parsed(file)
     inner = {id(node) for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) for node in ast.walk(f)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -80,7 +86,7 @@ def path_of(module: str) -> str | None:
 def imported_files(file: str) -> set[str]:
     """Return the files of the package that a file imports, at the top, in a function or for types alone."""
     found = set()
-    for node in ast.walk(ast.parse((ROOT / file).read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(file)):
         if isinstance(node, ast.Import):
             found |= {path_of(alias.name) for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -112,7 +118,7 @@ def test_files_import_without_a_circle_and_a_class_name_means_one_thing():
             assert not (outside and other.startswith("cli/")), f"{file} imports {other}"
     defined: dict[str, list[str]] = {}
     for file in FILES:
-        for node in ast.walk(ast.parse((ROOT / file).read_text(encoding="utf-8"))):
+        for node in ast.walk(parsed(file)):
             if isinstance(node, ast.ClassDef):
                 defined.setdefault(node.name, []).append(file)
     assert {name: files for name, files in defined.items() if len(files) > 1} == {}

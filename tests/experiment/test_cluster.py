@@ -202,7 +202,7 @@ def wait_for(happens, process: subprocess.Popen[bytes]) -> None:
     ],
 )
 def test_what_is_wrong_with_an_address(say, tmp_path, monkeypatch, options, words):
-    monkeypatch.setattr("fairbench_cli.experiment.cluster.CONNECTS_WITHIN", 0.5)
+    monkeypatch.setattr("fairbench_cli.experiment.cluster.cluster.CONNECTS_WITHIN", 0.5)
     (tmp_path / "small.yaml.json").write_text("{}")
     done = say("run", write_config(tmp_path / "small.yaml"), *options)
     assert done.code == 2
