@@ -403,7 +403,8 @@ def main() -> int:
     for chain in chains(given.kills, given.chain, given.seed, given.jobs, base, given.private):
         hits += chain.hits
         wrong += len(chain.wrong)
-        print(f"{chain.folder.name}: {chain.hits.total()} hits, {len(chain.wrong)} wrong", flush=True)
+        did = "; ".join(chain.did)
+        print(f"{chain.folder.name}: {chain.hits.total()} hits ({did}), {len(chain.wrong)} wrong", flush=True)
         for one in chain.wrong:
             print(f"  {one}", flush=True)
         if not chain.wrong:
