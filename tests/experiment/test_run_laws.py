@@ -95,11 +95,15 @@ def test_a_finished_run_computes_nothing_and_changes_nothing(finished: Finished,
     assert journal_lines(out) == lines
 
 
-def test_run_and_kill_and_run_is_run(whole, tmp_path):
+def test_a_run_has_its_folder_alone_and_run_and_kill_and_run_is_run(whole, tmp_path):
     config = write_config(tmp_path / "long.yaml", **LONG)
     cut = tmp_path / "cut"
     with running("run", config, "-o", cut, "--jobs", "1") as process:
         wait_for_lines(cut, 4, process)
+        os.killpg(process.pid, signal.SIGSTOP)  # so that it does not end meanwhile
+        second = fairbench("run", config, "-o", cut)
+        assert second.returncode == 2
+        assert f"is in use by process {process.pid} on " in second.stderr
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
     kept = journal_lines(cut)
