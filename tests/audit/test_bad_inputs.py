@@ -138,6 +138,7 @@ REFUSED = {
     ),
     "missing score with top-k": (f"{HEAD}1,0,a\n,1,b\n", TOP, ["preds.csv:3", "missing in 1 row"]),
     "infinite score": (f"{HEAD}inf,0,a\n0,1,b\n", HALF, ["preds.csv:2", "not a finite number"]),
+    "score too large": (f"{HEAD}0,0,a\n-1e308,1,b\n", HALF, ["preds.csv:3", "-1e308", "up to 1e100"]),
     "score nan": (f"{HEAD}0,0,a\nnan,1,b\n", HALF, ["preds.csv:3", "not a finite number"]),
     "score nan, top-k": (f"{HEAD}0,0,a\nNaN,1,b\n", TOP, ["preds.csv:3"]),
     "score beyond doubles": (f"{HEAD}0,0,a\n1e999,1,b\n", HALF, ["preds.csv:3"]),

@@ -106,7 +106,7 @@ def refuse_scores(source: Predictions, column: int) -> None:
         source,
         column,
         f"NOT ({blank(column)}) AND {not_finite(f'n{column}')}",
-        "{column} has {value}, not a finite number, in {count}",
+        "{column} has {value}, not a finite number up to 1e100, in {count}",
         "write scores as numbers with a decimal point, or leave those rows out",
     )
     _refuse_missing(source, column)

@@ -171,14 +171,17 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+LARGEST = "1e100"
+
+
 def blank(column: int) -> str:
     """Write in SQL that a cell is empty."""
     return f"coalesce(t{column}, '') = ''"
 
 
 def not_finite(value: str) -> str:
-    """Write in SQL that a number is missing, not a number or infinite."""
-    return f"({value} IS NULL OR NOT isfinite({value}))"
+    """Write in SQL that a number is missing, not a number, infinite, or has a square that is none."""
+    return f"({value} IS NULL OR NOT abs({value}) <= {LARGEST})"
 
 
 def code_sql(column: int, bad: int) -> str:
