@@ -43,7 +43,7 @@ def expected(rows, k, ties):
 
 @settings(max_examples=10, deadline=None)
 @given(ROWS, st.integers(1, 5), st.sampled_from(["include", "exclude"]))
-@example([(1.7e308, "a", "m"), (-1.7e308, "b", "m"), (1.6e308, "b", "m"), (5e-324, "a", "m")], 2, "include")
+@example([(1e100, "a", "m"), (-1e100, "b", "m"), (9e99, "b", "m"), (5e-324, "a", "m")], 2, "include")
 def test_as_sorting(rows, k, ties):
     shares = (0.3, 0.9)
     tally = read(rows, top_k=(min(k, len(rows)),), top_share=shares, ties=ties, attributes=("race",))
