@@ -335,7 +335,7 @@ def main() -> None:
                 survivors.append(f"| {mutant.file}:{mutant.line} | `{mutant.what}`{reason} |")
                 print(survivors[-1], flush=True)
     killed = len(chosen) - len(survivors)
-    low, high = wilson(killed, len(survivors))
+    low, high = wilson(killed, len(chosen))
     said = f"{killed} of {len(chosen)} mutants of {given.room} noticed: {killed / len(chosen):.1%}"
     said += f" (95 % interval {low:.1%} to {high:.1%})"
     said += f", {tree.overtime} of them by taking longer than {MOST_SECONDS} s"
