@@ -60,8 +60,13 @@ def test_shards_share_a_folder_but_no_shard_runs_twice(tmp_path):
 
 def test_a_program_that_is_started_does_not_keep_the_lock(tmp_path):
     with locked(tmp_path):
-        child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, close_fds=False)
+        command = [sys.executable, "-c", "print(flush=True); input()"]
+        child = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, close_fds=False
+        )
     try:
+        assert child.stdout is not None
+        child.stdout.readline()  # it runs: until then it may still be a copy of this process
         with locked(tmp_path):
             pass
     finally:
