@@ -316,6 +316,11 @@ def _reach(one: Floats, other: Floats, confidence: float) -> Floats:
 
 
 def _around(value: Floats, reach: Floats) -> Estimate:
+    """Return a distance with an interval, which does not leave [0, 1].
+
+    >>> [part.tolist() for part in _around(np.array([0.5, 0.125, 0.875]), np.array(0.25))]
+    [[0.5, 0.125, 0.875], [0.25, 0.0, 0.625], [0.75, 0.375, 1.0]]
+    """
     return value, np.maximum(value - reach, 0.0), np.minimum(value + reach, 1.0)
 
 
