@@ -265,10 +265,14 @@ HEAVY = {"torch", "pomegranate", "sklearn", "numba", "matplotlib"}
 
 def modules_after(*arguments: str, cwd: Path) -> set[str]:
     """Return which modules a command line has loaded."""
-    code = (
-        "import sys\nfrom fairbench_cli.cli.app import run\n"
-        f"assert run({list(map(str, arguments))!r}) == 0\nprint('\\nMODULES', *sys.modules)"
+    return loaded_by(
+        f"from fairbench_cli.cli.app import run\nassert run({list(map(str, arguments))!r}) == 0", cwd
     )
+
+
+def loaded_by(code: str, cwd: Path | None = None) -> set[str]:
+    """Return which modules a new process has loaded once it has run some code."""
+    code = f"{code}\nimport sys\nprint('\\nMODULES', *sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=cwd, env=environment(), capture_output=True, text=True, check=True
     )

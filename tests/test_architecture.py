@@ -1,14 +1,13 @@
 """The house rules that the code itself can be asked about, over its syntax trees."""
 
 import ast
-import subprocess
 import sys
 from collections.abc import Iterator
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
-from conftest import HEAVY, environment, modules_after, write_config
+from conftest import HEAVY, loaded_by, modules_after, write_config
 
 import fairbench_cli
 
@@ -173,13 +172,7 @@ def test_light_commands_load_no_heavy_library(finished, tmp_path):
 
 def test_workers_of_c45_and_of_the_papers_techniques_load_no_heavy_library():
     techniques = ["none", "massaging", "reweighing", "uniform-sampling", "preferential-sampling", "repair"]
-    code = (
-        "import sys\nfrom fairbench_cli.experiment.running.warm import warm_up\n"
-        f"warm_up(['c45', 'naive-bayes'], {techniques})\nprint(*sys.modules)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True
-    )
-    loaded = set(done.stdout.split())
+    warm = "from fairbench_cli.experiment.running.warm import warm_up"
+    loaded = loaded_by(f"{warm}\nwarm_up(['c45', 'naive-bayes'], {techniques})")
     assert "numba" in loaded
     assert not (HEAVY - {"numba"} | {"pandas"}) & loaded

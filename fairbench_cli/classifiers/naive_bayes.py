@@ -38,7 +38,8 @@ class LevelsNaiveBayes:
         self.classes_, place = np.unique(y, return_inverse=True)
         k = len(self.classes_)
         sizes = np.bincount(place, sample_weight, k)
-        self._log_prior = np.log(sizes) - np.log(sizes.sum())
+        with np.errstate(divide="ignore"):  # a class whose rows all weigh 0 is never predicted
+            self._log_prior = np.log(sizes) - np.log(sizes.sum())
         self._log_likelihood = []
         for codes, levels in zip(X.astype(np.intp).T, self.level_counts, strict=True):
             counts = np.bincount(place * levels + codes, sample_weight, k * levels)

@@ -83,10 +83,10 @@ def _distinct(cells: "pd.Series[str]") -> tuple[NDArray[np.intp], Sequence[str]]
     >>> codes.tolist(), list(distinct)
     ([0, 1, 0, 2], ['b', 'a', 'b\x00'])
     """
+    import pandas as pd
+
     texts = cells.to_numpy(dtype=object)
     if "\0" not in "".join(texts):
-        import pandas as pd
-
         codes, distinct = pd.factorize(texts)
         return codes, list(distinct)
     order: dict[str, int] = {}  # pandas before 3.1 compares texts up to a NUL character

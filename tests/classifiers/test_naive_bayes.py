@@ -48,3 +48,10 @@ def test_three_classes_and_equal_ones():
     assert own.predict(np.array([[2]])).tolist() == [5]
     even = LevelsNaiveBayes((2,), 1.0).fit(np.array([[0], [0]]), np.array([0, 1]))
     assert even.predict_proba(np.array([[1]])).tolist() == [pytest.approx([0.5, 0.5])]
+
+
+def test_a_class_whose_rows_weigh_nothing():
+    X, y, weights = np.array([[0], [1], [1]]), np.array([0, 1, 1]), np.array([0.0, 1.0, 2.0])
+    own, other = both([2], X, y, weights, 1.0)
+    np.testing.assert_array_equal(own.predict_proba(X), other.predict_proba(X))
+    assert own.predict(X).tolist() == [1, 1, 1]

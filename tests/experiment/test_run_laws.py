@@ -130,8 +130,9 @@ def test_a_torn_line_is_computed_again(finished: Finished, tmp_path, say):
     assert derived(out) == derived(finished.folder)
 
 
-# Every signal at two workers, HUP too: tests/experiment/test_kills.py.
-@pytest.mark.parametrize(("how", "jobs"), [(signal.SIGINT, "2"), (signal.SIGTERM, "1")])
+@pytest.mark.parametrize(
+    ("how", "jobs"), [(signal.SIGINT, "1"), (signal.SIGINT, "2"), (signal.SIGTERM, "2"), (signal.SIGHUP, "1")]
+)
 def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(whole, tmp_path, how, jobs):
     write_config(tmp_path / "long.yaml", **LONG)
     arguments = ("run", "long.yaml", "-o", "out", "--jobs", jobs)

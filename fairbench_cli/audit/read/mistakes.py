@@ -7,6 +7,7 @@ from itertools import islice
 
 from fairbench_cli.audit.read.predictions import (
     FRAME,
+    LARGEST,
     NOT_UTF8,
     Predictions,
     blank,
@@ -101,12 +102,12 @@ def rows_in_words(count: int) -> str:
 
 
 def refuse_scores(source: Predictions, column: int) -> None:
-    """Refuse scores that are not finite numbers."""
+    """Refuse scores that are not finite numbers up to `LARGEST`."""
     refuse_if(
         source,
         column,
         f"NOT ({blank(column)}) AND {not_finite(f'n{column}')}",
-        "{column} has {value}, not a finite number up to 1e100, in {count}",
+        f"{{column}} has {{value}}, not a finite number up to {LARGEST}, in {{count}}",
         "write scores as numbers with a decimal point, or leave those rows out",
     )
     _refuse_missing(source, column)

@@ -40,6 +40,8 @@ MEMORY_OF_COLUMN = 0.5  # MB, of tables with more than `FEW_COLUMNS`
 FEW_COLUMNS = 100
 TABLES = 24  # of groups at once, over all threads: each takes some 4 MB at least
 NOT_UTF8 = "save it as UTF-8, for instance `iconv -f latin1 -t utf-8 FILE > NEW`"
+LARGEST = "1e100"  # of numbers in cells: the squares of larger ones soon are infinite
+
 FRAME = "data frame"  # in messages, instead of a file
 
 Value = TypeVar("Value")
@@ -171,16 +173,13 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-LARGEST = "1e100"
-
-
 def blank(column: int) -> str:
     """Write in SQL that a cell is empty."""
     return f"coalesce(t{column}, '') = ''"
 
 
 def not_finite(value: str) -> str:
-    """Write in SQL that a number is missing, not a number, infinite, or has a square that is none."""
+    """Write in SQL that a number is missing, not a number, infinite or larger than `LARGEST`."""
     return f"({value} IS NULL OR NOT abs({value}) <= {LARGEST})"
 
 
