@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fairbench_cli.errors import UserError
+from fairbench_cli.base.errors import UserError
 from fairbench_cli.experiment.datasets import populate
 from fairbench_cli.experiment.journal.journal import read_journals
 from fairbench_cli.experiment.running.run import prepare

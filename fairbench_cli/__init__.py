@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from fairbench_cli.api.network import learn, load_network
     from fairbench_cli.api.run import load_results, run
     from fairbench_cli.audit.api import audit
+    from fairbench_cli.base.errors import UserError
     from fairbench_cli.classifiers.fit import Classifier
     from fairbench_cli.data.table import Sample
-    from fairbench_cli.errors import UserError
     from fairbench_cli.interventions.fitted import Fitted, Infeasible
     from fairbench_cli.measures.counts import Counts
 
@@ -61,7 +61,7 @@ def __getattr__(name: str) -> "Any":
     if name == "audit":  # the package of that name, which can be called
         return import_module("fairbench_cli.audit")
     if name not in _MODULES:
-        from fairbench_cli.errors import suggest
+        from fairbench_cli.base.errors import suggest
 
         raise AttributeError(f'fairbench_cli has no "{name}"\n  fix: {suggest(name, __all__)}')
     found = getattr(import_module(f"fairbench_cli.{_MODULES[name]}"), name)

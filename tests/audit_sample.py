@@ -13,9 +13,9 @@ from fairbench_cli.audit.judge.report import (
     Interval,
     Reason,
     Report,
-    Verdict,
 )
 from fairbench_cli.audit.read.tally import Slice
+from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.rates import RATES
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from fairbench_cli.base.strict_yaml import read_yaml
 from fairbench_cli.experiment.config.read import read_config
 from fairbench_cli.experiment.config.schema import config_schema, with_key_tables, write_all
-from fairbench_cli.strict_yaml import read_yaml
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -12,7 +12,7 @@ from conftest import environment, fairbench, two_lines, write_config
 
 from fairbench_cli.audit.api import audit
 from fairbench_cli.audit.read.read import _engine
-from fairbench_cli.checksums import FIELD, signed
+from fairbench_cli.base.checksums import FIELD, signed
 
 MARKED = "from pathlib import Path\nPath(__file__).with_suffix('.ran').touch()\n"
 METRIC = MARKED + "def gap(counts):\n    return counts.group_total[..., 1] - counts.group_total[..., 0]\n"

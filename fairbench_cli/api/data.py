@@ -5,13 +5,13 @@ from typing import Any
 
 import pandas as pd
 
+from fairbench_cli.base.errors import ArgumentError, Problem, user_error
 from fairbench_cli.data.card import Card
 from fairbench_cli.data.columns import Misfit, by_byte_value, coded
 from fairbench_cli.data.load import MANY, Dataset
 from fairbench_cli.data.load import load as load_files
 from fairbench_cli.data.locate import find_files
 from fairbench_cli.data.table import Roles, Table, table_of
-from fairbench_cli.errors import ArgumentError, Problem, user_error
 
 
 def load(name: str | Path, *, data_dir: str | Path | None = None) -> Dataset:

@@ -6,7 +6,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fairbench_cli.errors import ArgumentError, Problem, suggest, user_error
+from fairbench_cli.base.errors import ArgumentError, Problem, suggest, user_error
 from fairbench_cli.measures.counts import Counts, Floats, count
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.registry import METRICS, find

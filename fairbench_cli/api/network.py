@@ -8,11 +8,11 @@ from typing import Any
 import pandas as pd
 
 from fairbench_cli.api.data import card_of, to_table
+from fairbench_cli.base.errors import ArgumentError, Problem, suggest, user_error
 from fairbench_cli.data.card import Card, find_card, read_card
 from fairbench_cli.data.load import Dataset
 from fairbench_cli.data.roles import checked_roles
 from fairbench_cli.data.table import Roles, Table
-from fairbench_cli.errors import ArgumentError, Problem, suggest, user_error
 from fairbench_cli.network.bias import shift
 from fairbench_cli.network.draw import sample
 from fairbench_cli.network.files import Meta, save

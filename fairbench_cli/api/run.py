@@ -12,7 +12,10 @@ from typing import Any
 import pandas as pd
 import yaml
 
-from fairbench_cli.errors import ArgumentError, Problem, suggest, user_error
+from fairbench_cli.base.errors import ArgumentError, Problem, suggest, user_error
+from fairbench_cli.base.files import read_text
+from fairbench_cli.base.scratch import scratch_folder
+from fairbench_cli.base.strict_yaml import YamlDocument, dump_yaml, parse_yaml
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.config.read import of_document, read_config
 from fairbench_cli.experiment.config.shipped import find_config
@@ -21,10 +24,7 @@ from fairbench_cli.experiment.plan import FILE, read_plan
 from fairbench_cli.experiment.running.run import compute, prepare, working_in, write_manifest
 from fairbench_cli.experiment.running.runner import run_tasks
 from fairbench_cli.experiment.running.workers import Workers
-from fairbench_cli.files import read_text
 from fairbench_cli.report.write import write_report
-from fairbench_cli.scratch import scratch_folder
-from fairbench_cli.strict_yaml import Document, dump_yaml, parse_yaml
 
 NEEDED = ("results", "groups", "summary", "paired", "pareto")
 
@@ -164,7 +164,7 @@ def run(
     overrides = tuple(f"{key}={_yaml(value)}" for key, value in (changes or {}).items())
     if isinstance(config, Mapping):
         data = parse_yaml(_yaml(config), "config").data
-        given = of_document(Document(data, {}, "config"), Path(), overrides)
+        given = of_document(YamlDocument(data, {}, "config"), Path(), overrides)
     elif isinstance(config, str | Path):
         given = read_config(find_config(str(config)), overrides)
     else:

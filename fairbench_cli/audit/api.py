@@ -6,17 +6,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from fairbench_cli.errors import ArgumentError, Problem, UserError, suggest
-from fairbench_cli.text import printable
+from fairbench_cli.base.errors import ArgumentError, Problem, UserError, suggest
+from fairbench_cli.base.text import printable
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike
 
     from fairbench_cli.audit.config import AuditConfig
-    from fairbench_cli.audit.judge.report import Report, Verdict
+    from fairbench_cli.audit.judge.report import Report
     from fairbench_cli.audit.read.predictions import ArrowStream
     from fairbench_cli.audit.read.tally import Tally
+    from fairbench_cli.document.model import Verdict
 
     Frame = pd.DataFrame | ArrowStream
 

@@ -8,11 +8,11 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from fairbench_cli.audit.judge.metrics import COMPARED, INTERVENTIONS, ROLL_UPS, has_tau, kind
-from fairbench_cli.errors import nearest, shown, suggest
+from fairbench_cli.base.errors import nearest, shown, suggest
+from fairbench_cli.base.strict_yaml import scalar
+from fairbench_cli.base.validation import mistake
 from fairbench_cli.measures.registry import COUNT_METRICS
 from fairbench_cli.measures.situation import MARGIN, NEIGHBOURS
-from fairbench_cli.strict_yaml import scalar
-from fairbench_cli.validation import mistake
 
 Ties = Literal["include", "exclude", "random"]
 RefMethod = Literal["given", "majority", "minimum", "maximum", "rest"]

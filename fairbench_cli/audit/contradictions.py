@@ -4,7 +4,7 @@ from fairbench_cli.audit import presets
 from fairbench_cli.audit.config import MOST_SCORES, WORSE, AuditConfig
 from fairbench_cli.audit.judge.metrics import COMPARED, canonical
 from fairbench_cli.audit.presets import Contradiction
-from fairbench_cli.errors import shown
+from fairbench_cli.base.errors import shown
 
 
 def contradictions(config: AuditConfig) -> list[Contradiction]:

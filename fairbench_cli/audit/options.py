@@ -10,9 +10,9 @@ from pydantic_core import PydanticCustomError
 from fairbench_cli.audit import presets
 from fairbench_cli.audit.config import READERS, AuditConfig
 from fairbench_cli.audit.contradictions import contradictions
-from fairbench_cli.errors import Problem, UserError, user_error
-from fairbench_cli.strict_yaml import Document, Place, read_yaml
-from fairbench_cli.validation import in_file_order, problems_of
+from fairbench_cli.base.errors import Problem, UserError, user_error
+from fairbench_cli.base.strict_yaml import Place, YamlDocument, read_yaml
+from fairbench_cli.base.validation import in_file_order, problems_of
 
 
 def read_config(given: Mapping[str, Any], path: Path | None = None, before: str = "") -> AuditConfig:
@@ -41,7 +41,7 @@ def read_config(given: Mapping[str, Any], path: Path | None = None, before: str 
     """
     keys = {key.replace("_", "-"): value for key, value in given.items() if value is not None}
     spots: dict[Place, str] = {(key,): before + key for key in keys}
-    document = _laid_over(keys, read_yaml(path) if path else Document({}, {}, ""), spots)
+    document = _laid_over(keys, read_yaml(path) if path else YamlDocument({}, {}, ""), spots)
     try:
         config = AuditConfig.model_validate(document.data, by_name=False)
         wrong = contradictions(config)
@@ -53,7 +53,7 @@ def read_config(given: Mapping[str, Any], path: Path | None = None, before: str 
     return config
 
 
-def _laid_over(given: Mapping[str, Any], document: Document, spots: dict[Place, str]) -> Document:
+def _laid_over(given: Mapping[str, Any], document: YamlDocument, spots: dict[Place, str]) -> YamlDocument:
     if not isinstance(document.data, dict):
         what = "a config is a mapping of keys to values"
         raise user_error(what, "write `tau: 0.8`", document.where(()))
@@ -67,7 +67,7 @@ def _laid_over(given: Mapping[str, Any], document: Document, spots: dict[Place, 
     if data.get("ref"):
         data.setdefault("ref-method", "given")
     data = presets.laid_under(data)
-    return Document(data, {**document.spots, **spots}, document.name)
+    return YamlDocument(data, {**document.spots, **spots}, document.name)
 
 
 def _merged(under: Any, over: Any, read: Callable[[Any], Any]) -> Any:

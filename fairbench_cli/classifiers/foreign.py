@@ -9,10 +9,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from fairbench_cli.base.parameters import parameters_of
 from fairbench_cli.classifiers.encode import Encoding
 from fairbench_cli.classifiers.fit import Infeasible, Spec
 from fairbench_cli.data.table import Floats, Labels
-from fairbench_cli.parameters import parameters_of
 
 Choice = Literal["one-hot", "codes", "frame"]
 OPTIONS: dict[str, tuple[Any, Any]] = {"encoding": (Choice, "one-hot")}

@@ -9,6 +9,8 @@ import typer
 from typer.core import TyperGroup
 
 from fairbench_cli import __version__
+from fairbench_cli.base.errors import UserError
+from fairbench_cli.base.text import printable
 from fairbench_cli.cli import (
     audit,
     check,
@@ -24,8 +26,6 @@ from fairbench_cli.cli import (
     verify,
 )
 from fairbench_cli.cli.streams import widen
-from fairbench_cli.errors import UserError
-from fairbench_cli.text import printable
 
 # Typer ships its own Click or uses the installed one, by version; this is the right class either way.
 UsageError = cast("type[typer.BadParameter]", typer.BadParameter.__mro__[1])

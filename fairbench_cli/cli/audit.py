@@ -102,7 +102,7 @@ def audit(
     from fairbench_cli.audit.api import run
     from fairbench_cli.audit.config import meanings
     from fairbench_cli.audit.options import read_config
-    from fairbench_cli.errors import shown, suggest, user_error
+    from fairbench_cli.base.errors import shown, suggest, user_error
 
     if format_ not in ("console", *FORMATS):
         fix = suggest(format_, ["console", *FORMATS])
@@ -131,7 +131,7 @@ def _keep_inputs(
     """Refuse to overwrite what is read."""
     from fairbench_cli.audit.show.aequitas import FILES
     from fairbench_cli.audit.show.tables import OPTIONAL
-    from fairbench_cli.files import keep_inputs
+    from fairbench_cli.base.files import keep_inputs
 
     read = [path for path in inputs if path is not None]
     if output is not None:

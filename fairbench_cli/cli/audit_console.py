@@ -9,12 +9,13 @@ from rich.table import Table
 from rich.text import Text
 
 from fairbench_cli.audit.config import Rule
-from fairbench_cli.audit.judge.report import Report, Verdict
+from fairbench_cli.audit.judge.report import Report
 from fairbench_cli.audit.show.format import symbols
-from fairbench_cli.audit.show.layout import ReportSection, TableCell, TextTable, facts
+from fairbench_cli.audit.show.layout import facts
 from fairbench_cli.audit.show.sections import sections
 from fairbench_cli.audit.show.words import gate_words, headline
 from fairbench_cli.cli.console import out, plain, say
+from fairbench_cli.document.model import Section, TableCell, TextTable, Verdict
 
 WIDE = 124  # from here on a row takes one line
 NUMBERS = 67  # columns that all but the name of a group take in a table of comparisons
@@ -68,7 +69,7 @@ def _marked(text: str, mark: str, style: str, *, bold: bool = False) -> None:
     _fold(f"{mark} {text}".lstrip(), style if bold or mark == "?" else "", indent)
 
 
-def _print_section(section: ReportSection, marks: Marks) -> None:
+def _print_section(section: Section, marks: Marks) -> None:
     say("")
     mark, style = marks[section.verdict]
     _fold(f"{mark} {section.title}".strip(), style)

@@ -20,12 +20,12 @@ def check(
     ] = None,
 ) -> int:
     """Try a technique or classifier on small samples: seeds, weights, empty cells, unseen levels and more."""
+    from fairbench_cli.base.errors import UserError
+    from fairbench_cli.base.strict_yaml import YamlDocument, laid_over
     from fairbench_cli.cli.console import out, say
-    from fairbench_cli.errors import UserError
     from fairbench_cli.experiment.trial import find_component
-    from fairbench_cli.strict_yaml import Document, laid_over
 
-    given, problems = laid_over(Document({}, {}, "--set"), tuple(set_ or ()))
+    given, problems = laid_over(YamlDocument({}, {}, "--set"), tuple(set_ or ()))
     if problems:
         raise UserError(*problems)
     trial = find_component(name, given.data)

@@ -43,8 +43,8 @@ def compare(
     ] = None,
 ) -> int:
     """Compare runs with a paper's published values, number by number."""
+    from fairbench_cli.base.errors import user_error
     from fairbench_cli.cli.console import talk_of_damage
-    from fairbench_cli.errors import user_error
     from fairbench_cli.papers.compare import compare_folder
     from fairbench_cli.papers.registry import find_paper
 
@@ -72,7 +72,7 @@ def compare(
 
 def _names(folders: list[Path], *, alone: bool) -> list[str]:
     """Call every run by its folder's name, or path if names clash and no two runs write to one folder."""
-    from fairbench_cli.errors import user_error
+    from fairbench_cli.base.errors import user_error
 
     names = [folder.resolve().name for folder in folders]
     if alone and len(set(names)) < len(names):
@@ -131,8 +131,8 @@ def _print_share(comparison: "Reproduction", tolerance: float, fail_under: float
 def _write(
     comparisons: "list[Reproduction]", folders: list[Path], output: Path | None, tolerance: float
 ) -> None:
+    from fairbench_cli.base.files import make_folder, write_text
     from fairbench_cli.cli.console import talk
-    from fairbench_cli.files import make_folder, write_text
     from fairbench_cli.papers.pages import comma_separated, markdown, markdown_side_by_side
 
     for one, folder in zip(comparisons, folders, strict=True):

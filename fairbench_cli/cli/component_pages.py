@@ -5,9 +5,9 @@ import re
 import textwrap
 from typing import Any
 
+from fairbench_cli.base.parameters import parameters_of
 from fairbench_cli.cli.console import out, say
 from fairbench_cli.experiment.config.components import word
-from fairbench_cli.parameters import parameters_of
 
 WIDEST = 80  # columns that read well
 _FIELD = re.compile(r"^([A-Za-z_][\w, ]*?) : ")

@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from fairbench_cli.base.text import ascii_json, printable
 from fairbench_cli.cli.streams import has_unicode, in_its_encoding
-from fairbench_cli.text import ascii_json, printable
 
 if TYPE_CHECKING:  # pandas comes with it
     from collections.abc import Sequence

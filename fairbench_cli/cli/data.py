@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
+from fairbench_cli.base.errors import Problem, UserError
 from fairbench_cli.cli.console import out, print_rows, say, talk
 from fairbench_cli.cli.options import DataDir, to
-from fairbench_cli.errors import Problem, UserError
 
 app = typer.Typer(no_args_is_help=True, help="Look at data sets, check, download and verify their files.")
 
@@ -109,9 +109,9 @@ def export(
     """Write the rows that an experiment sees: every column's levels, the label as 1 (favourable) and 0."""
     import numpy as np
 
+    from fairbench_cli.base.files import write_text
     from fairbench_cli.data.load import load
     from fairbench_cli.data.locate import find_files
-    from fairbench_cli.files import write_text
 
     card, found = find_files(name, data_dir)
     table = load(card, found).table

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fairbench_cli.base.errors import user_error
+from fairbench_cli.base.text import shown_path
 from fairbench_cli.cli.init_roles import FAVOURABLE, LABEL, PROTECTED, roles_of
-from fairbench_cli.errors import user_error
-from fairbench_cli.text import shown_path
 
 if TYPE_CHECKING:  # light when asked for --help
     import pandas as pd
@@ -57,11 +57,11 @@ def init(
     force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
 ) -> None:
     """Write a commented card and a config for a table; asks for what the flags leave open."""
+    from fairbench_cli.base.files import make_folder, write_text
     from fairbench_cli.cli.console import talk
     from fairbench_cli.data.guess.columns import gaps_of, guess_columns, has_decimal_commas, with_points
     from fairbench_cli.data.guess.layout import layout_of, named_cells
     from fairbench_cli.data.guess.write import Guessed, card_text, config_text
-    from fairbench_cli.files import make_folder, write_text
 
     _look_at(data)
     card = card or data.with_name(f"{data.stem}.yaml")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import typer
 
-from fairbench_cli.errors import Problem, UserError, suggest, user_error
+from fairbench_cli.base.errors import Problem, UserError, suggest, user_error
 
 if TYPE_CHECKING:  # light when asked for --help
     import numpy as np

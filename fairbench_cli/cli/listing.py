@@ -6,8 +6,8 @@ from typing import Annotated, Literal, get_args
 
 import typer
 
+from fairbench_cli.base.errors import suggest, user_error
 from fairbench_cli.cli.console import print_rows, say
-from fairbench_cli.errors import suggest, user_error
 
 Listed = Literal["configs", "datasets", "interventions", "classifiers", "metrics"]
 
@@ -52,10 +52,10 @@ def _explain(kind: str, name: str) -> None:
     if kind not in ("interventions", "classifiers"):
         shows = {"datasets": f"fairbench data show {name}", "configs": f"fairbench plan {name}"}
         raise user_error(f"{kind} are listed by name alone", f"write: {shows.get(kind, 'fairbench list')}")
+    from fairbench_cli.base.plugins import find, named_in_packages
     from fairbench_cli.classifiers.registry import CLASSIFIER
     from fairbench_cli.cli.component_pages import print_component
     from fairbench_cli.interventions.registry import INTERVENTION
-    from fairbench_cli.plugins import find, named_in_packages
 
     known = INTERVENTION if kind == "interventions" else CLASSIFIER
     found = known.registry.get(name) or find(name, known.group, Path())
@@ -82,10 +82,10 @@ def _rows(kind: str) -> tuple[list[str], list[list[str]]]:
         cards = [read_card(find_card(name)) for name in known_cards()]
         rows = [[card.name, ", ".join(card.protected), card.title] for card in cards]
         return ["name", "protected", "title"], rows
+    from fairbench_cli.base.plugins import named_in_packages
     from fairbench_cli.classifiers.registry import CLASSIFIERS
     from fairbench_cli.experiment.config.components import word
     from fairbench_cli.interventions.registry import INTERVENTIONS
-    from fairbench_cli.plugins import named_in_packages
 
     entries = INTERVENTIONS if kind == "interventions" else CLASSIFIERS
     rows = []

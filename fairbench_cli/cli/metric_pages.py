@@ -4,8 +4,8 @@ import math
 import textwrap
 from typing import get_args
 
+from fairbench_cli.base.errors import shown, suggest, user_error
 from fairbench_cli.cli.console import out, print_rows, say
-from fairbench_cli.errors import shown, suggest, user_error
 from fairbench_cli.measures.comparisons import COMPARISONS
 from fairbench_cli.measures.legacy import SOURCE
 from fairbench_cli.measures.metric import OF_LABELS, Metric, Section

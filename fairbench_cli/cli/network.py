@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from fairbench_cli.base.errors import suggest, user_error
+from fairbench_cli.base.files import keep_inputs, make_folder, write_bytes, write_text
 from fairbench_cli.cli.console import out, print_rows, say
 from fairbench_cli.cli.options import Attribute, DataDir, Net, NetCard, to
 from fairbench_cli.cli.query import query
-from fairbench_cli.errors import suggest, user_error
-from fairbench_cli.files import keep_inputs, make_folder, write_bytes, write_text
 
 if TYPE_CHECKING:  # light when asked for --help
     from fairbench_cli.data.card import BiasTarget

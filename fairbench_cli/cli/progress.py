@@ -11,13 +11,13 @@ from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from fairbench_cli.checksums import canonical
+from fairbench_cli.base.checksums import canonical
+from fairbench_cli.base.text import printable
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.journal.journal import RETRIED
 from fairbench_cli.experiment.plan import Cell
 from fairbench_cli.experiment.running.run import PreparedRun
 from fairbench_cli.experiment.running.task import Task
-from fairbench_cli.text import printable
 
 SECONDS_BETWEEN_LINES = 10.0
 SECONDS_BETWEEN_ESTIMATES = 0.5  # of the time left; one looks at every kind of cell

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
+from fairbench_cli.base.errors import suggest, user_error
 from fairbench_cli.cli.console import print_rows, say
 from fairbench_cli.cli.options import Net
-from fairbench_cli.errors import suggest, user_error
 
 
 def query(

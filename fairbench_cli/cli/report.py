@@ -30,10 +30,10 @@ def report(
     ] = None,
 ) -> None:
     """Write every CSV, table and figure of a run again from its journal. No training."""
+    from fairbench_cli.base.plugins import is_file
     from fairbench_cli.cli.console import print_paper_tables, talk, talk_of_damage
     from fairbench_cli.experiment.journal.lock import locked_if_results
     from fairbench_cli.experiment.journal.manifest import mixture_in_words
-    from fairbench_cli.plugins import is_file
     from fairbench_cli.report.write import redo_report
 
     with locked_if_results(results, talk):

@@ -108,7 +108,7 @@ def _address(backend: str, scheduler: str | None, jobs: int | None) -> str | Non
     UserError
         When an option is missing, or would be of no use.
     """
-    from fairbench_cli.errors import user_error
+    from fairbench_cli.base.errors import user_error
 
     if backend == "local" and scheduler is not None:
         raise user_error("a scheduler is of use to --backend dask only", "add it", "--scheduler")

@@ -8,7 +8,7 @@ import shutil
 import sys
 from typing import Any, TextIO
 
-from fairbench_cli.text import substitute
+from fairbench_cli.base.text import substitute
 
 SUBSTITUTE = "fairbench"  # the error handler's name
 LEFT = (errno.EPIPE, errno.EINVAL)  # the reader has gone; the second is Windows'
@@ -60,7 +60,7 @@ def close_streams(sink: Sink | None, code: int) -> int:
     """Write what is left, and return the exit code: 2 where the output could not be written."""
     sys.stdout.flush()
     if sink is not None and sink.failure is not None and sink.failure.errno not in LEFT:
-        from fairbench_cli.errors import Problem
+        from fairbench_cli.base.errors import Problem
 
         what = f"cannot write the output: {sink.failure.strerror}"
         sys.stderr.write(f"{Problem(what, 'send it elsewhere')}\n")

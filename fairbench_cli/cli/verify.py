@@ -37,8 +37,8 @@ def verify(
     data_dir: DataDir = None,
 ) -> int:
     """Compute some finished repeats again and compare them with the journal, bit for bit. Writes nothing."""
+    from fairbench_cli.base.errors import user_error
     from fairbench_cli.cli.console import say, talk
-    from fairbench_cli.errors import user_error
     from fairbench_cli.experiment.config.read import read_config
     from fairbench_cli.experiment.running.runner import default_jobs
     from fairbench_cli.experiment.running.verify import verify as compute

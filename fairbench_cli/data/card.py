@@ -15,11 +15,11 @@ from pydantic import (
     model_validator,
 )
 
+from fairbench_cli.base.errors import Problem, UserError, suggest, user_error
+from fairbench_cli.base.strict_yaml import Place, YamlDocument, read_yaml, without
+from fairbench_cli.base.validation import NAME, SHA256, URL, StrictModel, in_file_order, mistake, problems_of
 from fairbench_cli.data.column_card import AnyLevels, Between, ColumnCard, Levels, Text, as_tuple
 from fairbench_cli.data.table import Roles, joint_levels
-from fairbench_cli.errors import Problem, UserError, suggest, user_error
-from fairbench_cli.strict_yaml import Document, Place, read_yaml, without
-from fairbench_cli.validation import NAME, SHA256, URL, StrictModel, in_file_order, mistake, problems_of
 
 # They are about the extended card's own rows.
 NOT_INHERITED = ("name", "note")
@@ -95,13 +95,13 @@ class Origin:
 
     Parameters
     ----------
-    document : Document
+    document : YamlDocument
         The card's file.
     reference : str
         The card's name if it is a shipped one, else its path.
     """
 
-    document: Document = field(compare=False, repr=False)
+    document: YamlDocument = field(compare=False, repr=False)
     reference: str = field(compare=False)
 
 
@@ -285,7 +285,7 @@ def read_card(path: Path) -> Card:
     return card
 
 
-def _extended(document: Document, path: Path, above: tuple[Path, ...]) -> Document:
+def _extended(document: YamlDocument, path: Path, above: tuple[Path, ...]) -> YamlDocument:
     """Return a card merged into the one that it extends; mappings are merged one level deep."""
     own = _spelled_out(document)
     if "extends" not in own.data:
@@ -311,10 +311,10 @@ def _extended(document: Document, path: Path, above: tuple[Path, ...]) -> Docume
         data[key] = data[key] | value if merged else value
         for place in [(key, inner) for inner in value] if merged else [(key,)]:
             spots = without(spots, place)
-    return Document(data, spots | own.spots, own.name)
+    return YamlDocument(data, spots | own.spots, own.name)
 
 
-def _spelled_out(document: Document) -> Document:
+def _spelled_out(document: YamlDocument) -> YamlDocument:
     """Return a card with its short forms written out: of a file its name, of a column its kind or nothing."""
     if not isinstance(document.data, dict):
         where = document.where(())
@@ -330,7 +330,7 @@ def _spelled_out(document: Document) -> Document:
             for name, column in data["columns"].items()
         }
         data["columns"] = {name: {} if column is None else column for name, column in kinds.items()}
-    return Document(data, document.spots, document.name)
+    return YamlDocument(data, document.spots, document.name)
 
 
 def _contradictions(card: Card) -> Iterator[Problem]:

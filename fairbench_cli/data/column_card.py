@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from fairbench_cli.validation import StrictModel, mistake
+from fairbench_cli.base.validation import StrictModel, mistake
 
 
 def as_tuple(value: Any) -> Any:

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from fairbench_cli.base.errors import shown
+from fairbench_cli.base.strict_yaml import yaml_word
+from fairbench_cli.base.twins import MOST_NAMED, NO_VALUE, twins_among
 from fairbench_cli.data.card import Card
 from fairbench_cli.data.column_card import ColumnCard
-from fairbench_cli.errors import shown
-from fairbench_cli.strict_yaml import yaml_word
-from fairbench_cli.twins import MOST_NAMED, NO_VALUE, twins_among
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from fairbench_cli.errors import user_error
-from fairbench_cli.files import read_text
+from fairbench_cli.base.errors import user_error
+from fairbench_cli.base.files import read_text
 
 _ATTRIBUTE = re.compile(r"@attribute\s+('[^']+'|\"[^\"]+\"|\S+)\s+(.*)", re.IGNORECASE)
 

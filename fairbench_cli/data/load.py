@@ -9,6 +9,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from fairbench_cli.base.errors import Problem, UserError, shown, suggest, user_error
+from fairbench_cli.base.strict_yaml import Place, yaml_word
+from fairbench_cli.base.twins import NO_VALUE
 from fairbench_cli.data.card import Card
 from fairbench_cli.data.column_card import ColumnCard
 from fairbench_cli.data.columns import (
@@ -41,9 +44,6 @@ from fairbench_cli.data.table import (
     to_sample,
     with_columns,
 )
-from fairbench_cli.errors import Problem, UserError, shown, suggest, user_error
-from fairbench_cli.strict_yaml import Place, yaml_word
-from fairbench_cli.twins import NO_VALUE
 
 FilePart = tuple[Path, TextCells]
 MANY = 50  # levels; a column of more, all numbers, is a number

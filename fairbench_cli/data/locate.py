@@ -10,8 +10,8 @@ from typing import Any
 
 import platformdirs
 
+from fairbench_cli.base.errors import Problem, UserError
 from fairbench_cli.data.card import Card, DataFile, find_card, read_card
-from fairbench_cli.errors import Problem, UserError
 
 TIMEOUT_SECONDS = 60
 

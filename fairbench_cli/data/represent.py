@@ -6,8 +6,8 @@ from typing import Literal
 
 import numpy as np
 
+from fairbench_cli.base.errors import user_error
 from fairbench_cli.data.table import Codes, Column, Sample, table_of
-from fairbench_cli.errors import user_error
 
 Representation = Literal["original", "numerical", "numerical-binary"]
 

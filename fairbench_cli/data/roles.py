@@ -3,10 +3,10 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Literal
 
+from fairbench_cli.base.errors import Problem, UserError, suggest
+from fairbench_cli.base.strict_yaml import Place
 from fairbench_cli.data.card import Card
 from fairbench_cli.data.table import Column, Roles
-from fairbench_cli.errors import Problem, UserError, suggest
-from fairbench_cli.strict_yaml import Place
 
 
 def absent(

@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pydantic_core import to_jsonable_python
 
-from fairbench_cli.checksums import FIELD, digest
+from fairbench_cli.base.checksums import FIELD, digest
+from fairbench_cli.base.errors import Problem, UserError, suggest, user_error
+from fairbench_cli.base.files import make_folder, read_text
+from fairbench_cli.base.strict_yaml import yaml_word
 from fairbench_cli.data.card import BiasTarget, Card, find_card, read_card
 from fairbench_cli.data.locate import folders, locate
 from fairbench_cli.data.represent import Representation, represent
 from fairbench_cli.data.roles import checked_roles
 from fairbench_cli.data.table import Column, Roles, Sample, Table, to_sample
-from fairbench_cli.errors import Problem, UserError, suggest, user_error
 from fairbench_cli.experiment.config.checks import unknown_attribute
 from fairbench_cli.experiment.config.config import DatasetSpec, ExperimentConfig, SampleConfig
 from fairbench_cli.experiment.config.row_metrics import RequestedRowMetrics
-from fairbench_cli.files import make_folder, read_text
 from fairbench_cli.interventions.cells import CELLS
 from fairbench_cli.measures.groups import JointAttribute, ProtectedAttribute, ProtectedAttributes
 from fairbench_cli.network.files import FORMAT, Meta
@@ -29,7 +30,6 @@ from fairbench_cli.network.files import load as load_network
 from fairbench_cli.network.files import save as save_network
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.network.structure import LearnSettings, Structure, learn_structure, source_facts
-from fairbench_cli.strict_yaml import yaml_word
 
 if TYPE_CHECKING:  # pandas comes with it, and workers need neither
     from fairbench_cli.data.load import Dataset

@@ -9,9 +9,11 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, Json, TypeAdapter, ValidationError
 
-from fairbench_cli.checksums import canonical, digest_of, is_whole, signed
+from fairbench_cli.base.checksums import canonical, digest_of, is_whole, signed
+from fairbench_cli.base.errors import Problem, UserError, user_error
+from fairbench_cli.base.files import write_json
+from fairbench_cli.base.strict_yaml import YamlDocument
 from fairbench_cli.data.represent import Representation
-from fairbench_cli.errors import Problem, UserError, user_error
 from fairbench_cli.experiment.config.components import ComponentSpec, TechniqueSpec
 from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.experiment.config.read import parse
@@ -19,10 +21,8 @@ from fairbench_cli.experiment.config.tune import OF_CLASSIFIER
 from fairbench_cli.experiment.datasets import PreparedDataset, rows_to_test
 from fairbench_cli.experiment.seeds import seed_of
 from fairbench_cli.experiment.versions import CELL_VERSION
-from fairbench_cli.files import write_json
 from fairbench_cli.interventions.registry import INTERVENTION
 from fairbench_cli.measures.groups import JointAttribute, ProtectedAttribute, ProtectedAttributes
-from fairbench_cli.strict_yaml import Document
 
 CELL_COLUMNS = (
     "dataset",
@@ -285,7 +285,7 @@ def read_plan(folder: Path) -> RunPlan:
     data = json.loads(text)
     if is_whole(data) is False:
         raise user_error("the plan was changed or damaged since it was written", again, str(path))
-    config, _, problems = parse(Document(data["config"], {}, str(path)), None)
+    config, _, problems = parse(YamlDocument(data["config"], {}, str(path)), None)
     if problems:
         raise UserError(*(Problem(problem.what, again, str(path)) for problem in problems))
     if len({canonical(cell) for cell in data["cells"]}) < len(data["cells"]):

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fairbench_cli.checksums import digest
+from fairbench_cli.base.checksums import digest
 
 
 def seed_of(*parts: Any) -> int:

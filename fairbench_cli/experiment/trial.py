@@ -19,13 +19,15 @@ from typing import Any, get_args
 
 import numpy as np
 
+from fairbench_cli.base.errors import Problem, UserError, suggest
+from fairbench_cli.base.plugins import find, is_plugin, named_in_packages
+from fairbench_cli.base.strict_yaml import YamlDocument
 from fairbench_cli.classifiers.builders import Tree
 from fairbench_cli.classifiers.fit import Classifier, Infeasible
 from fairbench_cli.classifiers.registry import CLASSIFIER, Kind
 from fairbench_cli.data.card import find_card, read_card
 from fairbench_cli.data.roles import checked_roles
 from fairbench_cli.data.table import Sample, to_sample
-from fairbench_cli.errors import Problem, UserError, suggest
 from fairbench_cli.experiment.config.components import ComponentSpec
 from fairbench_cli.experiment.config.grid import ParameterGrid
 from fairbench_cli.experiment.datasets import shipped_network
@@ -34,8 +36,6 @@ from fairbench_cli.interventions.fitted import Fitted, Status
 from fairbench_cli.interventions.registry import INTERVENTION
 from fairbench_cli.network.draw import sample
 from fairbench_cli.network.files import load as load_network
-from fairbench_cli.plugins import find, is_plugin, named_in_packages
-from fairbench_cli.strict_yaml import Document
 
 TRAIN, TEST, SEED = 400, 300, 2026
 NETWORKS = ("compas", "adult")
@@ -50,7 +50,7 @@ class TrialResult:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Reply:
     """What a fit led to: whether it was infeasible, and the bytes of all that it says of the test rows."""
 
     infeasible: str
@@ -118,18 +118,18 @@ class Trial:
             raise Misbehaviour(f"The status {fitted.status!r} is unknown; use one of {known}.")
         return fitted
 
-    def ask(self, train: Sample, test: Sample) -> Answer:
+    def ask(self, train: Sample, test: Sample) -> Reply:
         """Fit and predict, on copies of the rows, and check the shape and range of all that comes out."""
         return self.ask_of_these(_copy(train), _copy(test))
 
-    def ask_of_these(self, train: Sample, test: Sample) -> Answer:
+    def ask_of_these(self, train: Sample, test: Sample) -> Reply:
         """Do as `ask` does with the very rows that are given."""
         try:
             fitted = self.fit(train)
             predicted = np.asarray(fitted.predict(test))
             scores, chance = fitted.scores(test), fitted.decision_probability(test)
         except Infeasible as reason:
-            return Answer(str(reason), b"")
+            return Reply(str(reason), b"")
         rows = (len(test),)
         said = {"predict": predicted, "predict_proba": scores, "decision_probability": chance}
         for name, found in said.items():
@@ -142,7 +142,7 @@ class Trial:
         if chance is not None and not ((chance >= 0) & (chance <= 1)).all():
             raise Misbehaviour("decision_probability leaves [0, 1]; return probabilities.")
         parts = [predicted.astype(np.int8), *(part for part in (scores, chance) if part is not None)]
-        return Answer("", b"".join(np.ascontiguousarray(part).tobytes() for part in parts))
+        return Reply("", b"".join(np.ascontiguousarray(part).tobytes() for part in parts))
 
 
 @cache
@@ -215,7 +215,7 @@ def answer_of(text: str) -> str:
     return _digest(Trial(kind, read_component(kind, component, parameters)).ask(*samples()))
 
 
-def _digest(answer: Answer) -> str:
+def _digest(answer: Reply) -> str:
     return hashlib.sha256(answer.infeasible.encode() + answer.decisions).hexdigest()
 
 
@@ -314,7 +314,9 @@ def read_component(kind: Kind, name: str, parameters: Mapping[str, Any]) -> Comp
     problems: list[Problem] = []
     given = {key: [value] if isinstance(value, list) else value for key, value in parameters.items()}
     item = [{name: given}]
-    found = ParameterGrid(Document({f"{kind.name}s": item}, {}, ""), kind, {}, Path()).read(item, problems)
+    found = ParameterGrid(YamlDocument({f"{kind.name}s": item}, {}, ""), kind, {}, Path()).read(
+        item, problems
+    )
     if problems:
         raise UserError(*problems)
     return found[0][0]

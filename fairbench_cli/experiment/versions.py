@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
-from fairbench_cli.plugins import packages_of
-from fairbench_cli.sources import imported_roots
+from fairbench_cli.base.plugins import packages_of
+from fairbench_cli.base.sources import imported_roots
 
 if TYPE_CHECKING:
+    from fairbench_cli.base.plugins import CodeOrigin
     from fairbench_cli.experiment.config.config import ExperimentConfig
-    from fairbench_cli.plugins import CodeOrigin
 
 CELL_VERSION = 3  # raise it whenever the same key would give other numbers
 

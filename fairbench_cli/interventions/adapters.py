@@ -16,9 +16,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from fairbench_cli.base.errors import suggest
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Sample
-from fairbench_cli.errors import suggest
 from fairbench_cli.interventions.fitted import Fitted
 from fairbench_cli.interventions.foreign.construct import accepts, resolved
 from fairbench_cli.interventions.foreign.indexed import fit_indexed, post_processes

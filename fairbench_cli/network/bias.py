@@ -10,8 +10,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from fairbench_cli.base.errors import suggest, user_error
 from fairbench_cli.data.table import Column, Floats
-from fairbench_cli.errors import suggest, user_error
 from fairbench_cli.network.model import BayesNet
 
 

@@ -9,12 +9,12 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 from pydantic import Field, FiniteFloat, ValidationError
 
-from fairbench_cli.checksums import is_whole, signed
+from fairbench_cli.base.checksums import is_whole, signed
+from fairbench_cli.base.errors import user_error
+from fairbench_cli.base.files import read_text, write_text
+from fairbench_cli.base.validation import StrictModel
 from fairbench_cli.data.table import Column, Floats
-from fairbench_cli.errors import user_error
-from fairbench_cli.files import read_text, write_text
 from fairbench_cli.network.model import BayesNet, named_arcs
-from fairbench_cli.validation import StrictModel
 
 FORMAT = "fairbench-network/2"
 

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from fairbench_cli.base.errors import suggest, user_error
 from fairbench_cli.data.card import Card, find_card, known_cards, read_card, shipped_cards
-from fairbench_cli.errors import suggest, user_error
 from fairbench_cli.network.files import Meta, load
 from fairbench_cli.network.model import BayesNet
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from fairbench_cli.base.errors import UserError, suggest, user_error
 from fairbench_cli.data.table import Floats
-from fairbench_cli.errors import UserError, suggest, user_error
 from fairbench_cli.network.model import BayesNet
 
 LARGEST = 2**25

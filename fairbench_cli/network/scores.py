@@ -12,8 +12,8 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from fairbench_cli.base.errors import suggest, user_error
 from fairbench_cli.data.table import Floats, Table
-from fairbench_cli.errors import suggest, user_error
 
 DENSE_CELLS = 2**20
 """A family table of more cells than this (8 MB) is counted by sorting the configurations that occur."""

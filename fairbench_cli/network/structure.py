@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
+from fairbench_cli.base.errors import suggest, user_error
 from fairbench_cli.data.table import Table
-from fairbench_cli.errors import suggest, user_error
 from fairbench_cli.network.model import topological_order
 from fairbench_cli.network.scores import EQUIVALENT, ScoreName, local_scores, network_score
 from fairbench_cli.network.search import Arc, Constraints, Search, hill_climb, tabu_search

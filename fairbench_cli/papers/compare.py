@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fairbench_cli.errors import user_error
+from fairbench_cli.base.errors import user_error
 from fairbench_cli.experiment.config.select import select
 from fairbench_cli.experiment.journal.checked import checked
 from fairbench_cli.experiment.journal.journal import Damage, Records, list_journals, read_journals

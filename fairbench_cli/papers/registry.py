@@ -6,7 +6,7 @@ from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairbench_cli.errors import suggest, user_error
+from fairbench_cli.base.errors import suggest, user_error
 from fairbench_cli.papers import friedler2019
 
 if TYPE_CHECKING:  # light when asked for --help

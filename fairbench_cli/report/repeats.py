@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from fairbench_cli.base.errors import suggest, user_error
 from fairbench_cli.data.table import Rows
-from fairbench_cli.errors import suggest, user_error
 from fairbench_cli.experiment.config.config import attribute_names
 from fairbench_cli.experiment.journal.journal import Records
 from fairbench_cli.experiment.plan import RunPlan

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fairbench_cli.checksums import canonical
+from fairbench_cli.base.checksums import canonical
 from fairbench_cli.experiment.config.tune import Tuning, own_parameters, tuning_of
 from fairbench_cli.experiment.tuning import Curve
 from fairbench_cli.interventions.registry import INTERVENTIONS

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from fairbench_cli.base.files import make_folder, write_text
 from fairbench_cli.classifiers.registry import Entry
 from fairbench_cli.experiment.config.outputs import FIGURES, FORMATS, FRAMES, TABLES
 from fairbench_cli.experiment.config.own_metrics import find_metrics
@@ -11,7 +12,6 @@ from fairbench_cli.experiment.journal.checked import checked
 from fairbench_cli.experiment.journal.journal import Damage, Records, list_journals, read_journals
 from fairbench_cli.experiment.journal.manifest import refuse_lost, update_manifest
 from fairbench_cli.experiment.plan import RunPlan, read_plan
-from fairbench_cli.files import make_folder, write_text
 from fairbench_cli.measures.registry import METRICS
 from fairbench_cli.report.figures import draw_figures
 from fairbench_cli.report.frontier import distance_frame, frontier_frame

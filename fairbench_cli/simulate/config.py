@@ -10,10 +10,10 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field, ValidationError, model_validator
 
-from fairbench_cli.errors import Problem, UserError, user_error
+from fairbench_cli.base.errors import Problem, UserError, user_error
+from fairbench_cli.base.strict_yaml import Place, YamlDocument, dump_yaml, laid_over, read_mapping
+from fairbench_cli.base.validation import NAME, StrictModel, in_file_order, in_list, mistake, problems_of
 from fairbench_cli.measures.registry import COUNT_METRICS
-from fairbench_cli.strict_yaml import Document, Place, dump_yaml, laid_over, read_mapping
-from fairbench_cli.validation import NAME, StrictModel, in_file_order, in_list, mistake, problems_of
 
 EXAMPLE = "see configs/zliobaite2017.yaml"
 MOST_LINES = 8  # of a figure: more look alike
@@ -97,7 +97,7 @@ def read_simulation(path: Path, overrides: tuple[str, ...] = ()) -> Simulation:
     return simulation
 
 
-def _spread_out(document: Document) -> tuple[dict[str, Any], list[Problem]]:
+def _spread_out(document: YamlDocument) -> tuple[dict[str, Any], list[Problem]]:
     """Write a range of truths out as a list."""
     data = document.data
     if not isinstance(data.get("truth"), dict):
@@ -109,7 +109,7 @@ def _spread_out(document: Document) -> tuple[dict[str, Any], list[Problem]]:
         return data | {"truth": [0.0]}, problems
 
 
-def _metric_problems(document: Document, place: Place) -> Iterator[Problem]:
+def _metric_problems(document: YamlDocument, place: Place) -> Iterator[Problem]:
     """Find metrics that are unknown, listed twice, or need labels."""
     labelled = {f'unknown metric "{name}"': name for name in COUNT_METRICS if name not in METRICS}
     for problem in in_list(document, place, "metric", METRICS):
@@ -120,7 +120,7 @@ def _metric_problems(document: Document, place: Place) -> Iterator[Problem]:
             yield problem
 
 
-def _figure_problems(document: Document, name: str, own: Any, metrics: Any) -> Iterator[Problem]:
+def _figure_problems(document: YamlDocument, name: str, own: Any, metrics: Any) -> Iterator[Problem]:
     """Find what cannot be drawn in one figure; `metrics` is None when they are not to be compared with."""
     where, of = document.where(("figures", name)), f'figure "{name}"'
     listed = [metric for metric in own if isinstance(metric, str)] if isinstance(own, list) else []

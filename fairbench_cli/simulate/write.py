@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from fairbench_cli.errors import user_error
-from fairbench_cli.files import write_text
+from fairbench_cli.base.errors import user_error
+from fairbench_cli.base.files import write_text
 from fairbench_cli.measures.registry import find
 from fairbench_cli.report.figures import write_figures
 from fairbench_cli.report.figures.against_truth import draw_against_truth

@@ -12,7 +12,7 @@ from conftest import fairbench
 from fairbench_cli.audit import audit
 from fairbench_cli.audit.config import AuditConfig, Decision
 from fairbench_cli.audit.options import read_config
-from fairbench_cli.errors import UserError
+from fairbench_cli.base.errors import UserError
 
 ROOT = Path(__file__).parents[2]
 

@@ -13,7 +13,7 @@ from fairbench_cli.audit.judge.references import REST
 from fairbench_cli.audit.options import read_config
 from fairbench_cli.audit.read.read import read_file, read_frame
 from fairbench_cli.audit.read.tally import Clusters, Slice, Tally
-from fairbench_cli.errors import UserError
+from fairbench_cli.base.errors import UserError
 from fairbench_cli.measures.counts import Counts
 
 NAMES = ("selection-rate", "fpr", "ppv")

@@ -13,7 +13,7 @@ from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.options import read_config
 from fairbench_cli.audit.read import cells, defaults, notes, predictions
 from fairbench_cli.audit.read.read import read_file, read_frame
-from fairbench_cli.errors import UserError
+from fairbench_cli.base.errors import UserError
 
 
 def read(text, **keys):

@@ -17,7 +17,7 @@ from fairbench_cli.audit.judge.judge import judge
 from fairbench_cli.audit.judge.report import Disparity
 from fairbench_cli.audit.read.tally import MISSING, Tally
 from fairbench_cli.audit.show.aequitas import compat_files, pair_rule, write_compat
-from fairbench_cli.errors import UserError
+from fairbench_cli.base.errors import UserError
 
 GIVEN = {"race": "Caucasian", "sex": "Male", "age_cat": "25 - 45"}
 SPECS = {

@@ -7,9 +7,9 @@ import pytest
 from fairbench_cli.audit.config import AuditConfig, Decision, meanings
 from fairbench_cli.audit.judge.metrics import INTERVENTIONS, ROLL_UPS
 from fairbench_cli.audit.options import read_config
-from fairbench_cli.errors import UserError
+from fairbench_cli.base.errors import UserError
+from fairbench_cli.base.strict_yaml import dump_yaml
 from fairbench_cli.measures.registry import COUNT_METRICS
-from fairbench_cli.strict_yaml import dump_yaml
 
 FULL = {
     "score": "s",

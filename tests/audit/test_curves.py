@@ -266,7 +266,7 @@ def test_outputs(say, tmp_path):
     assert document["curves"][0]["groups"][0]["values"]["auc"]["value"] > 0.5
     assert document["config"]["curves"] is True
     page = to_html(report)
-    figures = [figure for section in curve_sections(report) for figure in section.figures]
+    figures = [figure for section in curve_sections(report) for figure in section.charts]
     assert len(figures) == 3
     for figure in figures:
         assert figure.svg in page

@@ -15,8 +15,8 @@ from fairbench_cli.audit.judge.explain import of_decisions, standard_errors, str
 from fairbench_cli.audit.options import read_config
 from fairbench_cli.audit.read import read as reading
 from fairbench_cli.audit.read.strata import read_people
+from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.table import Column
-from fairbench_cli.errors import UserError
 from fairbench_cli.measures.conditional import explained_difference, unexplained_difference
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.measures.rows import Rows

@@ -8,7 +8,7 @@ from fairbench_cli.audit.judge.judge import judge
 from fairbench_cli.audit.judge.references import comparable, kept, references
 from fairbench_cli.audit.judge.report import Report
 from fairbench_cli.audit.read.tally import MISSING
-from fairbench_cli.errors import UserError
+from fairbench_cli.base.errors import UserError
 
 FAIR: Cells = (200, 100, 100, 200)
 RACE: dict[str, Cells] = {"a": FAIR, "b": FAIR, "Other": (1, 30, 30, 1), MISSING: (2, 40, 40, 2)}

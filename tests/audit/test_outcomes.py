@@ -10,7 +10,7 @@ from fairbench_cli.audit.api import audit
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.options import read_config
 from fairbench_cli.audit.read.read import read_file, read_frame
-from fairbench_cli.errors import UserError
+from fairbench_cli.base.errors import UserError
 
 ROWS = "yes,yes,a\nno,no,a\nyes,no,b\n no,yes,b\nmaybe,yes,b\n"
 WORDS = f"score,label,race\n{ROWS}"

@@ -17,8 +17,8 @@ from fairbench_cli.audit.show.markdown import to_markdown
 from fairbench_cli.audit.show.sections import SHOWN, sections
 from fairbench_cli.audit.show.tables import to_json
 from fairbench_cli.audit.show.words import headline
+from fairbench_cli.base.errors import UserError
 from fairbench_cli.cli.audit_console import print_audit
-from fairbench_cli.errors import UserError
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from fairbench_cli.audit import audit
 from fairbench_cli.audit.judge.judge import judge
 from fairbench_cli.audit.options import read_config
 from fairbench_cli.audit.show.aequitas import write_compat
-from fairbench_cli.errors import UserError
+from fairbench_cli.base.errors import UserError
 
 ROWS = 50_000
 SEX, RACE = "sex", "race"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.read.read import read_file
-from fairbench_cli.errors import UserError
+from fairbench_cli.base.errors import UserError
 
 NUMBERS = st.one_of(
     st.floats(-1e100, 1e100),

@@ -20,7 +20,7 @@ from fairbench_cli.audit.api import audit
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.read import cells as read_count
 from fairbench_cli.audit.read.read import read_arrays, read_file, read_frame
-from fairbench_cli.errors import UserError
+from fairbench_cli.base.errors import UserError
 
 QUICK = settings(max_examples=20, deadline=None)  # an audit each
 TEXT = "score,label,race,sex\n"

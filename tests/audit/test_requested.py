@@ -15,7 +15,7 @@ from fairbench_cli.audit.judge.metrics import COMPARED, canonical, kind
 from fairbench_cli.audit.judge.requested import closed_form
 from fairbench_cli.audit.show.formats import write
 from fairbench_cli.audit.show.requested import requested_sections
-from fairbench_cli.errors import UserError
+from fairbench_cli.base.errors import UserError
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.intervals import difference_interval
 from fairbench_cli.measures.registry import COUNT_METRICS, find, measure

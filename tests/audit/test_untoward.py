@@ -17,11 +17,11 @@ from conftest import environment
 from fairbench_cli.audit import audit
 from fairbench_cli.audit.show.aequitas import compat_files
 from fairbench_cli.audit.show.formats import FORMATS
+from fairbench_cli.base.errors import UserError
+from fairbench_cli.base.files import write_bytes
+from fairbench_cli.base.text import printable
 from fairbench_cli.cli.app import run
 from fairbench_cli.cli.streams import SUBSTITUTE
-from fairbench_cli.errors import UserError
-from fairbench_cli.files import write_bytes
-from fairbench_cli.text import printable
 
 ROWS = [(s, y, race, sex) for s in (0, 1) for y in (0, 1) for race in ("a", "ähm") for sex in ("f", "m")]
 UNFAIR = [(1, 1, "a", "f")] * 60 + [(0, 1, "ähm", "m")] * 60

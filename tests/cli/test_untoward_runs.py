@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from conftest import environment, two_lines, write_config
 
+from fairbench_cli.base.errors import UserError
+from fairbench_cli.base.strict_yaml import dump_yaml
 from fairbench_cli.cli.streams import SUBSTITUTE
-from fairbench_cli.errors import UserError
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.journal.journal import read_journals
 from fairbench_cli.experiment.running.run import compute, prepare
-from fairbench_cli.strict_yaml import dump_yaml
 
 POSIX = pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="names and limits of POSIX")
 ROWS = "sex,y\n" + "f,no\nm,yes\nf,yes\nm,no\n" * 60

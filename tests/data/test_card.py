@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.card import BiasTarget, find_card, known_cards, read_card, shipped_cards
 from fairbench_cli.data.table import Roles
-from fairbench_cli.errors import UserError
 
 TEN_LINES = """name: mine
 title: My own data

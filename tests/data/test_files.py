@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.files import read_cells
-from fairbench_cli.errors import UserError
 
 
 def write(tmp_path, content):

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from conftest import write_config
 
+from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.card import read_card
 from fairbench_cli.data.check.rows import raw_rows
 from fairbench_cli.data.check.run import group_findings
 from fairbench_cli.data.load import load
 from fairbench_cli.data.locate import locate
 from fairbench_cli.data.table import Roles, Table, to_sample
-from fairbench_cli.errors import UserError
 from fairbench_cli.experiment.config.read import read_config
 from fairbench_cli.experiment.datasets import prepare_datasets
 from fairbench_cli.experiment.plan import RunPlan

@@ -4,11 +4,11 @@ import re
 
 import pytest
 
+from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.card import read_card
 from fairbench_cli.data.load import Dataset, load
 from fairbench_cli.data.locate import locate
 from fairbench_cli.data.table import Column
-from fairbench_cli.errors import UserError
 
 CARD = """name: mine
 files: [mine.csv]

@@ -4,9 +4,9 @@ import hashlib
 
 import pytest
 
+from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.card import find_card, read_card
 from fairbench_cli.data.locate import cache_folder, file_sha256, folders, locate
-from fairbench_cli.errors import UserError
 
 CARD = """name: mine
 files:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.card import read_card
 from fairbench_cli.data.check.run import check
 from fairbench_cli.data.column_card import BinsCard
@@ -14,7 +15,6 @@ from fairbench_cli.data.columns import Misfit, bin_numbers
 from fairbench_cli.data.load import load
 from fairbench_cli.data.locate import locate
 from fairbench_cli.data.table import Column
-from fairbench_cli.errors import UserError
 
 HEAD = """name: mine
 files: [mine.csv]

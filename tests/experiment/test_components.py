@@ -8,11 +8,11 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import Field
 
+from fairbench_cli.base.strict_yaml import parse_yaml
 from fairbench_cli.classifiers.registry import CLASSIFIER, Kind
 from fairbench_cli.experiment.config.components import ComponentSpec
 from fairbench_cli.experiment.config.grid import ParameterGrid
 from fairbench_cli.interventions.registry import INTERVENTION
-from fairbench_cli.strict_yaml import parse_yaml
 
 
 @dataclass(frozen=True)

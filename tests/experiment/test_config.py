@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.card import known_cards
-from fairbench_cli.errors import UserError
 from fairbench_cli.experiment.config.components import ComponentSpec
 from fairbench_cli.experiment.config.outputs import DEFAULT_TABLES
 from fairbench_cli.experiment.config.read import read_config

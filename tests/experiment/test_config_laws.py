@@ -7,12 +7,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fairbench_cli.errors import UserError
+from fairbench_cli.base.errors import UserError
+from fairbench_cli.base.strict_yaml import dump_yaml, parse_yaml
 from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.experiment.config.read import read_config
 from fairbench_cli.experiment.datasets import prepare_datasets
 from fairbench_cli.experiment.plan import make_cells
-from fairbench_cli.strict_yaml import dump_yaml, parse_yaml
 
 # A file with `truth` is a simulation.
 CONFIGS = [

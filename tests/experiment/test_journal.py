@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from conftest import run_plan
 
-from fairbench_cli.errors import UserError
+from fairbench_cli.base.errors import UserError
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.journal.checked import checked
 from fairbench_cli.experiment.journal.journal import Journal, list_journals, read_journals

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from fairbench_cli.errors import UserError
+from fairbench_cli.base.errors import UserError
 from fairbench_cli.experiment.journal.lock import locked
 
 HOLD = """

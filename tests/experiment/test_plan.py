@@ -10,9 +10,9 @@ import pytest
 import yaml
 from conftest import LEARNED, SMALL, bare_data, own_card, write_config
 
-from fairbench_cli.checksums import canonical, digest
+from fairbench_cli.base.checksums import canonical, digest
+from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.card import shipped_cards
-from fairbench_cli.errors import UserError
 from fairbench_cli.experiment.cell import draw
 from fairbench_cli.experiment.config.read import read_config
 from fairbench_cli.experiment.datasets import populate, prepare_datasets

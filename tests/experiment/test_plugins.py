@@ -10,11 +10,11 @@ import pytest
 import yaml
 from conftest import derived, journal_lines, write_config
 
-from fairbench_cli.errors import UserError
+from fairbench_cli.base.errors import UserError
+from fairbench_cli.base.plugins import CodeOrigin, SourceChanged, clashes, find
+from fairbench_cli.base.sources import digest_of, read_sources
 from fairbench_cli.experiment.config.read import read_config
 from fairbench_cli.experiment.plan import make_cells, read_plan
-from fairbench_cli.plugins import CodeOrigin, SourceChanged, clashes, find
-from fairbench_cli.sources import digest_of, read_sources
 
 MINE = '''
 from dataclasses import dataclass
@@ -319,7 +319,7 @@ def test_a_config_whose_files_import_different_modules_of_one_name_is_refused(tm
 def test_a_file_next_to_our_own_package_does_not_import_it_anew(tmp_path):
     (tmp_path / "fairbench_cli").mkdir()
     (tmp_path / "fairbench_cli/__init__.py").write_text("")
-    (tmp_path / "mine.py").write_text("from fairbench_cli import errors\n")
+    (tmp_path / "mine.py").write_text("from fairbench_cli.base import errors\n")
     assert list(read_sources(tmp_path / "mine.py", tmp_path)) == ["mine.py"]
 
 
@@ -340,7 +340,9 @@ def test_an_entry_point_is_known_by_its_name(tmp_path, mine, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     point = EntryPoint("their-technique", "theirs:Doing", "fairbench.interventions")
     object.__setattr__(point, "__dict__", point.__dict__ | {"dist": Package})
-    monkeypatch.setattr("fairbench_cli.plugins.entry_points", lambda group: [point][: group == point.group])
+    monkeypatch.setattr(
+        "fairbench_cli.base.plugins.entry_points", lambda group: [point][: group == point.group]
+    )
     (one,) = read_config(config(tmp_path, interventions=["their-technique"])).interventions
     assert one.spec.decisive == ["their-technique", {"share": 0.5, "way": "a"}, "their-package 1.2"]
     ours = {"include_protected": False, "representation": "original"}

@@ -10,7 +10,7 @@ from conftest import journal_lines, write_config
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairbench_cli.errors import UserError
+from fairbench_cli.base.errors import UserError
 from fairbench_cli.experiment import cell as page
 from fairbench_cli.experiment.cell import run_repeat
 from fairbench_cli.experiment.config.read import read_config

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from conftest import write_config
 
+from fairbench_cli.base.scratch import WORKERS
 from fairbench_cli.experiment.config.limits import Limits
 from fairbench_cli.experiment.datasets import populate
 from fairbench_cli.experiment.running import worker
@@ -24,7 +25,6 @@ from fairbench_cli.experiment.running.worker import (
     received,
     serve,
 )
-from fairbench_cli.scratch import WORKERS
 
 SLOW = "import time\n\n\nclass Slow:\n    def fit(self, train, classifier, rng):\n        time.sleep(20)\n"
 

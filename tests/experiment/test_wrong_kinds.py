@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from fairbench_cli.base.errors import UserError
+from fairbench_cli.base.strict_yaml import dump_yaml, parse_yaml
 from fairbench_cli.data.card import read_card
-from fairbench_cli.errors import UserError
 from fairbench_cli.experiment.config.read import read_config
 from fairbench_cli.simulate.config import read_simulation
-from fairbench_cli.strict_yaml import dump_yaml, parse_yaml
 
 CARD = """name: mine
 title: t

@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
+from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.load import table_from_csv
 from fairbench_cli.data.table import Column
-from fairbench_cli.errors import UserError
 from fairbench_cli.network.files import Meta, from_json, load, save, to_json
 from fairbench_cli.network.model import BayesNet
 

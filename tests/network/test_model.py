@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.table import Column
-from fairbench_cli.errors import UserError
 from fairbench_cli.network.bias import shift
 from fairbench_cli.network.model import BayesNet
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.load import table_from_csv
 from fairbench_cli.data.table import Column, Table
-from fairbench_cli.errors import UserError
 from fairbench_cli.network import scores
 from fairbench_cli.network.model import is_ancestor, named_arcs, topological_order
 from fairbench_cli.network.scores import local_scores

@@ -18,9 +18,9 @@ from conftest import HEAVY, Finished, fairbench, modules_after, plain, run_plan,
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fairbench_cli.base.errors import UserError
 from fairbench_cli.cli.app import app
 from fairbench_cli.data.card import find_card, read_card
-from fairbench_cli.errors import UserError
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.config.select import select
 from fairbench_cli.measures.counts import PAIR as GROUPS

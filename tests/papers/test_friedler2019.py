@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from conftest import plain, run_plan, two_lines
 
-from fairbench_cli.errors import UserError
+from fairbench_cli.base.errors import UserError
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.running.run import prepare
 from fairbench_cli.measures.counts import PAIR, Counts

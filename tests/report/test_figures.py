@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.card import find_card, read_card, shipped_cards
 from fairbench_cli.data.table import Column
-from fairbench_cli.errors import UserError
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.config.outputs import FIGURES
 from fairbench_cli.experiment.journal.journal import read_journals

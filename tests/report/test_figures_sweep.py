@@ -14,8 +14,8 @@ from conftest import fairbench, write_config
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.table import Column, Sample, Table
-from fairbench_cli.errors import UserError
 from fairbench_cli.experiment.config.outputs import FIGURES
 from fairbench_cli.experiment.config.read import read_config as read_experiment
 from fairbench_cli.experiment.journal.journal import read_journals

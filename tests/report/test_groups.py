@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from conftest import run_plan
 
-from fairbench_cli.errors import UserError
+from fairbench_cli.base.errors import UserError
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.measures.counts import Counts

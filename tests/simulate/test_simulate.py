@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import normalized_mutual_info_score
 
-from fairbench_cli.errors import UserError
+from fairbench_cli.base.errors import UserError
 from fairbench_cli.measures.registry import COUNT_METRICS, measure
 from fairbench_cli.report.figures.against_truth import draw_against_truth
 from fairbench_cli.report.figures.canvas import house_style

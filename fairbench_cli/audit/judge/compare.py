@@ -11,7 +11,7 @@ from fairbench_cli.audit.judge.effective import own_rows
 from fairbench_cli.audit.judge.evidence import Evidence, Tests, find_tests, weigh
 from fairbench_cli.audit.judge.metrics import COMPARED, ROLL_UPS, SHOWN, canonical
 from fairbench_cli.audit.judge.references import REST, REST_NAME, both_parts, references
-from fairbench_cli.audit.judge.report import Disparity, Reason, Verdict
+from fairbench_cli.audit.judge.report import Disparity, Reason
 from fairbench_cli.audit.judge.uncertainty import (
     Limits,
     Uncertainty,
@@ -21,6 +21,7 @@ from fairbench_cli.audit.judge.uncertainty import (
 )
 from fairbench_cli.audit.judge.verdict import decide, tau_of
 from fairbench_cli.audit.read.tally import Slice
+from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.counts import divide
 from fairbench_cli.measures.rates import RATES
 from fairbench_cli.measures.score_test import rows_needed

@@ -11,8 +11,7 @@ from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge.metrics import COMPARED, ROLL_UPS
 from fairbench_cli.audit.presets import WITHOUT_VERDICT
 from fairbench_cli.audit.read.tally import Slice
-
-Verdict = Literal["pass", "fail", "undecided"]
+from fairbench_cli.document.model import Verdict
 
 ALL = "(all)"  # the attribute and the group of everybody
 

@@ -23,7 +23,7 @@ from fairbench_cli.audit.judge.references import (
     comparable,
     references,
 )
-from fairbench_cli.audit.judge.report import Interval, RequestedRow, Verdict
+from fairbench_cli.audit.judge.report import Interval, RequestedRow
 from fairbench_cli.audit.judge.uncertainty import (
     ENOUGH,
     MOST_GROUPS,
@@ -34,6 +34,7 @@ from fairbench_cli.audit.judge.uncertainty import (
 )
 from fairbench_cli.audit.judge.verdict import decide_metric, tau_of
 from fairbench_cli.audit.read.tally import Slice
+from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.counts import Counts, Floats, divide
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.rates import RATES

@@ -15,16 +15,10 @@ from fairbench_cli.audit.judge.metrics import (
     kind,
     needs_labels,
 )
-from fairbench_cli.audit.judge.report import (
-    AttributeVerdict,
-    Disparity,
-    Gate,
-    Interval,
-    RequestedRow,
-    Verdict,
-)
+from fairbench_cli.audit.judge.report import AttributeVerdict, Disparity, Gate, Interval, RequestedRow
 from fairbench_cli.audit.read.tally import Slice, Tally
-from fairbench_cli.errors import Problem, UserError, shown, suggest
+from fairbench_cli.base.errors import Problem, UserError, shown, suggest
+from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.rates import RATES
 

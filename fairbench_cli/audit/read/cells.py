@@ -25,7 +25,7 @@ from fairbench_cli.audit.read.defaults import MOST_CHECKED
 from fairbench_cli.audit.read.predictions import BLANKS, Predictions, code_sql, in_parts, not_finite, quoted
 from fairbench_cli.audit.read.ranks import model_sql
 from fairbench_cli.audit.read.tally import MISSING, Slice
-from fairbench_cli.errors import user_error
+from fairbench_cli.base.errors import user_error
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.groups import CROSS
 

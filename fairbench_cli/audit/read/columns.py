@@ -7,7 +7,7 @@ from itertools import chain
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.read.defaults import RESERVED, default_attributes
 from fairbench_cli.audit.read.predictions import Predictions
-from fairbench_cli.errors import UserError, shown, suggest, user_error
+from fairbench_cli.base.errors import UserError, shown, suggest, user_error
 from fairbench_cli.measures.groups import CROSS
 
 LABELS = ("label_value", "label")

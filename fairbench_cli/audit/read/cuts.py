@@ -13,7 +13,7 @@ from fairbench_cli.audit.read.columns import ColumnRoles
 from fairbench_cli.audit.read.mistakes import refuse_if
 from fairbench_cli.audit.read.predictions import Predictions, blank, code_sql, not_finite
 from fairbench_cli.audit.read.ranks import Rank, coarse_ranks, exact_ranks
-from fairbench_cli.errors import user_error
+from fairbench_cli.base.errors import user_error
 
 LEVELS = 3  # of a score with one cut: below, at and above it
 MOST_LISTS = 2000  # of models and decisions

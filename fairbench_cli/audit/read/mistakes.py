@@ -14,7 +14,7 @@ from fairbench_cli.audit.read.predictions import (
     not_finite,
     quoted,
 )
-from fairbench_cli.errors import UserError, shown, user_error
+from fairbench_cli.base.errors import UserError, shown, user_error
 
 MOST_CLASSES = 20  # a column of more different numbers holds a quantity
 MOST_NAMED = 6

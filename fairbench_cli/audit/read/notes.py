@@ -8,8 +8,8 @@ from fairbench_cli.audit.read.mistakes import rows_in_words
 from fairbench_cli.audit.read.predictions import Predictions
 from fairbench_cli.audit.read.ranks import model_sql
 from fairbench_cli.audit.read.tally import MISSING
-from fairbench_cli.errors import shown
-from fairbench_cli.twins import twins_among
+from fairbench_cli.base.errors import shown
+from fairbench_cli.base.twins import twins_among
 
 LOOK_MISSING = frozenset("na n/a nan null none nil ? - . unknown".split())  # noqa: SIM905
 MOST_IDENTIFIERS = 100_000  # rows; beyond, counting persons would cost more than the audit

@@ -7,7 +7,7 @@ from shlex import quote
 from fairbench_cli.audit.read.columns import ColumnRoles
 from fairbench_cli.audit.read.mistakes import rows_in_words
 from fairbench_cli.audit.read.predictions import ColumnSql, Predictions, quoted
-from fairbench_cli.errors import shown, suggest, user_error
+from fairbench_cli.base.errors import shown, suggest, user_error
 
 MOST_OUTCOMES = 100  # different values of one column
 MOST_LISTED = 10

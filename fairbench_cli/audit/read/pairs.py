@@ -14,7 +14,7 @@ from fairbench_cli.audit.read.mistakes import reading, refuse_codes, refuse_if, 
 from fairbench_cli.audit.read.percent import read_percent
 from fairbench_cli.audit.read.predictions import FRAME, ColumnSql, Predictions, blank, code_sql, not_finite
 from fairbench_cli.audit.read.ranks import text_sql
-from fairbench_cli.errors import UserError, shown, user_error
+from fairbench_cli.base.errors import UserError, shown, user_error
 
 IDENTIFIERS = ("entity_id", "id")
 # What is kept of the baseline's scores, and how they are read.

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from fairbench_cli.audit.read.cells import CountedCells, CountingPlan
 from fairbench_cli.audit.read.cuts import scores_of
 from fairbench_cli.audit.read.predictions import Predictions, quoted
-from fairbench_cli.errors import shown, user_error
+from fairbench_cli.base.errors import shown, user_error
 
 PERCENT = 100.0
 AFTER_NUMBER = "% \u00a0\u202f"  # a sign, and the blanks before it

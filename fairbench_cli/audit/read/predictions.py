@@ -15,8 +15,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol, TextIO, TypeVar, cast, runtime_checkable
 
-from fairbench_cli.errors import user_error
-from fairbench_cli.text import shown_path
+from fairbench_cli.base.errors import user_error
+from fairbench_cli.base.text import shown_path
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -52,9 +52,9 @@ from fairbench_cli.audit.read.score_sums import Reference, largest_group, read_s
 from fairbench_cli.audit.read.sides import compared_slices
 from fairbench_cli.audit.read.strata import explained_slices, read_people, read_strata
 from fairbench_cli.audit.read.tally import MISSING, Tally
-from fairbench_cli.errors import shown, user_error
-from fairbench_cli.scratch import scratch_folder
-from fairbench_cli.text import shown_path
+from fairbench_cli.base.errors import shown, user_error
+from fairbench_cli.base.scratch import scratch_folder
+from fairbench_cli.base.text import shown_path
 
 if TYPE_CHECKING:
     import pandas as pd

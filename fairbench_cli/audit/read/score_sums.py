@@ -10,7 +10,7 @@ from fairbench_cli.audit.read.cells import CountedCells, CountingPlan, cells_wit
 from fairbench_cli.audit.read.predictions import Predictions
 from fairbench_cli.audit.read.score_table import Codes, Levels, levels_of, make_table, names_of, read_blocks
 from fairbench_cli.audit.read.tally import ScoreRanges, Scores, Slice
-from fairbench_cli.errors import user_error
+from fairbench_cli.base.errors import user_error
 from fairbench_cli.measures.calibration import fit_calibration
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.groups import CROSS

@@ -12,7 +12,7 @@ from fairbench_cli.audit.read.cuts import Cut, level_of, scores_of, selected
 from fairbench_cli.audit.read.mistakes import rows_in_words
 from fairbench_cli.audit.read.predictions import Predictions
 from fairbench_cli.audit.read.tally import MISSING, Joint, Slice
-from fairbench_cli.errors import shown, user_error
+from fairbench_cli.base.errors import shown, user_error
 from fairbench_cli.measures.change import KINDS, TwoSides, apart
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.groups import CROSS

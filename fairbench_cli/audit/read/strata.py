@@ -14,7 +14,7 @@ from fairbench_cli.audit.read.predictions import Predictions, blank, code_sql, n
 from fairbench_cli.audit.read.ranks import text_sql
 from fairbench_cli.audit.read.score_names import follows, named_like_scores
 from fairbench_cli.audit.read.tally import MISSING, People, Slice, Strata
-from fairbench_cli.errors import shown, suggest, user_error
+from fairbench_cli.base.errors import shown, suggest, user_error
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.groups import CROSS
 from fairbench_cli.measures.propensity import RANGES

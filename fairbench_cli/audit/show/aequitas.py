@@ -17,8 +17,8 @@ from fairbench_cli.audit.judge.report import Report
 from fairbench_cli.audit.judge.verdict import tau_of
 from fairbench_cli.audit.read.tally import MISSING, Slice
 from fairbench_cli.audit.show.tables import Row, Value, csv_text
-from fairbench_cli.errors import Problem, UserError
-from fairbench_cli.files import write_files
+from fairbench_cli.base.errors import Problem, UserError
+from fairbench_cli.base.files import write_files
 from fairbench_cli.measures.counts import Counts, divide
 from fairbench_cli.measures.rates import CELLS, parts
 from fairbench_cli.measures.registry import METRICS

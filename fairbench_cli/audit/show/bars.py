@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from html import escape
 from typing import Literal
 
-from fairbench_cli.audit.judge.report import Interval, Verdict
+from fairbench_cli.audit.judge.report import Interval
 from fairbench_cli.audit.show.format import number
+from fairbench_cli.document.model import Verdict
 
 WIDTH, STEP, TOP, SIDE = 360, 38, 4, 8
 INNER = WIDTH - 2 * SIDE

@@ -5,20 +5,11 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 
 from fairbench_cli.audit.judge.changes import FEW_MOVED, FEW_OVER
-from fairbench_cli.audit.judge.report import ALL, Change, Interval, RateChange, Report, Verdict, Word
+from fairbench_cli.audit.judge.report import ALL, Change, Interval, RateChange, Report, Word
 from fairbench_cli.audit.show.change_figures import ratio_changes
 from fairbench_cli.audit.show.format import interval, number, ratio
-from fairbench_cli.audit.show.layout import (
-    Figure,
-    ReportSection,
-    TableCell,
-    TextTable,
-    group_cell,
-    named,
-    number_cell,
-    p_cell,
-    text_table,
-)
+from fairbench_cli.audit.show.layout import group_cell, named, number_cell, p_cell
+from fairbench_cli.document.model import Chart, Section, TableCell, TextTable, Verdict, table_of
 from fairbench_cli.measures.rates import RATES
 
 MOST_SENTENCES = 6  # unless all are asked for
@@ -35,9 +26,7 @@ REASONS = {
 OVERALL = ("accuracy", "selection-rate")  # of all rows, in a sentence
 
 
-def change_sections(
-    report: Report, shown: int | None = None, *, brief: bool = False
-) -> tuple[ReportSection, ...]:
+def change_sections(report: Report, shown: int | None = None, *, brief: bool = False) -> tuple[Section, ...]:
     """Return a section for each pair of models, or slices, that are compared; none where none are.
 
     Parameters
@@ -69,10 +58,10 @@ def change_sections(
     gate = "--fail and --fail-on" if report.config.fail or report.config.failing_metrics else ""
     if gate:
         notes.append(f"{gate} go by {_called(report.changes[-1].after, report)}.")
-    return (*found, ReportSection("In the tables of changes", notes=tuple(notes)))
+    return (*found, Section("In the tables of changes", notes=tuple(notes)))
 
 
-def _pair(before: str, after: str, report: Report, shown: int | None, brief: bool) -> ReportSection:
+def _pair(before: str, after: str, report: Report, shown: int | None, brief: bool) -> Section:
     """Return the section of one pair."""
     rows = [row for row in report.changes if (row.before, row.after) == (before, after) and row.deciding]
     rates = [row for row in report.rate_changes if (row.before, row.after) == (before, after)]
@@ -97,14 +86,14 @@ def _pair(before: str, after: str, report: Report, shown: int | None, brief: boo
         of_groups = [row for row in rates if row.attribute != ALL]
         tables += [_rate_table("Rates of each group", of_groups, ("attribute", "group"))]
     figures = tuple(
-        Figure(f"{attribute}: {RATES[metric].label}, ratio before and after", ratio_changes(list(own)))
+        Chart(f"{attribute}: {RATES[metric].label}, ratio before and after", ratio_changes(list(own)))
         for (attribute, metric), own in groupby(
             sorted(rows, key=lambda row: (row.attribute, report.deciding.index(row.metric))),
             key=lambda row: (row.attribute, row.metric),
         )
     )
     title = f"From {_called(before, report)} to {_called(after, report)}: {_title(rows)}"
-    return ReportSection(title, sentences, tuple(tables), figures=figures)
+    return Section(title, sentences, tuple(tables), charts=figures)
 
 
 def _called(model: str, report: Report) -> str:
@@ -210,7 +199,7 @@ def _brief_table(title: str, rows: Sequence[Change], shown: int | None) -> TextT
         ),
     }
     left_out = len(rows) - len(rows[:shown])
-    return text_table(title, columns, rows[:shown], f"and {left_out} more: see --all" if left_out else "")
+    return table_of(title, columns, rows[:shown], f"and {left_out} more: see --all" if left_out else "")
 
 
 def _table(title: str, rows: Sequence[Change]) -> TextTable:
@@ -228,7 +217,7 @@ def _table(title: str, rows: Sequence[Change]) -> TextTable:
         "p (Holm)": lambda row: p_cell(row.p_holm),
         "disparity": _word,
     }
-    return text_table(title, columns, rows)
+    return table_of(title, columns, rows)
 
 
 def _rate_table(title: str, rows: Sequence[RateChange], places: Sequence[str]) -> TextTable:
@@ -244,4 +233,4 @@ def _rate_table(title: str, rows: Sequence[RateChange], places: Sequence[str]) -
         "change": lambda row: number_cell(row.change.value, interval(row.change)),
         "p": lambda row: p_cell(row.p),
     }
-    return text_table(title, columns, rows)
+    return table_of(title, columns, rows)

@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from itertools import groupby, pairwise
 
-from fairbench_cli.audit.judge.report import CalibrationBin, ScoreCurves, ScoreRow, ThresholdRow, Verdict
+from fairbench_cli.audit.judge.report import CalibrationBin, ScoreCurves, ScoreRow, ThresholdRow
 from fairbench_cli.audit.judge.uncertainty import ENOUGH
 from fairbench_cli.audit.show.drawing import (
     COLOURS,
@@ -22,6 +22,7 @@ from fairbench_cli.audit.show.drawing import (
     svg_text,
 )
 from fairbench_cli.audit.show.format import SYMBOLS, VERDICTS
+from fairbench_cli.document.model import Verdict
 
 STRIP = 22
 LEFT, PLOT = 40, 200  # of plots with an axis of shares

@@ -11,11 +11,10 @@ from fairbench_cli.audit.judge.report import (
     ScoreCurves,
     ScoreRow,
     ThresholdRow,
-    Verdict,
 )
 from fairbench_cli.audit.show.curve_figures import calibration_figure, rate_figure, runs, strip_figure
 from fairbench_cli.audit.show.format import DASH, VERDICTS, number, percent, with_interval
-from fairbench_cli.audit.show.layout import Figure, ReportSection, TableCell, TextTable
+from fairbench_cli.document.model import Chart, Section, TableCell, TextTable, Verdict
 
 # By the names in a report: what each is called, and what that means.
 MEASURES = {
@@ -47,9 +46,9 @@ MEASURES = {
 MOST_NAMED = 5  # attributes with a sentence; the table has all
 
 
-def curve_sections(report: Report, shown: int | None = None) -> tuple[ReportSection, ...]:
+def curve_sections(report: Report, shown: int | None = None) -> tuple[Section, ...]:
     """Return the sections of the curves: of each model one on thresholds, and one an attribute."""
-    found: list[ReportSection] = []
+    found: list[Section] = []
     several = len({each.model for each in report.curves}) > 1
     for number_of_model, (model, same) in enumerate(groupby(report.curves, key=lambda each: each.model)):
         curves, where = list(same), f" (model {model})" if several else ""
@@ -59,10 +58,10 @@ def curve_sections(report: Report, shown: int | None = None) -> tuple[ReportSect
         return ()
     known = {name for each in report.curves for row in each.groups for name in row.values}
     meanings = (f"{words}: {meaning}." for name, (words, meaning) in MEASURES.items() if name in known)
-    return (*found, ReportSection("What the measures of scores mean", notes=tuple(meanings)))
+    return (*found, Section("What the measures of scores mean", notes=tuple(meanings)))
 
 
-def _thresholds(curves: Sequence[ScoreCurves], where: str, name: str, report: Report) -> ReportSection:
+def _thresholds(curves: Sequence[ScoreCurves], where: str, name: str, report: Report) -> Section:
     """Return the section on the thresholds of one model."""
     many = len(curves[0].thresholds)
     how = (
@@ -91,8 +90,8 @@ def _thresholds(curves: Sequence[ScoreCurves], where: str, name: str, report: Re
         tuple(columns),
         tuple(tuple(of(line) for of in columns.values()) for line in lines),
     )
-    return ReportSection(
-        title, sentences, (table,), figures=(Figure("Verdicts along thresholds", strip_figure(curves, name)),)
+    return Section(
+        title, sentences, (table,), charts=(Chart("Verdicts along thresholds", strip_figure(curves, name)),)
     )
 
 
@@ -140,7 +139,7 @@ def _verdict(run: Sequence[ThresholdRow]) -> TableCell:
     )
 
 
-def _worth(curves: ScoreCurves, where: str, report: Report, shown: int | None) -> ReportSection:
+def _worth(curves: ScoreCurves, where: str, report: Report, shown: int | None) -> Section:
     """Return the section on the scores of an attribute's groups."""
     named = [name for name in MEASURES if any(name in row.values for row in curves.groups)]
     lines = [(row, name) for name in named for row in curves.groups if name in row.values]
@@ -160,12 +159,10 @@ def _worth(curves: ScoreCurves, where: str, report: Report, shown: int | None) -
     tables = [TextTable("Scores by group", tuple(columns), cells, more)]
     if bins and shown is None:
         tables.append(_bins(bins))
-    figures = [Figure("Selection rate by threshold", rate_figure(curves))]
-    figures += (
-        [Figure("Calibration: share with label 1 by score", calibration_figure(curves))] if bins else []
-    )
+    figures = [Chart("Selection rate by threshold", rate_figure(curves))]
+    figures += [Chart("Calibration: share with label 1 by score", calibration_figure(curves))] if bins else []
     title = f"{curves.attribute}: what the scores are worth{where}"
-    return ReportSection(title, _stand_out(curves, report), tuple(tables), figures=tuple(figures))
+    return Section(title, _stand_out(curves, report), tuple(tables), charts=tuple(figures))
 
 
 def _stand_out(curves: ScoreCurves, report: Report) -> tuple[str, ...]:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from fairbench_cli.audit.judge.report import Report
 from fairbench_cli.audit.show.tables import Row, Value, tables_of, to_json
-from fairbench_cli.errors import UserError, user_error
-from fairbench_cli.text import shown_path
+from fairbench_cli.base.errors import UserError, user_error
+from fairbench_cli.base.text import shown_path
 
 if TYPE_CHECKING:
     from sqlalchemy import MetaData

@@ -6,7 +6,7 @@ Colours are given as attributes, for printers, and as classes, which the page's 
 from collections.abc import Sequence
 from html import escape
 
-from fairbench_cli.audit.judge.report import Verdict
+from fairbench_cli.document.model import Verdict
 
 WIDTH, SIDE = 360, 12
 COLOURS: dict[Verdict, str] = {"pass": "#0072b2", "fail": "#c44e00", "undecided": "#767676"}

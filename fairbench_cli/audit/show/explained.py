@@ -5,16 +5,8 @@ from collections.abc import Callable
 
 from fairbench_cli.audit.judge.report import Explanation, Report, Stratified, Stratum
 from fairbench_cli.audit.show.format import DASH, number, percent, with_interval
-from fairbench_cli.audit.show.layout import (
-    ReportSection,
-    TableCell,
-    TextTable,
-    count_cell,
-    interval_cell,
-    number_cell,
-    p_cell,
-    text_table,
-)
+from fairbench_cli.audit.show.layout import count_cell, interval_cell, number_cell, p_cell
+from fairbench_cli.document.model import Section, TableCell, TextTable, table_of
 
 CMH = (
     "CMH p: how often groups that are selected alike within strata would differ as much (test of Cochran, "
@@ -23,12 +15,12 @@ CMH = (
 FEW_COMPARED = 0.9  # rows in strata with both groups: fewer is said first
 
 
-def explanation_sections(report: Report, shown: int | None = None) -> tuple[ReportSection, ...]:
+def explanation_sections(report: Report, shown: int | None = None) -> tuple[Section, ...]:
     """Return a section for each explanation; at most `shown` strata a table."""
     return tuple(_explanation(each, report, shown) for each in report.explanations)
 
 
-def _explanation(each: Explanation, report: Report, shown: int | None) -> ReportSection:
+def _explanation(each: Explanation, report: Report, shown: int | None) -> Section:
     sentences = [_overall(each)]
     if each.features:
         sentences.append(f"A person is described by {', '.join(each.features)}.")
@@ -38,7 +30,7 @@ def _explanation(each: Explanation, report: Report, shown: int | None) -> Report
     tables += [_row_metrics(each, report)] if each.metrics else []
     tables += [_strata(part, shown) for part in each.parts]
     compared = f"{each.group} ({each.rows} rows) and {each.reference} ({each.reference_rows})"
-    return ReportSection(
+    return Section(
         f"{each.attribute}: what is behind the difference of {compared}",
         (*sentences, *([_alone(few)] if few else [])),
         tuple(tables),
@@ -76,7 +68,7 @@ def _parts(each: Explanation) -> TextTable:
         "CMH p": lambda part: p_cell(part.cmh_p),
     }
     title = "What is explained, and what is left; compared: rows in strata with both groups"
-    return text_table(title, columns, each.parts)
+    return table_of(title, columns, each.parts)
 
 
 def _belift(each: Explanation, report: Report) -> TextTable:
@@ -89,7 +81,7 @@ def _belift(each: Explanation, report: Report) -> TextTable:
         "rows": lambda line: count_cell(line[1].rows if line[1] else math.nan),
         "belift": lambda line: number_cell(line[1].belift if line[1] else math.nan),
     }
-    return text_table(
+    return table_of(
         f"Least belift, rate of {each.group} in a stratum / rate of all; strata with fewer than "
         f"{report.config.min_group} left out",
         columns,
@@ -127,4 +119,4 @@ def _strata(part: Stratified, shown: int | None) -> TextTable:
         "difference": lambda one: interval_cell(one.difference),
     }
     more = f"and {left_out} smaller: see --all" if left_out else ""
-    return text_table(f"Strata of {part.by}", columns, kept, more)
+    return table_of(f"Strata of {part.by}", columns, kept, more)

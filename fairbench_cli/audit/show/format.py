@@ -3,7 +3,8 @@
 import math
 
 from fairbench_cli.audit.config import Rule
-from fairbench_cli.audit.judge.report import Interval, Reason, Verdict
+from fairbench_cli.audit.judge.report import Interval, Reason
+from fairbench_cli.document.model import Verdict
 
 DASH = "–"
 MOST_DIGITS = 16  # of the counts behind a rate; in a table of 80 columns more break in two

@@ -7,8 +7,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairbench_cli.errors import user_error
-from fairbench_cli.files import write_files
+from fairbench_cli.base.errors import user_error
+from fairbench_cli.base.files import write_files
 
 if TYPE_CHECKING:
     from fairbench_cli.audit.judge.report import Report

@@ -5,7 +5,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from fairbench_cli.audit.judge.report import AttributeVerdict, Disparity, GroupRow, Report, Verdict
+from fairbench_cli.audit.judge.report import AttributeVerdict, Disparity, GroupRow, Report
 from fairbench_cli.audit.show import law, layout
 from fairbench_cli.audit.show.bars import UNTESTED, Bar, Look, ratio_panel, value_panel
 from fairbench_cli.audit.show.changes import change_sections
@@ -13,10 +13,11 @@ from fairbench_cli.audit.show.format import VERDICTS, fraction, interval, number
 from fairbench_cli.audit.show.layout import worst_first
 from fairbench_cli.audit.show.sections import group_legend, more_sections, rate_legend, verdict_legend
 from fairbench_cli.audit.show.words import gate_words, headline
-from fairbench_cli.errors import user_error
-from fairbench_cli.files import write_bytes
+from fairbench_cli.base.errors import user_error
+from fairbench_cli.base.files import write_bytes
+from fairbench_cli.base.text import printable
+from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.rates import RATES
-from fairbench_cli.text import printable
 
 HERE = Path(__file__).parent
 MOST_BARS = 20  # groups in a figure; the tables have all

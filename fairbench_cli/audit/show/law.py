@@ -7,8 +7,9 @@ from fairbench_cli.audit.config import ABOVE_MEDIAN
 from fairbench_cli.audit.judge.report import AttributeVerdict, Chance, ImpactRow, ImpactTable, Report
 from fairbench_cli.audit.read.notes import LOOK_MISSING
 from fairbench_cli.audit.show.format import DASH, interval, number, p_value, percent
-from fairbench_cli.audit.show.layout import ReportSection, TableCell, TextTable, place
-from fairbench_cli.errors import shown
+from fairbench_cli.audit.show.layout import place
+from fairbench_cli.base.errors import shown
+from fairbench_cli.document.model import Section, TableCell, TextTable
 from fairbench_cli.measures.groups import CROSS
 
 TITLES = {
@@ -38,20 +39,20 @@ def headline(report: Report) -> str:
     return f"Lowest impact ratios: {said}." if parts else "There are no impact ratios to show."
 
 
-def impact_sections(report: Report, shown: int | None = None) -> tuple[ReportSection, ...]:
+def impact_sections(report: Report, shown: int | None = None) -> tuple[Section, ...]:
     """Return the sections of a report under ``--preset ll144``: the law's tables, then statistics.
 
     None of them says that something passes or fails.
     """
-    first = ReportSection(TITLES["ll144"], (_what_is_counted(report.impact), NO_LIMIT))
+    first = Section(TITLES["ll144"], (_what_is_counted(report.impact), NO_LIMIT))
     found = [first]
     for table in report.impact:
         title = f"Impact ratios by {_title(table, report)}"
         rates = _rates(table, title, shown)
-        found.append(ReportSection(title, tables=(rates,), notes=_notes(table, report)))
+        found.append(Section(title, tables=(rates,), notes=_notes(table, report)))
     tested = [table for table in report.impact if any(row.chance for row in table.rows)]
     pairs = _pairs(report)
-    statistics = ReportSection(
+    statistics = Section(
         "Statistics of ours, which the law does not ask for",
         (
             "Std. dev.: the difference from the highest rate in standard deviations. p: how likely chance "
@@ -60,7 +61,7 @@ def impact_sections(report: Report, shown: int | None = None) -> tuple[ReportSec
         ),
         tuple(_statistics(table, _title(table, report), shown) for table in tested),
     )
-    publish = ReportSection("To be published with the tables; fill in", notes=TO_PUBLISH)
+    publish = Section("To be published with the tables; fill in", notes=TO_PUBLISH)
     return (*found, *([statistics] if tested else []), publish)
 
 
@@ -75,7 +76,7 @@ def guideline_notes(verdict: AttributeVerdict, report: Report) -> tuple[str, ...
     return _notes(_of(verdict, report), report)
 
 
-def guideline_sections(report: Report) -> tuple[ReportSection, ...]:
+def guideline_sections(report: Report) -> tuple[Section, ...]:
     """Return how the tables of ``--preset eeoc`` are to be read; nothing where there are none."""
     if not report.impact:
         return ()
@@ -90,7 +91,7 @@ def guideline_sections(report: Report) -> tuple[ReportSection, ...]:
         "would be selected at the rate of both groups together. To reach 4/5: how many more it takes. "
         "One person: whether one more of the group, and one fewer of the other, turns the difference round.",
     )
-    return (ReportSection(TITLES["eeoc"], sentences),)
+    return (Section(TITLES["eeoc"], sentences),)
 
 
 def _pairs(report: Report) -> str:

@@ -2,8 +2,6 @@
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import PurePath
 from typing import TypeVar
 
@@ -14,7 +12,6 @@ from fairbench_cli.audit.judge.report import (
     GroupRow,
     Interval,
     Report,
-    Verdict,
 )
 from fairbench_cli.audit.show.format import (
     DASH,
@@ -30,9 +27,10 @@ from fairbench_cli.audit.show.format import (
     thousands,
     with_interval,
 )
+from fairbench_cli.base.text import shown_path
+from fairbench_cli.document.model import TableCell, TextTable, table_of
 from fairbench_cli.measures.groups import CROSS
 from fairbench_cli.measures.rates import RATES
-from fairbench_cli.text import shown_path
 
 Line = TypeVar("Line")
 
@@ -45,64 +43,6 @@ REFERENCES = {
     "maximum": "the group with the highest value of each metric",
     "rest": "everybody else",
 }
-
-
-@dataclass(frozen=True)
-class TableCell:
-    """A cell of a table.
-
-    Parameters
-    ----------
-    text, fine : str
-        Its text, and what is in small print next to it or below.
-    value : float or None
-        The number that it shows, to sort by; None for words.
-    verdict : {"pass", "fail", "undecided"} or None
-        What a verdict says.
-    """
-
-    text: str
-    fine: str = ""
-    value: float | None = None
-    verdict: Verdict | None = None
-
-
-@dataclass(frozen=True)
-class TextTable:
-    """A table of text; `more` says what is left out, and is empty when nothing is."""
-
-    title: str
-    heads: tuple[str, ...]
-    rows: tuple[tuple[TableCell, ...], ...]
-    more: str = ""
-
-    @cached_property
-    def numeric(self) -> tuple[bool, ...]:
-        """Which columns hold numbers."""
-        return tuple(any(row[j].value is not None for row in self.rows) for j in range(len(self.heads)))
-
-
-@dataclass(frozen=True)
-class Figure:
-    """An SVG with its title."""
-
-    title: str
-    svg: str
-
-
-@dataclass(frozen=True)
-class ReportSection:
-    """A title, sentences, tables and notes; with the verdict on what it is about, if there is one.
-
-    `figures` are for the page alone: all that they show is in the tables, too.
-    """
-
-    title: str
-    sentences: tuple[str, ...] = ()
-    tables: tuple[TextTable, ...] = ()
-    notes: tuple[str, ...] = ()
-    verdict: Verdict | None = None
-    figures: tuple[Figure, ...] = ()
 
 
 def source_name(report: Report) -> str:
@@ -242,7 +182,7 @@ def comparison_table(title: str, rows: Sequence[Disparity], groups: Sequence[Gro
         "p (Holm)": lambda row: p_cell(row.p_holm),
         "verdict": verdict,
     }
-    return text_table(title, columns, worst_first(rows))
+    return table_of(title, columns, worst_first(rows))
 
 
 def brief_table(rows: Sequence[Disparity], groups: Sequence[GroupRow], shown: int | None) -> TextTable:
@@ -271,7 +211,7 @@ def brief_table(rows: Sequence[Disparity], groups: Sequence[GroupRow], shown: in
         "verdict": lambda row: TableCell(in_words(row), verdict=row.verdict),
     }
     text = f"and {len(left_out)} more ({more}): see --all" if left_out else ""
-    return text_table("", columns, ordered[:shown], text)
+    return table_of("", columns, ordered[:shown], text)
 
 
 def group_table(title: str, rows: Sequence[GroupRow]) -> TextTable:
@@ -292,14 +232,6 @@ def group_table(title: str, rows: Sequence[GroupRow]) -> TextTable:
             for row in rows
         ),
     )
-
-
-def text_table(
-    title: str, columns: dict[str, Callable[[Line], TableCell]], lines: Sequence[Line], more: str = ""
-) -> TextTable:
-    """Return a table of lines, given how to write the cell of each column."""
-    cells = tuple(tuple(write(line) for write in columns.values()) for line in lines)
-    return TextTable(title, tuple(columns), cells, more)
 
 
 def group_cell(name: str, small: bool, fine: str = "") -> TableCell:

@@ -3,12 +3,13 @@
 import re
 from collections.abc import Mapping
 
-from fairbench_cli.audit.judge.report import Report, Verdict
+from fairbench_cli.audit.judge.report import Report
 from fairbench_cli.audit.show.format import symbols
-from fairbench_cli.audit.show.layout import ReportSection, TableCell, TextTable, facts, source_name
+from fairbench_cli.audit.show.layout import facts, source_name
 from fairbench_cli.audit.show.sections import sections
 from fairbench_cli.audit.show.words import gate_words, headline
-from fairbench_cli.text import printable
+from fairbench_cli.base.text import printable
+from fairbench_cli.document.model import Section, TableCell, TextTable, Verdict
 
 Marks = Mapping[Verdict | None, str]
 
@@ -27,7 +28,7 @@ def to_markdown(report: Report) -> str:
     return printable("\n".join(lines).rstrip("\n"), keep="\n") + "\n"
 
 
-def _section(section: ReportSection, marks: Marks) -> list[str]:
+def _section(section: Section, marks: Marks) -> list[str]:
     lines = [f"## {_safe(section.title)}", ""]
     if section.sentences:
         lines += [" ".join(map(_safe, section.sentences)), ""]

@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from html import escape
 
 from fairbench_cli.audit.config import Rule
-from fairbench_cli.audit.judge.report import Report, Verdict
+from fairbench_cli.audit.judge.report import Report
 from fairbench_cli.audit.show.format import symbols
-from fairbench_cli.audit.show.layout import ReportSection, TableCell, TextTable, facts
+from fairbench_cli.audit.show.layout import facts
 from fairbench_cli.audit.show.sections import sections
 from fairbench_cli.audit.show.words import gate_words, headline
-from fairbench_cli.text import printable
+from fairbench_cli.base.text import printable
+from fairbench_cli.document.model import Section, TableCell, TextTable, Verdict
 
 COLOURS: dict[Verdict, str] = {"pass": "#0072b2", "fail": "#c44e00", "undecided": "#767676"}
 UNTESTED = dict.fromkeys(COLOURS, "#767676")  # where chance was not looked at
@@ -39,7 +40,7 @@ def _marks(rule: Rule) -> Marks:
     }
 
 
-def _section(section: ReportSection, marks: Marks) -> str:
+def _section(section: Section, marks: Marks) -> str:
     mark = f"{marks[section.verdict]} " if section.verdict else ""
     parts = [f"<p>{mark}<strong>{escape(section.title)}</strong></p>"]
     parts += [f"<p>{escape(sentence)}</p>" for sentence in section.sentences]

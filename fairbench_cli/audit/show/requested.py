@@ -3,23 +3,15 @@
 import math
 from collections.abc import Callable
 
-from fairbench_cli.audit.judge.report import Report, RequestedRow, Verdict
+from fairbench_cli.audit.judge.report import Report, RequestedRow
 from fairbench_cli.audit.judge.uncertainty import ENOUGH
 from fairbench_cli.audit.show.format import DASH, VERDICTS
-from fairbench_cli.audit.show.layout import (
-    ReportSection,
-    TableCell,
-    TextTable,
-    group_cell,
-    interval_cell,
-    p_cell,
-    place,
-    text_table,
-)
+from fairbench_cli.audit.show.layout import group_cell, interval_cell, p_cell, place
+from fairbench_cli.document.model import Section, TableCell, TextTable, Verdict, table_of
 from fairbench_cli.measures.registry import find
 
 
-def requested_sections(report: Report, shown: int | None = None) -> tuple[ReportSection, ...]:
+def requested_sections(report: Report, shown: int | None = None) -> tuple[Section, ...]:
     """Return a section of the metrics asked for by name, if any: a table for each attribute."""
     slices: dict[tuple[str, str, str, str], list[RequestedRow]] = {}
     for row in report.requested:
@@ -34,7 +26,7 @@ def requested_sections(report: Report, shown: int | None = None) -> tuple[Report
         "--fail-on alone.",
     )
     tables = tuple(_requested_table(key, rows, report, shown) for key, rows in slices.items())
-    return (ReportSection("Metrics asked for by name", sentences, tables),)
+    return (Section("Metrics asked for by name", sentences, tables),)
 
 
 def _requested_table(
@@ -65,4 +57,4 @@ def _requested_table(
     }
     more = len(lines) - len(lines[:shown])
     left_out = f"and {more} more: see --all" if more else ""
-    return text_table(f"{attribute}, against {reference}{where}", columns, lines[:shown], left_out)
+    return table_of(f"{attribute}, against {reference}{where}", columns, lines[:shown], left_out)

@@ -9,8 +9,6 @@ from fairbench_cli.audit.show.changes import change_sections
 from fairbench_cli.audit.show.curves import curve_sections
 from fairbench_cli.audit.show.explained import explanation_sections
 from fairbench_cli.audit.show.layout import (
-    ReportSection,
-    TextTable,
     attribute_title,
     brief_table,
     compared,
@@ -21,19 +19,20 @@ from fairbench_cli.audit.show.layout import (
 )
 from fairbench_cli.audit.show.requested import requested_sections
 from fairbench_cli.audit.show.words import EVENTS, meaning
+from fairbench_cli.document.model import Section, TextTable
 from fairbench_cli.measures.rates import RATES
 
 SHOWN = 12  # rows of a table, unless all are asked for
 
 # Each takes a report and how many rows of a table to show (None: all), and returns sections or none.
-MORE: tuple[Callable[[Report, int | None], tuple[ReportSection, ...]], ...] = (
+MORE: tuple[Callable[[Report, int | None], tuple[Section, ...]], ...] = (
     curve_sections,
     requested_sections,
     explanation_sections,
 )
 
 
-def sections(report: Report, *, everything: bool = True, brief: bool = False) -> tuple[ReportSection, ...]:
+def sections(report: Report, *, everything: bool = True, brief: bool = False) -> tuple[Section, ...]:
     """Return all that is shown under the headline and the facts.
 
     Parameters
@@ -51,18 +50,16 @@ def sections(report: Report, *, everything: bool = True, brief: bool = False) ->
     found = [*law.guideline_sections(report), *change_sections(report, shown, brief=brief)]
     found += [attribute_section(verdict, report, shown, brief) for verdict in report.verdicts]
     if not brief:
-        found.append(ReportSection("All rows", tables=(group_table("All rows", report.overall),)))
+        found.append(Section("All rows", tables=(group_table("All rows", report.overall),)))
     found += more_sections(report, shown)
     return (
         *found,
-        ReportSection("In the tables", notes=(*legend(report), *(() if brief else group_legend(report)))),
+        Section("In the tables", notes=(*legend(report), *(() if brief else group_legend(report)))),
         *notes_section(report),
     )
 
 
-def attribute_section(
-    verdict: AttributeVerdict, report: Report, shown: int | None, brief: bool
-) -> ReportSection:
+def attribute_section(verdict: AttributeVerdict, report: Report, shown: int | None, brief: bool) -> Section:
     """Return the comparisons of an attribute under a model and a decision; without `brief` its groups too."""
     rows, groups = compared(verdict, report), of_attribute(verdict, report)[1]
     notes: tuple[str, ...] = ()
@@ -77,17 +74,17 @@ def attribute_section(
             group_table("Groups", groups),
         )
     sentences = (failures(rows),) if rows else ()
-    return ReportSection(attribute_title(verdict, report), sentences, tables, notes, verdict.verdict)
+    return Section(attribute_title(verdict, report), sentences, tables, notes, verdict.verdict)
 
 
-def more_sections(report: Report, shown: int | None = None) -> tuple[ReportSection, ...]:
+def more_sections(report: Report, shown: int | None = None) -> tuple[Section, ...]:
     """Return the sections of `MORE`."""
     return tuple(section for make in MORE for section in make(report, shown))
 
 
-def notes_section(report: Report) -> tuple[ReportSection, ...]:
+def notes_section(report: Report) -> tuple[Section, ...]:
     """Return what a reader should know of the data, if there is anything."""
-    return (ReportSection("Notes", notes=report.notes),) if report.notes else ()
+    return (Section("Notes", notes=report.notes),) if report.notes else ()
 
 
 def legend(report: Report) -> tuple[str, ...]:

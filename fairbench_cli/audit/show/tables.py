@@ -11,7 +11,7 @@ from typing import Any
 from fairbench_cli.audit.judge.report import ALL, Chance, FourFifths, Interval, Report
 from fairbench_cli.audit.show.layout import source_name
 from fairbench_cli.audit.show.words import headline
-from fairbench_cli.text import escaped, inert, printable
+from fairbench_cli.base.text import escaped, inert, printable
 
 FORMAT = 3
 Value = str | float | int | bool | None

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fairbench_cli.audit.config import Effect
-from fairbench_cli.audit.judge.report import AttributeVerdict, Disparity, Report, Verdict
+from fairbench_cli.audit.judge.report import AttributeVerdict, Disparity, Report
 from fairbench_cli.audit.show import law
 from fairbench_cli.audit.show.changes import in_short
 from fairbench_cli.audit.show.format import (
@@ -23,6 +23,7 @@ from fairbench_cli.audit.show.format import (
 )
 from fairbench_cli.audit.show.layout import compared, named, place, rank, worst_first
 from fairbench_cli.audit.show.undecided import OpenAttribute, open_attribute
+from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.rates import RATES
 
 MOST_LINES = 6  # sentences, and lines on what is open, unless all are asked for

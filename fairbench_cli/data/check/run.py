@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from fairbench_cli.base.strict_yaml import yaml_word
+from fairbench_cli.base.twins import twins_among
 from fairbench_cli.data.card import Card
 from fairbench_cli.data.check.leaks import leaks
 from fairbench_cli.data.check.rows import Finding, Leak, Mask, RawRows, raw_rows
@@ -15,8 +17,6 @@ from fairbench_cli.data.doubts import counted, recoding
 from fairbench_cli.data.load import filling
 from fairbench_cli.data.locate import LocatedFiles
 from fairbench_cli.data.table import Roles
-from fairbench_cli.strict_yaml import yaml_word
-from fairbench_cli.twins import twins_among
 
 GAP = 0.05  # difference of the shares of missing values; the largest in Adult is .032
 SURE = 3.0  # standard errors of that difference

@@ -245,7 +245,7 @@ def flow(value: object) -> str:
     >>> print(flow({"kind": "real", "bins": {"edges": [25.0, 0.5]}}), flow(["", "NA", "no"]))
     {kind: real, bins: {edges: [25, 0.5]}} ['', NA, 'no']
     """
-    from fairbench_cli.strict_yaml import yaml_word
+    from fairbench_cli.base.strict_yaml import yaml_word
 
     if isinstance(value, dict):
         return "{" + ", ".join(f"{yaml_word(str(key))}: {flow(one)}" for key, one in value.items()) + "}"

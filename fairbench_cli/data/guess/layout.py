@@ -8,10 +8,10 @@ from typing import Literal
 
 import pandas as pd
 
+from fairbench_cli.base.errors import user_error
+from fairbench_cli.base.files import read_text
 from fairbench_cli.data.columns import is_number
 from fairbench_cli.data.files import read_cells
-from fairbench_cli.errors import user_error
-from fairbench_cli.files import read_text
 
 LINES = 1000  # of the file that are looked at
 SEPARATORS = ("\t", ";", ",", "|", " ")

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from fairbench_cli.base.errors import suggest, user_error
 from fairbench_cli.data.column_card import BinsCard
 from fairbench_cli.data.columns import edge_word, is_number
-from fairbench_cli.errors import suggest, user_error
 
 Sign = Literal["<", "<=", ">", ">="]
 _CUT = re.compile(r"(<=|>=|<|>)\s*(\S+)")

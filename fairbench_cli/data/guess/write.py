@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from fairbench_cli.base.strict_yaml import yaml_word
 from fairbench_cli.data.guess.columns import ColumnGuess, entry, flow
 from fairbench_cli.data.guess.layout import FileLayout
 from fairbench_cli.data.guess.roles import GivenRoles, Group
-from fairbench_cli.strict_yaml import yaml_word
 
 WIDTH = 100
 

@@ -17,7 +17,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairbench_cli.errors import UserError, user_error
+from fairbench_cli.base.errors import UserError, user_error
+from fairbench_cli.base.files import read_text
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.cluster.child import Errand
 from fairbench_cli.experiment.cluster.fingerprint import fingerprint_of
@@ -31,7 +32,6 @@ from fairbench_cli.experiment.cluster.worker import (
 )
 from fairbench_cli.experiment.running.runner import BETWEEN_NEWS, DIED, Say, Watch
 from fairbench_cli.experiment.running.task import Task
-from fairbench_cli.files import read_text
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fairbench_cli.base.plugins import version_of
 from fairbench_cli.experiment.versions import PYTHON, versions_of, versions_of_numbers
-from fairbench_cli.plugins import version_of
 
 if TYPE_CHECKING:
     from fairbench_cli.experiment.config.config import ExperimentConfig

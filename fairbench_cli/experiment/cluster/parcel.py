@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fairbench_cli.errors import user_error
-from fairbench_cli.plugins import CodeOrigin
-from fairbench_cli.sources import digest_of, read_sources
+from fairbench_cli.base.errors import user_error
+from fairbench_cli.base.plugins import CodeOrigin
+from fairbench_cli.base.sources import digest_of, read_sources
 
 Sources = Mapping[str, Mapping[str, bytes]]
 """The files of each version of somebody's code, by ``sha256:…`` and by their names."""

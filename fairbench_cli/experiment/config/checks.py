@@ -3,8 +3,10 @@
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
+from fairbench_cli.base.errors import Problem, suggest
+from fairbench_cli.base.plugins import short
+from fairbench_cli.base.strict_yaml import Place, YamlDocument
 from fairbench_cli.data.card import Card
-from fairbench_cli.errors import Problem, suggest
 from fairbench_cli.experiment.config.components import named
 from fairbench_cli.experiment.config.config import (
     WITHOUT_EFFECT,
@@ -13,8 +15,6 @@ from fairbench_cli.experiment.config.config import (
     attribute_names,
 )
 from fairbench_cli.experiment.config.outputs import FIGURES, NEEDS, TABLES
-from fairbench_cli.plugins import short
-from fairbench_cli.strict_yaml import Document, Place
 
 Conflict = tuple[Place, str, str]  # where, what is wrong, what to do
 
@@ -27,14 +27,14 @@ class Given:
     ----------
     config : ExperimentConfig
         As written: nothing has been filled in.
-    document : Document
+    document : YamlDocument
         Its file.
     cards : sequence of Card
         Of the data sets, in their order; fewer where some cannot be read.
     """
 
     config: ExperimentConfig
-    document: Document
+    document: YamlDocument
     cards: Sequence[Card]
 
     @property

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from fairbench_cli.base.errors import shown
+from fairbench_cli.base.parameters import Parameters, checked, parameters_of
+from fairbench_cli.base.plugins import CodeOrigin
 from fairbench_cli.classifiers.registry import Kind
 from fairbench_cli.data.represent import Representation
-from fairbench_cli.errors import shown
 from fairbench_cli.experiment.config.tune import Tuning
-from fairbench_cli.parameters import Parameters, checked, parameters_of
-from fairbench_cli.plugins import CodeOrigin
 
 
 @dataclass(frozen=True)

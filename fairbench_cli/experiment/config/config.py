@@ -11,6 +11,9 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr
 
+from fairbench_cli.base.plugins import CodeOrigin
+from fairbench_cli.base.strict_yaml import YamlDocument, dump_yaml
+from fairbench_cli.base.validation import NAME, Fraction, StrictModel, one_or_more
 from fairbench_cli.data.card import Origin
 from fairbench_cli.data.represent import Representation
 from fairbench_cli.experiment.config.components import ComponentSpec, TechniqueSpec
@@ -20,9 +23,6 @@ from fairbench_cli.experiment.config.own_metrics import OwnMetric
 from fairbench_cli.experiment.config.row_metrics import RequestedRowMetrics
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.registry import DEFAULT_METRICS, METRICS, ROW_METRICS
-from fairbench_cli.plugins import CodeOrigin
-from fairbench_cli.strict_yaml import Document, dump_yaml
-from fairbench_cli.validation import NAME, Fraction, StrictModel, one_or_more
 
 
 def attribute_names(text: str) -> tuple[str, ...]:
@@ -226,7 +226,7 @@ class ExperimentConfig(StrictModel):
         """Return ``file:line`` of a part of the config, for an error message; empty without a file."""
         return "" if self._origin is None else self._origin.document.where(place)
 
-    def read_from(self, document: Document) -> Self:
+    def read_from(self, document: YamlDocument) -> Self:
         """Return the config with the file that it was read from."""
         copy = self.model_copy()
         copy._origin = Origin(document, document.name)

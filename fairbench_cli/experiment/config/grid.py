@@ -8,14 +8,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from fairbench_cli.base.errors import Problem, UserError, shown, suggest
+from fairbench_cli.base.parameters import Parameters, checked, parameters_of
+from fairbench_cli.base.plugins import CodeOrigin, find, is_plugin, named_in_packages, short
+from fairbench_cli.base.strict_yaml import Place, YamlDocument
+from fairbench_cli.base.validation import wording
 from fairbench_cli.classifiers.registry import CLASSIFIER, Kind
-from fairbench_cli.errors import Problem, UserError, shown, suggest
 from fairbench_cli.experiment.config.components import ComponentSpec, named
 from fairbench_cli.experiment.config.tune import OF_CLASSIFIER, Tuning, own_parameters, read_tunings
-from fairbench_cli.parameters import Parameters, checked, parameters_of
-from fairbench_cli.plugins import CodeOrigin, find, is_plugin, named_in_packages, short
-from fairbench_cli.strict_yaml import Document, Place
-from fairbench_cli.validation import wording
 
 Combination = tuple[ComponentSpec, dict[str, Any]]
 Extra = Mapping[str, tuple[Any, Any]]
@@ -29,7 +29,7 @@ class ParameterGrid:
 
     Parameters
     ----------
-    document : Document
+    document : YamlDocument
         The config.
     kind : Kind
         What is listed.
@@ -42,7 +42,7 @@ class ParameterGrid:
         The classifiers, whose parameters may be tuned too. None where nothing may be tuned.
     """
 
-    document: Document
+    document: YamlDocument
     kind: Kind
     extra: Mapping[str, tuple[Any, Any]]
     base: Path | None = None

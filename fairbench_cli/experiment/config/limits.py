@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 
-from fairbench_cli.validation import StrictModel, mistake
+from fairbench_cli.base.validation import StrictModel, mistake
 
 SIZE = r"^([0-9]+(?:\.[0-9]+)?) ?([kKMGT]?)i?B?$"
 _UNITS = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}

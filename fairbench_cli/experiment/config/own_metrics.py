@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from fairbench_cli.errors import UserError, suggest, user_error
+from fairbench_cli.base.errors import UserError, suggest, user_error
+from fairbench_cli.base.plugins import CodeOrigin, find, named_in_packages, short
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.own import own_metric
 from fairbench_cli.measures.registry import METRICS
-from fairbench_cli.plugins import CodeOrigin, find, named_in_packages, short
 
 GROUP = "fairbench.measures"
 

@@ -5,10 +5,13 @@ from typing import Any, get_args
 
 from pydantic import ValidationError
 
+from fairbench_cli.base.errors import Problem, UserError, shown, suggest, user_error
+from fairbench_cli.base.plugins import clashes, is_plugin, short
+from fairbench_cli.base.strict_yaml import Place, YamlDocument, laid_over, read_mapping
+from fairbench_cli.base.validation import in_file_order, in_list, problems_of
 from fairbench_cli.classifiers.registry import CLASSIFIER
 from fairbench_cli.data.card import Card, find_card, known_cards, read_card, shipped_cards
 from fairbench_cli.data.represent import Representation
-from fairbench_cli.errors import Problem, UserError, shown, suggest, user_error
 from fairbench_cli.experiment.config.checks import Given, cross_checks
 from fairbench_cli.experiment.config.components import ComponentSpec, TechniqueSpec, named
 from fairbench_cli.experiment.config.config import (
@@ -22,9 +25,6 @@ from fairbench_cli.experiment.config.outputs import FIGURES, TABLES
 from fairbench_cli.experiment.config.own_metrics import OwnMetric, find_metric, known_names
 from fairbench_cli.interventions.registry import INTERVENTION
 from fairbench_cli.measures.registry import METRICS
-from fairbench_cli.plugins import clashes, is_plugin, short
-from fairbench_cli.strict_yaml import Document, Place, laid_over, read_mapping
-from fairbench_cli.validation import in_file_order, in_list, problems_of
 
 REPRESENTATIONS = get_args(Representation)
 
@@ -57,7 +57,7 @@ def read_config(path: Path, overrides: tuple[str, ...] = ()) -> ExperimentConfig
     return of_document(document, path.parent, overrides)
 
 
-def of_document(document: Document, base: Path, overrides: tuple[str, ...] = ()) -> ExperimentConfig:
+def of_document(document: YamlDocument, base: Path, overrides: tuple[str, ...] = ()) -> ExperimentConfig:
     """Return a config that has been read, checked as `read_config` does.
 
     Cards and plug-ins are looked for in `base`.
@@ -85,7 +85,7 @@ def of_document(document: Document, base: Path, overrides: tuple[str, ...] = ())
     return _resolved(config, cards).read_from(document)
 
 
-def parse(document: Document, base: Path | None) -> tuple[ExperimentConfig, set[str], list[Problem]]:
+def parse(document: YamlDocument, base: Path | None) -> tuple[ExperimentConfig, set[str], list[Problem]]:
     """Check every key by itself.
 
     Parameters
@@ -151,7 +151,9 @@ def parse(document: Document, base: Path | None) -> tuple[ExperimentConfig, set[
     return ExperimentConfig.model_validate(_STAND_INS | right).with_own(own), wrong, problems
 
 
-def _read_metrics(document: Document, base: Path | None) -> tuple[list[Any], list[OwnMetric], list[Problem]]:
+def _read_metrics(
+    document: YamlDocument, base: Path | None
+) -> tuple[list[Any], list[OwnMetric], list[Problem]]:
     """Read the list of metrics: what results call each, those that are not registered, and what is wrong."""
     items = document.data.get("metrics")
     called: list[Any] = []
@@ -169,11 +171,11 @@ def _read_metrics(document: Document, base: Path | None) -> tuple[list[Any], lis
                 problems += [Problem(one.what, one.fix, where) for one in error.problems]
         elif not is_plugin(item) and item not in known_names():
             problems.append(Problem(f'unknown metric "{item}"', suggest(item, known_names()), where))
-    twice = Document(dict(document.data) | {"metrics": called}, document.spots, document.name)
+    twice = YamlDocument(dict(document.data) | {"metrics": called}, document.spots, document.name)
     return called, own, [*problems, *in_list(twice, ("metrics",), "metric")]
 
 
-def _read_datasets(document: Document, items: list[Any], problems: list[Problem]) -> list[DatasetSpec]:
+def _read_datasets(document: YamlDocument, items: list[Any], problems: list[Problem]) -> list[DatasetSpec]:
     """Read the list of data sets; what is wrong with it is added to `problems`."""
     specs: list[DatasetSpec] = []
     for i, item in enumerate(items):
@@ -202,7 +204,7 @@ def _read_datasets(document: Document, items: list[Any], problems: list[Problem]
     return specs
 
 
-def _find_cards(document: Document, base: Path) -> tuple[list[tuple[Path, Card]], list[Problem]]:
+def _find_cards(document: YamlDocument, base: Path) -> tuple[list[tuple[Path, Card]], list[Problem]]:
     """Find and read the card of every data set, and check that it has the attribute that is asked for."""
     cards: list[tuple[Path, Card]] = []
     problems: list[Problem] = []

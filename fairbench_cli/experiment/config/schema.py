@@ -13,10 +13,10 @@ from typing import Any, get_args, get_type_hints
 
 from pydantic import BaseModel, TypeAdapter
 
+from fairbench_cli.base.errors import shown
 from fairbench_cli.classifiers.registry import CLASSIFIERS, Entry
 from fairbench_cli.data.card import known_cards
 from fairbench_cli.data.represent import Representation
-from fairbench_cli.errors import shown
 from fairbench_cli.experiment.config.components import ComponentSpec
 from fairbench_cli.experiment.config.config import (
     BiasConfig,

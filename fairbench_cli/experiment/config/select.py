@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fairbench_cli.errors import suggest, user_error
+from fairbench_cli.base.errors import suggest, user_error
 from fairbench_cli.experiment.config.components import word
 
 Facts = Mapping[str, Any]

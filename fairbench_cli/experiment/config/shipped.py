@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from fairbench_cli.errors import nearest, suggest, user_error
-from fairbench_cli.files import read_text
+from fairbench_cli.base.errors import nearest, suggest, user_error
+from fairbench_cli.base.files import read_text
 
 SUFFIXES = (".yaml", ".yml")
 ABBREVIATIONS = ("al.", "eq.")

@@ -8,13 +8,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationError
 
-from fairbench_cli.errors import Problem, UserError, suggest
+from fairbench_cli.base.errors import Problem, UserError, suggest
+from fairbench_cli.base.plugins import is_plugin, short
+from fairbench_cli.base.strict_yaml import Place, YamlDocument
+from fairbench_cli.base.validation import Fraction, StrictModel, one_or_more, problems_of
 from fairbench_cli.experiment.config.own_metrics import OwnMetric, find_metric, known_names
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.registry import METRICS
-from fairbench_cli.plugins import is_plugin, short
-from fairbench_cli.strict_yaml import Document, Place
-from fairbench_cli.validation import Fraction, StrictModel, one_or_more, problems_of
 
 On = Literal["validation", "test"]
 
@@ -143,7 +143,7 @@ Check = Callable[[Place, Any], tuple[list[Any], list[Problem]]]
 
 
 def read_tunings(
-    document: Document, place: Place, value: Any, check: Check, base: Path | None, problems: list[Problem]
+    document: YamlDocument, place: Place, value: Any, check: Check, base: Path | None, problems: list[Problem]
 ) -> list[Tuning]:
     """Return the tunings of an intervention's entry; what is wrong with them is added to `problems`.
 
@@ -193,7 +193,7 @@ def read_tunings(
 
 
 def _metric(
-    document: Document, place: Place, name: str, base: Path | None, problems: list[Problem]
+    document: YamlDocument, place: Place, name: str, base: Path | None, problems: list[Problem]
 ) -> tuple[str, OwnMetric | None] | None:
     """Return what results call a metric, and its code where it is not registered."""
     where = document.where(place)

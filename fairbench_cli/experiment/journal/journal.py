@@ -16,7 +16,7 @@ from typing import IO, Self
 
 from pydantic import ValidationError
 
-from fairbench_cli.errors import UserError, user_error
+from fairbench_cli.base.errors import UserError, user_error
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.journal.records import (
     HEAD,

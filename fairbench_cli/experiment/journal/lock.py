@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 
-from fairbench_cli.errors import user_error
+from fairbench_cli.base.errors import user_error
 from fairbench_cli.experiment.journal.records import host_name
 
 NAME = ".lock"

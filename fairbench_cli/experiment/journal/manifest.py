@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fairbench_cli.checksums import is_whole, signed
-from fairbench_cli.errors import user_error
+from fairbench_cli.base.checksums import is_whole, signed
+from fairbench_cli.base.errors import user_error
+from fairbench_cli.base.files import read_text, write_json
 from fairbench_cli.experiment.journal.checked import mixed_versions
 from fairbench_cli.experiment.journal.journal import JournalFile, list_journals
-from fairbench_cli.files import read_text, write_json
 
 FILE = "manifest.json"
 

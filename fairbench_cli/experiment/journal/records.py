@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 
-from fairbench_cli.errors import user_error
+from fairbench_cli.base.errors import user_error
 from fairbench_cli.experiment.cell import Repeat, Status
 from fairbench_cli.experiment.tuning import Curve
 from fairbench_cli.experiment.versions import Versions, versions_of_numbers

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from fairbench_cli.errors import UserError, shown
+from fairbench_cli.base.errors import UserError, shown
 from fairbench_cli.experiment.journal.records import JournalHeader
 from fairbench_cli.experiment.plan import Cell, RunPlan
 from fairbench_cli.experiment.versions import Versions

@@ -9,7 +9,9 @@ from functools import cached_property
 from itertools import compress
 from pathlib import Path
 
-from fairbench_cli.errors import UserError, user_error
+from fairbench_cli.base.errors import UserError, user_error
+from fairbench_cli.base.files import open_folder, write_text
+from fairbench_cli.base.provenance import provenance
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.experiment.config.read import read_config
@@ -41,9 +43,7 @@ from fairbench_cli.experiment.running.shard import Shard
 from fairbench_cli.experiment.running.task import Task
 from fairbench_cli.experiment.running.todo import Todo
 from fairbench_cli.experiment.versions import versions_of_numbers
-from fairbench_cli.files import open_folder, write_text
 from fairbench_cli.network.structure import Structure
-from fairbench_cli.provenance import provenance
 
 Run = Callable[[Iterable[Task]], Generator[Repeat]]
 

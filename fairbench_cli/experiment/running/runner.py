@@ -9,7 +9,7 @@ from concurrent.futures.process import BrokenProcessPool
 
 from threadpoolctl import threadpool_limits
 
-from fairbench_cli.errors import user_error
+from fairbench_cli.base.errors import user_error
 from fairbench_cli.experiment.cell import Repeat, Status
 from fairbench_cli.experiment.running.task import Task
 from fairbench_cli.experiment.running.worker import received, run_within

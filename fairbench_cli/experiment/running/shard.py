@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from fairbench_cli.errors import user_error
+from fairbench_cli.base.errors import user_error
 
 FLAG = "--shard"
 
@@ -60,7 +60,7 @@ def read_shard(text: str) -> Shard:
     Shard(index=0, of=16)
     >>> read_shard("2/2")
     Traceback (most recent call last):
-    fairbench_cli.errors.UserError: --shard: error: there is no shard 2 of 2: they are numbered from 0
+    fairbench_cli.base.errors.UserError: --shard: error: there is no shard 2 of 2: they are numbered from 0
       fix: write one of 0/2 to 1/2; for a job array of SLURM, --array=0-1
     """
     parts = re.fullmatch(r"\s*([0-9]{1,9})\s*/\s*([0-9]{1,9})\s*", text)

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from fairbench_cli.checksums import canonical, digest
+from fairbench_cli.base.checksums import canonical, digest
+from fairbench_cli.base.errors import user_error
+from fairbench_cli.base.scratch import scratch_folder
 from fairbench_cli.classifiers.registry import CLASSIFIER
-from fairbench_cli.errors import user_error
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.experiment.datasets import Population, PreparedDataset, populate, prepare_datasets
@@ -34,7 +35,6 @@ from fairbench_cli.experiment.versions import Versions, versions_of_numbers
 from fairbench_cli.interventions.registry import INTERVENTION
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.registry import METRICS
-from fairbench_cli.scratch import scratch_folder
 
 
 @dataclass(frozen=True)

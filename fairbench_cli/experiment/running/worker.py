@@ -15,6 +15,7 @@ from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
+from fairbench_cli.base.scratch import WORKERS
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.config.limits import Limits
 from fairbench_cli.experiment.datasets import Population
@@ -22,7 +23,6 @@ from fairbench_cli.experiment.plan import Cell
 from fairbench_cli.experiment.running.guard import Overtime, disarm, limited
 from fairbench_cli.experiment.running.orphans import die_with_parent
 from fairbench_cli.experiment.running.task import Task, run_task
-from fairbench_cli.scratch import WORKERS
 
 PRINTED = ".out"
 MOST_PRINTED = 20_000

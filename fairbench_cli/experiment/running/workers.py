@@ -28,6 +28,7 @@ from joblib.externals.loky import ProcessPoolExecutor
 from joblib.externals.loky.backend import resource_tracker as loky_tracker
 from joblib.externals.loky.process_executor import ShutdownExecutorError
 
+from fairbench_cli.base.scratch import WORKERS, scratch_folder
 from fairbench_cli.experiment.cell import Status
 from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.experiment.config.limits import Limits, size_in_words
@@ -45,7 +46,6 @@ from fairbench_cli.experiment.running.worker import (
     serve,
     start,
 )
-from fairbench_cli.scratch import WORKERS, scratch_folder
 
 ENDED = ".ended"
 GRACE = 1.5

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from fairbench_cli.errors import nearest
+from fairbench_cli.base.errors import nearest
 
 
 def accepts(function: Any) -> Mapping[str, inspect.Parameter]:

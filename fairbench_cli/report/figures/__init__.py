@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fairbench_cli.base.files import make_folder, write_bytes
 from fairbench_cli.experiment.config.outputs import FIGURES
-from fairbench_cli.files import make_folder, write_bytes
 from fairbench_cli.report.results import RunResults
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from matplotlib.path import Path as Curve
 
+from fairbench_cli.base.errors import UserError, user_error
 from fairbench_cli.data.card import shipped_cards
-from fairbench_cli.errors import UserError, user_error
 from fairbench_cli.network.files import load
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.report.figures.canvas import GREY, INK, NORMAL, SMALL, Grid, panel_page, text_width

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairbench_cli.errors import UserError
-from fairbench_cli.strict_yaml import dump_yaml, parse_yaml, read_yaml, scalar, without
+from fairbench_cli.base.errors import UserError
+from fairbench_cli.base.strict_yaml import dump_yaml, parse_yaml, read_yaml, scalar, without
 
 
 def value(text):

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from fairbench_cli.errors import shown
+from fairbench_cli.base.errors import shown
 
 MOST_NAMED = 5
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from fairbench_cli.text import printable
+from fairbench_cli.base.text import printable
 
 MOST_SHOWN = 60  # characters of a value
 MOST_NAMES = 30  # names in a suggestion

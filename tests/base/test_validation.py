@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from fairbench_cli.errors import Problem, UserError, shown, suggest, user_error
-from fairbench_cli.strict_yaml import parse_yaml
-from fairbench_cli.validation import NAME, in_file_order, mistake, problems_of
+from fairbench_cli.base.errors import Problem, UserError, shown, suggest, user_error
+from fairbench_cli.base.strict_yaml import parse_yaml
+from fairbench_cli.base.validation import NAME, in_file_order, mistake, problems_of
 
 
 class Inner(BaseModel):

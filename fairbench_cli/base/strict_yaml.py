@@ -8,8 +8,8 @@ from typing import Any
 
 import yaml
 
-from fairbench_cli.errors import Problem, UserError, user_error
-from fairbench_cli.files import read_text
+from fairbench_cli.base.errors import Problem, UserError, user_error
+from fairbench_cli.base.files import read_text
 
 Place = tuple[str | int, ...]
 
@@ -25,7 +25,7 @@ _WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None, "~
 
 
 @dataclass(frozen=True)
-class Document:
+class YamlDocument:
     """A YAML document: its plain data, and where each value was given.
 
     Parameters
@@ -58,7 +58,7 @@ def without(spots: dict[Place, str], place: Place) -> dict[Place, str]:
     return {key: spot for key, spot in spots.items() if key[: len(place)] != place}
 
 
-def read_yaml(path: Path) -> Document:
+def read_yaml(path: Path) -> YamlDocument:
     """Return a strict YAML file, read.
 
     Raises
@@ -69,7 +69,7 @@ def read_yaml(path: Path) -> Document:
     return parse_yaml(read_text(path), str(path))
 
 
-def read_mapping(path: Path, what: str, example: str) -> Document:
+def read_mapping(path: Path, what: str, example: str) -> YamlDocument:
     """Return a strict YAML file that holds a mapping.
 
     Parameters
@@ -88,7 +88,7 @@ def read_mapping(path: Path, what: str, example: str) -> Document:
     return document
 
 
-def parse_yaml(text: str, name: str) -> Document:
+def parse_yaml(text: str, name: str) -> YamlDocument:
     r"""Return strict YAML, parsed.
 
     Unquoted ``true false null`` and numbers are what they look like; everything else stays text.
@@ -120,7 +120,7 @@ def parse_yaml(text: str, name: str) -> Document:
     data = reader.plain(root, (), ())
     if reader.problems:
         raise UserError(*reader.problems)
-    return Document(data, reader.spots, name)
+    return YamlDocument(data, reader.spots, name)
 
 
 def scalar(text: str) -> Any:
@@ -160,7 +160,7 @@ def yaml_word(text: str) -> str:
     return written.strip()[1:-1]
 
 
-def laid_over(document: Document, settings: tuple[str, ...]) -> tuple[Document, list[Problem]]:
+def laid_over(document: YamlDocument, settings: tuple[str, ...]) -> tuple[YamlDocument, list[Problem]]:
     r"""Return a document with ``key=value`` and ``key.key=value`` set; their spot is ``--set KEY``.
 
     >>> document = parse_yaml("name: x\nsample: {from: network}", "x.yaml")
@@ -186,7 +186,7 @@ def laid_over(document: Document, settings: tuple[str, ...]) -> tuple[Document, 
             fix = "set the whole list, in brackets: KEY=[a, b]"
             problems.append(Problem("a single item of a list cannot be set", fix, flag))
         else:
-            document = Document(data, _spots(document.spots, tuple(keys), flag), document.name)
+            document = YamlDocument(data, _spots(document.spots, tuple(keys), flag), document.name)
     return document, problems
 
 

@@ -8,8 +8,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
-from fairbench_cli.errors import Problem, nearest, shown, suggest
-from fairbench_cli.strict_yaml import Document, Place
+from fairbench_cli.base.errors import Problem, nearest, shown, suggest
+from fairbench_cli.base.strict_yaml import Place, YamlDocument
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 SHA256 = r"^[0-9a-f]{64}$"
@@ -101,7 +101,7 @@ Fraction = Annotated[
 
 
 def problems_of(
-    error: ValidationError, model: type[BaseModel], document: Document, prefix: Place = ()
+    error: ValidationError, model: type[BaseModel], document: YamlDocument, prefix: Place = ()
 ) -> Iterator[Problem]:
     """Yield one problem per finding; `model` was read from the value at `prefix`."""
     findings = error.errors()
@@ -149,7 +149,7 @@ def in_file_order(problems: Iterable[Problem], name: str) -> list[Problem]:
 
 
 def in_list(
-    document: Document, place: Place, kind: str, known: tuple[str, ...] | None = None, of: str = ""
+    document: YamlDocument, place: Place, kind: str, known: tuple[str, ...] | None = None, of: str = ""
 ) -> Iterator[Problem]:
     """Find what a list has twice and, where it holds names, those that are not `known`.
 

@@ -10,8 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from fairbench_cli.errors import user_error
-from fairbench_cli.text import shown_path
+from fairbench_cli.base.errors import user_error
+from fairbench_cli.base.text import shown_path
 
 
 def read_text(path: Path, encoding: str = "utf-8", newline: str | None = None) -> str:

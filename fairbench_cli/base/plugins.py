@@ -17,8 +17,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from fairbench_cli.errors import Problem, UserError, suggest, user_error
-from fairbench_cli.sources import digest_of, read_sources
+from fairbench_cli.base.errors import Problem, UserError, suggest, user_error
+from fairbench_cli.base.sources import digest_of, read_sources
 
 
 class SourceChanged(Exception):  # noqa: N818 - the reason of a failed repeat

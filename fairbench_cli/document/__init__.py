@@ -1,0 +1,1 @@
+"""What fairbench says, whatever the medium: an answer, sections, tables and charts; one writer a medium."""

@@ -1,0 +1,145 @@
+"""The parts of a document: an answer in words, then sections of sentences, tables, charts and notes."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, TypeVar
+
+Row = TypeVar("Row")
+
+# What a verdict says; None for what has none.
+Verdict = Literal["pass", "fail", "undecided"]
+
+
+@dataclass(frozen=True)
+class TableCell:
+    """A cell of a table.
+
+    Parameters
+    ----------
+    text, fine : str
+        Its text, and what is in small print next to it or below.
+    value : float or None
+        The number that it shows, to sort by; None for words.
+    verdict : {"pass", "fail", "undecided"} or None
+        What a verdict says.
+    """
+
+    text: str
+    fine: str = ""
+    value: float | None = None
+    verdict: Verdict | None = None
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """A table of text.
+
+    Parameters
+    ----------
+    title : str
+        What stands above it; empty for the only table of a section.
+    heads : tuple of str
+        A head per column.
+    rows : tuple of tuple of TableCell
+        The rows, of as many cells as there are heads.
+    more : str
+        What is left out, in words; empty when nothing is.
+    words : int or None
+        How many columns, from the left, hold words. None: those without a cell that has a value.
+    keys : tuple of str
+        What the columns are called in CSV; empty where the heads serve.
+    """
+
+    title: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[TableCell, ...], ...]
+    more: str = ""
+    words: int | None = None
+    keys: tuple[str, ...] = ()
+
+    @cached_property
+    def numeric(self) -> tuple[bool, ...]:
+        """Which columns hold numbers."""
+        if self.words is not None:
+            return tuple(j >= self.words for j in range(len(self.heads)))
+        return tuple(any(row[j].value is not None for row in self.rows) for j in range(len(self.heads)))
+
+
+def table_of(
+    title: str, columns: dict[str, Callable[[Row], TableCell]], rows: Sequence[Row], more: str = ""
+) -> TextTable:
+    """Return a table of rows, given by its head how to write the cell of each column."""
+    cells = tuple(tuple(write(row) for write in columns.values()) for row in rows)
+    return TextTable(title, tuple(columns), cells, more)
+
+
+def plain_table(title: str, heads: Iterable[str], rows: Iterable[Iterable[str]], words: int) -> TextTable:
+    """Return a table of plain texts, whose first `words` columns are words and the others numbers."""
+    cells = tuple(tuple(map(TableCell, row)) for row in rows)
+    return TextTable(title, tuple(heads), cells, words=words)
+
+
+@dataclass(frozen=True)
+class Chart:
+    """An SVG with its title."""
+
+    title: str
+    svg: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """A title, sentences, tables and notes; with the verdict on what it is about, if there is one.
+
+    `charts` are for pages alone: all that they show is in the tables, too.
+    """
+
+    title: str
+    sentences: tuple[str, ...] = ()
+    tables: tuple[TextTable, ...] = ()
+    notes: tuple[str, ...] = ()
+    verdict: Verdict | None = None
+    charts: tuple[Chart, ...] = ()
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A sentence of an answer, with the verdict that it gives, if it gives one."""
+
+    text: str
+    verdict: Verdict | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer in words: over all, its sentences (the worst first), and what is open."""
+
+    headline: Statement
+    statements: tuple[Statement, ...] = ()
+    open: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Document:
+    """Everything that is said of something.
+
+    Parameters
+    ----------
+    title : str
+        What it is about.
+    answer : Answer or None
+        What it says in words.
+    facts : tuple of str
+        What was looked at and how.
+    sections : tuple of Section
+        The rest, in its order.
+    notes : tuple of str
+        What holds for all sections, said once at the end.
+    """
+
+    title: str
+    answer: Answer | None = None
+    facts: tuple[str, ...] = ()
+    sections: tuple[Section, ...] = ()
+    notes: tuple[str, ...] = ()
