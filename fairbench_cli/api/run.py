@@ -21,9 +21,8 @@ from fairbench_cli.experiment.config.read import of_document, read_config
 from fairbench_cli.experiment.config.shipped import find_config
 from fairbench_cli.experiment.journal.journal import RETRIED
 from fairbench_cli.experiment.plan import FILE, read_plan
+from fairbench_cli.experiment.running.pool import LocalPool
 from fairbench_cli.experiment.running.run import compute, prepare, working_in, write_manifest
-from fairbench_cli.experiment.running.runner import run_tasks
-from fairbench_cli.experiment.running.workers import Workers
 from fairbench_cli.report.write import write_report
 
 NEEDED = ("results", "groups", "summary", "paired", "pareto")
@@ -180,8 +179,8 @@ def run(
             todo = len(prepared.todo)
             counter = _Progress(todo, progress)
             if todo:
-                with Workers(given, jobs) as workers:
-                    compute(prepared, lambda tasks: run_tasks(tasks, workers), counter.note)
+                with LocalPool(given, jobs) as pool:
+                    compute(prepared, pool.outcomes, counter.note)
             write_report(target, prepared.plan, prepared.records)
             write_manifest(prepared, jobs=jobs, computed=todo - len(prepared.todo), start=start)
         return _read(target, given.name, Path(folder) if folder else None)

@@ -27,9 +27,8 @@ from fairbench_cli.experiment.running.changes import (
     changed_networks,
     changed_versions,
 )
-from fairbench_cli.experiment.running.runner import run_tasks
-from fairbench_cli.experiment.running.task import Task
-from fairbench_cli.experiment.running.workers import Workers
+from fairbench_cli.experiment.running.pool import LocalPool, Pool
+from fairbench_cli.experiment.running.worker import Task
 from fairbench_cli.experiment.seeds import seed_of
 from fairbench_cli.experiment.versions import Versions, versions_of_numbers
 from fairbench_cli.interventions.registry import INTERVENTION
@@ -181,7 +180,7 @@ def verify(
         for key, repeat in picked
     }
 
-    with Workers(used, jobs) as workers:
+    with LocalPool(used, jobs) as workers:
         now = _compute(tasks.values(), workers)
         found = [
             Recomputed(
@@ -215,8 +214,8 @@ def pick(places: Iterable[tuple[str, int]], n: int, seed: int) -> list[tuple[str
     return sorted(places, key=lambda place: digest([seed, *place]))[:n]
 
 
-def _compute(tasks: Iterable[Task], workers: Workers) -> dict[tuple[str, int], Repeat]:
-    with closing(run_tasks(tasks, workers)) as outcomes:
+def _compute(tasks: Iterable[Task], pool: Pool) -> dict[tuple[str, int], Repeat]:
+    with closing(pool.outcomes(tasks)) as outcomes:
         return {(outcome.key, outcome.repeat): outcome for outcome in outcomes}
 
 

@@ -1,18 +1,6 @@
-"""Imported by the fork server alone, before it starts workers: loads what every repeat needs, once.
+"""What a fork server loads before it forks: what repeats need, found out by using it on a few rows."""
 
-What the techniques and classifiers of a run load is found out by using them on a few rows.
-"""
-
-import json
-import os
 from contextlib import suppress
-
-from fairbench_cli.experiment.running.orphans import die_with_parent
-
-MARK = "FAIRBENCH_WARM"
-"""The environment variable with who starts the server, and the classifiers and techniques that are used."""
-
-NOTHING = json.dumps([None, [], []])
 
 LONGEST = 2.0
 """Seconds that all techniques together may take."""
@@ -22,12 +10,11 @@ def warm_up(classifiers: list[str], techniques: list[str]) -> None:
     """Import what a repeat needs; fit each classifier to a few rows, then each technique."""
     import numpy as np
 
-    import fairbench_cli.experiment.running.worker
     from fairbench_cli.classifiers.fit import Classifier
     from fairbench_cli.classifiers.registry import CLASSIFIER
     from fairbench_cli.data.table import Column, Sample, Table
     from fairbench_cli.experiment.config.limits import Limits
-    from fairbench_cli.experiment.running.guard import limited
+    from fairbench_cli.experiment.running.worker import limited
     from fairbench_cli.interventions.registry import INTERVENTION
 
     rng = np.random.default_rng(0)
@@ -43,11 +30,3 @@ def warm_up(classifiers: list[str], techniques: list[str]) -> None:
         for entry in (one for one in entries if one.target.startswith("fairbench_cli.")):
             with suppress(Exception):  # it needs parameters, or other rows
                 entry.load()().fit(sample, fitted, rng)
-    del fairbench_cli
-
-
-if MARK in os.environ:
-    parent, used, applied = json.loads(os.environ[MARK])
-    die_with_parent(parent)  # before anything is loaded, which takes a while
-    with suppress(BaseException):  # a repeat says what is wrong
-        warm_up(used, applied)
