@@ -7,7 +7,7 @@ from typing import Any
 
 from fairbench_cli.audit.judge.report import AttributeVerdict, Disparity, GroupRow, Report
 from fairbench_cli.audit.show import law, layout
-from fairbench_cli.audit.show.bars import UNTESTED, Bar, Look, ratio_panel, value_panel
+from fairbench_cli.audit.show.bars import UNTESTED, Bar, ratio_panel, value_panel
 from fairbench_cli.audit.show.changes import change_sections
 from fairbench_cli.audit.show.format import VERDICTS, fraction, interval, number, ratio, symbols
 from fairbench_cli.audit.show.layout import worst_first
@@ -16,6 +16,7 @@ from fairbench_cli.audit.show.words import gate_words, headline
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.base.files import write_bytes
 from fairbench_cli.base.text import printable
+from fairbench_cli.document.charts import Look
 from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.rates import RATES
 
