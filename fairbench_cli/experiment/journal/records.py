@@ -208,7 +208,7 @@ class RepeatLine(BaseModel):
         return self
 
     @classmethod
-    def of(cls, repeat: Repeat) -> Self:
+    def of(cls, repeat: Repeat) -> "RepeatLine":
         """Return a repeat as a line, unchecked."""
         more: dict[str, Any] = {}
         if repeat.values:
