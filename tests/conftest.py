@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 from fairbench_cli.cli.app import run as run_here
 from fairbench_cli.data.card import shipped_cards
 from fairbench_cli.experiment.running import pool
-from fairbench_cli.experiment.running.processes import FORKS, ForkServer
+from fairbench_cli.experiment.running.server import FORKS, ForkServer
 
 if TYPE_CHECKING:
     from fairbench_cli.experiment.plan import RunPlan

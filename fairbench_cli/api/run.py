@@ -13,8 +13,7 @@ import pandas as pd
 import yaml
 
 from fairbench_cli.base.errors import ArgumentError, Problem, suggest, user_error
-from fairbench_cli.base.files import read_text
-from fairbench_cli.base.scratch import scratch_folder
+from fairbench_cli.base.files import read_text, scratch_folder
 from fairbench_cli.base.strict_yaml import YamlDocument, dump_yaml, parse_yaml
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.config.read import of_document, read_config

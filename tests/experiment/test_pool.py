@@ -19,8 +19,9 @@ from fairbench_cli.experiment.config.limits import Limits
 from fairbench_cli.experiment.datasets import populate
 from fairbench_cli.experiment.running import pool, worker
 from fairbench_cli.experiment.running.pool import MOST_PRINTED, LocalPool
-from fairbench_cli.experiment.running.processes import ForkServer, memory_of
+from fairbench_cli.experiment.running.processes import memory_of
 from fairbench_cli.experiment.running.run import prepare
+from fairbench_cli.experiment.running.server import ForkServer
 from fairbench_cli.experiment.running.worker import Task, one_line, run_task, run_within
 
 SLOW = "import time\n\n\nclass Slow:\n    def fit(self, train, classifier, rng):\n        time.sleep(20)\n"
@@ -262,7 +263,7 @@ def test_a_record_that_cannot_be_sent_is_a_failure(tmp_path, monkeypatch):
     (task,) = tasks_of(prepared_run(tmp_path, "none"))
     odd = Repeat(task.cell.key, 0, "ok", "", None, facts={"odd": lambda: 0}, seconds=2.0)
     monkeypatch.setattr(worker, "run_within", lambda *_: odd)
-    answer = pickle.loads(worker._record(task, Limits()))
+    answer = pickle.loads(worker._record(task, Limits()))  # noqa: S301
     assert (answer.status, answer.key, answer.repeat, answer.seconds) == ("failed", task.cell.key, 0, 2.0)
     assert "pickle" in answer.reason
 

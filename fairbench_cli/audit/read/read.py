@@ -53,7 +53,7 @@ from fairbench_cli.audit.read.sides import compared_slices
 from fairbench_cli.audit.read.strata import explained_slices, read_people, read_strata
 from fairbench_cli.audit.read.tally import MISSING, Tally
 from fairbench_cli.base.errors import shown, user_error
-from fairbench_cli.base.scratch import scratch_folder
+from fairbench_cli.base.files import scratch_folder
 from fairbench_cli.base.text import shown_path
 
 if TYPE_CHECKING:

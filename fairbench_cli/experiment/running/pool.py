@@ -25,13 +25,14 @@ from joblib.parallel import ParallelBackendBase
 from threadpoolctl import threadpool_limits
 
 from fairbench_cli.base.errors import user_error
-from fairbench_cli.base.scratch import scratch_folder
+from fairbench_cli.base.files import scratch_folder
 from fairbench_cli.experiment.cell import Repeat, Status
 from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.experiment.config.limits import Limits, size_in_words
 from fairbench_cli.experiment.datasets import Population
-from fairbench_cli.experiment.running.processes import FORKS, ForkServer, end_group, launch, memory_of
-from fairbench_cli.experiment.running.worker import Order, Setup, Task, overtime, run_within
+from fairbench_cli.experiment.running.processes import end_group, launch, memory_of
+from fairbench_cli.experiment.running.server import FORKS, ForkServer
+from fairbench_cli.experiment.running.worker import Order, Setup, Task, overtime, run_within, work
 
 DIED = "its worker process died: killed, out of memory, or a crash in compiled code"
 DEATHS = 2
@@ -68,8 +69,8 @@ class Pool(Protocol):
 
 
 @dataclass(eq=False)
-class Job:
-    """A task that joblib has handed out, and what it wants to be called with once there is an outcome."""
+class HandedOut:
+    """A task of joblib's, and what joblib wants to be called with once there is an outcome."""
 
     task: Task
     done: Callable[[list[Repeat]], None]
@@ -88,7 +89,7 @@ class Worker:
         None where the fork server is its parent.
     pid : int
         0 until it is there.
-    job : Job or None
+    job : HandedOut or None
         What it is running, since when on the monotonic clock, and what memory it took then.
     idle : bool
         Whether it waits for an order.
@@ -98,7 +99,7 @@ class Worker:
     printed: Path
     process: "Popen[bytes] | None" = None
     pid: int = 0
-    job: Job | None = None
+    job: HandedOut | None = None
     since: float = 0.0
     memory: int = 0
     idle: bool = False
@@ -111,7 +112,7 @@ class Worker:
         with suppress(OSError):
             self.pipe.send_bytes(content)
 
-    def run(self, job: Job, population: int) -> None:
+    def run(self, job: HandedOut, population: int) -> None:
         """Let it run a task, whose population it knows."""
         self.job, self.since, self.memory = job, time.monotonic(), memory_of(self.pid)
         self.send(Order(job.task.cell, job.task.repeat, population))
@@ -161,7 +162,7 @@ class _Pipes(ParallelBackendBase):  # type: ignore[misc]
     def submit(self, func: Any, callback: Any = None) -> Any:
         """Take a batch of one task."""
         [(_, (task,), _)] = func.items
-        self._pool.waiting.append(Job(task, callback))
+        self._pool.waiting.append(HandedOut(task, callback))
         return callback
 
     def retrieve_result_callback(self, out: list[Repeat]) -> list[Repeat]:
@@ -200,7 +201,7 @@ class LocalPool:
         place: Path | None = None,
     ) -> None:
         self.jobs, self.log, self.limits, self._place = jobs, log, config.limits, place
-        self.waiting: deque[Job] = deque()
+        self.waiting: deque[HandedOut] = deque()
         self.fault: OSError | None = None
         techniques = [technique.spec for technique in config.interventions]
         self._used = [
@@ -334,8 +335,7 @@ class LocalPool:
                 worker = Worker(ours, printed)
                 self._fork(theirs.fileno())
             else:
-                start = "fairbench_cli.experiment.running.worker:work"
-                worker = Worker(ours, printed, launch(start, theirs.fileno()))
+                worker = Worker(ours, printed, launch(f"{work.__module__}:work", theirs.fileno()))
         self._workers.append(worker)
         worker.send(Setup(list(map(str, sys.path)), os.getcwd(), printed, self.limits))
 
@@ -400,7 +400,7 @@ class LocalPool:
             self._keep_prints(worker, worker.job)
         worker.printed.unlink(missing_ok=True)
 
-    def _keep_prints(self, worker: Worker, job: Job) -> None:
+    def _keep_prints(self, worker: Worker, job: HandedOut) -> None:
         """Move what was printed during a task to the end of the log, under a title."""
         size = worker.printed.stat().st_size
         if not size:
