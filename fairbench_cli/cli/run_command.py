@@ -53,7 +53,7 @@ def run(
     from fairbench_cli.experiment.config.read import read_config
     from fairbench_cli.experiment.running.pool import LocalPool, default_jobs
     from fairbench_cli.experiment.running.run import prepare, working_in, write_manifest
-    from fairbench_cli.experiment.running.shard import read_shard
+    from fairbench_cli.experiment.running.todo import read_shard
 
     start = time.monotonic()
     part = None if shard is None else read_shard(shard)

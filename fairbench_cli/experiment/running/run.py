@@ -38,8 +38,7 @@ from fairbench_cli.experiment.journal.manifest import FILE as MANIFEST
 from fairbench_cli.experiment.journal.manifest import update_manifest, write_run
 from fairbench_cli.experiment.journal.records import new_header
 from fairbench_cli.experiment.plan import CELL_COLUMNS, Cell, RunPlan, make_cells, make_plan, write_plan
-from fairbench_cli.experiment.running.shard import Shard
-from fairbench_cli.experiment.running.todo import Todo
+from fairbench_cli.experiment.running.todo import Shard, Todo
 from fairbench_cli.experiment.running.worker import Task
 from fairbench_cli.experiment.versions import provenance, versions_of_numbers
 from fairbench_cli.network.structure import Structure
