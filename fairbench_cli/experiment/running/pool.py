@@ -126,16 +126,6 @@ class Worker:
             return "memory", f"took more than {size_in_words(memory)}; raise limits.memory"
         return None
 
-    def has_ended(self) -> bool:
-        """Return whether the process is gone, although somebody else may hold its pipe open."""
-        if self.process is not None:
-            return self.process.poll() is not None
-        try:
-            os.kill(self.pid or os.getpid(), 0)
-        except OSError:
-            return True
-        return False
-
     def end(self) -> None:
         """End the process and those that it has started."""
         if self.pid:
@@ -291,8 +281,9 @@ class LocalPool:
                 job, found = worker.job, None
                 if worker.pipe in ready:
                     found = self._received(worker)
-                elif look:
-                    found = self._checked(worker)
+                elif job is not None and look and (excess := worker.excess(self.limits)):
+                    self._end(worker)
+                    found = job.task.ended(*excess)
                 if job is not None and found is not None:
                     self._fruitless = 0
                     job.done([found])
@@ -364,16 +355,6 @@ class LocalPool:
         self._workers.append(self._workers.pop(self._workers.index(worker)))  # the others are looked at first
         outcome: Repeat = message
         return outcome
-
-    def _checked(self, worker: Worker) -> Repeat | None:
-        """Return the outcome where the task of a worker takes more than it may; see whether it lives."""
-        if worker.has_ended():
-            return self._dead(worker)
-        excess = None if worker.job is None else worker.excess(self.limits)
-        if worker.job is None or excess is None:
-            return None
-        self._end(worker)
-        return worker.job.task.ended(*excess)
 
     def _dead(self, worker: Worker) -> Repeat | None:
         """Let the task of a worker that died wait again; return its outcome when it did so too often."""

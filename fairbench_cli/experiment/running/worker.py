@@ -99,6 +99,8 @@ def work(handle: int, parent: int) -> NoReturn:
     _set_up(setup)
     messages: SimpleQueue[bytes] = SimpleQueue()
     threading.Thread(target=_receive, args=(pipe, messages), daemon=True).start()
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=pipe.close)  # its end is that of this process
     populations: dict[int, Population] = {}
     pipe.send(os.getpid())
     while True:
