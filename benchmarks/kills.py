@@ -392,7 +392,7 @@ def main() -> int:
     given = parser.parse_args()
     if (
         signal.getsignal(signal.SIGINT) == signal.SIG_IGN
-    ):  # so does a shell that starts this in the background
+    ):  # of a shell's background
         signal.signal(signal.SIGINT, signal.default_int_handler)
     base = Path(tempfile.mkdtemp(prefix="kills-"))
     hits, wrong = Counter[str](), 0

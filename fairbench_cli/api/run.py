@@ -137,7 +137,7 @@ def run(
     folder : str or Path, optional
         Where results are kept: a run goes on from what is there. By default nothing is kept.
     jobs : int
-        Worker processes; 1 computes in this process. The numbers are the same.
+        Worker processes. The numbers are the same for any number.
     data_dir : str or Path, optional
         Where data files are, before ``$FAIRBENCH_DATA`` and the cache.
     only : str or sequence of str
