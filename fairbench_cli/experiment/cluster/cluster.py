@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 from fairbench_cli.base.errors import UserError, user_error
 from fairbench_cli.base.files import read_text
 from fairbench_cli.experiment.cell import Repeat
-from fairbench_cli.experiment.cluster.parcel import Parcel, fingerprint_of, pack, read_code
+from fairbench_cli.experiment.cluster.parcel import fingerprint_of, pack, read_code
 from fairbench_cli.experiment.cluster.station import (
     ClusterAnswer,
-    SentOrder,
+    SentRun,
     check_there,
     end_there,
     run_there,
@@ -80,13 +80,12 @@ class Cluster:
         from distributed import as_completed
 
         self._client, self._address, self._say = client, address, say
-        self._config, self._fingerprint = pack(config).data, fingerprint_of(config)
         files = [origin for _, origin in config.plugins if origin.path is not None]
-        self._code = {origin.version: read_code(origin) for origin in files}
-        self._name = uuid.uuid4().hex
+        code = {origin.version: read_code(origin) for origin in files}
+        self._run = SentRun(uuid.uuid4().hex, fingerprint_of(config), pack(config), code)
         self._window = as_completed(loop=client.loop)
         self._out: dict[str, Sent] = {}
-        self._packed: dict[int, tuple[Any, str, Parcel]] = {}
+        self._packed: dict[int, tuple[Any, str, bytes]] = {}
         self._scattered: dict[str, Any] = {}
         self._refused: set[str] = set()
         self._counted, self._threads, self._looked = 0.0, 0, 0.0
@@ -109,7 +108,7 @@ class Cluster:
             Listing the workers that would not compute the same numbers, and why.
         """
         self._wait("has no workers yet: waiting for the first")
-        found = self._client.run(check_there, self._fingerprint, on_error="return")
+        found = self._client.run(check_there, self._run.expected, on_error="return")
         unlike = {
             worker: (_in_words(differs),) if isinstance(differs, Exception) else differs
             for worker, differs in found.items()
@@ -165,7 +164,7 @@ class Cluster:
         futures = list(self._window.futures)
         with suppress(Exception):  # they end by themselves when nobody has work for them
             self._client.cancel(futures, force=True)
-            self._client.run(end_there, self._name, on_error="ignore")
+            self._client.run(end_there, self._run.name, on_error="ignore")
 
     def _wait(self, why: str) -> None:
         """Wait until there is a worker, and say so once."""
@@ -184,14 +183,11 @@ class Cluster:
 
     def _send(self, task: Task, attempts: int) -> None:
         name, population = self._population(task.population)
-        packed = pack((task.cell, task.repeat))
-        files = packed.files | self._packed[id(task.population)][2].files
-        sources = {origin.version: self._code[origin.version] for origin in files}
-        order = SentOrder(self._name, self._fingerprint, self._config, packed.data, name, sources)
         # Others may be used where none of these is left: a new one is asked what it is like before it runs.
         only = {"workers": list(self._workers()), "allow_other_workers": True} if self._refused else {}
         key = f"fairbench-{uuid.uuid4().hex}"
-        future = self._client.submit(run_there, order, population, key=key, pure=False, retries=0, **only)
+        sent = self._run, pack((task.cell, task.repeat)), name, population
+        future = self._client.submit(run_there, *sent, key=key, pure=False, retries=0, **only)
         self._out[key] = Sent(task, attempts)
         self._window.add(future)
 
@@ -199,16 +195,15 @@ class Cluster:
         """Return the name of a population, and its bytes or what stands for them on the workers."""
         if id(population) not in self._packed:
             packed = pack(population)
-            self._packed[id(population)] = population, sha256(packed.data).hexdigest(), packed
+            self._packed[id(population)] = population, sha256(packed).hexdigest(), packed
         _, name, packed = self._packed[id(population)]
-        if len(packed.data) <= RIDES_ALONG:
-            return name, packed.data
+        if len(packed) <= RIDES_ALONG:
+            return name, packed
         while name not in self._scattered:
             self._wait("has no workers any more: waiting for one")
             with suppress(OSError):  # the last worker went away just now
-                self._scattered[name] = self._client.scatter(
-                    packed.data, broadcast=True, hash=False, timeout=SCATTERS_WITHIN
-                )
+                how = {"broadcast": True, "hash": False, "timeout": SCATTERS_WITHIN}
+                self._scattered[name] = self._client.scatter(packed, **how)
         return name, self._scattered[name]
 
     def _comes(self) -> bool:

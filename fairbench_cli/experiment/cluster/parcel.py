@@ -30,34 +30,13 @@ Sources = Mapping[str, Mapping[str, bytes]]
 _SHA256 = "sha256:"
 
 
-@dataclass(frozen=True)
-class Parcel:
-    """A value as bytes.
-
-    Parameters
-    ----------
-    data : bytes
-        In which no path of a file of code is left.
-    files : frozenset of CodeOrigin
-        The code in files that the value names.
-    """
-
-    data: bytes
-    files: frozenset[CodeOrigin]
-
-
 class _Packer(pickle.Pickler):
     """Writes where code is without the folder of its file."""
-
-    def __init__(self, stream: io.BytesIO) -> None:
-        super().__init__(stream, pickle.HIGHEST_PROTOCOL)
-        self.files: set[CodeOrigin] = set()
 
     def persistent_id(self, value: Any) -> tuple[str, str] | None:
         """Return what stands for a file of code; None for everything else."""
         if not isinstance(value, CodeOrigin) or value.path is None:
             return None
-        self.files.add(value)
         return f"{value.path.name}:{value.target.rpartition(':')[2]}", value.version
 
 
@@ -72,12 +51,11 @@ class _Unpacker(pickle.Unpickler):
         return CodeOrigin(f"{_place(self._folder, version)}/{target}", version)
 
 
-def pack(value: Any) -> Parcel:
-    """Return a value as bytes."""
+def pack(value: Any) -> bytes:
+    """Return a value as bytes, in which no path of a file of code is left."""
     stream = io.BytesIO()
-    packer = _Packer(stream)
-    packer.dump(value)
-    return Parcel(stream.getvalue(), frozenset(packer.files))
+    _Packer(stream, pickle.HIGHEST_PROTOCOL).dump(value)
+    return stream.getvalue()
 
 
 def unpack(data: bytes, folder: Path) -> Any:

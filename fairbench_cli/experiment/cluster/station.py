@@ -25,30 +25,24 @@ _LOCK = threading.Lock()
 
 
 @dataclass(frozen=True)
-class SentOrder:
-    """A repeat as it is sent to a worker; its population is an argument of its own.
+class SentRun:
+    """What all repeats of a run share.
 
     Parameters
     ----------
-    run : str
-        What names the run.
+    name : str
+        No other run anywhere has it.
     expected : Fingerprint
         Of the computer that planned it.
     config : bytes
         The packed config, whose limits hold.
-    task : bytes
-        The packed cell and the number of the repeat.
-    population : str
-        What names the population.
     sources : dict
-        The files of the user's code that they name.
+        The files of the user's code that it names.
     """
 
-    run: str
+    name: str
     expected: Fingerprint
     config: bytes
-    task: bytes
-    population: str
     sources: Sources
 
 
@@ -78,19 +72,19 @@ class Station:
     ----------
     folder : Path
         For their files, and the user's code.
-    config : bytes
-        The packed config.
+    run : SentRun
     """
 
-    def __init__(self, folder: Path, config: bytes) -> None:
-        self._folder, self._config = folder, unpack(config, folder)
+    def __init__(self, folder: Path, run: SentRun) -> None:
+        self._folder, self._config = folder, unpack(run.config, folder)
+        write_sources(run.sources, folder)
         self._lock = threading.Lock()
         self._idle: list[LocalPool] = []
         self._populations: dict[str, Population] = {}
         self._timer: threading.Timer | None = None
 
-    def run(self, order: SentOrder, population: bytes) -> Repeat:
-        """Return the record of a repeat.
+    def repeat(self, task: bytes, name: str, population: bytes) -> Repeat:
+        """Return the record of a repeat, of a packed cell and number on a packed population and its name.
 
         Raises
         ------
@@ -98,17 +92,16 @@ class Station:
             When no process can be started.
         """
         with self._lock:
-            write_sources(order.sources, self._folder)
-            if order.population not in self._populations:
-                self._populations[order.population] = unpack(population, self._folder)
+            if name not in self._populations:
+                self._populations[name] = unpack(population, self._folder)
             pool = self._idle.pop() if self._idle else None
         if pool is None:
             log = Path(mkdtemp(dir=self._folder)) / "printed"
             pool = LocalPool(self._config, 1, log=log, place=self._folder).__enter__()
             if pool.fault is not None:
                 raise pool.fault
-        cell, repeat = unpack(order.task, self._folder)
-        [outcome] = pool.outcomes([Task(cell, repeat, self._populations[order.population])])
+        cell, number = unpack(task, self._folder)
+        [outcome] = pool.outcomes([Task(cell, number, self._populations[name])])
         _show(pool.log)
         with self._lock:
             self._idle.append(pool)
@@ -137,20 +130,20 @@ def _stations() -> dict[str, Station]:
     return {}
 
 
-def run_there(order: SentOrder, population: bytes) -> ClusterAnswer:
+def run_there(run: SentRun, task: bytes, name: str, population: bytes) -> ClusterAnswer:
     """Run a repeat on the worker of dask that this is called on."""
     from distributed import get_worker
 
     worker = get_worker()
     with _LOCK:
-        if order.run not in _stations():  # the first of this run, perhaps on a worker that joined late
-            differs = order.expected.differences()
+        if run.name not in _stations():  # the first of this run, perhaps on a worker that joined late
+            differs = run.expected.differences()
             if differs:
                 return ClusterAnswer(worker.address, None, differs)
             folder = mkdtemp(prefix="fairbench-", dir=worker.local_directory)
-            _stations()[order.run] = Station(Path(folder), order.config)
-        station = _stations()[order.run]
-    return ClusterAnswer(worker.address, station.run(order, population))
+            _stations()[run.name] = Station(Path(folder), run)
+        station = _stations()[run.name]
+    return ClusterAnswer(worker.address, station.repeat(task, name, population))
 
 
 def check_there(expected: Fingerprint) -> tuple[str, ...]:
