@@ -108,6 +108,8 @@ def print_document(document: Document) -> None:
         if i or document.title or document.facts:
             say("")
         _print_section(section, marks)
+    if document.notes:
+        say("")
     for note in document.notes:
         fold(note)
 
@@ -232,9 +234,13 @@ def _parts(numeric: Sequence[bool], widths: Sequence[int], width: int) -> Iterat
         yield [*range(len(numeric))]
         return
     free = width - sum(min(widths[j], NARROWEST) if j == 0 else widths[j] for j in words) - GAP * len(words)
-    fit = max(1, (free + GAP) // (max(widths[j] for j in numbers) + GAP))
-    for start in range(0, len(numbers), fit):
-        yield [*words, *numbers[start : start + fit]]
+    part: list[int] = []
+    for j in numbers:
+        if part and sum(widths[i] + GAP for i in (*part, j)) > free + GAP:
+            yield [*words, *part]
+            part = []
+        part.append(j)
+    yield [*words, *part]
 
 
 def _fitted(widths: Sequence[int], numeric: Sequence[bool], width: int) -> list[int]:
