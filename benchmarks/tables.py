@@ -24,7 +24,7 @@ from fairbench_cli.data.locate import find_files
 from fairbench_cli.experiment.config.read import read_config
 from fairbench_cli.experiment.config.shipped import find_config
 from fairbench_cli.experiment.running.run import prepare
-from fairbench_cli.network.fit import fit
+from fairbench_cli.network.families import fit
 
 TECHNIQUES = (
     "[none, massaging, reweighing, uniform-sampling, preferential-sampling, "
