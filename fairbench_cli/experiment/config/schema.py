@@ -57,9 +57,10 @@ def _components(kind: Registry, also: dict[str, Any], more: tuple[str, ...] = ()
         for key in more:
             one = {"$ref": f"#/$defs/{key}"}
             entries[name]["properties"][key] = {"anyOf": [one, {"type": "array", "items": one}]}
-    one = {"type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": False}
+    named: dict[str, Any] = {"type": "object", "minProperties": 1, "maxProperties": 1}
+    named["additionalProperties"] = False
     theirs = {"patternProperties": {PLUGIN["pattern"]: {"type": ["object", "null"]}}}
-    return {"items": {"anyOf": [{"enum": list(kind)}, PLUGIN, one | {"properties": entries} | theirs]}}
+    return {"items": {"anyOf": [{"enum": list(kind)}, PLUGIN, named | {"properties": entries} | theirs]}}
 
 
 def key_table(model: type[BaseModel], without: type[BaseModel] | None = None) -> str:
