@@ -30,7 +30,7 @@ from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.card import find_card, read_card
 from fairbench_cli.data.roles import checked_roles
 from fairbench_cli.data.table import Sample, to_sample
-from fairbench_cli.experiment.config.components import ComponentSpec, Reading, read_entries
+from fairbench_cli.experiment.config.components import ComponentSpec, ReadContext, read_entries
 from fairbench_cli.experiment.datasets import shipped_network
 from fairbench_cli.interventions.baselines import NoIntervention
 from fairbench_cli.interventions.fitted import Fitted, Status
@@ -314,7 +314,7 @@ def read_component(kind: Registry, name: str, parameters: Mapping[str, Any]) -> 
     """
     given = {key: [value] if isinstance(value, list) else value for key, value in parameters.items()}
     try:
-        (spec, _), *_ = read_entries(kind, [{name: given}], {}, Reading(Path()))
+        (spec, _), *_ = read_entries(kind, [{name: given}], {}, ReadContext(Path()))
     except ValidationError as error:
         raise UserError(*(problem for _, problem in findings_of(error))) from None
     return spec

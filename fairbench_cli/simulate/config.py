@@ -26,6 +26,7 @@ from fairbench_cli.base.validation import (
     Known,
     Several,
     StrictModel,
+    findings_of,
     in_file_order,
     mistake,
     problems_of,
@@ -79,7 +80,13 @@ class Range(StrictModel):
 
 def _spread_out(value: Any) -> Any:
     """Return the numbers of a range; anything else as it is."""
-    return Range.model_validate(value).numbers() if isinstance(value, dict) else value
+    if not isinstance(value, dict):
+        return value
+    try:
+        return Range.model_validate(value).numbers()
+    except ValidationError as error:
+        findings = findings_of(error, Range, ("truth",))
+        raise refused(*((place[1:], problem) for place, problem in findings)) from None
 
 
 class Simulation(StrictModel):

@@ -11,7 +11,7 @@ from fairbench_cli.base.registry import Entry, Registry
 from fairbench_cli.base.strict_yaml import parse_yaml
 from fairbench_cli.base.validation import StrictModel, problems_of
 from fairbench_cli.classifiers.registry import CLASSIFIERS
-from fairbench_cli.experiment.config.components import ComponentSpec, Reading, read_entries
+from fairbench_cli.experiment.config.components import ComponentSpec, ReadContext, read_entries
 from fairbench_cli.interventions.registry import INTERVENTIONS
 
 
@@ -40,7 +40,7 @@ THINGS.entries.update(thing=Entry(f"{__name__}:Thing"), needy=Entry(f"{__name__}
 def read(text, extra=None):
     document = parse_yaml(f"things:\n{text}", "f.yaml")
     try:
-        return read_entries(THINGS, document.data["things"], extra or {}, Reading(Path())), []
+        return read_entries(THINGS, document.data["things"], extra or {}, ReadContext(Path())), []
     except ValidationError as error:
         return [], [str(problem) for problem in problems_of(error, StrictModel, document, ("things",))]
 
@@ -144,7 +144,7 @@ def test_each_wrong_value_has_its_own_line():
 
 @pytest.mark.parametrize("kind", [INTERVENTIONS, CLASSIFIERS], ids=["interventions", "classifiers"])
 def test_every_shipped_name_is_read_and_built(kind):
-    found = read_entries(kind, list(kind), {}, Reading(Path()))
+    found = read_entries(kind, list(kind), {}, ReadContext(Path()))
     assert [spec.name for spec, _ in found] == list(kind)
     for spec, _ in found:
         assert isinstance(spec.build(kind), kind[spec.name].load())

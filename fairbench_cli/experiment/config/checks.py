@@ -131,7 +131,7 @@ def _limits(given: Given) -> Iterator[Conflict]:
                 if name not in names:
                     unknown = True
                     what = f'"{name}" is not among the config\'s {axis}'
-                    yield (*place, axis, i), what, suggest(name, names)
+                    yield (*place, axis, i), what, suggest(name, {*names})
         places = [short(str(named(item)[0])) for item in given.document.data.get(axis, [])]
         for name in () if unknown else dict.fromkeys(names):
             if all(limit is not None and name not in limit for limit in limits):

@@ -52,7 +52,7 @@ PLUGIN = {"type": "string", "pattern": ":", "description": "./mine.py:Thing or p
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadContext:
     """What a config is read with, which its validators see, and what they find out.
 
     Parameters
@@ -77,15 +77,15 @@ class Reading:
     own: list[OwnMetric] = field(default_factory=list)
 
 
-def reading_of(info: ValidationInfo) -> Reading:
+def context_of(info: ValidationInfo) -> ReadContext:
     """Return what a config is read with, in one of its validators."""
-    return info.context or Reading()
+    return info.context or ReadContext()
 
 
 def _tunable(name: str, info: ValidationInfo) -> str:
     """Check that candidates can be compared by a metric."""
     try:
-        found = find_metric(name, reading_of(info).base)
+        found = find_metric(name, context_of(info).base)
     except UserError as error:
         raise refused(*(((), one) for one in error.problems)) from None
     entry = METRICS.get(found) if isinstance(found, str) else found.entry
@@ -417,7 +417,7 @@ def _in_words(name: str, error: ValidationError, known: Iterable[str]) -> Iterat
 
 
 def read_tunings(
-    name: str, listed: Any, takes: Parameters, reading: Reading
+    name: str, listed: Any, takes: Parameters, context: ReadContext
 ) -> tuple[list[Tuning], list[Finding]]:
     """Return the tunings that an intervention's entry asks for; or what is wrong with them.
 
@@ -427,7 +427,7 @@ def read_tunings(
     findings: list[Finding] = []
     for i, one in enumerate(listed if isinstance(listed, list) else [listed]):
         try:
-            options = TuneOptions.model_validate(one, context=reading)
+            options = TuneOptions.model_validate(one, context=context)
         except ValidationError as error:
             prefix = ("interventions", name, "tune")
             findings += [((i, *at[3:]), problem) for at, problem in findings_of(error, TuneOptions, prefix)]
@@ -447,7 +447,7 @@ def read_tunings(
             wrong.append((("fraction",), Problem(what, fix)))
         findings += [((i, *place), problem) for place, problem in wrong]
         ordered = tuple((key, tuple(over[key])) for key in sorted(over))
-        metrics = [find_metric(metric, reading.base) for metric in options.metric]
+        metrics = [find_metric(metric, context.base) for metric in options.metric]
         for metric, on, fraction in product(metrics, options.on, options.fraction):
             called, own = (metric, None) if isinstance(metric, str) else (metric.name, metric)
             tuning = Tuning(called, ordered, on, fraction if on == "validation" else None, own)
@@ -491,7 +491,7 @@ def _source(kind: Registry, name: str, base: Path | None) -> tuple[CodeOrigin | 
 
 
 def _read_entry(
-    kind: Registry, item: Any, extra: Mapping[str, tuple[Any, list[Any]]], reading: Reading
+    kind: Registry, item: Any, extra: Mapping[str, tuple[Any, list[Any]]], context: ReadContext
 ) -> tuple[list[Combination], list[Finding]]:
     """Return the combinations of parameters that an item of the list asks for; or what is wrong with it."""
     written, options = named(item)
@@ -499,13 +499,13 @@ def _read_entry(
         what = f"{kind.name} must be a name or `name: {{parameter: value}}`, not {shown(item)}"
         return [], [((), Problem(what, f"use any of: {', '.join(sorted(kind))}"))]
     try:
-        origin, takes, ours = _source(kind, written, reading.base)
+        origin, takes, ours = _source(kind, written, context.base)
     except UserError as error:
         return [], [((), problem) for problem in error.at("")]
     name, tunings, findings = short(written), list[Tuning](), list[Finding]()
     given = dict(options)
     if kind is INTERVENTIONS and "tune" in options:
-        tunings, wrong = read_tunings(written, given.pop("tune"), takes, reading)
+        tunings, wrong = read_tunings(written, given.pop("tune"), takes, context)
         findings += [(("tune", *place), problem) for place, problem in wrong]
     for key in dict.fromkeys(key for tuning in tunings for key in tuning.names if key in given):
         findings.append(((key,), Problem(f"{name}: {key} is given and tuned", "keep one of the two")))
@@ -523,7 +523,7 @@ def _read_entry(
         if not findings:
             more = {} if tuning is None else {"tune": tuning}
             found += _combinations(ComponentSpec(name, (), origin), usual | values, ours, extra, more)
-    findings += [((), problem) for problem in _refusals(kind, found, reading.base)]
+    findings += [((), problem) for problem in _refusals(kind, found, context.base)]
     return found, [((written, *place), problem) for place, problem in findings]
 
 
@@ -563,7 +563,7 @@ def _refusals(kind: Registry, combinations: list[Combination], base: Path | None
 
 
 def read_entries(
-    kind: Registry, items: list[Any], extra: Mapping[str, tuple[Any, list[Any]]], reading: Reading
+    kind: Registry, items: list[Any], extra: Mapping[str, tuple[Any, list[Any]]], context: ReadContext
 ) -> list[Combination]:
     """Return a component and extra parameters per combination.
 
@@ -586,7 +586,7 @@ def read_entries(
     known, tuned = set[Any](), set[Any]()  # there may be tens of thousands: what is the same is looked up
     files: dict[str, set[Path | None]] = {}
     for i, item in enumerate(items):
-        combinations, wrong = _read_entry(kind, item, extra, reading)
+        combinations, wrong = _read_entry(kind, item, extra, context)
         findings += [((i, *place), problem) for place, problem in wrong]
         for spec, more in combinations:
             same = _hashable((spec, more))
@@ -631,7 +631,7 @@ def read_classifiers(value: Any, info: ValidationInfo) -> Any:
         value = [spec.name for spec in DEFAULT_CLASSIFIERS]
     if not isinstance(value, list):
         return value
-    return tuple(spec for spec, _ in read_entries(CLASSIFIERS, value, {}, reading_of(info)))
+    return tuple(spec for spec, _ in read_entries(CLASSIFIERS, value, {}, context_of(info)))
 
 
 def read_interventions(value: Any, info: ValidationInfo) -> Any:
@@ -642,7 +642,7 @@ def read_interventions(value: Any, info: ValidationInfo) -> Any:
         "include_protected": (bool, [info.data.get("include_protected", False)]),
         "representation": (Representation, list(info.data.get("representation", ["original"]))),
     }
-    entries = read_entries(INTERVENTIONS, value, extra, reading_of(info))
+    entries = read_entries(INTERVENTIONS, value, extra, context_of(info))
     return tuple(TechniqueSpec(spec, **more) for spec, more in entries)
 
 

@@ -45,7 +45,7 @@ from fairbench_cli.experiment.config.components import (
     named,
     read_classifiers,
     read_interventions,
-    reading_of,
+    context_of,
 )
 from fairbench_cli.experiment.config.metrics import OwnMetric, RequestedRowMetrics, find_metric
 from fairbench_cli.experiment.config.outputs import DEFAULT_TABLES, FIGURES, TABLES
@@ -69,14 +69,14 @@ def canonical_attribute(text: str) -> str:
 
 def _metric(name: str, info: ValidationInfo) -> str:
     """Return what results call a metric; one that is not registered is noted."""
-    reading = reading_of(info)
+    context = context_of(info)
     try:
-        found = find_metric(name, reading.base)
+        found = find_metric(name, context.base)
     except UserError as error:
         raise refused(*(((), problem) for problem in error.at(""))) from None
     if isinstance(found, str):
         return found
-    reading.own.append(found)
+    context.own.append(found)
     return found.name
 
 
@@ -279,14 +279,14 @@ def _read_dataset(item: Any, info: ValidationInfo) -> DatasetSpec:
     except ValidationError as error:
         prefix = ("datasets", name)
         findings += [(place[1:], problem) for place, problem in findings_of(error, DatasetOptions, prefix)]
-    reading = reading_of(info)
-    if reading.base is not None:
+    context = context_of(info)
+    if context.base is not None:
         place: tuple[str, ...] = (name,)
         asked = options.get("attribute") if isinstance(options, dict) else None
         try:
-            path = find_card(name, reading.base)
+            path = find_card(name, context.base)
             card = read_card(path)
-            reading.cards[name] = path, card
+            context.cards[name] = path, card
             place = (name, "attribute")
             for attribute in asked if isinstance(asked, list) else [asked]:
                 card.attribute(attribute if isinstance(attribute, str) else None)
@@ -388,7 +388,7 @@ class ExperimentConfig(StrictModel):
     @classmethod
     def _note(cls, value: Any, info: ValidationInfo) -> Any:
         """Note a key that is right by itself: it is checked against the others even if some are wrong."""
-        reading_of(info).right[str(info.field_name)] = value
+        context_of(info).right[str(info.field_name)] = value
         return value
 
     # The metrics that are not registered, imported; none of a config that results hold.

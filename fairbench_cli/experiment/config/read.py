@@ -11,7 +11,7 @@ from fairbench_cli.base.strict_yaml import YamlDocument, laid_over, read_mapping
 from fairbench_cli.base.validation import in_file_order, problems_of
 from fairbench_cli.data.card import Card, shipped_cards
 from fairbench_cli.experiment.config.checks import Given, cross_checks
-from fairbench_cli.experiment.config.components import Reading
+from fairbench_cli.experiment.config.components import ReadContext
 from fairbench_cli.experiment.config.config import BiasConfig, ExperimentConfig
 
 SUFFIXES = (".yaml", ".yml")
@@ -106,17 +106,17 @@ def of_document(document: YamlDocument, base: Path, overrides: tuple[str, ...] =
         )
         raise user_error("this is a card, not a config", fix, document.where(("files",)))
     document, problems = laid_over(document, overrides)
-    config, reading, wrong = parse(document, base)
-    cards = [] if "datasets" in reading.wrong else [reading.cards[spec.card] for spec in config.datasets]
+    config, context, wrong = parse(document, base)
+    cards = [] if "datasets" in context.wrong else [context.cards[spec.card] for spec in config.datasets]
     given = Given(config, document, [card for _, card in cards])
-    files = config.own_files if reading.wrong.isdisjoint(("interventions", "classifiers", "metrics")) else []
-    problems += [*wrong, *cross_checks(given, reading.wrong), *clashes(files)]
+    files = config.own_files if context.wrong.isdisjoint(("interventions", "classifiers", "metrics")) else []
+    problems += [*wrong, *cross_checks(given, context.wrong), *clashes(files)]
     if problems:
         raise UserError(*in_file_order(problems, document.name))
     return _resolved(config, cards).read_from(document)
 
 
-def parse(document: YamlDocument, base: Path | None) -> tuple[ExperimentConfig, Reading, list[Problem]]:
+def parse(document: YamlDocument, base: Path | None) -> tuple[ExperimentConfig, ReadContext, list[Problem]]:
     """Check every key by itself.
 
     Parameters
@@ -129,18 +129,18 @@ def parse(document: YamlDocument, base: Path | None) -> tuple[ExperimentConfig, 
     -------
     config : ExperimentConfig
         Where problems were found it has the keys that are right, and defaults for others.
-    reading : Reading
+    context : ReadContext
         The cards that were read, and the keys that are wrong.
     problems : list of Problem
     """
-    reading, problems = Reading(base), list[Problem]()
+    context, problems = ReadContext(base), list[Problem]()
     try:
-        config = ExperimentConfig.model_validate(document.data, context=reading)
+        config = ExperimentConfig.model_validate(document.data, context=context)
     except ValidationError as error:
         problems += problems_of(error, ExperimentConfig, document)
-        reading.wrong.update(str(finding["loc"][0]) for finding in error.errors())
-        config = ExperimentConfig.model_construct(**reading.right)
-    return config.with_own(reading.own), reading, problems
+        context.wrong.update(str(finding["loc"][0]) for finding in error.errors())
+        config = ExperimentConfig.model_construct(**context.right)
+    return config.with_own(context.own), context, problems
 
 
 def _resolved(config: ExperimentConfig, cards: list[tuple[Path, Card]]) -> ExperimentConfig:
