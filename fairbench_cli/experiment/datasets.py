@@ -422,7 +422,7 @@ def damage_of_network(prepared: PreparedDataset, path: Path) -> str | None:
 
 
 def _fitted(prepared: PreparedDataset, structure: Structure, dataset: "Dataset", networks: Path) -> BayesNet:
-    from fairbench_cli.network.fit import fit
+    from fairbench_cli.network.families import fit
 
     path = cached_network(prepared, networks)
     if path.is_file() and damage_of_network(prepared, path) is None:

@@ -192,8 +192,10 @@ class SampleConfig(BiasConfig):
         "outcome in each group, after the split: training rows from the training part, test rows from the "
         "other.",
     )
-    learner: Literal["hill-climbing", "tabu"] = Field(
-        default="hill-climbing", description="Search for the network's structure: `hill-climbing` or `tabu`."
+    learner: Literal["hill-climbing", "tabu", "chow-liu", "exact"] = Field(
+        default="hill-climbing",
+        description="Search for the network's structure: `hill-climbing` or `tabu`; with the extra "
+        "`pomegranate` also `chow-liu`, a tree, or `exact`, the best of all, of few columns.",
     )
     score: Literal["bic", "aic", "bde", "k2"] = Field(
         default="bic", description="What the search maximises: `bic`, `aic`, `bde` or `k2`."
