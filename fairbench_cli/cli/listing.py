@@ -73,7 +73,7 @@ def _explain(kind: str, name: str) -> None:
 def _rows(kind: str) -> tuple[list[str], list[list[str]]]:
     """Return heads and rows of one kind of thing."""
     if kind == "configs":
-        from fairbench_cli.experiment.config.shipped import find_config, known_configs, title
+        from fairbench_cli.experiment.config.read import find_config, known_configs, title
 
         return ["name", "what"], [[name, title(find_config(name))] for name in known_configs()]
     if kind == "datasets":
