@@ -211,4 +211,5 @@ class Document:
     @property
     def marks(self) -> dict[Verdict | None, str]:
         """The symbol of each verdict, and none for no verdict."""
-        return {None: "", **(SYMBOLS if self.tested else UNTESTED)}
+        marks = SYMBOLS if self.tested else UNTESTED
+        return {None: "", "pass": marks["pass"], "fail": marks["fail"], "undecided": marks["undecided"]}
