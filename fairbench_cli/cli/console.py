@@ -164,8 +164,8 @@ def _print_section(section: Section, marks: Marks, within: str = "") -> None:
             fold(table.title)
         if table.rows:
             _print_table(table, marks)
-        if more := table.more or ("" if table.rows else "none"):
-            fold(more, "dim")
+        if table.below:
+            fold(table.below, "dim")
     for note in section.notes:
         fold(f"* {note}", "dim", f"{within}  ", within)
     for i, one in enumerate(section.sections):
