@@ -1,21 +1,31 @@
 """Which techniques no other beats in both |discrimination| and accuracy, at each β."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike
 
 from fairbench_cli.measures.counts import Floats
-from fairbench_cli.report.figures.canvas import GREY, INK, NORMAL, SMALL, Grid, panel_page, text_width
-from fairbench_cli.report.figures.parts import Part, TechniqueLook, means_text, notes_of, parts_by_slug
+from fairbench_cli.report.figures.canvas import (
+    GREY,
+    INK,
+    SMALL,
+    Look,
+    Numbers,
+    Panel,
+    around,
+    dots,
+    facet,
+    text_width,
+)
+from fairbench_cli.report.figures.pages import Page, TechniqueLook, means_text, notes_of, pages_by_name
 from fairbench_cli.report.pareto import SHOWN, pareto_frame
 from fairbench_cli.report.repeats import CELL_COLUMNS, CellKey
-from fairbench_cli.report.results import Mean, RunResults, mean_and_interval
+from fairbench_cli.report.results import RunResults, mean_and_interval
 
 FADED = 0.45
 FAR = 12.0
@@ -33,16 +43,19 @@ def draw(run: RunResults) -> dict[str, Figure]:
     values of means.
     """
     points = points_of(run)
-    return {slug: _figure(part, run, points) for slug, part in parts_by_slug(run).items()}
+    return {name: _figure(page, run, points) for name, page in pages_by_name(run).items()}
 
 
 @dataclass(frozen=True)
 class Point:
     """A cell's mean |discrimination| (x) and accuracy (y), and whether it is on the Pareto front."""
 
-    x: Mean
-    y: Mean
+    x: Numbers
+    y: Numbers
     free: bool
+
+
+Cloud = Mapping[TechniqueLook, Point]
 
 
 def points_of(run: RunResults) -> dict[CellKey, Point]:
@@ -55,88 +68,66 @@ def points_of(run: RunResults) -> dict[CellKey, Point]:
         both = both[:, ~np.isnan(both).any(axis=0)]
         both[0] = np.abs(both[0])
         found = mean_and_interval(both)
-        ends = zip(*(found[end].tolist() for end in ("mean", "low", "high", "n_ok")), strict=True)
-        x, y = (Mean(*one) for one in ends)
+        x, y = ({end: float(values[i]) for end, values in found.items()} for i in (0, 1))
         points[key] = Point(x, y, bool(free))
     return points
 
 
-def _figure(part: Part, run: RunResults, points: dict[CellKey, Point]) -> Figure:
-    n = len(part.betas)
-    legend: list[tuple[Any, str]] = [(Line2D([], [], **_look(t), ls=""), t.label) for t in part.techniques]
-    size = (1, 6.4, 4.2) if n == 1 else (2, 3.7, 2.6)
-    drawn = {key: point.x.n for key, point in points.items()}
-    figure, panels = panel_page(
-        f"Pareto front of |discrimination| and accuracy: {part.title}",
+def _figure(page: Page, run: RunResults, points: dict[CellKey, Point]) -> Figure:
+    n = len(page.betas)
+    columns, size = (1, (6.4, 4.2)) if n == 1 else (2, (3.7, 2.6))
+    clouds = {
+        beta: {t: points[key] for t in page.techniques if (key := page.key(t, beta)) in points}
+        for beta in page.betas
+    }
+    return facet(
+        f"Pareto front of |discrimination| and accuracy: {page.title}",
         f"{means_text(run.plan)} Upper left is better; no technique dominates those named and in full "
         "colour." + (" Every panel has its own scale." if n > 1 else ""),
-        legend,
-        notes_of(part, run, drawn),
-        Grid(n, *size, left=0.68, below=0.42, above=0.32),
+        [
+            Panel(partial(_panel, cloud=cloud), f"β = {beta:g}", "|discrimination|", "accuracy")
+            for beta, cloud in clouds.items()
+        ],
+        columns,
+        size,
+        [(t.dot(6.5) | {"ls": ""}, t.label) for t in page.techniques],
+        notes_of(page, run, {key: int(point.x["n_ok"]) for key, point in points.items()}),
         handle=0.12,
     )
-    for ax, beta in zip(panels, part.betas, strict=True):
-        cloud = {t: points[key] for t in part.techniques if (key := part.key(t, beta)) in points}
-        left, right, low, high = _limits(list(cloud.values()))
-        ax.set(xlim=(left, right), ylim=(low, high))
-        ax.locator_params(nbins=6)
-        front = [point for point in cloud.values() if point.free]
-        stairs = staircase([p.x.mean for p in front], [p.y.mean for p in front], right, low)
-        ax.plot(*stairs, color=GREY, lw=1.0, zorder=1.5, gid="front")
-        _points(ax, cloud)
-        _labels(figure, ax, cloud, np.transpose(stairs))
-        ax.set_title(f"β = {beta:g}", loc="left", fontsize=NORMAL, fontweight="bold", pad=5)
-        ax.set_xlabel("|discrimination|")
-        ax.set_ylabel("accuracy")
-        ax.tick_params(length=2)
-    return figure
 
 
-def _look(technique: TechniqueLook) -> dict[str, Any]:
-    return {"color": technique.colour, "marker": technique.marker, "ms": 6.5, "mec": "white", "mew": 0.4}
-
-
-def _limits(points: list[Point]) -> tuple[float, float, float, float]:
-    """Return limits around markers and intervals, with room for labels."""
-    if not points:
-        return 0.0, 1.0, 0.0, 1.0
-    x = [end for point in points for end in (point.x.mean, point.x.low, point.x.high)]
-    y = [end for point in points for end in (point.y.mean, point.y.low, point.y.high)]
-    left, right, low, high = np.nanmin(x), np.nanmax(x), np.nanmin(y), np.nanmax(y)
-    wide, tall = max(right - left, 0.01), max(high - low, 0.01)
-    return (
-        float(max(left - 0.35 * wide, -0.05 * wide)),
-        float(right + 0.22 * wide),
-        float(low - 0.2 * tall),
-        float(high + 0.25 * tall),
-    )
-
-
-def _points(ax: Axes, cloud: dict[TechniqueLook, Point]) -> None:
+def _panel(ax: Axes, *, cloud: Cloud) -> None:
+    """Draw the techniques at one β, with room for labels."""
+    ends = ("mean", "low", "high")
+    left, right = around([point.x[end] for point in cloud.values() for end in ends], 0.22)
+    low, high = around([point.y[end] for point in cloud.values() for end in ends], 0.22)
+    ax.set(xlim=(max(left, -0.03 * (right - left)), right), ylim=(low, high))
+    ax.locator_params(nbins=6)
+    front = [point for point in cloud.values() if point.free]
+    stairs = staircase([p.x["mean"] for p in front], [p.y["mean"] for p in front], right, low)
+    ax.plot(*stairs, color=GREY, lw=1.0, zorder=1.5, gid="front")
     for t, point in cloud.items():
-        x, y = point.x, point.y
-        own: dict[str, Any] = {"alpha": 1.0 if point.free else FADED, "zorder": 4 if point.free else 3}
-        ax.hlines(y.mean, x.low, x.high, color=t.colour, lw=1.1, **own)
-        ax.vlines(x.mean, y.low, y.high, color=t.colour, lw=1.1, **own)
-        gid = f"{'free' if point.free else 'dominated'}-{t.label}"
-        ax.plot([x.mean], [y.mean], **_look(t), **own, ls="", gid=gid)
+        own: Look = {"alpha": 1.0 if point.free else FADED, "zorder": 4 if point.free else 3}
+        dots(ax, point.x, point.y, f"{'free' if point.free else 'dominated'}-{t.label}", t.dot(6.5), **own)
+    _labels(ax, cloud, np.transpose(stairs))
 
 
-def _labels(figure: Figure, ax: Axes, cloud: dict[TechniqueLook, Point], stairs: Floats) -> None:
+def _labels(ax: Axes, cloud: Cloud, stairs: Floats) -> None:
     """Name the points of the front next to them; thin lines lead to labels that had to move away."""
-    named = [(t.label, point.x.mean, point.y.mean) for t, point in cloud.items() if point.free]
+    named = [(t.label, point.x["mean"], point.y["mean"]) for t, point in cloud.items() if point.free]
     if not named:
         return
-    unit = figure.dpi / 72  # places are chosen in points, so that they are the same at every resolution
+    unit = ax.figure.dpi / 72  # places are chosen in points, so that they are the same at every resolution
 
     def in_points(at: ArrayLike) -> Floats:
         return np.asarray(ax.transData.transform(at)) / unit
 
     lines = [(stairs, 0.8)]
     for p in cloud.values():
-        lines.append((np.array([(p.x.mean, p.y.mean)] * 2), 4.0))
-        lines.append((np.array([(p.x.low, p.y.mean), (p.x.high, p.y.mean)]), 0.8))
-        lines.append((np.array([(p.x.mean, p.y.low), (p.x.mean, p.y.high)]), 0.8))
+        x, y = p.x["mean"], p.y["mean"]
+        lines.append((np.array([(x, y)] * 2), 4.0))
+        lines.append((np.array([(p.x["low"], y), (p.x["high"], y)]), 0.8))
+        lines.append((np.array([(x, p.y["low"]), (x, p.y["high"])]), 0.8))
     x0, y0, x1, y1 = np.asarray(ax.bbox.extents) / unit
     boxes = place_labels(
         in_points([(x, y) for _, x, y in named]),

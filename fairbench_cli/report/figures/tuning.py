@@ -1,24 +1,22 @@
 """Tuning: the metric over the parameter, and accuracy against fairness."""
 
-from typing import Any
+from functools import partial
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.registry import METRICS
-from fairbench_cli.report.figures.canvas import GREY, NORMAL, SMALL, Grid, panel_page, wrapped
-from fairbench_cli.report.figures.parts import Part, parts_by_slug
+from fairbench_cli.report.figures.canvas import GREY, IDEAL, SMALL, Look, Panel, facet
+from fairbench_cli.report.figures.pages import Page, pages_by_name
 from fairbench_cli.report.repeats import key_of
 from fairbench_cli.report.results import RunResults
 from fairbench_cli.report.tuning import TunedCell, tuned_cells
 
-MEAN: dict[str, Any] = {"color": "#0072B2", "lw": 1.6, "zorder": 3}
-ONE: dict[str, Any] = {"color": "#9cc3dd", "lw": 0.6, "zorder": 2}
-CHOSEN: dict[str, Any] = {"color": "#D55E00", "marker": "o", "ms": 4, "ls": "", "mec": "white", "mew": 0.4}
-PLAIN: dict[str, Any] = {"color": GREY, "lw": 0.8, "ls": "--", "zorder": 1}
+MEAN: Look = {"color": "#0072B2", "lw": 1.6, "zorder": 3}
+ONE: Look = {"color": "#9cc3dd", "lw": 0.6, "zorder": 2}
+CHOSEN: Look = {"color": "#D55E00", "marker": "o", "ms": 4, "ls": "", "mec": "white", "mew": 0.4}
 FAIR = "impact-ratio"
 WIDE = 100  # a grid that spans more than this is drawn on a log scale
 MOST_TICKS = 6
@@ -34,13 +32,13 @@ def draw(run: RunResults) -> dict[str, Figure]:
     """
     tuned = {key_of(one.cell): one for one in tuned_cells(run) if numbers_of(one)}
     figures = {}
-    for slug, part in parts_by_slug(run).items():
-        for beta in part.betas:
-            own = {t.label: tuned.get(part.key(t, beta)) for t in part.techniques}
+    for name, page in pages_by_name(run).items():
+        for beta in page.betas:
+            own = {t.label: tuned.get(page.key(t, beta)) for t in page.techniques}
             shown = {label: one for label, one in own.items() if one is not None}
             if shown:
-                name = f"{slug}-beta-{beta:g}" if len(part.betas) > 1 else slug
-                figures[name] = _figure(part, beta, shown)
+                slug = f"{name}-beta-{beta:g}" if len(page.betas) > 1 else name
+                figures[slug] = _figure(page, beta, shown)
     return figures
 
 
@@ -52,47 +50,35 @@ def numbers_of(tuned: TunedCell) -> tuple[float, ...]:
     return values if right else ()
 
 
-def _figure(part: Part, beta: float, shown: dict[str, TunedCell]) -> Figure:
+def _figure(page: Page, beta: float, shown: dict[str, TunedCell]) -> Figure:
     columns = min(len(shown), COLUMNS)
-    rows = -(-len(shown) // columns)
-    width = {1: 4.6, 2: 3.0}.get(columns, 2.2)
-    titles = [wrapped(label, width, NORMAL, "bold") for label in shown]
-    title = f"Tuning: {part.title}"
-    several = len(part.betas) > 1
-    figure, panels = panel_page(
-        f"{title}, β = {beta:g}" if several else title,
+    title = f"Tuning: {page.title}" + (f", β = {beta:g}" if len(page.betas) > 1 else "")
+    upper = [
+        Panel(partial(_over_parameter, tuned=one), label, one.tuning.names[0], one.tuning.metric)
+        for label, one in shown.items()
+    ]
+    lower = [Panel(partial(_trade, tuned=one), "", FAIR, "accuracy") for one in shown.values()]
+    rows = [
+        [*own[i : i + columns], *[None] * (i + columns - len(own))]
+        for i in range(0, len(shown), columns)
+        for own in (upper, lower)
+    ]
+    return facet(
+        title,
         "On the rows that the best value was chosen on. Upper panels: the metric that was tuned for. Lower "
         "panels: accuracy against the impact ratio of the same candidates, from the first to the last value.",
-        [
-            (Line2D([], [], **ONE), "one repeat"),
-            (Line2D([], [], **MEAN), "mean"),
-            (Line2D([], [], **CHOSEN), "chosen in a repeat"),
-            (Line2D([], [], **PLAIN), "ideal"),
-        ],
-        [],
-        Grid(2 * rows * columns, columns, width, 1.7, 0.62, 0.45, 0.1 + 0.165 * max(map(len, titles))),
+        [panel for row in rows for panel in row],
+        columns,
+        ({1: 4.6, 2: 3.0}.get(columns, 2.2), 1.7),
+        [(ONE, "one repeat"), (MEAN, "mean"), (CHOSEN, "chosen in a repeat"), (IDEAL, "ideal")],
     )
-    cells = list(shown.values())
-    for place, ax in enumerate(panels):
-        row, column = divmod(place, columns)
-        at = row // 2 * columns + column
-        if at >= len(cells):
-            ax.set_axis_off()
-            continue
-        ax.tick_params(length=2)
-        if row % 2:
-            _trade(ax, cells[at])
-        else:
-            ax.set_title("\n".join(titles[at]), loc="left", fontsize=NORMAL, fontweight="bold", pad=4)
-            _over_parameter(ax, cells[at])
-    return figure
 
 
-def _over_parameter(ax: Axes, tuned: TunedCell) -> None:
+def _over_parameter(ax: Axes, *, tuned: TunedCell) -> None:
     x, values = np.array(numbers_of(tuned), dtype=float), _finite(tuned.values(tuned.tuning.metric))
     metric = METRICS.get(tuned.tuning.metric)
     if metric is not None and metric.ideal is not None and metric.direction == "nearer":
-        ax.axhline(metric.ideal, **PLAIN)
+        ax.axhline(metric.ideal, **IDEAL)
     ax.plot(x, values.T, **ONE)
     ax.plot(x, _means(values), gid="mean", **MEAN)
     for line, curve in zip(values, tuned.curves.values(), strict=True):
@@ -104,14 +90,12 @@ def _over_parameter(ax: Axes, tuned: TunedCell) -> None:
         shown = np.sort(x)[:: -(-len(x) // MOST_TICKS)]
         ax.set_xticks(shown, [f"{one:g}" for one in shown])
         ax.set_xticks([], minor=True)
-    ax.set_xlabel(tuned.tuning.names[0])
-    ax.set_ylabel(tuned.tuning.metric)
 
 
-def _trade(ax: Axes, tuned: TunedCell) -> None:
+def _trade(ax: Axes, *, tuned: TunedCell) -> None:
     accuracy, fair = _finite(tuned.values("accuracy")), _finite(tuned.values(FAIR))
     x, y = _means(fair), _means(accuracy)
-    ax.axvline(1, **PLAIN)
+    ax.axvline(1, **IDEAL)
     ax.plot(x, y, marker=".", ms=4, gid="trade", **MEAN)
     for i, curve in enumerate(tuned.curves.values()):
         ax.plot(fair[i, curve.chosen], accuracy[i, curve.chosen], zorder=4, **CHOSEN)
@@ -119,8 +103,6 @@ def _trade(ax: Axes, tuned: TunedCell) -> None:
     for i in dict.fromkeys([*known[:1], *known[-1:]]):
         text = f"{numbers_of(tuned)[i]:g}"
         ax.annotate(text, (x[i], y[i]), xytext=(3, 3), textcoords="offset points", fontsize=SMALL, color=GREY)
-    ax.set_xlabel(FAIR)
-    ax.set_ylabel("accuracy")
 
 
 def _finite(values: Floats) -> Floats:
