@@ -446,7 +446,7 @@ def test_the_network_of_the_run_is_drawn_and_not_that_of_an_earlier_one(tmp_path
 
 
 def test_network_draw_writes_a_picture(say, tmp_path):
-    for name in ("a.svg", "b.svg", "a.png"):
+    for name in ("a.svg", "b.svg", "a.png", "a.pdf", "b.pdf"):
         said = say("network", "draw", "adult", "-o", name)
         assert (said.code, said.err) == (0, "")
     svg = (tmp_path / "a.svg").read_text()
@@ -454,11 +454,15 @@ def test_network_draw_writes_a_picture(say, tmp_path):
     assert 'id="node-relationship"' in svg
     assert 'id="arc-relationship-income"' in svg
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    pdf = (tmp_path / "a.pdf").read_bytes()
+    assert pdf.startswith(b"%PDF-")
+    assert pdf == (tmp_path / "b.pdf").read_bytes()
+    assert b"Date" not in pdf
 
 
 def test_network_draw_refuses_what_it_cannot_draw(say, tmp_path):
     for arguments, message in (
-        (["adult", "-o", "a.pdf"], "cannot draw a picture"),
+        (["adult", "-o", "a.jpg"], "cannot draw a picture"),
         (["adult", "-o", "a.svg", "--attribute", "income"], "no protected attribute"),
         (["adult", "-o", "a.svg", "--card", "compas"], "no node"),
         (["nothing", "-o", "a.svg"], "no network"),
