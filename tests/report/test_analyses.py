@@ -19,8 +19,16 @@ from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.journal.journal import Records
 from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.measures.counts import Counts
-from fairbench_cli.report.combined import combined_table
-from fairbench_cli.report.correlations import arrange, clusters_frame, correlate, observations, pairs_frame
+from fairbench_cli.report.analyses import (
+    arrange,
+    clusters_frame,
+    combined_table,
+    correlate,
+    observations,
+    pairs_frame,
+    representations_frame,
+    stability_frame,
+)
 from fairbench_cli.report.figures.analyses import (
     draw_combined,
     draw_correlations,
@@ -28,9 +36,7 @@ from fairbench_cli.report.figures.analyses import (
     draw_stability,
 )
 from fairbench_cli.report.figures.canvas import house_style
-from fairbench_cli.report.representations import representations_frame
 from fairbench_cli.report.results import RunResults, run_results
-from fairbench_cli.report.stability import stability_frame
 from fairbench_cli.report.tables import OWN_MODEL
 from fairbench_cli.report.write import write_report
 

@@ -26,8 +26,9 @@ from fairbench_cli.measures.counts import Counts
 from fairbench_cli.network.files import load, save
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.report.figures import draw_figures
-from fairbench_cli.report.figures.bias import SHOWN
 from fairbench_cli.report.figures.canvas import house_style, text_width, wrapped
+from fairbench_cli.report.figures.curves import SHOWN
+from fairbench_cli.report.figures.fronts import place_labels, staircase
 from fairbench_cli.report.figures.network import (
     HEIGHT,
     Marks,
@@ -39,7 +40,6 @@ from fairbench_cli.report.figures.network import (
     levels,
 )
 from fairbench_cli.report.figures.pages import pages_of, slugs
-from fairbench_cli.report.figures.pareto import place_labels, staircase
 from fairbench_cli.report.registry import FIGURES
 from fairbench_cli.report.results import RunResults, results_frame, run_results, summary_frame
 

@@ -18,8 +18,19 @@ from matplotlib.patches import Rectangle
 
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.registry import find
-from fairbench_cli.report.combined import Row, attributes_of, by_attribute
-from fairbench_cli.report.correlations import ALL, LEAST, Correlations, Observations, correlate, every_part
+from fairbench_cli.report.analyses import (
+    ALL,
+    LEAST,
+    Correlations,
+    Observations,
+    Row,
+    attributes_of,
+    by_attribute,
+    correlate,
+    every_part,
+    pairs_of,
+    two_metrics,
+)
 from fairbench_cli.report.figures.canvas import (
     GREY,
     IDEAL,
@@ -50,9 +61,7 @@ from fairbench_cli.report.figures.pages import (
     slugs,
 )
 from fairbench_cli.report.repeats import CellKey, key_of
-from fairbench_cli.report.representations import pairs_of
 from fairbench_cli.report.results import RunResults, mean_and_interval
-from fairbench_cli.report.stability import two_metrics
 from fairbench_cli.report.tables import OWN_MODEL
 
 RED_TO_BLUE = "RdBu"
