@@ -45,7 +45,7 @@ _MODULES = {
     "Fitted": "interventions.fitted",
     "Infeasible": "interventions.fitted",
     "Sample": "data.table",
-    "UserError": "errors",
+    "UserError": "base.errors",
     "learn": "api.network",
     "load": "api.data",
     "load_network": "api.network",
