@@ -5,18 +5,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from fairbench_cli.audit.read.cells import CountingPlan, group_name, keys_sql
-from fairbench_cli.audit.read.cuts import Cut, scores_of, selected
-from fairbench_cli.audit.read.mistakes import refuse_if
-from fairbench_cli.audit.read.predictions import Predictions, blank
-from fairbench_cli.audit.read.tally import Clusters, Slice
+from fairbench_cli.audit.scan.cuts import Ints, scores_of, selected
+from fairbench_cli.audit.scan.refusals import refuse_if
+from fairbench_cli.audit.scan.scan import Scan, coded_rows, group_places, grouped, models_of
+from fairbench_cli.audit.scan.source import blank
+from fairbench_cli.audit.scan.tally import Clusters, Slice
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.groups import CROSS
 
 
-def with_clusters(
-    source: Predictions, plan: CountingPlan, column: int, slices: Sequence[Slice], seed: int
-) -> tuple[tuple[Slice, ...], str]:
+def with_clusters(scan: Scan, column: int) -> tuple[tuple[Slice, ...], str]:
     """Return the slices with their clusters, and a note that says how many people there are.
 
     The rows are scanned once, into a table of the sums of each person by groups, label and score, which
@@ -24,84 +22,64 @@ def with_clusters(
 
     Parameters
     ----------
-    source : Predictions
-        The rows.
-    plan : CountingPlan
-        How they were counted; no ties are drawn.
+    scan : Scan
+        The rows, counted; no ties are drawn.
     column : int
         Says whose row it is.
-    slices : sequence of Slice
-        What was counted, by model, cut and attribute.
-    seed : int
-        Of the configuration.
 
     Raises
     ------
     UserError
         When rows do not say whose they are.
     """
-    attributes = list(plan.roles.attributes)
-    keys = ["m", "level", "label", *(f"k{i}" for i in range(len(attributes)))]
-    weight = "sum(w)" if plan.roles.weight is not None else "count(*)"
-    rows = keys_sql(plan, attributes, more=(f"t{column} AS person",))
-    sums = f"SELECT {', '.join(keys)}, person, {weight}::DOUBLE AS w FROM ({rows}) GROUP BY ALL"
-    source.execute(f"CREATE OR REPLACE TEMP TABLE named AS {sums}")
+    source, attributes = scan.source, list(scan.roles.attributes)
+    keys = ["model", "level", "label", *(f"attribute_{i}" for i in range(len(attributes))), "person"]
+    weight = "sum(weight)" if scan.weighted else "count(*)"
+    rows = scan.keys(attributes, more=(f"trimmed_{column} AS person",))
+    source.execute(
+        f"CREATE OR REPLACE TEMP TABLE named AS {grouped(rows, keys, [f'{weight}::DOUBLE AS weight'])}"
+    )
     if source.one("SELECT count(*) FROM named WHERE coalesce(person, '') = ''")[0]:
         what = "{column} is empty in {count}: these do not say whose rows they are"
         refuse_if(source, column, blank(column), what, "fill them in, with a value for each person")
     ranked = "SELECT * EXCLUDE (person), dense_rank() OVER (ORDER BY person) - 1 AS person FROM named"
-    source.execute(f"CREATE OR REPLACE TEMP TABLE clustered AS {ranked}; DROP TABLE named")
-    found = []
-    of_names = {CROSS.join(names): _PersonSums(source, plan, names) for names in plan.roles.audited}
-    models = list(dict.fromkeys(part.model for part in slices))
-    for part in slices:
-        cuts = plan.cuts[part.model if part.model in plan.cuts else None]
-        cut = next(cut for cut in cuts if cut.text == part.decision)
-        found.append(replace(part, clusters=of_names[part.attribute].of(part, cut, cuts, seed)))
+    coded = coded_rows(scan, ranked, attributes, ["level", "label", "person", "weight"])
+    source.execute(f"CREATE OR REPLACE TEMP TABLE clustered AS {coded}; DROP TABLE named")
+    sums = {CROSS.join(names): (names, *_sums(scan, names)) for names in scan.roles.audited}
+    slices = tuple(
+        replace(part, clusters=_clusters(scan, part, *sums[part.attribute])) for part in scan.tally.slices
+    )
     (people,) = source.one("SELECT count(DISTINCT person) FROM clustered")
     source.execute("DROP TABLE clustered")
-    of_models = f" and {len(models)} models" if len(models) > 1 else ""
+    models = len(models_of(scan))
+    of_models = f" and {models} models" if models > 1 else ""
     called = source.columns[column]
     note = f"{called}: the rows are of {people} people{of_models}; intervals and tests go by these."
-    return tuple(found), note
+    return slices, note
 
 
-class _PersonSums:
-    """The sums of each person for some attributes, by label and score."""
+def _sums(scan: Scan, names: Sequence[str]) -> tuple[dict[str, Ints], Floats]:
+    """Return the model, level, label, person and codes of some attributes, and the sum of weights of each."""
+    attributes = list(scan.roles.attributes)
+    keys = ["model", "level", "label", "person", *(f"of_{attributes.index(name)}" for name in names)]
+    sums = grouped("SELECT * FROM clustered", keys, ["sum(weight) AS weight"])
+    found = scan.source.execute(f"{sums} ORDER BY {', '.join(keys)}").fetchnumpy()
+    codes = {key: np.asarray(found[key]).astype(np.int64) for key in keys}
+    return codes, np.asarray(found["weight"], dtype=np.float64)
 
-    def __init__(self, source: Predictions, plan: CountingPlan, names: Sequence[str]) -> None:
-        attributes = list(plan.roles.attributes)
-        keys = [f"k{attributes.index(name)}" for name in names]
-        distinct = f"SELECT DISTINCT {', '.join(keys)} FROM clustered ORDER BY ALL"
-        combos = f"SELECT *, row_number() OVER () - 1 AS combo FROM ({distinct})"
-        source.execute(f"CREATE OR REPLACE TEMP TABLE combos AS {combos}")
-        same = " AND ".join(f"each.{key} IS NOT DISTINCT FROM combos.{key}" for key in keys)
-        table = source.execute(
-            "SELECT m, level, label, person, combo, sum(w) AS w FROM clustered AS each "
-            f"JOIN combos ON {same} GROUP BY ALL ORDER BY ALL"
-        ).fetchnumpy()
-        self.model = np.asarray(table["m"])
-        self.level, self.label, self.person, self.combo = (
-            np.asarray(table[key]).astype(np.int64) for key in ("level", "label", "person", "combo")
-        )
-        self.weight: Floats = np.asarray(table["w"], dtype=np.float64)
-        bins = [plan.bins.get(name) for name in names]
-        self.groups = [
-            CROSS.join(
-                group_name(value if cut is None or value is None else cut.labels[value])
-                for cut, value in zip(bins, row, strict=False)
-            )
-            for row in source.all("SELECT * FROM combos ORDER BY combo")
-        ]
 
-    def of(self, part: Slice, cut: Cut, cuts: list[Cut], seed: int) -> Clusters:
-        """Sum up by person and group, under one model and cut."""
-        places = {name: i for i, name in enumerate(part.counts.groups)}
-        place = np.array([places.get(name, -1) for name in self.groups], dtype=np.int64)
-        at = np.flatnonzero(self.model == part.model)
-        picked = selected(cut, scores_of(cuts), self.level[at], np.ones(len(at), np.int64), seed, part.model)
-        entry, inverse = np.unique(self.person[at] * len(places) + place[self.combo[at]], return_inverse=True)
-        cell = 4 * inverse + 2 * self.label[at] + picked
-        sums = np.bincount(cell, self.weight[at], minlength=4 * len(entry))
-        n: Floats = sums.reshape(-1, 2, 2).astype(np.float64)
-        return Clusters(entry // len(places), entry % len(places), n)
+def _clusters(
+    scan: Scan, part: Slice, names: Sequence[str], keys: dict[str, Ints], weight: Floats
+) -> Clusters:
+    """Sum up by person and group, under one model and cut."""
+    cuts = scan.cuts_of(part.model)
+    cut = next(cut for cut in cuts if cut.text == part.decision)
+    at = np.flatnonzero(keys["model"] == models_of(scan).index(part.model))
+    level, label, person, *codes = (keys[key][at] for key in keys if key != "model")
+    group, many = group_places(scan, part, names).of(codes), len(part.counts.groups)
+    ones = np.ones(len(at), np.int64)
+    picked = selected(cut, scores_of(cuts), level, ones, scan.config.seed, part.model)
+    entry, inverse = np.unique(person * many + group, return_inverse=True)
+    sums = np.bincount(4 * inverse + 2 * label + picked, weight[at], minlength=4 * len(entry))
+    n: Floats = sums.reshape(-1, 2, 2).astype(np.float64)
+    return Clusters(entry // many, entry % many, n)

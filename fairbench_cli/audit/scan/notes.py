@@ -5,7 +5,7 @@ from collections import defaultdict
 from fairbench_cli.audit.read.cells import CountedCells, group_name
 from fairbench_cli.audit.read.columns import ColumnRoles
 from fairbench_cli.audit.read.mistakes import rows_in_words
-from fairbench_cli.audit.read.predictions import Predictions
+from fairbench_cli.audit.read.predictions import Source
 from fairbench_cli.audit.read.ranks import model_sql
 from fairbench_cli.audit.read.tally import MISSING
 from fairbench_cli.base.errors import shown
@@ -52,7 +52,7 @@ def weightless_notes(cells: CountedCells) -> list[str]:
     return [f"{rows_in_words(nothing)} of weight 0 left out."] if nothing else []
 
 
-def repeat_notes(source: Predictions, roles: ColumnRoles, rows: int) -> list[str]:
+def repeat_notes(source: Source, roles: ColumnRoles, rows: int) -> list[str]:
     """Return a note of rows that repeat the person of an earlier row.
 
     Of large files an estimate where a column can be read alone, else of the first rows.
@@ -61,7 +61,7 @@ def repeat_notes(source: Predictions, roles: ColumnRoles, rows: int) -> list[str
     column = by_name.get("entity_id", by_name.get("id"))
     if column is None or column in roles.attributes.values():
         return []
-    name, key = source.columns[column], f"t{column}"
+    name, key = source.columns[column], f"trimmed_{column}"
     if roles.model is not None:
         key = f"({key}, {model_sql(roles)})"
     advice = "" if roles.model is not None else "; name several models with --model-column"

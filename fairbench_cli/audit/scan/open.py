@@ -47,7 +47,7 @@ from fairbench_cli.audit.read.notes import group_notes, repeat_notes, weightless
 from fairbench_cli.audit.read.outcomes import read_outcomes
 from fairbench_cli.audit.read.pairs import names_of, pair_up
 from fairbench_cli.audit.read.percent import check_thresholds, read_percent
-from fairbench_cli.audit.read.predictions import MEMORY, ArrowStream, Predictions, open_file, open_frame
+from fairbench_cli.audit.read.predictions import MEMORY, ArrowStream, Source, open_file, open_frame
 from fairbench_cli.audit.read.score_sums import Reference, largest_group, read_scores
 from fairbench_cli.audit.read.sides import compared_slices
 from fairbench_cli.audit.read.strata import explained_slices, read_people, read_strata
@@ -145,7 +145,7 @@ def read_arrays(
     Parameters
     ----------
     scores : array, shape (rows,)
-        Predictions of 0 and 1, or scores that `config` says how to cut.
+        Source of 0 and 1, or scores that `config` says how to cut.
     groups : mapping of attribute to array, shape (rows,)
         The groups that people belong to.
     config : AuditConfig
@@ -190,7 +190,7 @@ def _unindexed(values: Any) -> Any:
 
 
 def _read(
-    open_: Callable[["DuckDBPyConnection", Path], Predictions],
+    open_: Callable[["DuckDBPyConnection", Path], Source],
     config: AuditConfig,
     reference: Reference,
     against: "pd.DataFrame | ArrowStream | None" = None,
@@ -262,9 +262,7 @@ def _engine(folder: str) -> "DuckDBPyConnection":
     return engine
 
 
-def _tally(
-    source: Predictions, config: AuditConfig, reference: Reference, names: tuple[str, ...] = ()
-) -> Tally:
+def _tally(source: Source, config: AuditConfig, reference: Reference, names: tuple[str, ...] = ()) -> Tally:
     """Return the tally; `names` are those of the baseline and the audited file when there are two."""
     first = source
     if not first.one("SELECT 1 FROM sample LIMIT 1"):
@@ -324,9 +322,7 @@ def _tally(
     return replace(tally, strata=strata, people=persons, strata_notes=cut)
 
 
-def _words(
-    source: Predictions, roles: ColumnRoles, cells: dict[tuple[str, ...], CountedCells]
-) -> frozenset[int]:
+def _words(source: Source, roles: ColumnRoles, cells: dict[tuple[str, ...], CountedCells]) -> frozenset[int]:
     """Return which columns that looked numeric by the first rows hold words below."""
     if len(roles.quantities) > MOST_CHECKED:
         return words_below(source, roles.quantities)
@@ -335,7 +331,7 @@ def _words(
 
 
 def _count(
-    source: Predictions, config: AuditConfig, roles: ColumnRoles, decisions: tuple[Decision, ...]
+    source: Source, config: AuditConfig, roles: ColumnRoles, decisions: tuple[Decision, ...]
 ) -> tuple[CountingPlan, dict[tuple[str, ...], CountedCells]]:
     """Find cuts and bins, count, and refuse what was counted and is no score, label or weight."""
     bins = {name: find_bins(source, roles.attributes[name], many) for name, many in config.bins.items()}

@@ -8,21 +8,23 @@ from numpy.typing import NDArray
 
 from fairbench_cli.audit.read.cells import CountedCells, CountingPlan
 from fairbench_cli.audit.read.cuts import scores_of
-from fairbench_cli.audit.read.predictions import Predictions, quoted
+from fairbench_cli.audit.read.predictions import Source, quoted
 from fairbench_cli.base.errors import shown, user_error
 
 PERCENT = 100.0
 AFTER_NUMBER = "% \u00a0\u202f"  # a sign, and the blanks before it
 
 
-def read_percent(source: Predictions, columns: Iterable[int]) -> tuple[Predictions, tuple[str, ...]]:
+def read_percent(source: Source, columns: Iterable[int]) -> tuple[Source, tuple[str, ...]]:
     """Return the predictions with scores such as "73 %" read as 0.73, and notes of the columns with some.
 
     They are looked for in the first rows; where they come later alone they are no numbers, and refused.
     """
     notes, sql = [], list(source.sql)
     for column in columns:
-        example = source.one(f"SELECT max(t{column}) FROM sample WHERE ends_with(t{column}, '%')")[0]
+        example = source.one(
+            f"SELECT max(trimmed_{column}) FROM sample WHERE ends_with(trimmed_{column}, '%')"
+        )[0]
         if example is None:
             continue
         text = sql[column].of("t")
@@ -34,7 +36,7 @@ def read_percent(source: Predictions, columns: Iterable[int]) -> tuple[Predictio
 
 
 def check_thresholds(
-    source: Predictions, plan: CountingPlan, cells: CountedCells, thresholds: Iterable[float]
+    source: Source, plan: CountingPlan, cells: CountedCells, thresholds: Iterable[float]
 ) -> None:
     """Refuse a threshold that selects everybody or nobody because it is of another scale than the scores."""
     for threshold in thresholds:
@@ -42,7 +44,7 @@ def check_thresholds(
         if selected.any() and not selected.all():
             continue
         column, everybody = plan.roles.score, bool(selected.all())
-        low, high = source.one(f"SELECT min(n{column}), max(n{column}) FROM predictions")
+        low, high = source.one(f"SELECT min(number_{column}), max(number_{column}) FROM predictions")
         if everybody and 0 < threshold < 1 < high <= PERCENT:
             meant = threshold * PERCENT
         elif not everybody and 1 < threshold <= PERCENT and 0 <= low <= high <= 1:
