@@ -14,10 +14,10 @@ Policies:
 * A random draw among ties depends on the seed and on the counts, never on the order of the rows.
 """
 
-import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -27,120 +27,119 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fairbench_cli.audit.config import AuditConfig, Decision
-from fairbench_cli.audit.read.cells import (
-    CountedCells,
-    CountingPlan,
-    TooManyGroups,
-    count_cells,
-)
-from fairbench_cli.audit.read.clusters import with_clusters
-from fairbench_cli.audit.read.columns import ColumnRoles, assign, too_many_groups
-from fairbench_cli.audit.read.cuts import bins_note, find_bins, find_cuts, is_binary, level_of, settled
-from fairbench_cli.audit.read.defaults import MOST_CHECKED, words_below
-from fairbench_cli.audit.read.mistakes import (
-    reading,
-    refuse_codes,
-    refuse_scores,
-    refuse_weights,
-)
-from fairbench_cli.audit.read.notes import group_notes, repeat_notes, weightless_notes
-from fairbench_cli.audit.read.outcomes import read_outcomes
-from fairbench_cli.audit.read.pairs import names_of, pair_up
-from fairbench_cli.audit.read.percent import check_thresholds, read_percent
-from fairbench_cli.audit.read.predictions import MEMORY, ArrowStream, Source, open_file, open_frame
-from fairbench_cli.audit.read.score_sums import Reference, largest_group, read_scores
-from fairbench_cli.audit.read.sides import compared_slices
-from fairbench_cli.audit.read.strata import explained_slices, read_people, read_strata
-from fairbench_cli.audit.read.tally import MISSING, Tally
-from fairbench_cli.base.errors import shown, user_error
+from fairbench_cli.audit.scan.clusters import with_clusters
+from fairbench_cli.audit.scan.cuts import bins_note, find_bins, find_cuts, is_binary, settled
+from fairbench_cli.audit.scan.pairs import names_of, pair_up, read_sides, side_slices
+from fairbench_cli.audit.scan.readings import check_thresholds, read_outcomes, read_percent
+from fairbench_cli.audit.scan.refusals import reading, refuse_codes, refuse_scores, refuse_weights, rows_in_words
+from fairbench_cli.audit.scan.roles import MOST_CHECKED, Contradicted, assign, too_many_groups, words_below
+from fairbench_cli.audit.scan.scan import Scan, TooManyGroups, count_cells, group_name
+from fairbench_cli.audit.scan.scores import Reference, largest_group, read_scores
+from fairbench_cli.audit.scan.source import ArrowStream, Source, open_file, open_frame, start_database
+from fairbench_cli.audit.scan.strata import read_people, read_strata
+from fairbench_cli.audit.scan.tally import MISSING, Tally
+from fairbench_cli.base.errors import Flag, shown, user_error
 from fairbench_cli.base.scratch import scratch_folder
 from fairbench_cli.base.text import shown_path
+from fairbench_cli.base.twins import twins_among
 
 if TYPE_CHECKING:
     import pandas as pd
     from duckdb import DuckDBPyConnection
 
-MOST_THREADS = 4  # each has buffers of its own
+    Frame = pd.DataFrame | ArrowStream
+
+LOOK_MISSING = frozenset("na n/a nan null none nil ? - . unknown".split())  # noqa: SIM905
+MOST_IDENTIFIERS = 100_000  # rows; beyond, counting persons would cost more than the audit
+FEW_REPEATS = 0.05  # of the rows; what an estimate cannot tell from none
 
 
-def read_file(
-    source: str | Path,
+@contextmanager
+def open_scan(
+    source: "str | Path | Frame",
     config: AuditConfig,
     *,
+    against: "Frame | None" = None,
     stdin: BinaryIO | None = None,
-    reference: Reference = largest_group,
-    against: "pd.DataFrame | ArrowStream | None" = None,
-) -> Tally:
-    """Return the counts of a file by model, decision, group, label and prediction.
+) -> Iterator[Scan]:
+    """Open a file or a frame, count its rows by what every audit needs, and let parts read more of them.
 
     Parameters
     ----------
-    source : str or Path
-        A CSV, TSV, NDJSON (each perhaps gzip) or Parquet file; "-" for standard input.
+    source : str, Path or frame
+        A CSV, TSV, NDJSON (each perhaps gzip) or Parquet file, or "-" for standard input; or a pandas or Polars
+        frame, an Arrow table or whatever else gives an Arrow stream, with a row per person.
     config : AuditConfig
         Columns, decisions, attributes, and what to explain by.
-    stdin : binary file, optional
-        What "-" stands for; by default the standard input of the process.
-    reference : callable
-        The place of the group with which the scores of a slice's others are compared, -1 for everybody else.
     against : frame, optional
         The baseline: scores of the same rows, in place of the file that the configuration names.
-
-    Returns
-    -------
-    Tally
+    stdin : binary file, optional
+        What "-" stands for; by default the standard input of the process.
 
     Raises
     ------
     UserError
         When the file or the columns asked for are not fit to be audited, naming file, row and column.
-    """
-    return _read(
-        lambda engine, folder: open_file(engine, str(source), stdin, folder),
-        config,
-        reference,
-        against,
-        stdin,
-    )
-
-
-def read_frame(
-    frame: "pd.DataFrame | ArrowStream",
-    config: AuditConfig,
-    *,
-    reference: Reference = largest_group,
-    against: "pd.DataFrame | ArrowStream | None" = None,
-) -> Tally:
-    """Return the counts of a data frame with a row per person, as `read_file` does.
-
-    pandas and Polars frames, Arrow tables, and whatever else gives an Arrow stream; `against` as there.
-
-    Raises
-    ------
-    UserError
-        As `read_file`, naming row (from 1) and column.
 
     Examples
     --------
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"score": [1, 0, 1], "sex": ["f", "f", "m"]})
-    >>> (part,) = read_frame(frame, AuditConfig()).slices
+    >>> with open_scan(frame, AuditConfig()) as scan:
+    ...     (part,) = scan.tally.slices
     >>> part.counts.groups, part.counts.predicted.tolist()
     (('f', 'm'), [[1.0, 1.0], [0.0, 1.0]])
     """
-    return _read(lambda engine, _: open_frame(engine, frame), config, reference, against)
+    with _interruptible(), _temporary() as folder:
+        database = start_database(folder)
+        rows = _opened(database, source, stdin, folder)
+        with reading(rows):
+            if not config.against:
+                with rows.engine(memory=rows.memory):
+                    yield from _counted(rows.with_first_rows(), config)
+                return
+            if rows.name == config.against == "-":
+                fix = "name one of the files"
+                raise user_error("standard input cannot be both files", fix, Flag("against"))
+            place = folder / "baseline"
+            place.mkdir()
+            cursor = database.cursor()  # with temporary tables of its own
+            other = _opened(cursor, config.against if against is None else against, stdin, place)
+            with rows.engine(memory=max(rows.memory, other.memory)):
+                yield from _counted(pair_up(rows, other, config), config, names_of(rows, other)[::-1])
 
 
-def read_arrays(
+def read_tally(
+    source: "str | Path | Frame",
+    config: AuditConfig,
+    *,
+    reference: Reference = largest_group,
+    against: "Frame | None" = None,
+    stdin: BinaryIO | None = None,
+) -> Tally:
+    """Return the counts of a file or frame with all that the configuration asks for, see `open_scan`.
+
+    `reference` says with which group's scores those of a slice's others are compared.
+    """
+    with open_scan(source, config, against=against, stdin=stdin) as scan:
+        tally = replace(scan.tally, joints=read_sides(scan))
+        if config.curves:
+            tally = replace(tally, scores=read_scores(scan, reference))
+        if config.explained_by:
+            strata, notes = read_strata(scan)
+            tally = replace(tally, strata=strata, people=read_people(scan), strata_notes=notes)
+    return tally
+
+
+def frame_of_arrays(
     scores: ArrayLike,
     groups: Mapping[str, ArrayLike],
     config: AuditConfig,
     *,
     labels: ArrayLike | None = None,
     weights: ArrayLike | None = None,
-    reference: Reference = largest_group,
-) -> Tally:
-    """Return the counts of arrays of one value per person.
+) -> "tuple[pd.DataFrame, AuditConfig]":
+    """Return arrays of one value per person as a frame, and the configuration that names its columns.
 
     Parameters
     ----------
@@ -157,12 +156,12 @@ def read_arrays(
     Raises
     ------
     UserError
-        As `read_frame`; for arrays of different lengths, and attributes called like another column.
+        For arrays of different lengths, and attributes called like another column.
 
     Examples
     --------
-    >>> tally = read_arrays([1, 0, 1], {"sex": ["f", "f", "m"]}, AuditConfig(), labels=[1, 1, 0])
-    >>> tally.slices[0].counts.n.tolist()
+    >>> frame, config = frame_of_arrays([1, 0, 1], {"sex": ["f", "f", "m"]}, AuditConfig(), labels=[1, 1, 0])
+    >>> read_tally(frame, config).slices[0].counts.n.tolist()
     [[[0.0, 0.0], [1.0, 1.0]], [[0.0, 1.0], [0.0, 0.0]]]
     """
     import pandas as pd
@@ -179,7 +178,7 @@ def read_arrays(
     columns: dict[str, object] = {name: name for name in known if name != "score"} | {"scores": ("score",)}
     if config.attributes is None:
         columns |= {"attributes": tuple(groups)}
-    return read_frame(frame, config.model_copy(update=columns), reference=reference)
+    return frame, config.model_copy(update=columns)
 
 
 def _unindexed(values: Any) -> Any:
@@ -187,36 +186,6 @@ def _unindexed(values: Any) -> Any:
     if hasattr(values, "iloc"):
         return values.array
     return values if isinstance(values, list | tuple) else np.asarray(values)
-
-
-def _read(
-    open_: Callable[["DuckDBPyConnection", Path], Source],
-    config: AuditConfig,
-    reference: Reference,
-    against: "pd.DataFrame | ArrowStream | None" = None,
-    stdin: BinaryIO | None = None,
-) -> Tally:
-    with (
-        _interruptible(),
-        _temporary() as folder,
-        _engine(folder) as engine,
-    ):
-        source = open_(engine, Path(folder))
-        with reading(source):
-            if not config.against:
-                return _tally(source.with_first_rows(), config, reference)
-            if source.name == config.against == "-":
-                raise user_error("standard input cannot be both files", "name one of the files", "--against")
-            place = Path(folder) / "baseline"
-            place.mkdir()
-            other = engine.cursor()  # with temporary tables of its own
-            baseline = (
-                open_file(other, config.against, stdin, place)
-                if against is None
-                else open_frame(other, against)
-            )
-            names = names_of(source, baseline)
-            return _tally(pair_up(source, baseline, config), config, reference, names[::-1])
 
 
 @contextmanager
@@ -231,7 +200,7 @@ def _interruptible() -> Iterator[None]:
 
 
 @contextmanager
-def _temporary() -> Iterator[str]:
+def _temporary() -> Iterator[Path]:
     """Make a folder for what outgrows memory; refuse one that DuckDB cannot name."""
     fix = "set TMPDIR to a folder with free space whose name is UTF-8"
     with ExitStack() as stack:
@@ -241,112 +210,69 @@ def _temporary() -> Iterator[str]:
             raise user_error(f"no temporary folder can be made: {error.strerror}", fix) from None
         if shown_path(folder) != folder:
             raise user_error(f"the name of {shown_path(tempfile.gettempdir())} is not UTF-8", fix)
-        yield folder
+        yield Path(folder)
 
 
-def _engine(folder: str) -> "DuckDBPyConnection":
-    """Start DuckDB: bounded memory, no downloads, no progress bar."""
-    import duckdb
-
-    engine = duckdb.connect(
-        config={
-            "memory_limit": f"{MEMORY}MB",
-            "threads": str(min(MOST_THREADS, os.cpu_count() or 1)),
-            "temp_directory": str(Path(folder) / "spill"),
-            "autoinstall_known_extensions": "false",
-            "autoload_known_extensions": "false",
-        }
-    )
-    with suppress(duckdb.InvalidInputException):  # in a notebook without ipywidgets, which has no bars
-        engine.execute("SET enable_progress_bar=false")
-    return engine
+def _opened(
+    database: "DuckDBPyConnection", source: "str | Path | Frame", stdin: BinaryIO | None, folder: Path
+) -> Source:
+    if isinstance(source, str | Path):
+        return open_file(database, str(source), stdin, folder)
+    return open_frame(database, source)
 
 
-def _tally(source: Source, config: AuditConfig, reference: Reference, names: tuple[str, ...] = ()) -> Tally:
-    """Return the tally; `names` are those of the baseline and the audited file when there are two."""
-    first = source
-    if not first.one("SELECT 1 FROM sample LIMIT 1"):
+def _counted(source: Source, config: AuditConfig, names: tuple[str, ...] = ()) -> Iterator[Scan]:
+    """Yield the scan, counted; `names` are those of the baseline and the audited file when there are two.
+
+    What the first rows suggest of columns that nobody named is tried until all rows say the same.
+    """
+    if not source.one("SELECT 1 FROM sample LIMIT 1"):
         raise user_error("the file has a header but no rows", "add one row per person", source.name)
-    texts: frozenset[int] = frozenset()
-    many: frozenset[int] = frozenset()
-    while True:  # until what the first rows showed of unnamed columns holds for all rows
-        roles = assign(first, config, texts, many)
-        source, percent = read_percent(first, (roles.score, *roles.others))
-        decisions = settled(source, roles, config.decisions)
-        if is_binary(decisions):
-            source, percent = first, ()
-        source, roles = read_outcomes(source, roles, config.favourable, binary=is_binary(decisions))
-        roles = replace(roles, notes=(*roles.notes, *percent))
-        if roles.weight is not None:
-            # One order of summing, hence the same last digit each time.
-            source.engine.execute("SET threads=1")
-        try:
-            plan, cells = _count(source, config, roles, decisions)
-            words = _words(source, roles, cells)
-            if words:
-                texts |= words
-                continue
-            slices, joints = compared_slices(source, cells, plan, config, names)
-            break
-        except TooManyGroups as found:
-            unnamed = roles.unnamed & roles.attributes.keys()
-            if not set(found.names) <= unnamed or len(found.names) > 1:
-                raise too_many_groups(source, found.names, found.count) from None
-            many |= {roles.attributes[found.names[0]]}
-    together = next(iter(cells.values()))
-    for i, scored in enumerate((roles.score, *roles.others)):
-        side = replace(together, level=level_of(together.level, i)) if roles.others else together
-        own = replace(plan, roles=replace(roles, score=scored))
-        check_thresholds(source, own, side, config.threshold)
-    rows = int(together.rows.sum())
-    people: tuple[str, ...] = ()
-    if roles.cluster is not None:
-        slices, note = with_clusters(source, plan, roles.cluster, slices, config.seed)
-        people = (note,)
-    notes = (
-        *source.notes,
-        *roles.notes,
-        *(bins_note(name, config.bins[name], bins) for name, bins in plan.bins.items()),
-        *chain.from_iterable(group_notes(name, cells, config.exclude) for name in roles.attributes),
-        *(people or repeat_notes(source, roles, rows)),
-        *weightless_notes(together),
-    )
-    tally = Tally(source.name, rows, slices, notes, roles.weight is not None, joints=joints)
-    if config.curves:
-        tally = replace(tally, scores=read_scores(source, plan, cells, slices, reference))
-    if not config.explained_by:
-        return tally
-    parts = explained_slices(slices, config)
-    strata, cut = read_strata(source, plan, parts, config)
-    persons = read_people(source, plan, [part.attribute for part in parts], rows, config.seed)
-    return replace(tally, strata=strata, people=persons, strata_notes=cut)
+    known, after = None, Contradicted()
+    while known != after:
+        known = after
+        scan, decisions = _as_suggested(source, config, known)
+        # One order of summing weights, hence the same last digit each time; rows may be paired by their order.
+        with scan.source.engine(ordered=source.alone is not None, threads=1 if scan.weighted else None):
+            try:
+                scan = _with_cells(scan, decisions)
+                after = replace(known, words=known.words | _words(scan))
+                if after == known:
+                    scan = _with_slices(scan, names)
+            except TooManyGroups as found:
+                after = replace(known, many=known.many | {_left_out(scan, found)})
+            if after == known:
+                yield _with_notes(scan)
 
 
-def _words(source: Source, roles: ColumnRoles, cells: dict[tuple[str, ...], CountedCells]) -> frozenset[int]:
-    """Return which columns that looked numeric by the first rows hold words below."""
-    if len(roles.quantities) > MOST_CHECKED:
-        return words_below(source, roles.quantities)
-    words = next(iter(cells.values())).words
-    return frozenset(column for column, some in zip(roles.quantities, words, strict=True) if some)
-
-
-def _count(
-    source: Source, config: AuditConfig, roles: ColumnRoles, decisions: tuple[Decision, ...]
-) -> tuple[CountingPlan, dict[tuple[str, ...], CountedCells]]:
-    """Find cuts and bins, count, and refuse what was counted and is no score, label or weight."""
-    bins = {name: find_bins(source, roles.attributes[name], many) for name, many in config.bins.items()}
-    if source.alone is None:  # else rows may be paired in their order
-        source.engine.execute("SET preserve_insertion_order=false")
+def _as_suggested(
+    first: Source, config: AuditConfig, known: Contradicted
+) -> tuple[Scan, tuple[Decision, ...]]:
+    """Return what the first rows suggest, as far as all rows are not known to contradict it, and the decisions."""
+    roles = assign(first, config, known)
+    source, percent = read_percent(first, (roles.score, *roles.others))
+    decisions = settled(source, roles, config.decisions)
     binary = is_binary(decisions)
-    others = (find_cuts(source, replace(roles, score=column), decisions) for column in roles.others)
+    if binary:
+        source, percent = first, ()
+    source, roles = read_outcomes(source, roles, config.favourable, binary=binary)
+    bins = {name: find_bins(source, roles.attributes[name], many) for name, many in config.bins.items()}
+    roles = replace(roles, notes=(*roles.notes, *percent))
+    return Scan(source, config, roles, {}, bins, binary), decisions
+
+
+def _with_cells(scan: Scan, decisions: tuple[Decision, ...]) -> Scan:
+    """Find the cuts, count, and refuse what was counted and is no score, label or weight."""
+    source, roles = scan.source, scan.roles
+    others = [find_cuts(source, replace(roles, score=column), decisions) for column in roles.others]
     other_cuts = tuple(next(iter(cuts.values()))[0] for cuts in others)
-    plan = CountingPlan(roles, find_cuts(source, roles, decisions), binary, bins, other_cuts)
-    cells = count_cells(source, plan)
-    for found in cells.values():
+    scan = replace(scan, cuts=find_cuts(source, roles, decisions), other_cuts=other_cuts)
+    scan = replace(scan, cells=count_cells(scan))
+    for found in scan.cells.values():
         if (found.level < 0).any():
             known = len((source.alone or source).columns)  # a baseline has been looked at already
             for column in (each for each in (roles.score, *roles.others) if each < known):
-                if binary:
+                if scan.binary:
                     refuse_codes(source, column, "score")
                 refuse_scores(source, column)
         if roles.label is not None and (found.label == roles.bad_label).any():
@@ -355,6 +281,118 @@ def _count(
             refuse_weights(source, roles.weight)
         if len(found.single) > 1:
             ids = ", ".join(shown(name) for name in sorted(name or MISSING for name in found.single)[:3])
-            fix = "audit each model apart with --model-column model_id"
+            fix = ("audit each model apart with ", Flag("model-column", "model_id"))
             raise user_error(f"model_id has several values ({ids})", fix, source.name)
-    return plan, cells
+    return scan
+
+
+def _words(scan: Scan) -> frozenset[int]:
+    """Return which columns that looked like quantities by the first rows hold words below."""
+    quantities = scan.roles.quantities
+    if len(quantities) > MOST_CHECKED:
+        return words_below(scan.source, quantities)
+    words = zip(quantities, scan.together.words, strict=True)
+    return frozenset(column for column, some in words if some)
+
+
+def _left_out(scan: Scan, found: TooManyGroups) -> int:
+    """Return the column of too many groups, which nobody named; refuse any other."""
+    name, *others = found.names
+    roles = scan.roles
+    if others or name not in roles.unnamed or name not in roles.attributes:
+        raise too_many_groups(scan.source, found.names, found.count) from None
+    return roles.attributes[name]
+
+
+def _with_slices(scan: Scan, names: tuple[str, ...]) -> Scan:
+    """Make the slices of the cells, with those whose rows they are."""
+    slices, rows = side_slices(scan, names), int(scan.together.rows.sum())
+    last = slices[-1].model if scan.config.compares else ""
+    tally = Tally(scan.source.name, rows, slices, weighted=scan.weighted, last=last)
+    return replace(scan, tally=tally)
+
+
+def _with_notes(scan: Scan) -> Scan:
+    """Refuse thresholds of another scale than the scores; say whose rows these are, and what was noticed."""
+    for i in range(1 + len(scan.roles.others)):
+        check_thresholds(scan.side(i), scan.config.threshold)
+    tally = scan.tally
+    if scan.roles.cluster is None:
+        people = _repeats(scan)
+    else:
+        slices, note = with_clusters(scan, scan.roles.cluster)
+        tally, people = replace(tally, slices=slices), [note]
+    notes = (
+        *scan.source.notes,
+        *scan.roles.notes,
+        *(bins_note(name, scan.config.bins[name], bins) for name, bins in scan.bins.items()),
+        *chain.from_iterable(_about_groups(scan, name) for name in scan.roles.attributes),
+        *people,
+        *_weightless(scan),
+    )
+    return replace(scan, tally=replace(tally, notes=notes))
+
+
+def _about_groups(scan: Scan, name: str) -> list[str]:
+    """Return what was done to the values of one attribute, and which of them look alike or missing."""
+    written: dict[str, dict[str | None, int]] = defaultdict(lambda: defaultdict(int))
+    found, left_out = scan.cells_with([name]), scan.config.exclude
+    for value, count in zip(found.values[name], found.rows.tolist(), strict=True):
+        written[group_name(value)][value] += count
+    sizes = {group: sum(forms.values()) for group, forms in written.items()}
+    notes = []
+    if MISSING in written:
+        notes.append(f"{name}: {rows_in_words(sizes[MISSING])} without a value; group {MISSING}.")
+    trimmed = sorted(
+        group for group, forms in written.items() if group != MISSING and any(form != group for form in forms)
+    )
+    merged = [group for group in trimmed if len(written[group]) > 1]
+    if merged:
+        notes.append(f"{name}: blanks around values were trimmed, which merged {_list(merged)}.")
+    elif trimmed:
+        notes.append(f"{name}: blanks around values were trimmed.")
+    notes += [
+        f"{name}: {shown(group)} ({rows_in_words(sizes[group])}) is a group of its own; if it means "
+        f"missing, leave the cell empty or the group out, --exclude {group!r}."
+        for group in sorted(written)
+        if group.lower() in LOOK_MISSING and not {group, f"{name}={group}"} & set(left_out)
+    ]
+    notes += [f"{name}: {twins}." for twins in twins_among(sorted(written))]
+    return notes
+
+
+def _weightless(scan: Scan) -> list[str]:
+    """Return a note of how many rows weigh nothing, if there are any."""
+    nothing = int((scan.together.rows - scan.together.weighing).sum())
+    return [f"{rows_in_words(nothing)} of weight 0 left out."] if nothing else []
+
+
+def _repeats(scan: Scan) -> list[str]:
+    """Return a note of rows that repeat the person of an earlier row.
+
+    Of large files an estimate where a column can be read alone, else of the first rows.
+    """
+    source, roles, rows = scan.source, scan.roles, scan.tally.rows
+    by_name = {name.lower(): i for name, i in source.places.items()}
+    column = by_name.get("entity_id", by_name.get("id"))
+    if column is None or column in roles.attributes.values():
+        return []
+    name, key = source.columns[column], f"trimmed_{column}"
+    if roles.model is not None:
+        key = f"({key}, {roles.model_sql})"
+    advice = "" if roles.model is not None else "; name several models with --model-column"
+    if rows > MOST_IDENTIFIERS and source.format in ("parquet", "frame"):
+        (known,) = source.one(f"SELECT approx_count_distinct({key}) FROM predictions")
+        if known >= (1 - FEW_REPEATS) * rows:
+            return []
+        return [f"Rows whose {name} an earlier row has: some {rows - known}; all are counted{advice}."]
+    table = "sample" if rows > MOST_IDENTIFIERS else "predictions"
+    seen, known = source.one(f"SELECT count(*), count(DISTINCT {key}) FROM {table}")
+    if known == seen:
+        return []
+    which = f"Among the first {seen} rows those" if table == "sample" else "Rows"
+    return [f"{which} whose {name} an earlier row has: {seen - known}; all are counted{advice}."]
+
+
+def _list(groups: list[str]) -> str:
+    return ", ".join(shown(group) for group in groups[:5]) + (", …" if len(groups) > 5 else "")

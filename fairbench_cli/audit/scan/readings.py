@@ -5,8 +5,12 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from shlex import quote
 
+import numpy as np
+
+from fairbench_cli.audit.scan.cuts import scores_of
 from fairbench_cli.audit.scan.refusals import rows_in_words
 from fairbench_cli.audit.scan.roles import ColumnRoles
+from fairbench_cli.audit.scan.scan import Scan
 from fairbench_cli.audit.scan.source import ColumnSql, Source, quoted
 from fairbench_cli.base.errors import Flag, Words, shown, suggest, user_error
 
@@ -35,6 +39,33 @@ def read_percent(source: Source, columns: Iterable[int]) -> tuple[Source, tuple[
         sql[column] = replace(sql[column], number=number)
         notes.append(f"{source.columns[column]}: cells with % are read as shares, such as {shown(example)}.")
     return replace(source, sql=tuple(sql)), tuple(notes)
+
+
+def check_thresholds(scan: Scan, thresholds: Iterable[float]) -> None:
+    """Refuse a threshold that selects everybody or nobody because it is of another scale than the scores."""
+    level, models = scan.together.level, np.array(scan.together.models)
+    for threshold in thresholds:
+        selected = np.zeros(len(level), dtype=bool)
+        for model, cuts in scan.cuts.items():
+            at = 2 * scores_of(cuts).index(threshold + 0.0) + 1
+            selected |= (level >= at) & (True if model is None else models == model)
+        if selected.any() and not selected.all():
+            continue
+        column, everybody = scan.roles.score, bool(selected.all())
+        low, high = scan.source.one(f"SELECT min(number_{column}), max(number_{column}) FROM predictions")
+        if everybody and 0 < threshold < 1 < high <= PERCENT:
+            meant = threshold * PERCENT
+        elif not everybody and 1 < threshold <= PERCENT and 0 <= low <= high <= 1:
+            meant = threshold / PERCENT
+        else:
+            continue
+        what = f"{scan.source.columns[column]} goes from {low:.6g} to {high:.6g}: a threshold of {threshold:.6g}"
+        what += f" selects {'everybody' if everybody else 'nobody'}"
+        near = low < meant <= high
+        fix: Words = "name a threshold between these"
+        if near:
+            fix = ("did you mean ", Flag("threshold", f"{meant:.6g}"), "?")
+        raise user_error(what, fix, Flag("threshold"))
 
 
 @dataclass(frozen=True)
