@@ -20,7 +20,7 @@ from fairbench_cli.audit.judge.uncertainty import (
 )
 from fairbench_cli.audit.judge.verdict import decide, tau_of
 from fairbench_cli.audit.metrics import COMPARED, ROLL_UPS, SHOWN, canonical
-from fairbench_cli.audit.read.tally import Slice
+from fairbench_cli.audit.scan.tally import Slice
 from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.counts import divide
 from fairbench_cli.measures.rates import RATES

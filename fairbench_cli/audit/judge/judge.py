@@ -32,8 +32,8 @@ from fairbench_cli.audit.judge.verdict import (
     deciding_names,
     requested_names,
 )
-from fairbench_cli.audit.read.mistakes import rows_in_words
-from fairbench_cli.audit.read.tally import Slice, Tally
+from fairbench_cli.audit.scan.refusals import rows_in_words
+from fairbench_cli.audit.scan.tally import Slice, Tally
 from fairbench_cli.measures.counts import Counts, Floats, divide
 from fairbench_cli.measures.rates import RATES, parts
 

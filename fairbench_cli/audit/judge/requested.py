@@ -33,7 +33,7 @@ from fairbench_cli.audit.judge.uncertainty import (
 )
 from fairbench_cli.audit.judge.verdict import decide_metric, tau_of
 from fairbench_cli.audit.metrics import bounds, needs_labels
-from fairbench_cli.audit.read.tally import Slice
+from fairbench_cli.audit.scan.tally import Slice
 from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.counts import Counts, Floats, divide
 from fairbench_cli.measures.metric import Metric

@@ -19,7 +19,7 @@ from fairbench_cli.audit.config import ABOVE_MEDIAN, Decision
 from fairbench_cli.audit.scan.refusals import refuse_if, refuse_scores
 from fairbench_cli.audit.scan.roles import ColumnRoles
 from fairbench_cli.audit.scan.source import Source, blank, code_sql, literal, not_finite, quoted
-from fairbench_cli.base.errors import user_error
+from fairbench_cli.base.errors import Flag, user_error
 
 LEVELS = 3  # of a score with one cut: below, at and above it
 MOST_LISTS = 2000  # of models and decisions

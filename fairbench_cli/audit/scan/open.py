@@ -31,7 +31,13 @@ from fairbench_cli.audit.scan.clusters import with_clusters
 from fairbench_cli.audit.scan.cuts import bins_note, find_bins, find_cuts, is_binary, settled
 from fairbench_cli.audit.scan.pairs import names_of, pair_up, read_sides, side_slices
 from fairbench_cli.audit.scan.readings import check_thresholds, read_outcomes, read_percent
-from fairbench_cli.audit.scan.refusals import reading, refuse_codes, refuse_scores, refuse_weights, rows_in_words
+from fairbench_cli.audit.scan.refusals import (
+    reading,
+    refuse_codes,
+    refuse_scores,
+    refuse_weights,
+    rows_in_words,
+)
 from fairbench_cli.audit.scan.roles import MOST_CHECKED, Contradicted, assign, too_many_groups, words_below
 from fairbench_cli.audit.scan.scan import Scan, TooManyGroups, count_cells, group_name
 from fairbench_cli.audit.scan.scores import Reference, largest_group, read_scores
@@ -67,8 +73,8 @@ def open_scan(
     Parameters
     ----------
     source : str, Path or frame
-        A CSV, TSV, NDJSON (each perhaps gzip) or Parquet file, or "-" for standard input; or a pandas or Polars
-        frame, an Arrow table or whatever else gives an Arrow stream, with a row per person.
+        A CSV, TSV, NDJSON (each perhaps gzip) or Parquet file, or "-" for standard input; or a pandas or
+        Polars frame, an Arrow table or whatever else gives an Arrow stream, with a row per person.
     config : AuditConfig
         Columns, decisions, attributes, and what to explain by.
     against : frame, optional
@@ -232,7 +238,7 @@ def _counted(source: Source, config: AuditConfig, names: tuple[str, ...] = ()) -
     while known != after:
         known = after
         scan, decisions = _as_suggested(source, config, known)
-        # One order of summing weights, hence the same last digit each time; rows may be paired by their order.
+        # One order of summing weights, hence the same last digit each time; pairs may go by their order.
         with scan.source.engine(ordered=source.alone is not None, threads=1 if scan.weighted else None):
             try:
                 scan = _with_cells(scan, decisions)
@@ -248,7 +254,7 @@ def _counted(source: Source, config: AuditConfig, names: tuple[str, ...] = ()) -
 def _as_suggested(
     first: Source, config: AuditConfig, known: Contradicted
 ) -> tuple[Scan, tuple[Decision, ...]]:
-    """Return what the first rows suggest, as far as all rows are not known to contradict it, and the decisions."""
+    """Return what the first rows suggest and all rows are not known to contradict, and the decisions."""
     roles = assign(first, config, known)
     source, percent = read_percent(first, (roles.score, *roles.others))
     decisions = settled(source, roles, config.decisions)

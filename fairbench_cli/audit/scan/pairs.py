@@ -1,4 +1,4 @@
-"""What is compared with each other: the rows of two files, columns of scores on the same rows, slices of rows.
+"""What is compared with each other: rows of two files, columns of scores on the same rows, slices of rows.
 
 Rows of two files are paired by an identifier where both have one, else by their order. The baseline, the file
 of ``against``, becomes one more column of scores, the one that the scores of the audited file are compared
@@ -35,7 +35,7 @@ MOST_SLICES = 60
 # What is kept of the baseline's scores, and how they are read.
 KEPT = ("score", "code", "value")
 NOTHING = ("NULL::DOUBLE", "0", "''")  # of these, among the first rows
-SCORES = ColumnSql(*(f'"baseline {name}"' for name in ("value", "score", "code", "value")))
+SCORES = ColumnSql('"baseline value"', '"baseline score"', '"baseline code"', '"baseline value"')
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ class _Pairing:
 
     @property
     def rows(self) -> str:
-        """All rows of both, in SQL: `here`, `there`, or both where they are paired; ``mine_0``, ``theirs_0``."""
+        """All rows of both in SQL: ``here``, ``there``, or both where they are a pair; what is checked."""
         key = "" if self.by is None else f", trimmed_{self.by[0]} AS person"
         mine = "".join(f", {sql} AS mine_{at}" for at, (_, sql, _) in enumerate(self.checked))
         joined = "POSITIONAL" if self.by is None else "FULL"
@@ -243,8 +243,9 @@ def _difference(pairing: _Pairing, at: int) -> UserError:
             f"SELECT {first} FROM ({values}) WHERE mine IS DISTINCT FROM theirs"
         )
     where = f"row {whose}" if by is None else f"{source.columns[by[0]]} {shown(str(whose))}"
+    column = shown(source.columns[pairing.checked[at][0]])
     what = (
-        f"{shown(source.columns[pairing.checked[at][0]])} differs in {rows_in_words(count)}, first of {where}: "
+        f"{column} differs in {rows_in_words(count)}, first of {where}: "
         f"{shown(str(mine))} in {pairing.names[0]}, {shown(str(theirs))} in {pairing.names[1]}"
     )
     by_persons = ("pair them by a column of persons with ", Flag("id"))

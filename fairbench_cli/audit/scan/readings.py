@@ -33,7 +33,7 @@ def read_percent(source: Source, columns: Iterable[int]) -> tuple[Source, tuple[
         )[0]
         if example is None:
             continue
-        text = sql[column].of("t")
+        text = sql[column].of("trimmed")
         share = f"TRY_CAST(rtrim({text}, {quoted(AFTER_NUMBER)}) AS DOUBLE) / {PERCENT} + 0.0"
         number = f"CASE WHEN ends_with({text}, '%') THEN {share} ELSE {sql[column].number} END"
         sql[column] = replace(sql[column], number=number)
@@ -59,8 +59,8 @@ def check_thresholds(scan: Scan, thresholds: Iterable[float]) -> None:
             meant = threshold / PERCENT
         else:
             continue
-        what = f"{scan.source.columns[column]} goes from {low:.6g} to {high:.6g}: a threshold of {threshold:.6g}"
-        what += f" selects {'everybody' if everybody else 'nobody'}"
+        what = f"{scan.source.columns[column]} goes from {low:.6g} to {high:.6g}: "
+        what += f"a threshold of {threshold:.6g} selects {'everybody' if everybody else 'nobody'}"
         near = low < meant <= high
         fix: Words = "name a threshold between these"
         if near:
@@ -217,7 +217,7 @@ def _note(words: _Words, favourable: tuple[str, ...]) -> str:
 
 def _coded(sql: ColumnSql, favourable: tuple[str, ...]) -> ColumnSql:
     """Return a column whose code is 1 and 0, or the position of its class; NULL where it is empty."""
-    text, several = sql.of("t"), len(favourable) > 1
+    text, several = sql.of("trimmed"), len(favourable) > 1
     codes = "".join(
         f" WHEN {text} = {quoted(value)} THEN {at if several else 1}" for at, value in enumerate(favourable)
     )

@@ -145,7 +145,7 @@ class Scan:
             return self
         scores = (self.roles.score, *self.roles.others)
         cells = {names: replace(each, level=level_of(each.level, i)) for names, each in self.cells.items()}
-        cuts = self.cuts if i == 0 else {None: [self.other_cuts[i - 1]]}
+        cuts: dict[str | None, list[Cut]] = self.cuts if i == 0 else {None: [self.other_cuts[i - 1]]}
         return replace(
             self, roles=replace(self.roles, score=scores[i], others=()), cuts=cuts, other_cuts=(), cells=cells
         )
@@ -155,10 +155,8 @@ class Scan:
         column = self.roles.attributes[name]
         return bin_sql(column, self.bins[name]) if name in self.bins else f"group_{column}"
 
-    def keys(
-        self, attributes: Iterable[str], table: str = "predictions", more: Sequence[str] = ()
-    ) -> str:
-        """Write a query of the keys of each row: `KEYS`, attribute_0, attribute_1, …, score, weight and tie."""
+    def keys(self, attributes: Iterable[str], table: str = "predictions", more: Sequence[str] = ()) -> str:
+        """Write a query of the keys of each row: `KEYS`, attribute_0, attribute_1, …, score, weight, tie."""
         roles = self.roles
         label = "0" if roles.label is None else code_sql(roles.label, roles.bad_label)
         single = "NULL" if roles.single_model is None else f"trimmed_{roles.single_model}"
@@ -196,10 +194,8 @@ class Scan:
         )
 
 
-def grouped(
-    rows: str, keys: Sequence[str], sums: Sequence[str], sets: Sequence[Sequence[str]] = ()
-) -> str:
-    """Write a query of keys and sums over rows, grouped by the keys, or by several sets of them in one scan."""
+def grouped(rows: str, keys: Sequence[str], sums: Sequence[str], sets: Sequence[Sequence[str]] = ()) -> str:
+    """Write a query of keys and sums over rows, grouped by the keys, or by several sets of these at once."""
     by = ", ".join(keys)
     if sets:
         by = f"GROUPING SETS (({'), ('.join(', '.join(some) for some in sets)}))"
@@ -301,7 +297,8 @@ def _count_sets(scan: Scan, sets: Sequence[tuple[str, ...]]) -> dict[tuple[str, 
     by_set: dict[tuple[int, ...], list[tuple[Any, ...]]] = defaultdict(list)
     for row in found:
         by_set[row[-len(used) :]].append(row[: -len(used)])
-    return {names: _cells(by_set[tuple(int(name not in names) for name in used)], used, names, scan) for names in sets}
+    marks = {names: tuple(int(name not in names) for name in used) for names in sets}
+    return {names: _cells(scan, by_set[mark], used, names) for names, mark in marks.items()}
 
 
 def _sums(roles: ColumnRoles) -> list[str]:
@@ -321,24 +318,31 @@ def _checked(roles: ColumnRoles) -> tuple[int, ...]:
     return roles.quantities if len(roles.quantities) <= MOST_CHECKED else ()
 
 
-def _cells(rows: Sequence[tuple[Any, ...]], used: Iterable[str], names: Sequence[str], scan: Scan) -> Cells:
+def _cells(scan: Scan, rows: Sequence[tuple[Any, ...]], used: Iterable[str], names: Sequence[str]) -> Cells:
     """Return the cells of some attributes; of all that were `used`, the values of others are NULL."""
     first = len(KEYS)
-    at = {name: first + i for i, name in enumerate(used)}
-    order = [*range(first), *(at[name] for name in names)]
-    after = range(first + len(at), len(rows[0]))
-    rows = sorted(rows, key=lambda row: (*((row[i] is None, row[i]) for i in order), *(row[i] for i in after)))
-    columns = [list(column) for column in zip(*rows, strict=True)]
+    places = {name: first + i for i, name in enumerate(used)}
+    order = [*range(first), *(places[name] for name in names)]
+    after = range(first + len(places), len(rows[0]))
+
+    def place(row: tuple[Any, ...]) -> tuple[Any, ...]:
+        return (*((row[i] is None, row[i]) for i in order), *(row[i] for i in after))
+
+    columns = [list(column) for column in zip(*sorted(rows, key=place), strict=True)]
     model, level, label, single = columns[:first]
     count, weighing, weight, square, bad_weights, *words = (columns[i] for i in after)
-    values = {name: columns[at[name]] for name in names}
+    values = {name: columns[places[name]] for name in names}
     for name, bins in scan.bins.items():
         if name in values:
-            values[name] = [None if place is None else bins.labels[place] for place in values[name]]
+            values[name] = [None if at is None else bins.labels[at] for at in values[name]]
     return Cells(
         model,
-        *(np.array(column, dtype=np.int64) for column in (level, label, count, weighing)),
-        *(np.array(column, dtype=np.float64) for column in (weight, square)),
+        np.array(level, dtype=np.int64),
+        np.array(label, dtype=np.int64),
+        np.array(count, dtype=np.int64),
+        np.array(weighing, dtype=np.int64),
+        np.array(weight, dtype=np.float64),
+        np.array(square, dtype=np.float64),
         sum(bad_weights),
         tuple(map(sum, words)),
         values,
@@ -418,8 +422,8 @@ def _slice(scan: Scan, model: str, cut: Cut, names: tuple[str, ...]) -> Slice:
 class GroupPlaces:
     """The place of a slice's group by the codes of its attributes.
 
-    `keys` are these codes as one number each, sorted, with the `group` of each, -1 for one that the slice does
-    not have; `sizes` how many groups each attribute has.
+    `keys` are these codes as one number each, sorted, with the `group` of each, -1 for one that the slice
+    does not have; `sizes` how many groups each attribute has.
     """
 
     keys: Ints

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fairbench_cli.audit.scan.cuts import Ints
 from fairbench_cli.audit.scan.scan import GroupPlaces, Scan, coded_rows, group_places, grouped, models_of
-from fairbench_cli.audit.scan.source import Source, in_parts
+from fairbench_cli.audit.scan.source import in_parts
 from fairbench_cli.audit.scan.tally import ScoreRanges, Scores, Slice
 from fairbench_cli.base.errors import Flag, user_error
 from fairbench_cli.measures.calibration import fit_calibration
@@ -69,7 +69,7 @@ class _Sets:
 
     def cells(self) -> Iterator[tuple[ScoreCells, Floats]]:
         """Yield the cells of all sets with the rows behind them, lowest scores first."""
-        for block in _blocks(self.scan.source, self.span.first, self.span.last, self.codes, self.scan.weighted):
+        for block in _blocks(self.scan, self.span.first, self.span.last, self.codes):
             code = self.places.of([block[name] for name in self.codes])
             cells = ScoreCells(block["score"], code, block["label"], block["weight"], block["square"])
             known = code >= 0
@@ -104,12 +104,13 @@ def read_scores(scan: Scan, reference: Reference) -> tuple[Scores, ...]:
     UserError
         When the scores are 0 and 1, or two numbers only.
     """
-    fix = ("name a column of scores with ", Flag("score"), ", and a ", Flag("threshold"), "; or leave ")
-    fix = (*fix, Flag("curves"), " out")
+    named = ("name a column of scores with ", Flag("score"), ", and a ", Flag("threshold"))
+    fix = (*named, "; or leave ", Flag("curves"), " out")
     if scan.binary:
         raise user_error("the scores are decisions of 0 and 1, which make no curve", fix, Flag("curves"))
     models = models_of(scan)
-    parts = {(part.model, part.attribute): part for part in reversed(scan.tally.slices)}  # of the first decision
+    slices = {(part.model, part.attribute): part for part in scan.tally.slices}
+    first = {(part.model, part.attribute): part for part in reversed(scan.tally.slices)}  # decision of each
     decisions = {
         model: {cut.score: cut.text for cut in scan.cuts_of(model) if cut.tied == "all"} for model in models
     }
@@ -118,12 +119,12 @@ def read_scores(scan: Scan, reference: Reference) -> tuple[Scores, ...]:
         names = list(dict.fromkeys(chain.from_iterable(some)))
         _make_table(scan, names)
         with scan.source.engine(memory=FOR_PASSES):
-            spans = {model: _look(scan.source, i, sorted(decisions[model])) for i, model in enumerate(models)}
+            spans = {model: _look(scan, i, sorted(decisions[model])) for i, model in enumerate(models)}
             if all(span.distinct <= 2 for span in spans.values()):
                 what = "the scores have two values or one, which make no curve"
                 raise user_error(what, fix, Flag("curves"))
             for model, audited in product(models, some):
-                part = parts[model, CROSS.join(audited)]
+                part = first[model, CROSS.join(audited)]
                 sets = _Sets(
                     scan,
                     spans[model],
@@ -134,7 +135,7 @@ def read_scores(scan: Scan, reference: Reference) -> tuple[Scores, ...]:
                 )
                 found[model, part.attribute] = _summed(sets, part, decisions[model])
     scan.source.execute("DROP TABLE scored")
-    return tuple(found[place] for place in dict.fromkeys((part.model, part.attribute) for part in scan.tally.slices))
+    return tuple(found[place] for place in slices)
 
 
 def _make_table(scan: Scan, names: Sequence[str]) -> None:
@@ -143,8 +144,8 @@ def _make_table(scan: Scan, names: Sequence[str]) -> None:
     weight = ["weight"] if scan.weighted else []
     columns = ["score", "label::TINYINT AS label", *weight]
     rows = coded_rows(scan, scan.keys(names), names, columns)
-    first = f"SELECT {', '.join(['model', 'score', 'label', *(f'attribute_{i}' for i in range(len(names)))])} "
-    first += f"FROM ({scan.keys(names, 'sample')})"
+    named = ["model", "score", "label", *(f"attribute_{i}" for i in range(len(names)))]
+    first = f"SELECT {', '.join(named)} FROM ({scan.keys(names, 'sample')})"
     (many,), (different,) = (
         scan.source.one(f"SELECT count(*) FROM ({sql})")
         for sql in (first, first.replace("SELECT", "SELECT DISTINCT", 1))
@@ -159,16 +160,15 @@ def _make_table(scan: Scan, names: Sequence[str]) -> None:
         scan.source.execute(f"CREATE OR REPLACE TEMP TABLE scored AS {sql} ORDER BY model, score")
 
 
-def _blocks(
-    source: Source, first: int, last: int, codes: Sequence[str] = (), weighted: bool = False
-) -> Iterator[Block]:
+def _blocks(scan: Scan, first: int, last: int, codes: Sequence[str] = ()) -> Iterator[Block]:
     """Yield rows of the table, `AT_ONCE` or so at a time, those of one score together."""
-    numbers, places = ["score", "n", *(["weight", "square"] if weighted else [])], ["label", *codes]
+    numbers, places = ["score", "n", *(["weight", "square"] if scan.weighted else [])], ["label", *codes]
     kept: Block | None = None
     for begin in range(first, last, AT_ONCE):
         end = min(begin + AT_ONCE, last)
         where = f"rowid >= {begin} AND rowid < {end}"
-        found = source.execute(f"SELECT {', '.join(numbers + places)} FROM scored WHERE {where}").fetchnumpy()
+        sql = f"SELECT {', '.join(numbers + places)} FROM scored WHERE {where}"
+        found = scan.source.execute(sql).fetchnumpy()
         block: Block = {name: np.asarray(found[name], dtype=np.float64) for name in numbers}
         block |= {name: np.asarray(found[name], dtype=np.int64) for name in places}
         if kept is not None:
@@ -178,7 +178,7 @@ def _blocks(
         kept = {name: values[whole:] for name, values in block.items()} if whole < len(score) else None
         if whole:
             part = {name: values[:whole] for name, values in block.items()}
-            yield part if weighted else part | {"weight": part["n"], "square": part["n"]}
+            yield part if scan.weighted else part | {"weight": part["n"], "square": part["n"]}
 
 
 def _references(groups: int, at: int) -> Ints:
@@ -195,15 +195,16 @@ def largest_group(part: Slice) -> int:
     return int(np.argmax(part.rows))
 
 
-def _look(source: Source, model: int, fixed: Sequence[float]) -> _Span:
+def _look(scan: Scan, model: int, fixed: Sequence[float]) -> _Span:
     """Find the rows of a model, and where its scores are cut: thresholds and bins of equal counts."""
-    first, last, rows = source.one("SELECT min(rowid), max(rowid), sum(n) FROM scored WHERE model = ?", [model])
+    where = f"model = {model}"
+    first, last, rows = scan.source.one(f"SELECT min(rowid), max(rowid), sum(n) FROM scored WHERE {where}")
     wanted = np.floor(np.arange(1, MOST_THRESHOLDS + 1) * rows / (MOST_THRESHOLDS + 1))
     quantiles = np.full(MOST_THRESHOLDS, np.nan)
     tops, bottoms = np.full(MOST_BINS, -np.inf), np.full(MOST_BINS, np.inf)
     values: list[Floats] = []
     distinct, before = 0, 0.0
-    for block in _blocks(source, first, last + 1):
+    for block in _blocks(scan, first, last + 1):
         score, begin = np.unique(block["score"], return_index=True)
         many = np.add.reduceat(block["n"], begin)
         below = before + np.cumsum(many) - many

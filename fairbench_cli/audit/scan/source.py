@@ -155,10 +155,9 @@ class Source:
         memory : float, optional
             Megabytes, beyond which it uses the disk.
         """
-        given = {"preserve_insertion_order": ordered, "threads": threads, "memory_limit": memory}
+        limit = None if memory is None else f"'{memory:.0f}MB'"
+        given = {"preserve_insertion_order": ordered, "threads": threads, "memory_limit": limit}
         changed = {name: value for name, value in given.items() if value is not None}
-        if "memory_limit" in changed:
-            changed["memory_limit"] = f"'{memory:.0f}MB'"
         before = {name: self.one(f"SELECT current_setting('{name}')")[0] for name in changed}
         try:
             for name, value in changed.items():
