@@ -15,7 +15,7 @@ from conftest import environment, fairbench, journal_lines, write_config
 
 import fairbench_cli
 from fairbench_cli.experiment.cell import Repeat
-from fairbench_cli.experiment.config.limits import Limits
+from fairbench_cli.experiment.config.config import Limits
 from fairbench_cli.experiment.datasets import populate
 from fairbench_cli.experiment.running import pool, worker
 from fairbench_cli.experiment.running.pool import MOST_PRINTED, LocalPool

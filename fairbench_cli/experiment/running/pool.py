@@ -27,8 +27,7 @@ from threadpoolctl import threadpool_limits
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.base.files import scratch_folder
 from fairbench_cli.experiment.cell import Repeat, Status
-from fairbench_cli.experiment.config.config import ExperimentConfig
-from fairbench_cli.experiment.config.limits import Limits, size_in_words
+from fairbench_cli.experiment.config.config import ExperimentConfig, Limits, size_in_words
 from fairbench_cli.experiment.datasets import Population
 from fairbench_cli.experiment.running.processes import end_group, launch, memory_of
 from fairbench_cli.experiment.running.server import FORKS, ForkServer

@@ -14,7 +14,6 @@ from fairbench_cli.base.files import open_folder, write_text
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.experiment.config.read import read_config
-from fairbench_cli.experiment.config.select import select
 from fairbench_cli.experiment.datasets import (
     PreparedDataset,
     cached_network,
@@ -40,6 +39,7 @@ from fairbench_cli.experiment.journal.records import new_header
 from fairbench_cli.experiment.plan import CELL_COLUMNS, Cell, RunPlan, make_cells, make_plan, write_plan
 from fairbench_cli.experiment.running.todo import Shard, Todo
 from fairbench_cli.experiment.running.worker import Task
+from fairbench_cli.experiment.select import select
 from fairbench_cli.experiment.versions import provenance, versions_of_numbers
 from fairbench_cli.network.structure import Structure
 

@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 from threadpoolctl import threadpool_limits
 
 from fairbench_cli.experiment.cell import Repeat, Status, run_repeat
-from fairbench_cli.experiment.config.limits import Limits
+from fairbench_cli.experiment.config.config import Limits
 from fairbench_cli.experiment.datasets import Population
 from fairbench_cli.experiment.plan import Cell
 from fairbench_cli.experiment.running.processes import die_with_parent
