@@ -19,12 +19,14 @@ from typing import TYPE_CHECKING, Any
 from fairbench_cli.base.errors import UserError, user_error
 from fairbench_cli.base.files import read_text
 from fairbench_cli.experiment.cell import Repeat
-from fairbench_cli.experiment.cluster.parcel import fingerprint_of, pack, read_code
 from fairbench_cli.experiment.cluster.station import (
     ClusterAnswer,
     SentRun,
     check_there,
     end_there,
+    fingerprint_of,
+    pack,
+    read_code,
     run_there,
 )
 from fairbench_cli.experiment.running.pool import BETWEEN_NEWS, DIED, Say, Watch
