@@ -30,13 +30,12 @@ def init(
     ],
     label: Annotated[str | None, typer.Option(help="The column that holds the outcome.")] = None,
     favourable: Annotated[
-        str | None,
-        typer.Option(help="Its favourable value; of numbers a side, such as '>=600'."),
+        str | None, typer.Option(help="Its favourable value; of numbers a side, such as '>=600'.")
     ] = None,
     protected: Annotated[
         list[str] | None,
         typer.Option(
-            help="A protected attribute and its deprived group: sex=f, race=a,b or 'age<25'. Repeat it.",
+            help="A protected attribute and its deprived group: sex=f, race=a,b or 'age<25'. Repeat it."
         ),
     ] = None,
     columns: Annotated[
