@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from fairbench_cli.audit.judge.metrics import COMPARED, INTERVENTIONS, ROLL_UPS, has_tau, kind
+from fairbench_cli.audit.metrics import COMPARED, INTERVENTIONS, ROLL_UPS, has_tau, kind
 from fairbench_cli.base.errors import nearest, shown, suggest
 from fairbench_cli.base.strict_yaml import scalar
 from fairbench_cli.base.validation import mistake
@@ -26,6 +26,9 @@ UNDECIDED = "undecided"  # in `fail-on`: stop unless everything passes
 WORSE = "worse"  # in `fail-on`: stop where a disparity is larger than it was
 DEFAULT = "default"  # in `tau`: every metric that has no tau of its own
 ABOVE_MEDIAN = "above the median"
+FOUR_FIFTHS = 0.8
+EXCLUDING = ("eeoc", "ll144")  # presets: rules of the United States, which leave out small categories
+WITHOUT_VERDICT = ("ll144",)  # presets by which nothing passes or fails
 
 
 @dataclass(frozen=True)

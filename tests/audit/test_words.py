@@ -11,7 +11,7 @@ from audit_sample import SCRIPT, sample_audit
 from fairbench_cli.audit import audit
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge.judge import judge
-from fairbench_cli.audit.judge.metrics import COMPARED
+from fairbench_cli.audit.metrics import COMPARED
 from fairbench_cli.audit.show.html import to_html
 from fairbench_cli.audit.show.layout import failures
 from fairbench_cli.audit.show.markdown import to_markdown

@@ -15,7 +15,6 @@ import numpy as np
 from fairbench_cli.audit.config import WORSE, AuditConfig
 from fairbench_cli.audit.judge.compare import shown_names
 from fairbench_cli.audit.judge.effective import rate_rows
-from fairbench_cli.audit.judge.metrics import COMPARED
 from fairbench_cli.audit.judge.references import REST, REST_NAME, Ints, references
 from fairbench_cli.audit.judge.report import (
     ALL,
@@ -29,6 +28,7 @@ from fairbench_cli.audit.judge.report import (
 )
 from fairbench_cli.audit.judge.uncertainty import Uncertainty, uncertainty, with_limits
 from fairbench_cli.audit.judge.verdict import gate, tau_of
+from fairbench_cli.audit.metrics import COMPARED
 from fairbench_cli.audit.read.tally import Joint, Slice, Tally
 from fairbench_cli.measures.change import RateChanges, TwoSides, rate_changes, same_size_p
 from fairbench_cli.measures.counts import Counts, Floats, divide
