@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
 from fairbench_cli.audit.config import UNDECIDED, WORSE, AuditConfig
-from fairbench_cli.audit.judge.report import AttributeVerdict, Disparity, Gate, Interval, RequestedRow
+from fairbench_cli.audit.compare.report import AttributeVerdict, Disparity, Gate, Interval
 from fairbench_cli.audit.metrics import (
     COMPARED,
     DEFAULT,
@@ -102,7 +102,7 @@ def decide(above: float, below: float, ref_above: float, ref_below: float, tau: 
 
 
 def decide_metric(
-    entry: Metric, of: Interval, tau: float, config: AuditConfig, p_holm: float = math.nan
+    entry: Metric, known: Interval, tau: float, config: AuditConfig, p_holm: float = math.nan
 ) -> Verdict | None:
     """Decide on a metric by `metrics.bounds`; None when it cannot decide.
 
@@ -121,15 +121,15 @@ def decide_metric(
     limits = bounds(entry, tau, config.confidence)
     if limits is None:
         return None
-    if math.isnan(of.value):
+    if math.isnan(known.value):
         return "undecided"
     low, high = limits[0] - TOLERANCE * abs(limits[0]), limits[1] + TOLERANCE * abs(limits[1])
-    inside = low <= of.value <= high
+    inside = low <= known.value <= high
     if config.rule == "point":
         return "pass" if inside else "fail"
     if inside:
-        known = not entry.p_value and low <= of.low and of.high <= high
-        return "pass" if known else "undecided"
+        sure = not entry.p_value and low <= known.low and known.high <= high
+        return "pass" if sure else "undecided"
     return "fail" if p_holm < 1 - config.confidence else "undecided"
 
 
@@ -161,20 +161,20 @@ def roll_ups(by_metric: Mapping[str, Verdict]) -> dict[str, Verdict]:
 def attribute_verdict(
     part: Slice,
     disparities: Sequence[Disparity],
-    requested: Sequence[RequestedRow],
+    more: Iterable[tuple[str, Verdict]],
     deciding: Sequence[str],
 ) -> AttributeVerdict:
     """Return the verdict on a slice: fail if a group fails, else undecided if one is, else pass.
 
-    The reference itself decides nothing; where there is nobody else, nothing is decidable.
+    The reference itself decides nothing; where there is nobody else, nothing is decidable. `more` are verdicts
+    on other metrics, by their names.
     """
     by_metric: dict[str, list[Verdict]] = {row.metric: [] for row in disparities}
     for row in disparities:
         if not row.is_reference:
             by_metric[row.metric].append(row.verdict)
-    for asked in requested:
-        for name, found in asked.verdicts.items():
-            by_metric.setdefault(name, []).append(found)
+    for name, found in more:
+        by_metric.setdefault(name, []).append(found)
     decided: dict[str, Verdict] = {name: all_of(values) for name, values in by_metric.items()}
     decided |= roll_ups(decided)
     verdict = all_of(decided.get(name, "undecided") for name in deciding)

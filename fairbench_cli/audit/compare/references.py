@@ -103,7 +103,7 @@ def comparable(part: Slice, config: AuditConfig) -> Bools:
         group == given or (rows >= least and (rows > 0 or least == 0))
         for group, rows in zip(part.counts.groups, part.rows.tolist(), strict=True)
     ]
-    return np.logical_and(inside, enough)
+    return np.logical_and(inside, np.array(enough, dtype=bool))
 
 
 def kept(part: Slice, config: AuditConfig) -> Slice:
@@ -169,8 +169,12 @@ def check_references(tally: Tally, config: AuditConfig) -> None:
     if problems:
         raise UserError(*problems)
     for part in tally.slices:
-        given = _given(part, config)
-        if given is not None and excluded(part, config)[part.counts.groups.index(given)]:
+        given, out = _given(part, config), excluded(part, config)
+        if out.all():
+            of_model = f" in model {shown(part.model)}" if part.model else ""
+            what = f"all groups of {part.attribute}{of_model} are left out"
+            raise user_error(what, "leave out fewer groups, or audit other attributes", "--exclude")
+        if given is not None and out[part.counts.groups.index(given)]:
             what = f"the reference {shown(given)} is left out by --exclude"
             raise user_error(what, "name another reference, or keep it", "--ref")
 
