@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from fairbench_cli.classifiers.registry import CLASSIFIERS, Entry
+from fairbench_cli.base.registry import Registry
+from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.experiment.config.outputs import TABLES
 from fairbench_cli.experiment.config.tune import tuning_of
 from fairbench_cli.experiment.journal.journal import RETRIED
@@ -243,7 +244,7 @@ def distinct_models(plan: RunPlan, cells: Sequence[dict[str, Any]]) -> list[tupl
     return found
 
 
-def named(name: str, parameters: str, registry: Mapping[str, Entry]) -> str:
+def named(name: str, parameters: str, registry: Registry) -> str:
     """Name a registry's entry by the parameters (JSON text) that differ from its defaults."""
     given: dict[str, Any] = json.loads(parameters)
     tune = given.pop("tune", None)

@@ -5,14 +5,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from fairbench_cli.base.files import make_folder, write_text
-from fairbench_cli.classifiers.registry import Entry
-from fairbench_cli.experiment.config.outputs import FIGURES, FORMATS, FRAMES, TABLES
+from fairbench_cli.experiment.config.outputs import FIGURES, TABLES
 from fairbench_cli.experiment.config.own_metrics import find_metrics
 from fairbench_cli.experiment.journal.checked import checked
 from fairbench_cli.experiment.journal.journal import Damage, Records, list_journals, read_journals
 from fairbench_cli.experiment.journal.manifest import refuse_lost, update_manifest
 from fairbench_cli.experiment.plan import RunPlan, read_plan
 from fairbench_cli.measures.registry import METRICS
+from fairbench_cli.report import registry
 from fairbench_cli.report.figures import draw_figures
 from fairbench_cli.report.frontier import distance_frame, frontier_frame
 from fairbench_cli.report.paired import paired_frame
@@ -69,16 +69,16 @@ def write_report(
         "tuning": curves_frame(run) if config.tuned_for else None,
         "tuning_gain": gains_frame(run) if config.tuned_for else None,
     }
-    for output, files in FRAMES.items():
+    for output, files in registry.FRAMES.items():
         with_it = output in asked or output in config.figures
-        frames |= {name: Entry(make).load()(run) if with_it else None for name, make in files.items()}
+        frames |= {name: make.load()(run) if with_it else None for name, make in files.items()}
     for name, frame in frames.items():
         if frame is None:
             (folder / f"{name}.csv").unlink(missing_ok=True)
         else:
             text: str = frame.to_csv(index=False, lineterminator="\n")
             write_text(folder / f"{name}.csv", text)
-    tables = [TABLES[name].load()(name, run) for name in (*asked, *always)]
+    tables = [registry.TABLES[name].load()(name, run) for name in (*asked, *always)]
     _write_tables(folder / "tables", [table for table in tables if table.blocks])
     draw_figures(run, config.figures)
     return tables[: len(asked)]
@@ -136,5 +136,5 @@ def _write_tables(folder: Path, tables: list[PaperTable]) -> None:
         if old.stem in TABLES.keys() - {table.name for table in tables}:
             old.unlink()
     for table in tables:
-        for ending, target in FORMATS.items():
-            write_text(folder / f"{table.name}.{ending}", Entry(target).load()(table))
+        for ending, writer in registry.FORMATS.items():
+            write_text(folder / f"{table.name}.{ending}", writer.load()(table))
