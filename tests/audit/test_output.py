@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,8 +13,7 @@ from audit_sample import DECIDING, SCRIPT, sample_audit
 
 from fairbench_cli.audit.show.format import DASH
 from fairbench_cli.audit.show.formats import FORMATS, write, write_folder
-from fairbench_cli.audit.show.html import to_html
-from fairbench_cli.audit.show.markdown import to_markdown
+from fairbench_cli.audit.show.html import to_html, to_markdown
 from fairbench_cli.audit.show.sections import SHOWN, sections
 from fairbench_cli.audit.show.tables import to_json
 from fairbench_cli.audit.show.words import headline
@@ -118,7 +118,7 @@ def test_an_infinite_ratio_is_written(report):
 
 
 def test_markdown_has_counts_and_is_escaped(report):
-    text = to_markdown(report)
+    text = re.sub(" +", " ", to_markdown(report))  # columns are aligned
     row = "| African-American | fpr | 0.448 (805/1795) | Caucasian | 0.235 (349/1488) |"
     assert f"{row} 1.912 \\[1.721, 2.124\\] |" in text
     assert "<script>" not in text

@@ -12,10 +12,8 @@ from fairbench_cli.audit import audit
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge.judge import judge
 from fairbench_cli.audit.metrics import COMPARED
-from fairbench_cli.audit.show.html import to_html
+from fairbench_cli.audit.show.html import to_html, to_markdown, to_notebook
 from fairbench_cli.audit.show.layout import failures
-from fairbench_cli.audit.show.markdown import to_markdown
-from fairbench_cli.audit.show.notebook import to_notebook
 from fairbench_cli.audit.show.sections import legend
 from fairbench_cli.audit.show.words import EVENTS, HARMED, gate_words, headline
 from fairbench_cli.cli.audit_console import print_audit
@@ -167,7 +165,7 @@ def test_a_bare_rule_says_so_and_looks_otherwise(capsys):
     for report, mark in ((tested, "?"), (bare, "(✗)")):
         print_audit(report)
         assert capsys.readouterr().out.startswith(f"{mark} ")
-    assert 'class="badge outside"' in to_html(bare)
+    assert 'class="badge"' in to_html(bare)
     assert 'class="badge undecided"' in to_html(tested)
 
 
