@@ -1,14 +1,17 @@
-"""How numbers, counts and verdicts of an audit are written, the same in every output."""
+"""How numbers, counts, verdicts and names of an audit are written, the same in every output."""
 
 import math
+from dataclasses import fields
+from typing import Any
 
-from fairbench_cli.audit.config import Rule
-from fairbench_cli.audit.judge.report import Interval, Reason
-from fairbench_cli.document.model import Verdict
+from fairbench_cli.audit.compare.references import REST_NAME
+from fairbench_cli.audit.compare.report import Interval, Reason
+from fairbench_cli.audit.parts.part import Row
+from fairbench_cli.document.model import TableCell
 
 DASH = "–"
 MOST_DIGITS = 16  # of the counts behind a rate; in a table of 80 columns more break in two
-VERDICTS: dict[Verdict, str] = {"pass": "passes", "fail": "fails", "undecided": "not decided"}
+MOST_NAME = 60  # characters of a group's name in a sentence
 REASONS: dict[Reason, str] = {
     "no rows": "nobody to compute it from",
     "chance": "could be chance",
@@ -16,14 +19,6 @@ REASONS: dict[Reason, str] = {
     "wide": "too few rows to tell",
     "": "",
 }
-SYMBOLS: dict[Verdict, str] = {"pass": "✓", "fail": "✗", "undecided": "?"}
-UNTESTED: dict[Verdict, str] = {"pass": "(✓)", "fail": "(✗)", "undecided": "?"}
-
-
-def symbols(rule: Rule) -> dict[Verdict | None, str]:
-    """Return the symbols of verdicts: in brackets where chance was not looked at; none for no verdict."""
-    marks = UNTESTED if rule == "point" else SYMBOLS
-    return {"pass": marks["pass"], "fail": marks["fail"], "undecided": marks["undecided"], None: ""}
 
 
 def number(value: float, digits: int = 3) -> str:
@@ -55,20 +50,20 @@ def ratio(value: float, tau: float, least: int = 3) -> str:
     return number(value, least)
 
 
-def interval(of: Interval, digits: int = 3) -> str:
+def interval(known: Interval, digits: int = 3) -> str:
     """Write the interval alone; empty where there is none."""
-    if math.isnan(of.low) or math.isnan(of.high):
+    if math.isnan(known.low) or math.isnan(known.high):
         return ""
-    return f"[{number(of.low, digits)}, {number(of.high, digits)}]"
+    return f"[{number(known.low, digits)}, {number(known.high, digits)}]"
 
 
-def with_interval(of: Interval) -> str:
+def with_interval(known: Interval) -> str:
     """Write a value with its interval, if it has one.
 
     >>> with_interval(Interval(0.5, 0.25, 0.75)), with_interval(Interval(0.5, math.nan, math.nan))
     ('0.500 [0.250, 0.750]', '0.500')
     """
-    return f"{number(of.value)} {interval(of)}".rstrip()
+    return f"{number(known.value)} {interval(known)}".rstrip()
 
 
 def count(value: float) -> str:
@@ -101,14 +96,15 @@ def about(value: float) -> float:
     return math.ceil(value / step * (1 - 1e-12)) * step
 
 
-def nearest_to(best: float, of: Interval) -> float:
+def nearest_to(best: float, known: Interval) -> float:
     """Return the value of an interval that is nearest to another: `best` itself where it is inside.
 
     >>> nearest_to(1.0, Interval(0.5, 0.4, 0.6)), nearest_to(1.0, Interval(0.9, 0.7, 1.2))
     (0.6, 1.0)
     """
-    low, high = (of.value, of.value) if math.isnan(of.low) or math.isnan(of.high) else (of.low, of.high)
-    return min(max(best, low), high)
+    if math.isnan(known.low) or math.isnan(known.high):
+        return known.value
+    return min(max(best, known.low), known.high)
 
 
 def percent_words(share: float) -> str:
@@ -157,3 +153,74 @@ def p_value(value: float) -> str:
 def percent(share: float) -> str:
     """Write a share in percent."""
     return DASH if math.isnan(share) else f"{100 * share:.3g} %"
+
+
+def counted_words(count: int, noun: str) -> str:
+    """Write how many there are of something.
+
+    >>> counted_words(1, "pair"), counted_words(3, "pair")
+    ('1 pair', '3 pairs')
+    """
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def place(model: str, decision: str, kind: str | None = None) -> str:
+    """Name a model, or what it is (kind), and a decision: "model a, top 100"; "month 2, top 100"."""
+    return ", ".join(part for part in (f"{kind or 'model'} {model}" if model else "", decision) if part)
+
+
+def named(group: str) -> str:
+    """Return what a sentence calls a group; a long name is cut."""
+    short = group if len(group) <= MOST_NAME else f"{group[: MOST_NAME - 1]}…"
+    return "everybody else" if group == REST_NAME else short
+
+
+def group_cell(name: str, small: bool, fine: str = "") -> TableCell:
+    """Return a group's name, marked when it has few rows."""
+    return TableCell(f"{name}*" if small else name, fine)
+
+
+def number_cell(value: float, fine: str = "") -> TableCell:
+    """Return a number, to sort by."""
+    return TableCell(number(value), fine, value)
+
+
+def interval_cell(known: Interval) -> TableCell:
+    """Return a number with its interval."""
+    return TableCell(with_interval(known), "", known.value)
+
+
+def fine_cell(known: Interval, digits: int = 3) -> TableCell:
+    """Return a number with its interval in small print."""
+    return TableCell(number(known.value, digits), interval(known, digits), known.value)
+
+
+def ratio_cell(known: Interval, tau: float, digits: int = 3) -> TableCell:
+    """Return a ratio, by which one sees on which side of τ it is, with its interval in small print."""
+    return TableCell(ratio(known.value, tau), interval(known, digits), known.value)
+
+
+def count_cell(value: float) -> TableCell:
+    """Return a count; a dash where there is none."""
+    return TableCell(DASH if math.isnan(value) else count(value), "", value)
+
+
+def p_cell(value: float) -> TableCell:
+    """Return a p-value."""
+    return TableCell(p_value(value), "", value)
+
+
+def flat(row: Any, *left_out: str) -> Row:
+    """Return the fields of a row of a report for a table: three of an interval, none of pairs of counts.
+
+    >>> flat(Interval(0.5, 0.25, 0.75), "low")
+    {'value': 0.5, 'high': 0.75}
+    """
+    found: Row = {}
+    for name in (each.name for each in fields(row) if each.name not in left_out):
+        value = getattr(row, name)
+        if isinstance(value, Interval):
+            found |= {name: value.value, f"{name}_low": value.low, f"{name}_high": value.high}
+        elif not isinstance(value, tuple | dict):
+            found[name] = value
+    return found
