@@ -65,6 +65,8 @@ class TextTable:
         How many columns, from the left, hold words. None: those without a cell that has a value.
     keys : tuple of str
         What the columns are called in CSV; empty where the heads serve.
+    grouped : bool
+        Whether rows with the same first cell stand together, so that it need be said only once.
     """
 
     title: str
@@ -73,6 +75,7 @@ class TextTable:
     more: str = ""
     words: int | None = None
     keys: tuple[str, ...] = ()
+    grouped: bool = False
 
     @cached_property
     def numeric(self) -> tuple[bool, ...]:
@@ -90,10 +93,18 @@ def table_of(
     return TextTable(title, tuple(columns), cells, more)
 
 
-def plain_table(title: str, heads: Iterable[str], rows: Iterable[Iterable[str]], words: int) -> TextTable:
+def plain_table(
+    title: str,
+    heads: Iterable[str],
+    rows: Iterable[Iterable[str]],
+    words: int,
+    *,
+    keys: Iterable[str] = (),
+    grouped: bool = False,
+) -> TextTable:
     """Return a table of plain texts, whose first `words` columns are words and the others numbers."""
     cells = tuple(tuple(map(TableCell, row)) for row in rows)
-    return TextTable(title, tuple(heads), cells, words=words)
+    return TextTable(title, tuple(heads), cells, words=words, keys=tuple(keys), grouped=grouped)
 
 
 @dataclass(frozen=True)

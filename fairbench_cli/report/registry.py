@@ -22,7 +22,7 @@ TABLES = Registry(
         "tuning": "tuning:tuning_table",
     },
 )
-"""Functions of a table's name and the `RunResults` that return a `PaperTable`."""
+"""Functions of a table's name and the `RunResults` that return a `Document`."""
 
 FIGURES = Registry(
     "figure",
@@ -45,9 +45,11 @@ FIGURES = Registry(
 """Functions of the `RunResults` that return figures by file name."""
 
 FORMATS = Registry(
-    "format", _HERE, {"md": "formats:markdown", "tex": "formats:latex", "csv": "formats:comma_separated"}
+    "format",
+    "fairbench_cli.document",
+    {"md": "markdown:markdown", "tex": "latex:latex", "csv": "csv:comma_separated"},
 )
-"""By the ending of the file: functions of a `PaperTable` that return text."""
+"""By the ending of the file: functions of a `Document` that return text."""
 
 FRAMES = {
     "correlations": Registry(

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from fairbench_cli.base.files import make_folder, write_text
+from fairbench_cli.document.model import Document
 from fairbench_cli.experiment.config.outputs import FIGURES, TABLES
 from fairbench_cli.experiment.config.own_metrics import find_metrics
 from fairbench_cli.experiment.journal.checked import checked
@@ -19,13 +20,12 @@ from fairbench_cli.report.paired import paired_frame
 from fairbench_cli.report.pareto import SHOWN, pareto_frame
 from fairbench_cli.report.repeats import groups_frame
 from fairbench_cli.report.results import results_frame, run_results, summary_frame, sweep_frame
-from fairbench_cli.report.tables import PaperTable
 from fairbench_cli.report.tuning import curves_frame, gains_frame
 
 
 def write_report(
     folder: Path, plan: RunPlan, records: Records, attributes: Sequence[str] = ()
-) -> list[PaperTable]:
+) -> list[Document]:
     """Write groups.csv, results.csv, summary.csv, paired.csv, pareto.csv, tables/ and figures/.
 
     With a sweep also sweep.csv, frontier.csv and frontier_distance.csv; where parameters are tuned tuning.csv
@@ -38,7 +38,7 @@ def write_report(
 
     Returns
     -------
-    list of PaperTable
+    list of Document
         The tables that the config asks for and, where attributes are asked for, the rates of their groups.
 
     Raises
@@ -79,14 +79,14 @@ def write_report(
             text: str = frame.to_csv(index=False, lineterminator="\n")
             write_text(folder / f"{name}.csv", text)
     tables = [registry.TABLES[name].load()(name, run) for name in (*asked, *always)]
-    _write_tables(folder / "tables", [table for table in tables if table.blocks])
+    _write_tables(folder / "tables", [table for table in tables if table.sections])
     draw_figures(run, config.figures)
     return tables[: len(asked)]
 
 
 def redo_report(
     folder: Path, attributes: Sequence[str] = (), metrics: Sequence[str] = ()
-) -> tuple[list[PaperTable], tuple[Damage, ...], list[str], int]:
+) -> tuple[list[Document], tuple[Damage, ...], list[str], int]:
     """Write the report of a results folder again.
 
     Parameters
@@ -99,7 +99,7 @@ def redo_report(
 
     Returns
     -------
-    tables : list of PaperTable
+    tables : list of Document
     damages : tuple of Damage
         The lines of the journals that are not used.
     left_out : list of str
@@ -129,12 +129,12 @@ def redo_report(
     return tables, reading.damages, left_out, len(keys) * config.repeats - there
 
 
-def _write_tables(folder: Path, tables: list[PaperTable]) -> None:
+def _write_tables(folder: Path, tables: list[Document]) -> None:
     """Write every table in all formats; those of an earlier report that are not written now go away."""
     make_folder(folder)
     for old in folder.glob("*.*"):
-        if old.stem in TABLES.keys() - {table.name for table in tables}:
+        if old.stem in TABLES.keys() - {table.title for table in tables}:
             old.unlink()
     for table in tables:
         for ending, writer in registry.FORMATS.items():
-            write_text(folder / f"{table.name}.{ending}", writer.load()(table))
+            write_text(folder / f"{table.title}.{ending}", writer.load()(table))

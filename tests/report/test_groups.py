@@ -176,8 +176,9 @@ def test_group_rates_are_means_over_the_repeats(tmp_path):
 
 def test_a_table_of_group_rates_is_of_the_runs_own_attribute_unless_others_are_asked_for(tmp_path):
     (table,) = write_report(tmp_path, *made_up(tables=("group-rates",)))
-    assert [block.title for block in table.blocks] == ["adult, sex, tree"]
-    assert {row[1] for row in table.blocks[0].rows} == {"Female", "Male"}
+    (block,) = table.sections
+    assert block.title == "adult, sex, tree"
+    assert {row[1].text for row in block.tables[0].rows} == {"Female", "Male"}
 
 
 def test_attributes_that_no_data_set_has_are_refused(tmp_path):

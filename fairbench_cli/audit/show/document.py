@@ -108,8 +108,8 @@ def _reading(report: Report) -> Section:
         *verdict_legend(report),
         *group_legend(report),
         "An attribute fails if one of its groups does on one of the rates that decide, and passes if all "
-        "pass. The first sentences are of the largest gap of each attribute: the ratio that is farthest from 1 at "
-        "least; first the attribute where that concerns most people.",
+        "pass. The first sentences are of the largest gap of each attribute: the ratio that is farthest from 1 "
+        "at least; first the attribute where that concerns most people.",
         "p (Holm): how often rates that are equal would give numbers like these, adjusted for "
         f"{report.family} comparisons. Brackets and thin lines are {100 * config.confidence:g} % intervals; "
         "805/1795 are the rows behind a rate. A difference is group − reference. * marks groups of fewer "
