@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike
 
+    from fairbench_cli.audit.compare.report import Report
     from fairbench_cli.audit.config import AuditConfig
-    from fairbench_cli.audit.judge.report import Report
     from fairbench_cli.audit.read.predictions import ArrowStream
     from fairbench_cli.audit.read.tally import Tally
     from fairbench_cli.document.model import Verdict
@@ -66,7 +66,7 @@ class AuditResult:
         known = tables_of(self.report)
         if table not in known:
             raise ArgumentError(Problem(f'no table is called "{table}"', suggest(table, known)))
-        return pd.DataFrame(known[table](self.report))
+        return pd.DataFrame(known[table]())
 
     def to(self, name: str) -> str:
         """Write it in a format: any that `--format` takes, such as "json", "html", "markdown" or "csv"."""
@@ -94,7 +94,7 @@ class AuditResult:
         return to_notebook(self.report)
 
     def __repr__(self) -> str:
-        from fairbench_cli.audit.show.words import headline
+        from fairbench_cli.audit.show.headline import headline
 
         return f"<{printable(headline(self.report).sentence)}>"
 
@@ -201,7 +201,7 @@ def audit(
 
 def run(source: "str | Path | Frame", config: "AuditConfig", against: "Frame | None" = None) -> "Report":
     """Read and judge with a configuration that is checked; `against` is a frame, the baseline."""
-    from fairbench_cli.audit.judge.references import reference_place
+    from fairbench_cli.audit.compare.references import reference_place
     from fairbench_cli.audit.read.read import read_file, read_frame
 
     place = reference_place(config)
@@ -213,13 +213,13 @@ def run(source: "str | Path | Frame", config: "AuditConfig", against: "Frame | N
 
 
 def _judged(tally: "Tally", config: "AuditConfig") -> "Report":
-    from fairbench_cli.audit.judge.judge import judge
+    from fairbench_cli.audit.judge import judge
 
     return judge(tally, config)
 
 
 def _of_arrays(y_true: Any, y_pred: Any, groups: Any, weights: Any, config: "AuditConfig") -> "Tally":
-    from fairbench_cli.audit.judge.references import reference_place
+    from fairbench_cli.audit.compare.references import reference_place
     from fairbench_cli.audit.read.read import read_arrays
 
     if isinstance(groups, Mapping):

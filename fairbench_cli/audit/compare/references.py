@@ -103,7 +103,7 @@ def comparable(part: Slice, config: AuditConfig) -> Bools:
         group == given or (rows >= least and (rows > 0 or least == 0))
         for group, rows in zip(part.counts.groups, part.rows.tolist(), strict=True)
     ]
-    return np.logical_and(inside, np.array(enough, dtype=bool))
+    return np.asarray(inside & np.array(enough, dtype=bool))
 
 
 def kept(part: Slice, config: AuditConfig) -> Slice:

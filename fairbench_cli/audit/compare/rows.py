@@ -17,7 +17,7 @@ from fairbench_cli.audit.compare.kernel import (
     with_limits,
 )
 from fairbench_cli.audit.compare.references import REST, references
-from fairbench_cli.audit.compare.report import ALL, Disparity, GroupRow
+from fairbench_cli.audit.compare.report import ALL, Disparity, GroupRow, Reason
 from fairbench_cli.audit.compare.verdict import tau_of
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import COMPARED
@@ -53,9 +53,7 @@ def disparities(
     return [_disparities(*one, family) for one in each], family
 
 
-def _disparities(
-    table: Compared, evidence: Evidence, wanted: frozenset[str], family: int
-) -> list[Disparity]:
+def _disparities(table: Compared, evidence: Evidence, wanted: frozenset[str], family: int) -> list[Disparity]:
     tests, found = table.tests, []
     for g in range(len(table.part.counts.groups)):
         for m, name in enumerate(table.names):
@@ -80,7 +78,7 @@ def _disparities(
                     verdict=verdict,
                     shown_outside=verdict == "fail" and bool(evidence.outside[g, m]),
                     reason=reason,
-                    rows_needed=_needed(table, g, m, family) if reason in ("chance", "few", "wide") else math.nan,
+                    rows_needed=_needed(table, reason, g, m, family),
                     is_reference=itself,
                     deciding=name in wanted and not itself,
                     behind=behind[:2],
@@ -90,11 +88,13 @@ def _disparities(
     return found
 
 
-def _needed(table: Compared, g: int, m: int, family: int) -> float:
+def _needed(table: Compared, reason: Reason, g: int, m: int, family: int) -> float:
     """Return about how many rows of both groups would decide, were the rates as measured; NaN if unknown."""
     name, part, config = table.names[m], table.part, table.config
+    if reason not in ("chance", "few", "wide") or RATES[name].of_all:
+        return math.nan
     x, n, y, k = (float(side[g, m]) for rows in table.rows for side in (rows.above, rows.below))
-    if RATES[name].of_all or not (x > 0 and y > 0):
+    if not (x > 0 and y > 0):
         return math.nan
     tau = tau_of(name, config)
     needed = rows_needed(y / k, x * k / (n * y), n / (n + k), tau, family, confidence=config.confidence)

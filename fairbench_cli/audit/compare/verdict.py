@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
+from fairbench_cli.audit.compare.report import AttributeVerdict, Disparity, Gate, Interval, Place
 from fairbench_cli.audit.config import UNDECIDED, WORSE, AuditConfig
-from fairbench_cli.audit.compare.report import AttributeVerdict, Disparity, Gate, Interval
 from fairbench_cli.audit.metrics import (
     COMPARED,
     DEFAULT,
@@ -16,7 +16,7 @@ from fairbench_cli.audit.metrics import (
     kind,
     needs_labels,
 )
-from fairbench_cli.audit.read.tally import Slice, Tally
+from fairbench_cli.audit.read.tally import Tally
 from fairbench_cli.base.errors import Problem, UserError, shown, suggest
 from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.metric import Metric
@@ -159,18 +159,15 @@ def roll_ups(by_metric: Mapping[str, Verdict]) -> dict[str, Verdict]:
 
 
 def attribute_verdict(
-    part: Slice,
-    disparities: Sequence[Disparity],
-    more: Iterable[tuple[str, Verdict]],
-    deciding: Sequence[str],
+    at: Place, rows: Sequence[Disparity], more: Iterable[tuple[str, Verdict]], deciding: Sequence[str]
 ) -> AttributeVerdict:
-    """Return the verdict on a slice: fail if a group fails, else undecided if one is, else pass.
+    """Return the verdict on an attribute: fail if a group fails, else undecided if one is, else pass.
 
-    The reference itself decides nothing; where there is nobody else, nothing is decidable. `more` are verdicts
-    on other metrics, by their names.
+    The reference itself decides nothing; where there is nobody else, nothing is decidable. `more` are
+    verdicts on other metrics, by their names.
     """
-    by_metric: dict[str, list[Verdict]] = {row.metric: [] for row in disparities}
-    for row in disparities:
+    by_metric: dict[str, list[Verdict]] = {row.metric: [] for row in rows}
+    for row in rows:
         if not row.is_reference:
             by_metric[row.metric].append(row.verdict)
     for name, found in more:
@@ -178,7 +175,7 @@ def attribute_verdict(
     decided: dict[str, Verdict] = {name: all_of(values) for name, values in by_metric.items()}
     decided |= roll_ups(decided)
     verdict = all_of(decided.get(name, "undecided") for name in deciding)
-    return AttributeVerdict(*part.place, decided, verdict)
+    return AttributeVerdict(**vars(at), by_metric=decided, verdict=verdict)
 
 
 def gate(verdicts: Sequence[AttributeVerdict], disparities: Sequence[Disparity], config: AuditConfig) -> Gate:

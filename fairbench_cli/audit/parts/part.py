@@ -63,8 +63,8 @@ class Part(Generic[Seen, Found]):
     read : callable
         What it needs of the rows beyond their counts.
     tables : dict of str to callable
-        Rows of text and numbers by name of a table, for CSV files, databases and frames; a table without rows is
-        left out.
+        Rows of text and numbers by name of a table, for CSV files, databases and frames; a table without
+        rows is left out.
     sections : callable
         What it shows.
     data : callable

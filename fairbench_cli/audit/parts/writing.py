@@ -1,8 +1,9 @@
 """How numbers, counts, verdicts and names of an audit are written, the same in every output."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import fields
-from typing import Any
+from typing import Any, get_origin
 
 from fairbench_cli.audit.compare.references import REST_NAME
 from fairbench_cli.audit.compare.report import Interval, Reason
@@ -12,6 +13,7 @@ from fairbench_cli.document.model import TableCell
 DASH = "–"
 MOST_DIGITS = 16  # of the counts behind a rate; in a table of 80 columns more break in two
 MOST_NAME = 60  # characters of a group's name in a sentence
+MOST_LISTED = 10  # names in a note
 REASONS: dict[Reason, str] = {
     "no rows": "nobody to compute it from",
     "chance": "could be chance",
@@ -102,9 +104,9 @@ def nearest_to(best: float, known: Interval) -> float:
     >>> nearest_to(1.0, Interval(0.5, 0.4, 0.6)), nearest_to(1.0, Interval(0.9, 0.7, 1.2))
     (0.6, 1.0)
     """
-    if math.isnan(known.low) or math.isnan(known.high):
-        return known.value
-    return min(max(best, known.low), known.high)
+    bounded = not (math.isnan(known.low) or math.isnan(known.high))
+    low, high = (known.low, known.high) if bounded else (known.value, known.value)
+    return min(max(best, low), high)
 
 
 def percent_words(share: float) -> str:
@@ -175,6 +177,12 @@ def named(group: str) -> str:
     return "everybody else" if group == REST_NAME else short
 
 
+def listed(names: Sequence[str]) -> str:
+    """Return names in a note, the first of many."""
+    more = len(names) - MOST_LISTED
+    return ", ".join(names[:MOST_LISTED]) + (f" and {more} more" if more > 0 else "")
+
+
 def group_cell(name: str, small: bool, fine: str = "") -> TableCell:
     """Return a group's name, marked when it has few rows."""
     return TableCell(f"{name}*" if small else name, fine)
@@ -211,7 +219,7 @@ def p_cell(value: float) -> TableCell:
 
 
 def flat(row: Any, *left_out: str) -> Row:
-    """Return the fields of a row of a report for a table: three of an interval, none of pairs of counts.
+    """Return the fields of a row of a report for a table: three of an interval, none of what holds several.
 
     >>> flat(Interval(0.5, 0.25, 0.75), "low")
     {'value': 0.5, 'high': 0.75}
@@ -224,3 +232,18 @@ def flat(row: Any, *left_out: str) -> Row:
         elif not isinstance(value, tuple | dict):
             found[name] = value
     return found
+
+
+def columns_of(kind: type) -> tuple[str, ...]:
+    """Return the columns that `flat` gives rows of a kind.
+
+    >>> columns_of(Interval)
+    ('value', 'low', 'high')
+    """
+    found: list[str] = []
+    for each in fields(kind):
+        if each.type is Interval:
+            found += [each.name, f"{each.name}_low", f"{each.name}_high"]
+        elif get_origin(each.type) not in (tuple, dict):
+            found.append(each.name)
+    return tuple(found)

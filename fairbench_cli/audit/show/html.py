@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from fairbench_cli.audit.judge.report import Report
+from fairbench_cli.audit.compare.report import Report
 from fairbench_cli.audit.show.document import audit_document, audit_page
 from fairbench_cli.document import html, markdown, notebook
 

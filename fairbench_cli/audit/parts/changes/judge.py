@@ -179,9 +179,7 @@ def find_changes(joints: Sequence[Joint], base: Report) -> Changes:
 
 def worse(found: Changes, report: Report) -> str:
     """Return what became worse at last, where a gate asks for it; empty where nothing did."""
-    rows = [
-        row for row in found.changes if row.after == report.last and row.deciding and row.word == "worse"
-    ]
+    rows = [row for row in found.changes if row.after == report.last and row.deciding and row.word == "worse"]
     if WORSE not in report.config.failing_metrics or not rows:
         return ""
     first = ", ".join(f"{row.attribute}:{row.metric} of {row.group}" for row in rows[:3])

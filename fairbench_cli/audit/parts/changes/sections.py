@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 
 from fairbench_cli.audit.compare.report import ALL, Report
+from fairbench_cli.audit.metrics import COMPARED
+from fairbench_cli.audit.parts.bars import band
 from fairbench_cli.audit.parts.changes.judge import (
     FEW_MOVED,
     FEW_OVER,
@@ -29,11 +31,13 @@ from fairbench_cli.audit.parts.writing import (
     ratio_cell,
 )
 from fairbench_cli.audit.read.tally import Joint
-from fairbench_cli.audit.show.change_figures import ratio_changes
-from fairbench_cli.document.model import Chart, Section, TableCell, TextTable, Verdict, table_of
+from fairbench_cli.document.charts import ChartRow, arrow, dot, ratio_axis, row_chart, rule, whisker
+from fairbench_cli.document.model import SYMBOLS, Chart, Section, TableCell, TextTable, Verdict, table_of
 from fairbench_cli.measures.rates import RATES
 
 MOST_SENTENCES = 6  # unless all are asked for
+MOST_GROUPS = 20  # in a figure; the tables have all
+DROP = 5.0  # what is before lies so much above the middle of its row, what is after below
 WORDS: dict[Word, str] = {"better": "better", "worse": "worse", "undecided": "not decided"}
 LOOKS: dict[Word, Verdict] = {"better": "pass", "worse": "fail", "undecided": "undecided"}
 REASONS = {
@@ -95,9 +99,9 @@ def _pair(before: str, after: str, found: Changes, report: Report, view: View) -
         of_groups = [row for row in rates if row.attribute != ALL]
         tables += [_rate_table("Rates of each group", of_groups, ("attribute", "group"))]
     figures = tuple(
-        Chart(f"{attribute}: {RATES[metric].label}, ratio before and after", ratio_changes(list(own)))
+        Chart(f"{attribute}: {RATES[metric].label}, ratio before and after", _figure(list(own)))
         for (attribute, metric), own in groupby(
-            sorted(rows, key=lambda row: (row.attribute, report.deciding.index(row.metric))),
+            sorted(rows, key=lambda row: (row.attribute, COMPARED.index(row.metric))),
             key=lambda row: (row.attribute, row.metric),
         )
     )
@@ -232,6 +236,34 @@ def _rate_table(title: str, rows: Sequence[RateChange], places: Sequence[str]) -
         "p": lambda row: p_cell(row.p),
     }
     return table_of(title, columns, rows)
+
+
+def _figure(rows: Sequence[Change]) -> str:
+    """Draw the changes of one rate: a ring before, a mark after, an arrow between them, intervals thin."""
+    rows = rows[:MOST_GROUPS]
+    ratios = [one for row in rows for one in (row.ratio_before, row.ratio_after)]
+    axis = ratio_axis(
+        [one.value for one in ratios], [end for one in ratios for end in (one.low, one.high)], rows[0].tau
+    )
+    drawn = []
+    for row in rows:
+        look = LOOKS[row.word]
+        word = f"{SYMBOLS[look]} {'' if row.word == 'undecided' else row.word}".rstrip()
+        before, after = row.ratio_before, row.ratio_after
+        moved = f"{number(before.value, 2)} → {number(after.value, 2)}"
+        said = f"{row.group}: {moved} {row.word}"
+        marks = [band(axis, row.tau), rule("one", axis, 1.0, 18, "equal to the reference")]
+        if not (math.isnan(before.value) or math.isnan(after.value)):
+            marks += [
+                arrow(axis, before.value, after.value, look, said, DROP),
+                whisker(axis, before.low, before.high, said, -DROP),
+                whisker(axis, after.low, after.high, said, DROP),
+                dot(axis, before.value, "reference", f"{row.group}, before: {number(before.value)}", -DROP),
+                dot(axis, after.value, look, f"{row.group}, after: {number(after.value)}", DROP),
+            ]
+        drawn.append(ChartRow(row.group, f"{moved} {word}", marks))
+    title = "; ".join(f"{row.name} {row.said}" for row in drawn)
+    return row_chart(title, axis, drawn, "ring: before; mark: after; shaded: from τ to 1/τ")
 
 
 def change_rows(found: Changes, _: Report) -> Iterable[Row]:
