@@ -147,12 +147,10 @@ def verdicts_of(
     evidence, family = weigh([table.tests for table in tables], wanted, config)
     found = []
     for table, known in zip(tables, evidence, strict=True):
-        by_metric: dict[str, Verdict] = {
-            name: all_of(
-                table.ruling(known, g, m)[1] for g in np.flatnonzero(table.tests.compared[:, m]).tolist()
-            )
-            for m, name in enumerate(table.names)
-        }
+        by_metric: dict[str, Verdict] = {}
+        for m, name in enumerate(table.names):
+            groups = np.flatnonzero(table.tests.compared[:, m]).tolist()
+            by_metric[name] = all_of(table.ruling(known, g, m)[1] for g in groups)
         found.append(by_metric | roll_ups(by_metric))
     return found, family
 
