@@ -1,11 +1,12 @@
 """How things look: results to stdout, talk to stderr, no colour in a pipe; a document on a console."""
 
+import re
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich import box
 from rich.cells import cell_len
@@ -22,6 +23,8 @@ if TYPE_CHECKING:  # pandas comes with it
 
 GAP = 2  # characters between two columns
 NARROWEST = 13  # of a column that folds, where there is room
+KEPT = "\u00a0"  # a space that no line ends at
+SHORT = 16  # of a column that need not
 
 # The symbol and the style of each verdict.
 Marks = dict[Verdict | None, tuple[str, str]]
@@ -48,13 +51,13 @@ def fold(text: str, style: str = "", indent: str = "", first: str = "") -> None:
     """Print a paragraph, folded to the console's width in a pipe too; a number and its % stay on a line."""
     console = out()
     folded = textwrap.fill(
-        plain(text).replace(" %", "\u00a0%"),
+        plain(text).replace(" %", f"{KEPT}%"),
         console.width,
         initial_indent=first,
         subsequent_indent=indent,
         break_on_hyphens=False,
     )
-    console.print(Text(folded.replace("\u00a0%", " %"), style=style), soft_wrap=True)
+    console.print(Text(folded.replace(f"{KEPT}%", " %"), style=style), soft_wrap=True)
 
 
 def talk(message: str) -> None:
@@ -105,6 +108,8 @@ def print_document(document: Document) -> None:
         if i or document.title or document.facts:
             say("")
         _print_section(section, marks)
+    if document.notes:
+        say("")
     for note in document.notes:
         fold(note)
 
@@ -167,81 +172,110 @@ def _print_section(section: Section, marks: Marks) -> None:
         _print_section(within, marks)
 
 
+class _Shown(NamedTuple):
+    """A cell as it is printed: its lines, its style, and how far lines after a fold hang."""
+
+    text: str
+    style: str = ""
+    hang: int = 0
+
+    def folded(self, width: int) -> list[str]:
+        """Return its lines in a column."""
+        hang = " " * self.hang
+        lines = (textwrap.wrap(line, width, subsequent_indent=hang) for line in self.text.split("\n"))
+        return [line.replace(KEPT, " ") for own in lines for line in own or [""]]
+
+
 def _print_table(table: TextTable, marks: Marks) -> None:
     """Print a table, a row in a line if the console is wide enough, else small print below numbers.
 
     Numbers that do not fit side by side follow in further tables, whose words are the same.
     """
-    width = out().width
+    width, numeric = out().width, table.numeric
     heads = [plain(head) for head in table.heads]
-    rows = [[_in_line(cell, marks) for cell in row] for row in table.rows]
-    if _total(_widths(heads, rows)) > width:
-        sides = table.numeric
-        rows = [[_stacked(cell, n, marks) for cell, n in zip(row, sides, strict=True)] for row in table.rows]
-        heads = [head.replace(" = ", "=") if n else head for head, n in zip(heads, sides, strict=True)]
-    for part in _parts(table.numeric, _widths(heads, rows), width):
-        cells = [[row[j] for j in part] for row in rows]
-        if table.grouped:
-            cells = list(_grouped(cells))
-        _draw([heads[j] for j in part], cells, [table.numeric[j] for j in part])
+    rows = [[_shown(cell, marks, stacked=False) for cell in row] for row in table.rows]
+    widths = [_widest(_column(heads, rows, j)) for j in range(len(heads))]
+    least = [of if number else min(of, NARROWEST) for of, number in zip(widths, numeric, strict=True)]
+    if sum(least) + GAP * (len(least) - 1) > width:
+        rows = [[_shown(cell, marks, stacked=True) for cell in row] for row in table.rows]
+        heads = [head.replace(" = ", "=") if n else head for head, n in zip(heads, numeric, strict=True)]
+        widths = [_widest(_column(heads, rows, j), words=n) for j, n in enumerate(numeric)]
+    for i, part in enumerate(_parts(numeric, widths, width)):
+        if i:
+            say("")
+        sides, own = [numeric[j] for j in part], [widths[j] for j in part]
+        columns = list(zip(sides, _fitted(own, sides, width), strict=True))
+        _draw([heads[j] for j in part], [[row[j] for j in part] for row in rows], columns, table.grouped)
 
 
-def _in_line(cell: TableCell, marks: Marks) -> Text:
+def _shown(cell: TableCell, marks: Marks, *, stacked: bool) -> _Shown:
     mark, style = marks[cell.verdict] if cell.verdict else ("", "")
-    return Text(f"{mark} {plain(cell.whole, chr(10))}".lstrip(), style=style)
+    text = plain(cell.text if stacked else cell.whole, "\n")
+    text = f"{mark} {text}" if mark else text
+    below = f"\n{plain(cell.fine)}".replace(" ", KEPT) if stacked and cell.fine else ""
+    return _Shown(text + below, style, len(mark) + 1 if mark else 0)
 
 
-def _stacked(cell: TableCell, number: bool, marks: Marks) -> Text:
-    """Return a cell with its small print below; of numbers also what stands behind them."""
-    mark, style = marks[cell.verdict] if cell.verdict else ("", "")
-    text = plain(cell.text, "\n")
-    text = text.replace(" ", "\n") if number else f"{mark} {text}".lstrip()
-    return Text(f"{text}\n{plain(cell.fine)}" if cell.fine else text, style=style)
+def _column(heads: Sequence[str], rows: Sequence[Sequence[_Shown]], j: int) -> list[str]:
+    return [heads[j], *(row[j].text for row in rows)]
 
 
-def _widths(heads: Sequence[str], rows: Sequence[Sequence[Text]]) -> list[int]:
-    lines = (
-        [head, *(line for row in rows for line in row[j].plain.split("\n"))] for j, head in enumerate(heads)
-    )
-    return [max(map(cell_len, column)) for column in lines]
-
-
-def _total(widths: Sequence[int]) -> int:
-    return sum(widths) + GAP * (len(widths) - 1)
+def _widest(texts: Iterable[str], *, words: bool = False) -> int:
+    """Return the width of the widest line, or of the widest word, which is not folded."""
+    parts = (part for text in texts for part in re.split("[ \n]" if words else "\n", text))
+    return max(map(cell_len, parts), default=1)
 
 
 def _parts(numeric: Sequence[bool], widths: Sequence[int], width: int) -> Iterator[list[int]]:
     """Return the columns of each table that a table is cut into: all words, and numbers as they fit."""
     words = [j for j, number in enumerate(numeric) if not number]
     numbers = [j for j, number in enumerate(numeric) if number]
-    free = width - sum(min(widths[j], NARROWEST if i == 0 else widths[j]) + GAP for i, j in enumerate(words))
-    if not numbers or words != list(range(len(words))):
+    if not numbers or words != list(range(len(words))):  # what follows on numbers stays with them
         yield [*range(len(numeric))]
         return
-    fit = max(1, (free + GAP) // (max(widths[j] for j in numbers) + GAP))
-    for start in range(0, len(numbers), fit):
-        yield [*words, *numbers[start : start + fit]]
+    free = width - sum(min(widths[j], NARROWEST) if j == 0 else widths[j] for j in words) - GAP * len(words)
+    part: list[int] = []
+    for j in numbers:
+        if part and sum(widths[i] + GAP for i in (*part, j)) > free + GAP:
+            yield [*words, *part]
+            part = []
+        part.append(j)
+    yield [*words, *part]
 
 
-def _grouped(rows: Sequence[Sequence[Text]]) -> Iterator[list[Text]]:
-    """Put rows with the same first cell into one, so that this is said once and folds next to the others."""
-    for first, same in groupby(rows, lambda row: row[0]):
-        columns: list[list[Text]] = [[] for _ in rows[0][1:]]
-        for row in same:
-            lines = [cell.split("\n", allow_blank=True) for cell in row[1:]]
-            for column, own in zip(columns, lines, strict=True):
-                column += [*own, *[Text()] * (max(map(len, lines)) - len(own))]
-        yield [first, *(Text("\n").join(column) for column in columns)]
+def _fitted(widths: Sequence[int], numeric: Sequence[bool], width: int) -> list[int]:
+    """Return how wide columns are: names and short ones as they are if there is room, else numbers alone."""
+    room = width - GAP * (len(widths) - 1)
+    firm = [False] * len(widths)
+    for first, others in ((width // 2, width // 3), (0, SHORT), (0, 0)):
+        found = [
+            number or of <= (others if j else first)
+            for j, (of, number) in enumerate(zip(widths, numeric, strict=True))
+        ]
+        if sum(of if f else min(of, NARROWEST) for of, f in zip(widths, found, strict=True)) <= room:
+            firm = found
+            break
+    fitted = list(widths)
+    folds = sorted((j for j, f in enumerate(firm) if not f), key=lambda j: widths[j])
+    free = room - sum(of for of, f in zip(widths, firm, strict=True) if f)
+    for i, j in enumerate(folds):  # the others share what is left
+        fitted[j] = max(1, min(widths[j], free // (len(folds) - i)))
+        free -= fitted[j]
+    return fitted
 
 
-def _draw(heads: Sequence[str], rows: Sequence[Sequence[Text]], numeric: Sequence[bool]) -> None:
-    """Print a table without blanks at the ends of its lines."""
+def _draw(
+    heads: Sequence[str],
+    rows: Sequence[Sequence[_Shown]],
+    columns: Sequence[tuple[bool, int]],
+    grouped: bool,
+) -> None:
+    """Print a table without blanks at the ends of its lines; a column is of numbers or not, and so wide."""
     console = out()
     drawn = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
-    whole = _whole(_widths(heads, rows), numeric, console.width)
-    for head, number, uncut in zip(heads, numeric, whole, strict=True):
-        drawn.add_column(Text(head), justify="right" if number else "left", overflow="fold", no_wrap=uncut)
-    for row in rows:
+    for head, (number, width) in zip(heads, columns, strict=True):
+        drawn.add_column(Text(head), justify="right" if number else "left", overflow="fold", width=width)
+    for row in _together(rows, columns, grouped):
         drawn.add_row(*row)
     with console.capture() as capture:
         console.print(drawn)
@@ -250,14 +284,18 @@ def _draw(heads: Sequence[str], rows: Sequence[Sequence[Text]], numeric: Sequenc
             console.print(Text.from_ansi(text.rstrip()), soft_wrap=True)
 
 
-def _whole(widths: Sequence[int], numeric: Sequence[bool], width: int) -> list[bool]:
-    """Return which columns are not folded: names and short ones if there is room, else numbers, else none."""
-    for limit in (width // 3, NARROWEST, 0):
-        found = [
-            number or of <= (max(limit, width // 2) if j == 0 and limit > NARROWEST else limit)
-            for j, (of, number) in enumerate(zip(widths, numeric, strict=True))
-        ]
-        least = [of if uncut else min(of, NARROWEST + 3) for of, uncut in zip(widths, found, strict=True)]
-        if _total(least) <= width:
-            return found
-    return [False] * len(widths)
+def _together(
+    rows: Sequence[Sequence[_Shown]], columns: Sequence[tuple[bool, int]], grouped: bool
+) -> Iterator[list[Text]]:
+    """Return the folded rows; if `grouped` one for all with the same first cell, which is said once."""
+    for _, same in groupby(enumerate(rows), lambda row: row[1][0] if grouped else row[0]):
+        lines: list[list[str]] = [[] for _ in columns]
+        styles: list[str] = []
+        for i, (_, row) in enumerate(same):
+            cells = [cell.folded(width) for cell, (_, width) in zip(row, columns, strict=True)]
+            height = max(map(len, cells[1:]), default=0)
+            styles = [cell.style for cell in row]
+            lines[0] += cells[0] if i == 0 else []
+            for column, own in zip(lines[1:], cells[1:], strict=True):
+                column += own + [""] * (height - len(own))
+        yield [Text("\n".join(column), style=style) for column, style in zip(lines, styles, strict=True)]

@@ -56,7 +56,7 @@ def _table(table: TextTable, marks: Marks) -> str:
         [_escaped(head) for head in table.heads],
         *([_cell(cell, marks) for cell in row] for row in table.rows),
     ]
-    widths = [max(3, *map(_width, column)) for column in zip(*rows, strict=True)]
+    widths = [max(2, *map(_width, column)) for column in zip(*rows, strict=True)]
     sides = list(zip(widths, table.numeric, strict=True))
     rule = ["-" * (width - 1) + ":" if number else "-" * width for width, number in sides]
     lines = []
