@@ -89,7 +89,7 @@ class AuditResult:
         return self.to("markdown")
 
     def _repr_html_(self) -> str:
-        from fairbench_cli.audit.show.html import to_notebook
+        from fairbench_cli.audit.show.document import to_notebook
 
         return to_notebook(self.report)
 

@@ -156,7 +156,7 @@ def _write(report: "Report", output: Path | None, pdf: Path | None, to_db: str |
 
         write_folder(report, output)
     if pdf is not None:
-        from fairbench_cli.audit.show.html import write_pdf
+        from fairbench_cli.audit.show.document import write_pdf
 
         write_pdf(report, pdf)
     if to_db is not None:

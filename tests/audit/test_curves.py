@@ -19,7 +19,7 @@ from fairbench_cli.audit.parts.curves.figures import runs
 from fairbench_cli.audit.parts.curves.sections import curve_sections
 from fairbench_cli.audit.parts.part import View
 from fairbench_cli.audit.read import score_sums, score_table
-from fairbench_cli.audit.show.html import to_html
+from fairbench_cli.audit.show.document import to_html
 from fairbench_cli.audit.show.tables import tables_of
 from fairbench_cli.measures.calibration import fit_calibration, logit, slope_and_intercept
 from fairbench_cli.measures.scores import ScoreCells, ScoreTotals, auc, brier, extend, ks_by_label, start

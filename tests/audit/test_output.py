@@ -12,10 +12,9 @@ import pytest
 from audit_sample import DECIDING, SCRIPT, sample_audit
 
 from fairbench_cli.audit.parts.writing import DASH
-from fairbench_cli.audit.show.document import SHOWN, audit_document
+from fairbench_cli.audit.show.document import SHOWN, audit_document, to_html, to_markdown
 from fairbench_cli.audit.show.formats import FORMATS, write, write_folder
 from fairbench_cli.audit.show.headline import headline
-from fairbench_cli.audit.show.html import to_html, to_markdown
 from fairbench_cli.audit.show.tables import to_json
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.cli.console import print_document

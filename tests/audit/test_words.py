@@ -13,9 +13,16 @@ from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge import judge
 from fairbench_cli.audit.metrics import COMPARED
 from fairbench_cli.audit.parts.rates import failures
-from fairbench_cli.audit.show.document import audit_document, gate_words, rate_legend, verdict_legend
+from fairbench_cli.audit.show.document import (
+    audit_document,
+    gate_words,
+    rate_legend,
+    to_html,
+    to_markdown,
+    to_notebook,
+    verdict_legend,
+)
 from fairbench_cli.audit.show.headline import EVENTS, HARMED, headline
-from fairbench_cli.audit.show.html import to_html, to_markdown, to_notebook
 from fairbench_cli.cli.console import print_document
 
 FINDING = (

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 from fairbench_cli.audit.compare.report import Report
 from fairbench_cli.audit.metrics import ROLL_UPS
@@ -12,6 +12,7 @@ from fairbench_cli.audit.parts.rates import decisive, verdict_table
 from fairbench_cli.audit.parts.writing import named, thousands
 from fairbench_cli.audit.show.headline import EVENTS, headline, meaning
 from fairbench_cli.base.text import shown_path
+from fairbench_cli.document import html, markdown, notebook
 from fairbench_cli.document.model import Answer, Document, Section, Statement
 from fairbench_cli.measures.groups import CROSS
 from fairbench_cli.measures.rates import RATES
@@ -51,6 +52,26 @@ def audit_document(report: Report, *, everything: bool = True, brief: bool = Fal
 def audit_page(report: Report) -> Document:
     """Return all of an audit, under a short answer."""
     return replace(audit_document(report), answer=_answer(report, everything=False))
+
+
+def to_html(report: Report, *, printed: bool = False) -> str:
+    """Return the page; the same audit gives the same bytes."""
+    return html.html(audit_page(report), printed=printed)
+
+
+def write_pdf(report: Report, path: Path) -> None:
+    """Write the page as PDF."""
+    html.write_pdf(audit_page(report), path)
+
+
+def to_markdown(report: Report) -> str:
+    """Return Markdown; the same audit gives the same bytes."""
+    return markdown.markdown(audit_document(report))
+
+
+def to_notebook(report: Report) -> str:
+    """Return the answer in words and the worst comparisons of every attribute; `to_html` has everything."""
+    return notebook.notebook(audit_document(report, everything=False, brief=True))
 
 
 def _answer(report: Report, *, everything: bool) -> Answer:

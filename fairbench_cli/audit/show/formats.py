@@ -20,8 +20,8 @@ FORMATS: dict[str, tuple[str, str]] = {
     "groups": ("groups.csv", f"{_HERE}.tables:groups_csv"),
     "verdicts": ("audit.csv", f"{_HERE}.tables:verdicts_csv"),
     "json": ("audit.json", f"{_HERE}.tables:to_json"),
-    "markdown": ("audit.md", f"{_HERE}.html:to_markdown"),
-    "html": ("audit.html", f"{_HERE}.html:to_html"),
+    "markdown": ("audit.md", f"{_HERE}.document:to_markdown"),
+    "html": ("audit.html", f"{_HERE}.document:to_html"),
 }
 IMPACT = "impact-ratios.csv"
 VERDICTS = ("csv", "verdicts")  # say what passes and fails
