@@ -197,9 +197,7 @@ def test_strata_too_small_to_be_compared_are_said_at_once(tmp_path, say):
     pd.DataFrame({"sex": np.where(sex, "m", "f"), "job": [f"j{i:03d}" for i in job], "hired": hired}).to_csv(
         tmp_path / "jobs.csv", index=False
     )
-    (found,) = audit(tmp_path / "jobs.csv", label="hired", attribute=["sex"], explain="job").report.found[
-        "explanations"
-    ]
+    (found,) = audit(tmp_path / "jobs.csv", label="hired", attribute=["sex"], explain="job").report.found[KEY]
     assert found.parts[0].compared < 0.9
     assert found.parts[0].least_belift is None  # no stratum has 30 rows
     said = " ".join(say("audit", tmp_path / "jobs.csv", "--label", "hired", "--explain", "job").out.split())
@@ -211,9 +209,7 @@ def test_strata_too_small_to_be_compared_are_said_at_once(tmp_path, say):
 def test_the_least_belift_is_that_of_a_stratum_with_rows_enough(admission, say):
     with admission.open("a") as file:
         file.write("physics,f,0\nphysics,m,1\n")  # nobody of one woman
-    (sex,) = audit(admission, label="admitted", attribute=["sex"], explain="department").report.found[
-        "explanations"
-    ]
+    (sex,) = audit(admission, label="admitted", attribute=["sex"], explain="department").report.found[KEY]
     part = sex.parts[0]
     assert [one.belift for one in part.strata if one.name == "physics"] == [0]
     least = part.strata[part.least_belift]
@@ -246,7 +242,7 @@ def test_groups_too_small_to_be_explained_are_said(tmp_path, say):
     assert found.group == "c"
     assert "a, d: fewer than 30 rows, not explained." in found.notes
     (found,) = audit(some, label="y", attribute=["group"], explain="job", ref={"group": "d"}).report.found[
-        "explanations"
+        KEY
     ]
     assert found.group == "b"
     assert found.notes == (
@@ -377,16 +373,12 @@ def test_empty_cells_are_strata_and_levels_of_their_own(table, tmp_path):
     frame.loc[20:39, "age"] = None
     frame["name"] = [f"n{i}" for i in range(len(frame))]
     frame.to_csv(tmp_path / "holes.csv", index=False)
-    (sex,) = audit(tmp_path / "holes.csv", label="y", attribute=["sex"], explain="job").report.found[
-        "explanations"
-    ]
+    (sex,) = audit(tmp_path / "holes.csv", label="y", attribute=["sex"], explain="job").report.found[KEY]
     assert [one.name for one in sex.parts[0].strata] == ["a", "b", "c", "(missing)"]
     assert sum(one.rows + one.reference_rows for one in sex.parts[0].strata) == len(frame)
     assert sex.features == ("job", "age")
     assert "name has 400 different values and is no feature." in sex.notes
-    (age,) = audit(tmp_path / "holes.csv", label="y", attribute=["sex"], explain="age").report.found[
-        "explanations"
-    ]
+    (age,) = audit(tmp_path / "holes.csv", label="y", attribute=["sex"], explain="age").report.found[KEY]
     assert age.parts[0].strata[-1].name == "(missing)"
 
 
@@ -398,9 +390,7 @@ def test_weights_are_honoured_or_said(table, tmp_path):
     (one,) = audit(
         tmp_path / "weights.csv", label="y", attribute=["sex"], explain="job", weight="w"
     ).report.found[KEY]
-    (other,) = audit(tmp_path / "many.csv", label="y", attribute=["sex"], explain="job").report.found[
-        "explanations"
-    ]
+    (other,) = audit(tmp_path / "many.csv", label="y", attribute=["sex"], explain="job").report.found[KEY]
     assert one.difference.value == pytest.approx(other.difference.value)
     assert one.parts[0].unexplained.value == pytest.approx(other.parts[0].unexplained.value)
     assert set(one.metrics) == {"redlining-potential"}
@@ -427,9 +417,7 @@ def test_an_attribute_may_be_cut_and_a_file_be_parquet(table, tmp_path):
 
 def test_no_features_are_said(tmp_path):
     people().drop(columns=["score", "job", "age"]).assign(z=1).to_csv(tmp_path / "bare.csv", index=False)
-    (sex,) = audit(tmp_path / "bare.csv", label="y", attribute=["sex"], explain="z").report.found[
-        "explanations"
-    ]
+    (sex,) = audit(tmp_path / "bare.csv", label="y", attribute=["sex"], explain="z").report.found[KEY]
     assert len(sex.parts) == 1
     assert sex.metrics == {}
     assert "No propensity, neighbours or redlining: no column is left to describe a person." in sex.notes
@@ -555,7 +543,7 @@ def test_adult_by_education(data_folder: Path, tmp_path):
     kept = frame[["age", "education", "occupation", "hours_per_week", "sex", "y"]]
     kept.sample(6000, random_state=0).to_csv(tmp_path / "adult.csv", index=False)
     (sex,) = audit(tmp_path / "adult.csv", label="y", attribute=["sex"], explain="education").report.found[
-        "explanations"
+        KEY
     ]
     assert (sex.group, sex.reference) == ("Female", "Male")
     assert sex.difference.value == pytest.approx(-0.199, abs=0.02)

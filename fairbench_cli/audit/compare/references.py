@@ -171,8 +171,8 @@ def check_references(tally: Tally, config: AuditConfig) -> None:
     for part in tally.slices:
         given, out = _given(part, config), excluded(part, config)
         if out.all():
-            of_model = f" in model {shown(part.model)}" if part.model else ""
-            what = f"all groups of {part.attribute}{of_model} are left out"
+            of_model = f" in {config.sliced_by or 'model'} {shown(part.model)}" if part.model else ""
+            what = f"all groups of {shown(part.attribute)}{of_model} are left out"
             raise user_error(what, "leave out fewer groups, or audit other attributes", "--exclude")
         if given is not None and out[part.counts.groups.index(given)]:
             what = f"the reference {shown(given)} is left out by --exclude"
