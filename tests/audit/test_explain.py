@@ -304,9 +304,9 @@ def test_a_run_without_it_is_the_same_but_for_what_is_added(table):
         == audit("scores.csv", label="y", threshold=0.5, attribute=["sex"], explain="job").to_json()
     )
     markdown = more.to_markdown()
-    before, after = plain.to_markdown().split("## In the tables")
+    before, after = plain.to_markdown().split("## How to read it")
     assert markdown.startswith(before)
-    assert markdown.endswith("## In the tables" + after)
+    assert markdown.endswith("## How to read it" + after)
     assert "## sex: what is behind" in markdown
     page = more.to_html()
     assert "Strata of propensity" in page

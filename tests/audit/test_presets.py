@@ -267,7 +267,7 @@ def test_four_fifths_and_significance_are_two_answers(few, say):
     said = say("audit", "few.csv", "--preset", "eeoc", "-a", SEX, "-a", RACE, "-o", "out", "--fail")
     assert said.code == 1
     plain(said.out)
-    assert re.search(r"f +\d+ +\d+ +[\d.]+ % +0\.\d+ +yes +yes\n", said.out)
+    assert re.search(r"f +\d+ +\d+ +[\d.]+ % +0\.\d+ \[[^]]+\] +yes +yes\n", said.out)
     assert {"impact-ratios.csv", "disparities.csv"} <= {path.name for path in (few.parent / "out").iterdir()}
 
 
