@@ -22,7 +22,7 @@ from fairbench_cli.audit.compare.kernel import Tests, find_tests, ruled, tests_o
 from fairbench_cli.audit.compare.references import references
 from fairbench_cli.audit.compare.verdict import all_of, decide
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.read.tally import Clusters, Slice
+from fairbench_cli.audit.scan.tally import Clusters, Slice
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.rates import parts
 

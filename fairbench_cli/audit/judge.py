@@ -1,8 +1,10 @@
 """From a tally to a report: what every audit compares, then what its parts find. No file is read."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
 
 from fairbench_cli.audit.compare.references import (
     check_references,
@@ -18,12 +20,20 @@ from fairbench_cli.audit.compare.verdict import all_of, attribute_verdict, check
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.parts import PARTS, parts_of
 from fairbench_cli.audit.parts.writing import listed
-from fairbench_cli.audit.read.mistakes import rows_in_words
-from fairbench_cli.audit.read.tally import Tally
+from fairbench_cli.audit.scan.refusals import rows_in_words
+from fairbench_cli.audit.scan.scan import Scan
+from fairbench_cli.audit.scan.tally import Tally
 from fairbench_cli.document.model import Verdict
 
+EMPTY: Mapping[str, Any] = MappingProxyType({})
 
-def judge(tally: Tally, config: AuditConfig) -> Report:
+
+def read(scan: Scan) -> dict[str, Any]:
+    """Return what the parts of an audit need of the rows, by their keys."""
+    return {part.key: part.read(scan) for part in PARTS if part.wanted(scan.config)}
+
+
+def judge(tally: Tally, config: AuditConfig, seen: Mapping[str, Any] = EMPTY) -> Report:
     """Audit counts.
 
     Parameters
@@ -32,6 +42,8 @@ def judge(tally: Tally, config: AuditConfig) -> Report:
         What was counted.
     config : AuditConfig
         References, tau, limits, what decides; its columns and decisions are those of the tally already.
+    seen : mapping
+        What the parts have read, by their keys.
 
     Raises
     ------
@@ -41,16 +53,15 @@ def judge(tally: Tally, config: AuditConfig) -> Report:
     check_references(tally, config)
     check_names(tally, config)
     base = _compared(tally, config)
-    seen = {part.key: part.read(tally, config) for part in PARTS if part.wanted(config)}
-    found = {part.key: part.judge(seen[part.key], base) for part in PARTS if part.key in seen}
+    found = {part.key: part.judge(seen.get(part.key, ()), base) for part in PARTS if part.wanted(config)}
     return _decided(replace(base, found=found))
 
 
 def _compared(tally: Tally, config: AuditConfig) -> Report:
     """Return the report before any part is judged."""
     deciding, slices = deciding_names(tally, config), [kept(part, config) for part in tally.slices]
-    last = tally.joints[-1].after if tally.joints else ""
-    rows, family = disparities(slices, deciding, common_references(slices, config) if last else config)
+    compared_by = common_references(slices, config) if tally.last else config
+    rows, family = disparities(slices, deciding, compared_by)
     groups = [row for part in slices for row in group_rows(part, config)]
     notes = (*tally.notes, *_notes(tally), *_about_groups(tally, groups, config))
     return Report(
@@ -64,7 +75,7 @@ def _compared(tally: Tally, config: AuditConfig) -> Report:
         groups=tuple(groups),
         disparities=tuple(row for of_slice in rows for row in of_slice),
         family=family,
-        last=last,
+        last=tally.last,
         notes=tuple(dict.fromkeys(notes)),
     )
 

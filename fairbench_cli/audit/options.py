@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from fairbench_cli.audit.config import EXCLUDING, FOUR_FIFTHS, MOST_SCORES, READERS, WORSE, AuditConfig
 from fairbench_cli.audit.metrics import COMPARED, canonical
-from fairbench_cli.base.errors import Problem, UserError, shown, user_error
+from fairbench_cli.base.errors import Flag, Problem, UserError, Words, shown, user_error
 from fairbench_cli.base.strict_yaml import Place, YamlDocument, read_yaml
 from fairbench_cli.base.validation import in_file_order, problems_of
 
@@ -31,7 +31,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "ll144": _HIGHEST,
 }
 
-Check = tuple[str, object, str, str]  # key, whether it is wrong, what is wrong with it, what to do
+Check = tuple[str, object, str, Words]  # key, whether it is wrong, what is wrong with it, what to do
 
 
 def read_config(given: Mapping[str, Any], path: Path | None = None, before: str = "") -> AuditConfig:
@@ -199,7 +199,7 @@ def _against_preset(config: AuditConfig) -> Iterator[Check]:
     if preset is None:
         return
 
-    def check(key: str, wrong: object, what: str, fix: str = "") -> Check:
+    def check(key: str, wrong: object, what: str, fix: Words = "") -> Check:
         return key, wrong, what, fix or f"leave {key} out, or the preset"
 
     people = f"preset {preset} counts people, and weights make something else of them"
@@ -226,12 +226,9 @@ def _against_preset(config: AuditConfig) -> Iterator[Check]:
     if preset == "eeoc":
         yield check("tau", own_tau, "preset eeoc is the rule of four fifths, so tau is 0.8")
         return
-    names = config.attributes or ()
-    what, fix = (
-        "preset ll144 needs two attributes, sex and race or ethnicity",
-        "name both columns with --attribute",
-    )
-    yield check("attribute", len(names) != 2, what, fix)
+    names, both = config.attributes or (), ("name both columns with ", Flag("attribute"))
+    what = "preset ll144 needs two attributes, sex and race or ethnicity"
+    yield check("attribute", len(names) != 2, what, both)
     crossed = len(names) == 2 and any(set(names) != set(each) for each in config.intersections)
     yield check("intersect", crossed, f"preset ll144 crosses {' and '.join(names)}, and nothing else")
     what = f"preset ll144 leaves out categories under {SMALL:g} of the data, not {config.min_share:g}"

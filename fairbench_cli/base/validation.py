@@ -8,7 +8,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
-from fairbench_cli.base.errors import Problem, nearest, shown, suggest
+from fairbench_cli.base.errors import Problem, Words, nearest, shown, suggest
 from fairbench_cli.base.strict_yaml import Place, YamlDocument
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
@@ -60,7 +60,7 @@ class StrictModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-def mistake(what: str, fix: str) -> PydanticCustomError:
+def mistake(what: str, fix: Words) -> PydanticCustomError:
     """Return the error that a validator raises, with a message and a fix of its own.
 
     >>> str(mistake("low must be below high", "swap them"))

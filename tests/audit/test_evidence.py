@@ -16,7 +16,7 @@ from fairbench_cli.audit.compare.report import Disparity, Report
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge import judge
 from fairbench_cli.audit.metrics import SHOWN
-from fairbench_cli.audit.read.tally import Slice
+from fairbench_cli.audit.scan.tally import Slice
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.score_test import ratio_interval
 

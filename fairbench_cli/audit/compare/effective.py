@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairbench_cli.audit.compare.references import REST, Bools, Ints
-from fairbench_cli.audit.read.tally import Clusters, Slice
+from fairbench_cli.audit.scan.tally import Clusters, Slice
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.rates import RATES, parts
 

@@ -33,7 +33,7 @@ from fairbench_cli.audit.compare.report import Interval, Pair, Reason
 from fairbench_cli.audit.compare.verdict import decide, tau_of
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import ROLL_UPS, SHOWN, canonical
-from fairbench_cli.audit.read.tally import Slice
+from fairbench_cli.audit.scan.tally import Slice
 from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.intervals import difference_interval, wilson

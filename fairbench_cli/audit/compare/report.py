@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from fairbench_cli.audit.config import WITHOUT_VERDICT, AuditConfig
 from fairbench_cli.audit.metrics import COMPARED, ROLL_UPS
-from fairbench_cli.audit.read.tally import Slice
+from fairbench_cli.audit.scan.tally import Slice
 from fairbench_cli.document.model import Verdict
 
 ALL = "(all)"  # the attribute and the group of everybody

@@ -21,7 +21,7 @@ from fairbench_cli.audit.compare.report import ALL, Disparity, GroupRow, Reason
 from fairbench_cli.audit.compare.verdict import tau_of
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import COMPARED
-from fairbench_cli.audit.read.tally import Slice
+from fairbench_cli.audit.scan.tally import Slice
 from fairbench_cli.measures.counts import Counts, Floats, divide
 from fairbench_cli.measures.rates import RATES, parts
 from fairbench_cli.measures.score_test import rows_needed

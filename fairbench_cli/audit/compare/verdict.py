@@ -16,7 +16,7 @@ from fairbench_cli.audit.metrics import (
     kind,
     needs_labels,
 )
-from fairbench_cli.audit.read.tally import Tally
+from fairbench_cli.audit.scan.tally import Tally
 from fairbench_cli.base.errors import Problem, UserError, shown, suggest
 from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.metric import Metric

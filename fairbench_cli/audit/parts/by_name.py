@@ -34,7 +34,7 @@ from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import bounds, needs_labels
 from fairbench_cli.audit.parts.part import Part, View
 from fairbench_cli.audit.parts.writing import DASH, group_cell, interval_cell, p_cell, place
-from fairbench_cli.audit.read.tally import Slice
+from fairbench_cli.audit.scan.tally import Slice
 from fairbench_cli.document.model import VERDICTS, Section, TableCell, TextTable, Verdict, table_of
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.metric import Metric

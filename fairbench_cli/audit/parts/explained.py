@@ -24,7 +24,9 @@ from fairbench_cli.audit.parts.writing import (
     percent,
     with_interval,
 )
-from fairbench_cli.audit.read.tally import People, Slice, Strata, Tally
+from fairbench_cli.audit.scan.scan import Scan
+from fairbench_cli.audit.scan.strata import read_people, read_strata
+from fairbench_cli.audit.scan.tally import People, Slice, Strata
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.document.model import Section, TableCell, TextTable, table_of
 from fairbench_cli.measures.conditional import (
@@ -127,12 +129,12 @@ class Behind:
     people: People
 
 
-def read(tally: Tally, _: AuditConfig) -> Behind | None:
-    """Return what was read of the rows."""
-    return Behind(tally.strata, tally.strata_notes, tally.people) if tally.people else None
+def read(scan: Scan) -> Behind:
+    """Return strata and people of the rows."""
+    return Behind(*read_strata(scan), read_people(scan))
 
 
-def explain(behind: Behind | None, base: Report) -> tuple[Explanation, ...]:
+def explain(behind: Behind, base: Report) -> tuple[Explanation, ...]:
     """Explain the difference between every group and its reference, in the order of the audit.
 
     Groups of fewer rows than `min_group` are named in a note; where an attribute has no others, its largest
@@ -145,8 +147,6 @@ def explain(behind: Behind | None, base: Report) -> tuple[Explanation, ...]:
     UserError
         When there are too many groups.
     """
-    if behind is None:
-        return ()
     config = base.config
     slices = [(part, _pairs(part, config)) for part in base.slices if part.attribute in behind.strata]
     many = sum(min(rows) >= config.min_group for _, pairs in slices for rows in pairs.values())
@@ -551,7 +551,7 @@ def _strata_table(part: Stratified, view: View) -> TextTable:
     return table_of(f"Strata of {part.by}", columns, kept, more)
 
 
-EXPLAINED = Part[Behind | None, tuple[Explanation, ...]](
+EXPLAINED = Part[Behind, tuple[Explanation, ...]](
     "explanations",
     wanted=lambda config: bool(config.explained_by),
     read=read,

@@ -29,8 +29,8 @@ from fairbench_cli.audit.parts.writing import (
     percent,
     place,
 )
-from fairbench_cli.audit.read.notes import LOOK_MISSING
-from fairbench_cli.audit.read.tally import Slice
+from fairbench_cli.audit.scan.open import LOOK_MISSING
+from fairbench_cli.audit.scan.tally import Slice
 from fairbench_cli.base.errors import shown
 from fairbench_cli.document.model import Section, TableCell, TextTable, table_of
 from fairbench_cli.measures.counts import Floats

@@ -6,7 +6,7 @@ from typing import Any, Generic, TypeVar
 
 from fairbench_cli.audit.compare.report import Place, Report
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.read.tally import Tally
+from fairbench_cli.audit.scan.scan import Scan
 from fairbench_cli.document.model import Section, Verdict
 
 Seen = TypeVar("Seen")
@@ -80,7 +80,7 @@ class Part(Generic[Seen, Found]):
     key: str
     wanted: Callable[[AuditConfig], bool]
     judge: Callable[[Seen, Report], Found]
-    read: Callable[[Tally, AuditConfig], Seen] = _nothing
+    read: Callable[[Scan], Seen] = _nothing
     tables: Mapping[str, Callable[[Found, Report], Iterable[Row]]] = field(default_factory=dict)
     sections: Callable[[Found, Report, View], Sequence[Section]] = _nothing
     data: Callable[[Found], Mapping[str, Any]] | None = None

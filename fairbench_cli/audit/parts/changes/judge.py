@@ -27,7 +27,7 @@ from fairbench_cli.audit.compare.report import ALL, Interval, Report
 from fairbench_cli.audit.compare.verdict import tau_of
 from fairbench_cli.audit.config import WORSE, AuditConfig
 from fairbench_cli.audit.metrics import COMPARED
-from fairbench_cli.audit.read.tally import Joint, Slice
+from fairbench_cli.audit.scan.tally import BeforeAfter, Slice
 from fairbench_cli.measures.change import RateChanges, TwoSides, rate_changes, same_size_p
 from fairbench_cli.measures.counts import Counts, Floats, divide
 from fairbench_cli.measures.significance import normal_p
@@ -125,7 +125,7 @@ class Changes:
 class _Both:
     """The comparisons of one attribute before and after; arrays of shape (groups, rates)."""
 
-    joint: Joint
+    joint: BeforeAfter
     names: tuple[str, ...]
     at: Ints
     own: RateChanges
@@ -137,12 +137,12 @@ class _Both:
     reasons: list[list[NoWord]]
 
 
-def find_changes(joints: Sequence[Joint], base: Report) -> Changes:
+def find_changes(joints: Sequence[BeforeAfter], base: Report) -> Changes:
     """Return what became of each disparity; and of the rates of everybody and of each group.
 
     Parameters
     ----------
-    joints : sequence of Joint
+    joints : sequence of BeforeAfter
         What is compared with each other.
     base : Report
         Groups without a disparity are left out; disparities say which metrics decide.
@@ -187,14 +187,14 @@ def worse(found: Changes, report: Report) -> str:
     return f"worse than {rows[0].before}: {first}{more}"
 
 
-def _only(joint: Joint, groups: set[str]) -> Joint:
+def _only(joint: BeforeAfter, groups: set[str]) -> BeforeAfter:
     """Return some groups of a joint."""
     places = [g for g, group in enumerate(joint.groups) if group in groups]
     sides = joint.sides.of(np.eye(len(joint.groups))[places])
     return replace(joint, groups=tuple(joint.groups[g] for g in places), sides=sides)
 
 
-def _slices(joint: Joint) -> tuple[Slice, Slice, Slice]:
+def _slices(joint: BeforeAfter) -> tuple[Slice, Slice, Slice]:
     """Return the groups before, after, and both together."""
     sides = joint.sides
     cells = [sides.halves(each) for each in (sides.n, sides.rows, sides.squares)]
@@ -216,7 +216,7 @@ def _slices(joint: Joint) -> tuple[Slice, Slice, Slice]:
     return before, after, together
 
 
-def _both(joint: Joint, config: AuditConfig) -> _Both:
+def _both(joint: BeforeAfter, config: AuditConfig) -> _Both:
     before, after, together = _slices(joint)
     names = tuple(name for name in shown_names(together) if name in COMPARED)
     at = references(together, names, config)

@@ -30,7 +30,8 @@ from fairbench_cli.audit.parts.writing import (
     ratio,
     ratio_cell,
 )
-from fairbench_cli.audit.read.tally import Joint
+from fairbench_cli.audit.scan.pairs import read_sides
+from fairbench_cli.audit.scan.tally import BeforeAfter
 from fairbench_cli.document.charts import ChartRow, arrow, dot, ratio_axis, row_chart, rule, whisker
 from fairbench_cli.document.model import SYMBOLS, Chart, Section, TableCell, TextTable, Verdict, table_of
 from fairbench_cli.measures.rates import RATES
@@ -271,10 +272,10 @@ def change_rows(found: Changes, _: Report) -> Iterable[Row]:
     return map(flat, found.changes)
 
 
-CHANGES = Part[Sequence[Joint], Changes](
+CHANGES = Part[Sequence[BeforeAfter], Changes](
     "changes",
     wanted=lambda config: config.compares,
-    read=lambda tally, _: tally.joints,
+    read=read_sides,
     judge=find_changes,
     tables={"changes": change_rows},
     sections=change_sections,

@@ -14,7 +14,7 @@ from fairbench_cli.audit.compare.report import Interval, Report
 from fairbench_cli.audit.compare.verdict import all_of, roll_ups
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import COMPARED
-from fairbench_cli.audit.read.tally import ScoreRanges, Scores, Slice
+from fairbench_cli.audit.scan.tally import ScoreRanges, Scores, Slice
 from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.calibration import slope_and_intercept
 from fairbench_cli.measures.counts import Counts, divide

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 
+from fairbench_cli.audit.compare.references import reference_place
 from fairbench_cli.audit.compare.report import UNDEFINED, Report
 from fairbench_cli.audit.parts.curves.figures import calibration_figure, rate_figure, runs, strip_figure
 from fairbench_cli.audit.parts.curves.judge import (
@@ -15,7 +16,8 @@ from fairbench_cli.audit.parts.curves.judge import (
 )
 from fairbench_cli.audit.parts.part import Part, Row, View
 from fairbench_cli.audit.parts.writing import DASH, flat, group_cell, interval_cell, number_cell, percent
-from fairbench_cli.audit.read.tally import Scores
+from fairbench_cli.audit.scan.scores import read_scores
+from fairbench_cli.audit.scan.tally import Scores
 from fairbench_cli.document.model import VERDICTS, Chart, Section, TableCell, TextTable, Verdict, table_of
 
 # By the names in a report: what each is called, and what that means.
@@ -234,7 +236,7 @@ def threshold_rows(found: Sequence[ScoreCurves], _: Report) -> Iterable[Row]:
 CURVES = Part[Sequence[Scores], tuple[ScoreCurves, ...]](
     "curves",
     wanted=lambda config: config.curves,
-    read=lambda tally, _: tally.scores,
+    read=lambda scan: read_scores(scan, reference_place(scan.config)),
     judge=judge_curves,
     tables={"scores": score_rows, "calibration": calibration_rows, "thresholds": threshold_rows},
     sections=curve_sections,

@@ -1,6 +1,6 @@
 """What is left of the rows once they are read: counts, and what explanations need."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -81,7 +81,7 @@ class Slice:
 
 
 @dataclass(frozen=True, eq=False)
-class Joint:
+class BeforeAfter:
     """The groups of one attribute under two models or in two slices of the rows.
 
     The first is the baseline, with which the second is compared.
@@ -222,17 +222,8 @@ class Tally:
         sentence each.
     weighted : bool
         Whether counts are sums of weights.
-    strata : dict of attribute to tuple of Strata
-        For each attribute that is explained, the counts by each column, or crossed columns, to explain by;
-        empty unless explanations are requested.
-    people : People, or None
-        The rows that explanations look at.
-    strata_notes : tuple of str
-        How columns to explain by were cut.
-    scores : tuple of Scores
-        By model and attribute, where curves are asked for.
-    joints : tuple of Joint
-        What is compared with each other, by pair of models, then attribute; empty unless asked for.
+    last : str
+        The model or slice that is compared last, which the verdict is about; empty where nothing is compared.
     """
 
     source: str
@@ -240,8 +231,4 @@ class Tally:
     slices: tuple[Slice, ...]
     notes: tuple[str, ...] = ()
     weighted: bool = False
-    strata: dict[str, tuple[Strata, ...]] = field(default_factory=dict)
-    people: People | None = None
-    strata_notes: tuple[str, ...] = ()
-    scores: tuple[Scores, ...] = ()
-    joints: tuple[Joint, ...] = ()
+    last: str = ""
