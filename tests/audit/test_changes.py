@@ -11,7 +11,8 @@ from conftest import plain, two_lines
 from fairbench_cli.audit import audit
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.parts.changes.judge import find_changes
-from fairbench_cli.audit.scan.open import read_tally
+from fairbench_cli.audit.scan.open import open_scan, read_tally
+from fairbench_cli.audit.scan.pairs import read_sides
 from fairbench_cli.audit.scan.tally import BeforeAfter
 from fairbench_cli.measures.change import TwoSides, apart, rate_changes, same_size_p
 
@@ -53,14 +54,14 @@ def changed(result, metric: str = "selection-rate"):
 
 def test_two_columns_are_counted_together(frame):
     config = AuditConfig(score=("old", "new"), attributes=("sex",), weight="w")
-    tally = read_tally(frame, config)
-    (joint,) = tally.joints
+    with open_scan(frame, config) as scan:
+        (joint,) = read_sides(scan)
     assert (joint.before, joint.after, joint.groups) == ("old", "new", ("f", "m"))
     np.testing.assert_array_equal(joint.sides.rows, table(frame, "old", "new"))
     code = 4 * frame.label + 2 * frame.old + frame.new
     squares = [np.bincount(code[frame.sex == sex], frame.w[frame.sex == sex] ** 2) for sex in ("f", "m")]
     np.testing.assert_allclose(joint.sides.squares, squares)
-    for name, part in zip(("old", "new"), tally.slices, strict=True):  # each side as if it were alone
+    for name, part in zip(("old", "new"), scan.tally.slices, strict=True):  # each side as if it were alone
         (alone,) = read_tally(frame, AuditConfig(score=name, attributes=("sex",), weight="w")).slices
         assert part.model == name
         np.testing.assert_allclose(part.counts.n, alone.counts.n, rtol=1e-12)

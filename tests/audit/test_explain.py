@@ -1,7 +1,6 @@
 """``fairbench audit --explain``: what is behind a difference between groups."""
 
 import json
-from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -12,9 +11,8 @@ import pytest
 from fairbench_cli.audit import audit
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.options import read_config
-from fairbench_cli.audit.parts.explained import of_decisions, standard_errors, stratified
-from fairbench_cli.audit.scan import open as opening
-from fairbench_cli.audit.scan.open import read_tally
+from fairbench_cli.audit.parts.explained import of_decisions, read, standard_errors, stratified
+from fairbench_cli.audit.scan.open import open_scan
 from fairbench_cli.audit.scan.strata import read_people
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.table import Column
@@ -424,11 +422,10 @@ def test_no_features_are_said(tmp_path):
     assert "No propensity, neighbours or redlining: no column is left to describe a person." in sex.notes
 
 
-def test_rows_beyond_the_limit_are_drawn(table, monkeypatch):
+def test_rows_beyond_the_limit_are_drawn(table):
     config = read_config({"label": "y", "attribute": "sex", "explain": "job"})
-    every = read_tally("people.csv", config).people
-    monkeypatch.setattr(opening, "read_people", partial(read_people, most=100))
-    some = read_tally("people.csv", config).people
+    with open_scan("people.csv", config) as scan:
+        every, some = read_people(scan), read_people(scan, most=100)
     age = every.names.index("age")
     assert every.features[:, age].tolist() == table["age"].tolist()
     assert every.notes == ()
@@ -467,17 +464,22 @@ def test_mistakes_are_two_lines(table, say, flags, message):
 
 def test_standard_input_and_a_frame_are_explained_as_a_file_is(table):
     config = read_config({"label": "y", "attribute": "sex", "explain": ["job", "job,age"]})
-    expected = read_tally("people.csv", config)
+
+    def behind(source, stdin=None):
+        with open_scan(source, config, stdin=stdin) as scan:
+            return read(scan)
+
+    expected = behind("people.csv")
     with Path("people.csv").open("rb") as stdin:
-        piped = read_tally("-", config, stdin=stdin)
-    for tally in (piped, read_tally(table.drop(columns="score"), config)):
-        assert tally.strata_notes == expected.strata_notes
-        assert [strata.by for strata in tally.strata["sex"]] == ["job", "job × age"]
-        for one, other in zip(tally.strata["sex"], expected.strata["sex"], strict=True):
+        piped = behind("-", stdin)
+    for found in (piped, behind(table.drop(columns="score"))):
+        assert found.notes == expected.notes
+        assert [strata.by for strata in found.strata["sex"]] == ["job", "job × age"]
+        for one, other in zip(found.strata["sex"], expected.strata["sex"], strict=True):
             assert one.names == other.names
             assert one.n.tolist() == other.n.tolist()
-        assert tally.people.names == expected.people.names == ("sex", "job", "age")
-        np.testing.assert_array_equal(tally.people.features, expected.people.features)
+        assert found.people.names == expected.people.names == ("sex", "job", "age")
+        np.testing.assert_array_equal(found.people.features, expected.people.features)
 
 
 def test_random_ties_are_refused(table):

@@ -17,7 +17,7 @@ from fairbench_cli.audit.metrics import (
     needs_labels,
 )
 from fairbench_cli.audit.scan.tally import Tally
-from fairbench_cli.base.errors import Problem, UserError, shown, suggest
+from fairbench_cli.base.errors import Flag, Problem, UserError, shown, suggest
 from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.rates import RATES
@@ -57,15 +57,17 @@ def check_names(tally: Tally, config: AuditConfig) -> None:
             without = [name for name in COMPARED if not RATES[name].needs_labels]
             fix = f"give the label column, or choose another metric, such as {' or '.join(without)}"
             what = f"{', '.join(needing)} cannot be computed without labels"
-            problems.append(Problem(what, fix, "--metric"))
+            problems.append(Problem(what, fix, Flag("metric")))
     attributes = {part.attribute for part in tally.slices}
     for attribute, name in config.fail_on:
         if attribute and attribute not in attributes:
             what = f"no attribute called {shown(attribute)} was audited"
-            problems.append(Problem(what, suggest(attribute, attributes), "--fail-on"))
+            problems.append(Problem(what, suggest(attribute, attributes), Flag("fail-on")))
         if not can_decide(canonical(name)):
             what = f"{name} has no value from which it passes, so it cannot decide"
-            problems.append(Problem(what, "name another metric; --metric shows this one", "--fail-on"))
+            problems.append(
+                Problem(what, ("name another metric; ", Flag("metric"), " shows this one"), Flag("fail-on"))
+            )
     if problems:
         raise UserError(*problems)
 

@@ -27,7 +27,7 @@ from fairbench_cli.audit.parts.writing import (
 from fairbench_cli.audit.scan.scan import Scan
 from fairbench_cli.audit.scan.strata import read_people, read_strata
 from fairbench_cli.audit.scan.tally import People, Slice, Strata
-from fairbench_cli.base.errors import user_error
+from fairbench_cli.base.errors import Flag, user_error
 from fairbench_cli.document.model import Section, TableCell, TextTable, table_of
 from fairbench_cli.measures.conditional import (
     belift_by_stratum,
@@ -152,8 +152,8 @@ def explain(behind: Behind, base: Report) -> tuple[Explanation, ...]:
     many = sum(min(rows) >= config.min_group for _, pairs in slices for rows in pairs.values())
     if many > MOST_COMPARED:
         what = f"{many} groups of {len(slices)} attributes are too many to explain"
-        fix = "name the protected attributes with --attribute, or raise --min-group"
-        raise user_error(f"{what}; at most {MOST_COMPARED} are", fix, "--explain")
+        fix = ("name the protected attributes with ", Flag("attribute"), ", or raise ", Flag("min-group"))
+        raise user_error(f"{what}; at most {MOST_COMPARED} are", fix, Flag("explain"))
     each = (_explanations(part, pairs, behind, many, config) for part, pairs in slices)
     return tuple(chain.from_iterable(each))
 
