@@ -167,6 +167,9 @@ def meaning(name: str) -> str:
     >>> meaning("fpr"), meaning("selection-rate")
     ('wrongly selected, of those who should not be selected', 'selected, of all')
     """
+    if name not in EVENTS:
+        rate = RATES[name]
+        return f"P({rate.event}{f' | {rate.given}' if rate.given else ''})"
     event, among = EVENTS[name]
     return f"{event}, of {among or 'all'}" if event else f"share of {among}"
 
@@ -182,11 +185,13 @@ def allowed(tau: float) -> str:
 
 def _rates(row: Disparity) -> str:
     """Return both rates: "Female are selected in 6.0 % of cases, Male in 15.9 % (selection rate)"."""
-    event, among = EVENTS[row.metric]
-    if row.reason == "no rows":
-        return f"{named(row.group)} against {named(row.reference)} by {RATES[row.metric].label}"
-    mine, theirs = percent_words(row.value), percent_words(row.reference_value)
     label = RATES[row.metric].label
+    if row.reason == "no rows":
+        return f"{named(row.group)} against {named(row.reference)} by {label}"
+    mine, theirs = percent_words(row.value), percent_words(row.reference_value)
+    if row.metric not in EVENTS:
+        return f"{label} of {named(row.group)} {mine}, of {named(row.reference)} {theirs}"
+    event, among = EVENTS[row.metric]
     if not event:
         return f"{named(row.group)} are {mine} of {among}, {named(row.reference)} {theirs}"
     of = f": of {among}" if among else ""
@@ -197,17 +202,22 @@ def _rates(row: Disparity) -> str:
 
 def _times(row: Disparity) -> str:
     """Return the ratio with its interval: ": 0.38 times as often (0.28 to 0.49)"."""
-    of, often = row.ratio, "as often" if EVENTS[row.metric][0] else "as many"
-    if math.isnan(of.value):
+    known, often = row.ratio, "as often"
+    if row.metric not in EVENTS:
+        often = "as large"
+    elif not EVENTS[row.metric][0]:
+        often = "as many"
+    if math.isnan(known.value):
         return f": equally {often.removeprefix('as ')}" if row.value == row.reference_value == 0 else ""
     low, high, value = (
-        ratio(part, row.tau, 2 if part == 0 or part >= 0.1 else 3) for part in (of.low, of.high, of.value)
+        ratio(part, row.tau, 2 if part == 0 or part >= 0.1 else 3)
+        for part in (known.low, known.high, known.value)
     )
-    if math.isinf(of.value):
-        return f": at least {low} times {often}" if of.low > 0 else ""
-    if of.value == 0:
-        return f": at most {high} times {often}" if math.isfinite(of.high) else ""
-    limits = "" if math.isnan(of.low) else f" ({low} to {high})" if math.isfinite(of.high) else ""
+    if math.isinf(known.value):
+        return f": at least {low} times {often}" if known.low > 0 else ""
+    if known.value == 0:
+        return f": at most {high} times {often}" if math.isfinite(known.high) else ""
+    limits = "" if math.isnan(known.low) else f" ({low} to {high})" if math.isfinite(known.high) else ""
     return f": {value} times {often}{limits}"
 
 
