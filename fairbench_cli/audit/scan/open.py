@@ -43,7 +43,7 @@ from fairbench_cli.audit.scan.scan import Scan, TooManyGroups, count_cells, grou
 from fairbench_cli.audit.scan.source import ArrowStream, Source, open_file, open_frame, start_database
 from fairbench_cli.audit.scan.tally import MISSING, Tally
 from fairbench_cli.base.errors import Flag, shown, user_error
-from fairbench_cli.base.scratch import scratch_folder
+from fairbench_cli.base.files import scratch_folder
 from fairbench_cli.base.text import shown_path
 from fairbench_cli.base.twins import twins_among
 
