@@ -10,7 +10,7 @@ import pandas as pd
 
 from fairbench_cli.base.checksums import canonical
 from fairbench_cli.document.model import Document
-from fairbench_cli.experiment.config.tune import Tuning, own_parameters, tuning_of
+from fairbench_cli.experiment.config.components import Tuning, own_parameters, tuning_of
 from fairbench_cli.experiment.tuning import Curve
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.aggregate import distance
