@@ -207,15 +207,7 @@ class RunResults:
 
     def own_values(self, data: DatasetRepeats, metric: str) -> Floats:
         """Return a metric of the groups of a data set's own attribute, shape (cells, repeats)."""
-        values: Floats = self.own.values[self._places[data.dataset, data.attribute, metric]]
-        return values
-
-    @cached_property
-    def _places(self) -> Mapping[Any, Any]:
-        """Where the rows of `own` are, by data set, attribute and metric."""
-        rows = self.own.rows.reset_index(drop=True)
-        places: dict[Any, Any] = rows.groupby(["dataset", "attribute", "metric"]).indices
-        return places
+        return np.stack([self.get(key_of(cell), metric).values for cell in data.cells])
 
     @cached_property
     def found(self) -> dict[CellKey, Found]:
