@@ -138,17 +138,18 @@ def query(
 @app.command()
 def draw(
     net: Net,
-    output: Annotated[Path, to("Picture to write: .svg or .png.")],
+    output: Annotated[Path, to("Picture to write: .svg, .png or .pdf.")],
     card: NetCard = None,
     attribute: Attribute = None,
 ) -> None:
     """Draw a network, with the outcome, the protected attribute and what β edits marked."""
+    from fairbench_cli.report.figures import ENDINGS
     from fairbench_cli.report.figures.canvas import figure_bytes, house_style
 
     ending = output.suffix.lower().removeprefix(".")
-    if ending not in ("svg", "png"):
+    if ending not in ENDINGS:
         what = f'cannot draw a picture of the kind "{output.suffix}"'
-        raise user_error(what, "name a .svg or .png file", "--output")
+        raise user_error(what, "name a .svg, .png or .pdf file", "--output")
     network = _opened(net, card)
     if network.card is None and attribute:
         raise user_error("--attribute needs a card", "name it: --card CARD.yaml", "--attribute")

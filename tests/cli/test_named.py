@@ -8,7 +8,7 @@ import pytest
 from conftest import plain, two_lines
 
 from fairbench_cli.classifiers.registry import CLASSIFIERS
-from fairbench_cli.cli.component_pages import described, docstring
+from fairbench_cli.cli.pages import described, docstring
 from fairbench_cli.experiment.config.read import (
     find_config,
     known_configs,

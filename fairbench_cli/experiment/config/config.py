@@ -381,7 +381,7 @@ class ExperimentConfig(StrictModel):
     )
     figures: Annotated[tuple[FigureName, ...], Several("figure", alone=False)] = Field(
         default=(),
-        description=f"{', '.join(f'`{name}`' for name in FIGURES)}; as SVG and PNG.",
+        description=f"{', '.join(f'`{name}`' for name in FIGURES)}; as SVG, PNG and PDF.",
     )
 
     limits: Limits = Field(default=Limits(), description="What one repeat may take.")
