@@ -16,7 +16,7 @@ from rich.text import Text
 
 from fairbench_cli.base.text import ascii_json, printable
 from fairbench_cli.cli.streams import has_unicode, in_its_encoding
-from fairbench_cli.document.model import Document, Section, TableCell, TextTable, Verdict, plain_table
+from fairbench_cli.document.model import Document, Section, TableCell, TextTable, Verdict, marked, plain_table
 
 if TYPE_CHECKING:  # pandas comes with it
     from fairbench_cli.experiment.journal.journal import Damage
@@ -148,14 +148,14 @@ def _marks(document: Document) -> Marks:
 def _marked(text: str, mark: str, style: str, *, bold: bool = False) -> None:
     """Print a paragraph after a symbol, which stands out."""
     indent = " " * (len(mark) + 1) if mark else ""
-    fold(f"{mark} {text}".lstrip(), style if bold or mark == "?" else "", indent)
+    fold(marked(text, mark), style if bold or mark == "?" else "", indent)
 
 
 def _print_section(section: Section, marks: Marks, within: str = "") -> None:
     """Print a section; the text of one that is `within` another is indented."""
     mark, style = marks[section.verdict]
     if section.title:
-        fold(f"{mark} {section.title}".strip(), style, within[2:], within[2:])
+        fold(marked(section.title, mark), style, within[2:], within[2:])
     for sentence in section.sentences:
         fold(sentence, "", f"{within}  " if within else "", within)
     for table in section.tables:
@@ -213,9 +213,8 @@ def _print_table(table: TextTable, marks: Marks) -> None:
 def _shown(cell: TableCell, marks: Marks, *, stacked: bool) -> _Shown:
     mark, style = marks[cell.verdict] if cell.verdict else ("", "")
     text = plain(cell.text if stacked else cell.whole, "\n")
-    text = f"{mark} {text}" if mark else text
     below = f"\n{plain(cell.fine)}".replace(" ", KEPT) if stacked and cell.fine else ""
-    return _Shown(text + below, style, len(mark) + 1 if mark else 0)
+    return _Shown(marked(text, mark) + below, style, len(mark) + 1 if mark else 0)
 
 
 def _column(heads: Sequence[str], rows: Sequence[Sequence[_Shown]], j: int) -> list[str]:
