@@ -70,7 +70,7 @@ def _explain(kind: str, name: str) -> None:
 def _section(kind: str) -> Section:
     """Return a table of one kind of thing."""
     if kind == "configs":
-        from fairbench_cli.experiment.config.shipped import find_config, known_configs, title
+        from fairbench_cli.experiment.config.read import find_config, known_configs, title
 
         return _table(kind, ["name", "what"], [[name, title(find_config(name))] for name in known_configs()])
     if kind == "datasets":

@@ -1,0 +1,238 @@
+"""Counts of families, a column and its parents, and what is made of them: scores, and the fitted tables.
+
+Scores (BIC, AIC, BDe and K2) are in natural logs and the larger the better. A network's is the sum over its
+nodes.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import log, prod
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairbench_cli.base.errors import suggest, user_error
+from fairbench_cli.data.table import Floats, Table
+from fairbench_cli.network.model import BayesNet, cpt_shape
+
+DENSE_CELLS = 2**20
+"""A family table of more cells than this (8 MB) is counted by sorting the configurations that occur."""
+
+Keys = NDArray[np.int64]
+ScoreName = Literal["bic", "aic", "bde", "k2"]
+LocalScore = Callable[[int, tuple[int, ...]], float]
+EQUIVALENT: frozenset[ScoreName] = frozenset({"bic", "aic", "bde"})
+"""Scores that are the same for networks with the same independences: so do an arc and its reverse."""
+
+
+@dataclass(frozen=True, eq=False)
+class FamilyCounts:
+    """The cells of a family table that occur, in the order of the table.
+
+    Parameters
+    ----------
+    cells : float64 array, shape (cells that occur,)
+        Rows with this parent configuration and level.
+    totals : float64 array, shape (cells that occur,)
+        Rows with this cell's parent configuration.
+    configurations : float64 array, shape (configurations that occur,)
+        Rows with each parent configuration.
+    """
+
+    cells: Floats
+    totals: Floats
+    configurations: Floats
+
+
+def wide_columns(table: Table) -> tuple[Keys, ...]:
+    """Return the columns as int64 arrays, so that products of level counts do not overflow."""
+    return tuple(np.ascontiguousarray(table.codes[:, j], dtype=np.int64) for j in range(len(table.columns)))
+
+
+def family_counts(
+    columns: Sequence[Keys], levels: Sequence[int], node: int, parents: Sequence[int]
+) -> FamilyCounts:
+    """Return the counts of the family of `node`.
+
+    Parameters
+    ----------
+    columns : sequence of int64 array, shape (rows,)
+        Level codes, one array per column (`wide_columns`).
+    levels : sequence of int
+        Declared number of levels of each column.
+    node, parents : int, sequence of int
+        Column indices.
+
+    Notes
+    -----
+    A row's cell is numbered by mixed radix, the node itself running fastest. A family too large for a dense
+    array is counted from the cells that occur; the counts and their order are the same.
+    """
+    keys, size = parent_keys(columns, levels, parents)
+    r = levels[node]
+    dense = size * r <= DENSE_CELLS
+    if not dense:
+        keys, size = _renumber(keys)
+    keys *= r
+    keys += columns[node]
+    return _count_dense(keys, size, r) if dense else _count_sparse(keys, r)
+
+
+def parent_keys(columns: Sequence[Keys], levels: Sequence[int], parents: Sequence[int]) -> tuple[Keys, int]:
+    """Return the number of every row's parent configuration, and how many numbers there are at most."""
+    if not parents:
+        return np.zeros(len(columns[0]), dtype=np.int64), 1
+    first, *others = parents
+    keys, size = columns[first].copy(), levels[first]
+    for parent in others:
+        if size * levels[parent] > DENSE_CELLS:
+            keys, size = _renumber(keys)
+        keys *= levels[parent]
+        keys += columns[parent]
+        size *= levels[parent]
+    return keys, size
+
+
+def _renumber(keys: Keys) -> tuple[Keys, int]:
+    found, position = np.unique(keys, return_inverse=True)
+    return position.astype(np.int64, copy=False), len(found)
+
+
+def _count_dense(keys: Keys, configurations: int, r: int) -> FamilyCounts:
+    table = np.bincount(keys, minlength=configurations * r)
+    occurs = np.flatnonzero(table)
+    totals: Keys = table.reshape(configurations, r).sum(axis=1)
+    return FamilyCounts(
+        np.asarray(table[occurs], dtype=np.float64),
+        np.asarray(totals[occurs // r], dtype=np.float64),
+        np.asarray(totals[totals > 0], dtype=np.float64),
+    )
+
+
+def _count_sparse(keys: Keys, r: int) -> FamilyCounts:
+    occurs, cells = np.unique(keys, return_counts=True)
+    _, configuration = np.unique(occurs // r, return_inverse=True)
+    totals: Floats = np.bincount(configuration, weights=cells).astype(np.float64, copy=False)
+    return FamilyCounts(np.asarray(cells, dtype=np.float64), totals[configuration], totals)
+
+
+def local_scores(table: Table, score: ScoreName = "bic", iss: float = 1.0) -> LocalScore:
+    """Return a function (node, sorted parents) -> score of the node, which remembers what it has computed.
+
+    Parameters
+    ----------
+    table : Table
+        At least one row.
+    score : {"bic", "aic", "bde", "k2"}
+        BIC = L - (log N)/2 (r-1) q and AIC = L - (r-1) q with L the maximised log-likelihood, r the declared
+        levels of the node and q the product of its parents' (Schwarz 1978, Akaike 1974). BDe: Dirichlet prior
+        with iss/(r q) in each cell (Heckerman, Geiger & Chickering 1995). K2: 1 in each cell (Cooper &
+        Herskovits 1992).
+    iss : float
+        Imaginary sample size of BDe.
+
+    Raises
+    ------
+    UserError
+        Unknown score, a table without rows, or an imaginary sample size that is not positive.
+    """
+    if score not in get_args(ScoreName):
+        raise user_error(f'unknown score "{score}"', suggest(score, get_args(ScoreName)))
+    if len(table) == 0:
+        raise user_error("the table has no rows to learn from", "give data with at least one row")
+    if not 0 < iss < float("inf"):
+        raise user_error(f"iss is {iss}, not a positive number", "give an imaginary sample size above 0")
+    columns, levels = wide_columns(table), table.level_counts
+    penalty = log(len(table)) / 2 if score == "bic" else 1.0
+
+    @cache
+    def local(node: int, parents: tuple[int, ...]) -> float:
+        counts = family_counts(columns, levels, node, parents)
+        r, q = levels[node], prod(levels[i] for i in parents)
+        if score == "k2":
+            return _dirichlet(counts, cell=1.0, configuration=float(r))
+        if score == "bde":
+            return _dirichlet(counts, cell=iss / (r * q), configuration=iss / q)
+        likelihood = float(np.sum(counts.cells * np.log(counts.cells / counts.totals)))
+        return likelihood - penalty * (r - 1) * q
+
+    return local
+
+
+def network_score(local: LocalScore, parents: tuple[tuple[int, ...], ...]) -> float:
+    """Return the sum of the local scores over the nodes; `parents` are sorted."""
+    return sum(local(node, parents[node]) for node in range(len(parents)))
+
+
+def _dirichlet(counts: FamilyCounts, cell: float, configuration: float) -> float:
+    # Cells and configurations that do not occur add nothing.
+    from scipy.special import gammaln
+
+    cells = gammaln(counts.cells + cell) - gammaln(cell)
+    rows = gammaln(counts.configurations + configuration) - gammaln(configuration)
+    return float(np.sum(cells) - np.sum(rows))
+
+
+def fit(table: Table, parents: Sequence[Sequence[int]]) -> BayesNet:
+    """Return the network of a given structure, its CPTs fitted by maximum likelihood.
+
+    pomegranate's `from_summaries` gives the same tables to the last bit; it takes seconds to import.
+
+    Parameters
+    ----------
+    table : Table
+        At least one row. The CPTs have the declared levels, whether they occur or not.
+    parents : sequence, one sequence of column indices per column
+        Their order is the order of the axes of the CPTs.
+
+    Returns
+    -------
+    BayesNet
+        P(level | configuration) = rows with both / rows with the configuration, in double precision; uniform
+        for a configuration that never occurs.
+
+    Raises
+    ------
+    ValueError
+        No rows, or parents that are no acyclic structure over the columns.
+
+    >>> from fairbench_cli.data.table import Column
+    >>> codes = np.array([[0, 0], [0, 0], [0, 1], [0, 1]], dtype=np.int16)
+    >>> net = fit(Table((Column("a", ("x", "y")), Column("b", ("u", "v"))), codes), [(), (0,)])
+    >>> net.cpt("b").tolist()
+    [[0.5, 0.5], [0.5, 0.5]]
+    """
+    if len(table) == 0:
+        raise ValueError("the table has no rows to fit to")
+    structure, columns = tuple(tuple(own) for own in parents), wide_columns(table)
+    cpts = tuple(
+        _shares(columns, (*own, j), cpt_shape(table.columns, own, j)) for j, own in enumerate(structure)
+    )
+    return BayesNet(table.columns, structure, cpts)
+
+
+def unseen(table: Table, parents: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """Return for each column the number of parent configurations without a row (uniform CPT rows).
+
+    >>> from fairbench_cli.data.table import Column
+    >>> pair = Table((Column("a", ("x", "y")), Column("b", ("u", "v"))), np.zeros((3, 2), dtype=np.int16))
+    >>> unseen(pair, [(), (0,)])
+    (0, 1)
+    """
+    columns, levels = wide_columns(table), table.level_counts
+    missing = []
+    for own in parents:
+        keys, _ = parent_keys(columns, levels, own)
+        missing.append(prod(levels[i] for i in own) - len(np.unique(keys)))
+    return tuple(missing)
+
+
+def _shares(columns: Sequence[Keys], family: Sequence[int], shape: tuple[int, ...]) -> Floats:
+    """Return the share of each level of the last column under each configuration of the others."""
+    cells = np.ravel_multi_index([columns[i] for i in family], shape)
+    counts = np.bincount(cells, minlength=prod(shape)).reshape(shape).astype(np.float64)
+    totals = counts.sum(axis=-1, keepdims=True)
+    uniform = np.full(shape, 1 / shape[-1])
+    return np.asarray(np.divide(counts, totals, out=uniform, where=totals > 0))
