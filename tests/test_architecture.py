@@ -123,7 +123,7 @@ def imported_files(file: str) -> set[str]:
 
 # Rooms within a room may import from those on their right; "" are the files that are in none and not named.
 WITHIN = {
-    "audit": ("__init__.py", "api.py", "show", "judge", "scan", ""),
+    "audit": ("__init__.py", "api.py", "show", "judge.py", "parts", "compare", "scan", "read", ""),
     "experiment": ("cluster", "running", "journal", "", "config"),
 }
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fairbench_cli.audit.judge.report import Interval
+from fairbench_cli.audit.compare.report import Interval
 from fairbench_cli.document.charts import Axis, ChartRow, Look, box, dot, ratio_axis, row_chart, rule, whisker
 from fairbench_cli.document.model import Verdict
 
@@ -19,7 +19,7 @@ class Bar:
     ----------
     name, said : str
         The group; and what is written at its right end.
-    of : Interval
+    known : Interval
         Value and interval.
     look : {"pass", "fail", "undecided", "outside", "inside", "reference"}
         Picks colour and mark; the reference, and what chance was not looked at for, is hollow.
@@ -29,7 +29,7 @@ class Bar:
 
     name: str
     said: str
-    of: Interval
+    known: Interval
     look: Look
     symbol: str = ""
 
@@ -41,14 +41,14 @@ class Bar:
 
 def value_panel(title: str, bars: Sequence[Bar], reference: float) -> str:
     """Draw values from 0 on, with a dashed line at the reference's."""
-    ends = [x for bar in bars for x in (bar.of.value, bar.of.high) if math.isfinite(x)]
+    ends = [x for bar in bars for x in (bar.known.value, bar.known.high) if math.isfinite(x)]
     axis = Axis(0.0, _round_up(max([*ends, 0.0 if math.isnan(reference) else reference])))
     rows = []
     for bar in bars:
         marks = [box("track", axis, axis.low, axis.high, 8, bar.title)]
-        if math.isfinite(bar.of.value):
-            marks.append(box(f"bar {bar.look}", axis, 0, bar.of.value, 8, bar.title))
-            marks.append(whisker(axis, bar.of.low, bar.of.high, bar.title))
+        if math.isfinite(bar.known.value):
+            marks.append(box(f"bar {bar.look}", axis, 0, bar.known.value, 8, bar.title))
+            marks.append(whisker(axis, bar.known.low, bar.known.high, bar.title))
         if math.isfinite(reference):
             marks.append(rule("ref", axis, reference, 16, f"reference: {reference:.3f}", "3 2"))
         rows.append(ChartRow(f"{bar.symbol} {bar.name}".strip(), bar.said, marks))
@@ -58,15 +58,15 @@ def value_panel(title: str, bars: Sequence[Bar], reference: float) -> str:
 def ratio_panel(title: str, bars: Sequence[Bar], tau: float) -> str:
     """Draw ratios from 1 on, on a log axis with the band [τ, 1/τ]."""
     axis = ratio_axis(
-        [bar.of.value for bar in bars], [x for bar in bars for x in (bar.of.low, bar.of.high)], tau
+        [bar.known.value for bar in bars], [x for bar in bars for x in (bar.known.low, bar.known.high)], tau
     )
     rows = []
     for bar in bars:
         marks = [band(axis, tau), rule("one", axis, 1.0, 16, "equal to the reference")]
-        if not math.isnan(bar.of.value):
-            marks.append(box(f"bar {bar.look}", axis, 1.0, bar.of.value, 8, bar.title))
-            marks.append(whisker(axis, bar.of.low, bar.of.high, bar.title))
-            marks.append(dot(axis, bar.of.value, bar.look, bar.title))
+        if not math.isnan(bar.known.value):
+            marks.append(box(f"bar {bar.look}", axis, 1.0, bar.known.value, 8, bar.title))
+            marks.append(whisker(axis, bar.known.low, bar.known.high, bar.title))
+            marks.append(dot(axis, bar.known.value, bar.look, bar.title))
         rows.append(ChartRow(f"{bar.symbol} {bar.name}".strip(), bar.said, marks))
     return row_chart(_all(title, bars), axis, rows)
 

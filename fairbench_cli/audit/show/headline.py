@@ -10,24 +10,27 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fairbench_cli.audit.compare.report import AttributeVerdict, Disparity, GroupRow, Pair, Place, Report
 from fairbench_cli.audit.config import Effect
-from fairbench_cli.audit.judge.report import AttributeVerdict, Disparity, Report
-from fairbench_cli.audit.show import law
-from fairbench_cli.audit.show.changes import in_short
-from fairbench_cli.audit.show.format import (
+from fairbench_cli.audit.parts import parts_of
+from fairbench_cli.audit.parts.rates import decisive, in_brackets, of_attribute, rank, worst_first
+from fairbench_cli.audit.parts.writing import (
     REASONS,
-    VERDICTS,
+    about,
+    named,
     nearest_to,
     percent_words,
+    place,
     ratio,
+    thousands,
 )
-from fairbench_cli.audit.show.layout import compared, named, place, rank, worst_first
-from fairbench_cli.audit.show.undecided import OpenAttribute, open_attribute
-from fairbench_cli.document.model import Verdict
+from fairbench_cli.document.model import VERDICTS, Verdict
 from fairbench_cli.measures.rates import RATES
 
 MOST_LINES = 6  # sentences, and lines on what is open, unless all are asked for
 MOST_NAMES = 4  # attributes named in the sentence on all
+MOST_GROUPS = 6  # named in a sentence on what is open
+MOST_ROWS = 1e9  # more are never had: the ratio is at a limit
 
 # What happens to those whom a rate counts, and whom it is a share of.
 EVENTS: dict[str, tuple[str, str]] = {
@@ -59,21 +62,50 @@ HARMED: dict[Effect, dict[str, int]] = {
 
 
 @dataclass(frozen=True)
-class Sentence:
+class Sentence(Pair):
     """The worst comparison of an attribute, in words.
 
     `harmed` is the group whom it harms, where the configuration says what a decision does; else empty.
     """
 
-    model: str
-    decision: str
-    attribute: str
-    group: str
-    reference: str
     metric: str
     verdict: Verdict
     shown_outside: bool
     harmed: str
+    text: str
+
+
+@dataclass(frozen=True)
+class OpenGroup:
+    """A group with comparisons that are not decided.
+
+    Parameters
+    ----------
+    group : str
+    rows : int
+        How many it has.
+    metrics : tuple of str
+        The rates that are not decided.
+    compared : int
+        On how many rates it is compared.
+    least_needed, most_needed : float
+        About how many rows of the group would decide the first and the last of them, were the reference's to
+        grow alike and the rates to stay; NaN where that is not known of any, or of one.
+    """
+
+    group: str
+    rows: int
+    metrics: tuple[str, ...]
+    compared: int
+    least_needed: float
+    most_needed: float
+
+
+@dataclass(frozen=True)
+class OpenAttribute(Place):
+    """What is not decided of an attribute, in words and by group; those with most open rates first."""
+
+    groups: tuple[OpenGroup, ...]
     text: str
 
 
@@ -98,20 +130,14 @@ class Headline:
         return sentences, still
 
 
-def gate_words(report: Report) -> str:
-    """Return what the gate does, and why; empty where there is none."""
-    if not (report.config.fail or report.config.failing_metrics):
-        return ""
-    return f"Gate: stops, exit code 1: {report.gate.reason}." if report.gate.stops else "Gate: does not stop."
-
-
 def headline(report: Report) -> Headline:
     """Return the answer in words; of a rule without a pass mark what its tables show, and no verdict."""
+    short = " ".join(filter(None, (part.summary(found, report) for part, found in parts_of(report))))
     if report.without_verdict:
-        return Headline(None, law.headline(report))
+        return Headline(None, short)
     worst = []
     for verdict in report.verdicts:
-        rows = worst_first(compared(verdict, report))
+        rows = worst_first(decisive(verdict, report))
         failing = sum(row.verdict == "fail" for row in rows)
         worst += [(rows[0], verdict, max(0, failing - 1))] if rows else []
     worst.sort(key=lambda found: (found[1] not in report.judged, rank(found[0]), -_weight(found[0])))
@@ -119,15 +145,15 @@ def headline(report: Report) -> Headline:
     order = [verdict for _, verdict, _ in worst]
     order += [verdict for verdict in report.verdicts if verdict not in order]
     still = tuple(one for verdict in order if (one := open_attribute(verdict, report)) is not None)
-    return Headline(report.verdict, _overall(report, order), found, still)
+    return Headline(report.verdict, f"{_overall(report, order)} {short}".rstrip(), found, still)
 
 
 def sentence(row: Disparity, report: Report, more: int = 0) -> Sentence:
     """Return a comparison in words, and how many `more` of the attribute fail."""
     harmed = _harmed(row, report.config.effect)
-    where = f" ({place(row.model, row.decision, report.config.sliced_by)})" if report.several else ""
     who = f", to the disadvantage of {named(harmed)}" if harmed and row.verdict == "fail" else ""
-    text = f"{row.attribute}{where}: {_rates(row)}{_times(row)}{_because(row, report)}{who}."
+    said = f"{_rates(row)}{_times(row)}{_because(row, report)}{who}"
+    text = f"{row.attribute}{in_brackets(row, report)}: {said}."
     text += f" {more} more comparison{'s fail' if more > 1 else ' fails'}." if more else ""
     return Sentence(
         *(row.model, row.decision, row.attribute, row.group, row.reference, row.metric),
@@ -141,6 +167,9 @@ def meaning(name: str) -> str:
     >>> meaning("fpr"), meaning("selection-rate")
     ('wrongly selected, of those who should not be selected', 'selected, of all')
     """
+    if name not in EVENTS:
+        rate = RATES[name]
+        return f"P({rate.event}{f' | {rate.given}' if rate.given else ''})"
     event, among = EVENTS[name]
     return f"{event}, of {among or 'all'}" if event else f"share of {among}"
 
@@ -156,11 +185,13 @@ def allowed(tau: float) -> str:
 
 def _rates(row: Disparity) -> str:
     """Return both rates: "Female are selected in 6.0 % of cases, Male in 15.9 % (selection rate)"."""
-    event, among = EVENTS[row.metric]
-    if row.reason == "no rows":
-        return f"{named(row.group)} against {named(row.reference)} by {RATES[row.metric].label}"
-    mine, theirs = percent_words(row.value), percent_words(row.reference_value)
     label = RATES[row.metric].label
+    if row.reason == "no rows":
+        return f"{named(row.group)} against {named(row.reference)} by {label}"
+    mine, theirs = percent_words(row.value), percent_words(row.reference_value)
+    if row.metric not in EVENTS:
+        return f"{label} of {named(row.group)} {mine}, of {named(row.reference)} {theirs}"
+    event, among = EVENTS[row.metric]
     if not event:
         return f"{named(row.group)} are {mine} of {among}, {named(row.reference)} {theirs}"
     of = f": of {among}" if among else ""
@@ -171,17 +202,22 @@ def _rates(row: Disparity) -> str:
 
 def _times(row: Disparity) -> str:
     """Return the ratio with its interval: ": 0.38 times as often (0.28 to 0.49)"."""
-    of, often = row.ratio, "as often" if EVENTS[row.metric][0] else "as many"
-    if math.isnan(of.value):
+    known, often = row.ratio, "as often"
+    if row.metric not in EVENTS:
+        often = "as large"
+    elif not EVENTS[row.metric][0]:
+        often = "as many"
+    if math.isnan(known.value):
         return f": equally {often.removeprefix('as ')}" if row.value == row.reference_value == 0 else ""
     low, high, value = (
-        ratio(part, row.tau, 2 if part == 0 or part >= 0.1 else 3) for part in (of.low, of.high, of.value)
+        ratio(part, row.tau, 2 if part == 0 or part >= 0.1 else 3)
+        for part in (known.low, known.high, known.value)
     )
-    if math.isinf(of.value):
-        return f": at least {low} times {often}" if of.low > 0 else ""
-    if of.value == 0:
-        return f": at most {high} times {often}" if math.isfinite(of.high) else ""
-    limits = "" if math.isnan(of.low) else f" ({low} to {high})" if math.isfinite(of.high) else ""
+    if math.isinf(known.value):
+        return f": at least {low} times {often}" if known.low > 0 else ""
+    if known.value == 0:
+        return f": at most {high} times {often}" if math.isfinite(known.high) else ""
+    limits = "" if math.isnan(known.low) else f" ({low} to {high})" if math.isfinite(known.high) else ""
     return f": {value} times {often}{limits}"
 
 
@@ -219,7 +255,7 @@ def _weight(row: Disparity) -> float:
 def _overall(report: Report, order: Sequence[AttributeVerdict]) -> str:
     """Return the verdict on everything; attributes in the order of their sentences."""
     judged = [verdict for verdict in order if verdict in report.judged]
-    rows = [row for verdict in judged for row in compared(verdict, report)]
+    rows = [row for verdict in judged for row in decisive(verdict, report)]
     by = {kind: _attributes([one for one in judged if one.verdict == kind], report) for kind in VERDICTS}
     limits = _limits(report)
     if report.verdict == "fail":
@@ -247,8 +283,7 @@ def _overall(report: Report, order: Sequence[AttributeVerdict]) -> str:
             )
     if report.last:
         text = text.replace(":", f", {place(report.last, '', report.config.sliced_by)}:", 1)
-    text += " Chance was not looked at." if report.config.rule == "point" else ""
-    return f"{text} {in_short(report)}".rstrip()
+    return text + (" Chance was not looked at." if report.config.rule == "point" else "")
 
 
 def _attributes(verdicts: Sequence[AttributeVerdict], report: Report) -> list[str]:
@@ -287,3 +322,62 @@ def _names(names: Sequence[str]) -> str:
     rest = len(names) - len(shown)
     shown += [f"{rest} more"] if rest else []
     return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
+
+
+def open_attribute(verdict: AttributeVerdict, report: Report) -> OpenAttribute | None:
+    """Return what is not decided of an attribute; None where all is."""
+    rows = decisive(verdict, report)
+    sizes = {row.group: row for row in of_attribute(verdict, report)[1]}
+    groups = []
+    for group in dict.fromkeys(row.group for row in rows):
+        mine = [row for row in rows if row.group == group]
+        still = [row for row in mine if row.verdict == "undecided"]
+        if still:
+            needed = [_own_rows(row, sizes) for row in still]
+            known = [value for value in needed if not math.isnan(value)]
+            most = max(needed) if len(known) == len(needed) else math.nan
+            groups.append(
+                OpenGroup(
+                    *(group, sizes[group].rows, tuple(row.metric for row in still), len(mine)),
+                    *(min(known, default=math.nan), most),
+                )
+            )
+    if not groups:
+        return None
+    groups.sort(key=lambda one: (-len(one.metrics) / one.compared, one.rows))
+    parts = [_open_words(one, first=i == 0) for i, one in enumerate(groups[:MOST_GROUPS])]
+    parts += [f"and {len(groups) - MOST_GROUPS} more groups"] if len(groups) > MOST_GROUPS else []
+    text = f"{verdict.attribute}{in_brackets(verdict, report)}: {'; '.join(parts)}."
+    return OpenAttribute(*(verdict.model, verdict.decision, verdict.attribute), tuple(groups), text)
+
+
+def _own_rows(row: Disparity, sizes: dict[str, GroupRow]) -> float:
+    """Return about how many rows of the group itself would decide a comparison, rounded up; or NaN."""
+    mine = sizes[row.group].rows
+    whole = row.reference not in sizes  # everybody else
+    both = sum(one.rows for one in sizes.values()) if whole else mine + sizes[row.reference].rows
+    needed = row.rows_needed * mine / both if both else math.nan
+    return about(needed) if needed <= MOST_ROWS else math.nan
+
+
+def _open_words(one: OpenGroup, *, first: bool) -> str:
+    """Return a group that is open: "Asian on 5 of 5 rates (31 rows; about 220 to 1,600 would decide)"."""
+    rates = " rates" if first else ""
+    if len(one.metrics) == one.compared == 1:
+        on = ""
+    elif one.compared == 1 or len(one.metrics) > 1:
+        on = f" on {len(one.metrics)} of {one.compared}{rates}"
+    else:
+        on = f" on {RATES[one.metrics[0]].label}"
+    if math.isnan(one.least_needed):
+        needed = ""
+    elif math.isnan(one.most_needed):
+        needed = f"; {thousands(one.least_needed)} or more"
+    else:
+        same = one.least_needed == one.most_needed
+        needed = f"; about {thousands(one.least_needed)}" + (
+            "" if same else f" to {thousands(one.most_needed)}"
+        )
+    needed += " would decide" if needed and first else ""
+    rows = " row" if one.rows == 1 else " rows"
+    return f"{named(one.group)}{on} ({thousands(one.rows)}{rows}{needed})"

@@ -1,21 +1,20 @@
 """What the scores of each group are worth, and what a single audit would find at each threshold."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fairbench_cli.audit.compare.effective import own_rows
+from fairbench_cli.audit.compare.kernel import compared, wanted_rates, weigh
+from fairbench_cli.audit.compare.references import REST_NAME, excluded, kept
+from fairbench_cli.audit.compare.report import Interval, Report
+from fairbench_cli.audit.compare.verdict import all_of, roll_ups
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.judge.compare import ruled, wanted_rates
-from fairbench_cli.audit.judge.effective import own_rows
-from fairbench_cli.audit.judge.evidence import find_tests, weigh
-from fairbench_cli.audit.judge.references import REST_NAME, both_parts, excluded, kept, references
-from fairbench_cli.audit.judge.report import CalibrationBin, Interval, ScoreCurves, ScoreRow, ThresholdRow
-from fairbench_cli.audit.judge.verdict import all_of, decide, roll_ups, tau_of
 from fairbench_cli.audit.metrics import COMPARED
-from fairbench_cli.audit.scan.tally import ScoreRanges, Scores, Slice, Tally
+from fairbench_cli.audit.scan.tally import ScoreRanges, Scores, Slice
 from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.calibration import slope_and_intercept
 from fairbench_cli.measures.counts import Counts, divide
@@ -33,20 +32,93 @@ from fairbench_cli.measures.scores import (
 TO_REFERENCE = "ks-to-reference"  # a comparison already: it has no difference
 
 
-def judge_curves(tally: Tally, deciding: Sequence[str], config: AuditConfig) -> tuple[ScoreCurves, ...]:
-    """Return the curves of every attribute under every model, in the order of the tally.
+@dataclass(frozen=True)
+class CalibrationBin:
+    """The rows of one group with scores from low to high, and how many of them have the label 1."""
+
+    low: float
+    high: float
+    rows: int
+    mean_score: float
+    rate: Interval
+
+
+@dataclass(frozen=True)
+class ScoreRow:
+    """What the scores of one group are worth, by name of the measure.
 
     Parameters
     ----------
-    tally : Tally
-        With scores, or there are no curves.
-    deciding : sequence of str
-        The rates and roll-ups that the verdict depends on.
-    config : AuditConfig
-        References, taus, confidence, rule.
+    group : str
+    rows : int
+    small : bool
+        Whether it has fewer rows than `min_group`.
+    is_reference : bool
+    values : dict of str to Interval
+        ``auc``, ``ks-of-labels``, ``ks-to-reference``, ``brier``, ``calibration-slope``,
+        ``calibration-intercept``, ``mean-score`` and ``base-rate``, as far as they are defined.
+    differences : dict of str to Interval
+        From the reference's, of all but the second distance; empty for the reference itself.
+    bins : tuple of CalibrationBin
+        Those with rows, lowest scores first; empty without labels.
     """
-    found = []
-    for _, same in groupby(tally.scores, key=lambda scores: scores.part.model):
+
+    group: str
+    rows: int
+    small: bool
+    is_reference: bool
+    values: dict[str, Interval]
+    differences: dict[str, Interval]
+    bins: tuple[CalibrationBin, ...]
+
+
+@dataclass(frozen=True)
+class ThresholdRow:
+    """What a single audit at one threshold finds: scores at or above it are selected.
+
+    Parameters
+    ----------
+    threshold : float
+    decision : str
+        The decision of the configuration that it is; empty for others.
+    selected : float
+        Share of all rows that are selected.
+    rates : dict of str to float
+        Selection rate by group.
+    verdict : {"pass", "fail", "undecided"}
+        On the attribute.
+    failing : tuple of str
+        The rates that decide and fail.
+    """
+
+    threshold: float
+    decision: str
+    selected: float
+    rates: dict[str, float]
+    verdict: Verdict
+    failing: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ScoreCurves:
+    """The scores of one attribute's groups under one model, whatever the decision.
+
+    `reference` is the name of a group, `REST_NAME`, or empty where there is none; `family` says how many
+    comparisons the verdict at each threshold is adjusted for.
+    """
+
+    model: str
+    attribute: str
+    reference: str
+    groups: tuple[ScoreRow, ...]
+    thresholds: tuple[ThresholdRow, ...]
+    family: int
+
+
+def judge_curves(read: Sequence[Scores], base: Report) -> tuple[ScoreCurves, ...]:
+    """Return the curves of every attribute under every model, in the order in which they were read."""
+    found, deciding, config = [], base.decided_by, base.config
+    for _, same in groupby(read, key=lambda scores: scores.part.model):
         of_model = list(same)
         thresholds, families = [], []
         for at in range(len(of_model[0].thresholds)):
@@ -67,26 +139,18 @@ def verdicts_of(
 
     These are the verdicts of an audit of these slices and no others; it has the intervals, too.
     """
-    tests, wanted = [], []
-    for part in slices:
-        some = wanted_rates(part, COMPARED, deciding, config)
-        names = tuple(name for name in COMPARED if name in some)
-        taus = np.array([tau_of(name, config) for name in names])
-        tests.append(find_tests(part, names, references(part, names, config), taus, config))
-        wanted.append(some)
-    evidence, family = weigh(tests, wanted, config)
+    wanted = [wanted_rates(part, COMPARED, deciding, config) for part in slices]
+    tables = [
+        compared(part, [name for name in COMPARED if name in some], config)
+        for part, some in zip(slices, wanted, strict=True)
+    ]
+    evidence, family = weigh([table.tests for table in tables], wanted, config)
     found = []
-    for part, test, known in zip(slices, tests, evidence, strict=True):
-        counts = both_parts(part.counts.n, test.names, test.at)
+    for table, known in zip(tables, evidence, strict=True):
         by_metric: dict[str, Verdict] = {}
-        for m, name in enumerate(test.names):
-            tau, each = tau_of(name, config), []
-            for g in range(len(part.counts.groups)):
-                if test.compared[g, m]:
-                    above, below, ref_above, ref_below = (float(side[g, m]) for side in counts)
-                    point = decide(above, below, ref_above, ref_below, tau)
-                    each.append(ruled(point, test, known, g, m, config)[0])
-            by_metric[name] = all_of(each)
+        for m, name in enumerate(table.names):
+            groups = np.flatnonzero(table.tests.compared[:, m]).tolist()
+            by_metric[name] = all_of(table.ruling(known, g, m)[1] for g in groups)
         found.append(by_metric | roll_ups(by_metric))
     return found, family
 

@@ -1,20 +1,24 @@
 """What the scores are worth, and at which thresholds an audit would pass: sections for every output."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 
-from fairbench_cli.audit.judge.curves import TO_REFERENCE
-from fairbench_cli.audit.judge.report import (
+from fairbench_cli.audit.compare.references import reference_place
+from fairbench_cli.audit.compare.report import UNDEFINED, Report
+from fairbench_cli.audit.parts.curves.figures import calibration_figure, rate_figure, runs, strip_figure
+from fairbench_cli.audit.parts.curves.judge import (
+    TO_REFERENCE,
     CalibrationBin,
-    Interval,
-    Report,
     ScoreCurves,
     ScoreRow,
     ThresholdRow,
+    judge_curves,
 )
-from fairbench_cli.audit.show.curve_figures import calibration_figure, rate_figure, runs, strip_figure
-from fairbench_cli.audit.show.format import DASH, VERDICTS, number, percent, with_interval
-from fairbench_cli.document.model import Chart, Section, TableCell, TextTable, Verdict
+from fairbench_cli.audit.parts.part import Part, Row, View
+from fairbench_cli.audit.parts.writing import DASH, flat, group_cell, interval_cell, number_cell, percent
+from fairbench_cli.audit.scan.scores import read_scores
+from fairbench_cli.audit.scan.tally import Scores
+from fairbench_cli.document.model import VERDICTS, Chart, Section, TableCell, TextTable, Verdict, table_of
 
 # By the names in a report: what each is called, and what that means.
 MEASURES = {
@@ -46,19 +50,19 @@ MEASURES = {
 MOST_NAMED = 5  # attributes with a sentence; the table has all
 
 
-def curve_sections(report: Report, shown: int | None = None) -> tuple[Section, ...]:
+def curve_sections(found: Sequence[ScoreCurves], report: Report, view: View) -> tuple[Section, ...]:
     """Return the sections of the curves: of each model one on thresholds, and one an attribute."""
-    found: list[Section] = []
-    several = len({each.model for each in report.curves}) > 1
-    for number_of_model, (model, same) in enumerate(groupby(report.curves, key=lambda each: each.model)):
+    sections: list[Section] = []
+    several = len({each.model for each in found}) > 1
+    for number_of_model, (model, same) in enumerate(groupby(found, key=lambda each: each.model)):
         curves, where = list(same), f" (model {model})" if several else ""
-        found.append(_thresholds(curves, where, f"m{number_of_model}", report))
-        found += [_worth(each, where, report, shown) for each in curves]
-    if not found:
+        sections.append(_thresholds(curves, where, f"m{number_of_model}", report))
+        sections += [_worth(each, where, report, view) for each in curves]
+    if not sections:
         return ()
-    known = {name for each in report.curves for row in each.groups for name in row.values}
+    known = {name for each in found for row in each.groups for name in row.values}
     meanings = (f"{words}: {meaning}." for name, (words, meaning) in MEASURES.items() if name in known)
-    return (*found, Section("What the measures of scores mean", notes=tuple(meanings)))
+    return (*sections, Section("What the measures of scores mean", notes=tuple(meanings)))
 
 
 def _thresholds(curves: Sequence[ScoreCurves], where: str, name: str, report: Report) -> Section:
@@ -84,15 +88,9 @@ def _thresholds(curves: Sequence[ScoreCurves], where: str, name: str, report: Re
         ),
         "selected": lambda line: TableCell(_selected(line[1])),
     }
-    title = f"At which thresholds would it pass?{where}"
-    table = TextTable(
-        "Verdicts along thresholds",
-        tuple(columns),
-        tuple(tuple(of(line) for of in columns.values()) for line in lines),
-    )
-    return Section(
-        title, sentences, (table,), charts=(Chart("Verdicts along thresholds", strip_figure(curves, name)),)
-    )
+    title, about = f"At which thresholds would it pass?{where}", "Verdicts along thresholds"
+    chart = Chart(about, strip_figure(curves, name))
+    return Section(title, sentences, (table_of(about, columns, lines),), charts=(chart,))
 
 
 def span(low: float, high: float, digits: int = 6) -> str:
@@ -139,25 +137,24 @@ def _verdict(run: Sequence[ThresholdRow]) -> TableCell:
     )
 
 
-def _worth(curves: ScoreCurves, where: str, report: Report, shown: int | None) -> Section:
+def _worth(curves: ScoreCurves, where: str, report: Report, view: View) -> Section:
     """Return the section on the scores of an attribute's groups."""
-    named = [name for name in MEASURES if any(name in row.values for row in curves.groups)]
-    lines = [(row, name) for name in named for row in curves.groups if name in row.values]
+    names = [name for name in MEASURES if any(name in row.values for row in curves.groups)]
+    lines = [(row, name) for name in names for row in curves.groups if name in row.values]
     columns: dict[str, Callable[[tuple[ScoreRow, str]], TableCell]] = {
-        "group": lambda line: _group(line[0]),
+        "group": lambda line: group_cell(line[0].group, line[0].small),
         "measure": lambda line: TableCell(MEASURES[line[1]][0]),
-        "value": lambda line: _interval(line[0].values[line[1]]),
+        "value": lambda line: interval_cell(line[0].values[line[1]]),
     }
     if curves.reference:
         columns["difference from the reference"] = lambda line: _difference(*line)
-    kept = lines[:shown]
+    kept = lines[: view.shown]
     bins = [(row, each) for row in curves.groups for each in row.bins]
     left_out = [f"{len(lines) - len(kept)} more"] if len(kept) < len(lines) else []
-    left_out += ["the calibration curve"] if bins and shown is not None else []
+    left_out += ["the calibration curve"] if bins and view.shown is not None else []
     more = f"and {' and '.join(left_out)}: see --all" if left_out else ""
-    cells = tuple(tuple(of(line) for of in columns.values()) for line in kept)
-    tables = [TextTable("Scores by group", tuple(columns), cells, more)]
-    if bins and shown is None:
+    tables = [table_of("Scores by group", columns, kept, more)]
+    if bins and view.shown is None:
         tables.append(_bins(bins))
     figures = [Chart("Selection rate by threshold", rate_figure(curves))]
     figures += [Chart("Calibration: share with label 1 by score", calibration_figure(curves))] if bins else []
@@ -189,25 +186,58 @@ def _stand_out(curves: ScoreCurves, report: Report) -> tuple[str, ...]:
 
 def _bins(lines: Sequence[tuple[ScoreRow, CalibrationBin]]) -> TextTable:
     columns: dict[str, Callable[[tuple[ScoreRow, CalibrationBin]], TableCell]] = {
-        "group": lambda line: _group(line[0]),
+        "group": lambda line: group_cell(line[0].group, line[0].small),
         "scores": lambda line: TableCell(span(line[1].low, line[1].high)),
         "rows": lambda line: TableCell(str(line[1].rows), "", line[1].rows),
-        "mean score": lambda line: TableCell(number(line[1].mean_score), "", line[1].mean_score),
-        "share with label 1": lambda line: _interval(line[1].rate),
+        "mean score": lambda line: number_cell(line[1].mean_score),
+        "share with label 1": lambda line: interval_cell(line[1].rate),
     }
-    cells = tuple(tuple(of(line) for of in columns.values()) for line in lines)
-    return TextTable("Calibration: what happened, by score", tuple(columns), cells)
-
-
-def _group(row: ScoreRow) -> TableCell:
-    return TableCell(f"{row.group}*" if row.small else row.group)
-
-
-def _interval(of: Interval) -> TableCell:
-    return TableCell(with_interval(of), "", of.value)
+    return table_of("Calibration: what happened, by score", columns, lines)
 
 
 def _difference(row: ScoreRow, name: str) -> TableCell:
     if row.is_reference:
         return TableCell("reference")
-    return _interval(row.differences[name]) if name in row.differences else TableCell(DASH)
+    return interval_cell(row.differences[name]) if name in row.differences else TableCell(DASH)
+
+
+def score_rows(found: Sequence[ScoreCurves], _: Report) -> Iterable[Row]:
+    """Yield each measure of the scores of every group, with its difference from the reference's."""
+    for curves in found:
+        for row in curves.groups:
+            own: Row = {"model": curves.model, "attribute": curves.attribute, "group": row.group}
+            own |= {"reference": curves.reference, "rows": row.rows, "small": row.small}
+            for measure, known in row.values.items():
+                off = row.differences.get(measure, UNDEFINED)
+                ends: Row = {"difference_low": off.low, "difference_high": off.high}
+                yield {**own, "measure": measure, **vars(known), "difference": off.value, **ends}
+
+
+def calibration_rows(found: Sequence[ScoreCurves], _: Report) -> Iterable[Row]:
+    """Yield the share of label 1 in each range of scores, by group."""
+    for curves in found:
+        for row in curves.groups:
+            own: Row = {"model": curves.model, "attribute": curves.attribute, "group": row.group}
+            for each in row.bins:
+                ends: Row = {"lowest": each.low, "highest": each.high, "rows": each.rows}
+                yield {**own, **ends, "mean_score": each.mean_score, **vars(each.rate)}
+
+
+def threshold_rows(found: Sequence[ScoreCurves], _: Report) -> Iterable[Row]:
+    """Yield the verdict on every attribute at every threshold, a row a group with its selection rate."""
+    for curves in found:
+        for row in curves.thresholds:
+            failing = " ".join(row.failing)
+            own: Row = {"model": curves.model, "attribute": curves.attribute, **flat(row), "failing": failing}
+            for group, rate in row.rates.items():
+                yield {**own, "group": group, "selection_rate": rate}
+
+
+CURVES = Part[Sequence[Scores], tuple[ScoreCurves, ...]](
+    "curves",
+    wanted=lambda config: config.curves,
+    read=lambda scan: read_scores(scan, reference_place(scan.config)),
+    judge=judge_curves,
+    tables={"scores": score_rows, "calibration": calibration_rows, "thresholds": threshold_rows},
+    sections=curve_sections,
+)

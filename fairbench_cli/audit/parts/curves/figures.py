@@ -4,11 +4,12 @@ import math
 from collections.abc import Sequence
 from itertools import groupby, pairwise
 
-from fairbench_cli.audit.judge.report import CalibrationBin, ScoreCurves, ScoreRow, ThresholdRow
-from fairbench_cli.audit.judge.uncertainty import ENOUGH
-from fairbench_cli.audit.show.format import SYMBOLS, VERDICTS, percent_words, with_interval
+from fairbench_cli.audit.parts.by_name import ENOUGH
+from fairbench_cli.audit.parts.curves.judge import CalibrationBin, ScoreCurves, ScoreRow, ThresholdRow
+from fairbench_cli.audit.parts.writing import percent_words, with_interval
 from fairbench_cli.document import charts
 from fairbench_cli.document.charts import Axis, ChartLine, ChartRow
+from fairbench_cli.document.model import SYMBOLS, VERDICTS
 
 MOST_LINES = 6  # groups in a figure; the tables have all
 SHARES = Axis(0.0, 1.0, 10.0 + charts.PLOT, 10.0, percent=True)  # the vertical axis of a plot

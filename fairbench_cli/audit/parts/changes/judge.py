@@ -6,36 +6,119 @@ or worse, where "the ratios are equally far from 1" is rejected after Holm over 
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
+from typing import Literal
 
 import numpy as np
 
-from fairbench_cli.audit.config import WORSE, AuditConfig
-from fairbench_cli.audit.judge.compare import shown_names
-from fairbench_cli.audit.judge.effective import rate_rows
-from fairbench_cli.audit.judge.references import REST, REST_NAME, Ints, references
-from fairbench_cli.audit.judge.report import (
-    ALL,
-    AttributeVerdict,
-    Change,
-    Disparity,
-    Gate,
-    Interval,
-    NoWord,
-    RateChange,
+from fairbench_cli.audit.compare.family import Family
+from fairbench_cli.audit.compare.kernel import Compared, shown_names, with_limits
+from fairbench_cli.audit.compare.references import (
+    REST,
+    Bools,
+    Ints,
+    common_references,
+    kept,
+    references,
 )
-from fairbench_cli.audit.judge.uncertainty import Uncertainty, uncertainty, with_limits
-from fairbench_cli.audit.judge.verdict import gate, tau_of
+from fairbench_cli.audit.compare.report import ALL, Interval, Report
+from fairbench_cli.audit.compare.verdict import tau_of
+from fairbench_cli.audit.config import WORSE, AuditConfig
 from fairbench_cli.audit.metrics import COMPARED
-from fairbench_cli.audit.scan.tally import BeforeAfter, Slice, Tally
+from fairbench_cli.audit.scan.tally import BeforeAfter, Slice
 from fairbench_cli.measures.change import RateChanges, TwoSides, rate_changes, same_size_p
 from fairbench_cli.measures.counts import Counts, Floats, divide
-from fairbench_cli.measures.significance import holm, normal_p
+from fairbench_cli.measures.significance import normal_p
+
+# What became of a disparity, and why it is not decided: a rate has no rows, or is 0; few rows are counted
+# differently; not a single one is; the ratio was turned around 1; chance may be why.
+Word = Literal["better", "worse", "undecided"]
+NoWord = Literal["no rows", "few", "same", "turned", "chance", ""]
 
 FEW_OVER = 5  # rows over the bar of a rate: with fewer the normal approximation is not to be relied on
 FEW_MOVED = 10  # rows of the group and its reference that are counted differently
+
+
+@dataclass(frozen=True)
+class Change:
+    """One disparity of one group under two models, or in two slices of the rows.
+
+    Parameters
+    ----------
+    before, after : str
+        The baseline, and the model or slice that is compared with it, as in `Disparity.model`.
+    attribute, group, reference, metric : str
+        What is compared; the reference is the same before and after.
+    value_before, value_after : float
+        The group's rate.
+    value_change : Interval
+        value_after − value_before.
+    ratio_before, ratio_after : Interval
+        To the reference.
+    ratio_change : Interval
+        ratio_after / ratio_before.
+    difference_before, difference_after : Interval
+        From the reference.
+    difference_change : Interval
+        difference_after − difference_before.
+    p, p_holm : float
+        Of the hypothesis that the ratios are equally far from 1, see `measures.change.same_size_p`; and
+        adjusted over all changes that decide. NaN where nothing is tested.
+    tau : float
+    word : {"better", "worse", "undecided"}
+        Whether the ratio is closer to 1 than before, by more than chance, or farther away.
+    reason : {"no rows", "few", "same", "turned", "chance", ""}
+        Why it is not decided.
+    deciding : bool
+        Whether the metric is one that decides verdicts.
+    """
+
+    before: str
+    after: str
+    attribute: str
+    group: str
+    reference: str
+    metric: str
+    value_before: float
+    value_after: float
+    value_change: Interval
+    ratio_before: Interval
+    ratio_after: Interval
+    ratio_change: Interval
+    difference_before: Interval
+    difference_after: Interval
+    difference_change: Interval
+    p: float
+    p_holm: float
+    tau: float
+    word: Word
+    reason: NoWord
+    deciding: bool
+
+
+@dataclass(frozen=True)
+class RateChange:
+    """A rate of everybody, or of one group that may be the reference, before and after."""
+
+    before: str
+    after: str
+    attribute: str
+    group: str
+    metric: str
+    value_before: float
+    value_after: float
+    change: Interval  # value_after − value_before
+    p: float  # of "no change", not adjusted; NaN where too few rows are counted differently
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What became of each disparity; and of the rates of everybody and of each group."""
+
+    changes: tuple[Change, ...] = ()
+    rate_changes: tuple[RateChange, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,90 +129,69 @@ class _Both:
     names: tuple[str, ...]
     at: Ints
     own: RateChanges
+    sides: tuple[Compared, Compared]  # for the limits before and after
     ratios: tuple[Floats, Floats]
-    limits: tuple[Uncertainty, Uncertainty]
     differences: tuple[Floats, Floats]
     variances: tuple[Floats, Floats]  # of log ratio after − before, of difference after − before
     p: Floats
     reasons: list[list[NoWord]]
 
 
-def find_changes(
-    tally: Tally, disparities: Sequence[Disparity], config: AuditConfig
-) -> tuple[tuple[Change, ...], tuple[RateChange, ...]]:
+def find_changes(joints: Sequence[BeforeAfter], base: Report) -> Changes:
     """Return what became of each disparity; and of the rates of everybody and of each group.
 
     Parameters
     ----------
-    tally : Tally
-        Its joints are compared; none, nothing to return.
-    disparities : sequence of Disparity
-        Groups that are not in them are left out, and so say which metrics decide.
-    config : AuditConfig
-        Confidence, taus, references.
+    joints : sequence of BeforeAfter
+        What is compared with each other.
+    base : Report
+        Groups without a disparity are left out; disparities say which metrics decide.
     """
+    config = common_references([kept(part, base.config) for part in base.slices], base.config)
     known: dict[tuple[str, str], set[str]] = {}
     deciding = set()
-    for row in disparities:
+    for row in base.disparities:
         known.setdefault((row.model, row.attribute), set()).add(row.group)
         if row.deciding:
             deciding.add((row.attribute, row.metric))
     both = []
-    for joint in tally.joints:
-        groups = set().union(
-            *(known.get((side, joint.attribute), ()) for side in (joint.before, joint.after))
-        )
+    for joint in joints:
+        models = (joint.before, joint.after)
+        groups = set().union(*(known.get((model, joint.attribute), ()) for model in models))
         both.append(_both(_only(joint, groups), config))
-    adjusted = _adjusted(both, deciding)
+    decide = [
+        np.array([(one.joint.attribute, name) in deciding for name in one.names], dtype=bool) for one in both
+    ]
     changes = [
-        _change(one, p_holm, g, m, (one.joint.attribute, one.names[m]) in deciding, config)
-        for one, p_holm in zip(both, adjusted, strict=True)
+        _change(one, p_holm, g, m, bool(decides[m]), config)
+        for one, decides, p_holm in zip(both, decide, _adjusted(both, decide), strict=True)
         for g in range(len(one.joint.groups))
         for m in range(len(one.names))
         if g != one.at[m]
     ]
-    rates = []
-    for before, after in dict.fromkeys((one.joint.before, one.joint.after) for one in both):
-        of_pair = [one for one in both if (one.joint.before, one.joint.after) == (before, after)]
-        rates += _rate_changes(_everybody(of_pair[0]), config)
-        rates += [row for one in of_pair for row in _rate_changes(one, config)]
-    return tuple(changes), tuple(rates)
+    rates: list[RateChange] = []
+    for models in dict.fromkeys((one.joint.before, one.joint.after) for one in both):
+        of_pair = [one for one in both if (one.joint.before, one.joint.after) == models]
+        for one in (_everybody(of_pair[0]), *of_pair):
+            rates += _rate_changes(one, config)
+    return Changes(tuple(changes), tuple(rates))
 
 
-def last_side(tally: Tally) -> str:
-    """Return the model or slice that the verdict goes by; empty where none are compared, and all count.
-
-    Of two files it is the audited one, which is compared with the baseline.
-    """
-    return tally.joints[-1].after if tally.joints else ""
-
-
-def gate_of(
-    last: str,
-    verdicts: Sequence[AttributeVerdict],
-    disparities: Sequence[Disparity],
-    changes: Sequence[Change],
-    config: AuditConfig,
-) -> Gate:
-    """Return whether to stop: by the verdicts on one model or slice ("": all), and where it became worse."""
-    found = gate(
-        [row for row in verdicts if last in ("", row.model)],
-        [row for row in disparities if last in ("", row.model)],
-        config,
-    )
-    worse = [row for row in changes if row.after == last and row.deciding and row.word == "worse"]
-    if found.stops or WORSE not in config.failing_metrics or not worse:
-        return found
-    first = ", ".join(f"{row.attribute}:{row.metric} of {row.group}" for row in worse[:3])
-    more = f" and {len(worse) - 3} more" if len(worse) > 3 else ""
-    return Gate(stops=True, reason=f"worse than {worse[0].before}: {first}{more}")
+def worse(found: Changes, report: Report) -> str:
+    """Return what became worse at last, where a gate asks for it; empty where nothing did."""
+    rows = [row for row in found.changes if row.after == report.last and row.deciding and row.word == "worse"]
+    if WORSE not in report.config.failing_metrics or not rows:
+        return ""
+    first = ", ".join(f"{row.attribute}:{row.metric} of {row.group}" for row in rows[:3])
+    more = f" and {len(rows) - 3} more" if len(rows) > 3 else ""
+    return f"worse than {rows[0].before}: {first}{more}"
 
 
 def _only(joint: BeforeAfter, groups: set[str]) -> BeforeAfter:
     """Return some groups of a joint."""
-    kept = [g for g, group in enumerate(joint.groups) if group in groups]
-    sides = joint.sides.of(np.eye(len(joint.groups))[kept])
-    return replace(joint, groups=tuple(joint.groups[g] for g in kept), sides=sides)
+    places = [g for g, group in enumerate(joint.groups) if group in groups]
+    sides = joint.sides.of(np.eye(len(joint.groups))[places])
+    return replace(joint, groups=tuple(joint.groups[g] for g in places), sides=sides)
 
 
 def _slices(joint: BeforeAfter) -> tuple[Slice, Slice, Slice]:
@@ -160,7 +222,6 @@ def _both(joint: BeforeAfter, config: AuditConfig) -> _Both:
     at = references(together, names, config)
     own = rate_changes(joint.sides, names)
     ref = _of_reference(joint.sides, names, at)
-    limits = tuple(uncertainty(names, *rate_rows(s, names, at), config.confidence) for s in (before, after))
     ratios = divide(own.before, ref.before), divide(own.after, ref.after)
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = [np.log(each) for each in ratios]
@@ -181,8 +242,8 @@ def _both(joint: BeforeAfter, config: AuditConfig) -> _Both:
         names=names,
         at=at,
         own=own,
+        sides=(Compared(before, names, at, config), Compared(after, names, at, config)),
         ratios=ratios,
-        limits=(limits[0], limits[1]),
         differences=(own.before - ref.before, own.after - ref.after),
         variances=(np.where(undefined, np.nan, spread), own.points + ref.points),
         p=p,
@@ -200,44 +261,30 @@ def _of_reference(sides: TwoSides, names: Sequence[str], at: Ints) -> RateChange
     return RateChanges(*(np.broadcast_to(each[at, columns], each.shape) for each in vars(found).values()))
 
 
-def _adjusted(both: Sequence[_Both], deciding: set[tuple[str, str]]) -> list[Floats]:
+def _adjusted(both: Sequence[_Both], decide: Sequence[Bools]) -> list[Floats]:
     """Adjust by Holm over all changes that decide, and the others over all.
 
     One that cannot be tested counts with a p-value of 1.
     """
     itself = [np.arange(len(one.p))[:, None] == one.at for one in both]
-    decide = [
-        np.broadcast_to([(one.joint.attribute, name) in deciding for name in one.names], one.p.shape)
-        for one in both
-    ]
-
-    def adjust(chosen: Sequence[Floats]) -> Floats:
-        return holm(np.concatenate([*(each.ravel() for each in chosen), np.empty(0)]))
-
     p = [
         np.where(own, np.nan, np.where(np.isnan(one.p), 1.0, one.p))
         for one, own in zip(both, itself, strict=True)
     ]
-    family = adjust([np.where(d, values, np.nan) for d, values in zip(decide, p, strict=True)])
-    every = adjust(p)
-    flat = np.where(np.isnan(family), every, family)
-    found = []
-    for one in both:
-        found.append(np.where(np.isnan(one.p), np.nan, flat[: one.p.size].reshape(one.p.shape)))
-        flat = flat[one.p.size :]
-    return found
+    adjusted = zip(both, Family(p, decide).adjusted(), strict=True)
+    return [np.where(np.isnan(one.p), np.nan, values) for one, values in adjusted]
 
 
 def _change(one: _Both, p_holm: Floats, g: int, m: int, deciding: bool, config: AuditConfig) -> Change:
     """Return the change of one group and rate."""
-    joint, name, at = one.joint, one.names[m], int(one.at[m])
+    joint, name, pair = one.joint, one.names[m], one.sides[0].pair(g, m)
     ratios = [
-        with_limits(values, limits.ratio, g, m, known=False)
-        for values, limits in zip(one.ratios, one.limits, strict=True)
+        with_limits(values, side.limits.ratio, g, m, known=False)
+        for values, side in zip(one.ratios, one.sides, strict=True)
     ]
     differences = [
-        with_limits(values, limits.difference, g, m, known=False)
-        for values, limits in zip(one.differences, one.limits, strict=True)
+        with_limits(values, side.limits.difference, g, m, known=False)
+        for values, side in zip(one.differences, one.sides, strict=True)
     ]
     adjusted = float(p_holm[g, m])
     reason = one.reasons[g][m]
@@ -252,8 +299,8 @@ def _change(one: _Both, p_holm: Floats, g: int, m: int, deciding: bool, config: 
         before=joint.before,
         after=joint.after,
         attribute=joint.attribute,
-        group=joint.groups[g],
-        reference=REST_NAME if at == REST else joint.groups[at],
+        group=pair.group,
+        reference=pair.reference,
         metric=name,
         value_before=float(one.own.before[g, m]),
         value_after=float(one.own.after[g, m]),
@@ -292,15 +339,13 @@ def _everybody(one: _Both) -> _Both:
     return replace(one, joint=joint, own=rate_changes(sides, one.names))
 
 
-def _rate_changes(one: _Both, config: AuditConfig) -> list[RateChange]:
-    """Return how each rate of each group changed."""
-    joint, found = one.joint, []
+def _rate_changes(one: _Both, config: AuditConfig) -> Iterator[RateChange]:
+    """Yield how each rate of each group changed."""
+    joint, own = one.joint, one.own
     for g, group in enumerate(joint.groups):
         for m, name in enumerate(one.names):
-            of = _rate_interval(one.own, g, m, config.confidence)
-            enough = one.own.moved[g, m] >= FEW_MOVED and one.own.points[g, m] > 0
-            p = float(normal_p(of.value / math.sqrt(one.own.points[g, m]))) if enough else math.nan
-            place = (joint.before, joint.after, joint.attribute, group, name)
-            values = float(one.own.before[g, m]), float(one.own.after[g, m])
-            found.append(RateChange(*place, *values, of, p))
-    return found
+            change = _rate_interval(own, g, m, config.confidence)
+            enough = own.moved[g, m] >= FEW_MOVED and own.points[g, m] > 0
+            p = float(normal_p(change.value / math.sqrt(own.points[g, m]))) if enough else math.nan
+            values = float(own.before[g, m]), float(own.after[g, m])
+            yield RateChange(joint.before, joint.after, joint.attribute, group, name, *values, change, p)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.scan.tally import MISSING, Slice, Tally
-from fairbench_cli.base.errors import Problem, UserError, shown, suggest, user_error
+from fairbench_cli.base.errors import Flag, Problem, UserError, shown, suggest, user_error
 from fairbench_cli.measures.counts import Counts, Floats, divide
 from fairbench_cli.measures.groups import CROSS
 from fairbench_cli.measures.rates import parts
@@ -103,7 +103,7 @@ def comparable(part: Slice, config: AuditConfig) -> Bools:
         group == given or (rows >= least and (rows > 0 or least == 0))
         for group, rows in zip(part.counts.groups, part.rows.tolist(), strict=True)
     ]
-    return np.logical_and(inside, enough)
+    return np.asarray(inside & np.array(enough, dtype=bool))
 
 
 def kept(part: Slice, config: AuditConfig) -> Slice:
@@ -154,7 +154,7 @@ def check_references(tally: Tally, config: AuditConfig) -> None:
     attributes = {part.attribute for part in tally.slices}
     known = attributes | {name for attribute in attributes for name in attribute.split(CROSS)}
     problems = [
-        Problem(f"no attribute called {shown(name)}", suggest(name, attributes), "--ref")
+        Problem(f"no attribute called {shown(name)}", suggest(name, attributes), Flag("ref"))
         for name in config.references
         if name not in known
     ]
@@ -162,17 +162,21 @@ def check_references(tally: Tally, config: AuditConfig) -> None:
         level for part in tally.slices for group in part.counts.groups for level in _levels(part, group)
     }
     problems += [
-        Problem(f"no group called {shown(text)}", suggest(text, levels), "--exclude")
+        Problem(f"no group called {shown(text)}", suggest(text, levels), Flag("exclude"))
         for text in config.exclude
         if text not in levels and text.rpartition("=")[2] != MISSING  # nobody may be missing
     ]
     if problems:
         raise UserError(*problems)
     for part in tally.slices:
-        given = _given(part, config)
-        if given is not None and excluded(part, config)[part.counts.groups.index(given)]:
-            what = f"the reference {shown(given)} is left out by --exclude"
-            raise user_error(what, "name another reference, or keep it", "--ref")
+        given, out = _given(part, config), excluded(part, config)
+        if out.all():
+            of_model = f" in {config.sliced_by or 'model'} {shown(part.model)}" if part.model else ""
+            what = f"all groups of {shown(part.attribute)}{of_model} are left out"
+            raise user_error(what, "leave out fewer groups, or audit other attributes", Flag("exclude"))
+        if given is not None and out[part.counts.groups.index(given)]:
+            left_out = (f"the reference {shown(given)} is left out by ", Flag("exclude"))
+            raise user_error(left_out, "name another reference, or keep it", Flag("ref"))
 
 
 def _levels(part: Slice, group: str) -> set[str]:
@@ -193,5 +197,5 @@ def _given(part: Slice, config: AuditConfig) -> str | None:
     if name not in groups:
         what = f"attribute {shown(part.attribute)} has no group {shown(name)}"
         of_model = f" in model {shown(part.model)}" if part.model else ""
-        raise user_error(what + of_model, suggest(name, groups), "--ref")
+        raise user_error(what + of_model, suggest(name, groups), Flag("ref"))
     return name

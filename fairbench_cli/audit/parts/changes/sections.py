@@ -1,18 +1,44 @@
 """What became of each disparity from one model, or slice of the rows, to the next, as it is shown."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 
-from fairbench_cli.audit.judge.changes import FEW_MOVED, FEW_OVER
-from fairbench_cli.audit.judge.report import ALL, Change, Interval, RateChange, Report, Word
-from fairbench_cli.audit.show.change_figures import ratio_changes
-from fairbench_cli.audit.show.format import interval, number, ratio
-from fairbench_cli.audit.show.layout import group_cell, named, number_cell, p_cell
-from fairbench_cli.document.model import Chart, Section, TableCell, TextTable, Verdict, table_of
+from fairbench_cli.audit.compare.report import ALL, Report
+from fairbench_cli.audit.metrics import COMPARED
+from fairbench_cli.audit.parts.bars import band
+from fairbench_cli.audit.parts.changes.judge import (
+    FEW_MOVED,
+    FEW_OVER,
+    Change,
+    Changes,
+    RateChange,
+    Word,
+    find_changes,
+    worse,
+)
+from fairbench_cli.audit.parts.part import Part, Row, View
+from fairbench_cli.audit.parts.writing import (
+    counted_words,
+    fine_cell,
+    flat,
+    group_cell,
+    named,
+    number,
+    number_cell,
+    p_cell,
+    ratio,
+    ratio_cell,
+)
+from fairbench_cli.audit.scan.pairs import read_sides
+from fairbench_cli.audit.scan.tally import BeforeAfter
+from fairbench_cli.document.charts import ChartRow, arrow, dot, ratio_axis, row_chart, rule, whisker
+from fairbench_cli.document.model import SYMBOLS, Chart, Section, TableCell, TextTable, Verdict, table_of
 from fairbench_cli.measures.rates import RATES
 
 MOST_SENTENCES = 6  # unless all are asked for
+MOST_GROUPS = 20  # in a figure; the tables have all
+DROP = 5.0  # what is before lies so much above the middle of its row, what is after below
 WORDS: dict[Word, str] = {"better": "better", "worse": "worse", "undecided": "not decided"}
 LOOKS: dict[Word, Verdict] = {"better": "pass", "worse": "fail", "undecided": "undecided"}
 REASONS = {
@@ -26,83 +52,71 @@ REASONS = {
 OVERALL = ("accuracy", "selection-rate")  # of all rows, in a sentence
 
 
-def change_sections(report: Report, shown: int | None = None, *, brief: bool = False) -> tuple[Section, ...]:
+def change_sections(found: Changes, report: Report, view: View) -> tuple[Section, ...]:
     """Return a section for each pair of models, or slices, that are compared; none where none are.
 
-    Parameters
-    ----------
-    report : Report
-        What was found.
-    shown : int, or None
-        How many rows of a table to show; None: all.
-    brief : bool
-        Whether to leave out columns that 80 characters have no room for, and the rates of groups.
+    A brief view has no columns that 80 characters have no room for, and no rates of groups.
     """
-    pairs = dict.fromkeys((row.before, row.after) for row in report.changes)
-    found = [_pair(before, after, report, shown, brief) for before, after in pairs]
-    if not found:
+    pairs = dict.fromkeys((row.before, row.after) for row in found.changes)
+    sections = [_pair(before, after, found, report, view) for before, after in pairs]
+    if not sections:
         return ()
-    family = sum(row.deciding for row in report.changes)
-    comparisons = f"{family} comparison{'s' * (family != 1)}"
+    family = sum(row.deciding for row in found.changes)
     percent = f"{100 * report.config.confidence:g} %"
     notes = [
         "better: the ratio is closer to 1 than before (0.5 and 2 are equally far), by more than chance. "
-        f"worse: it is farther away. p-values are adjusted for {comparisons} (Holm).",
+        f"worse: it is farther away. p-values are adjusted for {counted_words(family, 'comparison')} (Holm).",
         f"change: the ratio after over the ratio before, with its {percent} interval"
         + (", rows paired." if not report.config.sliced_by else "; the rows of two slices are independent."),
         f"too few rows: fewer than {FEW_OVER} behind a rate, or fewer than {FEW_MOVED} counted differently. "
         "turned around: the ratio was on the other side of 1, and about as far.",
     ]
-    if any(row.reason == "same" for row in report.changes):
+    if any(row.reason == "same" for row in found.changes):
         notes.append("nothing moved: each row is counted as before.")
-    gate = "--fail and --fail-on" if report.config.fail or report.config.failing_metrics else ""
-    if gate:
-        notes.append(f"{gate} go by {_called(report.changes[-1].after, report)}.")
-    return (*found, Section("In the tables of changes", notes=tuple(notes)))
+    if report.config.fail or report.config.failing_metrics:
+        notes.append(f"--fail and --fail-on go by {_called(found.changes[-1].after, report)}.")
+    return (*sections, Section("In the tables of changes", notes=tuple(notes)))
 
 
-def _pair(before: str, after: str, report: Report, shown: int | None, brief: bool) -> Section:
+def _pair(before: str, after: str, found: Changes, report: Report, view: View) -> Section:
     """Return the section of one pair."""
-    rows = [row for row in report.changes if (row.before, row.after) == (before, after) and row.deciding]
-    rates = [row for row in report.rate_changes if (row.before, row.after) == (before, after)]
+    every = [row for row in found.changes if (row.before, row.after) == (before, after)]
+    rows, others = [row for row in every if row.deciding], [row for row in every if not row.deciding]
+    rates = [row for row in found.rate_changes if (row.before, row.after) == (before, after)]
     decided = _worst_first([row for row in rows if row.word != "undecided"])
-    said = [_sentence(row, report) for row in decided[: None if shown is None else MOST_SENTENCES]]
+    said = [_sentence(row, report) for row in decided[: None if view.shown is None else MOST_SENTENCES]]
     more = len(decided) - len(said)
     if more:
         said.append(f"And {more} more: see the table.")
     overall = [row for row in rates if row.attribute == ALL]
-    sentences = (_counted(rows), *said, *_everybody(overall))
     tables: list[TextTable] = []
     for attribute, own in groupby(rows, key=lambda row: row.attribute):
         ordered = _worst_first(list(own))
         title = f"{attribute}: ratios to {_references(ordered)}"
-        tables.append(_brief_table(title, ordered, shown) if brief else _table(title, ordered))
-    if not brief:
-        others = [
-            row for row in report.changes if (row.before, row.after) == (before, after) and not row.deciding
-        ]
+        tables.append(_brief_table(title, ordered, view) if view.brief else _table(title, ordered))
+    if not view.brief:
         tables += [_table("Other metrics, which do not decide", _worst_first(others))] if others else []
         tables += [_rate_table("All rows", overall, ())]
         of_groups = [row for row in rates if row.attribute != ALL]
         tables += [_rate_table("Rates of each group", of_groups, ("attribute", "group"))]
     figures = tuple(
-        Chart(f"{attribute}: {RATES[metric].label}, ratio before and after", ratio_changes(list(own)))
+        Chart(f"{attribute}: {RATES[metric].label}, ratio before and after", _figure(list(own)))
         for (attribute, metric), own in groupby(
-            sorted(rows, key=lambda row: (row.attribute, report.deciding.index(row.metric))),
+            sorted(rows, key=lambda row: (row.attribute, COMPARED.index(row.metric))),
             key=lambda row: (row.attribute, row.metric),
         )
     )
     title = f"From {_called(before, report)} to {_called(after, report)}: {_title(rows)}"
-    return Section(title, sentences, tuple(tables), charts=figures)
+    return Section(title, (_counted(rows), *said, *_everybody(overall)), tuple(tables), charts=figures)
 
 
 def _called(model: str, report: Report) -> str:
     return f"{report.config.sliced_by or 'model'} {model}"
 
 
-def in_short(report: Report) -> str:
+def in_short(found: Changes, report: Report) -> str:
     """Return how many disparities became better or worse, in a sentence; empty where nothing is compared."""
-    pairs = list(dict.fromkeys((row.before, row.after) for row in report.changes))
+    pairs = list(dict.fromkeys((row.before, row.after) for row in found.changes))
     if not pairs:
         return ""
     (before, after), sliced = pairs[0], report.config.sliced_by
@@ -110,7 +124,7 @@ def in_short(report: Report) -> str:
         where = f"From {_called(before, report)} to {_called(after, report)}"
     else:
         where = f"From one {sliced} to the next" if sliced else f"Compared with {_called(before, report)}"
-    return f"{where}: {_title([row for row in report.changes if row.deciding])}."
+    return f"{where}: {_title([row for row in found.changes if row.deciding])}."
 
 
 def _title(rows: Sequence[Change]) -> str:
@@ -176,30 +190,19 @@ def _word(row: Change) -> TableCell:
     return TableCell(WORDS[row.word] + reason, verdict=LOOKS[row.word])
 
 
-def _ratio(of: Interval, tau: float) -> TableCell:
-    return TableCell(ratio(of.value, tau), interval(of), of.value)
-
-
-def _with_fine(of: Interval) -> TableCell:
-    return number_cell(of.value, interval(of))
-
-
-def _brief_table(title: str, rows: Sequence[Change], shown: int | None) -> TextTable:
+def _brief_table(title: str, rows: Sequence[Change], view: View) -> TextTable:
     """Return the changes as they fit 80 columns."""
     columns: dict[str, Callable[[Change], TableCell]] = {
         "group": lambda row: group_cell(row.group, small=False),
         "metric": lambda row: TableCell(row.metric),
         "before": lambda row: number_cell(row.ratio_before.value),
         "after": lambda row: number_cell(row.ratio_after.value),
-        "change": lambda row: TableCell(
-            number(row.ratio_change.value, 2), interval(row.ratio_change, 2), row.ratio_change.value
-        ),
+        "change": lambda row: fine_cell(row.ratio_change, 2),
         "disparity": lambda row: TableCell(
             WORDS[row.word] if row.word != "undecided" else REASONS[row.reason], verdict=LOOKS[row.word]
         ),
     }
-    left_out = len(rows) - len(rows[:shown])
-    return table_of(title, columns, rows[:shown], f"and {left_out} more: see --all" if left_out else "")
+    return table_of(title, columns, *view.cut(rows))
 
 
 def _table(title: str, rows: Sequence[Change]) -> TextTable:
@@ -208,12 +211,12 @@ def _table(title: str, rows: Sequence[Change]) -> TextTable:
         "group": lambda row: TableCell(row.group),
         "reference": lambda row: TableCell(row.reference),
         "metric": lambda row: TableCell(row.metric),
-        "ratio before": lambda row: _ratio(row.ratio_before, row.tau),
-        "ratio after": lambda row: _ratio(row.ratio_after, row.tau),
-        "change (times)": lambda row: _with_fine(row.ratio_change),
-        "difference before": lambda row: _with_fine(row.difference_before),
-        "difference after": lambda row: _with_fine(row.difference_after),
-        "change": lambda row: _with_fine(row.difference_change),
+        "ratio before": lambda row: ratio_cell(row.ratio_before, row.tau),
+        "ratio after": lambda row: ratio_cell(row.ratio_after, row.tau),
+        "change (times)": lambda row: fine_cell(row.ratio_change),
+        "difference before": lambda row: fine_cell(row.difference_before),
+        "difference after": lambda row: fine_cell(row.difference_after),
+        "change": lambda row: fine_cell(row.difference_change),
         "p (Holm)": lambda row: p_cell(row.p_holm),
         "disparity": _word,
     }
@@ -230,7 +233,53 @@ def _rate_table(title: str, rows: Sequence[RateChange], places: Sequence[str]) -
         "metric": lambda row: TableCell(row.metric),
         "before": lambda row: number_cell(row.value_before),
         "after": lambda row: number_cell(row.value_after),
-        "change": lambda row: number_cell(row.change.value, interval(row.change)),
+        "change": lambda row: fine_cell(row.change),
         "p": lambda row: p_cell(row.p),
     }
     return table_of(title, columns, rows)
+
+
+def _figure(rows: Sequence[Change]) -> str:
+    """Draw the changes of one rate: a ring before, a mark after, an arrow between them, intervals thin."""
+    rows = rows[:MOST_GROUPS]
+    ratios = [one for row in rows for one in (row.ratio_before, row.ratio_after)]
+    axis = ratio_axis(
+        [one.value for one in ratios], [end for one in ratios for end in (one.low, one.high)], rows[0].tau
+    )
+    drawn = []
+    for row in rows:
+        look = LOOKS[row.word]
+        word = f"{SYMBOLS[look]} {'' if row.word == 'undecided' else row.word}".rstrip()
+        before, after = row.ratio_before, row.ratio_after
+        moved = f"{number(before.value, 2)} → {number(after.value, 2)}"
+        said = f"{row.group}: {moved} {row.word}"
+        marks = [band(axis, row.tau), rule("one", axis, 1.0, 18, "equal to the reference")]
+        if not (math.isnan(before.value) or math.isnan(after.value)):
+            marks += [
+                arrow(axis, before.value, after.value, look, said, DROP),
+                whisker(axis, before.low, before.high, said, -DROP),
+                whisker(axis, after.low, after.high, said, DROP),
+                dot(axis, before.value, "reference", f"{row.group}, before: {number(before.value)}", -DROP),
+                dot(axis, after.value, look, f"{row.group}, after: {number(after.value)}", DROP),
+            ]
+        drawn.append(ChartRow(row.group, f"{moved} {word}", marks))
+    title = "; ".join(f"{row.name} {row.said}" for row in drawn)
+    return row_chart(title, axis, drawn, "ring: before; mark: after; shaded: from τ to 1/τ")
+
+
+def change_rows(found: Changes, _: Report) -> Iterable[Row]:
+    """Yield what became of every disparity; an interval takes three columns."""
+    return map(flat, found.changes)
+
+
+CHANGES = Part[Sequence[BeforeAfter], Changes](
+    "changes",
+    wanted=lambda config: config.compares,
+    read=read_sides,
+    judge=find_changes,
+    tables={"changes": change_rows},
+    sections=change_sections,
+    data=lambda found: vars(found) if found.changes else {},
+    summary=in_short,
+    worse=worse,
+)

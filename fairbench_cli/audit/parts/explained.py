@@ -1,18 +1,34 @@
-"""What is behind the differences between groups, from strata and rows that were read."""
+"""What is behind the differences between groups: by strata of the rows, and among people alike."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain, compress
 from statistics import NormalDist
 
 import numpy as np
 
+from fairbench_cli.audit.compare.effective import rows_per_weight
+from fairbench_cli.audit.compare.references import REST, REST_NAME, comparable, references
+from fairbench_cli.audit.compare.report import Interval, Report
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.judge.effective import rows_per_weight
-from fairbench_cli.audit.judge.references import REST, REST_NAME, comparable, references
-from fairbench_cli.audit.judge.report import Explanation, Interval, Stratified, Stratum
-from fairbench_cli.audit.scan.tally import People, Slice, Tally
-from fairbench_cli.base.errors import user_error
+from fairbench_cli.audit.parts.part import Part, View
+from fairbench_cli.audit.parts.writing import (
+    DASH,
+    count_cell,
+    interval_cell,
+    listed,
+    number,
+    number_cell,
+    p_cell,
+    percent,
+    with_interval,
+)
+from fairbench_cli.audit.scan.scan import Scan
+from fairbench_cli.audit.scan.strata import read_people, read_strata
+from fairbench_cli.audit.scan.tally import People, Slice, Strata
+from fairbench_cli.base.errors import Flag, user_error
+from fairbench_cli.document.model import Section, TableCell, TextTable, table_of
 from fairbench_cli.measures.conditional import (
     belift_by_stratum,
     compared,
@@ -33,14 +49,93 @@ from fairbench_cli.measures.strata import DECIMALS, cluster_strata, counted, ran
 Pairs = dict[tuple[int, int], tuple[int, int]]
 
 MOST_COMPARED = 20  # groups with their references
-MOST_NAMED = 10  # groups in a note
 FEWEST_PAIRS = MOST_PAIRS // 4  # for one of several comparisons
 FEWEST_ROWS = 2  # of a group
 DUST = 1e-12  # a difference as small is one of rounding
+CMH = (
+    "CMH p: how often groups that are selected alike within strata would differ as much (test of Cochran, "
+    "Mantel and Haenszel)."
+)
+FEW_COMPARED = 0.9  # rows in strata with both groups: fewer is said first
 
 
-def explain(tally: Tally, config: AuditConfig) -> tuple[Explanation, ...]:
-    """Explain the difference between every group and its reference, in the order of the tally.
+@dataclass(frozen=True)
+class Stratum:
+    """Both groups within one stratum; weights summed."""
+
+    name: str
+    rows: float
+    reference_rows: float
+    rate: float
+    reference_rate: float
+    difference: Interval
+    belift: float  # rate / rate of all
+
+
+@dataclass(frozen=True)
+class Stratified:
+    """A difference of selection rates, taken apart by strata."""
+
+    by: str  # "education", "education × hours", "propensity", "clusters"
+    explained: Interval
+    unexplained: Interval
+    compared: float  # share of the rows in strata with both groups
+    cmh: float  # Cochran, Mantel and Haenszel's χ²
+    cmh_p: float
+    strata: tuple[Stratum, ...]
+    least_belift: int | None  # place of the stratum that has it, of those with rows enough
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What is behind the difference of selection rates between one group and its reference.
+
+    Parameters
+    ----------
+    attribute, group, reference : str
+        The group is taken for the deprived one.
+    rows, reference_rows : int
+        How many rows each has.
+    difference : Interval
+        Of the selection rates.
+    parts : tuple of Stratified
+        By each explanation asked for, by propensity, and by clusters; none where there are too few rows.
+    metrics : dict of str to Interval
+        By name, of those that need rows.
+    features : tuple of str
+        The columns that describe a person: X.
+    notes : tuple of str
+        What a reader should know.
+    """
+
+    attribute: str
+    group: str
+    reference: str
+    rows: int
+    reference_rows: int
+    difference: Interval
+    parts: tuple[Stratified, ...] = ()
+    metrics: dict[str, Interval] = field(default_factory=dict)
+    features: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Behind:
+    """What explanations are made of: strata by attribute, with notes on how columns were cut, and people."""
+
+    strata: dict[str, tuple[Strata, ...]]
+    notes: tuple[str, ...]
+    people: People
+
+
+def read(scan: Scan) -> Behind:
+    """Return strata and people of the rows."""
+    return Behind(*read_strata(scan), read_people(scan))
+
+
+def explain(behind: Behind, base: Report) -> tuple[Explanation, ...]:
+    """Explain the difference between every group and its reference, in the order of the audit.
 
     Groups of fewer rows than `min_group` are named in a note; where an attribute has no others, its largest
     has an explanation without parts to carry it. Where the attributes to audit were named, the features of a
@@ -52,15 +147,14 @@ def explain(tally: Tally, config: AuditConfig) -> tuple[Explanation, ...]:
     UserError
         When there are too many groups.
     """
-    if tally.people is None:
-        return ()
-    slices = [(part, _pairs(part, config)) for part in tally.slices if part.attribute in tally.strata]
+    config = base.config
+    slices = [(part, _pairs(part, config)) for part in base.slices if part.attribute in behind.strata]
     many = sum(min(rows) >= config.min_group for _, pairs in slices for rows in pairs.values())
     if many > MOST_COMPARED:
         what = f"{many} groups of {len(slices)} attributes are too many to explain"
-        fix = "name the protected attributes with --attribute, or raise --min-group"
-        raise user_error(f"{what}; at most {MOST_COMPARED} are", fix, "--explain")
-    each = (_explanations(part, pairs, tally, tally.people, many, config) for part, pairs in slices)
+        fix = ("name the protected attributes with ", Flag("attribute"), ", or raise ", Flag("min-group"))
+        raise user_error(f"{what}; at most {MOST_COMPARED} are", fix, Flag("explain"))
+    each = (_explanations(part, pairs, behind, many, config) for part, pairs in slices)
     return tuple(chain.from_iterable(each))
 
 
@@ -80,37 +174,31 @@ def _small(part: Slice, pairs: Pairs, least: int) -> list[str]:
     few = f"fewer than {least} rows, not explained."
     own = [names[g] for (g, _), (mine, _) in pairs.items() if mine < least]
     other = [names[g] for (g, _), (mine, theirs) in pairs.items() if theirs < least <= mine]
-    notes = [f"{named(own)}: {few}"] if own else []
-    return notes + ([f"{named(other)}: the reference has {few}"] if other else [])
-
-
-def named(names: Sequence[str]) -> str:
-    """Return names in a note, the first of many."""
-    more = len(names) - MOST_NAMED
-    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    notes = [f"{listed(own)}: {few}"] if own else []
+    return notes + ([f"{listed(other)}: the reference has {few}"] if other else [])
 
 
 def _explanations(
-    part: Slice, pairs: Pairs, tally: Tally, people: People, many: int, config: AuditConfig
+    part: Slice, pairs: Pairs, behind: Behind, many: int, config: AuditConfig
 ) -> Iterator[Explanation]:
     """Yield an explanation of each group with rows enough; the first carries the notes on the attribute."""
-    notes = (*_small(part, pairs, config.min_group), *tally.strata_notes)
+    notes = (*_small(part, pairs, config.min_group), *behind.notes)
     worth = float(rows_per_weight(part, range(len(part.rows))))
     enough = [pair for pair, rows in pairs.items() if min(rows) >= config.min_group]
-    if not enough:
+    if pairs and not enough:
         largest = max(pairs, key=lambda pair: pairs[pair][0])
         yield _bare(part, largest, pairs[largest], config, notes)
-    hidden = {part.attribute} if config.attributes is None else set(tally.strata)
+    hidden = {part.attribute} if config.attributes is None else set(behind.strata)
     for pair in enough:
         parts = []
-        for strata in tally.strata[part.attribute]:
+        for strata in behind.strata[part.attribute]:
             n = two(strata.n, *pair)
             some = n.sum((-2, -1)) > 0
             kept = tuple(compress(strata.names, some))
             parts.append(stratified(strata.by, kept, of_decisions(n[some]), worth, config))
         bare = replace(_bare(part, pair, pairs[pair], config, notes), parts=tuple(parts))
-        yield add_people(bare, people, pair[1] == REST, hidden, many, worth, config)
-        notes = tally.strata_notes
+        yield add_people(bare, behind.people, pair[1] == REST, hidden, many, worth, config)
+        notes = behind.notes
 
 
 def _bare(
@@ -167,9 +255,9 @@ def add_people(
     config : AuditConfig
         How to audit, and what to explain by.
     """
-    of = people.groups[found.attribute]
-    deprived = of == found.group
-    favoured = ~deprived if rest else of == found.reference
+    groups = people.groups[found.attribute]
+    deprived = groups == found.group
+    favoured = ~deprived if rest else groups == found.reference
     both, shown = deprived | favoured, [name not in hidden for name in people.names]
     decision = people.decision[both]
     rows = Rows(
@@ -355,3 +443,119 @@ def _limits(cells: Floats, confidence: float) -> tuple[Floats, Floats]:
     """Return limits of the difference of the group's rate and the reference's; cells of shape (..., 2, 2)."""
     above, below = cells[..., 1], cells.sum(-1)
     return difference_interval(above[..., 0], below[..., 0], above[..., 1], below[..., 1], confidence)
+
+
+def explanation_sections(found: Sequence[Explanation], report: Report, view: View) -> tuple[Section, ...]:
+    """Return a section for each explanation."""
+    return tuple(_explanation(each, report, view) for each in found)
+
+
+def _explanation(each: Explanation, report: Report, view: View) -> Section:
+    sentences = [_overall_words(each)]
+    if each.features:
+        sentences.append(f"A person is described by {', '.join(each.features)}.")
+    few = [part for part in each.parts if part.compared < FEW_COMPARED]
+    some = [part for part in each.parts if FEW_COMPARED <= part.compared < 1]
+    tables = [_parts_table(each), _belift(each, report)] if each.parts else []
+    tables += [_row_metrics(each, report)] if each.metrics else []
+    tables += [_strata_table(part, view) for part in each.parts]
+    both = f"{each.group} ({each.rows} rows) and {each.reference} ({each.reference_rows})"
+    return Section(
+        f"{each.attribute}: what is behind the difference of {both}",
+        (*sentences, *([_alone(few)] if few else [])),
+        tuple(tables),
+        (*each.notes, *([_alone(some)] if some else []), *([CMH] if each.parts else [])),
+    )
+
+
+def _overall_words(each: Explanation) -> str:
+    """Return who is selected more often."""
+    value = number(abs(each.difference.value))
+    if value == DASH:
+        return "The difference is not defined."
+    said = with_interval(each.difference)
+    if value == number(0.0):
+        return f"{each.group} is selected as often as {each.reference}: the difference is {said}."
+    often = "less" if each.difference.value < 0 else "more"
+    return f"{each.group} is selected {often} often than {each.reference}: the difference is {said}."
+
+
+def _alone(parts: list[Stratified]) -> str:
+    """Return for which part of the rows there is nobody to compare them with."""
+    shares = ", ".join(f"{percent(1 - part.compared)} ({part.by})" for part in parts)
+    return (
+        "Not all can be compared: rows in strata of one group, whose difference counts as explained, are "
+        f"{shares} of all."
+    )
+
+
+def _parts_table(each: Explanation) -> TextTable:
+    columns: dict[str, Callable[[Stratified], TableCell]] = {
+        "explained by": lambda part: TableCell(part.by),
+        "explained": lambda part: interval_cell(part.explained),
+        "unexplained": lambda part: interval_cell(part.unexplained),
+        "compared": lambda part: TableCell(percent(part.compared), "", part.compared),
+        "CMH p": lambda part: p_cell(part.cmh_p),
+    }
+    title = "What is explained, and what is left; compared: rows in strata with both groups"
+    return table_of(title, columns, each.parts)
+
+
+def _belift(each: Explanation, report: Report) -> TextTable:
+    def least(part: Stratified) -> Stratum | None:
+        return None if part.least_belift is None else part.strata[part.least_belift]
+
+    columns: dict[str, Callable[[tuple[str, Stratum | None]], TableCell]] = {
+        "explained by": lambda line: TableCell(line[0]),
+        "stratum": lambda line: TableCell(line[1].name if line[1] else DASH),
+        "rows": lambda line: count_cell(line[1].rows if line[1] else math.nan),
+        "belift": lambda line: number_cell(line[1].belift if line[1] else math.nan),
+    }
+    return table_of(
+        f"Least belift, rate of {each.group} in a stratum / rate of all; strata with fewer than "
+        f"{report.config.min_group} left out",
+        columns,
+        [(part.by, least(part)) for part in each.parts],
+    )
+
+
+def _row_metrics(each: Explanation, report: Report) -> TextTable:
+    k, margin = report.config.neighbours, f"{report.config.margin:g}"
+    group, reference = each.group, each.reference
+    meaning = {
+        "situation-testing": f"share of {group} whose {k} most alike of {reference} are selected more often "
+        f"than their {k} most alike of {group}, by {margin} or more",
+        "situation-testing-reverse": "the same, selected less often",
+        "consistency": f"agreement of each row with the {k} most alike; 1 at best",
+        "redlining-potential": f"error of predicting {group} or {reference} from everything else; 0.5: no "
+        "better than chance",
+    }
+    lines = [
+        (TableCell(name), TableCell(meaning[name]), interval_cell(of)) for name, of in each.metrics.items()
+    ]
+    return TextTable("Among people alike", ("metric", "what it says", "value"), tuple(lines))
+
+
+def _strata_table(part: Stratified, view: View) -> TextTable:
+    size = sorted((-(one.rows + one.reference_rows), i) for i, one in enumerate(part.strata))
+    largest, more = view.cut(size, "smaller")
+    columns: dict[str, Callable[[Stratum], TableCell]] = {
+        "stratum": lambda one: TableCell(one.name),
+        "rows": lambda one: count_cell(one.rows),
+        "rate": lambda one: number_cell(one.rate),
+        "ref. rows": lambda one: count_cell(one.reference_rows),
+        "ref. rate": lambda one: number_cell(one.reference_rate),
+        "difference": lambda one: interval_cell(one.difference),
+    }
+    kept = [part.strata[i] for i in sorted(i for _, i in largest)]
+    return table_of(f"Strata of {part.by}", columns, kept, more)
+
+
+EXPLAINED = Part[Behind, tuple[Explanation, ...]](
+    "explanations",
+    wanted=lambda config: bool(config.explained_by),
+    read=read,
+    judge=explain,
+    sections=explanation_sections,
+    data=lambda found: {"explanations": found},
+)

@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
+from fairbench_cli.audit.compare.report import AttributeVerdict, Disparity, Gate, Interval, Place
 from fairbench_cli.audit.config import UNDECIDED, WORSE, AuditConfig
-from fairbench_cli.audit.judge.report import AttributeVerdict, Disparity, Gate, Interval, RequestedRow
 from fairbench_cli.audit.metrics import (
     COMPARED,
     DEFAULT,
@@ -16,8 +16,8 @@ from fairbench_cli.audit.metrics import (
     kind,
     needs_labels,
 )
-from fairbench_cli.audit.scan.tally import Slice, Tally
-from fairbench_cli.base.errors import Problem, UserError, shown, suggest
+from fairbench_cli.audit.scan.tally import Tally
+from fairbench_cli.base.errors import Flag, Problem, UserError, shown, suggest
 from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.rates import RATES
@@ -57,15 +57,17 @@ def check_names(tally: Tally, config: AuditConfig) -> None:
             without = [name for name in COMPARED if not RATES[name].needs_labels]
             fix = f"give the label column, or choose another metric, such as {' or '.join(without)}"
             what = f"{', '.join(needing)} cannot be computed without labels"
-            problems.append(Problem(what, fix, "--metric"))
+            problems.append(Problem(what, fix, Flag("metric")))
     attributes = {part.attribute for part in tally.slices}
     for attribute, name in config.fail_on:
         if attribute and attribute not in attributes:
             what = f"no attribute called {shown(attribute)} was audited"
-            problems.append(Problem(what, suggest(attribute, attributes), "--fail-on"))
+            problems.append(Problem(what, suggest(attribute, attributes), Flag("fail-on")))
         if not can_decide(canonical(name)):
             what = f"{name} has no value from which it passes, so it cannot decide"
-            problems.append(Problem(what, "name another metric; --metric shows this one", "--fail-on"))
+            problems.append(
+                Problem(what, ("name another metric; ", Flag("metric"), " shows this one"), Flag("fail-on"))
+            )
     if problems:
         raise UserError(*problems)
 
@@ -102,7 +104,7 @@ def decide(above: float, below: float, ref_above: float, ref_below: float, tau: 
 
 
 def decide_metric(
-    entry: Metric, of: Interval, tau: float, config: AuditConfig, p_holm: float = math.nan
+    entry: Metric, known: Interval, tau: float, config: AuditConfig, p_holm: float = math.nan
 ) -> Verdict | None:
     """Decide on a metric by `metrics.bounds`; None when it cannot decide.
 
@@ -121,15 +123,15 @@ def decide_metric(
     limits = bounds(entry, tau, config.confidence)
     if limits is None:
         return None
-    if math.isnan(of.value):
+    if math.isnan(known.value):
         return "undecided"
     low, high = limits[0] - TOLERANCE * abs(limits[0]), limits[1] + TOLERANCE * abs(limits[1])
-    inside = low <= of.value <= high
+    inside = low <= known.value <= high
     if config.rule == "point":
         return "pass" if inside else "fail"
     if inside:
-        known = not entry.p_value and low <= of.low and of.high <= high
-        return "pass" if known else "undecided"
+        sure = not entry.p_value and low <= known.low and known.high <= high
+        return "pass" if sure else "undecided"
     return "fail" if p_holm < 1 - config.confidence else "undecided"
 
 
@@ -159,26 +161,23 @@ def roll_ups(by_metric: Mapping[str, Verdict]) -> dict[str, Verdict]:
 
 
 def attribute_verdict(
-    part: Slice,
-    disparities: Sequence[Disparity],
-    requested: Sequence[RequestedRow],
-    deciding: Sequence[str],
+    at: Place, rows: Sequence[Disparity], more: Iterable[tuple[str, Verdict]], deciding: Sequence[str]
 ) -> AttributeVerdict:
-    """Return the verdict on a slice: fail if a group fails, else undecided if one is, else pass.
+    """Return the verdict on an attribute: fail if a group fails, else undecided if one is, else pass.
 
-    The reference itself decides nothing; where there is nobody else, nothing is decidable.
+    The reference itself decides nothing; where there is nobody else, nothing is decidable. `more` are
+    verdicts on other metrics, by their names.
     """
-    by_metric: dict[str, list[Verdict]] = {row.metric: [] for row in disparities}
-    for row in disparities:
+    by_metric: dict[str, list[Verdict]] = {row.metric: [] for row in rows}
+    for row in rows:
         if not row.is_reference:
             by_metric[row.metric].append(row.verdict)
-    for asked in requested:
-        for name, found in asked.verdicts.items():
-            by_metric.setdefault(name, []).append(found)
+    for name, found in more:
+        by_metric.setdefault(name, []).append(found)
     decided: dict[str, Verdict] = {name: all_of(values) for name, values in by_metric.items()}
     decided |= roll_ups(decided)
     verdict = all_of(decided.get(name, "undecided") for name in deciding)
-    return AttributeVerdict(*part.place, decided, verdict)
+    return AttributeVerdict(**vars(at), by_metric=decided, verdict=verdict)
 
 
 def gate(verdicts: Sequence[AttributeVerdict], disparities: Sequence[Disparity], config: AuditConfig) -> Gate:
