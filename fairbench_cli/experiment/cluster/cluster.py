@@ -312,15 +312,11 @@ def _in_file(path: Path) -> str:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Hold back what dask logs of a lost connection, which we say in two lines."""
-    logs = [logging.getLogger(name) for name in ("distributed", "distributed.client", "distributed.comm")]
-    before = [log.level for log in logs]
-    for log in logs:
-        log.setLevel(logging.CRITICAL)
+    logging.disable(logging.ERROR)
     try:
         yield
     finally:
-        for log, level in zip(logs, before, strict=True):
-            log.setLevel(level)
+        logging.disable(logging.NOTSET)
 
 
 def _unlike(unlike: Mapping[str, tuple[str, ...]], workers: int) -> UserError:
