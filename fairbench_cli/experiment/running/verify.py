@@ -246,7 +246,7 @@ def differences(old: Repeat, new: Repeat) -> Iterator[Difference]:
     groups = () if new.counts is None else new.counts.groups
     for field in ("status", "reason", "counts", "facts", "values", "swept", "tuning"):
         was, now = dict(_leaves(before[field])), dict(_leaves(after[field]))
-        changed = [place for place in was | now if was.get(place) != now.get(place)]
+        changed = [place for place in was | now if was.get(place, ...) != now.get(place, ...)]
         if not changed:
             continue
         first = changed[0]
