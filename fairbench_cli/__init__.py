@@ -39,33 +39,31 @@ __all__ = [
     "run",
 ]
 
-_MODULES = {
-    "Classifier": "classifiers.fit",
-    "Counts": "measures.counts",
-    "Fitted": "interventions.fitted",
-    "Infeasible": "interventions.fitted",
-    "Sample": "data.table",
-    "UserError": "errors",
-    "learn": "api.network",
-    "load": "api.data",
-    "load_network": "api.network",
-    "load_results": "api.run",
-    "measure": "api.measures",
-    "run": "api.run",
+_TARGETS = {
+    "Classifier": "classifiers.fit:Classifier",
+    "Counts": "measures.counts:Counts",
+    "Fitted": "interventions.fitted:Fitted",
+    "Infeasible": "interventions.fitted:Infeasible",
+    "Sample": "data.table:Sample",
+    "UserError": "base.errors:UserError",
+    "audit": "audit",  # the package of that name, which can be called
+    "learn": "api.network:learn",
+    "load": "api.data:load",
+    "load_network": "api.network:load_network",
+    "load_results": "api.run:load_results",
+    "measure": "api.measures:measure",
+    "run": "api.run:run",
 }
 
 
 def __getattr__(name: str) -> "Any":
-    from importlib import import_module
+    from pkgutil import resolve_name
 
-    if name == "audit":  # the package of that name, which can be called
-        return import_module("fairbench_cli.audit")
-    if name not in _MODULES:
+    if name not in __all__:
         from fairbench_cli.base.errors import suggest
 
         raise AttributeError(f'fairbench_cli has no "{name}"\n  fix: {suggest(name, __all__)}')
-    found = getattr(import_module(f"fairbench_cli.{_MODULES[name]}"), name)
-    globals()[name] = found
+    found = globals()[name] = resolve_name(f"fairbench_cli.{_TARGETS[name]}")
     return found
 
 

@@ -1,6 +1,7 @@
 """The house rules that the code itself can be asked about, over its syntax trees."""
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -10,6 +11,10 @@ from pathlib import Path
 from conftest import HEAVY, loaded_by, modules_after, write_config
 
 import fairbench_cli
+from fairbench_cli.classifiers.registry import CLASSIFIERS
+from fairbench_cli.experiment.config import outputs
+from fairbench_cli.interventions.registry import INTERVENTIONS
+from fairbench_cli.report.registry import FIGURES, FORMATS, FRAMES, TABLES
 
 ROOT = Path(fairbench_cli.__file__).parent
 FILES = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py"))
@@ -75,6 +80,26 @@ def test_imports_point_one_way():
             else:
                 allowed = other in (None, own) or FLOORS[other] < FLOORS[own]
             assert allowed, f"{file} imports {module}"
+
+
+def test_names_in_strings_point_one_way():
+    named = re.compile(r"fairbench_cli\.(\w+)")
+    for file in FILES:
+        own = Path(file).parts[0]
+        for node in ast.walk(parsed(file)) if "/" in file else ():
+            text = node.value if isinstance(node, ast.Constant) else None
+            found = named.match(text) if isinstance(text, str) else None
+            other = found and room(found[0])
+            assert other in (None, own) or FLOORS[other] < FLOORS[own], f"{file} names {text}"
+
+
+def test_every_registered_name_is_there():
+    registries = (CLASSIFIERS, INTERVENTIONS, TABLES, FIGURES, FORMATS, *FRAMES.values())
+    for registry in registries:
+        for name, entry in registry.items():
+            assert callable(entry.load()), f"{registry.name} {name}"
+    assert (set(TABLES), set(FIGURES)) == (set(outputs.TABLES), set(outputs.FIGURES))
+    assert set(FRAMES) <= {*TABLES, *FIGURES}
 
 
 def path_of(module: str) -> str | None:

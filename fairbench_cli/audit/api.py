@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from fairbench_cli.base.errors import ArgumentError, Problem, UserError, suggest
+from fairbench_cli.base.errors import ArgumentError, Problem, UserError, spelled, suggest
 from fairbench_cli.base.text import printable
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class AuditResult:
         return self.to("markdown")
 
     def _repr_html_(self) -> str:
-        from fairbench_cli.audit.show.notebook import to_notebook
+        from fairbench_cli.audit.show.html import to_notebook
 
         return to_notebook(self.report)
 
@@ -240,7 +240,7 @@ def _in_python(problem: Problem) -> Problem:
     score=: error: scores are cut
       fix: top_k=100, ties="include" or bins={"age": 4}
     """
-    return Problem(*(_keywords(text) for text in (problem.what, problem.fix, problem.where)))
+    return Problem(*(_keywords(spelled(text)) for text in (problem.what, problem.fix, problem.where)))
 
 
 _FLAG = re.compile(r"--([a-z][a-z-]*)(?: (?:([\d.]+\b)|(include|exclude|random|VALUE)\b|([^\s=,]+)=(\d+)))?")

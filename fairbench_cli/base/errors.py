@@ -3,13 +3,66 @@
 import difflib
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 from fairbench_cli.base.text import printable
 
 MOST_SHOWN = 60  # characters of a value
 MOST_NAMES = 30  # names in a suggestion
+
+
+Surface = Literal["command line", "python", "file"]
+
+
+@dataclass(frozen=True)
+class Flag:
+    """An option that a message names; the command line, Python and a file each spell it their way.
+
+    Parameters
+    ----------
+    key : str
+        As in a file: ``top-k``.
+    value : str, number, or (name, value), optional
+        What to give it; of a pair the value of one name, such as ``("age", 4)``.
+
+    Examples
+    --------
+    >>> [Flag("top-k", 100).spelled(surface) for surface in ("command line", "python", "file")]
+    ['--top-k 100', 'top_k=100', 'top-k: 100']
+    >>> [Flag("bins", ("age", 4)).spelled(surface) for surface in ("command line", "python", "file")]
+    ['--bins age=4', 'bins={"age": 4}', 'bins: {age: 4}']
+    """
+
+    key: str
+    value: str | float | tuple[str, str | float] | None = None
+
+    def spelled(self, surface: Surface = "command line") -> str:
+        """Return it as somebody writes it there."""
+        name, value = self.key, self.value
+        if surface == "python":
+            given = dict([value]) if isinstance(value, tuple) else value
+            written = "" if given is None else json.dumps(given, ensure_ascii=False)
+            return f"{name.replace('-', '_')}={written}"
+        if surface == "file":
+            given = f"{{{value[0]}: {value[1]}}}" if isinstance(value, tuple) else value
+            return name if given is None else f"{name}: {given}"
+        given = f"{value[0]}={value[1]}" if isinstance(value, tuple) else value
+        return f"--{name}" if given is None else f"--{name} {given}"
+
+
+Words = str | Flag | tuple[str | Flag, ...]
+"""What a message says: text, an option, or parts of both in a row."""
+
+
+def spelled(words: Words, surface: Surface = "command line") -> str:
+    """Return words as text, with options as they are written there.
+
+    >>> spelled(("use ", Flag("ties", "include"), ", or name fewer"), "python")
+    'use ties="include", or name fewer'
+    """
+    parts = words if isinstance(words, tuple) else (words,)
+    return "".join(part.spelled(surface) if isinstance(part, Flag) else part for part in parts)
 
 
 @dataclass(frozen=True)
@@ -18,21 +71,25 @@ class Problem:
 
     Parameters
     ----------
-    what : str
+    what : Words
         What is wrong.
-    fix : str
+    fix : Words
         What to do about it.
-    where : str
-        ``file:line``, a flag, or empty.
+    where : str or Flag
+        ``file:line``, an option, or empty.
     """
 
-    what: str
-    fix: str
-    where: str = ""
+    what: Words
+    fix: Words
+    where: str | Flag = ""
+
+    def spelled(self, surface: Surface) -> "Problem":
+        """Return it as plain text, with options as they are written there."""
+        return Problem(*(spelled(words, surface) for words in (self.what, self.fix, self.where)))
 
     def __str__(self) -> str:
-        place = f"{_one_line(self.where)}: " if self.where else ""
-        return f"{place}error: {_one_line(self.what)}\n  fix: {_one_line(self.fix)}"
+        what, fix, where = (_one_line(spelled(words)) for words in (self.what, self.fix, self.where))
+        return f"{where}{': ' if where else ''}error: {what}\n  fix: {fix}"
 
 
 class UserError(Exception):
@@ -42,12 +99,16 @@ class UserError(Exception):
         super().__init__("\n".join(str(problem) for problem in problems))
         self.problems = problems
 
+    def at(self, where: str | Flag) -> list[Problem]:
+        """Return its problems, said of another place: of the line or the option that led to them."""
+        return [replace(problem, where=where) for problem in self.problems]
+
 
 class ArgumentError(UserError, TypeError):
     """A call from Python with an argument that is not known, or does not fit the others."""
 
 
-def user_error(what: str, fix: str, where: str = "") -> UserError:
+def user_error(what: Words, fix: Words, where: str | Flag = "") -> UserError:
     """Return the error for a single mistake.
 
     >>> print(user_error("no such file: x.yaml", "check the path"))

@@ -142,7 +142,7 @@ def in_file_order(problems: Iterable[Problem], name: str) -> list[Problem]:
     """Return problems sorted by their line in the file `name`, each once; those from elsewhere come last."""
 
     def line(problem: Problem) -> float:
-        file, _, number = problem.where.rpartition(":")
+        file, _, number = str(problem.where).rpartition(":")
         return int(number) if file == name and number.isdigit() else float("inf")
 
     return sorted(dict.fromkeys(problems), key=line)

@@ -168,14 +168,15 @@ def _write(report: "Report", output: Path | None, pdf: Path | None, to_db: str |
 def _print(report: "Report", format_: str, everything: bool) -> None:
     """Print the report in a format."""
     if format_ == "console":
-        from fairbench_cli.cli.audit_console import print_audit
+        from fairbench_cli.audit.show.document import audit_document
+        from fairbench_cli.cli.console import print_document
 
-        print_audit(report, everything=everything)
+        print_document(audit_document(report, everything=everything, brief=True))
     else:
         from fairbench_cli.audit.show.formats import write
         from fairbench_cli.audit.show.words import gate_words
-        from fairbench_cli.cli.console import print_document, talk
+        from fairbench_cli.cli.console import print_text, talk
 
-        print_document(write(report, format_), format_)
+        print_text(write(report, format_), format_)
         if report.gate.stops:
             talk(gate_words(report))

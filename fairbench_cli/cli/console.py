@@ -1,25 +1,34 @@
-"""How things look: results to stdout, talk to stderr, no colour in a pipe."""
+"""How things look: results to stdout, talk to stderr, no colour in a pipe; a document on a console."""
 
+import re
 import sys
 import textwrap
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from fairbench_cli.base.text import ascii_json, printable
 from fairbench_cli.cli.streams import has_unicode, in_its_encoding
+from fairbench_cli.document.model import Document, Section, TableCell, TextTable, Verdict, plain_table
 
 if TYPE_CHECKING:  # pandas comes with it
-    from collections.abc import Sequence
-
     from fairbench_cli.experiment.journal.journal import Damage
-    from fairbench_cli.report.tables import Block, PaperTable
 
-GAP = 3  # characters between two columns
-NARROWEST = 13  # of the techniques' column, which folds
+GAP = 2  # characters between two columns
+NARROWEST = 13  # of a column that folds, where there is room
+KEPT = "\u00a0"  # a space that no line ends at
+SHORT = 16  # of a column that need not
+
+# The symbol and the style of each verdict.
+Marks = dict[Verdict | None, tuple[str, str]]
+STYLES: dict[Verdict | None, str] = {"pass": "green", "fail": "bold red", "undecided": "yellow"}
 
 
 def out() -> Console:
@@ -38,14 +47,27 @@ def say(line: str, style: str = "") -> None:
     console.print(Text(plain(line, "\n"), style=style), soft_wrap=not console.is_terminal)
 
 
+def fold(text: str, style: str = "", indent: str = "", first: str = "") -> None:
+    """Print a paragraph, folded to the console's width in a pipe too; a number and its % stay on a line."""
+    console = out()
+    folded = textwrap.fill(
+        plain(text).replace(" %", f"{KEPT}%"),
+        console.width,
+        initial_indent=first,
+        subsequent_indent=indent,
+        break_on_hyphens=False,
+    )
+    console.print(Text(folded.replace(f"{KEPT}%", " %"), style=style), soft_wrap=True)
+
+
 def talk(message: str) -> None:
     """Print a line about the work to stderr."""
     console = Console(stderr=True, highlight=False)
     console.print(printable(message, "\n"), markup=False, soft_wrap=True)
 
 
-def print_document(text: str, format_: str) -> None:
-    """Print a document as it is; without Unicode JSON and HTML in ASCII, which says the same."""
+def print_text(text: str, format_: str) -> None:
+    """Print a file's text as it is; without Unicode JSON and HTML in ASCII, which says the same."""
     if not has_unicode() and format_ == "json":
         text = ascii_json(text)
     elif not has_unicode() and format_ == "html":
@@ -61,69 +83,213 @@ def talk_of_damage(damages: "Sequence[Damage]", then: str = "their repeats are l
         talk(*damage_in_words(damages, then))
 
 
+def print_document(document: Document) -> None:
+    """Print the answer in words, or the title where there is none, then facts, sections and notes."""
+    marks = _marks(document)
+    if answer := document.answer:
+        _marked(answer.headline.text, *marks[answer.headline.verdict], bold=True)
+        for i, one in enumerate(answer.statements):
+            if i == 0:
+                say("")
+            _marked(one.text, *marks[one.verdict])
+        if answer.open:
+            say("")
+            fold("Not decided:")
+        for text in answer.open:
+            _marked(text, *marks["undecided"])
+        say("")
+        if answer.consequence:
+            fold(answer.consequence.text, "bold" if answer.consequence.verdict else "")
+    elif document.title:
+        fold(document.title, "bold")
+    for fact in document.facts:
+        fold(fact, "dim")
+    for i, section in enumerate(document.sections):
+        if i or document.title or document.facts:
+            say("")
+        _print_section(section, marks)
+    for note in document.notes:
+        fold(note)
+
+
+def print_tables(documents: Iterable[Document]) -> None:
+    """Print several documents, and once what stands in them."""
+    facts: dict[str, None] = {}
+    for document in documents:
+        print_document(replace(document, facts=()))
+        say("")
+        facts |= dict.fromkeys(document.facts)
+    for fact in facts:
+        fold(fact, "dim")
+
+
+def print_table(table: TextTable) -> None:
+    """Print a table with its title."""
+    print_document(Document("", sections=(Section(table.title, tables=(table,)),)))
+
+
 def print_rows(
-    heads: list[str], rows: list[list[str]], *, right: int = 0, whole: int = 0, title: str | None = None
+    heads: Sequence[str], rows: Iterable[Sequence[str]], *, right: int = 0, title: str | None = None
 ) -> None:
-    """Print a plain table; its names and last `whole` columns are not folded, `right` are numbers."""
-    console = out()
-    table = RichTable(
-        box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False
-    )
-    for j, head in enumerate(heads):
-        number = j >= len(heads) - right
-        firm = j == 0 or j >= len(heads) - max(right, whole)
-        table.add_column(head, justify="right" if number else "left", no_wrap=firm, overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(plain(cell, "\n")) for cell in row))
-    if console.is_terminal:
-        console.print(table)
+    """Print a table of texts, whose last `right` columns are numbers."""
+    print_table(plain_table(title or "", heads, rows, len(heads) - right))
+
+
+def _marks(document: Document) -> Marks:
+    """Return how verdicts look; those that chance was not looked at for have no colour."""
+    return {
+        verdict: (plain(mark), STYLES.get(verdict, "bold") if document.tested or not verdict else "")
+        for verdict, mark in document.marks.items()
+    }
+
+
+def _marked(text: str, mark: str, style: str, *, bold: bool = False) -> None:
+    """Print a paragraph after a symbol, which stands out."""
+    indent = " " * (len(mark) + 1) if mark else ""
+    fold(f"{mark} {text}".lstrip(), style if bold or mark == "?" else "", indent)
+
+
+def _print_section(section: Section, marks: Marks) -> None:
+    mark, style = marks[section.verdict]
+    if section.title:
+        fold(f"{mark} {section.title}".strip(), style)
+    for sentence in section.sentences:
+        fold(sentence, "dim")
+    for table in section.tables:
+        if table.title not in ("", section.title):
+            say("")
+            fold(table.title)
+        if table.rows:
+            _print_table(table, marks)
+        if more := table.more or ("" if table.rows else "none"):
+            fold(more, "dim")
+    for note in section.notes:
+        fold(f"* {note}", "dim", "  ")
+    for within in section.sections:
+        say("")
+        _print_section(within, marks)
+
+
+class _Shown(NamedTuple):
+    """A cell as it is printed: its lines, its style, and how far lines after a fold hang."""
+
+    text: str
+    style: str = ""
+    hang: int = 0
+
+    def folded(self, width: int) -> list[str]:
+        """Return its lines in a column."""
+        hang = " " * self.hang
+        lines = (textwrap.wrap(line, width, subsequent_indent=hang) for line in self.text.split("\n"))
+        return [line.replace(KEPT, " ") for own in lines for line in own or [""]]
+
+
+def _print_table(table: TextTable, marks: Marks) -> None:
+    """Print a table, a row in a line if the console is wide enough, else small print below numbers.
+
+    Numbers that do not fit side by side follow in further tables, whose words are the same.
+    """
+    width, numeric = out().width, table.numeric
+    heads = [plain(head) for head in table.heads]
+    rows = [[_shown(cell, marks, stacked=False) for cell in row] for row in table.rows]
+    widths = [_widest(_column(heads, rows, j)) for j in range(len(heads))]
+    least = [of if number else min(of, NARROWEST) for of, number in zip(widths, numeric, strict=True)]
+    if sum(least) + GAP * (len(least) - 1) > width:
+        rows = [[_shown(cell, marks, stacked=True) for cell in row] for row in table.rows]
+        heads = [head.replace(" = ", "=") if n else head for head, n in zip(heads, numeric, strict=True)]
+        widths = [_widest(_column(heads, rows, j), words=n) for j, n in enumerate(numeric)]
+    for i, part in enumerate(_parts(numeric, widths, width)):
+        if i:
+            say("")
+        sides, own = [numeric[j] for j in part], [widths[j] for j in part]
+        columns = list(zip(sides, _fitted(own, sides, width), strict=True))
+        _draw([heads[j] for j in part], [[row[j] for j in part] for row in rows], columns, table.grouped)
+
+
+def _shown(cell: TableCell, marks: Marks, *, stacked: bool) -> _Shown:
+    mark, style = marks[cell.verdict] if cell.verdict else ("", "")
+    text = plain(cell.text if stacked else cell.whole, "\n")
+    text = f"{mark} {text}" if mark else text
+    below = f"\n{plain(cell.fine)}".replace(" ", KEPT) if stacked and cell.fine else ""
+    return _Shown(text + below, style, len(mark) + 1 if mark else 0)
+
+
+def _column(heads: Sequence[str], rows: Sequence[Sequence[_Shown]], j: int) -> list[str]:
+    return [heads[j], *(row[j].text for row in rows)]
+
+
+def _widest(texts: Iterable[str], *, words: bool = False) -> int:
+    """Return the width of the widest line, or of the widest word, which is not folded."""
+    parts = (part for text in texts for part in re.split("[ \n]" if words else "\n", text))
+    return max(map(cell_len, parts), default=1)
+
+
+def _parts(numeric: Sequence[bool], widths: Sequence[int], width: int) -> Iterator[list[int]]:
+    """Return the columns of each table that a table is cut into: all words, and numbers as they fit."""
+    words = [j for j, number in enumerate(numeric) if not number]
+    numbers = [j for j, number in enumerate(numeric) if number]
+    if not numbers or words != list(range(len(words))):  # what follows on numbers stays with them
+        yield [*range(len(numeric))]
         return
+    free = width - sum(min(widths[j], NARROWEST) if j == 0 else widths[j] for j in words) - GAP * len(words)
+    fit = max(1, (free + GAP) // (max(widths[j] for j in numbers) + GAP))
+    for start in range(0, len(numbers), fit):
+        yield [*words, *numbers[start : start + fit]]
+
+
+def _fitted(widths: Sequence[int], numeric: Sequence[bool], width: int) -> list[int]:
+    """Return how wide columns are: names and short ones as they are if there is room, else numbers alone."""
+    room = width - GAP * (len(widths) - 1)
+    firm = [False] * len(widths)
+    for first, others in ((width // 2, width // 3), (0, SHORT), (0, 0)):
+        found = [
+            number or of <= (others if j else first)
+            for j, (of, number) in enumerate(zip(widths, numeric, strict=True))
+        ]
+        if sum(of if f else min(of, NARROWEST) for of, f in zip(widths, found, strict=True)) <= room:
+            firm = found
+            break
+    fitted = list(widths)
+    folds = sorted((j for j, f in enumerate(firm) if not f), key=lambda j: widths[j])
+    free = room - sum(of for of, f in zip(widths, firm, strict=True) if f)
+    for i, j in enumerate(folds):  # the others share what is left
+        fitted[j] = max(1, min(widths[j], free // (len(folds) - i)))
+        free -= fitted[j]
+    return fitted
+
+
+def _draw(
+    heads: Sequence[str],
+    rows: Sequence[Sequence[_Shown]],
+    columns: Sequence[tuple[bool, int]],
+    grouped: bool,
+) -> None:
+    """Print a table without blanks at the ends of its lines; a column is of numbers or not, and so wide."""
+    console = out()
+    drawn = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
+    for head, (number, width) in zip(heads, columns, strict=True):
+        drawn.add_column(Text(head), justify="right" if number else "left", overflow="fold", width=width)
+    for row in _together(rows, columns, grouped):
+        drawn.add_row(*row)
     with console.capture() as capture:
-        console.print(table)
-    lines = [line.rstrip() for line in capture.get().splitlines() if line.strip()]
-    console.print(Text("\n".join([*lines, ""])), soft_wrap=True)
+        console.print(drawn)
+    for text in capture.get().splitlines():
+        if text.strip():
+            console.print(Text.from_ansi(text.rstrip()), soft_wrap=True)
 
 
-def print_paper_tables(tables: "list[PaperTable]") -> None:
-    """Print the tables of a report, and once what stands in them."""
-    for table in tables:
-        say(table.name, "bold")
-        for block in table.blocks:
-            _print_block(block, table.columns)
-    for line in dict.fromkeys(line for table in tables for line in table.caption):
-        out().print(Text(textwrap.fill(line, out().width), style="dim"))
-
-
-def _print_block(block: "Block", columns: tuple[str, ...]) -> None:
-    """Print a block, in several parts where its β do not fit side by side."""
-    heads = block.heads("β={:g}")
-    number = max(len(text) for *_, cells in block.rows for cell in cells for text in cell.split(" "))
-    number = max(number, *map(len, heads)) + GAP
-    texts = zip(*(row[1:-1] for row in block.rows), strict=True)
-    free = out().width - 1 - sum(GAP + max(map(len, column)) for column in texts)
-    fit = max(1, (free - NARROWEST - GAP) // number)
-    for start in range(0, len(heads), fit):
-        part = slice(start, start + fit)
-        width = max(NARROWEST, free - number * len(heads[part]) - GAP)
-        rows: list[list[str]] = []
-        last = None
-        for label, *names, cells in block.rows:
-            lines = _lines(names, cells[part])
-            if label == last:
-                rows[-1] = [f"{above}\n{below}" for above, below in zip(rows[-1], ["", *lines], strict=True)]
-            else:
-                rows.append(["\n".join(textwrap.wrap(label, width)), *lines])
-            last = label
-        right = len(heads[part])
-        whole = right + len(columns) - 1
-        print_rows([*columns, *heads[part]], rows, right=right, whole=whole, title=block.title)
-
-
-def _lines(names: list[str], cells: tuple[str, ...]) -> list[str]:
-    """Return cells of two lines, the counts of "0.123 (28/30)" under their means; of one if none has any."""
-    if not any(" " in cell for cell in cells):
-        return [*names, *cells]
-    return [
-        *(f"{name}\n" for name in names),
-        *(cell.replace(" ", "\n") if " " in cell else f"{cell}\n" for cell in cells),
-    ]
+def _together(
+    rows: Sequence[Sequence[_Shown]], columns: Sequence[tuple[bool, int]], grouped: bool
+) -> Iterator[list[Text]]:
+    """Return the folded rows; if `grouped` one for all with the same first cell, which is said once."""
+    for _, same in groupby(enumerate(rows), lambda row: row[1][0] if grouped else row[0]):
+        lines: list[list[str]] = [[] for _ in columns]
+        styles: list[str] = []
+        for i, (_, row) in enumerate(same):
+            cells = [cell.folded(width) for cell, (_, width) in zip(row, columns, strict=True)]
+            height = max(map(len, cells[1:]), default=0)
+            styles = [cell.style for cell in row]
+            lines[0] += cells[0] if i == 0 else []
+            for column, own in zip(lines[1:], cells[1:], strict=True):
+                column += own + [""] * (height - len(own))
+        yield [Text("\n".join(column), style=style) for column, style in zip(lines, styles, strict=True)]

@@ -53,17 +53,17 @@ def _explain(kind: str, name: str) -> None:
         shows = {"datasets": f"fairbench data show {name}", "configs": f"fairbench plan {name}"}
         raise user_error(f"{kind} are listed by name alone", f"write: {shows.get(kind, 'fairbench list')}")
     from fairbench_cli.base.plugins import find, named_in_packages
-    from fairbench_cli.classifiers.registry import CLASSIFIER
+    from fairbench_cli.classifiers.registry import CLASSIFIERS
     from fairbench_cli.cli.component_pages import print_component
-    from fairbench_cli.interventions.registry import INTERVENTION
+    from fairbench_cli.interventions.registry import INTERVENTIONS
 
-    known = INTERVENTION if kind == "interventions" else CLASSIFIER
-    found = known.registry.get(name) or find(name, known.group, Path())
+    known = INTERVENTIONS if kind == "interventions" else CLASSIFIERS
+    found = known.get(name) or find(name, known.group, Path())
     if found is None:
-        names = [*known.registry, *named_in_packages(known.group)]
+        names = [*known, *named_in_packages(known.group)]
         raise user_error(f'unknown {known.name} "{name}"', suggest(name, names))
     thing = found.load()
-    foreign = None if name in known.registry else known.foreign
+    foreign = None if name in known else known.foreign
     fault = None if foreign is None else foreign.fault(thing)
     if fault is not None:
         raise user_error(f"{name} {fault[0]}", fault[1])

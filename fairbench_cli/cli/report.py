@@ -31,7 +31,7 @@ def report(
 ) -> None:
     """Write every CSV, table and figure of a run again from its journal. No training."""
     from fairbench_cli.base.plugins import is_file
-    from fairbench_cli.cli.console import print_paper_tables, talk, talk_of_damage
+    from fairbench_cli.cli.console import print_tables, talk, talk_of_damage
     from fairbench_cli.experiment.journal.lock import locked_if_results
     from fairbench_cli.experiment.journal.manifest import mixture_in_words
     from fairbench_cli.report.write import redo_report
@@ -48,4 +48,4 @@ def report(
     for name in left_out:
         again = f"./{name}" if is_file(name) else name
         talk(f"{name} is left out, as a report runs no code that is not named: -m {again}")
-    print_paper_tables(tables)
+    print_tables(tables)

@@ -51,7 +51,7 @@ def run(
     shard: ShardOf = None,
 ) -> int:
     """Run an experiment; finished repeats are kept, so the same command goes on where it stopped."""
-    from fairbench_cli.cli.console import print_paper_tables, talk
+    from fairbench_cli.cli.console import print_tables, talk
     from fairbench_cli.cli.progress import in_words
     from fairbench_cli.experiment.cluster.cluster import cluster_at
     from fairbench_cli.experiment.config.read import read_config
@@ -94,7 +94,7 @@ def run(
             talk(f"{prepared.folder}/journal/: shard {part} ({in_words(time.monotonic() - start)})")
             talk(f"when all shards are done: fairbench report {shlex.quote(str(prepared.folder))}")
         elif not quiet:
-            print_paper_tables(tables)
+            print_tables(tables)
             files = "groups, results, summary, paired and pareto.csv, tables/, manifest.json"
             talk(f"{prepared.folder}/: {files} ({in_words(time.monotonic() - start)})")
     return 1 if _say_failures(prepared) else 0

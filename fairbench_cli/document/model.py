@@ -9,6 +9,9 @@ Row = TypeVar("Row")
 
 # What a verdict says; None for what has none.
 Verdict = Literal["pass", "fail", "undecided"]
+VERDICTS: dict[Verdict, str] = {"pass": "passes", "fail": "fails", "undecided": "not decided"}
+SYMBOLS: dict[Verdict, str] = {"pass": "✓", "fail": "✗", "undecided": "?"}
+UNTESTED: dict[Verdict, str] = {"pass": "(✓)", "fail": "(✗)", "undecided": "?"}
 
 
 @dataclass(frozen=True)
@@ -23,12 +26,25 @@ class TableCell:
         The number that it shows, to sort by; None for words.
     verdict : {"pass", "fail", "undecided"} or None
         What a verdict says.
+    link : str
+        The anchor of the section that says more.
     """
 
     text: str
     fine: str = ""
     value: float | None = None
     verdict: Verdict | None = None
+    link: str = ""
+
+    @property
+    def whole(self) -> str:
+        """Its text with the small print in brackets.
+
+        >>> TableCell("0.5", "[0.4, 0.6]").whole, TableCell("0.5", "2/4").whole, TableCell("a").whole
+        ('0.5 [0.4, 0.6]', '0.5 (2/4)', 'a')
+        """
+        fine = f"({self.fine})" if self.fine and not self.fine.startswith(("[", "(")) else self.fine
+        return f"{self.text} {fine}".rstrip()
 
 
 @dataclass(frozen=True)
@@ -44,11 +60,13 @@ class TextTable:
     rows : tuple of tuple of TableCell
         The rows, of as many cells as there are heads.
     more : str
-        What is left out, in words; empty when nothing is.
+        What is left out, in words; empty when nothing is. It stands for a table without rows.
     words : int or None
         How many columns, from the left, hold words. None: those without a cell that has a value.
     keys : tuple of str
         What the columns are called in CSV; empty where the heads serve.
+    grouped : bool
+        Whether rows with the same first cell stand together, so that it need be said only once.
     """
 
     title: str
@@ -57,6 +75,7 @@ class TextTable:
     more: str = ""
     words: int | None = None
     keys: tuple[str, ...] = ()
+    grouped: bool = False
 
     @cached_property
     def numeric(self) -> tuple[bool, ...]:
@@ -74,25 +93,62 @@ def table_of(
     return TextTable(title, tuple(columns), cells, more)
 
 
-def plain_table(title: str, heads: Iterable[str], rows: Iterable[Iterable[str]], words: int) -> TextTable:
+def plain_table(
+    title: str,
+    heads: Iterable[str],
+    rows: Iterable[Iterable[str]],
+    words: int,
+    *,
+    keys: Iterable[str] = (),
+    grouped: bool = False,
+) -> TextTable:
     """Return a table of plain texts, whose first `words` columns are words and the others numbers."""
     cells = tuple(tuple(map(TableCell, row)) for row in rows)
-    return TextTable(title, tuple(heads), cells, words=words)
+    return TextTable(title, tuple(heads), cells, words=words, keys=tuple(keys), grouped=grouped)
 
 
 @dataclass(frozen=True)
 class Chart:
-    """An SVG with its title."""
+    """A picture with its title.
+
+    Parameters
+    ----------
+    svg : str
+        Trusted: it stands in a page as it is.
+    caption : str
+        In small print after the title.
+    wide : bool
+        Whether it takes a page's whole width.
+    """
 
     title: str
     svg: str
+    caption: str = ""
+    wide: bool = False
 
 
 @dataclass(frozen=True)
 class Section:
-    """A title, sentences, tables and notes; with the verdict on what it is about, if there is one.
+    """A title, then sentences, charts, tables, notes and further sections, in this order.
 
-    `charts` are for pages alone: all that they show is in the tables, too.
+    Parameters
+    ----------
+    title : str
+        What it is about; empty for what needs none.
+    sentences : tuple of str
+        A paragraph each.
+    verdict : {"pass", "fail", "undecided"} or None
+        On what the section is about, if there is one.
+    charts : tuple of Chart
+        For pages alone: all that they show is in the tables, too.
+    sections : tuple of Section
+        What belongs to it.
+    anchor : str
+        What links name it by; empty where nothing links to it.
+    label : str
+        What the list of sections calls it, where that is not its title.
+    folded : bool
+        Whether a page shows it when it is opened.
     """
 
     title: str
@@ -101,6 +157,10 @@ class Section:
     notes: tuple[str, ...] = ()
     verdict: Verdict | None = None
     charts: tuple[Chart, ...] = ()
+    sections: "tuple[Section, ...]" = ()
+    anchor: str = ""
+    label: str = ""
+    folded: bool = False
 
 
 @dataclass(frozen=True)
@@ -113,11 +173,12 @@ class Statement:
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer in words: over all, its sentences (the worst first), and what is open."""
+    """The answer in words: over all, its sentences (the worst first), what is open, what follows of it."""
 
     headline: Statement
     statements: tuple[Statement, ...] = ()
     open: tuple[str, ...] = ()
+    consequence: Statement | None = None
 
 
 @dataclass(frozen=True)
@@ -131,11 +192,13 @@ class Document:
     answer : Answer or None
         What it says in words.
     facts : tuple of str
-        What was looked at and how.
+        What was looked at and how, a paragraph each.
     sections : tuple of Section
         The rest, in its order.
     notes : tuple of str
         What holds for all sections, said once at the end.
+    tested : bool
+        Whether verdicts look at chance; else their symbols are in brackets and without a colour.
     """
 
     title: str
@@ -143,3 +206,9 @@ class Document:
     facts: tuple[str, ...] = ()
     sections: tuple[Section, ...] = ()
     notes: tuple[str, ...] = ()
+    tested: bool = True
+
+    @property
+    def marks(self) -> dict[Verdict | None, str]:
+        """The symbol of each verdict, and none for no verdict."""
+        return {None: "", **(SYMBOLS if self.tested else UNTESTED)}

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairbench_cli.classifiers.fit import Classifier
-from fairbench_cli.classifiers.registry import CLASSIFIER
+from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.represent import Representation, represent
 from fairbench_cli.data.table import Labels, Sample, read_only, to_sample
 from fairbench_cli.experiment.datasets import Population
@@ -17,7 +17,7 @@ from fairbench_cli.experiment.plan import Cell
 from fairbench_cli.experiment.tuning import Attempt, Curve, tune
 from fairbench_cli.interventions.cells import balanced_rows
 from fairbench_cli.interventions.fitted import Fitted, Infeasible
-from fairbench_cli.interventions.registry import INTERVENTION
+from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.counts import Counts, count, expected_count
 from fairbench_cli.measures.groups import ProtectedAttributes
 from fairbench_cli.measures.sweep import swept_counts
@@ -104,9 +104,9 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
 
 def fit(cell: Cell, train: Sample, repeat: int) -> Fitted:
     """Return what the cell's technique makes of training rows, with the random choices of a repeat."""
-    technique = cell.technique.spec.build(INTERVENTION)
+    technique = cell.technique.spec.build(INTERVENTIONS)
     seen, seed = cell.technique.include_protected, cell.classifier_seed(repeat)
-    classifier = Classifier(cell.classifier.build(CLASSIFIER), seen, seed)
+    classifier = Classifier(cell.classifier.build(CLASSIFIERS), seen, seed)
     fitted: Fitted = technique.fit(train, classifier, np.random.default_rng(cell.technique_seed(repeat)))
     return fitted
 

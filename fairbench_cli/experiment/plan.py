@@ -21,7 +21,7 @@ from fairbench_cli.experiment.config.tune import OF_CLASSIFIER
 from fairbench_cli.experiment.datasets import PreparedDataset, rows_to_test
 from fairbench_cli.experiment.seeds import seed_of
 from fairbench_cli.experiment.versions import CELL_VERSION
-from fairbench_cli.interventions.registry import INTERVENTION
+from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.groups import JointAttribute, ProtectedAttribute, ProtectedAttributes
 
 CELL_COLUMNS = (
@@ -155,7 +155,7 @@ def _shared(
     """Return whether the attribute that a cell works on decides its numbers, and what else does."""
     hidden = config.protected_columns == "all" and not technique.include_protected
     every = technique.include_protected and not dataset.roles.of
-    ignored = not technique.spec.uses("groups", INTERVENTION)
+    ignored = not technique.spec.uses("groups", INTERVENTIONS)
     blind = ignored and (hidden or every) and technique.tune is None
     sample = config.sample
     groups = not (
@@ -176,7 +176,7 @@ def _shared(
 
 def _classifier(technique: TechniqueSpec, classifier: ComponentSpec) -> list[Any] | None:
     """Return what of a classifier decides a cell's numbers: nothing that the technique ignores or tunes."""
-    if not technique.spec.uses("classifier", INTERVENTION):
+    if not technique.spec.uses("classifier", INTERVENTIONS):
         return None
     name, parameters, *version = classifier.decisive
     tuned = () if technique.tune is None else technique.tune.names

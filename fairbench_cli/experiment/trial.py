@@ -21,10 +21,11 @@ import numpy as np
 
 from fairbench_cli.base.errors import Problem, UserError, suggest
 from fairbench_cli.base.plugins import find, is_plugin, named_in_packages
+from fairbench_cli.base.registry import Registry
 from fairbench_cli.base.strict_yaml import YamlDocument
 from fairbench_cli.classifiers.builders import Tree
 from fairbench_cli.classifiers.fit import Classifier, Infeasible
-from fairbench_cli.classifiers.registry import CLASSIFIER, Kind
+from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.card import find_card, read_card
 from fairbench_cli.data.roles import checked_roles
 from fairbench_cli.data.table import Sample, to_sample
@@ -33,7 +34,7 @@ from fairbench_cli.experiment.config.grid import ParameterGrid
 from fairbench_cli.experiment.datasets import shipped_network
 from fairbench_cli.interventions.baselines import NoIntervention
 from fairbench_cli.interventions.fitted import Fitted, Status
-from fairbench_cli.interventions.registry import INTERVENTION
+from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.network.draw import sample
 from fairbench_cli.network.files import load as load_network
 
@@ -67,13 +68,13 @@ class Trial:
 
     Parameters
     ----------
-    kind : Kind
+    kind : Registry
         Which of the two it is.
     spec : ComponentSpec
         With its parameters.
     """
 
-    kind: Kind
+    kind: Registry
     spec: ComponentSpec
 
     def findings(self) -> list[TrialResult]:
@@ -107,8 +108,8 @@ class Trial:
     def fit(self, train: Sample) -> Fitted:
         """Fit to a training sample as a repeat does, always with the same seeds."""
         component = self.spec.build(self.kind)
-        chosen = component if self.kind is CLASSIFIER else Tree()
-        technique = NoIntervention() if self.kind is CLASSIFIER else component
+        chosen = component if self.kind is CLASSIFIERS else Tree()
+        technique = NoIntervention() if self.kind is CLASSIFIERS else component
         classifier = Classifier(chosen, include_protected=False, seed=SEED)
         fitted = technique.fit(train, classifier, np.random.default_rng(SEED))
         if not isinstance(fitted, Fitted):
@@ -211,7 +212,7 @@ def _fresh_process(trial: Trial) -> None:
 def answer_of(text: str) -> str:
     """Return the digest of what a component, given as JSON, says of the test rows."""
     name, component, parameters = json.loads(text)
-    kind = next(kind for kind in (INTERVENTION, CLASSIFIER) if kind.name == name)
+    kind = next(kind for kind in (INTERVENTIONS, CLASSIFIERS) if kind.name == name)
     return _digest(Trial(kind, read_component(kind, component, parameters)).ask(*samples()))
 
 
@@ -303,7 +304,7 @@ TRIALS: dict[str, Callable[[Trial], None]] = {
 }
 
 
-def read_component(kind: Kind, name: str, parameters: Mapping[str, Any]) -> ComponentSpec:
+def read_component(kind: Registry, name: str, parameters: Mapping[str, Any]) -> ComponentSpec:
     """Return a component by its name, relative to this folder.
 
     Raises
@@ -330,22 +331,22 @@ def find_component(name: str, parameters: Mapping[str, Any]) -> Trial:
     UserError
         When it is neither, or listing what is wrong with it.
     """
-    kinds = (INTERVENTION, CLASSIFIER)
+    kinds = (INTERVENTIONS, CLASSIFIERS)
     for kind in kinds:
-        if name in kind.registry or name in named_in_packages(kind.group):
+        if name in kind or name in named_in_packages(kind.group):
             return Trial(kind, read_component(kind, name, parameters))
     if not is_plugin(name) and not name.endswith(".py"):
-        known = [known for kind in kinds for known in (*kind.registry, *named_in_packages(kind.group))]
+        known = [known for kind in kinds for known in (*kind, *named_in_packages(kind.group))]
         raise UserError(Problem(f'no technique or classifier is called "{name}"', suggest(name, known)))
     origin = find(name, "", Path())
     thing = None if origin is None else origin.load()
     if isinstance(thing, type):
-        is_classifier = INTERVENTION.foreign.fault(thing) and not CLASSIFIER.foreign.fault(thing)
-        kind = CLASSIFIER if is_classifier else INTERVENTION
+        is_classifier = INTERVENTIONS.foreign.fault(thing) and not CLASSIFIERS.foreign.fault(thing)
+        kind = CLASSIFIERS if is_classifier else INTERVENTIONS
         return Trial(kind, read_component(kind, name, parameters))
     try:
-        return Trial(CLASSIFIER, read_component(CLASSIFIER, name, parameters))
+        return Trial(CLASSIFIERS, read_component(CLASSIFIERS, name, parameters))
     except UserError as error:
         if "TypeError: returned" not in str(error):
             raise
-        return Trial(INTERVENTION, read_component(INTERVENTION, name, parameters))
+        return Trial(INTERVENTIONS, read_component(INTERVENTIONS, name, parameters))

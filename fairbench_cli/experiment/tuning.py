@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fairbench_cli.classifiers.registry import CLASSIFIER
+from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.table import Sample
 from fairbench_cli.experiment.config.tune import classifier_parameters, own_parameters
 from fairbench_cli.experiment.plan import Cell
 from fairbench_cli.interventions.fitted import Infeasible
-from fairbench_cli.interventions.registry import INTERVENTION
+from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.interventions.validation import divide_rows
 from fairbench_cli.measures.aggregate import distance
 from fairbench_cli.measures.counts import Counts
@@ -51,9 +51,9 @@ def candidates_of(cell: Cell) -> list[Cell]:
         replace(
             cell,
             technique=replace(
-                technique, spec=technique.spec.having(own_parameters(values), INTERVENTION), tune=None
+                technique, spec=technique.spec.having(own_parameters(values), INTERVENTIONS), tune=None
             ),
-            classifier=cell.classifier.having(classifier_parameters(values), CLASSIFIER),
+            classifier=cell.classifier.having(classifier_parameters(values), CLASSIFIERS),
         )
         for values in (tuning.candidates if tuning else [{}])
     ]

@@ -2,10 +2,11 @@
 
 from typing import Any
 
+from fairbench_cli.document.model import Document, Section, plain_table
 from fairbench_cli.report.repeats import TECHNIQUE
 from fairbench_cli.report.results import RunResults
 from fairbench_cli.report.stability import two_metrics
-from fairbench_cli.report.tables import Block, PaperTable, caption, distinct_models, shown, technique_label
+from fairbench_cli.report.tables import caption, distinct_models, shown, technique_label
 
 Row = tuple[str, str]
 """A technique and what its classifier is called."""
@@ -36,22 +37,23 @@ def attributes_of(rows: dict[Row, dict[str, dict[str, Any]]]) -> tuple[str, ...]
     return tuple(dict.fromkeys(attribute for own in rows.values() for attribute in own))
 
 
-def combined_table(name: str, run: RunResults) -> PaperTable:
+def combined_table(name: str, run: RunResults) -> Document:
     """Lay out the `two_metrics` of every technique and classifier, one column per attribute."""
+    columns = ("technique", "classifier", "metric")
     blocks, metrics = [], two_metrics(run.plan.config)[::-1]
     found = by_attribute(run)
+    used: set[str] = set()
     several = len({beta for *_, beta in found}) > 1
     for (dataset, how, beta), rows in found.items():
         attributes = attributes_of(rows)
-        texts = tuple(
-            (*row, metric, tuple(shown(run, own[one], metric) if one in own else "" for one in attributes))
+        texts = [
+            [*row, metric, *(shown(run, own[one], metric) if one in own else "" for one in attributes)]
             for row, own in rows.items()
             for metric in metrics
-        )
+        ]
+        used |= {text for row in texts for text in row[len(columns) :]}
         title = dataset + ("" if how == "original" else f", {how}") + (f", β = {beta:g}" if several else "")
-        blocks.append(Block(title, (beta,), texts, attributes))
-    used = {text for block in blocks for *_, cells in block.rows for text in cells}
+        table = plain_table("", (*columns, *attributes), texts, len(columns), grouped=True)
+        blocks.append(Section(title, tables=(table,)))
     about = "Each column: techniques that work on this attribute, measured by its groups."
-    return PaperTable(
-        name, (about, *caption(run.plan, used)), tuple(blocks), ("technique", "classifier", "metric")
-    )
+    return Document(name, facts=(about, *caption(run.plan, used)), sections=tuple(blocks))

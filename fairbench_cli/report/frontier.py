@@ -6,6 +6,7 @@ Cruz & Hardt (2024): models are compared at the same fairness, after "unprocessi
 import numpy as np
 import pandas as pd
 
+from fairbench_cli.document.model import Document
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.significance import holm
 from fairbench_cli.measures.sweep import RATES
@@ -13,7 +14,7 @@ from fairbench_cli.report.moved import TOLERANCES, MovedThresholds
 from fairbench_cli.report.paired import LEVEL, RANDOM_SPLITS, paired_test
 from fairbench_cli.report.repeats import TECHNIQUE, is_baseline, key_of
 from fairbench_cli.report.results import COMPARED, RunResults, mean_and_interval
-from fairbench_cli.report.tables import BLOCK, Cells, PaperTable, blocks_of, show_cell, technique_label
+from fairbench_cli.report.tables import BLOCK, Cells, blocks_of, show_cell, technique_label
 
 ABOVE, BELOW, NEITHER = "above", "below", "not distinguishable"
 
@@ -106,7 +107,7 @@ def distance_frame(run: RunResults) -> pd.DataFrame:
     )[DISTANCE_COLUMNS]
 
 
-def frontier_table(name: str, run: RunResults) -> PaperTable:
+def frontier_table(name: str, run: RunResults) -> Document:
     """Lay out `distance_frame`: rows of a technique, β across. Empty without a sweep or without none."""
     texts: Cells = {}
     frame = distance_frame(run)
@@ -133,7 +134,7 @@ def frontier_table(name: str, run: RunResults) -> PaperTable:
             }
         for line, text in lines.items():
             texts[place, (technique, line), row["beta"]] = text
-    return PaperTable(name, _caption(run), blocks_of(run, texts, "-"))
+    return Document(name, facts=_caption(run), sections=blocks_of(run, texts, "-"))
 
 
 _SHORT = {

@@ -8,13 +8,14 @@ from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
 from fairbench_cli.data.table import Rows
+from fairbench_cli.document.model import Document
 from fairbench_cli.experiment.config.outputs import TABLES
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.registry import find
 from fairbench_cli.measures.significance import holm
 from fairbench_cli.report.repeats import SITUATION, TECHNIQUE, is_baseline
 from fairbench_cli.report.results import ROW_COLUMNS, Results, RunResults
-from fairbench_cli.report.tables import BLOCK, Cells, PaperTable, blocks_of, technique_label
+from fairbench_cli.report.tables import BLOCK, Cells, blocks_of, technique_label
 
 LEVEL = 0.05
 EQUAL = 1e-12  # differences below this are rounding
@@ -126,7 +127,7 @@ def paired_frame(results: Results) -> pd.DataFrame:
     )
 
 
-def paired_table(name: str, run: RunResults) -> PaperTable:
+def paired_table(name: str, run: RunResults) -> Document:
     """Lay out the differences to ``none`` of the metrics that the run's other tables show.
 
     Where the repeats are random splits of the same rows, the caption says what that does to the tests.
@@ -147,7 +148,7 @@ def paired_table(name: str, run: RunResults) -> PaperTable:
     )
     if run.plan.config.sample.source == "data":
         caption += (RANDOM_SPLITS,)
-    return PaperTable(name, caption, blocks_of(run, texts, ""))
+    return Document(name, facts=caption, sections=blocks_of(run, texts, ""))
 
 
 def _shown(difference: float, verdict: str) -> str:

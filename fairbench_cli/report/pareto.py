@@ -4,12 +4,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from fairbench_cli.document.model import Document
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.significance import holm
 from fairbench_cli.report.paired import EQUAL, LEVEL, distance, paired_test
 from fairbench_cli.report.repeats import SITUATION, TECHNIQUE
 from fairbench_cli.report.results import COMPARED, Results, RunResults
-from fairbench_cli.report.tables import BLOCK, Cells, PaperTable, blocks_of, technique_label
+from fairbench_cli.report.tables import BLOCK, Cells, blocks_of, technique_label
 
 SHOWN = ("discrimination", "accuracy")
 APART = "; "
@@ -54,7 +55,7 @@ def pareto_frame(results: Results, metrics: tuple[str, str] = SHOWN) -> pd.DataF
     return pd.concat([pd.DataFrame(columns=columns), *parts][bool(parts) :], ignore_index=True)[columns]
 
 
-def pareto_table(name: str, run: RunResults) -> PaperTable:
+def pareto_table(name: str, run: RunResults) -> Document:
     """Lay out `pareto_frame`: a row per technique, β across."""
     frame = pareto_frame(run.asked(SHOWN))
     columns = [*BLOCK, "technique", "beta", "front", "clearly_dominated_by"]
@@ -68,7 +69,7 @@ def pareto_table(name: str, run: RunResults) -> PaperTable:
         f"front: no technique is at least as good on {SHOWN[0]} and {SHOWN[1]} and better on one "
         "(mean distances to the ideal). dominated clearly: paired tests agree on both. -: no value.",
     )
-    return PaperTable(name, caption, blocks_of(run, texts, "-"))
+    return Document(name, facts=caption, sections=blocks_of(run, texts, "-"))
 
 
 def _front(cells: pd.DataFrame, values: Floats, metrics: tuple[str, str]) -> pd.DataFrame:

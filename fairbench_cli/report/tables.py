@@ -3,12 +3,13 @@
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from fairbench_cli.classifiers.registry import CLASSIFIERS, Entry
+from fairbench_cli.base.registry import Registry
+from fairbench_cli.classifiers.registry import CLASSIFIERS
+from fairbench_cli.document.model import Document, Section, plain_table
 from fairbench_cli.experiment.config.outputs import TABLES
 from fairbench_cli.experiment.config.tune import tuning_of
 from fairbench_cli.experiment.journal.journal import RETRIED
@@ -22,6 +23,8 @@ BLOCK = ["dataset", "attribute", "compared", "representation", "classifier", "cl
 DEGRADED, NOT_RUN = "*", "…"
 OWN_MODEL = "model of its own"
 
+PAPER_COLUMNS = ("technique", "metric")
+
 Cells = dict[tuple[CellKey, tuple[str, ...], float], str]
 
 MARKS = {
@@ -32,37 +35,9 @@ MARKS = {
 }
 
 
-@dataclass(frozen=True)
-class Block:
-    """A table of one data set and classifier: rows of (technique, metric, one cell per β), say.
-
-    Parameters
-    ----------
-    names : tuple of str
-        What the cells of a row stand for, where that is not β.
-    """
-
-    title: str
-    betas: tuple[float, ...]
-    rows: tuple[tuple[Any, ...], ...]
-    names: tuple[str, ...] = ()
-
-    def heads(self, beta: str = "β = {:g}") -> tuple[str, ...]:
-        """Return what stands above the cells."""
-        return self.names or tuple(beta.format(one) for one in self.betas)
-
-
-@dataclass(frozen=True)
-class PaperTable:
-    """A table in the papers' layout, with a caption that says what stands in it."""
-
-    name: str
-    caption: tuple[str, ...]
-    blocks: tuple[Block, ...]
-    columns: tuple[str, ...] = ("technique", "metric")
-
-
-def blocks_of(run: RunResults, cells: Cells, missing: str) -> tuple[Block, ...]:
+def blocks_of(
+    run: RunResults, cells: Cells, missing: str, columns: Sequence[str] = PAPER_COLUMNS
+) -> tuple[Section, ...]:
     """Lay cells out in blocks, in the order in which they first occur; a technique's rows stand together.
 
     Parameters
@@ -71,27 +46,32 @@ def blocks_of(run: RunResults, cells: Cells, missing: str) -> tuple[Block, ...]:
         Texts by the values of `BLOCK`, those of the table's own columns (the technique first), and β.
     missing : str
         What stands where there is no cell.
+    columns : sequence of str
+        What the table's own columns are called.
     """
     betas = tuple(sorted({cell["beta"] for cell in run.plan.cells}))
     rows: dict[CellKey, dict[str, dict[tuple[str, ...], None]]] = {}
-    for block, labels, _ in cells:
-        rows.setdefault(block, {}).setdefault(labels[0], {})[labels] = None
+    for place, labels, _ in cells:
+        rows.setdefault(place, {}).setdefault(labels[0], {})[labels] = None
+    heads = (*columns, *(f"β = {beta:g}" for beta in betas))
+    keys = (*columns, *(f"beta={beta:g}" for beta in betas))
     blocks = []
-    for block, techniques in rows.items():
-        dataset, attribute, compared, representation, name, parameters = block
+    for place, techniques in rows.items():
+        dataset, attribute, compared, representation, name, parameters = place
         title = f"{dataset}, {attribute}, {classifier_label(name, parameters)}"
         title += "" if representation == "original" else f", {representation}"
         title += "" if compared == attribute else f": groups of {compared}"
-        texts = tuple(
-            (*labels, tuple(cells.get((block, labels, beta), missing) for beta in betas))
+        texts = [
+            [*labels, *(cells.get((place, labels, beta), missing) for beta in betas)]
             for own in techniques.values()
             for labels in own
-        )
-        blocks.append(Block(title, betas, texts))
+        ]
+        table = plain_table("", heads, texts, len(columns), keys=keys, grouped=True)
+        blocks.append(Section(title, tables=(table,)))
     return tuple(blocks)
 
 
-def paper_table(name: str, run: RunResults) -> PaperTable:
+def paper_table(name: str, run: RunResults) -> Document:
     """Lay out two metrics per technique, for the groups of the attribute that each cell works on.
 
     A cell is the mean to three decimals, with "(28/30)" behind it where fewer repeats gave a value than were
@@ -99,14 +79,15 @@ def paper_table(name: str, run: RunResults) -> PaperTable:
     """
     texts: Cells = {}
     for cell in run.plan.cells:
-        block = tuple(cell["attribute" if column == "compared" else column] for column in BLOCK)
+        place = tuple(cell["attribute" if column == "compared" else column] for column in BLOCK)
         technique = technique_label(*(cell[column] for column in TECHNIQUE))
         for metric in TABLES[name].metrics:
-            texts[block, (technique, metric), cell["beta"]] = shown(run, cell, metric)
-    return PaperTable(name, caption(run.plan, set(texts.values())), blocks_of(run, texts, NOT_RUN))
+            texts[place, (technique, metric), cell["beta"]] = shown(run, cell, metric)
+    facts = caption(run.plan, set(texts.values()))
+    return Document(name, facts=facts, sections=blocks_of(run, texts, NOT_RUN))
 
 
-def group_rates_table(name: str, run: RunResults) -> PaperTable:
+def group_rates_table(name: str, run: RunResults) -> Document:
     """Lay out the rows, selection rate and true positive rate of each group, means over the repeats.
 
     The groups are the joint levels of each attribute or intersection that the run's results compare.
@@ -119,12 +100,12 @@ def group_rates_table(name: str, run: RunResults) -> PaperTable:
             shown = {"rows": levels.group_total} | shown  # each of shape (cells, repeats, groups)
             found = {metric: mean_and_interval(np.moveaxis(n, 1, -1)) for metric, n in shown.items()}
             for i, cell in enumerate(data.cells):
-                block = tuple((cell | {"compared": compared})[name] for name in BLOCK)
+                place = tuple((cell | {"compared": compared})[name] for name in BLOCK)
                 technique = technique_label(*(cell[name] for name in TECHNIQUE))
                 statuses = [status for status in data.status[i] if status]
                 for g, group in enumerate(levels.groups):
                     for metric, numbers in found.items():
-                        texts[block, (technique, group, metric), cell["beta"]] = show_cell(
+                        texts[place, (technique, group, metric), cell["beta"]] = show_cell(
                             float(numbers["mean"][i, g]),
                             int(numbers["n_ok"][i, g]),
                             run.plan.config.repeats,
@@ -132,7 +113,8 @@ def group_rates_table(name: str, run: RunResults) -> PaperTable:
                             ".6g" if metric == "rows" else ".3f",
                         )
     columns = ("technique", "group", "metric")
-    return PaperTable(name, caption(run.plan, set(texts.values())), blocks_of(run, texts, NOT_RUN), columns)
+    facts = caption(run.plan, set(texts.values()))
+    return Document(name, facts=facts, sections=blocks_of(run, texts, NOT_RUN, columns))
 
 
 def shown(run: RunResults, cell: Mapping[str, Any], metric: str) -> str:
@@ -243,7 +225,7 @@ def distinct_models(plan: RunPlan, cells: Sequence[dict[str, Any]]) -> list[tupl
     return found
 
 
-def named(name: str, parameters: str, registry: Mapping[str, Entry]) -> str:
+def named(name: str, parameters: str, registry: Registry) -> str:
     """Name a registry's entry by the parameters (JSON text) that differ from its defaults."""
     given: dict[str, Any] = json.loads(parameters)
     tune = given.pop("tune", None)

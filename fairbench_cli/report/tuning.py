@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from fairbench_cli.base.checksums import canonical
+from fairbench_cli.document.model import Document
 from fairbench_cli.experiment.config.tune import Tuning, own_parameters, tuning_of
 from fairbench_cli.experiment.tuning import Curve
 from fairbench_cli.interventions.registry import INTERVENTIONS
@@ -18,7 +19,7 @@ from fairbench_cli.measures.registry import METRICS, measure
 from fairbench_cli.report.paired import RANDOM_SPLITS, paired_test
 from fairbench_cli.report.repeats import CELL_COLUMNS, TECHNIQUE, DatasetRepeats, key_of
 from fairbench_cli.report.results import RunResults
-from fairbench_cli.report.tables import BLOCK, Cells, PaperTable, blocks_of, technique_label
+from fairbench_cli.report.tables import BLOCK, Cells, blocks_of, technique_label
 
 SHOWN = ("accuracy", "impact-ratio", "discrimination")
 """Kept of every candidate, in addition to the metric that was tuned for."""
@@ -119,7 +120,7 @@ def gains_frame(run: RunResults) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=GAIN_COLUMNS)
 
 
-def tuning_table(table: str, run: RunResults) -> PaperTable:
+def tuning_table(table: str, run: RunResults) -> Document:
     """Lay out `gains_frame`: nested tuning against tuning on the test rows. Empty where nothing is tuned."""
     texts: Cells = {}
     for row in gains_frame(run).to_dict("records") if run.plan.config.tuned_for else ():
@@ -147,7 +148,8 @@ def tuning_table(table: str, run: RunResults) -> PaperTable:
     )
     if run.plan.config.sample.source == "data":
         caption += (RANDOM_SPLITS,)
-    return PaperTable(table, caption, blocks_of(run, texts, "-"), ("technique", "on the test rows"))
+    blocks = blocks_of(run, texts, "-", ("technique", "on the test rows"))
+    return Document(table, facts=caption, sections=blocks)
 
 
 def _place(tuned: TunedCell) -> tuple[Any, ...]:

@@ -5,27 +5,27 @@ from dataclasses import replace
 from pathlib import Path
 
 from fairbench_cli.base.files import make_folder, write_text
-from fairbench_cli.classifiers.registry import Entry
-from fairbench_cli.experiment.config.outputs import FIGURES, FORMATS, FRAMES, TABLES
+from fairbench_cli.document.model import Document
+from fairbench_cli.experiment.config.outputs import FIGURES, TABLES
 from fairbench_cli.experiment.config.own_metrics import find_metrics
 from fairbench_cli.experiment.journal.checked import checked
 from fairbench_cli.experiment.journal.journal import Damage, Records, list_journals, read_journals
 from fairbench_cli.experiment.journal.manifest import refuse_lost, update_manifest
 from fairbench_cli.experiment.plan import RunPlan, read_plan
 from fairbench_cli.measures.registry import METRICS
+from fairbench_cli.report import registry
 from fairbench_cli.report.figures import draw_figures
 from fairbench_cli.report.frontier import distance_frame, frontier_frame
 from fairbench_cli.report.paired import paired_frame
 from fairbench_cli.report.pareto import SHOWN, pareto_frame
 from fairbench_cli.report.repeats import groups_frame
 from fairbench_cli.report.results import results_frame, run_results, summary_frame, sweep_frame
-from fairbench_cli.report.tables import PaperTable
 from fairbench_cli.report.tuning import curves_frame, gains_frame
 
 
 def write_report(
     folder: Path, plan: RunPlan, records: Records, attributes: Sequence[str] = ()
-) -> list[PaperTable]:
+) -> list[Document]:
     """Write groups.csv, results.csv, summary.csv, paired.csv, pareto.csv, tables/ and figures/.
 
     With a sweep also sweep.csv, frontier.csv and frontier_distance.csv; where parameters are tuned tuning.csv
@@ -38,7 +38,7 @@ def write_report(
 
     Returns
     -------
-    list of PaperTable
+    list of Document
         The tables that the config asks for and, where attributes are asked for, the rates of their groups.
 
     Raises
@@ -69,24 +69,24 @@ def write_report(
         "tuning": curves_frame(run) if config.tuned_for else None,
         "tuning_gain": gains_frame(run) if config.tuned_for else None,
     }
-    for output, files in FRAMES.items():
+    for output, files in registry.FRAMES.items():
         with_it = output in asked or output in config.figures
-        frames |= {name: Entry(make).load()(run) if with_it else None for name, make in files.items()}
+        frames |= {name: make.load()(run) if with_it else None for name, make in files.items()}
     for name, frame in frames.items():
         if frame is None:
             (folder / f"{name}.csv").unlink(missing_ok=True)
         else:
             text: str = frame.to_csv(index=False, lineterminator="\n")
             write_text(folder / f"{name}.csv", text)
-    tables = [TABLES[name].load()(name, run) for name in (*asked, *always)]
-    _write_tables(folder / "tables", [table for table in tables if table.blocks])
+    tables = [registry.TABLES[name].load()(name, run) for name in (*asked, *always)]
+    _write_tables(folder / "tables", [table for table in tables if table.sections])
     draw_figures(run, config.figures)
     return tables[: len(asked)]
 
 
 def redo_report(
     folder: Path, attributes: Sequence[str] = (), metrics: Sequence[str] = ()
-) -> tuple[list[PaperTable], tuple[Damage, ...], list[str], int]:
+) -> tuple[list[Document], tuple[Damage, ...], list[str], int]:
     """Write the report of a results folder again.
 
     Parameters
@@ -99,7 +99,7 @@ def redo_report(
 
     Returns
     -------
-    tables : list of PaperTable
+    tables : list of Document
     damages : tuple of Damage
         The lines of the journals that are not used.
     left_out : list of str
@@ -129,12 +129,12 @@ def redo_report(
     return tables, reading.damages, left_out, len(keys) * config.repeats - there
 
 
-def _write_tables(folder: Path, tables: list[PaperTable]) -> None:
+def _write_tables(folder: Path, tables: list[Document]) -> None:
     """Write every table in all formats; those of an earlier report that are not written now go away."""
     make_folder(folder)
     for old in folder.glob("*.*"):
-        if old.stem in TABLES.keys() - {table.name for table in tables}:
+        if old.stem in TABLES.keys() - {table.title for table in tables}:
             old.unlink()
     for table in tables:
-        for ending, target in FORMATS.items():
-            write_text(folder / f"{table.name}.{ending}", Entry(target).load()(table))
+        for ending, writer in registry.FORMATS.items():
+            write_text(folder / f"{table.title}.{ending}", writer.load()(table))

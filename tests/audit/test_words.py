@@ -12,13 +12,12 @@ from fairbench_cli.audit import audit
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge.judge import judge
 from fairbench_cli.audit.judge.metrics import COMPARED
-from fairbench_cli.audit.show.html import to_html
+from fairbench_cli.audit.show.document import audit_document
+from fairbench_cli.audit.show.html import to_html, to_markdown, to_notebook
 from fairbench_cli.audit.show.layout import failures
-from fairbench_cli.audit.show.markdown import to_markdown
-from fairbench_cli.audit.show.notebook import to_notebook
 from fairbench_cli.audit.show.sections import legend
 from fairbench_cli.audit.show.words import EVENTS, HARMED, gate_words, headline
-from fairbench_cli.cli.audit_console import print_audit
+from fairbench_cli.cli.console import print_document
 
 FINDING = (
     "race: African-American are wrongly selected in 42.3 % of cases, Caucasian in 22.0 % (false positive "
@@ -165,9 +164,9 @@ def test_a_bare_rule_says_so_and_looks_otherwise(capsys):
         assert "(✗)" in write(bare)
         assert "✗" not in write(tested).replace("✗ fails;", "")  # but in the legend
     for report, mark in ((tested, "?"), (bare, "(✗)")):
-        print_audit(report)
+        print_document(audit_document(report, everything=False, brief=True))
         assert capsys.readouterr().out.startswith(f"{mark} ")
-    assert 'class="badge outside"' in to_html(bare)
+    assert 'class="badge"' in to_html(bare)
     assert 'class="badge undecided"' in to_html(tested)
 
 

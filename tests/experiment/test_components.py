@@ -2,17 +2,17 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Annotated, Literal
 
 import pytest
 from pydantic import Field
 
+from fairbench_cli.base.registry import Entry, Registry
 from fairbench_cli.base.strict_yaml import parse_yaml
-from fairbench_cli.classifiers.registry import CLASSIFIER, Kind
+from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.experiment.config.components import ComponentSpec
 from fairbench_cli.experiment.config.grid import ParameterGrid
-from fairbench_cli.interventions.registry import INTERVENTION
+from fairbench_cli.interventions.registry import INTERVENTIONS
 
 
 @dataclass(frozen=True)
@@ -28,19 +28,13 @@ class Needy:
     must: int
 
 
-class Entry:
-    def __init__(self, thing):
-        self.thing = thing
-
-    def load(self):
-        return self.thing
+def fault(_):
+    return None
 
 
-class AnyThing(Kind):
-    foreign = SimpleNamespace(fault=lambda _: None)
-
-
-THINGS = AnyThing("thing", {"thing": Entry(Thing), "needy": Entry(Needy)}, "", "")
+THINGS = Registry("thing", __name__, {})
+THINGS._adapter = __name__
+THINGS.entries.update(thing=Entry(f"{__name__}:Thing"), needy=Entry(f"{__name__}:Needy"))
 
 
 def read(text, extra=None):
@@ -147,12 +141,12 @@ def test_each_wrong_value_has_its_own_line():
     assert [problem.split(" ")[0] for problem in problems] == [f"f.yaml:{n}:" for n in (5, 6, 7, 8, 9)]
 
 
-@pytest.mark.parametrize("kind", [INTERVENTION, CLASSIFIER], ids=["interventions", "classifiers"])
+@pytest.mark.parametrize("kind", [INTERVENTIONS, CLASSIFIERS], ids=["interventions", "classifiers"])
 def test_every_shipped_name_is_read_and_built(kind):
-    document = parse_yaml("things: " + str(list(kind.registry)), "f.yaml")
+    document = parse_yaml("things: " + str(list(kind)), "f.yaml")
     problems = []
     found = ParameterGrid(document, kind, {}, Path()).read(document.data["things"], problems)
     assert problems == []
-    assert [spec.name for spec, _ in found] == list(kind.registry)
+    assert [spec.name for spec, _ in found] == list(kind)
     for spec, _ in found:
-        assert isinstance(spec.build(kind), kind.registry[spec.name].load())
+        assert isinstance(spec.build(kind), kind[spec.name].load())

@@ -12,6 +12,9 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 from scipy.stats import t as student
 
+from fairbench_cli.document.csv import comma_separated
+from fairbench_cli.document.latex import latex
+from fairbench_cli.document.markdown import markdown
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.journal.journal import Records
 from fairbench_cli.experiment.plan import RunPlan
@@ -23,7 +26,6 @@ from fairbench_cli.report.figures import stability as rectangles
 from fairbench_cli.report.figures.canvas import house_style
 from fairbench_cli.report.figures.combined import draw as draw_combined
 from fairbench_cli.report.figures.representations import draw as draw_pairs
-from fairbench_cli.report.formats import comma_separated, latex, markdown
 from fairbench_cli.report.representations import representations_frame
 from fairbench_cli.report.results import RunResults, run_results
 from fairbench_cli.report.stability import stability_frame
@@ -304,10 +306,11 @@ def test_pairs_without_all_repeats_are_named_below():
 
 def test_attributes_stand_side_by_side(run):
     table = combined_table("combined-attributes", run)
-    assert [block.title for block in table.blocks] == [f"adult, {how}" for how in REPRESENTATIONS]
-    block = table.blocks[0]
-    assert block.heads() == ATTRIBUTES
-    rows = {tuple(labels): cells for *labels, cells in block.rows}
+    assert [section.title for section in table.sections] == [f"adult, {how}" for how in REPRESENTATIONS]
+    (block,) = table.sections[0].tables
+    assert block.heads[3:] == ATTRIBUTES
+    texts = [[cell.text for cell in row] for row in block.rows]
+    rows = {tuple(row[:3]): tuple(row[3:]) for row in texts}
     assert list(rows)[:2] == [("none", "svm", "accuracy"), ("none", "svm", "cv")]
     assert ("own-model", OWN_MODEL, "cv") in rows
     assert len(set(rows["none", "svm", "accuracy"])) == 1  # one model
@@ -357,7 +360,8 @@ def test_a_run_without_results_has_empty_files_and_no_figures():
         assert drawn(draw, run) == {}
     assert all(frame(run).empty for frame in (stability_frame, representations_frame))
     assert clusters_frame(run)["cluster"].isna().all()
-    assert {cell for *_, cells in combined_table("x", run).blocks[0].rows for cell in cells} == {"…"}
+    (block,) = combined_table("x", run).sections[0].tables
+    assert {cell.text for row in block.rows for cell in row[3:]} == {"…"}
 
 
 @pytest.mark.parametrize(

@@ -14,15 +14,18 @@ import pytest
 from conftest import Finished, derived, run_plan
 from scipy import stats
 
+from fairbench_cli.document.csv import comma_separated
+from fairbench_cli.document.latex import latex
+from fairbench_cli.document.markdown import markdown
+from fairbench_cli.document.model import Document, Section, plain_table
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.config.outputs import DEFAULT_TABLES
 from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.measures.counts import PAIR as GROUPS
 from fairbench_cli.measures.counts import Counts
-from fairbench_cli.report.formats import comma_separated, latex, markdown
 from fairbench_cli.report.repeats import CELL_COLUMNS, groups_frame
 from fairbench_cli.report.results import COMPARED, RunResults, results_frame, run_results, summary_frame
-from fairbench_cli.report.tables import Block, PaperTable, paper_table, technique_label
+from fairbench_cli.report.tables import paper_table, technique_label
 
 CELL = {
     "key": "k",
@@ -135,7 +138,7 @@ def test_whole_counts_are_written_without_a_point():
 
 def shown(repeats: int, *found: Repeat) -> list[str]:
     table = paper_table("discrimination-accuracy", run_of(study(repeats), *found))
-    return [cells[0] for _, _, cells in table.blocks[0].rows]
+    return [row[2].text for row in table.sections[0].tables[0].rows]
 
 
 def test_what_stands_in_a_cell():
@@ -156,7 +159,7 @@ def test_what_stands_in_a_cell():
 
 
 def test_the_caption_explains_the_marks_that_occur():
-    text = " ".join(paper_table("discrimination-accuracy", run_of(study(2), record(0))).caption)
+    text = " ".join(paper_table("discrimination-accuracy", run_of(study(2), record(0))).facts)
     assert "Means of 2 repeats" in text
     assert "Test set: the original data." in text
     assert "(a/b)" in text
@@ -169,16 +172,24 @@ def test_labels_name_what_differs_from_the_defaults():
     assert technique_label("mine", '{"a":null,"b":true}', False) == "mine (a=null, b=true)"
 
 
-NASTY = PaperTable(
+NASTY = Document(
     "discrimination-accuracy",
-    ('50 % of A&B_C #1 {x} $5 ~ ^ \\ "quoted" < > |', "β …"),
-    (
-        Block(
+    facts=('50 % of A&B_C #1 {x} $5 ~ ^ \\ "quoted" < > |', "β …"),
+    sections=(
+        Section(
             "da_ta|set, s&x, tree (a={b})",
-            (0.0, 1.0),
-            (
-                ("a_b (c=50%, {d} | \\e)", "accuracy", ("-0.125 (2/3)", "-")),
-                ("b", "accuracy", ("…", "failed")),
+            tables=(
+                plain_table(
+                    "",
+                    ("technique", "metric", "β = 0", "β = 1"),
+                    (
+                        ("a_b (c=50%, {d} | \\e)", "accuracy", "-0.125 (2/3)", "-"),
+                        ("b", "accuracy", "…", "failed"),
+                    ),
+                    2,
+                    keys=("technique", "metric", "beta=0", "beta=1"),
+                    grouped=True,
+                ),
             ),
         ),
     ),

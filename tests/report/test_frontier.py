@@ -206,7 +206,7 @@ def test_without_none_or_one_repeat_there_is_no_verdict():
     run = run_of(study(cells), records_of(cells))
     assert distance_frame(run).empty
     assert not frontier_frame(run).empty
-    assert not frontier_table("frontier", run).blocks
+    assert not frontier_table("frontier", run).sections
     frame = distance_frame(run_of(study(repeats=1), [one for one in RECORDS if one.repeat == 0]))
     assert len(frame) == 6 * len(GAPS)
     assert set(frame["verdict"]) == {""}

@@ -154,7 +154,7 @@ def test_the_papers_tables_keep_the_attribute_that_the_run_works_on(tmp_path):
 def test_group_rates_are_means_over_the_repeats(tmp_path):
     plan, records = made_up()
     *_, table = write_report(tmp_path, plan, records, attributes=("sex×race", "race"))
-    assert table.columns == ("technique", "group", "metric")
+    assert table.sections[0].tables[0].heads[:3] == ("technique", "group", "metric")
     rows = list(csv.DictReader(io.StringIO((tmp_path / "tables/group-rates.csv").read_text())))
     assert len(rows) == 2 * (6 + 3) * 3
     found = {(row["block"], row["technique"], row["group"], row["metric"]): row["beta=0.5"] for row in rows}
@@ -176,8 +176,9 @@ def test_group_rates_are_means_over_the_repeats(tmp_path):
 
 def test_a_table_of_group_rates_is_of_the_runs_own_attribute_unless_others_are_asked_for(tmp_path):
     (table,) = write_report(tmp_path, *made_up(tables=("group-rates",)))
-    assert [block.title for block in table.blocks] == ["adult, sex, tree"]
-    assert {row[1] for row in table.blocks[0].rows} == {"Female", "Male"}
+    (block,) = table.sections
+    assert block.title == "adult, sex, tree"
+    assert {row[1].text for row in block.tables[0].rows} == {"Female", "Male"}
 
 
 def test_attributes_that_no_data_set_has_are_refused(tmp_path):

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from fairbench_cli.document.markdown import markdown
 from fairbench_cli.experiment.journal.journal import read_journals
 from fairbench_cli.experiment.plan import read_plan
 from fairbench_cli.measures.registry import COUNT_METRICS
-from fairbench_cli.report.formats import markdown
 from fairbench_cli.report.paired import paired_frame, paired_table, paired_test
 from fairbench_cli.report.pareto import APART, SHOWN, pareto_frame, pareto_table
 from fairbench_cli.report.repeats import CELL_COLUMNS, DatasetRepeats
@@ -304,14 +304,15 @@ def test_cells_of_the_table_say_difference_and_verdict():
         (M, {"accuracy": low, "discrimination": low}),
         (R, {"accuracy": high, "discrimination": [np.nan] * 5}),
     )
-    (block,) = paired_table("x", run_of(frame, tables=("discrimination-accuracy",))).blocks
-    assert block.betas == (0.0,)
-    assert block.rows == (
-        ("massaging", "discrimination", ("-0.604 better",)),
-        ("massaging", "accuracy", ("-0.604 worse",)),
-        ("reweighing", "discrimination", ("-",)),
-        ("reweighing", "accuracy", ("+0.000",)),
-    )
+    (section,) = paired_table("x", run_of(frame, tables=("discrimination-accuracy",))).sections
+    (table,) = section.tables
+    assert table.heads == ("technique", "metric", "β = 0")
+    assert [[cell.text for cell in row] for row in table.rows] == [
+        ["massaging", "discrimination", "-0.604 better"],
+        ["massaging", "accuracy", "-0.604 worse"],
+        ["reweighing", "discrimination", "-"],
+        ["reweighing", "accuracy", "+0.000"],
+    ]
 
 
 NAMES = ("none", "massaging", "reweighing", "uniform-sampling", "preferential-sampling")

@@ -19,7 +19,7 @@ FORMATS: dict[str, tuple[str, str]] = {
     "groups": ("groups.csv", "tables:to_csv:groups"),
     "verdicts": ("audit.csv", "tables:to_csv:verdicts"),
     "json": ("audit.json", "tables:to_json"),
-    "markdown": ("audit.md", "markdown:to_markdown"),
+    "markdown": ("audit.md", "html:to_markdown"),
     "html": ("audit.html", "html:to_html"),
 }
 IMPACT = "impact-ratios.csv"

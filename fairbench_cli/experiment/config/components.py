@@ -7,7 +7,7 @@ from typing import Any, Literal
 from fairbench_cli.base.errors import shown
 from fairbench_cli.base.parameters import Parameters, checked, parameters_of
 from fairbench_cli.base.plugins import CodeOrigin
-from fairbench_cli.classifiers.registry import Kind
+from fairbench_cli.base.registry import Registry
 from fairbench_cli.data.represent import Representation
 from fairbench_cli.experiment.config.tune import Tuning
 
@@ -30,7 +30,7 @@ class ComponentSpec:
     parameters: tuple[tuple[str, Any], ...] = ()
     origin: CodeOrigin | None = None
 
-    def build(self, kind: Kind) -> Any:
+    def build(self, kind: Registry) -> Any:
         """Return the component itself.
 
         Raises
@@ -39,21 +39,21 @@ class ComponentSpec:
             When its code is no longer that of the plan.
         """
         if self.origin is None:
-            return kind.registry[self.name].load()(**dict(self.parameters))
+            return kind[self.name].load()(**dict(self.parameters))
         return kind.foreign.make(self.origin.load(), dict(self.parameters))
 
-    def takes(self, kind: Kind) -> Parameters:
+    def takes(self, kind: Registry) -> Parameters:
         """Return the parameters of its class or function."""
-        return parameters_of(kind.registry[self.name].load() if self.origin is None else self.origin.load())
+        return parameters_of(kind[self.name].load() if self.origin is None else self.origin.load())
 
-    def uses(self, what: Literal["groups", "classifier"], kind: Kind) -> bool:
+    def uses(self, what: Literal["groups", "classifier"], kind: Registry) -> bool:
         """Return whether a technique's model depends on the groups, or on the classifier.
 
         One that is not registered may.
         """
-        return self.origin is not None or getattr(kind.registry[self.name].load(), f"uses_{what}", True)
+        return self.origin is not None or getattr(kind[self.name].load(), f"uses_{what}", True)
 
-    def having(self, values: Mapping[str, Any], kind: Kind) -> "ComponentSpec":
+    def having(self, values: Mapping[str, Any], kind: Registry) -> "ComponentSpec":
         """Return the component with other values of some parameters.
 
         Raises

@@ -11,9 +11,10 @@ from pydantic import ValidationError
 from fairbench_cli.base.errors import Problem, UserError, shown, suggest
 from fairbench_cli.base.parameters import Parameters, checked, parameters_of
 from fairbench_cli.base.plugins import CodeOrigin, find, is_plugin, named_in_packages, short
+from fairbench_cli.base.registry import Registry
 from fairbench_cli.base.strict_yaml import Place, YamlDocument
 from fairbench_cli.base.validation import wording
-from fairbench_cli.classifiers.registry import CLASSIFIER, Kind
+from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.experiment.config.components import ComponentSpec, named
 from fairbench_cli.experiment.config.tune import OF_CLASSIFIER, Tuning, own_parameters, read_tunings
 
@@ -31,7 +32,7 @@ class ParameterGrid:
     ----------
     document : YamlDocument
         The config.
-    kind : Kind
+    kind : Registry
         What is listed.
     extra : mapping
         Parameters that every one takes in addition to its own: their type and default values by name.
@@ -43,7 +44,7 @@ class ParameterGrid:
     """
 
     document: YamlDocument
-    kind: Kind
+    kind: Registry
     extra: Mapping[str, tuple[Any, Any]]
     base: Path | None = None
     tuned_with: Sequence[ComponentSpec] | None = None
@@ -58,7 +59,7 @@ class ParameterGrid:
             name, options = named(item)
             if name is None or not isinstance(options, dict):
                 what = f"{kind} must be a name or `name: {{parameter: value}}`, not {shown(item)}"
-                problems.append(Problem(what, f"use any of: {', '.join(sorted(self.kind.registry))}", where))
+                problems.append(Problem(what, f"use any of: {', '.join(sorted(self.kind))}", where))
                 continue
             try:
                 origin, takes, ours = self._known(name, where)
@@ -90,7 +91,7 @@ class ParameterGrid:
         UserError
             When there is no such component, or it is no such thing.
         """
-        registry, origin = self.kind.registry, None
+        registry, origin = self.kind, None
         if self.base is None and name not in registry:
             return CodeOrigin(name, "") if is_plugin(name) else None, Parameters({}, open=True), {}
         if name in registry:
@@ -128,14 +129,14 @@ class ParameterGrid:
                 return self._checked(place[2], key, at, value, takes)
             values = value if isinstance(value, list) else [value]
             wrong = []
-            known = self.base is not None and place[2] in self.kind.registry
+            known = self.base is not None and place[2] in self.kind
             if known and not ComponentSpec(str(place[2])).uses("classifier", self.kind):
                 what = f"tune: {key} has no effect on {place[2]}, which has a model of its own"
                 return values, [Problem(what, "tune its own parameters", self.document.where(at))]
             for spec in self.tuned_with or ():
-                if self.base is not None or spec.name in CLASSIFIER.registry:
+                if self.base is not None or spec.name in CLASSIFIERS:
                     own = key.removeprefix(OF_CLASSIFIER)
-                    wrong += self._checked(spec.name, own, at, value, spec.takes(CLASSIFIER))[1]
+                    wrong += self._checked(spec.name, own, at, value, spec.takes(CLASSIFIERS))[1]
             return values, wrong
 
         here = (*place, "tune")
@@ -210,7 +211,7 @@ class ParameterGrid:
         """Return what a combination will build: each candidate, where parameters are tuned."""
         spec, more = combination
         candidates = more["tune"].candidates if "tune" in more else [{}]
-        if self.base is None and spec.name not in self.kind.registry:
+        if self.base is None and spec.name not in self.kind:
             return []
         return [spec.having(own_parameters(values), self.kind) for values in candidates]
 

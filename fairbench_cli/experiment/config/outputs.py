@@ -1,6 +1,6 @@
-"""The tables, table formats and figures of a run by name. A new one is a file and an entry here.
+"""The tables and figures of a run by name, and what a config must ask for to get them.
 
-Nothing is imported before it is written: a config is checked against the names alone.
+The functions that make them are in `report/registry.py`.
 """
 
 from collections import Counter
@@ -8,18 +8,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from fairbench_cli.classifiers.registry import Entry
-
 
 @dataclass(frozen=True)
 class ReportOutput:
-    """A table or a figure of a report.
+    """What a config has to do with a table or a figure of a report.
 
     Parameters
     ----------
-    target : str
-        ``module:function``. A table's function takes its name and the `RunResults` and returns a
-        `PaperTable`, a figure's takes the `RunResults` and returns figures by file name.
     metrics : tuple of str
         The metrics that it shows. They are computed whether or not the config lists them.
     needs : tuple of str
@@ -28,65 +23,39 @@ class ReportOutput:
         Whether every report writes it, asked for or not; left out where it would be empty.
     """
 
-    target: str
     metrics: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     always: bool = False
 
-    def load(self) -> Any:
-        """Import the function."""
-        return Entry(self.target).load()
-
 
 _BOTH, _ERRORS = ("discrimination", "accuracy"), ("overestimation", "underestimation")
-_REPORT = "fairbench_cli.report"
 
 TABLES: dict[str, ReportOutput] = {
-    "discrimination-accuracy": ReportOutput(f"{_REPORT}.tables:paper_table", _BOTH),
-    "over-underestimation": ReportOutput(f"{_REPORT}.tables:paper_table", _ERRORS),
-    "group-rates": ReportOutput(f"{_REPORT}.tables:group_rates_table"),
-    "combined-attributes": ReportOutput(f"{_REPORT}.combined:combined_table", _BOTH, needs=("attributes",)),
-    "difference-to-none": ReportOutput(f"{_REPORT}.paired:paired_table", (*_BOTH, *_ERRORS), always=True),
-    "pareto": ReportOutput(f"{_REPORT}.pareto:pareto_table", _BOTH, always=True),
-    "frontier": ReportOutput(f"{_REPORT}.frontier:frontier_table", needs=("sweep",), always=True),
-    "tuning": ReportOutput(f"{_REPORT}.tuning:tuning_table", needs=("tune",), always=True),
+    "discrimination-accuracy": ReportOutput(_BOTH),
+    "over-underestimation": ReportOutput(_ERRORS),
+    "group-rates": ReportOutput(),
+    "combined-attributes": ReportOutput(_BOTH, needs=("attributes",)),
+    "difference-to-none": ReportOutput((*_BOTH, *_ERRORS), always=True),
+    "pareto": ReportOutput(_BOTH, always=True),
+    "frontier": ReportOutput(needs=("sweep",), always=True),
+    "tuning": ReportOutput(needs=("tune",), always=True),
 }
 DEFAULT_TABLES = ("discrimination-accuracy", "over-underestimation")
 
-FORMATS: dict[str, str] = {
-    "md": f"{_REPORT}.formats:markdown",
-    "tex": f"{_REPORT}.formats:latex",
-    "csv": f"{_REPORT}.formats:comma_separated",
-}
-"""By the ending of the file: functions of a `PaperTable` that return text."""
-
 FIGURES: dict[str, ReportOutput] = {
-    "discrimination-accuracy": ReportOutput(f"{_REPORT}.figures.discrimination_accuracy:draw", _BOTH),
-    "network": ReportOutput(f"{_REPORT}.figures.network:draw", needs=("network",)),
-    "curves": ReportOutput(f"{_REPORT}.figures.curves:draw", (*_BOTH, *_ERRORS)),
-    "pareto": ReportOutput(f"{_REPORT}.figures.pareto:draw", _BOTH),
-    "sweep": ReportOutput(f"{_REPORT}.figures.sweep:draw", needs=("sweep",)),
-    "frontier": ReportOutput(f"{_REPORT}.figures.frontier:draw", needs=("sweep",)),
-    "oracle": ReportOutput(f"{_REPORT}.figures.oracle:draw", needs=("oracle",)),
-    "tuning": ReportOutput(f"{_REPORT}.figures.tuning:draw", needs=("tune",)),
-    "correlations": ReportOutput(f"{_REPORT}.figures.correlations:draw"),
-    "stability": ReportOutput(f"{_REPORT}.figures.stability:draw", _BOTH),
-    "representations": ReportOutput(
-        f"{_REPORT}.figures.representations:draw", _BOTH, needs=("representations",)
-    ),
-    "combined-attributes": ReportOutput(f"{_REPORT}.figures.combined:draw", _BOTH, needs=("attributes",)),
+    "discrimination-accuracy": ReportOutput(_BOTH),
+    "network": ReportOutput(needs=("network",)),
+    "curves": ReportOutput((*_BOTH, *_ERRORS)),
+    "pareto": ReportOutput(_BOTH),
+    "sweep": ReportOutput(needs=("sweep",)),
+    "frontier": ReportOutput(needs=("sweep",)),
+    "oracle": ReportOutput(needs=("oracle",)),
+    "tuning": ReportOutput(needs=("tune",)),
+    "correlations": ReportOutput(),
+    "stability": ReportOutput(_BOTH),
+    "representations": ReportOutput(_BOTH, needs=("representations",)),
+    "combined-attributes": ReportOutput(_BOTH, needs=("attributes",)),
 }
-
-FRAMES: dict[str, dict[str, str]] = {
-    "correlations": {
-        "correlations": f"{_REPORT}.correlations:correlations_frame",
-        "correlation_pairs": f"{_REPORT}.correlations:pairs_frame",
-        "correlation_clusters": f"{_REPORT}.correlations:clusters_frame",
-    },
-    "stability": {"stability": f"{_REPORT}.stability:stability_frame"},
-    "representations": {"representations": f"{_REPORT}.representations:representations_frame"},
-}
-"""The CSV files, by name, that a table or a figure brings with it: functions of the `RunResults`."""
 
 
 def _attributes(config: Any) -> Counter[tuple[str, str]]:

@@ -9,7 +9,7 @@ from fairbench_cli.base.errors import Problem, UserError, shown, suggest, user_e
 from fairbench_cli.base.plugins import clashes, is_plugin, short
 from fairbench_cli.base.strict_yaml import Place, YamlDocument, laid_over, read_mapping
 from fairbench_cli.base.validation import in_file_order, in_list, problems_of
-from fairbench_cli.classifiers.registry import CLASSIFIER
+from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.card import Card, find_card, known_cards, read_card, shipped_cards
 from fairbench_cli.data.represent import Representation
 from fairbench_cli.experiment.config.checks import Given, cross_checks
@@ -23,7 +23,7 @@ from fairbench_cli.experiment.config.config import (
 from fairbench_cli.experiment.config.grid import ParameterGrid
 from fairbench_cli.experiment.config.outputs import FIGURES, TABLES
 from fairbench_cli.experiment.config.own_metrics import OwnMetric, find_metric, known_names
-from fairbench_cli.interventions.registry import INTERVENTION
+from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.registry import METRICS
 
 REPRESENTATIONS = get_args(Representation)
@@ -111,12 +111,12 @@ def parse(document: YamlDocument, base: Path | None) -> tuple[ExperimentConfig, 
         "include_protected": (bool, [data.get("include_protected") is True]),
         "representation": (Representation, shown_as or REPRESENTATIONS[:1]),
     }
-    classifiers = ParameterGrid(document, CLASSIFIER, {}, base)
+    classifiers = ParameterGrid(document, CLASSIFIERS, {}, base)
 
     def read_interventions(items: list[Any], found: list[Problem]) -> list[TechniqueSpec]:
         listed = data["classifiers"]
         right = isinstance(listed, tuple) and "classifiers" not in wrong
-        grid = ParameterGrid(document, INTERVENTION, seen, base, listed if right else ())
+        grid = ParameterGrid(document, INTERVENTIONS, seen, base, listed if right else ())
         return [TechniqueSpec(spec, **more) for spec, more in grid.read(items, found)]
 
     for key, read in (

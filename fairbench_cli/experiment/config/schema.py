@@ -6,7 +6,6 @@ and check a config, and the tables of ``docs/config.md``.
 
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
@@ -14,7 +13,8 @@ from typing import Any, get_args, get_type_hints
 from pydantic import BaseModel, TypeAdapter
 
 from fairbench_cli.base.errors import shown
-from fairbench_cli.classifiers.registry import CLASSIFIERS, Entry
+from fairbench_cli.base.registry import Registry
+from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.card import known_cards
 from fairbench_cli.data.represent import Representation
 from fairbench_cli.experiment.config.components import ComponentSpec
@@ -95,7 +95,7 @@ def _allow_one(schema: dict[str, Any], key: str) -> None:
     schema["properties"][key] = {"anyOf": [found["items"], found], **shared}
 
 
-def _components(registry: Mapping[str, Entry], extra: dict[str, Any]) -> dict[str, Any]:
+def _components(registry: Registry, extra: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of a list of names, or ``{name: {parameter: value or list}}``."""
     entries = {}
     for name, entry in registry.items():

@@ -14,7 +14,7 @@ import numpy as np
 from fairbench_cli.base.checksums import canonical, digest
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.base.scratch import scratch_folder
-from fairbench_cli.classifiers.registry import CLASSIFIER
+from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.experiment.datasets import Population, PreparedDataset, populate, prepare_datasets
@@ -32,7 +32,7 @@ from fairbench_cli.experiment.running.task import Task
 from fairbench_cli.experiment.running.workers import Workers
 from fairbench_cli.experiment.seeds import seed_of
 from fairbench_cli.experiment.versions import Versions, versions_of_numbers
-from fairbench_cli.interventions.registry import INTERVENTION
+from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.registry import METRICS
 
@@ -299,10 +299,10 @@ def _without_code(plan: RunPlan, records: Records) -> tuple[ExperimentConfig, di
     ours = [
         technique
         for technique in config.interventions
-        if technique.spec.name in INTERVENTION.registry
+        if technique.spec.name in INTERVENTIONS
         and (technique.tune is None or technique.tune.metric in METRICS)
     ]
-    classifiers = [spec for spec in config.classifiers if spec.name in CLASSIFIER.registry]
+    classifiers = [spec for spec in config.classifiers if spec.name in CLASSIFIERS]
     kept = {(t.spec.name, canonical(t.described)) for t in ours}, {spec.name for spec in classifiers}
     unnamed: dict[str, int] = {}
     for cell in {cell["key"]: cell for cell in plan.cells}.values():

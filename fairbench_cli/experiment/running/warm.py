@@ -24,11 +24,11 @@ def warm_up(classifiers: list[str], techniques: list[str]) -> None:
 
     import fairbench_cli.experiment.running.worker
     from fairbench_cli.classifiers.fit import Classifier
-    from fairbench_cli.classifiers.registry import CLASSIFIER
+    from fairbench_cli.classifiers.registry import CLASSIFIERS
     from fairbench_cli.data.table import Column, Sample, Table
     from fairbench_cli.experiment.config.limits import Limits
     from fairbench_cli.experiment.running.guard import limited
-    from fairbench_cli.interventions.registry import INTERVENTION
+    from fairbench_cli.interventions.registry import INTERVENTIONS
 
     rng = np.random.default_rng(0)
     columns = (Column("a", ("x", "y")), Column("s", ("u", "v")))
@@ -36,9 +36,9 @@ def warm_up(classifiers: list[str], techniques: list[str]) -> None:
     y, s = (rng.integers(0, 2, 40).astype(np.int8) for _ in range(2))
     sample, fitted = Sample(rows, "s", y, s), None
     for name in classifiers:
-        fitted = Classifier(CLASSIFIER.registry[name].load()(), include_protected=False, seed=0)
+        fitted = Classifier(CLASSIFIERS[name].load()(), include_protected=False, seed=0)
         fitted.fit(sample)
-    entries = [INTERVENTION.registry[name] for name in techniques if name in INTERVENTION.registry]
+    entries = [INTERVENTIONS[name] for name in techniques if name in INTERVENTIONS]
     with limited(Limits(seconds=LONGEST, memory=None)):
         for entry in (one for one in entries if one.target.startswith("fairbench_cli.")):
             with suppress(Exception):  # it needs parameters, or other rows

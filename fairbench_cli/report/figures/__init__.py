@@ -1,11 +1,11 @@
-"""Draw the figures of a run; each is a file here and an entry in `experiment.config.outputs`."""
+"""Draw the figures of a run; each is a file here and a line in `report/registry.py`."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairbench_cli.base.files import make_folder, write_bytes
-from fairbench_cli.experiment.config.outputs import FIGURES
+from fairbench_cli.report.registry import FIGURES
 from fairbench_cli.report.results import RunResults
 
 if TYPE_CHECKING:

@@ -1,0 +1,28 @@
+"""The tables of a document as one CSV."""
+
+import csv
+import io
+from collections.abc import Iterator
+
+from fairbench_cli.document.model import Document, Section
+
+
+def comma_separated(document: Document) -> str:
+    """Return one row per row of each table: `block` names its section, and a table's keys its columns."""
+    rows = [row for section in document.sections for row in _rows(section)]
+    file = io.StringIO()
+    heads = list(dict.fromkeys(name for row in rows for name in row))
+    writer = csv.DictWriter(file, heads, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return file.getvalue()
+
+
+def _rows(section: Section) -> Iterator[dict[str, str]]:
+    for table in section.tables:
+        names = ("block", *(table.keys or table.heads))
+        for row in table.rows:
+            texts = (section.title, *(cell.whole for cell in row))
+            yield dict(zip(names, texts, strict=True))
+    for within in section.sections:
+        yield from _rows(within)

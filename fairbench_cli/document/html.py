@@ -1,0 +1,64 @@
+"""A document as one HTML page that needs nothing from elsewhere, and as that page printed: a PDF."""
+
+import math
+from importlib import import_module
+from pathlib import Path
+
+from fairbench_cli.base.errors import user_error
+from fairbench_cli.base.files import write_bytes
+from fairbench_cli.base.text import printable
+from fairbench_cli.document.model import VERDICTS, Document
+
+HERE = Path(__file__).parent
+
+
+def html(document: Document, *, printed: bool = False) -> str:
+    """Return the page; the same document gives the same bytes.
+
+    Parameters
+    ----------
+    document : Document
+        What to show.
+    printed : bool
+        Whether to leave out what needs a screen.
+    """
+    import jinja2
+
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    template, style, script = (
+        (HERE / name).read_text(encoding="utf-8") for name in ("page.html.j2", "page.css", "page.js")
+    )
+    page = environment.from_string(template).render(
+        document=document,
+        verdict=document.answer and document.answer.headline.verdict,
+        marks=document.marks,
+        tested=document.tested,
+        verdicts=VERDICTS,
+        isnan=math.isnan,
+        printed=printed,
+        style=style,
+        script=script,
+    )
+    return printable(page.rstrip("\n"), keep="\n") + "\n"
+
+
+def write_pdf(document: Document, path: Path) -> None:
+    """Write the page as PDF, printed by WeasyPrint; the same document gives the same bytes.
+
+    Raises
+    ------
+    UserError
+        When WeasyPrint or the libraries it loads (Pango) are not there, or the file cannot be written.
+    """
+    try:
+        weasyprint = import_module("weasyprint")  # it has no types
+    except (ModuleNotFoundError, OSError) as error:
+        missing = "WeasyPrint" if isinstance(error, ModuleNotFoundError) else "the library Pango"
+        raise user_error(
+            f"--pdf needs {missing}, which is not installed",
+            "pip install 'fairbench-cli[pdf]'; on Debian also: apt install libpango-1.0-0 libpangoft2-1.0-0",
+            "--pdf",
+        ) from None
+    write_bytes(path, weasyprint.HTML(string=html(document, printed=True)).write_pdf())

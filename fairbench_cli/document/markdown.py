@@ -1,0 +1,103 @@
+"""A document as Markdown in which no text is taken for markup."""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+
+from fairbench_cli.base.text import printable
+from fairbench_cli.document.model import Answer, Document, Section, TableCell, TextTable, Verdict
+
+Marks = dict[Verdict | None, str]
+
+_MARKUP = re.compile(r"[\\`*\[\]|#~]|(?<![^\W_])_|_(?![^\W_])")  # "_" between letters is none
+_FIRST = re.compile(r"^(\d*)([-+=.)])")  # what begins a list or underlines a title
+
+
+def markdown(document: Document) -> str:
+    """Return a page; the same document gives the same bytes."""
+    parts = [f"# {_escaped(document.title)}"] if document.title else []
+    if document.answer:
+        parts += _answer(document.answer, document.marks)
+    parts += map(_paragraph, document.facts)
+    for section in document.sections:
+        parts += _section(section, document.marks)
+    parts.append(_list(document.notes))
+    return printable("\n\n".join(filter(None, parts)), keep="\n") + "\n"
+
+
+def _answer(answer: Answer, marks: Marks) -> Iterator[str]:
+    yield f"**{_escaped(_marked(answer.headline.text, marks[answer.headline.verdict]))}**"
+    yield _list(_marked(one.text, marks[one.verdict]) for one in answer.statements)
+    if answer.open:
+        yield "Not decided:"
+        yield _list(answer.open)
+    if answer.consequence:
+        yield _paragraph(answer.consequence.text)
+
+
+def _section(section: Section, marks: Marks, head: str = "##") -> Iterator[str]:
+    if section.title:
+        yield f"{head} {_escaped(_marked(section.title, marks[section.verdict]))}"
+    yield from map(_paragraph, section.sentences)
+    for table in section.tables:
+        if table.title not in ("", section.title):
+            yield f"{_paragraph(table.title)}:"
+        if table.rows:
+            yield _table(table, marks)
+        yield _paragraph(table.more or ("" if table.rows else "None."))
+    yield _list(section.notes)
+    for within in section.sections:
+        yield from _section(within, marks, f"{head}#"[:6])
+
+
+def _table(table: TextTable, marks: Marks) -> str:
+    """Return a table whose columns are aligned in the source too."""
+    rows = [
+        [_escaped(head) for head in table.heads],
+        *([_cell(cell, marks) for cell in row] for row in table.rows),
+    ]
+    widths = [max(3, *map(_width, column)) for column in zip(*rows, strict=True)]
+    sides = list(zip(widths, table.numeric, strict=True))
+    rule = ["-" * (width - 1) + ":" if number else "-" * width for width, number in sides]
+    lines = []
+    for row in (rows[0], rule, *rows[1:]):
+        cells = [_filled(cell, *side) for cell, side in zip(row, sides, strict=True)]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _filled(cell: str, width: int, number: bool) -> str:
+    space = " " * (width - _width(cell))
+    return space + cell if number else cell + space
+
+
+def _width(text: str) -> int:
+    """Count characters that take a place of their own: marks such as the bar of ḡ take none."""
+    return sum(not unicodedata.combining(letter) for letter in text)
+
+
+def _cell(cell: TableCell, marks: Marks) -> str:
+    return _escaped(_marked(cell.whole, marks[cell.verdict]))
+
+
+def _marked(text: str, mark: str) -> str:
+    return f"{mark} {text}".strip()
+
+
+def _list(items: Iterable[str]) -> str:
+    return "\n".join(f"* {_paragraph(item)}" for item in items)
+
+
+def _paragraph(text: str) -> str:
+    """Return a text that begins a line."""
+    return _FIRST.sub(r"\1\\\2", _escaped(text))
+
+
+def _escaped(text: str) -> str:
+    r"""Return a text in a line, without what Markdown or HTML would read as its own.
+
+    >>> print(_escaped("a|b* <b> snake_case _c_"))
+    a\|b\* &lt;b&gt; snake_case \_c\_
+    """
+    escaped = _MARKUP.sub(r"\\\g<0>", text.replace("\n", " ").strip())
+    return escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,0 +1,80 @@
+"""A document as a part of a notebook: HTML without a style sheet, so that nothing around it changes."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from html import escape
+
+from fairbench_cli.base.text import printable
+from fairbench_cli.document.model import Document, Section, TableCell, TextTable, Verdict
+
+COLOURS: dict[Verdict, str] = {"pass": "#0072b2", "fail": "#c44e00", "undecided": "#767676"}
+
+Marks = Mapping[Verdict | None, str]  # by verdict, a symbol in its colour
+
+
+def notebook(document: Document) -> str:
+    """Return the answer in words, the facts and all tables; charts are for pages."""
+    marks = {
+        verdict: f'<strong style="color: {_colour(verdict, document)}">{mark}</strong>' if verdict else ""
+        for verdict, mark in document.marks.items()
+    }
+    parts = []
+    if answer := document.answer:
+        parts.append(
+            f"<p>{marks[answer.headline.verdict]} <strong>{escape(answer.headline.text)}</strong></p>"
+        )
+        parts.append(_lines(f"{marks[one.verdict]} {escape(one.text)}" for one in answer.statements))
+        still = [f"{marks['undecided']} {escape(text)}" for text in answer.open]
+        parts.append(_lines(["Not decided:", *still] if still else []))
+        parts.append(_small([answer.consequence.text] if answer.consequence else []))
+    parts.append(_small(document.facts))
+    parts += [_section(section, marks) for section in document.sections]
+    parts.append(_list(document.notes))
+    return printable(f"<div>{''.join(parts)}</div>", keep="\n")
+
+
+def _colour(verdict: Verdict, document: Document) -> str:
+    return COLOURS[verdict if document.tested else "undecided"]
+
+
+def _lines(texts: Iterable[str]) -> str:
+    joined = "<br>".join(texts)
+    return f"<p>{joined}</p>" if joined else ""
+
+
+def _small(texts: Iterable[str]) -> str:
+    return "".join(f"<p><small>{escape(text)}</small></p>" for text in texts if text)
+
+
+def _list(notes: Iterable[str]) -> str:
+    items = "".join(f"<li>{escape(note)}</li>" for note in notes)
+    return f"<ul>{items}</ul>" if items else ""
+
+
+def _section(section: Section, marks: Marks) -> str:
+    title = f"{marks[section.verdict]} <strong>{escape(section.title)}</strong>".strip()
+    parts = [f"<p>{title}</p>"] if section.title else []
+    parts += [f"<p>{escape(sentence)}</p>" for sentence in section.sentences]
+    parts += [_table(table, marks, section.title) for table in section.tables]
+    parts += [_list(section.notes), *(_section(one, marks) for one in section.sections)]
+    return "".join(parts)
+
+
+def _table(table: TextTable, marks: Marks, above: str) -> str:
+    sides = ["right" if number else "left" for number in table.numeric]
+    heads = [
+        f'<th style="text-align: {side}">{escape(head)}</th>'
+        for head, side in zip(table.heads, sides, strict=True)
+    ]
+    rows = [f"<tr>{''.join(_cells(row, sides, marks))}</tr>" for row in table.rows]
+    title = f"<caption>{escape(table.title)}</caption>" if table.title not in ("", above) else ""
+    more = _small([table.more.replace("see --all", "see to_html()")])
+    return (
+        f"<table>{title}<thead><tr>{''.join(heads)}</tr></thead><tbody>{''.join(rows)}</tbody></table>{more}"
+    )
+
+
+def _cells(row: Iterable[TableCell], sides: Iterable[str], marks: Marks) -> Iterator[str]:
+    for cell, side in zip(row, sides, strict=True):
+        fine = f" <small>{escape(cell.fine)}</small>" if cell.fine else ""
+        text = f"{marks[cell.verdict]} {escape(cell.text)}{fine}".strip()
+        yield f'<td style="text-align: {side}">{text}</td>'
