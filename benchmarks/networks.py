@@ -117,8 +117,8 @@ def draw_pgmpy(content: dict[str, Any]) -> Callable[[int], Any]:
 
 def draw_pomegranate(content: dict[str, Any]) -> Callable[[int], Any]:
     """Return what draws rows with pomegranate."""
-    from fairbench_cli.network.convert import to_pomegranate
     from fairbench_cli.network.files import from_json
+    from fairbench_cli.network.pomegranate import to_pomegranate
 
     return to_pomegranate(from_json(json.dumps(content))[0]).sample
 
@@ -170,7 +170,7 @@ def structure(rounds: int) -> None:
     """Print the table of structure learning."""
     from rows import dataset_of
 
-    from fairbench_cli.network.scores import local_scores, network_score
+    from fairbench_cli.network.families import local_scores, network_score
 
     tables = {card: dataset_of(card).table for card in CARDS}
     codes = {f"{card} codes": table.codes for card, table in tables.items()}

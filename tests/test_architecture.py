@@ -262,7 +262,8 @@ ONLY_IN = {
     "distributed": "experiment/cluster/",
     "typer": "cli/",
     "rich": "cli/",
-    "pomegranate": "network/convert.py",
+    "pomegranate": "network/pomegranate.py",
+    "torch": "network/pomegranate.py",
     "matplotlib": "report/figures/",
 }
 

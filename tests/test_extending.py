@@ -75,3 +75,4 @@ def test_every_worked_example_runs(copy):
     assert "flipping" in (copy / "results/flipping/groups.csv").read_text()
     assert (copy / "results/flipping/figures/repeats-all.svg").exists()
     assert (copy / "results/flipping/tables/failures.md").exists()
+    assert "compas" in (copy / "results/flipping/tables/failures.txt").read_text()

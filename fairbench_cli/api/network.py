@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pandas as pd
 
@@ -15,11 +15,10 @@ from fairbench_cli.data.roles import checked_roles
 from fairbench_cli.data.table import Roles, Table
 from fairbench_cli.network.bias import shift
 from fairbench_cli.network.draw import sample
-from fairbench_cli.network.files import Meta, save
-from fairbench_cli.network.known import card_of_network, open_network
+from fairbench_cli.network.families import ScoreName
+from fairbench_cli.network.files import Meta, card_of_network, open_network, save
 from fairbench_cli.network.model import BayesNet
-from fairbench_cli.network.query import posterior
-from fairbench_cli.network.scores import ScoreName
+from fairbench_cli.network.query import Engine, posterior
 from fairbench_cli.network.structure import LearnerName, LearnSettings, learn_structure, source_facts
 
 Values = str | Sequence[str]
@@ -83,8 +82,10 @@ class Network:
             frame.index = pd.MultiIndex.from_product([parent.levels for parent in parents], names=names)
         return frame
 
-    def query(self, of: Values, given: Mapping[str, str] | None = None) -> "pd.Series[float]":
-        """Return P(of | given) by the levels of `of`, exact; all other columns are summed over.
+    def query(
+        self, of: Values, given: Mapping[str, str] | None = None, *, engine: Engine = "exact"
+    ) -> "pd.Series[float]":
+        """Return P(of | given) by the levels of `of`; all other columns are summed over.
 
         Parameters
         ----------
@@ -92,14 +93,20 @@ class Network:
             A column, or several for their joint distribution.
         given : mapping of str to str, optional
             The level of each column that is known.
+        engine : {"exact", "pomegranate"}
+            pomegranate's loopy belief propagation is approximate, and answers for one column.
 
         Raises
         ------
         UserError
-            For an unknown column or level, or levels that cannot occur together in the network.
+            For an unknown column or level, or levels that cannot occur together in the network; with
+            pomegranate for several columns, or when it is not installed.
+        ArgumentError
+            For an unknown engine.
         """
+        _refuse_unknown("engine", engine, get_args(Engine))
         asked = [of] if isinstance(of, str) else list(of)
-        table = posterior(self.net, asked, given).table
+        table = posterior(self.net, asked, given, engine).table
         levels = [self.net.columns[self.net.index(name)].levels for name in asked]
         index = pd.MultiIndex.from_product(levels, names=asked)
         single = index if len(asked) > 1 else index.get_level_values(0)
@@ -107,7 +114,7 @@ class Network:
 
     def to_pomegranate(self) -> Any:
         """Return the network as pomegranate's `BayesianNetwork`: columns in order, values the level codes."""
-        from fairbench_cli.network.convert import to_pomegranate
+        from fairbench_cli.network.pomegranate import to_pomegranate
 
         return to_pomegranate(self.net)
 
@@ -291,8 +298,8 @@ def learn(
     ----------
     data : Dataset, Table, or pandas, Polars or Arrow table
         Of a frame every value is a level: cut numbers into bins first.
-    learner : {"hill-climbing", "tabu"}
-        The search.
+    learner : {"hill-climbing", "tabu", "chow-liu", "exact"}
+        The search; the last two are pomegranate's: a tree, and the best of all networks of few columns.
     score : {"bic", "aic", "bde", "k2"}
         What it maximises; `iss` is the imaginary sample size of "bde".
     max_parents : int, optional
@@ -314,7 +321,7 @@ def learn(
     ArgumentError
         When some of the roles are given, and not all of them; or any of a `Dataset`.
     """
-    from fairbench_cli.network.fit import fit
+    from fairbench_cli.network.families import fit
 
     given = {"label": label, "favourable": favourable, "attribute": attribute, "deprived": deprived}
     roles = {key: value for key, value in {**given, "favoured": favoured}.items() if value is not None}
@@ -325,12 +332,8 @@ def learn(
     if missing:
         what = f"{next(iter(roles))}= is given, and {missing[0]}= is not"
         raise ArgumentError(Problem(what, f"give {', '.join(f'{key}=' for key in ROLES)}, or none of them"))
-    for key, value, known in (
-        ("learner", learner, ("hill-climbing", "tabu")),
-        ("score", score, ("bic", "aic", "bde", "k2")),
-    ):
-        if value not in known:
-            raise ArgumentError(Problem(f"{key} is {value!r}", suggest(str(value), known)))
+    _refuse_unknown("learner", learner, get_args(LearnerName))
+    _refuse_unknown("score", score, get_args(ScoreName))
     table = data.table if isinstance(data, Dataset) else data if isinstance(data, Table) else to_table(data)
     arcs, without = (tuple((str(a), str(b)) for a, b in each) for each in (require_arcs, forbid_arcs))
     settings = LearnSettings(learner, score, max_parents, arcs, without, outcome_sink, iss=iss)
@@ -358,6 +361,11 @@ def _with_roles(net: BayesNet, meta: Meta, given: dict[str, Any]) -> Network:
     found = Network(net, replace(meta, source=source), card_of(roles, str(meta.source["dataset"])))
     found.roles()  # checked
     return found
+
+
+def _refuse_unknown(key: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise ArgumentError(Problem(f"{key} is {value!r}", suggest(str(value), known)))
 
 
 def _one_or_more(values: Any) -> tuple[str, ...]:

@@ -17,8 +17,7 @@ from fairbench_cli.base.files import read_text
 from fairbench_cli.base.scratch import scratch_folder
 from fairbench_cli.base.strict_yaml import YamlDocument, dump_yaml, parse_yaml
 from fairbench_cli.experiment.cell import Repeat
-from fairbench_cli.experiment.config.read import of_document, read_config
-from fairbench_cli.experiment.config.shipped import find_config
+from fairbench_cli.experiment.config.read import find_config, of_document, read_config
 from fairbench_cli.experiment.journal.journal import RETRIED
 from fairbench_cli.experiment.plan import FILE, read_plan
 from fairbench_cli.experiment.running.run import compute, prepare, working_in, write_manifest

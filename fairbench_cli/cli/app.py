@@ -16,6 +16,7 @@ from fairbench_cli.cli import (
     check,
     compare,
     data,
+    docs,
     init,
     listing,
     network,
@@ -90,6 +91,7 @@ app.command("verify")(verify.verify)
 app.command("simulate")(simulate.simulate)
 app.command("check")(check.check)
 app.command("list")(listing.list_names)
+app.command("docs")(docs.docs)
 app.add_typer(data.app, name="data")
 app.add_typer(network.app, name="network")
 

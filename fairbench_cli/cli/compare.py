@@ -44,8 +44,9 @@ def compare(
 ) -> int:
     """Compare runs with a paper's published values, number by number."""
     from fairbench_cli.base.errors import user_error
-    from fairbench_cli.cli.console import talk_of_damage
+    from fairbench_cli.cli.console import print_document, talk_of_damage
     from fairbench_cli.papers.compare import compare_folder
+    from fairbench_cli.papers.pages import comparison_document, side_by_side
     from fairbench_cli.papers.registry import find_paper
 
     found = find_paper(paper)
@@ -62,10 +63,10 @@ def compare(
     ]
     talk_of_damage([damage for one in comparisons for damage in one.damages])
     _write(comparisons, results, output, limit)
-    if len(comparisons) == 1:
-        _print_one(comparisons[0], limit)
+    if len(comparisons) > 1:
+        print_document(side_by_side(comparisons, limit, brief=True))
     else:
-        _print_several(comparisons, limit)
+        print_document(comparison_document(comparisons[0], limit, brief=True))
     enough = [_print_share(one, limit, fail_under) for one in comparisons]
     return 0 if all(enough) else 1
 
@@ -83,48 +84,16 @@ def _names(folders: list[Path], *, alone: bool) -> list[str]:
     raise user_error(f'two folders are called "{again}"', "compare them one at a time, or rename one")
 
 
-def _print_one(comparison: "Reproduction", tolerance: float) -> None:
-    from fairbench_cli.cli.console import print_rows, say
-    from fairbench_cli.papers.formats import coverage, verdict_counts
-    from fairbench_cli.papers.pages import listings
-    from fairbench_cli.papers.tolerances import numbered
-
-    say(f"{comparison.paper.name} against {comparison.run}", "bold")
-    _fold(coverage(comparison))
-    _fold(comparison.protocol)
-    if comparison.paper.floors:
-        _fold(", ".join(numbered(comparison)))
-    for one in listings(comparison, tolerance, brief=True):
-        print_rows(one.heads, one.rows, right=len(one.heads) - one.left, title=one.title.lower() or None)
-    _fold(verdict_counts(comparison))
-
-
-def _print_several(comparisons: "list[Reproduction]", tolerance: float) -> None:
-    from fairbench_cli.cli.console import print_rows, say
-    from fairbench_cli.papers.formats import coverage, limit_name, side_by_side
-
-    paper = comparisons[0].paper
-    say(f"{paper.name}: share {limit_name(paper, tolerance)} of the published values", "bold")
-    _, rows = side_by_side(comparisons, tolerance)
-    numbers = [f"({i + 1})" for i in range(len(comparisons))]
-    print_rows([*paper.blocks, *numbers], rows, right=len(numbers))
-    for number, one in zip(numbers, comparisons, strict=True):
-        _fold(f"{number} {one.run}: {coverage(one)}; {one.protocol}")
-
-
 def _print_share(comparison: "Reproduction", tolerance: float, fail_under: float | None) -> bool:
     """Print the share within the tolerance; return whether it is enough."""
-    from fairbench_cli.papers.compare import agreed
-    from fairbench_cli.papers.formats import limit_name, share
+    from fairbench_cli.cli.console import fold
+    from fairbench_cli.papers.pages import share_line
 
-    k, n = agreed(comparison.paper, comparison.scored, tolerance)
-    scored = ", ".join(comparison.paper.scored)
-    values = f"unflagged values of {scored}" if scored else "values"
-    line = f"{limit_name(comparison.paper, tolerance)}: {k} of {n} {values} = {share(k, n)}"
-    enough = fail_under is None or (n > 0 and k / n >= fail_under)
+    line, found = share_line(comparison, tolerance)
+    enough = fail_under is None or found >= fail_under
     if fail_under is not None:
         line += f", {'at least' if enough else 'less than'} the {fail_under:g} asked for"
-    _fold(f"{comparison.run}, {line}", "" if enough else "bold red")
+    fold(line, "" if enough else "bold red")
     return enough
 
 
@@ -133,7 +102,8 @@ def _write(
 ) -> None:
     from fairbench_cli.base.files import make_folder, write_text
     from fairbench_cli.cli.console import talk
-    from fairbench_cli.papers.pages import comma_separated, markdown, markdown_side_by_side
+    from fairbench_cli.document.markdown import markdown
+    from fairbench_cli.papers.pages import comma_separated, comparison_document, side_by_side
 
     for one, folder in zip(comparisons, folders, strict=True):
         target = output or folder / "compare"
@@ -141,18 +111,8 @@ def _write(
         several = output is not None and len(comparisons) > 1
         name = f"{one.paper.name}-{one.run}" if several else one.paper.name
         write_text(target / f"{name}.csv", comma_separated(one))
-        write_text(target / f"{name}.md", markdown(one, tolerance))
+        write_text(target / f"{name}.md", markdown(comparison_document(one, tolerance)))
         talk(f"{target}/: {name}.csv, {name}.md")
         if several and one is comparisons[-1]:
-            write_text(target / f"{one.paper.name}.md", markdown_side_by_side(comparisons, tolerance))
+            write_text(target / f"{one.paper.name}.md", markdown(side_by_side(comparisons, tolerance)))
             talk(f"{target}/: {one.paper.name}.md")
-
-
-def _fold(text: str, style: str = "") -> None:
-    """Print a paragraph, folded to the console's width in a pipe too."""
-    import textwrap
-
-    from fairbench_cli.cli.console import out, say
-
-    for line in textwrap.wrap(text, out().width, break_long_words=False, break_on_hyphens=False):
-        say(line, style)

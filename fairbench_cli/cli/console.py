@@ -108,6 +108,8 @@ def print_document(document: Document) -> None:
         if i or document.title or document.facts:
             say("")
         _print_section(section, marks)
+    if document.notes:
+        say("")
     for note in document.notes:
         fold(note)
 
@@ -149,25 +151,27 @@ def _marked(text: str, mark: str, style: str, *, bold: bool = False) -> None:
     fold(f"{mark} {text}".lstrip(), style if bold or mark == "?" else "", indent)
 
 
-def _print_section(section: Section, marks: Marks) -> None:
+def _print_section(section: Section, marks: Marks, within: str = "") -> None:
+    """Print a section; the text of one that is `within` another is indented."""
     mark, style = marks[section.verdict]
     if section.title:
-        fold(f"{mark} {section.title}".strip(), style)
+        fold(f"{mark} {section.title}".strip(), style, within[2:], within[2:])
     for sentence in section.sentences:
-        fold(sentence, "dim")
+        fold(sentence, "", f"{within}  " if within else "", within)
     for table in section.tables:
         if table.title not in ("", section.title):
             say("")
             fold(table.title)
         if table.rows:
             _print_table(table, marks)
-        if more := table.more or ("" if table.rows else "none"):
-            fold(more, "dim")
+        if table.below:
+            fold(table.below, "dim")
     for note in section.notes:
-        fold(f"* {note}", "dim", "  ")
-    for within in section.sections:
-        say("")
-        _print_section(within, marks)
+        fold(f"* {note}", "dim", f"{within}  ", within)
+    for i, one in enumerate(section.sections):
+        if i or section.title or section.sentences or section.tables:
+            say("")
+        _print_section(one, marks, f"{within}  ")
 
 
 class _Shown(NamedTuple):
@@ -232,16 +236,20 @@ def _parts(numeric: Sequence[bool], widths: Sequence[int], width: int) -> Iterat
         yield [*range(len(numeric))]
         return
     free = width - sum(min(widths[j], NARROWEST) if j == 0 else widths[j] for j in words) - GAP * len(words)
-    fit = max(1, (free + GAP) // (max(widths[j] for j in numbers) + GAP))
-    for start in range(0, len(numbers), fit):
-        yield [*words, *numbers[start : start + fit]]
+    part: list[int] = []
+    for j in numbers:
+        if part and sum(widths[i] + GAP for i in (*part, j)) > free + GAP:
+            yield [*words, *part]
+            part = []
+        part.append(j)
+    yield [*words, *part]
 
 
 def _fitted(widths: Sequence[int], numeric: Sequence[bool], width: int) -> list[int]:
     """Return how wide columns are: names and short ones as they are if there is room, else numbers alone."""
     room = width - GAP * (len(widths) - 1)
     firm = [False] * len(widths)
-    for first, others in ((width // 2, width // 3), (0, SHORT), (0, 0)):
+    for first, others in ((width, width // 3), (width, SHORT), (0, SHORT), (0, 0)):
         found = [
             number or of <= (others if j else first)
             for j, (of, number) in enumerate(zip(widths, numeric, strict=True))

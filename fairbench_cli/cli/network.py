@@ -35,7 +35,10 @@ def learn(
         ),
     ],
     output: Annotated[Path, to("Where the network goes.")],
-    learner: Annotated[Literal["hill-climbing", "tabu"], typer.Option(help="Search.")] = "hill-climbing",
+    learner: Annotated[
+        Literal["hill-climbing", "tabu", "chow-liu", "exact"],
+        typer.Option(help="Search; chow-liu (a tree) and exact (few columns) need the extra pomegranate."),
+    ] = "hill-climbing",
     score: Annotated[Literal["bic", "aic", "bde", "k2"], typer.Option(help="Score to climb.")] = "bic",
     max_parents: Annotated[int | None, typer.Option(min=1, help="Most parents a column may have.")] = None,
     iss: Annotated[float, typer.Option(min=1e-9, help="Imaginary sample size (bde only).")] = 1.0,
@@ -50,11 +53,11 @@ def learn(
     ] = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Learn structure and CPTs; agrees arc for arc with R's bnlearn 5.2.1."""
+    """Learn structure and CPTs; hill-climbing and tabu agree arc for arc with R's bnlearn 5.2.1."""
     from fairbench_cli.data.load import load, table_from_csv
     from fairbench_cli.data.locate import file_sha256, find_files
+    from fairbench_cli.network.families import fit
     from fairbench_cli.network.files import Meta, save
-    from fairbench_cli.network.fit import fit
     from fairbench_cli.network.structure import LearnSettings, learn_structure, source_facts
 
     keep_inputs([source], [output], "--output")
@@ -85,7 +88,7 @@ def show(
     ] = None,
 ) -> None:
     """Show a network: its arcs, or the CPT of a node."""
-    from fairbench_cli.network.known import open_network
+    from fairbench_cli.network.files import open_network
 
     network, meta = open_network(net)
     for name in node or []:
@@ -112,19 +115,20 @@ app.command()(query)
 @app.command()
 def draw(
     net: Net,
-    output: Annotated[Path, to("Picture to write: .svg or .png.")],
+    output: Annotated[Path, to("Picture to write: .svg, .png or .pdf.")],
     card: NetCard = None,
     attribute: Attribute = None,
 ) -> None:
     """Draw a network, with the outcome, the protected attribute and what β edits marked."""
-    from fairbench_cli.network.known import open_network
+    from fairbench_cli.network.files import open_network
+    from fairbench_cli.report.figures import ENDINGS
     from fairbench_cli.report.figures.canvas import figure_bytes, house_style
     from fairbench_cli.report.figures.network import Marks, draw_network
 
     ending = output.suffix.lower().removeprefix(".")
-    if ending not in ("svg", "png"):
+    if ending not in ENDINGS:
         what = f'cannot draw a picture of the kind "{output.suffix}"'
-        raise user_error(what, "name a .svg or .png file", "--output")
+        raise user_error(what, "name a .svg, .png or .pdf file", "--output")
     network, meta = open_network(net)
     found = _roles(network, meta, card, attribute)
     if found is None and attribute:
@@ -154,7 +158,7 @@ def sample(
 ) -> None:
     """Sample rows at a bias level β, for use anywhere else."""
     from fairbench_cli.network.draw import sample as draw
-    from fairbench_cli.network.known import open_network
+    from fairbench_cli.network.files import open_network
 
     if beta != beta:  # NaN passes every range
         raise user_error("beta is not a number", "give a beta from 0 to 1", "--beta")
@@ -200,7 +204,7 @@ def _roles(
     network: "BayesNet", meta: "Meta", named: str | None, attribute: str | None
 ) -> "tuple[Roles, BiasTarget] | None":
     """Return label and groups, and what β edits, by the card named or the data set's; None without one."""
-    from fairbench_cli.network.known import card_of_network
+    from fairbench_cli.network.files import card_of_network
 
     card = card_of_network(meta, named)
     if card is None:

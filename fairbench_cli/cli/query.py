@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import product
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -21,19 +21,25 @@ def query(
         list[str] | None,
         typer.Option(metavar="COLUMN=LEVEL", help="What is known. May be given several times."),
     ] = None,
+    engine: Annotated[
+        Literal["exact", "pomegranate"],
+        typer.Option(help="Exact, or approximate: pomegranate's loopy belief propagation, for one column."),
+    ] = "exact",
 ) -> None:
-    """Compute what a network says of some columns, given others: exact, all else summed over."""
-    from fairbench_cli.network.known import open_network
+    """Compute what a network says of some columns, given others; all else is summed over."""
+    from fairbench_cli.network.files import open_network
     from fairbench_cli.network.query import posterior
 
     network, _ = open_network(net)
     known = _known(given or [], network.names)
-    found = posterior(network, of, known)
+    found = posterior(network, of, known, engine)
     heads = [*of, "probability"]
     levels = (network.columns[network.index(name)].levels for name in of)
     rows = [[*each, f"{p:.6f}"] for each, p in zip(product(*levels), found.table.ravel(), strict=True)]
     words = ", ".join(f"{name}={level}" for name, level in known.items())
-    if known:
+    if engine == "pomegranate":
+        say("By pomegranate's loopy belief propagation: approximate where two paths join two columns.")
+    elif known:
         say(f"P({words}) = {found.evidence:.6g}")
     print_rows(heads, rows, right=1, title=f"P({', '.join(of)} | {'given' if known else '-'})")
 

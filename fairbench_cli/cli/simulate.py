@@ -25,11 +25,11 @@ def simulate(
 
     from fairbench_cli.base.files import open_folder, write_json
     from fairbench_cli.base.provenance import provenance
-    from fairbench_cli.cli.console import say, talk
+    from fairbench_cli.cli.console import print_document, talk
     from fairbench_cli.cli.progress import in_words
     from fairbench_cli.simulate.config import read_simulation
     from fairbench_cli.simulate.draw import simulate as run_all
-    from fairbench_cli.simulate.write import HEADS, check_folder, furthest, summary_rows, write_simulation
+    from fairbench_cli.simulate.write import check_folder, summary_document, write_simulation
 
     start, cpu = time.monotonic(), time.process_time()
     simulation = read_simulation(config, tuple(set_ or ()))
@@ -50,22 +50,6 @@ def simulate(
     rounded = {name: round(seconds, 2) for name, seconds in took.items()}
     finished = datetime.now(UTC).isoformat(timespec="seconds")
     write_json(folder / "manifest.json", {**provenance(), "finished": finished, **rounded})
-    _print(HEADS, summary_rows(simulation, frame))
-    for line in furthest(simulation, frame):
-        say(line)
+    print_document(summary_document(simulation, frame, brief=True))
     files = "simulation.csv, summary.md, figures/, config.yaml, manifest.json"
     talk(f"{folder}/: {files} ({in_words(took['wall_seconds'])})")
-
-
-def _print(heads: list[str], rows: list[list[str]]) -> None:
-    """Print the table; where it is too wide, the ends of a range under one another, then folded."""
-    from fairbench_cli.cli.console import GAP, out, print_rows
-
-    def fits() -> bool:
-        columns = zip(heads, *rows, strict=True)
-        widest = [max(len(line) for cell in column for line in cell.split("\n")) for column in columns]
-        return sum(widest) + GAP * len(widest) <= out().width
-
-    if not fits():
-        rows = [[name, *(cell.replace(" … ", " …\n") for cell in cells)] for name, *cells in rows]
-    print_rows(heads, rows, right=len(heads) - 1 if fits() else 0)

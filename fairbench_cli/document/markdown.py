@@ -22,7 +22,7 @@ def markdown(document: Document) -> str:
     for section in document.sections:
         parts += _section(section, document.marks)
     parts.append(_list(document.notes))
-    return printable("\n\n".join(filter(None, parts)), keep="\n") + "\n"
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def _answer(answer: Answer, marks: Marks) -> Iterator[str]:
@@ -44,7 +44,7 @@ def _section(section: Section, marks: Marks, head: str = "##") -> Iterator[str]:
             yield f"{_paragraph(table.title)}:"
         if table.rows:
             yield _table(table, marks)
-        yield _paragraph(table.more or ("" if table.rows else "None."))
+        yield _paragraph(table.below)
     yield _list(section.notes)
     for within in section.sections:
         yield from _section(within, marks, f"{head}#"[:6])
@@ -56,7 +56,7 @@ def _table(table: TextTable, marks: Marks) -> str:
         [_escaped(head) for head in table.heads],
         *([_cell(cell, marks) for cell in row] for row in table.rows),
     ]
-    widths = [max(3, *map(_width, column)) for column in zip(*rows, strict=True)]
+    widths = [max(2, *map(_width, column)) for column in zip(*rows, strict=True)]
     sides = list(zip(widths, table.numeric, strict=True))
     rule = ["-" * (width - 1) + ":" if number else "-" * width for width, number in sides]
     lines = []
@@ -81,7 +81,7 @@ def _cell(cell: TableCell, marks: Marks) -> str:
 
 
 def _marked(text: str, mark: str) -> str:
-    return f"{mark} {text}".strip()
+    return f"{mark} {text}" if mark else text
 
 
 def _list(items: Iterable[str]) -> str:
@@ -99,5 +99,5 @@ def _escaped(text: str) -> str:
     >>> print(_escaped("a|b* <b> snake_case _c_"))
     a\|b\* &lt;b&gt; snake_case \_c\_
     """
-    escaped = _MARKUP.sub(r"\\\g<0>", text.replace("\n", " ").strip())
+    escaped = _MARKUP.sub(r"\\\g<0>", printable(text.replace("\n", " ")).strip())
     return escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -60,17 +60,17 @@ def _section(section: Section, marks: Marks) -> str:
 
 
 def _table(table: TextTable, marks: Marks, above: str) -> str:
+    below = _small([table.below.replace("see --all", "see to_html()")])
+    if not table.rows:
+        return below
     sides = ["right" if number else "left" for number in table.numeric]
-    heads = [
+    heads = "".join(
         f'<th style="text-align: {side}">{escape(head)}</th>'
         for head, side in zip(table.heads, sides, strict=True)
-    ]
-    rows = [f"<tr>{''.join(_cells(row, sides, marks))}</tr>" for row in table.rows]
-    title = f"<caption>{escape(table.title)}</caption>" if table.title not in ("", above) else ""
-    more = _small([table.more.replace("see --all", "see to_html()")])
-    return (
-        f"<table>{title}<thead><tr>{''.join(heads)}</tr></thead><tbody>{''.join(rows)}</tbody></table>{more}"
     )
+    rows = "".join(f"<tr>{''.join(_cells(row, sides, marks))}</tr>" for row in table.rows)
+    title = f"<caption>{escape(table.title)}</caption>" if table.title not in ("", above) else ""
+    return f"<table>{title}<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>{below}"
 
 
 def _cells(row: Iterable[TableCell], sides: Iterable[str], marks: Marks) -> Iterator[str]:

@@ -22,7 +22,7 @@ from fairbench_cli.data.roles import checked_roles
 from fairbench_cli.data.table import Column, Roles, Sample, Table, to_sample
 from fairbench_cli.experiment.config.checks import unknown_attribute
 from fairbench_cli.experiment.config.config import DatasetSpec, ExperimentConfig, SampleConfig
-from fairbench_cli.experiment.config.row_metrics import RequestedRowMetrics
+from fairbench_cli.experiment.config.metrics import RequestedRowMetrics
 from fairbench_cli.interventions.cells import CELLS
 from fairbench_cli.measures.groups import JointAttribute, ProtectedAttribute, ProtectedAttributes
 from fairbench_cli.network.files import FORMAT, Meta
@@ -422,7 +422,7 @@ def damage_of_network(prepared: PreparedDataset, path: Path) -> str | None:
 
 
 def _fitted(prepared: PreparedDataset, structure: Structure, dataset: "Dataset", networks: Path) -> BayesNet:
-    from fairbench_cli.network.fit import fit
+    from fairbench_cli.network.families import fit
 
     path = cached_network(prepared, networks)
     if path.is_file() and damage_of_network(prepared, path) is None:

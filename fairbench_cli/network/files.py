@@ -10,9 +10,10 @@ import numpy as np
 from pydantic import Field, FiniteFloat, ValidationError
 
 from fairbench_cli.base.checksums import is_whole, signed
-from fairbench_cli.base.errors import user_error
+from fairbench_cli.base.errors import suggest, user_error
 from fairbench_cli.base.files import read_text, write_text
 from fairbench_cli.base.validation import StrictModel
+from fairbench_cli.data.card import Card, find_card, known_cards, read_card, shipped_cards
 from fairbench_cli.data.table import Column, Floats
 from fairbench_cli.network.model import BayesNet, named_arcs
 
@@ -61,6 +62,42 @@ def load(path: str | Path) -> tuple[BayesNet, Meta]:
         to 1, a table of the wrong shape, arcs that are not those of the tables, another sha256 than its own).
     """
     return from_json(read_text(Path(path)), path)
+
+
+def open_network(name: str) -> tuple[BayesNet, Meta]:
+    """Return a network file read, the shipped network of a data set, or the only network of a run's results.
+
+    Raises
+    ------
+    UserError
+        When there is none, and as `load`.
+    """
+    if name in known_cards():
+        path = shipped_cards() / f"{name}.network.json"
+        if not path.is_file():
+            fix = f"learn it: fairbench network learn {name} -o {name}.network.json"
+            raise user_error(f"no fitted network ships with {name}", fix)
+        return load(path)
+    if not Path(name).suffix and not Path(name).exists():
+        shipped = [path.name.removesuffix(".network.json") for path in shipped_cards().glob("*.network.json")]
+        raise user_error(f'no network "{name}"', suggest(name, shipped))
+    fitted = sorted(Path(name, "networks").glob("*.json"))
+    if len(fitted) > 1:
+        what = f"{name} has {len(fitted)} networks"
+        raise user_error(what, f"name one of: {', '.join(map(str, fitted))}")
+    return load(fitted[0] if fitted else Path(name))
+
+
+def card_of_network(meta: Meta, named: str | None = None) -> Card | None:
+    """Return the card that is named, or that of the network's data set if it is a shipped one.
+
+    Raises
+    ------
+    UserError
+        When the card that is named does not exist, or is no card.
+    """
+    name = named or str(meta.source.get("dataset", ""))
+    return read_card(find_card(name)) if named or name in known_cards() else None
 
 
 def to_json(net: BayesNet, meta: Meta) -> str:

@@ -1,15 +1,22 @@
-"""What a network says of some columns, given others: exact, by elimination of variables."""
+"""What a network says of some columns, given others, exact by elimination of variables; and belift."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from math import exp, log, prod
-from typing import Any
+from itertools import product
+from math import exp, log, nan, prod
+from typing import Any, Literal
 
 import numpy as np
 
 from fairbench_cli.base.errors import UserError, suggest, user_error
-from fairbench_cli.data.table import Floats
+from fairbench_cli.data.table import Codes, Floats, Table
+from fairbench_cli.measures.conditional import belift_of_beliefs
 from fairbench_cli.network.model import BayesNet
+from fairbench_cli.network.pomegranate import loopy_posterior
+
+Engine = Literal["exact", "pomegranate"]
+
+MOST_COMBINATIONS = 10_000  # of what is not known of a person
 
 LARGEST = 2**25
 """Numbers in the largest table that is made on the way (256 MB)."""
@@ -27,14 +34,17 @@ class Posterior:
     table : float64 array, one axis per column asked for
         Sums to 1.
     evidence : float
-        P(given), above 0 unless it is too small for a number; 1 where nothing is given.
+        P(given), above 0 unless it is too small for a number; 1 where nothing is given; NaN by pomegranate,
+        which does not compute it.
     """
 
     table: Floats
     evidence: float
 
 
-def posterior(net: BayesNet, of: Sequence[str], given: Mapping[str, str] | None = None) -> Posterior:
+def posterior(
+    net: BayesNet, of: Sequence[str], given: Mapping[str, str] | None = None, engine: Engine = "exact"
+) -> Posterior:
     """Return the joint distribution of some columns, given the levels of others; all else is summed over.
 
     Exact: tables that neither `of` nor `given` depend on are left out, and the columns left over are summed
@@ -46,12 +56,16 @@ def posterior(net: BayesNet, of: Sequence[str], given: Mapping[str, str] | None 
         Columns, at least one, in the order of the axes of the result.
     given : mapping of str to str
         The level of each column that is known.
+    engine : {"exact", "pomegranate"}
+        pomegranate's loopy belief propagation answers for one column, exactly only where no two paths join
+        two columns.
 
     Raises
     ------
     UserError
         For an unknown column or level, a column asked for twice or both asked for and given, a combination of
         levels that the network rules out, or when a table of more than `LARGEST` numbers would be needed.
+        With pomegranate: for several columns, or when it is not installed.
 
     >>> from fairbench_cli.data.table import Column
     >>> net = BayesNet(
@@ -64,11 +78,23 @@ def posterior(net: BayesNet, of: Sequence[str], given: Mapping[str, str] | None 
     """
     known = _codes(net, given or {})
     asked = _asked(net, of, known)
+    if engine == "pomegranate":
+        return _by_pomegranate(net, asked, known)
     table, size = _eliminate(net, asked, known)
     total = float(table.sum())
     if total == 0:
         raise _impossible(net, known)
     return Posterior(table / total, exp(size + log(total)) if known else 1.0)
+
+
+def _by_pomegranate(net: BayesNet, asked: Sequence[int], known: Mapping[int, int]) -> Posterior:
+    if len(asked) > 1:
+        what = f"pomegranate answers for one column at a time, and {len(asked)} are asked for"
+        raise user_error(what, "ask for one, or use the engine exact")
+    table = loopy_posterior(net, asked[0], known)
+    if np.isnan(table).any():
+        raise _impossible(net, known)
+    return Posterior(table, nan)
 
 
 def _eliminate(net: BayesNet, asked: Sequence[int], known: Mapping[int, int]) -> tuple[Floats, float]:
@@ -179,3 +205,77 @@ def _impossible(net: BayesNet, known: Mapping[int, int]) -> UserError:
 def _too_large(size: int) -> UserError:
     what = f"the answer needs a table of {size:,} numbers, and {LARGEST:,} are the most"
     return user_error(what, "ask for fewer columns at once, or give the level of more columns")
+
+
+def network_belift(
+    net: BayesNet, people: Table, outcome: str, favourable: str, attribute: str, redlining: Sequence[str] = ()
+) -> Floats:
+    """Return P(+|s,x_r,x_a) / P(+|x_a) of every person (Mancuhan & Clifton 2014).
+
+    Parameters
+    ----------
+    net : BayesNet
+        The network.
+    people : Table
+        The deprived, say; its columns are those of the network. Their outcome is not looked at.
+    outcome, favourable : str
+        The column of the outcome, and its favourable level.
+    attribute : str
+        The protected attribute s.
+    redlining : sequence of str
+        Attributes x_r that give it away; all others are x_a.
+
+    Returns
+    -------
+    array, shape (rows,)
+        1 when group and x_r say nothing that x_a does not. NaN where the network rules out
+        every outcome of a person.
+
+    Raises
+    ------
+    KeyError
+        For an unknown column.
+    ValueError
+        For an unknown level, columns that are not those of the network, an outcome that is to be hidden, or
+        too many combinations of what is hidden.
+    """
+    if people.columns != net.columns:
+        raise ValueError("the columns of the people are not those of the network")
+    hidden = tuple(dict.fromkeys((attribute, *redlining)))
+    if outcome in hidden:
+        raise ValueError(f'the outcome "{outcome}" cannot be what gives the group away')
+    return belift_of_beliefs(
+        belief(net, people, outcome, favourable), belief(net, people, outcome, favourable, hidden)
+    )
+
+
+def belief(net: BayesNet, people: Table, outcome: str, favourable: str, hidden: Sequence[str] = ()) -> Floats:
+    """Return P(outcome = favourable | all columns but the hidden ones) of each person.
+
+    The hidden ones are summed over. Tables without the outcome or a hidden column cancel out.
+    """
+    own = net.index(outcome)
+    level = net.columns[own].levels.index(favourable)
+    places = [net.index(name) for name in hidden]
+    sizes = [len(net.columns[place].levels) for place in places]
+    if prod(sizes) > MOST_COMBINATIONS:
+        raise ValueError(f"the hidden columns have {prod(sizes)} combinations; at most {MOST_COMBINATIONS}")
+    free = {own, *places}
+    tables = [j for j in range(len(net.columns)) if free & {j, *net.parents[j]}]
+    mass = np.zeros((len(people), len(net.columns[own].levels)))
+    codes = people.codes.copy()
+    for values in product(*map(range, sizes)):
+        codes[:, places] = values
+        for y in range(mass.shape[1]):
+            codes[:, own] = y
+            mass[:, y] += _probability(net, codes, tables)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(mass[:, level] / mass.sum(1))
+
+
+def _probability(net: BayesNet, codes: Codes, tables: Sequence[int]) -> Floats:
+    """Return the product of the entries of some tables, for every row."""
+    found = np.ones(len(codes))
+    for j in tables:
+        found *= net.cpts[j][tuple(codes[:, place] for place in (*net.parents[j], j))]
+    return found

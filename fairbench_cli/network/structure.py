@@ -1,21 +1,34 @@
-"""Structure learning: what is requested and allowed, and a search for the best structure."""
+"""Structure learning: what is requested and allowed, and the search for the best structure.
 
-from collections.abc import Iterable, Mapping, Sequence
+Hill-climbing and tabu search change one arc at a time: they add, drop or reverse it. Many moves tie, so the
+order in which they are tried decides the result: additions, then deletions, then reversals, each by the arc's
+tail and head in column order; the first of the best wins. Chow-Liu trees and the exact search are
+pomegranate's.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from fairbench_cli.base.errors import suggest, user_error
 from fairbench_cli.data.table import Table
-from fairbench_cli.network.model import topological_order
-from fairbench_cli.network.scores import EQUIVALENT, ScoreName, local_scores, network_score
-from fairbench_cli.network.search import Arc, Constraints, Search, hill_climb, tabu_search
+from fairbench_cli.network.families import EQUIVALENT, LocalScore, ScoreName, local_scores, network_score
+from fairbench_cli.network.model import is_ancestor, topological_order
+from fairbench_cli.network.pomegranate import chow_liu, exact_search
 
-LearnerName = Literal["hill-climbing", "tabu"]
+LearnerName = Literal["hill-climbing", "tabu", "chow-liu", "exact"]
 
 NamedArcs = Iterable[tuple[str, str]]
+Arc = tuple[int, int]
+Graph = tuple[frozenset[int], ...]
 
 TABU = 10
 """Default length of the tabu list."""
+TOLERANCE = 2.0**-26
+"""Score differences up to this (the square root of the double precision, 1.49e-8) are ties."""
+Gains = list[list[float]]
+"""``gains[i][j]``: what j's score gains when i joins (or, if it is one, leaves) the parents of j."""
 
 
 @dataclass(frozen=True)
@@ -26,10 +39,12 @@ class LearnSettings:
 
     Parameters
     ----------
-    learner : {"hill-climbing", "tabu"}
-        Hill-climbing stops at the first local optimum; tabu goes on through worse graphs.
+    learner : {"hill-climbing", "tabu", "chow-liu", "exact"}
+        Hill-climbing stops at the first local optimum; tabu goes on through worse graphs. Chow-Liu: the tree
+        of the largest mutual information, and the arcs of the whitelist that it lacks. Exact: the best of all
+        networks, of few columns. The last two are pomegranate's.
     score : {"bic", "aic", "bde", "k2"}
-        See `fairbench_cli.network.scores.local_scores`.
+        See `fairbench_cli.network.families.local_scores`; pomegranate's learners take BIC alone.
     max_parents : int or None
         The most parents a column may have; None means no limit.
     whitelist, blacklist : pairs of names (from, to)
@@ -79,8 +94,39 @@ class Structure:
     bic: float
 
 
+@dataclass(frozen=True)
+class Constraints:
+    """Arcs as (from, to) column indices; the reverse of a required arc is forbidden."""
+
+    required: frozenset[Arc]
+    forbidden: frozenset[Arc]
+    max_parents: int
+
+    def start(self, nodes: int) -> Graph:
+        """Return the graph of the required arcs alone, as one set of parents per node."""
+        return tuple(frozenset(i for i, child in self.required if child == j) for j in range(nodes))
+
+
+class Move(NamedTuple):
+    """One change of the graph: the arc i -> j is added, dropped or reversed."""
+
+    kind: Literal["add", "drop", "reverse"]
+    i: int
+    j: int
+    gain: float
+
+
+@dataclass(frozen=True)
+class Search:
+    """What a search needs: local scores, whether they are score-equivalent, and the constraints."""
+
+    local: LocalScore
+    equivalent: bool
+    allowed: Constraints
+
+
 def learn_structure(table: Table, settings: LearnSettings) -> Structure:
-    """Return which columns depend on which, arc for arc what R's bnlearn 5.2.1 finds.
+    """Return which columns depend on which; by hill-climbing and tabu what R's bnlearn 5.2.1 finds.
 
     Moves tie often and the first one tried wins, so the column order of the table is part of the data;
     declared levels that do not occur count in the penalties.
@@ -88,8 +134,9 @@ def learn_structure(table: Table, settings: LearnSettings) -> Structure:
     Raises
     ------
     UserError
-        A table without rows or with numbers, settings that contradict each other or the table, or a setting
-        that this learner or score does not have.
+        A table without rows or with numbers, settings that contradict each other or the table, a setting
+        that this learner or score does not have, or where pomegranate is needed and is not installed, or
+        cannot keep to the constraints or take so large a table.
 
     Notes
     -----
@@ -109,19 +156,70 @@ def learn_structure(table: Table, settings: LearnSettings) -> Structure:
     if learner != "tabu" and (tabu != TABU or patience is not None):
         what = f"tabu or patience is set, but the learner is {learner}"
         raise user_error(what, "leave both out, or use the learner tabu")
+    if learner in ("chow-liu", "exact") and score != "bic":
+        what = f"the score is {score}, which the learner {learner} does not have"
+        raise user_error(what, "leave the score out, or use the learner hill-climbing or tabu")
     if tabu < 1 or (patience is not None and patience < 0):
         what = f"tabu is {tabu} and patience is {patience}"
         raise user_error(what, "give tabu 1 or more and patience 0 or more")
     allowed = _constraints(table.names, settings)
     search = Search(local, score in EQUIVALENT, allowed)
     start = allowed.start(len(table.columns))
-    if learner == "tabu":
+    if learner == "chow-liu":
+        graph = _tree(table, allowed)
+    elif learner == "exact":
+        graph = _best(table, allowed)
+    elif learner == "tabu":
         graph = tabu_search(search, start, tabu, tabu if patience is None else patience)
     else:
         graph = hill_climb(search, start)
     parents = tuple(tuple(sorted(own)) for own in graph)
     bic = local if score == "bic" else local_scores(table, "bic")
     return Structure(parents, network_score(local, parents), network_score(bic, parents))
+
+
+def _tree(table: Table, allowed: Constraints) -> Graph:
+    """Return the Chow-Liu tree and the required arcs that it lacks.
+
+    Its root is the first column with which the constraints hold.
+    """
+    tree, nodes = chow_liu(table), range(len(table.columns))
+    for root in nodes:
+        arcs = {(i, j) for j, own in enumerate(_rooted(tree, root)) for i in own} | allowed.required
+        graph = tuple(frozenset(i for i, child in arcs if child == j) for j in nodes)
+        small = max(map(len, graph)) <= allowed.max_parents
+        if small and not arcs & allowed.forbidden and topological_order(graph) is not None:
+            return graph
+    what = "the Chow-Liu tree of these data does not keep, with any root, to the arcs that are required and"
+    fix = "loosen them, or use the learner hill-climbing"
+    raise user_error(f"{what} forbidden, to outcome_sink and to max_parents", fix)
+
+
+def _rooted(tree: Sequence[tuple[int, ...]], root: int) -> list[tuple[int, ...]]:
+    """Return the parents in a tree once its arcs point away from another root.
+
+    >>> _rooted([(), (0,), (1,), (0,)], 2)
+    [(1,), (2,), (), (0,)]
+    """
+    turned, child = list(tree), root
+    turned[root] = ()
+    while tree[child]:
+        (parent,) = tree[child]
+        turned[parent] = (child,)
+        child = parent
+    return turned
+
+
+def _best(table: Table, allowed: Constraints) -> Graph:
+    """Return the network of the best BIC, which has the required arcs of itself or is refused."""
+    excluded = [sorted(i for i, child in allowed.forbidden if child == j) for j in range(len(table.columns))]
+    graph = tuple(map(frozenset, exact_search(table, excluded, allowed.max_parents)))
+    for i, j in sorted(allowed.required):
+        if i not in graph[j]:
+            arc = f"{table.names[i]} -> {table.names[j]}"
+            what = f"the best network has no arc {arc}, and the exact search cannot require one"
+            raise user_error(what, "do not require it, or use the learner hill-climbing, tabu or chow-liu")
+    return graph
 
 
 def _constraints(names: Sequence[str], settings: LearnSettings) -> Constraints:
@@ -169,3 +267,121 @@ def _index(names: Sequence[str], name: str, where: str) -> int:
     if name not in names:
         raise user_error(f'no column is called "{name}"', suggest(name, names), where)
     return names.index(name)
+
+
+def hill_climb(search: Search, graph: Graph) -> Graph:
+    """Return the graph from which no move gains anything, taking the best move from `graph` on."""
+    gains = _gains(search, graph)
+    while True:
+        move = _best_move(search, graph, gains, 0.0, lambda _: True, tiny_is_zero=True)
+        if move is None:
+            return graph
+        graph = _apply(graph, move)
+        _refresh(gains, search, graph, _changed(move))
+
+
+def tabu_search(search: Search, graph: Graph, length: int, patience: int) -> Graph:
+    """Return the best graph seen, going on through worse ones but never back to one of the last `length`.
+
+    When no move gains anything the least bad one is taken, at most `patience` times before a graph better
+    than all before it is found.
+    """
+    recent: deque[Graph] = deque(maxlen=length)
+    gains = _gains(search, graph)
+    best, best_score, losses = graph, _total(search, graph), 0
+    while True:
+        score = _total(search, graph)
+        if score - best_score > TOLERANCE:
+            best, best_score = graph, score
+        recent.append(graph)
+        move = _best_move(search, graph, gains, 0.0, lambda candidate: candidate not in recent)
+        if move is None:
+            if losses >= patience:
+                return best
+            losses += 1
+            move = _best_move(search, graph, gains, float("-inf"), lambda candidate: candidate not in recent)
+            if move is None:
+                return best
+        elif score + move.gain - best_score > TOLERANCE:
+            losses = 0
+        graph = _apply(graph, move)
+        _refresh(gains, search, graph, _changed(move))
+
+
+def _total(search: Search, graph: Graph) -> float:
+    return network_score(search.local, tuple(tuple(sorted(own)) for own in graph))
+
+
+def _best_move(
+    search: Search,
+    graph: Graph,
+    gains: Gains,
+    floor: float,
+    permitted: Callable[[Graph], bool],
+    tiny_is_zero: bool = False,
+) -> Move | None:
+    """Return the move that gains most, and more than `floor`; of moves that tie the first tried wins."""
+    best, chosen = floor, None
+    for move in _moves(search.allowed, graph, gains, tiny_is_zero):
+        if move.gain - best > TOLERANCE:
+            candidate = _apply(graph, move)
+            if _is_acyclic_after(candidate, move) and permitted(candidate):
+                best, chosen = move.gain, move
+    return chosen
+
+
+def _moves(allowed: Constraints, graph: Graph, gains: Gains, tiny_is_zero: bool) -> Iterator[Move]:
+    nodes = range(len(graph))
+    full = [len(own) >= allowed.max_parents for own in graph]
+    for i in nodes:
+        for j in nodes:
+            adjacent = i == j or i in graph[j] or j in graph[i]
+            if not adjacent and not full[j] and (i, j) not in allowed.forbidden:
+                yield Move("add", i, j, gains[i][j])
+    arcs = [(i, j) for i in nodes for j in nodes if i in graph[j] and (i, j) not in allowed.required]
+    for i, j in arcs:
+        yield Move("drop", i, j, gains[i][j])
+    for i, j in arcs:
+        if not full[i] and (j, i) not in allowed.forbidden:
+            gain = gains[i][j] + gains[j][i]
+            yield Move("reverse", i, j, 0.0 if tiny_is_zero and abs(gain) < TOLERANCE else gain)
+
+
+def _apply(graph: Graph, move: Move) -> Graph:
+    after = list(graph)
+    after[move.j] ^= {move.i}
+    if move.kind == "reverse":
+        after[move.i] |= {move.j}
+    return tuple(after)
+
+
+def _is_acyclic_after(graph: Graph, move: Move) -> bool:
+    if move.kind == "drop":
+        return True
+    older, younger = (move.i, move.j) if move.kind == "add" else (move.j, move.i)
+    return not is_ancestor(graph, older=younger, younger=older)
+
+
+def _changed(move: Move) -> tuple[int, ...]:
+    return tuple(sorted((move.i, move.j))) if move.kind == "reverse" else (move.j,)
+
+
+def _gains(search: Search, graph: Graph) -> Gains:
+    gains = [[0.0] * len(graph) for _ in graph]
+    _refresh(gains, search, graph, tuple(range(len(graph))))
+    return gains
+
+
+def _refresh(gains: Gains, search: Search, graph: Graph, children: tuple[int, ...]) -> None:
+    """Compute the gains of the given children again, in place."""
+    forbidden, limit = search.allowed.forbidden, search.allowed.max_parents
+    now = {j: search.local(j, tuple(sorted(graph[j]))) for j in children}
+    for i in range(len(graph)):
+        for j in children:
+            if i == j or (i, j) in forbidden or (i not in graph[j] and len(graph[j]) >= limit):
+                continue
+            if search.equivalent and i > j and not graph[i] and not graph[j] and (j, i) not in forbidden:
+                gains[i][j] = gains[j][i]  # the same number, so that the two directions tie exactly
+                continue
+            gain = search.local(j, tuple(sorted(graph[j] ^ {i}))) - now[j]
+            gains[i][j] = 0.0 if abs(gain) < TOLERANCE else gain

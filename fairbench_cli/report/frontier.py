@@ -11,7 +11,7 @@ from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.significance import holm
 from fairbench_cli.measures.sweep import RATES
 from fairbench_cli.report.moved import TOLERANCES, MovedThresholds
-from fairbench_cli.report.paired import LEVEL, RANDOM_SPLITS, paired_test
+from fairbench_cli.report.paired import LEVEL, RANDOM_SPLITS, paired_test, written
 from fairbench_cli.report.repeats import TECHNIQUE, is_baseline, key_of
 from fairbench_cli.report.results import COMPARED, RunResults, mean_and_interval
 from fairbench_cli.report.tables import BLOCK, Cells, blocks_of, show_cell, technique_label
@@ -119,18 +119,17 @@ def frontier_table(name: str, run: RunResults) -> Document:
         technique = technique_label(*(row[column] for column in TECHNIQUE))
         found = row | dict(zip(BLOCK, place, strict=True))
         own = statuses[key_of(found)]
-        beaten = f"{row['difference']:+.3f}".replace("-0.000", "+0.000")
-        beaten += f" {row['verdict']}" if row["verdict"] in (ABOVE, BELOW) else ""
-        lines = {_SHORT[row["constraint"]]: beaten}
+        word = row["verdict"] if row["verdict"] in (ABOVE, BELOW) else ""
+        lines = {_SHORT[row["constraint"]]: written(row["difference"], word=word)}
         if row["constraint"] == "demographic-parity":
             lines = {
                 "accuracy": show_cell(row["accuracy"], row["n"], run.plan.config.repeats, own),
-                "|discrimination|": _plain(row["gap"]),
-                "moved thresholds": _plain(row["frontier_accuracy"]),
+                "|discrimination|": written(row["gap"], ".3f"),
+                "moved thresholds": written(row["frontier_accuracy"], ".3f"),
                 **lines,
-                "chosen on other repeats": _plain(row["chosen_accuracy"]),
-                "|discrimination| of these": _plain(row["chosen_gap"]),
-                "own thresholds, any gap": _plain(row["unprocessed_accuracy"]),
+                "chosen on other repeats": written(row["chosen_accuracy"], ".3f"),
+                "|discrimination| of these": written(row["chosen_gap"], ".3f"),
+                "own thresholds, any gap": written(row["unprocessed_accuracy"], ".3f"),
             }
         for line, text in lines.items():
             texts[place, (technique, line), row["beta"]] = text
@@ -168,10 +167,6 @@ def _caption(run: RunResults) -> tuple[str, ...]:
         "Own thresholds, any gap: the best of the technique's own model (unprocessed; Cruz and Hardt 2024).",
     )
     return lines + ((RANDOM_SPLITS,) if run.plan.config.sample.source == "data" else ())
-
-
-def _plain(value: float) -> str:
-    return "-" if np.isnan(value) else f"{value:.3f}"
 
 
 def _cells(moved: MovedThresholds) -> pd.DataFrame:

@@ -10,15 +10,16 @@ import pandas as pd
 
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.base.files import write_text
+from fairbench_cli.document.markdown import markdown
+from fairbench_cli.document.model import Document, Section, TextTable, plain_table
 from fairbench_cli.measures.registry import find
 from fairbench_cli.report.figures import write_figures
 from fairbench_cli.report.figures.against_truth import draw_against_truth
 from fairbench_cli.report.figures.canvas import house_style
-from fairbench_cli.report.formats import grid
 from fairbench_cli.simulate.config import Simulation
 
 ENDS = (-1.0, 0.0, 1.0)
-HEADS = ["metric", *(f"d = {end:g}".replace("-", "−") for end in ENDS)]
+HEADS = ("metric", *(f"d = {end:g}".replace("-", "−") for end in ENDS))
 
 _EXPLAINED = (
     "Ranges are of the means over the settings. A measure is compared with the truth twice: by its mean over "
@@ -26,23 +27,41 @@ _EXPLAINED = (
 )
 
 
-def summary_rows(simulation: Simulation, frame: pd.DataFrame) -> list[list[str]]:
+def summary_document(simulation: Simulation, frame: pd.DataFrame, *, brief: bool = False) -> Document:
+    """Return what metrics are at the ends and, unless `brief`, how far off they are panel by panel."""
+    s = simulation
+    size = f"{len(s.deprived) * len(s.accepted)} settings × {len(s.truth)} degrees of discrimination d × "
+    first = Section("", tables=(_summary(s, frame),), notes=() if brief else _furthest(s, frame))
+    if brief:
+        return Document("", sections=(first,), notes=_furthest(s, frame))
+    panels = (
+        Section(
+            f"{metric}: furthest from the truth, mean / pooled",
+            tables=(_panels(s, off_truth(frame, metric)),),
+        )
+        for metric in _on_truths_scale(s)
+    )
+    about = f"{size}{s.runs:,} runs of {s.rows:,} rows. {_EXPLAINED}"
+    return Document(s.name, facts=(about,), sections=(first, *panels))
+
+
+def _summary(simulation: Simulation, frame: pd.DataFrame) -> TextTable:
     """Return a row of `HEADS` per metric: the range of its means over the settings at each of `ENDS`."""
     rows = []
     for metric in simulation.metrics:
         own = frame[frame["metric"] == metric]
         rows.append([metric, *(_range(own.loc[own["truth"] == end, "mean"]) for end in ENDS)])
-    return rows
+    return plain_table("", HEADS, rows, 1)
 
 
-def furthest(simulation: Simulation, frame: pd.DataFrame) -> list[str]:
+def _furthest(simulation: Simulation, frame: pd.DataFrame) -> tuple[str, ...]:
     """Say of every measure on the truth's scale how far from the truth it gets, and where."""
     lines = []
     for metric in _on_truths_scale(simulation):
         off = off_truth(frame, metric)
         places = [f"{off[column].max():.4f} {kind} ({_place(off, column)})" for column, kind in _KINDS]
         lines.append(f"{metric}: furthest from the truth {', '.join(places)}")
-    return lines
+    return tuple(lines)
 
 
 def off_truth(frame: pd.DataFrame, metric: str) -> pd.DataFrame:
@@ -51,24 +70,6 @@ def off_truth(frame: pd.DataFrame, metric: str) -> pd.DataFrame:
     return own.assign(
         mean_off=(own["mean"] - own["truth"]).abs(), pooled_off=(own["pooled"] - own["truth"]).abs()
     )
-
-
-def markdown(simulation: Simulation, frame: pd.DataFrame) -> str:
-    """Return the summary as Markdown, with a table of panels for every measure on the truth's scale."""
-    s = simulation
-    size = f"{len(s.deprived) * len(s.accepted)} settings × {len(s.truth)} degrees of discrimination d × "
-    parts = [
-        f"# {s.name}",
-        f"{size}{s.runs:,} runs of {s.rows:,} rows. {_EXPLAINED}",
-        grid(HEADS, summary_rows(s, frame), 1),
-        *furthest(s, frame),
-    ]
-    for metric in _on_truths_scale(s):
-        parts += [
-            f"## {metric}: furthest from the truth, mean / pooled",
-            _panels(s, off_truth(frame, metric)),
-        ]
-    return "\n\n".join(parts) + "\n"
 
 
 _KINDS = (("mean_off", "by the mean"), ("pooled_off", "pooled"))
@@ -88,11 +89,11 @@ def _place(off: pd.DataFrame, column: str) -> str:
     return f"P(s=g) = {deprived:g}, P(+) = {accepted:g}, d = {truth:g}"
 
 
-def _panels(simulation: Simulation, off: pd.DataFrame) -> str:
+def _panels(simulation: Simulation, off: pd.DataFrame) -> TextTable:
     most = off.groupby(["deprived", "accepted"])[["mean_off", "pooled_off"]].max()
     texts = {place: f"{mean:.3f} / {pooled:.3f}" for place, mean, pooled in most.itertuples(name=None)}
     rows = [[f"{d:g}", *(texts[d, a] for a in simulation.accepted)] for d in simulation.deprived]
-    return grid(["P(s=g)", *(f"P(+) = {accepted:g}" for accepted in simulation.accepted)], rows, 1)
+    return plain_table("", ["P(s=g)", *(f"P(+) = {accepted:g}" for accepted in simulation.accepted)], rows, 1)
 
 
 def _range(means: "pd.Series[float]") -> str:
@@ -139,7 +140,7 @@ def write_simulation(folder: Path, simulation: Simulation, frame: pd.DataFrame) 
     write_text(folder / "config.yaml", simulation.as_yaml())
     text: str = frame.to_csv(index=False, lineterminator="\n")
     write_text(folder / "simulation.csv", text)
-    write_text(folder / "summary.md", markdown(simulation, frame))
+    write_text(folder / "summary.md", markdown(summary_document(simulation, frame)))
     subtitle = (
         f"Means of {simulation.runs:,} runs of {simulation.rows:,} rows. P(s=g) is the share of the deprived "
         "and P(+) that of the accepted."

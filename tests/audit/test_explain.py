@@ -21,9 +21,9 @@ from fairbench_cli.measures.conditional import explained_difference, unexplained
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.measures.rows import Rows
 from fairbench_cli.measures.strata import counted
-from fairbench_cli.network.beliefs import network_belift
 from fairbench_cli.network.draw import sample
 from fairbench_cli.network.model import BayesNet
+from fairbench_cli.network.query import network_belift
 
 # department, sex, admitted, how many: both departments admit both alike
 ADMISSION = [

@@ -52,7 +52,7 @@ window.onload = () => {
 class Outline(html.parser.HTMLParser):
     """Collects headings, ids and what is opened and closed."""
 
-    VOID = frozenset({"meta", "link", "rect", "path", "line", "circle", "br"})
+    VOID = frozenset({"meta", "link", "br"})
 
     def __init__(self):
         super().__init__()

@@ -10,7 +10,7 @@ import pytest
 from conftest import write_config
 
 from fairbench_cli.base.scratch import WORKERS
-from fairbench_cli.experiment.config.limits import Limits
+from fairbench_cli.experiment.config.config import Limits
 from fairbench_cli.experiment.datasets import populate
 from fairbench_cli.experiment.running import worker
 from fairbench_cli.experiment.running.run import prepare

@@ -10,8 +10,8 @@ import pytest
 from fairbench_cli.data.table import Column, Table
 from fairbench_cli.network.bias import shift
 from fairbench_cli.network.draw import sample
+from fairbench_cli.network.families import fit, unseen
 from fairbench_cli.network.files import Meta, from_json, to_json
-from fairbench_cli.network.fit import fit, unseen
 from fairbench_cli.network.model import named_arcs
 from fairbench_cli.network.structure import LearnSettings, learn_structure
 

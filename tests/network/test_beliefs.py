@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 from network_data import random_net
 
 from fairbench_cli.data.table import Column, Table
-from fairbench_cli.network.beliefs import belief, network_belift
 from fairbench_cli.network.model import BayesNet
-from fairbench_cli.network.query import posterior
+from fairbench_cli.network.query import belief, network_belift, posterior
 
 
 def some_people(seed: int, rows: int = 6) -> tuple[BayesNet, Table]:

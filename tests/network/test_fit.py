@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fairbench_cli.data.table import Column, Table
-from fairbench_cli.network.fit import fit, unseen
+from fairbench_cli.network.families import fit, unseen
 
 PARENTS = ((), (0,), (1, 0), ())
 

@@ -1,21 +1,28 @@
 """Our tables and answers against pomegranate's: tables to the last bit, answers where its are exact."""
 
+import sys
 from collections.abc import Sequence
+from itertools import combinations, product
 
 import numpy as np
 import pytest
+from conftest import two_lines
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from network_data import random_net
 
 import fairbench_cli as fb
 from fairbench_cli.data.card import known_cards, shipped_cards
 from fairbench_cli.data.table import Column, Table
-from fairbench_cli.network.convert import to_pomegranate
-from fairbench_cli.network.fit import fit
-from fairbench_cli.network.known import open_network
-from fairbench_cli.network.model import BayesNet, cpt_shape
+from fairbench_cli.network.families import fit, local_scores, network_score
+from fairbench_cli.network.files import open_network
+from fairbench_cli.network.model import BayesNet, cpt_shape, named_arcs, topological_order
+from fairbench_cli.network.pomegranate import to_pomegranate
 from fairbench_cli.network.query import posterior
+from fairbench_cli.network.structure import LearnSettings, learn_structure
 
 torch = pytest.importorskip("torch")
+ENGINES = "exact", "pomegranate"
 
 
 def fitted_by_pomegranate(table: Table, parents: Sequence[Sequence[int]]) -> list[np.ndarray]:
@@ -72,15 +79,6 @@ def chain(table: Table) -> list[tuple[int, ...]]:
     return [own if np.prod([levels[i] for i in (*own, j)]) < 1e5 else () for j, own in enumerate(two)]
 
 
-def by_pomegranate(net: BayesNet, of: int, known: dict[int, int]) -> np.ndarray:
-    values = torch.zeros(1, len(net.columns), dtype=torch.int64)
-    mask = torch.zeros_like(values, dtype=torch.bool)
-    for column, level in known.items():
-        values[0, column], mask[0, column] = level, True
-    return to_pomegranate(net).predict_proba(torch.masked.MaskedTensor(values, mask))[of][0].numpy()
-
-
-@pytest.mark.filterwarnings("ignore")  # torch: masked tensors are a prototype
 @pytest.mark.parametrize("seed", range(20))
 def test_answers_are_those_of_pomegranate_without_undirected_cycles(seed):
     rng = np.random.default_rng(seed)
@@ -88,17 +86,31 @@ def test_answers_are_those_of_pomegranate_without_undirected_cycles(seed):
     of, *others = rng.permutation(6)[: 1 + seed % 4].tolist()
     known = {j: int(rng.integers(0, len(net.columns[j].levels))) for j in others}
     given = {net.names[j]: net.columns[j].levels[level] for j, level in known.items()}
-    ours = posterior(net, [net.names[of]], given).table
-    assert by_pomegranate(net, of, known) == pytest.approx(ours, abs=1e-6)  # single precision
+    ours, theirs = (posterior(net, [net.names[of]], given, engine).table for engine in ENGINES)
+    assert theirs == pytest.approx(ours, abs=1e-6)  # single precision
 
 
-@pytest.mark.filterwarnings("ignore")
 def test_with_cycles_pomegranate_answers_otherwise():
     """What the documentation says: were it exact, the detour would not be needed."""
     net, _ = open_network("adult")
-    of = net.index("relationship")
-    away = np.abs(by_pomegranate(net, of, {}) - posterior(net, ["relationship"]).table).max()
-    assert 0.03 < away < 0.05
+    ours, theirs = (posterior(net, ["relationship"], {}, engine) for engine in ENGINES)
+    assert 0.03 < np.abs(theirs.table - ours.table).max() < 0.05
+    assert ours.evidence == 1
+    assert np.isnan(theirs.evidence)
+
+
+def test_the_command_says_that_its_answer_is_approximate(say):
+    question = "network", "query", "adult", "--of", "sex", "--given", "relationship=Husband"
+    shown = say(*question, "--engine", "pomegranate")
+    assert shown.code == 0
+    assert shown.out.startswith("By pomegranate's loopy belief propagation: approximate where")
+    series = fb.load_network("adult").query("sex", {"relationship": "Husband"}, engine="pomegranate")
+    assert [line.split()[-1] for line in shown.out.split("\n")[-4:-2]] == [f"{p:.6f}" for p in series]
+    two_lines(say(*question, "--of", "race", "--engine", "pomegranate"), "one column at a time")
+    question = *question, "--given", "marital_status=Divorced"
+    two_lines(say(*question, "--engine", "pomegranate"), "probability 0", "leave out one")
+    with pytest.raises(fb.UserError, match="did you mean"):
+        fb.load_network("adult").query("sex", engine="pomegranat")
 
 
 def test_a_conversion_keeps_columns_and_levels():
@@ -113,3 +125,142 @@ def test_a_conversion_keeps_columns_and_levels():
     assert [node.probs[0].dtype for node in model.distributions] == [torch.float64] * len(net.columns)
     one = BayesNet((Column("a", ("x", "y")),), ((),), (np.array([0.25, 0.75]),))
     assert to_pomegranate(one).distributions[0].probs.tolist() == [[0.25, 0.75]]
+
+
+@st.composite
+def tables(draw, columns: int) -> Table:
+    """Draw a table of a few rows: levels that do not occur, copies, columns of one level."""
+    levels = draw(st.lists(st.integers(1, 4), min_size=columns, max_size=columns))
+    rng = np.random.default_rng(draw(st.integers(0, 2**16)))
+    codes = np.stack([rng.integers(0, rng.integers(1, r + 1), 30) for r in levels], axis=1)
+    codes[:, 1] = np.where(rng.random(30) < 0.7, codes[:, 0] % levels[1], codes[:, 1])
+    made = tuple(Column("abcdefgh"[j], tuple("wxyz"[:r])) for j, r in enumerate(levels))
+    return Table(made, np.asfortranarray(codes.astype(np.int16)))
+
+
+def information(table: Table, i: int, j: int) -> float:
+    """Return the mutual information of two columns, in nats."""
+    both = np.zeros((table.level_counts[i], table.level_counts[j]))
+    np.add.at(both, (table.codes[:, i], table.codes[:, j]), 1 / len(table))
+    apart = both.sum(axis=1, keepdims=True) * both.sum(axis=0, keepdims=True)
+    return float(np.sum(both[both > 0] * np.log(both[both > 0] / apart[both > 0])))
+
+
+def spans(edges: Sequence[tuple[int, int]], nodes: int) -> bool:
+    """Return whether some edges join all nodes."""
+    group = list(range(nodes))
+    for i, j in edges:
+        group = [group[i] if own == group[j] else own for own in group]
+    return len(set(group)) == 1
+
+
+@settings(max_examples=60, deadline=None)
+@given(tables(5))
+def test_no_tree_has_more_information_than_that_of_chow_liu(table):
+    parents = learn_structure(table, LearnSettings(learner="chow-liu")).parents
+    arcs = [(i, j) for j, own in enumerate(parents) for i in own]
+    assert len(arcs) == 4
+    assert spans(arcs, 5)
+    pairs = {pair: information(table, *pair) for pair in combinations(range(5), 2)}
+    trees = (edges for edges in combinations(pairs, 4) if spans(edges, 5))
+    most = max(sum(pairs[pair] for pair in edges) for edges in trees)
+    assert sum(pairs[min(arc), max(arc)] for arc in arcs) == pytest.approx(most, abs=1e-9)
+
+
+@settings(max_examples=40, deadline=None)
+@given(tables(4), st.integers(1, 3), st.sets(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=4))
+def test_no_network_has_a_better_bic_than_the_exact_one(table, most, pairs):
+    forbidden = {(i, j) for i, j in pairs if i != j}
+    named = tuple((table.names[i], table.names[j]) for i, j in forbidden)
+    found = learn_structure(table, LearnSettings("exact", max_parents=most, blacklist=named))
+    local, best = local_scores(table, "bic"), -np.inf
+    families = [
+        [own for k in range(most + 1) for own in combinations([i for i in range(4) if i != j], k)]
+        for j in range(4)
+    ]
+    for parents in product(*families):
+        arcs = {(i, j) for j, own in enumerate(parents) for i in own}
+        if not arcs & forbidden and topological_order(parents) is not None:
+            best = max(best, network_score(local, parents))
+    assert found.bic == found.score == pytest.approx(best, abs=1e-6)
+    assert not forbidden & {(i, j) for j, own in enumerate(found.parents) for i in own}
+    assert max(map(len, found.parents)) <= most
+
+
+def test_constraints_of_a_tree():
+    """A tree takes another root, and arcs besides its own, where they are required."""
+    table = fb.load_network("adult").sample(5000, seed=1)
+
+    def arcs(**more) -> set[tuple[str, str]]:
+        learned = learn_structure(table, LearnSettings("chow-liu", **more))
+        return set(named_arcs(table.names, learned.parents))
+
+    free = arcs()
+    assert ("relationship", "income") in free
+    turned = arcs(whitelist=(("income", "relationship"),))
+    assert turned != free
+    assert {frozenset(arc) for arc in turned} == {frozenset(arc) for arc in free}
+    more = arcs(whitelist=(("race", "income"),))
+    assert ("race", "income") in more
+    assert len(more) == 13
+    assert not {arc for arc in arcs(outcome_sink="race") if arc[0] == "race"}
+    for refused in (
+        {"whitelist": (("race", "income"),), "max_parents": 1},
+        {"blacklist": (("income", "relationship"), ("relationship", "income"))},
+        {"max_parents": 0},
+        {"outcome_sink": "income"},  # capital gain and loss hang from it
+    ):
+        with pytest.raises(fb.UserError, match="does not keep, with any root, to the arcs"):
+            arcs(**refused)
+
+
+def apart(names: Sequence[str], arcs: Sequence[tuple[str, str]]) -> tuple[str, str]:
+    """Return two columns that no arc joins."""
+    return next(pair for pair in combinations(names, 2) if pair not in arcs and pair[::-1] not in arcs)
+
+
+def test_what_the_learners_of_pomegranate_cannot_do(monkeypatch):
+    table = fb.load_network("compas").sample(500, seed=1)
+    some = Table(table.columns[:4], table.codes[:, :4])
+    for rows, wanted, said in (
+        (table, LearnSettings("exact"), "takes up to 10 columns, and there are 13"),
+        (some, LearnSettings("exact", "aic"), "the score is aic, which the learner exact does not have"),
+        (some, LearnSettings("chow-liu", "k2"), "the score is k2"),
+        (some, LearnSettings("exact", patience=2), "the learner is exact"),
+    ):
+        with pytest.raises(fb.UserError, match=said):
+            learn_structure(rows, wanted)
+    best = named_arcs(some.names, learn_structure(some, LearnSettings("exact")).parents)
+    assert learn_structure(some, LearnSettings("exact", whitelist=(best[0],))).parents
+    with pytest.raises(fb.UserError, match=r"has no arc .* the exact search cannot require"):
+        learn_structure(some, LearnSettings("exact", whitelist=(apart(some.names, best),)))
+    monkeypatch.setattr("fairbench_cli.network.pomegranate.MOST_CELLS", 200)
+    for rows, learner in ((some, "exact"), (table, "chow-liu")):
+        with pytest.raises(fb.UserError, match=r"numbers, and 200 are the most\n  fix: drop columns or cut"):
+            learn_structure(rows, LearnSettings(learner))
+
+
+def test_a_learned_tree_is_kept_with_its_learner(say, tmp_path):
+    assert say("network", "sample", "adult", "-n", "500", "-o", "rows.csv").code == 0
+    done = say("network", "learn", "rows.csv", "-o", "tree.json", "--learner", "chow-liu")
+    assert "13 nodes, 12 arcs" in done.out
+    net = fb.load_network(tmp_path / "tree.json")
+    assert (net.meta.learner, net.meta.source["settings"]["learner"]) == ("chow-liu", "chow-liu")
+    assert fb.learn(net.sample(200, seed=1), learner="chow-liu").meta.learner == "chow-liu"
+
+
+@pytest.mark.parametrize("missing", ["pomegranate", "torch"])
+def test_without_the_extra_a_message_names_it(say, missing, monkeypatch):
+    for name in [name for name in sys.modules if name.split(".")[0] == "pomegranate"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, missing, None)
+    assert say("network", "sample", "adult", "-n", "100", "-o", "rows.csv").code == 0
+    for arguments in (
+        ["learn", "rows.csv", "-o", "net.json", "--learner", "chow-liu"],
+        ["query", "adult", "--of", "sex", "--engine", "pomegranate"],
+    ):
+        done = say("network", *arguments)
+        two_lines(done, f"this needs {missing}, which is not installed")
+        assert done.err.endswith("  fix: pip install 'fairbench-cli[pomegranate]'\n")
+    with pytest.raises(fb.UserError, match=r"fairbench-cli\[pomegranate\]"):
+        fb.load_network("adult").to_pomegranate()

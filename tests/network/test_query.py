@@ -9,7 +9,7 @@ import fairbench_cli as fb
 from fairbench_cli.data.table import Column
 from fairbench_cli.network import query as query_module
 from fairbench_cli.network.draw import sample
-from fairbench_cli.network.known import open_network
+from fairbench_cli.network.files import open_network
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.network.query import posterior
 

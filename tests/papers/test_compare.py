@@ -21,13 +21,14 @@ from hypothesis import strategies as st
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.cli.app import app
 from fairbench_cli.data.card import find_card, read_card
+from fairbench_cli.document.markdown import markdown
 from fairbench_cli.experiment.cell import Repeat
-from fairbench_cli.experiment.config.select import select
+from fairbench_cli.experiment.select import select
 from fairbench_cli.measures.counts import PAIR as GROUPS
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.registry import COUNT_METRICS
 from fairbench_cli.papers.compare import Reproduction, agreement, compare, judge, worst
-from fairbench_cli.papers.pages import comma_separated, markdown
+from fairbench_cli.papers.pages import comma_separated, comparison_document
 from fairbench_cli.papers.registry import PAPERS, read_published
 
 ROOT = Path(__file__).parents[2]
@@ -281,7 +282,7 @@ def test_zliobaite2015_goes_by_classifier_and_strategy():
         "theirs"
     ]
     assert theirs.tolist() == [0.596]
-    assert "| strategy  | acceptance_rate |" in markdown(found, 0.05)
+    assert "| strategy  | acceptance_rate |" in markdown(comparison_document(found, 0.05))
 
 
 # Dashes, failures and what was not run, in the files
@@ -313,7 +314,7 @@ def test_dashes_and_failures_in_a_comparison():
 
 
 def test_markdown_shows_every_value_and_marks_what_is_off():
-    page = markdown(dutch(["ok", "failed", "infeasible", "ok"]), 0.05)
+    page = markdown(comparison_document(dutch(["ok", "failed", "infeasible", "ok"]), 0.05))
     assert page.index("## Summary") < page.index("## Furthest off") < page.index("## Table 2, adult")
     assert (
         "8 of 150 published values covered; not run: Table 2 (28), Table 3 (114); trained on samples of"
@@ -412,7 +413,7 @@ def test_fail_under_sets_the_exit_code_at_the_very_share(say, adult, tmp_path):
     assert (short.code, "less than the" in short.out, short.err != "") == (1, True, True)
     assert say(*base, "--fail-under", "1", "--tolerance", "1").code == 0
     wide = say(*base, "--tolerance", "0.2")
-    assert "within 0.02   within 0.05   within 0.2 " in wide.out
+    assert "within 0.02  within 0.05  within 0.2 " in wide.out
 
 
 def test_tables_can_be_chosen(say, adult, tmp_path):
@@ -430,7 +431,7 @@ def test_several_runs_stand_side_by_side(say, adult, tmp_path):
     done = say(*base, "-o", tmp_path / "out", "--fail-under", "1")
     assert done.code == 1
     plain(done.out)
-    last = [line for line in done.out.splitlines() if line.startswith(" all")]
+    last = [line for line in done.out.splitlines() if line.startswith("all")]
     shares = last[0].split()[1:]
     assert shares[:3] == shares[3:]
     assert shares[1:3] == ["of", "24"]

@@ -13,6 +13,7 @@ import pytest
 from conftest import plain, run_plan, two_lines
 
 from fairbench_cli.base.errors import UserError
+from fairbench_cli.document.markdown import markdown
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.running.run import prepare
 from fairbench_cli.measures.counts import PAIR, Counts
@@ -20,7 +21,7 @@ from fairbench_cli.measures.registry import METRICS
 from fairbench_cli.papers import friedler2019
 from fairbench_cli.papers.compare import Reproduction, compare
 from fairbench_cli.papers.match import facts_of, match
-from fairbench_cli.papers.pages import comma_separated, listings, markdown
+from fairbench_cli.papers.pages import comma_separated, comparison_document
 from fairbench_cli.papers.registry import PAPERS, read_published
 
 FRIEDLER = PAPERS["friedler2019"]
@@ -252,23 +253,24 @@ def test_only_scored_values_without_a_flag_count():
     assert found.scored["metric"].tolist() == ["accuracy", "TPR", "TNR", "CV"]
     assert found.unflagged["metric"].tolist() == ["accuracy", "TPR", "TNR", "CV", "sensitive-accuracy"]
     assert found.flagged["metric"].tolist() == ["BCR", "accuracy"]
-    within, further, off, flagged = listings(found, 0.05, brief=False)
-    assert within.heads == ["measure", "adult", "all"]
-    assert within.rows == [
+    tables = [section.tables[0] for section in comparison_document(found, 0.05).sections[:4]]
+    assert tables[0].heads == ("measure", "adult", "all")
+    within, further, off, flagged = ([[cell.text for cell in row] for row in one.rows] for one in tables)
+    assert within == [
         ["accuracy", "1/1", "1/1"], ["TPR", "0/1", "0/1"], ["TNR", "1/1", "1/1"], ["CV", "0/1", "0/1"],
         ["all", "2/4", "2/4"],
     ]  # fmt: skip
-    assert further.rows == [["sensitive-accuracy", "0/1", "0/1"]]
-    assert [row[0].split(", ")[-1] for row in off.rows] == ["CV", "TPR"]
-    assert off.rows[1][1:] == ["0.720", "0.750", "-0.030", "0.020"]
-    assert [row[-2:] for row in flagged.rows] == [
+    assert further == [["sensitive-accuracy", "0/1", "0/1"]]
+    assert [row[0].split(", ")[-1] for row in off] == ["CV", "TPR"]
+    assert off[1][1:] == ["0.720", "0.750", "-0.030", "0.020"]
+    assert [row[-2:] for row in flagged] == [
         ["constant", "0/1"], ["collapse; other splits", "1/1"],
     ]  # fmt: skip
 
 
 def test_the_page_and_the_csv_have_all_of_it():
     found = compared([{}, {"representation": "numerical"}], *ROWS)
-    page = markdown(found, 0.05)
+    page = markdown(comparison_document(found, 0.05))
     heads = ["Within the tolerance", "Further measures", "Off, ", "Flagged, ", "adult, race: ours / theirs"]
     places = [page.index(f"## {head}") for head in heads]
     assert places == sorted(places)
@@ -329,7 +331,7 @@ def test_runs_side_by_side(say, folder, tmp_path):
     (tmp_path / "two").mkdir()
     done = say("compare", folder, tmp_path / "two", "--paper", "friedler2019", "-o", tmp_path / "out")
     assert done.code == 0, done.err
-    last = next(line for line in done.out.splitlines() if line.startswith(" all"))
+    last = next(line for line in done.out.splitlines() if line.startswith("all"))
     assert last.split()[1:] == ["0.500", "of", "4", "0.500", "of", "4"]
     page = (tmp_path / "out/friedler2019.md").read_text(encoding="utf-8")
     assert "the share within two published sd or the floor of its mean" in page

@@ -16,8 +16,15 @@ from fairbench_cli.document.markdown import markdown
 from fairbench_cli.experiment.journal.journal import read_journals
 from fairbench_cli.experiment.plan import read_plan
 from fairbench_cli.measures.registry import COUNT_METRICS
-from fairbench_cli.report.paired import paired_frame, paired_table, paired_test
-from fairbench_cli.report.pareto import APART, SHOWN, pareto_frame, pareto_table
+from fairbench_cli.report.paired import (
+    APART,
+    SHOWN,
+    paired_frame,
+    paired_table,
+    paired_test,
+    pareto_frame,
+    pareto_table,
+)
 from fairbench_cli.report.repeats import CELL_COLUMNS, DatasetRepeats
 from fairbench_cli.report.results import ROW_COLUMNS, Results, RunResults, run_results
 

@@ -263,6 +263,7 @@ def test_the_command_writes_the_same_bytes_again_and_from_its_own_config(say, tm
     assert set(first) == {
         "config.yaml", "simulation.csv", "summary.md", "figures/simulation-one.png",
         "figures/simulation-one.svg", "figures/simulation-two.png", "figures/simulation-two.svg",
+        "figures/simulation-one.pdf", "figures/simulation-two.pdf",
     }  # fmt: skip
     process = say("simulate", tmp_path / "results/small/config.yaml", "-o", tmp_path / "again")
     assert process.code == 0, process.err
@@ -281,6 +282,7 @@ def test_results_go_to_stdout_talk_to_stderr_and_old_figures_go(say, tmp_path):
     assert "figures/" in said.err
     say("simulate", config, "-o", "out", "--set", "figures={one: [odds-ratio]}")
     assert sorted(path.name for path in Path("out/figures").iterdir()) == [
+        "simulation-one.pdf",
         "simulation-one.png",
         "simulation-one.svg",
     ]

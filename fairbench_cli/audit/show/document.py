@@ -4,7 +4,7 @@ import math
 
 from fairbench_cli.audit.judge.report import AttributeVerdict, Disparity, GroupRow, Report
 from fairbench_cli.audit.show import law, layout
-from fairbench_cli.audit.show.bars import UNTESTED, Bar, Look, ratio_panel, value_panel
+from fairbench_cli.audit.show.bars import UNTESTED, Bar, ratio_panel, value_panel
 from fairbench_cli.audit.show.changes import change_sections
 from fairbench_cli.audit.show.format import fraction, interval, number, ratio, symbols
 from fairbench_cli.audit.show.layout import worst_first
@@ -17,6 +17,7 @@ from fairbench_cli.audit.show.sections import (
     verdict_legend,
 )
 from fairbench_cli.audit.show.words import gate_words, headline
+from fairbench_cli.document.charts import Look
 from fairbench_cli.document.model import (
     VERDICTS,
     Answer,

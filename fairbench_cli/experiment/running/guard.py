@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from fairbench_cli.experiment.config.limits import Limits
+from fairbench_cli.experiment.config.config import Limits
 
 AGAIN = 0.5
 """Seconds after which a technique that caught the first `Overtime` gets another one."""

@@ -15,7 +15,6 @@ from fairbench_cli.base.provenance import provenance
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.experiment.config.read import read_config
-from fairbench_cli.experiment.config.select import select
 from fairbench_cli.experiment.datasets import (
     PreparedDataset,
     cached_network,
@@ -42,6 +41,7 @@ from fairbench_cli.experiment.plan import CELL_COLUMNS, Cell, RunPlan, make_cell
 from fairbench_cli.experiment.running.shard import Shard
 from fairbench_cli.experiment.running.task import Task
 from fairbench_cli.experiment.running.todo import Todo
+from fairbench_cli.experiment.select import select
 from fairbench_cli.experiment.versions import versions_of_numbers
 from fairbench_cli.network.structure import Structure
 

@@ -26,7 +26,7 @@ def warm_up(classifiers: list[str], techniques: list[str]) -> None:
     from fairbench_cli.classifiers.fit import Classifier
     from fairbench_cli.classifiers.registry import CLASSIFIERS
     from fairbench_cli.data.table import Column, Sample, Table
-    from fairbench_cli.experiment.config.limits import Limits
+    from fairbench_cli.experiment.config.config import Limits
     from fairbench_cli.experiment.running.guard import limited
     from fairbench_cli.interventions.registry import INTERVENTIONS
 

@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from fairbench_cli.base.scratch import WORKERS
 from fairbench_cli.experiment.cell import Repeat
-from fairbench_cli.experiment.config.limits import Limits
+from fairbench_cli.experiment.config.config import Limits
 from fairbench_cli.experiment.datasets import Population
 from fairbench_cli.experiment.plan import Cell
 from fairbench_cli.experiment.running.guard import Overtime, disarm, limited

@@ -30,8 +30,7 @@ from joblib.externals.loky.process_executor import ShutdownExecutorError
 
 from fairbench_cli.base.scratch import WORKERS, scratch_folder
 from fairbench_cli.experiment.cell import Status
-from fairbench_cli.experiment.config.config import ExperimentConfig
-from fairbench_cli.experiment.config.limits import Limits, size_in_words
+from fairbench_cli.experiment.config.config import ExperimentConfig, Limits, size_in_words
 from fairbench_cli.experiment.datasets import Population
 from fairbench_cli.experiment.running.task import Task
 from fairbench_cli.experiment.running.warm import MARK, NOTHING

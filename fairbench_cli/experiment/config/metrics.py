@@ -1,16 +1,111 @@
-"""The metrics that need rows: computed where the rows are, inside a repeat, and kept next to the counts."""
+"""The metrics of a config: those that are not registered, and those that need the test rows themselves."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from pathlib import Path
 
 import numpy as np
 
+from fairbench_cli.base.errors import Problem, UserError, suggest, user_error
+from fairbench_cli.base.plugins import CodeOrigin, find, is_plugin, named_in_packages, short
 from fairbench_cli.data.table import Floats, Labels, Sample
-from fairbench_cli.experiment.config.own_metrics import OwnMetric
 from fairbench_cli.measures.groups import CROSS
+from fairbench_cli.measures.metric import Metric
+from fairbench_cli.measures.own import own_metric
 from fairbench_cli.measures.registry import METRICS, measure, measure_rows
 from fairbench_cli.measures.rows import Rows
 from fairbench_cli.measures.strata import crossed
+
+GROUP = "fairbench.measures"
+
+
+@dataclass(frozen=True)
+class OwnMetric:
+    """A metric by somebody's function.
+
+    Parameters
+    ----------
+    name : str
+        What results call it.
+    origin : CodeOrigin
+        Where its code is.
+    """
+
+    name: str
+    origin: CodeOrigin
+
+    @property
+    def entry(self) -> Metric:
+        """The metric; a worker imports it when it is first asked for."""
+        return _entry(self.name, self.origin)
+
+    @property
+    def record(self) -> str:
+        """The name under which a value of rows is kept: with the version of the code."""
+        return f"{self.name} {self.origin.version}"
+
+    @property
+    def plain(self) -> str:
+        """The name as it is written in a config, from wherever that is read."""
+        return self.name if self.origin.path is None else self.origin.target
+
+
+@cache
+def _entry(name: str, origin: CodeOrigin) -> Metric:
+    return own_metric(name, origin.load())
+
+
+def find_metric(name: str, base: Path | None) -> str | OwnMetric:
+    """Return the name of a registered metric, or one that is not registered, imported and tried out.
+
+    Parameters
+    ----------
+    base : Path or None
+        The folder that paths are relative to. None: nobody's code is run; its name is returned.
+
+    Raises
+    ------
+    UserError
+        When there is no such metric, or its code is no metric's.
+    """
+    if name in METRICS or (base is None and (is_plugin(name) or name in known_names())):
+        return short(name)
+    origin = None if base is None else find(name, GROUP, base)
+    if origin is None:
+        raise user_error(f'unknown metric "{name}"', suggest(name, known_names()))
+    found = OwnMetric(short(name), origin)
+    try:
+        _ = found.entry
+    except ValueError as error:
+        fix = "a metric is a function of Counts or Rows: see docs/extending.md"
+        raise user_error(f"{found.name}: {error}", fix) from None
+    return found
+
+
+def find_metrics(names: Iterable[str], base: Path, flag: str) -> list[str | OwnMetric]:
+    """Return metrics by name, registered or not.
+
+    Raises
+    ------
+    UserError
+        Listing all that are wrong, with the flag that named them.
+    """
+    found: list[str | OwnMetric] = []
+    wrong: list[Problem] = []
+    for name in names:
+        try:
+            found.append(find_metric(name, base))
+        except UserError as error:
+            wrong += error.at(flag)
+    if wrong:
+        raise UserError(*wrong)
+    return found
+
+
+def known_names() -> list[str]:
+    """Return the names of all metrics that need no path."""
+    return [*METRICS, *named_in_packages(GROUP)]
 
 
 @dataclass(frozen=True)

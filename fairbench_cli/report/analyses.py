@@ -1,17 +1,165 @@
-"""Which metrics say the same: their correlations over all results of a run, and clusters of metrics.
+"""What Friedler et al. (2019) look at, of any run.
 
-As Friedler et al. (2019) ask of theirs; for any run.
+How results vary, what a representation changes, single against combined attributes, and which metrics say
+the same: their correlations over all results, and clusters of metrics.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from fairbench_cli.document.model import Document, Section, plain_table
+from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.measures.counts import Floats
-from fairbench_cli.report.repeats import DatasetRepeats
-from fairbench_cli.report.results import RunResults
+from fairbench_cli.report.paired import EQUAL, paired_test
+from fairbench_cli.report.repeats import CELL_COLUMNS, TECHNIQUE, DatasetRepeats
+from fairbench_cli.report.results import RunResults, summary_frame
+from fairbench_cli.report.tables import caption, distinct_models, shown, technique_label
+
+
+def two_metrics(config: ExperimentConfig) -> tuple[str, str]:
+    """Return what the analyses show of every cell: discrimination, or CV if the config lists it; accuracy."""
+    return "cv" if "cv" in config.metrics else "discrimination", "accuracy"
+
+
+def stability_frame(run: RunResults) -> pd.DataFrame:
+    """Return stability.csv: mean and sd over the repeats of the `two_metrics` of every cell.
+
+    ``n`` is the number of repeats with a value; the sd needs two. Cells of one data set, attribute and
+    representation that share a model have one row, that of the first of them.
+    """
+    shown = run.own.take(run.own.rows["metric"].isin(two_metrics(run.plan.config)).to_numpy())
+    frame = summary_frame(shown, run.plan.config.repeats)
+    first = [data.frame[data.distinct] for data in run.datasets]
+    columns = [*CELL_COLUMNS, "metric", "mean", "sd", "n"]
+    if not first:
+        return pd.DataFrame(columns=columns)
+    return pd.concat(first).merge(frame.drop(columns="n").rename(columns={"n_ok": "n"}), on=CELL_COLUMNS)[
+        columns
+    ]
+
+
+COLUMNS = [
+    *(name for name in CELL_COLUMNS if name != "representation"), "first", "second", "metric", "n",
+    "mean_first", "mean_second", "difference", "low", "high", "higher", "equal",
+]  # fmt: skip
+
+
+def pairs_of(data: DatasetRepeats, *, same: bool = False) -> Iterator[tuple[int, int]]:
+    """Yield the places of cells that differ in the representation alone, in the plan's order of these.
+
+    Of cells of one representation that share a model the first counts.
+
+    Parameters
+    ----------
+    same : bool
+        Whether to yield those whose model is the same in both representations, or all others.
+    """
+    order = list(dict.fromkeys(cell["representation"] for cell in data.cells))
+    places: dict[Any, dict[str, int]] = {}
+    for i in np.flatnonzero(data.distinct):
+        cell = data.cells[i]
+        rest = tuple(cell[name] for name in CELL_COLUMNS if name != "representation")
+        places.setdefault(rest, {})[cell["representation"]] = int(i)
+    for own in places.values():
+        for one, other in combinations([own[how] for how in order if how in own], 2):
+            if (data.cells[one]["key"] == data.cells[other]["key"]) == same:
+                yield one, other
+
+
+def representations_frame(run: RunResults) -> pd.DataFrame:
+    """Return representations.csv: every metric of every cell in two representations, over paired repeats.
+
+    ``difference`` is second − first, the mean over the ``n`` repeats in which both have a finite value, with
+    its 95 % t-interval; ``higher`` is the share of these in which the second is higher, ``equal`` in which
+    the two are equal. Which cells: see `pairs_of`.
+    """
+    parts = [pd.DataFrame(columns=COLUMNS)]
+    for data in run.datasets:
+        found = list(pairs_of(data))
+        if not found:
+            continue
+        one, other = np.array(found).T
+        for metric in run.plan.config.at_hand:
+            values = run.own_values(data, metric)
+            x, y = values[one], values[other]
+            with np.errstate(invalid="ignore"):  # infinite ratios are no pairs
+                apart = y - x
+            both = np.isfinite(apart)
+            test = paired_test(apart)
+            n = np.where(test.n > 0, test.n, np.nan)
+            columns = {
+                "first": [data.cells[i]["representation"] for i in one],
+                "second": [data.cells[i]["representation"] for i in other],
+                "metric": metric,
+                "n": test.n.astype(int),
+                "mean_first": np.where(both, x, 0).sum(axis=1) / n,
+                "mean_second": np.where(both, y, 0).sum(axis=1) / n,
+                "difference": test.mean,
+                "low": test.low,
+                "high": test.high,
+                "higher": (both & (apart > EQUAL)).sum(axis=1) / n,
+                "equal": (both & (np.abs(apart) <= EQUAL)).sum(axis=1) / n,
+            }
+            parts.append(data.frame.iloc[one].assign(**columns)[COLUMNS])
+    return pd.concat(parts[1:] or parts, ignore_index=True)
+
+
+Row = tuple[str, str]
+"""A technique and what its classifier is called."""
+
+
+def by_attribute(run: RunResults) -> dict[tuple[str, str, float], dict[Row, dict[str, dict[str, Any]]]]:
+    """Return the cells of data sets with several attributes.
+
+    By data set, representation and β; then by technique and classifier; then by attribute. Each is measured
+    by the groups of its own attribute: a model that does not use them is the same for every attribute.
+    """
+    found: dict[tuple[str, str, float], dict[Row, dict[str, dict[str, Any]]]] = {}
+    places: dict[str, int] = {}
+    for cell, classifier in distinct_models(run.plan, run.plan.cells):
+        own = found.setdefault((cell["dataset"], cell["representation"], cell["beta"]), {})
+        row = technique_label(*(cell[name] for name in TECHNIQUE)), classifier
+        places.setdefault(row[0], len(places))
+        own.setdefault(row, {})[cell["attribute"]] = cell
+    return {
+        key: dict(sorted(own.items(), key=lambda row: places[row[0][0]]))  # a technique's rows together
+        for key, own in found.items()
+        if len(attributes_of(own)) > 1
+    }
+
+
+def attributes_of(rows: dict[Row, dict[str, dict[str, Any]]]) -> tuple[str, ...]:
+    """Return the attributes in their order."""
+    return tuple(dict.fromkeys(attribute for own in rows.values() for attribute in own))
+
+
+def combined_table(name: str, run: RunResults) -> Document:
+    """Lay out the `two_metrics` of every technique and classifier, one column per attribute."""
+    columns = ("technique", "classifier", "metric")
+    blocks, metrics = [], two_metrics(run.plan.config)[::-1]
+    found = by_attribute(run)
+    used: set[str] = set()
+    several = len({beta for *_, beta in found}) > 1
+    for (dataset, how, beta), rows in found.items():
+        attributes = attributes_of(rows)
+        texts = [
+            [*row, metric, *(shown(run, own[one], metric) if one in own else "" for one in attributes)]
+            for row, own in rows.items()
+            for metric in metrics
+        ]
+        used |= {text for row in texts for text in row[len(columns) :]}
+        title = dataset + ("" if how == "original" else f", {how}") + (f", β = {beta:g}" if several else "")
+        table = plain_table("", (*columns, *attributes), texts, len(columns), grouped=True)
+        blocks.append(Section(title, tables=(table,)))
+    about = "Each column: techniques that work on this attribute, measured by its groups."
+    return Document(name, facts=(about, *caption(run.plan, used)), sections=tuple(blocks))
+
 
 FEWEST = 3
 """Two metrics with fewer pairs of values than this have no correlation: two pairs lie on a line."""

@@ -1,0 +1,41 @@
+"""``fairbench docs``: the pages of the documentation, which come with fairbench."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fairbench_cli.base.errors import suggest, user_error
+from fairbench_cli.base.files import read_text
+from fairbench_cli.cli.console import out, print_document, print_rows, say
+
+
+def pages() -> dict[str, Path]:
+    """Return the pages by topic, which is the name of their file."""
+    inside = Path(__file__).parents[1] / "docs"  # in an installed wheel
+    folder = inside if inside.is_dir() else Path(__file__).parents[2] / "docs"
+    return {path.stem: path for path in (*sorted(folder.glob("*.md")), *sorted(folder.glob("*/*.md")))}
+
+
+def docs(
+    topic: Annotated[
+        str | None, typer.Argument(help="A page; without one, all are listed.", show_default=False)
+    ] = None,
+) -> None:
+    """Show a page of the documentation: for reading on a terminal, as Markdown in a pipe."""
+    known = pages()
+    if topic is None:
+        titles = [[name, read_text(path).splitlines()[0].lstrip("# ")] for name, path in known.items()]
+        print_rows(["topic", "page"], titles)
+        say("Read one with: fairbench docs TOPIC")
+        return
+    name = Path(topic).name.removesuffix(".md").lower()
+    if name not in known:
+        raise user_error(f'no page is called "{topic}"', suggest(name, known))
+    text, console = read_text(known[name]), out()
+    if not console.is_terminal:
+        print_document(text, "markdown")
+        return
+    from rich.markdown import Markdown
+
+    console.print(Markdown(text))

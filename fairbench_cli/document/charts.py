@@ -1,0 +1,307 @@
+"""Charts for pages, as inline SVG: axes, marks on them, and two layouts, rows and a plot.
+
+Colours are given as attributes, for printers, and as classes, which a page's style may lay over them. A
+verdict is told by its mark, symbol or pattern, and a line by its dashes and marks, not by colour alone. What
+a mark shows is its title, which pages show to a pointer and say to those who cannot see it.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Literal
+
+WIDTH, SIDE, LEFT = 360, 12, 44  # of a picture; left of a plot are the texts of its vertical axis
+STEP = 38  # the height of a row
+PLOT = 200  # the height of a plot
+APART = 44  # texts at an axis need as much
+MOST_NAME = 34  # characters of a name
+MOST_RATIO = 16.0  # ratios beyond it, or below its inverse, are drawn at the edge
+MOST_MARKS = 10  # on a line
+SYMBOL = 12  # a symbol takes so much width
+
+# How a mark looks: by its verdict; outside or inside of τ, where chance was not looked at; the reference.
+Look = Literal["pass", "fail", "undecided", "outside", "inside", "reference"]
+INK, SOFT, PAPER = "#222222", "#767676", "#ffffff"
+COLOURS = {"pass": "#0072b2", "fail": "#c44e00", "band": "#cfe3f1", "track": "#ececec"}  # of others: SOFT
+HOLLOW = ("outside", "inside", "reference")
+DIAMOND, DISC = "M0 -6l6 6l-6 6l-6 -6z", "M-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0z"
+LINES = (  # colour and dashes of lines, and the mark on them
+    (INK, "", "M-3 0a3 3 0 1 0 6 0a3 3 0 1 0 -6 0z"),
+    ("#0072b2", "6 3", "M-3 -3h6v6h-6z"),
+    ("#c44e00", "2 2", "M0 -4l4 7h-8z"),
+    ("#009e73", "8 3 2 3", "M0 -4l4 4l-4 4l-4 -4z"),
+    ("#b0559a", "1 3", "M0 4l4 -7h-8z"),
+    ("#a87900", "10 4", "M-3 -3l6 6M-3 3l6 -6"),
+)
+
+Point = tuple[float, float, str]  # its values, and what it shows
+Limits = tuple[float, float, float]  # a place on the horizontal axis, and two values there
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Where values stand in a picture.
+
+    Parameters
+    ----------
+    low, high : float
+        The values at its ends; what is beyond them stands there, too.
+    start, end : float
+        Where its ends are.
+    log : bool
+        Whether equal ratios are equally long; both ends are above 0 then.
+    percent : bool
+        Whether values are shares, and written in percent.
+    """
+
+    low: float
+    high: float
+    start: float = SIDE
+    end: float = WIDTH - SIDE
+    log: bool = False
+    percent: bool = False
+
+    def at(self, value: float) -> float:
+        """Return the place of a value.
+
+        >>> Axis(0.0, 2.0, 10, 110).at(1.5), Axis(0.25, 4.0, 0, 100, log=True).at(0.5)
+        (85.0, 25.0)
+        """
+        inside = max(self.low, min(self.high, value))
+        low, high, inside = (math.log(x) if self.log else x for x in (self.low, self.high, inside))
+        return self.start + (self.end - self.start) * (inside - low) / (high - low)
+
+    def ticks(self) -> list[tuple[float, str]]:
+        """Return places and texts of round values: about five, or powers of two as far as there is room.
+
+        >>> [text for _, text in Axis(0.0, 1.0, percent=True).ticks()]
+        ['0 %', '20 %', '40 %', '60 %', '80 %', '100 %']
+        >>> [text for _, text in Axis(0.3, 5.0, log=True).ticks()]
+        ['0.5', '1', '2', '4']
+        """
+        if self.log:
+            low, high = math.log2(self.low), math.log2(self.high)
+            every = math.ceil(APART * (high - low) / abs(self.end - self.start))
+            first, last = math.ceil(low / every), math.floor(high / every)
+            values = [2.0 ** (every * i) for i in range(first, last + 1)]
+        else:
+            rough = (self.high - self.low) / 5
+            power = 10.0 ** math.floor(math.log10(rough))
+            step = next(step for step in (1, 2, 5, 10) if step * power >= rough * 0.99) * power
+            first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
+            values = [i * step for i in range(first, last + 1)]
+        return [(self.at(x), f"{100 * x:.6g} %" if self.percent else f"{x + 0.0:.6g}") for x in values]
+
+
+PLACES = Axis(0.0, 1e4, 0.0, 1e4)  # where values are places
+
+
+def ratio_axis(ratios: Sequence[float], limits: Iterable[float], tau: float) -> Axis:
+    """Return a log axis around 1 with room for the band [τ, 1/τ], ratios and their limits."""
+    finite = (max(x, 1 / x) for x in (*ratios, *limits) if math.isfinite(x) and x > 0)
+    unbounded = any(x == 0 or math.isinf(x) for x in ratios)
+    edge = MOST_RATIO if unbounded else min(MOST_RATIO, 1.05 * max(1.25 / tau, 2.0, *finite))
+    return Axis(1 / edge, edge, log=True)
+
+
+def element(tag: str, kind: str, said: str = "", inside: str = "", **attributes: str | float) -> str:
+    """Return an element of the class `kind`, with what it shows as its title, without empty attributes."""
+    texts = {name: value if isinstance(value, str) else short(value) for name, value in attributes.items()}
+    written = "".join(f' {name.replace("_", "-")}="{value}"' for name, value in texts.items() if value)
+    within = (f"<title>{escape(said)}</title>" if said else "") + inside
+    return f'<{tag} class="{kind}"{written}' + (f">{within}</{tag}>" if within else "/>")
+
+
+def short(*places: float) -> str:
+    """Write places with at most two decimals.
+
+    >>> short(12.0), short(0.126, 3.0)
+    ('12', '0.13 3')
+    """
+    return " ".join(f"{place:.2f}".rstrip("0").rstrip(".") for place in places)
+
+
+def text(kind: str, x: float, y: float, words: str, anchor: str = "start", *, bold: bool = False) -> str:
+    """Return a text."""
+    weight = "bold" if bold else ""
+    return element("text", kind, "", escape(words), x=x, y=y, text_anchor=anchor, font_weight=weight)
+
+
+def stroke(kind: str, d: str, said: str = "", colour: str = SOFT, width: float = 1, dashes: str = "") -> str:
+    """Return a line along a path."""
+    look = {"stroke": colour, "stroke_dasharray": dashes, "fill": "none"}
+    return element("path", kind, said, d=d, stroke_width=width, **look)
+
+
+def mark(kind: str, d: str, x: float, y: float, said: str, colour: str = INK, fill: str = PAPER) -> str:
+    """Return a small form at a place."""
+    where = f"translate({short(x, y)})"
+    return element("path", kind, said, d=d, transform=where, stroke=colour, stroke_width=1.3, fill=fill)
+
+
+def box(kind: str, axis: Axis, low: float, high: float, height: float, said: str, fill: str = "") -> str:
+    """Return a bar, a band or a track: from one value to another, around a height of 0."""
+    left, right = sorted((axis.at(low), axis.at(high)))
+    width, fill = max(1.0, right - left), fill or COLOURS.get(kind.split()[-1], SOFT)
+    return element("rect", kind, said, x=left, y=-height / 2, width=width, height=height, fill=fill)
+
+
+def rule(kind: str, axis: Axis, value: float, height: float, said: str, dashes: str = "") -> str:
+    """Return a vertical line at a value, around a height of 0."""
+    return stroke(kind, f"M{short(axis.at(value), -height / 2)}v{short(height)}", said, INK, 1.4, dashes)
+
+
+def whisker(axis: Axis, low: float, high: float, said: str, y: float = 0.0) -> str:
+    """Return an interval; nothing where there is none."""
+    if math.isnan(low) or math.isnan(high):
+        return ""
+    left, right = axis.at(low), axis.at(high)
+    ends = f"M{short(left, y - 3)}v6M{short(right, y - 3)}v6"
+    return stroke("whisker", f"M{short(left, y)}H{short(right)}{ends}", said, INK, 1.3)
+
+
+def dot(axis: Axis, value: float, look: Look, said: str, y: float = 0.0) -> str:
+    """Return the mark of a value: a diamond where it fails, else a disc; hollow where nothing was tested."""
+    kind, fill = ("ring", PAPER) if look in HOLLOW else (look, COLOURS.get(look, SOFT))
+    d = DIAMOND if look in ("fail", "outside") else DISC
+    return mark(f"mark {kind}", d, axis.at(value), y, said, fill=fill)
+
+
+def arrow(axis: Axis, first: float, last: float, look: Look, said: str, drop: float) -> str:
+    """Return a line from a value, above a height of 0, to another, below it."""
+    d = f"M{short(axis.at(first), -drop)}L{short(axis.at(last), drop)}"
+    return stroke(f"arrow {look}", d, said, COLOURS.get(look, SOFT), 2)
+
+
+def strip(axis: Axis, low: float, high: float, look: Look, symbol: str, said: str, name: str) -> str:
+    """Return a part of a strip: a colour, one of the `patterns(name)`, and a symbol where there is room."""
+    left, right = axis.at(low), axis.at(high)
+    parts = [box(f"bar {look}", axis, low, high, 20, said)]
+    if look != "pass":
+        parts.append(box("pattern", axis, low, high, 20, said, f"url(#{name}-{look})"))
+    if right - left >= SYMBOL:
+        parts.append(element("circle", "disc", said, cx=(left + right) / 2, cy=0, r=7.5, fill=PAPER))
+        parts.append(text("name", (left + right) / 2, 4, symbol, "middle", bold=True))
+    return "".join(parts)
+
+
+def patterns(name: str) -> str:
+    """Return the patterns of what fails (lines) and is not decided (dots); `name` is unique in a page."""
+    lines = stroke("hatch", "M-1 7L7 -1M-1 1L1 -1M5 7L7 5", "", PAPER, 1.2)
+    dots = element("circle", "dotted", cx=3, cy=3, r=1.1, fill=PAPER)
+    size = {"width": 6, "height": 6}
+    return "".join(
+        element("pattern", "", "", inside, id=f"{name}-{look}", patternUnits="userSpaceOnUse", **size)
+        for look, inside in (("fail", lines), ("undecided", dots))
+    )
+
+
+def scatter(x: Axis, y: Axis, points: Iterable[Point], look: int) -> str:
+    """Return a mark for each point, of the look of a line."""
+    colour, _, d = LINES[look % len(LINES)]
+    kind = f"line l{look % len(LINES)} dot"
+    return "".join(mark(kind, d, x.at(a), y.at(b), said, colour) for a, b, said in points)
+
+
+def line(x: Axis, y: Axis, points: Sequence[Point], look: int, said: str) -> str:
+    """Return a line through points."""
+    colour, dashes, _ = LINES[look % len(LINES)]
+    d = "L".join(short(x.at(a), y.at(b)) for a, b, _ in points)
+    return stroke(f"line l{look % len(LINES)}", f"M{d}", said, colour, 1.8, dashes) if points else ""
+
+
+def area(x: Axis, y: Axis, limits: Sequence[Limits], look: int, said: str) -> str:
+    """Return the band of a line: from a lower to an upper value at each place."""
+    way = [(a, low) for a, low, _ in limits] + [(a, high) for a, _, high in reversed(limits)]
+    d, i = "L".join(short(x.at(a), y.at(b)) for a, b in way), look % len(LINES)
+    return element("path", f"area a{i}", said, d=f"M{d}z", fill=LINES[i][0], fill_opacity=0.13) if way else ""
+
+
+@dataclass(frozen=True)
+class ChartRow:
+    """A row of a chart: what is written left and right above its marks, which lie around a height of 0."""
+
+    name: str
+    said: str
+    marks: Sequence[str]
+
+
+def row_chart(
+    title: str, axis: Axis, rows: Sequence[ChartRow], key: str = "", here: Sequence[tuple[float, str]] = ()
+) -> str:
+    """Return a picture of rows over an axis, with lines through all of them `here`."""
+    bottom, parts = 4.0 + STEP * len(rows), []
+    for i, row in enumerate(rows):
+        y = STEP * i + 17
+        parts.append(text("name", SIDE, y, shortened(row.name), bold=True))
+        parts.append(text("said", WIDTH - SIDE, y, row.said, "end") if row.said else "")
+        parts.append(_moved(y + 13, *row.marks))
+    for value, words in here:
+        parts.append(_moved(bottom / 2 + 2, rule("here", axis, value, bottom - 4, words)))
+        parts.append(text("tick", axis.at(value), bottom + 29, words, _side(axis.at(value))))
+    end = bottom + (34 if here else 20)
+    parts += [_below(axis, bottom), text("tick", SIDE, end + 12, key) if key else ""]
+    return picture(title, end + (18 if key else 0), parts)
+
+
+@dataclass(frozen=True)
+class ChartLine:
+    """A line of a plot: its name, its points, and its band, if it has one."""
+
+    name: str
+    points: Sequence[Point]
+    limits: Sequence[Limits] = ()
+
+
+def plot(
+    title: str, x: Axis, y: Axis, lines: Sequence[ChartLine], about: str, key: str = "", under: str = ""
+) -> str:
+    """Return a picture of lines with their bands over `about`, then their names and what else is to say."""
+    parts = []
+    for at, words in y.ticks():
+        parts.append(stroke("grid", f"M{short(x.start, at)}H{short(x.end)}", colour="#d5d5d5"))
+        parts.append(text("tick", x.start - 5, at + 4, words, "end"))
+    parts += [under, _below(x, y.start), text("tick", WIDTH / 2, y.start + 30, about, "middle")]
+    parts += [area(x, y, each.limits, i, f"{each.name}: interval") for i, each in enumerate(lines)]
+    level = y.start + 48
+    for i, each in enumerate(lines):
+        every = max(1, math.ceil(len(each.points) / MOST_MARKS))
+        marked = each.points[(every - 1) // 2 :: every]
+        sample = [(float(at), level - 4, each.name) for at in (SIDE, SIDE + 17, SIDE + 34)]
+        parts += [line(x, y, each.points, i, each.name), scatter(x, y, marked, i)]
+        parts += [line(PLACES, PLACES, sample, i, each.name), scatter(PLACES, PLACES, sample[1:2], i)]
+        parts.append(text("name", SIDE + 42, level, shortened(each.name)))
+        level += 16
+    parts.append(text("tick", SIDE, level, key) if key else "")
+    return picture(title, level + (12 if key else -4), parts)
+
+
+def picture(title: str, height: float, parts: Iterable[str]) -> str:
+    """Return an SVG; the title is for those who cannot see it."""
+    size = f'viewBox="0 0 {WIDTH} {short(height)}" width="{WIDTH}" height="{short(height)}"'
+    ink = f'font-family="system-ui, sans-serif" font-size="11" fill="{INK}"'
+    about = f'role="graphics-document document" aria-label="{escape(title)}"'
+    return f'<svg {about} {size} {ink} xmlns="http://www.w3.org/2000/svg">{"".join(parts)}</svg>'
+
+
+def shortened(name: str) -> str:
+    """Return a name that fits into a picture."""
+    return name if len(name) <= MOST_NAME else f"{name[: MOST_NAME - 1]}…"
+
+
+def _moved(down: float, *parts: str) -> str:
+    return f'<g transform="translate(0 {short(down)})">{"".join(parts)}</g>'
+
+
+def _below(axis: Axis, y: float) -> str:
+    """Return a horizontal axis with texts at its ticks."""
+    ticks = axis.ticks()
+    marks = "".join(f"M{short(x, y)}v4" for x, _ in ticks)
+    words = "".join(text("tick", x, y + 15, said, _side(x)) for x, said in ticks)
+    return stroke("axis", f"M{short(axis.start, y)}H{short(axis.end)}{marks}") + words
+
+
+def _side(x: float) -> str:
+    """Return the side of a text that is at x, such that it stays in the picture."""
+    return "start" if x < SIDE + 14 else "end" if x > WIDTH - SIDE - 14 else "middle"

@@ -1,0 +1,76 @@
+"""What is installed: extras that messages name, pages and metadata, what the wheel holds."""
+
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+import yaml
+from conftest import two_lines
+
+import fairbench_cli
+from fairbench_cli.cli.docs import pages
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+EXTRAS = PROJECT["optional-dependencies"]
+
+
+def test_every_extra_that_is_named_exists():
+    texts = [ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("fairbench_cli/**/*.py")]
+    named = {
+        extra
+        for path in texts
+        for names in re.findall(r"fairbench-cli\[([a-z,]+)\]", path.read_text(encoding="utf-8"))
+        for extra in names.split(",")
+    }
+    assert named == {"dask", "db", "fairlearn", "pdf", "pomegranate"}
+    assert set(EXTRAS) == {*named, "dev"}
+
+
+def test_the_light_package_needs_neither_torch_nor_an_extra():
+    names = {re.split(r"[<>=\[ ]", text)[0].lower() for text in PROJECT["dependencies"]}
+    assert names.isdisjoint({"torch", "pomegranate", "distributed", "fairlearn", "sqlalchemy", "weasyprint"})
+    (every,) = [text for text in EXTRAS["dev"] if text.startswith("fairbench-cli")]
+    assert set(re.findall(r"\w+", every)) - {"fairbench", "cli"} == set(EXTRAS) - {"dev"}
+
+
+def test_pages_are_listed_and_shown(say):
+    listed = say("docs")
+    assert listed.code == 0
+    written = {path.stem: path for path in (ROOT / "docs").rglob("*.md")}
+    assert set(pages()) == set(written)
+    assert {line.split()[0] for line in listed.out.splitlines() if line.split()} >= set(written)
+    for topic in ("audit", "audit.md", "docs/audit.md", "Audit"):
+        assert say("docs", topic).out == written["audit"].read_text(encoding="utf-8")
+    assert say("docs", "cardoso2019").out.startswith("# cardoso2019")
+    two_lines(say("docs", "measrues"), 'no page is called "measrues"', 'did you mean "measures"?')
+
+
+def test_the_citation_is_of_this_version_and_whole():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["cff-version"] == "1.2.0"
+    assert citation["version"] == fairbench_cli.__version__
+    assert {"message", "title", "authors"} <= set(citation)
+    for reference in citation["references"]:
+        assert reference["type"] in ("article", "conference-paper", "generic")
+        assert {"title", "authors"} <= set(reference)
+        names = {key for author in reference["authors"] for key in author}
+        assert names <= {"family-names", "given-names", "name-suffix"}
+        assert reference.get("doi", "10.").startswith("10.")
+
+
+def test_the_wheel_holds_what_commands_take_by_name(tmp_path):
+    pytest.importorskip("hatchling", reason="needs hatchling: pip install 'fairbench-cli[dev]'")
+    build = "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", str(tmp_path), str(ROOT)
+    subprocess.run([sys.executable, "-m", "pip", *build], check=True)
+    (wheel,) = tmp_path.glob("fairbench_cli-*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        held = set(archive.namelist())
+    for folder, pattern in (("configs", "*.*"), ("datasets", "*.*"), ("docs", "**/*.md")):
+        expected = {path.relative_to(ROOT).as_posix() for path in (ROOT / folder).glob(pattern)}
+        assert {f"fairbench_cli/{name}" for name in expected} <= held
+    assert not [name for name in held if name.endswith((".png", ".ipynb")) or "tests/" in name]
