@@ -23,7 +23,7 @@ from fairbench_cli.audit.judge.effective import RateRows, own_rows
 from fairbench_cli.audit.judge.evidence import Tests, find_tests, tests_of, weigh
 from fairbench_cli.audit.judge.references import references
 from fairbench_cli.audit.judge.verdict import all_of, decide
-from fairbench_cli.audit.read.tally import Clusters, Slice
+from fairbench_cli.audit.scan.tally import Clusters, Slice
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.rates import parts
 

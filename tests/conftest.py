@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -101,16 +102,24 @@ def fairbench(
     return subprocess.CompletedProcess(command, process.wait(), out, err)
 
 
+STUDIES = Path(__file__).parents[1] / "benchmarks"
+
+
 def study_of(name: str) -> ModuleType:
     """Return a study of benchmarks/ as a module."""
-    path = Path(__file__).parents[1] / "benchmarks" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(f"{name}_study", path)
+    spec = importlib.util.spec_from_file_location(f"{name}_study", STUDIES / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # its dataclasses look themselves up
     spec.loader.exec_module(module)
     return module
+
+
+def seed_of_today() -> int:
+    """Return the seed of random studies, which try other cases every day; FAIRBENCH_SEED repeats a day's."""
+    given = os.environ.get("FAIRBENCH_SEED")
+    return int(given) if given else datetime.now(UTC).toordinal()
 
 
 DERIVED = ("groups.csv", "results.csv", "summary.csv")

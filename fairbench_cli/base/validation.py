@@ -9,7 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic.fields import FieldInfo
 from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 
-from fairbench_cli.base.errors import Problem, nearest, shown, spelled, suggest
+from fairbench_cli.base.errors import Problem, Words, nearest, shown, spelled, suggest
 from fairbench_cli.base.plugins import short
 from fairbench_cli.base.strict_yaml import Place, YamlDocument
 
@@ -66,7 +66,7 @@ class StrictModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-def mistake(what: str, fix: str) -> PydanticCustomError:
+def mistake(what: str, fix: Words) -> PydanticCustomError:
     """Return the error that a validator raises, with a message and a fix of its own, about the value.
 
     >>> str(mistake("low must be below high", "swap them"))

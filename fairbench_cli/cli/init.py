@@ -3,36 +3,39 @@
 import re
 import shlex
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from fairbench_cli.base.errors import user_error
+from fairbench_cli.base.errors import Problem, UserError, user_error
 from fairbench_cli.base.text import shown_path
-from fairbench_cli.cli.init_roles import FAVOURABLE, LABEL, PROTECTED, roles_of
 
 if TYPE_CHECKING:  # light when asked for --help
     import pandas as pd
 
     from fairbench_cli.data.guess.layout import FileLayout
-    from fairbench_cli.data.guess.roles import Group
+    from fairbench_cli.data.guess.roles import GivenRoles, Group, Mask
     from fairbench_cli.data.guess.write import Guessed
+
+T = TypeVar("T")
+Gaps = tuple[str, ...]
 
 
 def init(
     data: Annotated[
         Path, typer.Argument(help="CSV, TSV or other separated text, ARFF or Parquet.", show_default=False)
     ],
-    label: Annotated[str | None, typer.Option(LABEL, help="The column that holds the outcome.")] = None,
+    label: Annotated[str | None, typer.Option(help="The column that holds the outcome.")] = None,
     favourable: Annotated[
         str | None,
-        typer.Option(FAVOURABLE, help="Its favourable value; of numbers a side, such as '>=600'."),
+        typer.Option(help="Its favourable value; of numbers a side, such as '>=600'."),
     ] = None,
     protected: Annotated[
         list[str] | None,
         typer.Option(
-            PROTECTED,
             help="A protected attribute and its deprived group: sex=f, race=a,b or 'age<25'. Repeat it.",
         ),
     ] = None,
@@ -75,7 +78,7 @@ def init(
     cells = with_points(cells, gaps) if comma else cells
     used = cells[[name for name in cells.columns if name]]
     _say_layout(data, layout, cells, asked=sys.stdin.isatty())
-    roles = roles_of(used, gaps, label, favourable, protected or [])
+    roles = _roles(used, gaps, label, favourable, protected or [])
     guesses = guess_columns(used, gaps, roles)
     file = _relative(data, card)
     guessed = Guessed(_name(card.stem), file, layout, comma, cells, gaps, roles, guesses)
@@ -88,6 +91,81 @@ def init(
     talk(f"{card}, {config}: written. Go through the card, then:")
     for line in _next(guessed, card, config):
         talk(f"  {line}")
+
+
+def _roles(
+    cells: "pd.DataFrame", gaps: Gaps, label: str | None, favourable: str | None, protected: list[str]
+) -> "GivenRoles":
+    """Return label and groups: from the flags, and at a terminal by questions for the rest."""
+    from fairbench_cli.data.guess import roles
+
+    outcome, groups = roles.roles_given(cells, gaps, label, favourable, protected)
+    if sys.stdin.isatty():
+        return _asked(cells, gaps, outcome, groups)
+    problems = roles.left_open(cells, gaps, outcome, groups)
+    if problems or outcome is None:
+        raise UserError(*problems)
+    return roles.GivenRoles(outcome, tuple(groups))
+
+
+def _asked(cells: "pd.DataFrame", gaps: Gaps, outcome: "Group | None", groups: "list[Group]") -> "GivenRoles":
+    """Return label and groups; what is missing is asked for."""
+    from fairbench_cli.cli.console import talk
+    from fairbench_cli.data.guess import roles
+
+    if outcome is None:
+        known = roles.label_candidates(cells, gaps)
+        question = "Which column is the outcome?"
+        outcome = _ask(question, partial(roles.label_group, cells, gaps, None), known[0] if known else None)
+    column = outcome.column
+    if not outcome.levels:
+        talk(f"{column}: {roles.shares(cells[column], gaps)}")
+        guess = roles.favourable_guess(cells[column].unique())
+        question = "Which value is favourable? (of numbers a side, such as >=600)"
+        outcome = _ask(question, lambda text: roles.label_group(cells, gaps, text, column), guess)
+    good = outcome.members(cells, gaps)
+    if not groups:
+        likely = roles.protected_candidates(cells, gaps, column)
+        talk(f"Likely protected attributes: {', '.join(likely[: roles.MOST_SHOWN]) or 'none'}")
+        question = "Which columns are protected? (separated by commas)"
+        groups = _ask(question, partial(_columns, cells, gaps, outcome), likely[0] if likely else None)
+    return roles.GivenRoles(outcome, tuple(_deprived(cells, gaps, group, good) for group in groups))
+
+
+def _columns(cells: "pd.DataFrame", gaps: Gaps, outcome: "Group", text: str) -> "list[Group]":
+    """Return the protected attributes that an answer names; their groups may still be missing."""
+    from fairbench_cli.data.guess import roles
+
+    found = [roles.group_of(one, cells, gaps, "") for one in text.split(",") if one.strip()]
+    problems = roles.clashes(outcome, found)
+    if problems or not found:
+        raise UserError(*problems or [Problem("no column is named", "name at least one")])
+    return found
+
+
+def _deprived(cells: "pd.DataFrame", gaps: Gaps, group: "Group", good: "Mask") -> "Group":
+    """Return a protected attribute with its deprived group, asked for if it is missing."""
+    from fairbench_cli.cli.console import talk
+    from fairbench_cli.data.guess import roles
+
+    name = group.column
+    if group.levels:
+        return group
+    talk(f"{name}: {roles.shares(cells[name], gaps, good)}")
+    question = f"Who is deprived by {name}? (values separated by commas; of numbers a side, such as <25)"
+    return _ask(question, lambda text: roles.members_of(text, name, cells, gaps, ""), None)
+
+
+def _ask(question: str, read: Callable[[str], T], default: str | None) -> T:
+    """Return the answer to a question, asked until it can be read."""
+    from fairbench_cli.cli.console import talk
+
+    while True:
+        answer = typer.prompt(question, default=default, err=True)
+        try:
+            return read(str(answer))
+        except UserError as error:
+            talk(str(error))
 
 
 def _look_at(data: Path) -> None:
@@ -144,8 +222,9 @@ def _relative(target: Path, file: Path) -> str:
 
 
 def _say_layout(data: Path, layout: "FileLayout", cells: "pd.DataFrame", *, asked: bool) -> None:
-    from fairbench_cli.cli.console import print_rows, talk
+    from fairbench_cli.cli.console import print_table, talk
     from fairbench_cli.data.guess.layout import SEPARATOR_NAMES
+    from fairbench_cli.document.model import plain_table
 
     by = {separator: name for name, separator in SEPARATOR_NAMES.items()}
     cut = f"cells separated by {by.get(layout.separator, layout.separator)}"
@@ -157,7 +236,7 @@ def _say_layout(data: Path, layout: "FileLayout", cells: "pd.DataFrame", *, aske
     talk(f"{data}: {len(cells):,} rows, {cells.shape[1]} columns, {kind}{named}")
     if asked:
         rows = [[str(name), _preview(cells[name])] for name in cells.columns]
-        print_rows(["column", "values"], rows)
+        print_table(plain_table("", ["column", "values"], rows, 2))
 
 
 def _preview(cells: "pd.Series[str]", most: int = 5) -> str:
@@ -168,15 +247,16 @@ def _preview(cells: "pd.Series[str]", most: int = 5) -> str:
 
 
 def _say_columns(guessed: "Guessed") -> None:
-    from fairbench_cli.cli.console import print_rows
+    from fairbench_cli.cli.console import print_table
     from fairbench_cli.data.guess.columns import flow
+    from fairbench_cli.document.model import plain_table
 
     rows = []
     for column in guessed.columns:
         bins = column.card.bins
         cut = f" in bins, {flow(bins.model_dump(mode='json', exclude_defaults=True))[1:-1]}" if bins else ""
         rows.append([column.name, f"{column.card.kind}{cut}", column.why])
-    print_rows(["column", "taken as", "because"], rows)
+    print_table(plain_table("", ["column", "taken as", "because"], rows, 3))
 
 
 def _check(card: Path, config: Path) -> None:

@@ -11,8 +11,8 @@ from conftest import plain, two_lines
 from fairbench_cli.audit import audit
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge.changes import find_changes
-from fairbench_cli.audit.read.read import read_frame
-from fairbench_cli.audit.read.tally import Joint, Tally
+from fairbench_cli.audit.scan.open import read_tally
+from fairbench_cli.audit.scan.tally import BeforeAfter, Tally
 from fairbench_cli.measures.change import TwoSides, apart, rate_changes, same_size_p
 
 RATES = ["selection-rate", "fpr", "fnr", "fdr", "for", "accuracy"]
@@ -51,7 +51,7 @@ def changed(result, metric: str = "selection-rate"):
 
 def test_two_columns_are_counted_together(frame):
     config = AuditConfig(score=("old", "new"), attributes=("sex",), weight="w")
-    tally = read_frame(frame, config)
+    tally = read_tally(frame, config)
     (joint,) = tally.joints
     assert (joint.before, joint.after, joint.groups) == ("old", "new", ("f", "m"))
     np.testing.assert_array_equal(joint.sides.rows, table(frame, "old", "new"))
@@ -59,7 +59,7 @@ def test_two_columns_are_counted_together(frame):
     squares = [np.bincount(code[frame.sex == sex], frame.w[frame.sex == sex] ** 2) for sex in ("f", "m")]
     np.testing.assert_allclose(joint.sides.squares, squares)
     for name, part in zip(("old", "new"), tally.slices, strict=True):  # each side as if it were alone
-        (alone,) = read_frame(frame, AuditConfig(score=name, attributes=("sex",), weight="w")).slices
+        (alone,) = read_tally(frame, AuditConfig(score=name, attributes=("sex",), weight="w")).slices
         assert part.model == name
         np.testing.assert_allclose(part.counts.n, alone.counts.n, rtol=1e-12)
         np.testing.assert_array_equal(part.cell_rows, alone.cell_rows)
@@ -197,14 +197,14 @@ def test_slices_are_in_order_and_each_is_compared_with_the_one_before(frame):
     assert words == {"no rows"}
 
 
-def joint(cells, paired: bool = True, groups: tuple[str, ...] = ("g", "r")) -> Joint:
+def joint(cells, paired: bool = True, groups: tuple[str, ...] = ("g", "r")) -> BeforeAfter:
     n = np.asarray(cells, dtype=float)
-    return Joint(
+    return BeforeAfter(
         "a", "b", ("", ""), "x", groups, TwoSides(n, n, n, paired), labelled=False, intersection=False
     )
 
 
-def words_of(*joints: Joint) -> list[tuple[str, str]]:
+def words_of(*joints: BeforeAfter) -> list[tuple[str, str]]:
     from types import SimpleNamespace
 
     known = [

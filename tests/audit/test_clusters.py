@@ -11,8 +11,8 @@ from fairbench_cli.audit.judge.effective import own_rows, rate_rows
 from fairbench_cli.audit.judge.judge import judge
 from fairbench_cli.audit.judge.references import REST
 from fairbench_cli.audit.options import read_config
-from fairbench_cli.audit.read.read import read_file, read_frame
-from fairbench_cli.audit.read.tally import Clusters, Slice, Tally
+from fairbench_cli.audit.scan.open import read_tally
+from fairbench_cli.audit.scan.tally import Clusters, Slice, Tally
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.measures.counts import Counts
 
@@ -127,7 +127,7 @@ ROWS = """score,sex,race,person,w
 def read(tmp_path, **keys: object) -> Tally:
     path = tmp_path / "p.csv"
     path.write_text(ROWS)
-    return read_file(str(path), AuditConfig(cluster="person", **keys))
+    return read_tally(str(path), AuditConfig(cluster="person", **keys))
 
 
 def test_people_are_counted_by_group(tmp_path) -> None:
@@ -171,7 +171,7 @@ def test_thresholds_and_models_and_bins(tmp_path) -> None:
     config = AuditConfig(
         cluster="id", threshold=(0.3, 0.6), top_k=(20,), model_column="model", bins={"age": 3}
     )
-    tally = read_frame(frame, config)
+    tally = read_tally(frame, config)
     assert len(tally.slices) == 2 * 3 * 2
     for part in tally.slices:
         sums = np.zeros_like(part.counts.n)
@@ -180,7 +180,7 @@ def test_thresholds_and_models_and_bins(tmp_path) -> None:
         of_model = frame[frame.model == part.model]
         key = ["id", "race"] if part.attribute == "race" else ["id"]
         assert len(of_model[key].drop_duplicates()) <= len(part.clusters.person)
-    plain = read_frame(frame, config.model_copy(update={"cluster": None, "attributes": ("race",)}))
+    plain = read_tally(frame, config.model_copy(update={"cluster": None, "attributes": ("race",)}))
     assert all(part.clusters is None for part in plain.slices)
 
 
@@ -188,7 +188,7 @@ def test_a_row_of_nobody_is_refused(tmp_path) -> None:
     path = tmp_path / "p.csv"
     path.write_text("score,sex,id\n1,f,1\n0,m,\n")
     with pytest.raises(UserError, match='"id" is empty in 1 row: these do not say whose') as caught:
-        read_file(str(path), AuditConfig(cluster="id"))
+        read_tally(str(path), AuditConfig(cluster="id"))
     assert caught.value.problems[0].where.endswith("p.csv:3")
 
 

@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import brier_score_loss, roc_auc_score
 
 from fairbench_cli.audit.api import audit
-from fairbench_cli.audit.read import score_sums, score_table
+from fairbench_cli.audit.scan import scores
 from fairbench_cli.audit.show.curve_figures import runs
 from fairbench_cli.audit.show.curves import curve_sections
 from fairbench_cli.audit.show.html import to_html
@@ -30,7 +30,7 @@ CURVED = {"score": "score", "label": "y", "threshold": 0.5, "curves": True, "dra
 @pytest.fixture(autouse=True)
 def few_thresholds(monkeypatch):
     """A hundred take a second each time."""
-    monkeypatch.setattr(score_sums, "MOST_THRESHOLDS", 12)
+    monkeypatch.setattr(scores, "MOST_THRESHOLDS", 12)
 
 
 def random_file(seed):
@@ -58,8 +58,8 @@ def kolmogorov(one, other, w_one, w_other):
 
 @pytest.mark.parametrize("seed", FILES)
 def test_scores_are_those_of_scikit_learn_and_scipy(seed, monkeypatch):
-    monkeypatch.setattr(score_table, "AT_ONCE", 83)  # so that scores are read in many parts
-    monkeypatch.setattr(score_sums, "KEPT", 0 if seed % 2 else 250_000)
+    monkeypatch.setattr(scores, "AT_ONCE", 83)  # so that scores are read in many parts
+    monkeypatch.setattr(scores, "KEPT", 0 if seed % 2 else 250_000)
     frame = random_file(seed)
     weighted = "w" in frame
     (curves,) = audit(frame, **CURVED, **({"weight": "w"} if weighted else {})).report.curves
@@ -293,7 +293,7 @@ def test_many_attributes_are_read_in_several_tables(monkeypatch):
     for name in "pqr":
         frame[name] = rng.choice(["x", "y", None], len(frame))
     whole = audit(frame, intersect=["g,p", "p,q"], **CURVED).report.curves
-    monkeypatch.setattr(score_sums, "TOGETHER", 2)
+    monkeypatch.setattr(scores, "TOGETHER", 2)
     assert repr(audit(frame, intersect=["g,p", "p,q"], **CURVED).report.curves) == repr(whole)
     assert [each.attribute for each in whole] == ["g", "p", "q", "r", "g × p", "p × q"]
     assert whole[1].groups[-1].group == "(missing)"

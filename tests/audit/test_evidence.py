@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge.effective import MANY, own_rows, rate_rows
 from fairbench_cli.audit.judge.judge import judge
-from fairbench_cli.audit.judge.metrics import SHOWN
 from fairbench_cli.audit.judge.references import REST
 from fairbench_cli.audit.judge.report import Disparity, Report
-from fairbench_cli.audit.read.tally import Slice
+from fairbench_cli.audit.metrics import SHOWN
+from fairbench_cli.audit.scan.tally import Slice
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.score_test import ratio_interval
 

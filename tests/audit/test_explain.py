@@ -13,8 +13,9 @@ from fairbench_cli.audit import audit
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge.explain import of_decisions, standard_errors, stratified
 from fairbench_cli.audit.options import read_config
-from fairbench_cli.audit.read import read as reading
-from fairbench_cli.audit.read.strata import read_people
+from fairbench_cli.audit.scan import open as opening
+from fairbench_cli.audit.scan.open import read_tally
+from fairbench_cli.audit.scan.strata import read_people
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.table import Column
 from fairbench_cli.measures.conditional import explained_difference, unexplained_difference
@@ -425,9 +426,9 @@ def test_no_features_are_said(tmp_path):
 
 def test_rows_beyond_the_limit_are_drawn(table, monkeypatch):
     config = read_config({"label": "y", "attribute": "sex", "explain": "job"})
-    every = reading.read_file("people.csv", config).people
-    monkeypatch.setattr(reading, "read_people", partial(read_people, most=100))
-    some = reading.read_file("people.csv", config).people
+    every = read_tally("people.csv", config).people
+    monkeypatch.setattr(opening, "read_people", partial(read_people, most=100))
+    some = read_tally("people.csv", config).people
     age = every.names.index("age")
     assert every.features[:, age].tolist() == table["age"].tolist()
     assert every.notes == ()
@@ -466,10 +467,10 @@ def test_mistakes_are_two_lines(table, say, flags, message):
 
 def test_standard_input_and_a_frame_are_explained_as_a_file_is(table):
     config = read_config({"label": "y", "attribute": "sex", "explain": ["job", "job,age"]})
-    expected = reading.read_file("people.csv", config)
+    expected = read_tally("people.csv", config)
     with Path("people.csv").open("rb") as stdin:
-        piped = reading.read_file("-", config, stdin=stdin)
-    for tally in (piped, reading.read_frame(table.drop(columns="score"), config)):
+        piped = read_tally("-", config, stdin=stdin)
+    for tally in (piped, read_tally(table.drop(columns="score"), config)):
         assert tally.strata_notes == expected.strata_notes
         assert [strata.by for strata in tally.strata["sex"]] == ["job", "job × age"]
         for one, other in zip(tally.strata["sex"], expected.strata["sex"], strict=True):

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.read.read import read_file
+from fairbench_cli.audit.scan.open import read_tally
 from fairbench_cli.base.errors import UserError
 
 NUMBERS = st.one_of(
@@ -27,7 +27,7 @@ ROWS = st.lists(
 
 def read(rows, **keys):
     text = "score,race,m\n" + "".join(f"{score!r},{race},{model}\n" for score, race, model in rows)
-    return read_file("-", AuditConfig(**keys), stdin=io.BytesIO(text.encode()))
+    return read_tally("-", AuditConfig(**keys), stdin=io.BytesIO(text.encode()))
 
 
 def expected(rows, k, ties):

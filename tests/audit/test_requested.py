@@ -11,8 +11,8 @@ from fairbench_cli.audit import audit
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge.effective import rows_per_weight
 from fairbench_cli.audit.judge.judge import judge
-from fairbench_cli.audit.judge.metrics import COMPARED, canonical, kind
 from fairbench_cli.audit.judge.requested import closed_form
+from fairbench_cli.audit.metrics import COMPARED, canonical, kind
 from fairbench_cli.audit.show.formats import write
 from fairbench_cli.audit.show.requested import requested_sections
 from fairbench_cli.base.errors import UserError

@@ -17,10 +17,10 @@ from statsmodels.stats.proportion import confint_proportions_2indep, proportion_
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge.effective import rate_rows
 from fairbench_cli.audit.judge.judge import judge
-from fairbench_cli.audit.judge.metrics import SHOWN
 from fairbench_cli.audit.judge.references import REST, both_parts
 from fairbench_cli.audit.judge.report import Report
 from fairbench_cli.audit.judge.uncertainty import rate_limits, stream, uncertainty
+from fairbench_cli.audit.metrics import SHOWN
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.intervals import difference_interval, wilson
 from fairbench_cli.measures.significance import fisher, holm, two_proportions

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge.judge import judge
-from fairbench_cli.audit.judge.metrics import INTERVENTIONS, ROLL_UPS, can_decide, canonical
 from fairbench_cli.audit.judge.report import Disparity, Gate, Interval
 from fairbench_cli.audit.judge.verdict import all_of, decide, decide_metric, roll_ups
+from fairbench_cli.audit.metrics import INTERVENTIONS, ROLL_UPS, can_decide, canonical
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.registry import find

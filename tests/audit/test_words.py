@@ -11,7 +11,7 @@ from audit_sample import SCRIPT, sample_audit
 from fairbench_cli.audit import audit
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge.judge import judge
-from fairbench_cli.audit.judge.metrics import COMPARED
+from fairbench_cli.audit.metrics import COMPARED
 from fairbench_cli.audit.show.document import audit_document
 from fairbench_cli.audit.show.html import to_html, to_markdown, to_notebook
 from fairbench_cli.audit.show.layout import failures

@@ -15,7 +15,6 @@ import numpy as np
 from fairbench_cli.audit.config import WORSE, AuditConfig
 from fairbench_cli.audit.judge.compare import shown_names
 from fairbench_cli.audit.judge.effective import rate_rows
-from fairbench_cli.audit.judge.metrics import COMPARED
 from fairbench_cli.audit.judge.references import REST, REST_NAME, Ints, references
 from fairbench_cli.audit.judge.report import (
     ALL,
@@ -29,7 +28,8 @@ from fairbench_cli.audit.judge.report import (
 )
 from fairbench_cli.audit.judge.uncertainty import Uncertainty, uncertainty, with_limits
 from fairbench_cli.audit.judge.verdict import gate, tau_of
-from fairbench_cli.audit.read.tally import Joint, Slice, Tally
+from fairbench_cli.audit.metrics import COMPARED
+from fairbench_cli.audit.scan.tally import BeforeAfter, Slice, Tally
 from fairbench_cli.measures.change import RateChanges, TwoSides, rate_changes, same_size_p
 from fairbench_cli.measures.counts import Counts, Floats, divide
 from fairbench_cli.measures.significance import holm, normal_p
@@ -42,7 +42,7 @@ FEW_MOVED = 10  # rows of the group and its reference that are counted different
 class _Both:
     """The comparisons of one attribute before and after; arrays of shape (groups, rates)."""
 
-    joint: Joint
+    joint: BeforeAfter
     names: tuple[str, ...]
     at: Ints
     own: RateChanges
@@ -125,14 +125,14 @@ def gate_of(
     return Gate(stops=True, reason=f"worse than {worse[0].before}: {first}{more}")
 
 
-def _only(joint: Joint, groups: set[str]) -> Joint:
+def _only(joint: BeforeAfter, groups: set[str]) -> BeforeAfter:
     """Return some groups of a joint."""
     kept = [g for g, group in enumerate(joint.groups) if group in groups]
     sides = joint.sides.of(np.eye(len(joint.groups))[kept])
     return replace(joint, groups=tuple(joint.groups[g] for g in kept), sides=sides)
 
 
-def _slices(joint: Joint) -> tuple[Slice, Slice, Slice]:
+def _slices(joint: BeforeAfter) -> tuple[Slice, Slice, Slice]:
     """Return the groups before, after, and both together."""
     sides = joint.sides
     cells = [sides.halves(each) for each in (sides.n, sides.rows, sides.squares)]
@@ -154,7 +154,7 @@ def _slices(joint: Joint) -> tuple[Slice, Slice, Slice]:
     return before, after, together
 
 
-def _both(joint: Joint, config: AuditConfig) -> _Both:
+def _both(joint: BeforeAfter, config: AuditConfig) -> _Both:
     before, after, together = _slices(joint)
     names = tuple(name for name in shown_names(together) if name in COMPARED)
     at = references(together, names, config)

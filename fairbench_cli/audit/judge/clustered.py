@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairbench_cli.audit.judge.references import REST, Ints
-from fairbench_cli.audit.read.tally import Clusters
+from fairbench_cli.audit.scan.tally import Clusters
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.rates import RATES, parts
 

@@ -9,7 +9,6 @@ import numpy as np
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge.effective import own_rows
 from fairbench_cli.audit.judge.evidence import Evidence, Tests, find_tests, weigh
-from fairbench_cli.audit.judge.metrics import COMPARED, ROLL_UPS, SHOWN, canonical
 from fairbench_cli.audit.judge.references import REST, REST_NAME, both_parts, references
 from fairbench_cli.audit.judge.report import Disparity, Reason
 from fairbench_cli.audit.judge.uncertainty import (
@@ -20,7 +19,8 @@ from fairbench_cli.audit.judge.uncertainty import (
     with_limits,
 )
 from fairbench_cli.audit.judge.verdict import decide, tau_of
-from fairbench_cli.audit.read.tally import Slice
+from fairbench_cli.audit.metrics import COMPARED, ROLL_UPS, SHOWN, canonical
+from fairbench_cli.audit.scan.tally import Slice
 from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.counts import divide
 from fairbench_cli.measures.rates import RATES

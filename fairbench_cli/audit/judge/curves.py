@@ -11,11 +11,11 @@ from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge.compare import ruled, wanted_rates
 from fairbench_cli.audit.judge.effective import own_rows
 from fairbench_cli.audit.judge.evidence import find_tests, weigh
-from fairbench_cli.audit.judge.metrics import COMPARED
 from fairbench_cli.audit.judge.references import REST_NAME, both_parts, excluded, kept, references
 from fairbench_cli.audit.judge.report import CalibrationBin, Interval, ScoreCurves, ScoreRow, ThresholdRow
 from fairbench_cli.audit.judge.verdict import all_of, decide, roll_ups, tau_of
-from fairbench_cli.audit.read.tally import ScoreRanges, Scores, Slice, Tally
+from fairbench_cli.audit.metrics import COMPARED
+from fairbench_cli.audit.scan.tally import ScoreRanges, Scores, Slice, Tally
 from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.calibration import slope_and_intercept
 from fairbench_cli.measures.counts import Counts, divide

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fairbench_cli.audit.judge.clustered import factor_together, rows_of_people
 from fairbench_cli.audit.judge.references import REST, Bools, Ints
-from fairbench_cli.audit.read.tally import Slice
+from fairbench_cli.audit.scan.tally import Slice
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.rates import RATES, parts
 

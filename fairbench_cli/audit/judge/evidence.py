@@ -19,7 +19,7 @@ import numpy as np
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge.effective import RateRows, rate_rows
 from fairbench_cli.audit.judge.references import Bools, Ints, chosen_by_rate, comparable
-from fairbench_cli.audit.read.tally import Slice
+from fairbench_cli.audit.scan.tally import Slice
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.rates import RATES
 from fairbench_cli.measures.score_test import FEW_EXPECTED, equal_rates, expected, outside_p, score_z

@@ -11,7 +11,7 @@ from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge.effective import rows_per_weight
 from fairbench_cli.audit.judge.references import REST, REST_NAME, comparable, references
 from fairbench_cli.audit.judge.report import Explanation, Interval, Stratified, Stratum
-from fairbench_cli.audit.read.tally import People, Slice, Tally
+from fairbench_cli.audit.scan.tally import People, Slice, Tally
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.measures.conditional import (
     belift_by_stratum,

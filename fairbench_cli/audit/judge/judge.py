@@ -7,7 +7,7 @@ from itertools import chain
 
 import numpy as np
 
-from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.config import WITHOUT_VERDICT, AuditConfig
 from fairbench_cli.audit.judge.changes import find_changes, gate_of, last_side
 from fairbench_cli.audit.judge.compare import compare, shown_names
 from fairbench_cli.audit.judge.curves import judge_curves
@@ -32,9 +32,8 @@ from fairbench_cli.audit.judge.verdict import (
     deciding_names,
     requested_names,
 )
-from fairbench_cli.audit.presets import WITHOUT_VERDICT
-from fairbench_cli.audit.read.mistakes import rows_in_words
-from fairbench_cli.audit.read.tally import Slice, Tally
+from fairbench_cli.audit.scan.refusals import rows_in_words
+from fairbench_cli.audit.scan.tally import Slice, Tally
 from fairbench_cli.measures.counts import Counts, Floats, divide
 from fairbench_cli.measures.rates import RATES, parts
 

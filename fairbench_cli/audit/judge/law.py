@@ -11,12 +11,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.config import EXCLUDING, FOUR_FIFTHS, AuditConfig
 from fairbench_cli.audit.judge.references import Bools, comparable, excluded
 from fairbench_cli.audit.judge.report import Chance, FourFifths, ImpactRow, ImpactTable, Interval
 from fairbench_cli.audit.judge.verdict import decide
-from fairbench_cli.audit.presets import EXCLUDING, FOUR_FIFTHS
-from fairbench_cli.audit.read.tally import Slice, Tally
+from fairbench_cli.audit.scan.tally import Slice, Tally
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.score_test import equal_rates, ratio_interval
 from fairbench_cli.measures.significance import holm, two_proportions

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
-from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.judge.metrics import COMPARED, ROLL_UPS
-from fairbench_cli.audit.presets import WITHOUT_VERDICT
-from fairbench_cli.audit.read.tally import Slice
+from fairbench_cli.audit.config import WITHOUT_VERDICT, AuditConfig
+from fairbench_cli.audit.metrics import COMPARED, ROLL_UPS
+from fairbench_cli.audit.scan.tally import Slice
 from fairbench_cli.document.model import Verdict
 
 ALL = "(all)"  # the attribute and the group of everybody

@@ -14,7 +14,6 @@ import numpy as np
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge.effective import rows_per_weight
 from fairbench_cli.audit.judge.evidence import find_tests
-from fairbench_cli.audit.judge.metrics import bounds, needs_labels
 from fairbench_cli.audit.judge.references import (
     REST,
     REST_NAME,
@@ -33,7 +32,8 @@ from fairbench_cli.audit.judge.uncertainty import (
     with_limits,
 )
 from fairbench_cli.audit.judge.verdict import decide_metric, tau_of
-from fairbench_cli.audit.read.tally import Slice
+from fairbench_cli.audit.metrics import bounds, needs_labels
+from fairbench_cli.audit.scan.tally import Slice
 from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.counts import Counts, Floats, divide
 from fairbench_cli.measures.metric import Metric

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
 from fairbench_cli.audit.config import UNDECIDED, WORSE, AuditConfig
-from fairbench_cli.audit.judge.metrics import (
+from fairbench_cli.audit.judge.report import AttributeVerdict, Disparity, Gate, Interval, RequestedRow
+from fairbench_cli.audit.metrics import (
     COMPARED,
     DEFAULT,
     ROLL_UPS,
@@ -15,8 +16,7 @@ from fairbench_cli.audit.judge.metrics import (
     kind,
     needs_labels,
 )
-from fairbench_cli.audit.judge.report import AttributeVerdict, Disparity, Gate, Interval, RequestedRow
-from fairbench_cli.audit.read.tally import Slice, Tally
+from fairbench_cli.audit.scan.tally import Slice, Tally
 from fairbench_cli.base.errors import Problem, UserError, shown, suggest
 from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.metric import Metric

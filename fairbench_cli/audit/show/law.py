@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from fairbench_cli.audit.config import ABOVE_MEDIAN
 from fairbench_cli.audit.judge.report import AttributeVerdict, Chance, ImpactRow, ImpactTable, Report
-from fairbench_cli.audit.read.notes import LOOK_MISSING
+from fairbench_cli.audit.scan.open import LOOK_MISSING
 from fairbench_cli.audit.show.format import DASH, interval, number, p_value, percent
 from fairbench_cli.audit.show.layout import place
 from fairbench_cli.base.errors import shown

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from fairbench_cli.audit.judge.metrics import ROLL_UPS
 from fairbench_cli.audit.judge.report import AttributeVerdict, Report
+from fairbench_cli.audit.metrics import ROLL_UPS
 from fairbench_cli.audit.show import law
 from fairbench_cli.audit.show.changes import change_sections
 from fairbench_cli.audit.show.curves import curve_sections

@@ -1,6 +1,5 @@
 """What the columns of a table are, guessed from their cells: kind, bins, gaps, and what to leave out."""
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,12 +7,11 @@ import numpy as np
 import pandas as pd
 
 from fairbench_cli.data.card import Card
-from fairbench_cli.data.check.leaks import leaks
-from fairbench_cli.data.check.rows import RawRows
-from fairbench_cli.data.check.run import column_findings
+from fairbench_cli.data.check import RawRows, column_findings, leak_words, leaks
 from fairbench_cli.data.column_card import ColumnCard
 from fairbench_cli.data.columns import GAPS, edge_word, is_number
 from fairbench_cli.data.guess.roles import GivenRoles, Group
+from fairbench_cli.data.recognise import is_date, named_like_identifiers
 
 # Cells that mean a missing value in a column that is otherwise numbers.
 GAPS_AMONG_NUMBERS = ("-", "--", ".", "None", "none", "unknown", "Unknown", "missing", "Missing")
@@ -21,10 +19,6 @@ FEW = 10  # different numbers that are kept as levels
 MANY = 50  # different texts that are kept as levels
 QUANTILES = 5
 DATES = 0.95  # of the cells
-_DATE = re.compile(
-    r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4})([T ]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?\S*)?"
-)
-_ID = re.compile(r"(^|[\W_])(id|uuid|guid|key)$|[a-z](Id|ID)$", re.IGNORECASE)
 REPEATED = 0.1  # of the rows: a column named like an identifier with more values than this is one
 
 
@@ -101,7 +95,7 @@ def guess_columns(cells: pd.DataFrame, gaps: tuple[str, ...], roles: GivenRoles)
     """
     kinds = {name: _kind(cells[name], gaps) for name in cells.columns}
     given = {group.column: _given(cells, gaps, group, roles) for group in (*roles.attributes, roles.label)}
-    out = _left_out(_raw(cells, gaps, roles, kinds), kinds, roles)
+    out = _left_out(_raw(cells, gaps, roles, kinds), kinds)
     guesses = []
     for name, kind in kinds.items():
         plain = _plain(cells[name], kind, gaps)
@@ -115,26 +109,22 @@ def guess_columns(cells: pd.DataFrame, gaps: tuple[str, ...], roles: GivenRoles)
     return guesses
 
 
-def _left_out(rows: RawRows, kinds: dict[str, str], roles: GivenRoles) -> dict[str, tuple[str, str]]:
+def _left_out(rows: RawRows, kinds: dict[str, str]) -> dict[str, tuple[str, str]]:
     """Return the columns to leave out: why, and when they may be used."""
     findings = {finding.column: finding.what for finding in column_findings(rows)}
     leaking = {leak.column: leak for leak in leaks(rows)}
-    rate = float(rows.favourable.mean())
     found = {}
     for name in kinds:
         cells, use = rows.cells[name], "To use it"
         values = cells.nunique()
         if name in leaking:
-            leak = leaking[name]
-            alone = f"alone right on {leak.accuracy:.0%} of rows, guessing on {max(rate, 1 - rate):.0%}"
-            why = f"gives {roles.label.column} away ({leak.how}): {alone}"
-            found[name] = why, "If it is known before the outcome"
+            found[name] = leak_words(rows, leaking[name]), "If it is known before the outcome"
         elif _dates(cells, rows.gaps):
             found[name] = "dates", "Make a number of it in the file (a year, an age); as it is"
         elif name in findings:
             known = "" if "one to one" in findings[name] or values == 1 else ", perhaps an identifier"
             found[name] = findings[name] + known, use
-        elif _ID.search(name) and values > REPEATED * len(cells):
+        elif named_like_identifiers(name) and values > REPEATED * len(cells):
             found[name] = f"{values} different values, and named like an identifier", use
         elif kinds[name] == "nominal" and values > MANY:
             found[name] = f"{values} different texts are very many levels", "To use it, with recode"
@@ -150,7 +140,7 @@ def _kind(cells: "pd.Series[str]", gaps: tuple[str, ...]) -> str:
 
 def _dates(cells: "pd.Series[str]", gaps: tuple[str, ...]) -> bool:
     there = cells[~cells.isin(gaps)]
-    return len(there) > 0 and float(np.mean([bool(_DATE.fullmatch(cell)) for cell in there])) >= DATES
+    return len(there) > 0 and float(np.mean([is_date(cell) for cell in there])) >= DATES
 
 
 def _raw(cells: pd.DataFrame, gaps: tuple[str, ...], roles: GivenRoles, kinds: dict[str, str]) -> RawRows:

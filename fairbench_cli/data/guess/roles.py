@@ -2,18 +2,23 @@
 
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, cast
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fairbench_cli.base.errors import suggest, user_error
+from fairbench_cli.base.errors import Problem, UserError, suggest, user_error
 from fairbench_cli.data.column_card import BinsCard
 from fairbench_cli.data.columns import edge_word, is_number
 
+LABEL, FAVOURABLE, PROTECTED = "--label", "--favourable", "--protected"
+
+Gaps = tuple[str, ...]
+Mask = NDArray[np.bool_]
 Sign = Literal["<", "<=", ">", ">="]
 _CUT = re.compile(r"(<=|>=|<|>)\s*(\S+)")
 # What a word of a column's name begins with, or is ($).
@@ -50,7 +55,7 @@ class Side:
         """The two bins."""
         return BinsCard(edges=(self.at,), closed="left" if self.sign in ("<", ">=") else "right")
 
-    def holds(self, numbers: NDArray[np.float64]) -> NDArray[np.bool_]:
+    def holds(self, numbers: NDArray[np.float64]) -> Mask:
         """Return which numbers are on this side."""
         compare = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}[self.sign]
         return np.asarray(compare(numbers, self.at), dtype=bool)
@@ -79,7 +84,7 @@ class Group:
         """The levels of the column that make the group; empty when nothing has been said."""
         return (self.cut.level,) if self.cut else self.values
 
-    def members(self, cells: pd.DataFrame, gaps: tuple[str, ...]) -> NDArray[np.bool_]:
+    def members(self, cells: pd.DataFrame, gaps: Gaps) -> Mask:
         """Return which rows belong to it; those with a missing cell do not."""
         own = cells[self.column]
         if self.cut is None:
@@ -95,7 +100,7 @@ class GivenRoles:
     attributes: tuple[Group, ...]
 
 
-def group_of(text: str, cells: pd.DataFrame, gaps: tuple[str, ...], flag: str) -> Group:
+def group_of(text: str, cells: pd.DataFrame, gaps: Gaps, flag: str) -> Group:
     """Return what ``sex``, ``sex=f``, ``race=a,b`` or ``age<25`` stands for.
 
     Raises
@@ -121,7 +126,7 @@ def group_of(text: str, cells: pd.DataFrame, gaps: tuple[str, ...], flag: str) -
     return members_of(rest.removeprefix("="), column, cells, gaps, flag)
 
 
-def members_of(text: str, column: str, cells: pd.DataFrame, gaps: tuple[str, ...], flag: str) -> Group:
+def members_of(text: str, column: str, cells: pd.DataFrame, gaps: Gaps, flag: str) -> Group:
     """Return the group that values, listed with commas, or a side such as ``<25`` make of a column.
 
     Raises
@@ -175,14 +180,14 @@ def _middle(known: "pd.Series[str]") -> str:
     return f"{float(np.median(known.astype(np.float64))):.4g}"
 
 
-def label_candidates(cells: pd.DataFrame, gaps: tuple[str, ...]) -> list[str]:
+def label_candidates(cells: pd.DataFrame, gaps: Gaps) -> list[str]:
     """Return the columns that may be the outcome: those of two values, the likeliest names first."""
     two = [name for name in cells.columns if cells[name][~cells[name].isin(gaps)].nunique() == 2]
     last = cells.columns[-1]
     return sorted(two, key=lambda name: (not _named_like(name, _LABELS), name != last))
 
 
-def protected_candidates(cells: pd.DataFrame, gaps: tuple[str, ...], label: str | None) -> list[str]:
+def protected_candidates(cells: pd.DataFrame, gaps: Gaps, label: str | None) -> list[str]:
     """Return the columns that may be protected attributes: by name, otherwise those with few values."""
     names = [name for name in cells.columns if name != label]
     named = [name for name in names if _named_like(name, _PROTECTED)]
@@ -206,9 +211,7 @@ def favourable_guess(values: Iterable[str]) -> str | None:
     return next((lower[good] for good in _GOOD if good in lower), None)
 
 
-def shares(
-    cells: "pd.Series[str]", gaps: tuple[str, ...], favourable: NDArray[np.bool_] | None = None
-) -> str:
+def shares(cells: "pd.Series[str]", gaps: Gaps, favourable: Mask | None = None) -> str:
     """Return the values of a column with their shares, or with the rates of the favourable outcome.
 
     >>> shares(pd.Series(["f", "m", "f", ""]), ("",))
@@ -227,3 +230,115 @@ def shares(
         ]
     more = f", … {len(said) - MOST_SHOWN} more" if len(said) > MOST_SHOWN else ""
     return ", ".join(said[:MOST_SHOWN]) + more
+
+
+def roles_given(
+    cells: pd.DataFrame, gaps: Gaps, label: str | None, favourable: str | None, protected: Iterable[str]
+) -> tuple[Group | None, list[Group]]:
+    """Return the label and the protected attributes that flags name; what they do not say is left open.
+
+    Raises
+    ------
+    UserError
+        Listing all that is wrong.
+    """
+    problems: list[Problem] = []
+
+    def read(reader: Callable[[], Group]) -> Group | None:
+        try:
+            return reader()
+        except UserError as error:
+            problems.extend(error.problems)
+            return None
+
+    outcome = read(partial(label_group, cells, gaps, favourable, label)) if label else None
+    if favourable and not label:
+        problems.append(Problem("--favourable is a value of the outcome", "add --label COLUMN", FAVOURABLE))
+    named = [read(partial(group_of, text, cells, gaps, PROTECTED)) for text in protected]
+    groups = [group for group in named if group is not None]
+    problems += clashes(outcome, groups)
+    if problems:
+        raise UserError(*problems)
+    return outcome, groups
+
+
+def left_open(
+    cells: pd.DataFrame, gaps: Gaps, outcome: Group | None, groups: Sequence[Group]
+) -> list[Problem]:
+    """Return what has not been said of label and groups as problems, with likely answers."""
+    problems = []
+    good = outcome.members(cells, gaps) if outcome and outcome.levels else None
+
+    def likely(names: list[str]) -> str:
+        said = [f"{name}: {shares(cells[name], gaps, good)}" for name in names[:MOST_SHOWN]]
+        return "; ".join(said) or "none"
+
+    if outcome is None:
+        fix = f"add --label COLUMN; columns of two values: {likely(label_candidates(cells, gaps))}"
+        problems.append(Problem("the column of the outcome is missing", fix))
+    if outcome is None or not outcome.levels:
+        what = "the favourable value of the outcome is missing"
+        fix = "add --favourable VALUE"
+        if outcome:
+            values = shares(cells[outcome.column], gaps)
+            fix = f"add {_favourable_flag(cells, gaps, outcome.column)}, or another; it has {values}"
+        problems.append(Problem(what, fix))
+    if not groups:
+        names = protected_candidates(cells, gaps, outcome.column if outcome else None)
+        fix = f"add --protected COLUMN=DEPRIVED (of numbers 'COLUMN<25'); likely: {likely(names)}"
+        problems.append(Problem("no protected attribute is named", fix))
+    for group in groups:
+        if not group.levels:
+            values = shares(cells[group.column], gaps, good)
+            fix = f"add it: {_protected_flag(cells, gaps, group.column, good)}; it has {values}"
+            problems.append(Problem(f"the deprived group of {group.column} is missing", fix, PROTECTED))
+    return problems
+
+
+def _protected_flag(cells: pd.DataFrame, gaps: Gaps, column: str, good: Mask | None) -> str:
+    """Return a flag that names a deprived group: the value with the lowest rate, or the rarest one."""
+    known = cells[column][~cells[column].isin(gaps)]
+    if is_numbers(known) and known.nunique() > MOST_SHOWN:
+        return f"--protected {shlex.quote(f'{column}<{known.astype(float).median():g}')}"
+    values = list(known.value_counts().index[::-1])
+    if good is not None:
+        values = sorted(values, key=lambda value: float(good[(cells[column] == value).to_numpy()].mean()))
+    return f"--protected {shlex.quote(f'{column}={values[0]}')}"
+
+
+def _favourable_flag(cells: pd.DataFrame, gaps: Gaps, column: str) -> str:
+    known = cells[column][~cells[column].isin(gaps)]
+    guess = favourable_guess(known.unique()) or str(known.value_counts().index[-1])
+    if is_numbers(known) and known.nunique() > MOST_SHOWN:
+        guess = f">={known.astype(float).median():g}"
+    return f"--favourable {shlex.quote(guess)}"
+
+
+def clashes(outcome: Group | None, groups: Sequence[Group]) -> list[Problem]:
+    """Return the columns that are named for two things."""
+    names = [group.column for group in groups]
+    found = []
+    for i, name in enumerate(names):
+        if outcome and name == outcome.column:
+            what = f"{name} cannot be the outcome and protected"
+            found.append(Problem(what, "name another column", PROTECTED))
+        if name in names[:i]:
+            fix = f"name all its deprived values at once: {name}=a,b"
+            found.append(Problem(f"{name} is named twice", fix, PROTECTED))
+    return found
+
+
+def label_group(cells: pd.DataFrame, gaps: Gaps, favourable: str | None, column: str) -> Group:
+    """Return the outcome's column and its favourable value, which may still be missing."""
+    column = column.strip()
+    if column not in cells.columns:
+        raise user_error(f'no column is called "{column}"', suggest(column, cells.columns), LABEL)
+    if cells[column][~cells[column].isin(gaps)].nunique() < 2:
+        raise user_error(f'column "{column}" has one value only', "name another column", LABEL)
+    if favourable is None:
+        return Group(column)
+    group = members_of(favourable, column, cells, gaps, FAVOURABLE)
+    if len(group.levels) > 1:
+        fix = "name one; merge others into it with recode in the card"
+        raise user_error("more than one value is named", fix, FAVOURABLE)
+    return group

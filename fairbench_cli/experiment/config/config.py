@@ -42,10 +42,10 @@ from fairbench_cli.experiment.config.components import (
     ComponentSpec,
     MetricByName,
     TechniqueSpec,
+    context_of,
     named,
     read_classifiers,
     read_interventions,
-    context_of,
 )
 from fairbench_cli.experiment.config.metrics import OwnMetric, RequestedRowMetrics, find_metric
 from fairbench_cli.experiment.config.outputs import DEFAULT_TABLES, FIGURES, TABLES

@@ -1,10 +1,15 @@
-"""Find out the format and the columns of the predictions, and make a view of them in DuckDB, all as text."""
+"""The rows in DuckDB: the format and the columns of what holds them, all read as text; its settings.
+
+A file, a frame or an Arrow stream becomes a `Source`, whose queries name its columns as ``text_3``,
+``number_3`` and so on. Only `Source.engine` changes the settings of DuckDB.
+"""
 
 import codecs
 import csv
 import gzip
 import io
 import json
+import os
 import re
 import shutil
 import sys
@@ -15,6 +20,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol, TextIO, TypeVar, cast, runtime_checkable
 
+from fairbench_cli.audit.scan.tally import MISSING
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.base.text import shown_path
 
@@ -38,10 +44,12 @@ SAMPLE_CELLS = 8_000_000
 MEMORY = 200  # MB
 MEMORY_OF_COLUMN = 0.5  # MB, of tables with more than `FEW_COLUMNS`
 FEW_COLUMNS = 100
+MOST_THREADS = 4  # each has buffers of its own
 TABLES = 24  # of groups at once, over all threads: each takes some 4 MB at least
 NOT_UTF8 = "save it as UTF-8, for instance `iconv -f latin1 -t utf-8 FILE > NEW`"
 LARGEST = "1e100"  # of numbers in cells: the squares of larger ones soon are infinite
 
+NAMES = re.compile(r"\b(text|trimmed|number|code|group)_(\d+)\b")  # of columns in a query
 FRAME = "data frame"  # in messages, instead of a file
 
 Value = TypeVar("Value")
@@ -49,17 +57,17 @@ Format = Literal["csv", "ndjson", "parquet", "frame"]
 
 
 @dataclass(frozen=True)
-class Predictions:
+class Source:
     """Rows that can be scanned.
 
-    Queries may name the view ``predictions``, which has for column i of the file ``c{i}`` (its text, NULL if
-    there is none), ``t{i}`` (without the blanks around it), ``n{i}`` (as a number, NULL when it is none),
-    ``y{i}`` (0 or 1, NULL when it is neither) and ``g{i}`` (what rows of one text share: the text, or the
-    code of a category). So has ``sample``, for the first `first_rows` rows.
+    Queries may name the view ``predictions``, which has for column 3 of the file ``text_3`` (NULL if there is
+    none), ``trimmed_3`` (without the blanks around it), ``number_3`` (NULL when it is none), ``code_3`` (0 or
+    1, NULL when it is neither) and ``group_3`` (what rows of one text share: the text, or the code of a
+    category). So has ``sample``, for the first `first_rows` rows.
 
     Parameters
     ----------
-    engine : DuckDBPyConnection
+    database : DuckDBPyConnection
         What scans them.
     name : str
         As the user gave it; "-" for standard input.
@@ -79,11 +87,11 @@ class Predictions:
         What to read all rows and the first ones from, in SQL.
     sql : tuple of ColumnSql
         How each column is read from there.
-    alone : Predictions, or None
+    alone : Source, or None
         These rows without the last column, where that holds the scores of another file.
     """
 
-    engine: "DuckDBPyConnection"
+    database: "DuckDBPyConnection"
     name: str
     columns: tuple[str, ...]
     format: Format
@@ -94,7 +102,7 @@ class Predictions:
     table: str = ""
     first: str = "first"
     sql: tuple["ColumnSql", ...] = ()
-    alone: "Predictions | None" = None
+    alone: "Source | None" = None
 
     @property
     def places(self) -> dict[str, int]:
@@ -117,33 +125,63 @@ class Predictions:
         (threads,) = self.one("SELECT current_setting('threads')")
         return max(1, TABLES // int(threads))
 
-    def with_first_rows(self) -> "Predictions":
+    @property
+    def memory(self) -> float:
+        """How many megabytes a scan may use: more of a wide table."""
+        wide = len(self.columns) > FEW_COLUMNS
+        return MEMORY + MEMORY_OF_COLUMN * len(self.columns) if wide else MEMORY
+
+    def with_first_rows(self) -> "Source":
         """Keep the first rows of a file for ``sample``; these are read from then on where they are all."""
-        if len(self.columns) > FEW_COLUMNS:
-            megabytes = MEMORY + MEMORY_OF_COLUMN * len(self.columns)
-            self.engine.execute(f"SET memory_limit='{megabytes:.0f}MB'")
         if self.format == "frame":
             return self
         limit = f"CREATE TEMP TABLE {self.first} AS SELECT * FROM {self.table} LIMIT {self.first_rows}"
-        self.engine.execute(limit)
-        (rows,) = self.engine.execute(f"SELECT count(*) FROM {self.first}").fetchone() or (0,)
+        self.database.execute(limit)
+        (rows,) = self.database.execute(f"SELECT count(*) FROM {self.first}").fetchone() or (0,)
         return replace(self, table=self.first) if rows < self.first_rows else self
+
+    @contextmanager
+    def engine(
+        self, *, ordered: bool | None = None, threads: int | None = None, memory: float | None = None
+    ) -> Iterator[None]:
+        """Change the settings of DuckDB within a block, and set them back.
+
+        Parameters
+        ----------
+        ordered : bool, optional
+            Whether rows keep the order of the file.
+        threads : int, optional
+            How many there are; one sums up in one order, hence with the same last digit each time.
+        memory : float, optional
+            Megabytes, beyond which it uses the disk.
+        """
+        limit = None if memory is None else f"'{memory:.0f}MB'"
+        given = {"preserve_insertion_order": ordered, "threads": threads, "memory_limit": limit}
+        changed = {name: value for name, value in given.items() if value is not None}
+        before = {name: self.one(f"SELECT current_setting('{name}')")[0] for name in changed}
+        try:
+            for name, value in changed.items():
+                self.database.execute(f"SET {name}={value}")
+            yield
+        finally:
+            for name, value in before.items():
+                self.database.execute(f"SET {name}='{value}'")
 
     def execute(self, sql: str, parameters: Sequence[object] = ()) -> "DuckDBPyConnection":
         """Run a query, for which the views have the columns that it names and no others.
 
         Planning a view of thousands of columns would cost more than the query.
         """
-        named = sorted({(int(at), kind) for kind, at in re.findall(r"\b([ctnyg])(\d+)\b", sql)})
-        parts = [f"{self.sql[at].of(kind)} AS {kind}{at}" for at, kind in named if at < len(self.sql)]
+        named = sorted({(int(at), kind) for kind, at in NAMES.findall(sql)})
+        parts = [f"{self.sql[at].of(kind)} AS {kind}_{at}" for at, kind in named if at < len(self.sql)]
         columns = ", ".join(parts) or "1 AS one"
         if "predictions" in sql:
             view = f"SELECT {columns} FROM {self.table}"
-            self.engine.execute(f"CREATE OR REPLACE TEMP VIEW predictions AS {view}")
+            self.database.execute(f"CREATE OR REPLACE TEMP VIEW predictions AS {view}")
         if "sample" in sql:
             view = f"SELECT {columns} FROM {self.first} LIMIT {self.first_rows}"
-            self.engine.execute(f"CREATE OR REPLACE TEMP VIEW sample AS {view}")
-        return self.engine.execute(sql, parameters)
+            self.database.execute(f"CREATE OR REPLACE TEMP VIEW sample AS {view}")
+        return self.database.execute(sql, parameters)
 
     def all(self, sql: str) -> list[tuple[Any, ...]]:
         """Return every row of a query."""
@@ -163,6 +201,25 @@ class Predictions:
             yield text
 
 
+def start_database(folder: Path) -> "DuckDBPyConnection":
+    """Return DuckDB with bounded memory, what outgrows it in a folder; no downloads, no progress bar."""
+    import duckdb
+
+    database = duckdb.connect(
+        config={
+            "memory_limit": f"{MEMORY}MB",
+            "threads": str(min(MOST_THREADS, os.cpu_count() or 1)),
+            "temp_directory": str(folder / "spill"),
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+            "pandas_analyze_sample": "0",  # a column of objects is one of texts
+        }
+    )
+    with suppress(duckdb.InvalidInputException):  # in a notebook without ipywidgets, which has no bars
+        database.execute("SET enable_progress_bar=false")
+    return database
+
+
 def in_parts(values: Sequence[Value], size: int) -> Iterator[Sequence[Value]]:
     """Yield a sequence in parts of a size."""
     yield from (values[start : start + size] for start in range(0, len(values), size))
@@ -175,7 +232,22 @@ def quoted(text: str) -> str:
 
 def blank(column: int) -> str:
     """Write in SQL that a cell is empty."""
-    return f"coalesce(t{column}, '') = ''"
+    return f"coalesce(trimmed_{column}, '') = ''"
+
+
+def text_sql(column: int) -> str:
+    """Write a cell as the name of a group in SQL: trimmed, `MISSING` when it is empty."""
+    return f"coalesce(nullif(trimmed_{column}, ''), '{MISSING}')"
+
+
+def literal(value: float) -> str:
+    """Write a number in SQL, exactly."""
+    return f"'{value!r}'::DOUBLE"
+
+
+def word_sql(column: int) -> str:
+    """Write in SQL that a cell holds text that is no number."""
+    return f"(trimmed_{column} <> '' AND number_{column} IS NULL)"
 
 
 def not_finite(value: str) -> str:
@@ -185,11 +257,11 @@ def not_finite(value: str) -> str:
 
 def code_sql(column: int, bad: int) -> str:
     """Write a 0/1 cell in SQL: 0, 1, or `bad`."""
-    return f"coalesce(y{column}, {bad})"
+    return f"coalesce(code_{column}, {bad})"
 
 
 def _code(cell: str) -> str:
-    """Write a text as 0, 1 or NULL in SQL; only odd cells are trimmed, for ``t{i}`` would be of all."""
+    """Write a text as 0, 1 or NULL in SQL; only odd cells are trimmed, for ``trimmed_3`` would be of all."""
     plain = _trimmed(cell)
     value = f"TRY_CAST({plain} AS DOUBLE)"
     return (
@@ -203,12 +275,12 @@ def _trimmed(text: str) -> str:
     return f"trim({text}, {' || '.join(f'chr({ord(blank)})' for blank in BLANKS)})"
 
 
-def open_file(engine: "DuckDBPyConnection", source: str, stdin: BinaryIO | None, folder: Path) -> Predictions:
+def open_file(database: "DuckDBPyConnection", source: str, stdin: BinaryIO | None, folder: Path) -> Source:
     """Return the predictions in a file.
 
     Parameters
     ----------
-    engine : DuckDBPyConnection
+    database : DuckDBPyConnection
         What scans it.
     source : str
         A path; "-" for `stdin`, or for the standard input of the process without one.
@@ -224,7 +296,7 @@ def open_file(engine: "DuckDBPyConnection", source: str, stdin: BinaryIO | None,
     path = _on_disk(source, stdin, folder)
     zipped, head = _first_bytes(path, source)
     source = shown_path(source)
-    found = Predictions(engine, source, (), _format(source, zipped, head), path, zipped)
+    found = Source(database, source, (), _format(source, zipped, head), path, zipped)
     if found.format == "parquet":
         return _parquet(found)
     if not head.strip(b"\xef\xbb\xbf \t\r\n"):
@@ -232,7 +304,7 @@ def open_file(engine: "DuckDBPyConnection", source: str, stdin: BinaryIO | None,
     return _ndjson(found) if found.format == "ndjson" else _csv(found, head)
 
 
-def open_frame(engine: "DuckDBPyConnection", frame: "pd.DataFrame | ArrowStream") -> Predictions:
+def open_frame(database: "DuckDBPyConnection", frame: "pd.DataFrame | ArrowStream") -> Source:
     """Return the predictions in a data frame, read where it is; the index of a pandas frame is not looked at.
 
     A stream that is no pandas or Polars frame and no Arrow table may give its rows only once: it is copied.
@@ -243,26 +315,25 @@ def open_frame(engine: "DuckDBPyConnection", frame: "pd.DataFrame | ArrowStream"
         When it has no columns, or is no frame at all.
     """
     names, table = _in_place(frame)
-    engine.execute("SET pandas_analyze_sample=0")  # a column of objects is one of texts
     if names is None:
-        _register(engine, "frame", table)
-        engine.execute("CREATE TEMP TABLE copied AS SELECT * FROM frame")
+        _register(database, "frame", table)
+        database.execute("CREATE TEMP TABLE copied AS SELECT * FROM frame")
         where = first = "copied"
     else:
         _names(names, FRAME)  # DuckDB takes no frame without columns
-        _register(engine, "frame", table)
-        _register(engine, "head", table.slice(0, SAMPLE) if hasattr(table, "slice") else table.head(SAMPLE))
+        _register(database, "frame", table)
+        _register(database, "head", table.slice(0, SAMPLE) if hasattr(table, "slice") else table.head(SAMPLE))
         where, first = "frame", "head"
-    kinds = engine.execute(f"DESCRIBE SELECT * FROM {first}").fetchall()
+    kinds = database.execute(f"DESCRIBE SELECT * FROM {first}").fetchall()
     columns = [_typed(_identifier(column), kind) for column, kind, *_ in kinds]
     given = [column for column, *_ in kinds] if names is None else names
-    return _view(Predictions(engine, FRAME, (), "frame"), where, given, columns, first)
+    return _view(Source(database, FRAME, (), "frame"), where, given, columns, first)
 
 
-def _register(engine: "DuckDBPyConnection", name: str, table: Any) -> None:
+def _register(database: "DuckDBPyConnection", name: str, table: Any) -> None:
     """Let DuckDB know a frame; of pandas frames and Arrow tables it reads what a query needs alone."""
     known = type(table).__module__.partition(".")[0] in ("pandas", "pyarrow")
-    engine.register(name, table if known else _Streamed(table))
+    database.register(name, table if known else _Streamed(table))
 
 
 @dataclass(frozen=True)
@@ -371,7 +442,7 @@ def _format(name: str, zipped: bool, head: bytes) -> Format:
     return "ndjson" if by_name or start.startswith(b"{") else "csv"
 
 
-def _parquet(source: Predictions) -> Predictions:
+def _parquet(source: Source) -> Source:
     import duckdb
 
     table = f"read_parquet({quoted(str(source.path))}, hive_partitioning=false)"
@@ -383,7 +454,7 @@ def _parquet(source: Predictions) -> Predictions:
     return _view(source, table, [column for column, *_ in found], columns)
 
 
-def _ndjson(source: Predictions) -> Predictions:
+def _ndjson(source: Source) -> Source:
     name, at = source.name, 0
     keys: dict[str, None] = {}
     try:
@@ -413,18 +484,18 @@ def _ndjson(source: Predictions) -> Predictions:
     return _view(source, table, list(keys), [_as_number(_identifier(key)) for key in keys])
 
 
-def _late_keys(source: Predictions) -> list[str]:
+def _late_keys(source: Source) -> list[str]:
     """Return the keys of all lines, sorted; those of none where a line is no JSON, which is refused later."""
     import duckdb
 
     each = f"SELECT DISTINCT json_keys(json) AS keys FROM read_ndjson_objects({source.bytes_sql})"
     with suppress(duckdb.Error):
-        found = source.engine.execute(f"SELECT DISTINCT unnest(keys) AS k FROM ({each}) ORDER BY k")
+        found = source.database.execute(f"SELECT DISTINCT unnest(keys) AS k FROM ({each}) ORDER BY k")
         return [key for (key,) in found.fetchall()]
     return []
 
 
-def _csv(source: Predictions, head: bytes) -> Predictions:
+def _csv(source: Source, head: bytes) -> Source:
     name = source.name
     try:
         first = codecs.getincrementaldecoder("utf-8-sig")().decode(head, final=len(head) < SNIFF)
@@ -496,10 +567,8 @@ class ColumnSql:
     binary: bool = False
 
     def of(self, kind: str) -> str:
-        """Write what `Predictions` calls c, t, n, y or g."""
-        if kind == "t":
-            return _trimmed(self.text)
-        return {"c": self.text, "n": self.number, "y": self.code, "g": self.group}[kind]
+        """Write what queries call text, trimmed, number, code or group."""
+        return _trimmed(self.text) if kind == "trimmed" else str(getattr(self, kind))
 
 
 def _as_number(text: str) -> ColumnSql:
@@ -525,9 +594,7 @@ def _typed(value: str, kind: str) -> ColumnSql:
     return replace(found, group=value) if kind.startswith("ENUM") else found
 
 
-def _view(
-    source: Predictions, table: str, names: list[str], columns: list[ColumnSql], head: str = ""
-) -> Predictions:
+def _view(source: Source, table: str, names: list[str], columns: list[ColumnSql], head: str = "") -> Source:
     """Return the predictions in a table, given names and each column in SQL.
 
     `head` is another table with its first rows, where there is one.

@@ -5,16 +5,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.read.cells import CountingPlan
-from fairbench_cli.audit.read.columns import MOST_GROUPS
-from fairbench_cli.audit.read.cuts import NumberBins, bin_sql, bins_note, find_bins, literal
-from fairbench_cli.audit.read.defaults import IDENTIFIER, MOST_CODES, RESERVED
-from fairbench_cli.audit.read.predictions import Predictions, blank, code_sql, not_finite, quoted
-from fairbench_cli.audit.read.ranks import text_sql
-from fairbench_cli.audit.read.score_names import follows, named_like_scores
-from fairbench_cli.audit.read.tally import MISSING, People, Slice, Strata
-from fairbench_cli.base.errors import shown, suggest, user_error
+from fairbench_cli.audit.scan.cuts import NumberBins, bin_sql, bins_note, find_bins
+from fairbench_cli.audit.scan.roles import MOST_CODES, MOST_GROUPS, RESERVED
+from fairbench_cli.audit.scan.scan import Scan, grouped
+from fairbench_cli.audit.scan.source import blank, code_sql, literal, not_finite, quoted, text_sql
+from fairbench_cli.audit.scan.tally import MISSING, People, Slice, Strata
+from fairbench_cli.base.errors import Flag, shown, suggest, user_error
+from fairbench_cli.data.recognise import follows, named_like_identifiers, named_like_scores
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.groups import CROSS
 from fairbench_cli.measures.propensity import RANGES
@@ -22,9 +19,10 @@ from fairbench_cli.measures.propensity import RANGES
 MOST_ROWS = 100_000  # whose features are read
 MOST_LEVELS = 100  # of a feature
 MOST_STRATA = 1000
+EXPLAIN = Flag("explain")
 
 
-def explained_slices(slices: tuple[Slice, ...], config: AuditConfig) -> list[Slice]:
+def explained_slices(scan: Scan) -> list[Slice]:
     """Return the attributes to explain: not those to explain by, intersections, and those of one group.
 
     Raises
@@ -32,22 +30,21 @@ def explained_slices(slices: tuple[Slice, ...], config: AuditConfig) -> list[Sli
     UserError
         When there are none, or several models.
     """
+    slices = scan.tally.slices
     if len({part.model for part in slices}) > 1:
         what = "several models are audited, and one can be explained at a time"
-        raise user_error(what, "leave one model in the file", "--explain")
-    used = {name for names in config.explained_by for name in names}
+        raise user_error(what, "leave one model in the file", EXPLAIN)
+    used = {name for names in scan.config.explained_by for name in names}
     found = [
         part for part in slices if not part.intersection and part.attribute not in used and len(part.rows) > 1
     ]
     if not found:
-        what = "no attribute is left to explain"
-        raise user_error(what, "name the protected one with --attribute", "--explain")
+        fix = ("name the protected one with ", Flag("attribute"))
+        raise user_error("no attribute is left to explain", fix, EXPLAIN)
     return found
 
 
-def read_strata(
-    source: Predictions, plan: CountingPlan, parts: list[Slice], config: AuditConfig
-) -> tuple[dict[str, tuple[Strata, ...]], tuple[str, ...]]:
+def read_strata(scan: Scan) -> tuple[dict[str, tuple[Strata, ...]], tuple[str, ...]]:
     """Return the strata of every explanation by attribute, and how columns were cut for them.
 
     Raises
@@ -56,25 +53,18 @@ def read_strata(
         For a column to explain by that is not there, has another role or too many values, for too many
         strata, or when ties are drawn at random: no row is selected for sure then.
     """
-    columns, notes = _stratum_columns(source, plan, config)
-    decision = _decision_sql(plan)
+    parts = explained_slices(scan)
+    columns, notes = _stratum_columns(scan)
     return {
         part.attribute: tuple(
-            _count_strata(source, plan, part, {name: columns[name] for name in names}, decision)
-            for names in config.explained_by
+            _count_strata(scan, part, {name: columns[name] for name in names})
+            for names in scan.config.explained_by
         )
         for part in parts
     }, tuple(notes)
 
 
-def read_people(
-    source: Predictions,
-    plan: CountingPlan,
-    attributes: list[str],
-    rows: int,
-    seed: int,
-    most: int = MOST_ROWS,
-) -> People:
+def read_people(scan: Scan, most: int = MOST_ROWS) -> People:
     """Return groups, decisions and features of all rows, or of `most` drawn at random.
 
     Features are all columns but score, label, weight, model, identifiers and other scores: columns that are
@@ -82,20 +72,12 @@ def read_people(
     its empty cells the mean, with a column that marks them; any other is one of levels, with a level for
     empty cells. One with more than `MOST_LEVELS` levels is left out, with a note.
 
-    Parameters
-    ----------
-    source, plan
-        The rows, and how they were counted.
-    attributes : list of str
-        Whose groups to read.
-    rows : int
-        How many there are.
-    seed, most : int, int
-        Of the draw.
+    The groups are those of the attributes that are explained.
     """
     import pandas as pd
 
-    roles = plan.roles
+    roles, source, rows = scan.roles, scan.source, scan.tally.rows
+    attributes = [part.attribute for part in explained_slices(scan)]
     columns = {
         name: i
         for name, i in source.places.items()
@@ -103,41 +85,41 @@ def read_people(
     }
     scores = [name for name in columns if named_like_scores(name) and name not in attributes]
     columns = {name: i for name, i in columns.items() if name not in scores}
+    decision = _decision_sql(scan)
     parts = [
-        f"{_decision_sql(plan)} AS d",
-        f"{_decision_sql(plan) if plan.binary else f'n{roles.score}'}::DOUBLE AS s",
-        f"{'1::DOUBLE' if roles.weight is None else f'n{roles.weight}'} AS w",
-        *(f"{_group_sql(plan, name)} AS g{i}" for i, name in enumerate(attributes)),
-        *(f"coalesce(t{column}, '') AS x{i}" for i, column in enumerate(columns.values())),
+        f"{decision} AS decision",
+        f"{decision if scan.binary else f'number_{roles.score}'}::DOUBLE AS score",
+        f"{'1::DOUBLE' if roles.weight is None else f'number_{roles.weight}'} AS weight",
+        *(f"{_group_sql(scan, name)} AS of_{i}" for i, name in enumerate(attributes)),
+        *(f"coalesce(trimmed_{column}, '') AS feature_{i}" for i, column in enumerate(columns.values())),
     ]
     notes, where = [], ""
-    source.engine.execute("SET threads=1; SET preserve_insertion_order=true")
     if rows > most:
-        lines = np.sort(np.random.default_rng(seed).choice(rows, most, replace=False)) + 1
-        source.engine.register("chosen", pd.DataFrame({"line": lines}))
+        drawn = np.random.default_rng(scan.config.seed).choice(rows, most, replace=False)
+        source.database.register("chosen", pd.DataFrame({"line": np.sort(drawn) + 1}))
         where = " WHERE line IN (SELECT line FROM chosen)"
         notes.append(f"Features are those of {most} of {rows} rows, drawn at random.")
     numbered = "SELECT row_number() OVER () AS line, * FROM predictions"
-    sql = f"SELECT {', '.join(parts)} FROM ({numbered}){where}"
-    found = source.execute(sql).fetchnumpy()
+    with source.engine(ordered=True, threads=1):
+        found = source.execute(f"SELECT {', '.join(parts)} FROM ({numbered}){where}").fetchnumpy()
     features: list[tuple[str, Floats, bool]] = []
     for i, name in enumerate(columns):
-        made, note = _feature(name, np.asarray(found[f"x{i}"], dtype=object))
+        made, note = _feature(name, np.asarray(found[f"feature_{i}"], dtype=object))
         numbers = bool(made) and not made[0][1]
-        if numbers and IDENTIFIER.search(name) and len(np.unique(made[0][0])) > MOST_CODES:
+        if numbers and named_like_identifiers(name) and len(np.unique(made[0][0])) > MOST_CODES:
             notes.append(f"{name} looks like an identifier and is no feature.")
             continue
-        if numbers and follows(made[0][0], np.asarray(found["s"], dtype=np.float64)):
+        if numbers and follows(made[0][0], np.asarray(found["score"], dtype=np.float64)):
             scores.append(name)
             continue
         notes += [note] if note else []
         features += [(name, values, of_levels) for values, of_levels in made]
     notes += [f"{name} holds scores and is no feature." for name in scores]
     return People(
-        {name: np.asarray(found[f"g{i}"], dtype=object) for i, name in enumerate(attributes)},
-        np.asarray(found["d"], dtype=np.int64),
-        None if roles.weight is None else np.asarray(found["w"], dtype=np.float64),
-        np.column_stack([np.empty((len(found["d"]), 0)), *(values for _, values, _ in features)]),
+        {name: np.asarray(found[f"of_{i}"], dtype=object) for i, name in enumerate(attributes)},
+        np.asarray(found["decision"], dtype=np.int64),
+        None if roles.weight is None else np.asarray(found["weight"], dtype=np.float64),
+        np.column_stack([np.empty((len(found["decision"]), 0)), *(values for _, values, _ in features)]),
         tuple(of_levels for _, _, of_levels in features),
         tuple(name for name, _, _ in features),
         tuple(notes),
@@ -161,21 +143,22 @@ def _feature(name: str, cells: NDArray[Any]) -> tuple[list[tuple[Floats, bool]],
     return [(values, of_levels) for values, of_levels in made if np.ptp(values) > 0], ""
 
 
-def _decision_sql(plan: CountingPlan) -> str:
+def _decision_sql(scan: Scan) -> str:
     """Write whether a row is selected in SQL, 0 or 1."""
-    if plan.binary:
-        return code_sql(plan.roles.score, 0)
-    cut = next(iter(plan.cuts.values()))[0]
+    if scan.binary:
+        return code_sql(scan.roles.score, 0)
+    cut = next(iter(scan.cuts.values()))[0]
     if isinstance(cut.tied, int):
-        raise user_error("ties are drawn, not rows", "use --ties include or exclude", "--explain")
+        fix = ("use ", Flag("ties"), " include or exclude")
+        raise user_error("ties are drawn, not rows", fix, EXPLAIN)
     sign = ">=" if cut.tied == "all" else ">"
-    return f"CASE WHEN n{plan.roles.score} {sign} {literal(cut.score)} THEN 1 ELSE 0 END"
+    return f"CASE WHEN number_{scan.roles.score} {sign} {literal(cut.score)} THEN 1 ELSE 0 END"
 
 
-def _group_sql(plan: CountingPlan, attribute: str) -> str:
-    """Write the group of a row in SQL, cut as it was audited."""
-    column = plan.roles.attributes[attribute]
-    return _binned_sql(column, plan.bins[attribute]) if attribute in plan.bins else text_sql(column)
+def _group_sql(scan: Scan, attribute: str) -> str:
+    """Write the name of the group of a row in SQL, cut as it was audited."""
+    column, bins = scan.roles.attributes[attribute], scan.bins.get(attribute)
+    return text_sql(column) if bins is None else _binned_sql(column, bins)
 
 
 def _binned_sql(column: int, bins: NumberBins) -> str:
@@ -183,59 +166,55 @@ def _binned_sql(column: int, bins: NumberBins) -> str:
     return f"CASE {bin_sql(column, bins)}{cases} ELSE '{MISSING}' END"
 
 
-def _stratum_columns(
-    source: Predictions, plan: CountingPlan, config: AuditConfig
-) -> tuple[dict[str, str], list[str]]:
+def _stratum_columns(scan: Scan) -> tuple[dict[str, str], list[str]]:
     """Return the columns to explain by in SQL, by name, and what was done to them.
 
     A column of more than `MOST_CODES` different numbers is cut into ranges of equal counts: `RANGES`, or as
     many as ``bins`` says.
     """
+    source, taken = scan.source, scan.roles.taken
     columns: dict[str, str] = {}
     notes: list[str] = []
-    for name in dict.fromkeys(name for names in config.explained_by for name in names):
+    for name in dict.fromkeys(name for names in scan.config.explained_by for name in names):
         column = source.places.get(name)
         if column is None:
-            raise user_error(f"no column {shown(name)}", suggest(name, source.places), "--explain")
-        if column in plan.roles.taken:
-            what = f"column {shown(name)} is the {plan.roles.taken[column]}"
-            raise user_error(what, "explain by another", "--explain")
+            raise user_error(f"no column {shown(name)}", suggest(name, source.places), EXPLAIN)
+        if column in taken:
+            what = f"column {shown(name)} is the {taken[column]}"
+            raise user_error(what, "explain by another", EXPLAIN)
         different, words = source.one(
-            f"SELECT count(DISTINCT t{column}), "
-            f"count(*) FILTER (NOT ({blank(column)}) AND {not_finite(f'n{column}')}) FROM predictions"
+            f"SELECT count(DISTINCT trimmed_{column}), "
+            f"count(*) FILTER (NOT ({blank(column)}) AND {not_finite(f'number_{column}')}) FROM predictions"
         )
         if different > MOST_CODES and not words:
-            many = config.bins.get(name, RANGES)
-            bins = plan.bins.get(name) or find_bins(source, column, many)
+            many = scan.config.bins.get(name, RANGES)
+            bins = scan.bins.get(name) or find_bins(source, column, many)
             notes.append(bins_note(name, many, bins))
             columns[name] = _binned_sql(column, bins)
         elif different > MOST_GROUPS:
             what = f"{shown(name)} has {different} different values, too many for strata"
-            raise user_error(what, "explain by a column with fewer", "--explain")
+            raise user_error(what, "explain by a column with fewer", EXPLAIN)
         else:
             columns[name] = text_sql(column)
     return columns, notes
 
 
-def _count_strata(
-    source: Predictions, plan: CountingPlan, part: Slice, by: dict[str, str], decision: str
-) -> Strata:
+def _count_strata(scan: Scan, part: Slice, by: dict[str, str]) -> Strata:
     """Count all rows by stratum (of the columns `by`, as SQL), group and decision."""
-    mass = "1::DOUBLE" if plan.roles.weight is None else f"n{plan.roles.weight}"
-    keys = ", ".join(f"{sql} AS z{i}" for i, sql in enumerate(by.values()))
-    names = ", ".join(f"z{i}" for i in range(len(by)))
-    group = _group_sql(plan, part.attribute)
-    inner = f"SELECT {group} AS g, {keys}, {decision} AS d, {mass} AS w FROM predictions"
-    found = source.all(f"SELECT g, d, sum(w), {names} FROM ({inner}) GROUP BY g, d, {names}")
-    strata = sorted({row[3:] for row in found}, key=lambda names: [(_begin(name), name) for name in names])
+    weight = f"number_{scan.roles.weight}" if scan.weighted else "1::DOUBLE"
+    keys = {"of": _group_sql(scan, part.attribute), "decision": _decision_sql(scan)}
+    keys |= {f"stratum_{i}": sql for i, sql in enumerate(by.values())}
+    columns = ", ".join(f"{sql} AS {key}" for key, sql in {**keys, "weight": weight}.items())
+    found = scan.source.all(grouped(f"SELECT {columns} FROM predictions", list(keys), ["sum(weight)"]))
+    strata = sorted({row[2:-1] for row in found}, key=lambda names: [(_begin(name), name) for name in names])
     if len(strata) > MOST_STRATA:
         what = f"{CROSS.join(by)} makes {len(strata)} strata"
-        raise user_error(what, f"cross fewer columns; at most {MOST_STRATA} are compared", "--explain")
+        raise user_error(what, f"cross fewer columns; at most {MOST_STRATA} are compared", EXPLAIN)
     place = {stratum: i for i, stratum in enumerate(strata)}
     index = {name: g for g, name in enumerate(part.counts.groups)}
     n = np.zeros((len(strata), len(index), 2))
-    for group, selected, weight, *stratum in found:
-        n[place[tuple(stratum)], index[group], selected] += weight
+    for group, selected, *stratum, weight_of in found:
+        n[place[tuple(stratum)], index[group], selected] += weight_of
     return Strata(CROSS.join(by), tuple(CROSS.join(stratum) for stratum in strata), n)
 
 

@@ -1,4 +1,11 @@
-"""Find where scores are cut into decisions and numeric attributes into bins, and who is above a cut."""
+"""Find where scores are cut into decisions and numeric attributes into bins, and who is above a cut.
+
+The k-th highest score of each model is found exactly: by ranges of scores, then by the values within one. One
+scan of the file keeps the scores, on disk where they outgrow the memory. They are rounded to `BITS`
+significant bits, which keeps their order: some 30,000 ranges of scores between 0 and 1. How many rows each
+has says in which one rank k is, and of that one alone the values are counted. Counting all values would take
+a table as large as the file.
+"""
 
 import math
 import zlib
@@ -9,14 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairbench_cli.audit.config import ABOVE_MEDIAN, Decision
-from fairbench_cli.audit.read.columns import ColumnRoles
-from fairbench_cli.audit.read.mistakes import refuse_if
-from fairbench_cli.audit.read.predictions import Predictions, blank, code_sql, not_finite
-from fairbench_cli.audit.read.ranks import Rank, coarse_ranks, exact_ranks
-from fairbench_cli.base.errors import user_error
+from fairbench_cli.audit.scan.refusals import refuse_if, refuse_scores
+from fairbench_cli.audit.scan.roles import ColumnRoles
+from fairbench_cli.audit.scan.source import Source, blank, code_sql, literal, not_finite, quoted
+from fairbench_cli.base.errors import Flag, user_error
 
 LEVELS = 3  # of a score with one cut: below, at and above it
 MOST_LISTS = 2000  # of models and decisions
+BITS = 12
+LARGE = 1e290  # beyond, all scores are in one range: rounding would overflow
 
 Ints = NDArray[np.int64]
 
@@ -44,6 +52,15 @@ class Cut:
 
 
 @dataclass(frozen=True)
+class Rank:
+    """The score of a rank, how many rows have exactly this one, and how many this one or a higher one."""
+
+    score: float
+    tied: int
+    upto: int
+
+
+@dataclass(frozen=True)
 class NumberBins:
     """The bins of a numeric attribute: the highest value and the name of each."""
 
@@ -56,23 +73,23 @@ def is_binary(decisions: tuple[Decision, ...]) -> bool:
     return all(decision.kind == "binary" for decision in decisions)
 
 
-def settled(source: Predictions, roles: ColumnRoles, decisions: tuple[Decision, ...]) -> tuple[Decision, ...]:
+def settled(source: Source, roles: ColumnRoles, decisions: tuple[Decision, ...]) -> tuple[Decision, ...]:
     """Return decisions without a median of scores that are decisions already: no number but 0 and 1, no %."""
     if all(decision.kind != "median" for decision in decisions):
         return decisions
-    number = f"n{roles.score} IS NOT NULL OR ends_with(t{roles.score}, '%')"
+    number = f"number_{roles.score} IS NOT NULL OR ends_with(trimmed_{roles.score}, '%')"
     score = f"({number}) AND {code_sql(roles.score, -1)} < 0"
     return decisions if source.one(f"SELECT 1 FROM predictions WHERE {score} LIMIT 1") else (Decision(),)
 
 
 def find_cuts(
-    source: Predictions, roles: ColumnRoles, decisions: tuple[Decision, ...]
+    source: Source, roles: ColumnRoles, decisions: tuple[Decision, ...]
 ) -> dict[str | None, list[Cut]]:
     """Return the cut of each decision, by model; under None when they are the same for all models.
 
     Of several classes each is a decision.
 
-    Top lists cost a scan of the scores, or two; see `ranks`.
+    Top lists cost a scan of the scores, or two.
 
     Raises
     ------
@@ -84,16 +101,16 @@ def find_cuts(
         return {None: [Cut(text, 1.0, outcome=at) for at, text in enumerate(texts)]}
     if all(decision.kind in ("binary", "threshold") for decision in decisions):
         return {None: [_fixed_cut(decision) for decision in decisions]}
-    models = coarse_ranks(source, roles)
+    models = _coarse_ranks(source, roles)
     if len(models) * len(decisions) > MOST_LISTS:
         what = f"{len(models)} models are too many for top lists"
-        raise user_error(what, "audit fewer at a time", "--model-column")
+        raise user_error(what, "audit fewer at a time", Flag("model-column"))
     at = {
         (model, decision): _ranks_of(decision, rows, model)
         for model, rows in models.items()
         for decision in decisions
     }
-    found = exact_ranks(source, roles, {(model, k) for (model, _), ks in at.items() for k in ks})
+    found = _exact_ranks(source, roles, {(model, k) for (model, _), ks in at.items() for k in ks})
     return {
         model: [
             _cut(decision, [found[model, k] for k in at[model, decision]], at[model, decision][:1])
@@ -146,13 +163,81 @@ def _wanted(decision: Decision, rows: int, model: str) -> int:
         return max(1, math.ceil(Fraction(repr(decision.value)) * rows))
     if decision.value > rows:
         what = f"cannot select {decision.value:g} of {rows} rows" + (f" of model {model}" if model else "")
-        raise user_error(what, f"give at most {rows}", "--top-k")
+        raise user_error(what, f"give at most {rows}", Flag("top-k"))
     return int(decision.value)
 
 
-def literal(value: float) -> str:
-    """Write a number in SQL, exactly."""
-    return f"'{value!r}'::DOUBLE"
+def _coarse_ranks(source: Source, roles: ColumnRoles) -> dict[str, int]:
+    """Count the ranges of scores into the table ``ranges``; return the models, sorted, with their rows.
+
+    The scores themselves stay in the table ``scores``.
+
+    Raises
+    ------
+    UserError
+        For scores that are not finite numbers.
+    """
+    model = "" if roles.model is None else f"{roles.model_sql} AS model, "
+    kept = f"SELECT {model}number_{roles.score} AS score FROM predictions"
+    source.execute(f"CREATE OR REPLACE TEMP TABLE scores AS {kept}")
+    # Dekker's splitting: c - (c - b) is b rounded to BITS bits, where c = (2^(53 - BITS) + 1) b.
+    bounded = f"greatest(-{LARGE}::DOUBLE, least({LARGE}::DOUBLE, score)) AS b"
+    factor = f"{2 ** (53 - BITS) + 1}::DOUBLE"
+    scaled = f"SELECT *, b * {factor} AS c FROM (SELECT *, {bounded} FROM ({_scores(roles)}))"
+    counted = f"SELECT model, min(score) AS low, max(score) AS high, count(*) AS n FROM ({scaled})"
+    running = "*, sum(n) OVER (PARTITION BY model ORDER BY low DESC) AS upto"
+    ranges = f"SELECT {running} FROM ({counted} GROUP BY model, c - (c - b))"
+    source.execute(f"CREATE OR REPLACE TEMP TABLE ranges AS {ranges}")
+    if source.one(f"SELECT 1 FROM ranges WHERE {not_finite('low')} OR {not_finite('high')} LIMIT 1"):
+        refuse_scores(source, roles.score)
+    return dict(source.all("SELECT model, sum(n)::BIGINT FROM ranges GROUP BY model ORDER BY model"))
+
+
+def _exact_ranks(
+    source: Source, roles: ColumnRoles, wanted: set[tuple[str, int]]
+) -> dict[tuple[str, int], Rank]:
+    """Return the ranks wanted, as (model, k from 1); needs the tables of `_coarse_ranks`, and drops them."""
+    found: dict[tuple[str, int], Rank] = {}
+    inside: dict[tuple[str, float, float, int], list[int]] = {}
+    first = "upto >= ? ORDER BY upto LIMIT 1"
+    for model, k in sorted(wanted):
+        within = f"SELECT low, high, n, upto::BIGINT FROM ranges WHERE model = ? AND {first}"
+        low, high, n, upto = source.one(within, [model, k])
+        if low == high:
+            found[model, k] = Rank(low, n, upto)
+        else:
+            inside.setdefault((model, low, high, upto - n), []).append(k)
+    if inside:
+        _count_inside(source, roles, list(inside))
+    source.execute("DROP TABLE ranges; DROP TABLE scores")
+    for (model, low, high, above), ranks in inside.items():
+        for k in ranks:
+            where = f"model = ? AND score BETWEEN ? AND ? AND {first}"
+            at = f"SELECT score, n, upto::BIGINT FROM heights WHERE {where}"
+            score, n, upto = source.one(at, [model, low, high, k - above])
+            found[model, k] = Rank(score, n, above + upto)
+    return found
+
+
+def _count_inside(source: Source, roles: ColumnRoles, ranges: list[tuple[str, float, float, int]]) -> None:
+    """Count the scores within some ranges, with the rows from the top of each, into the table ``heights``."""
+    rows = [(quoted(model), literal(low), literal(high)) for model, low, high, _ in ranges]
+    if len(rows) == 1:
+        ((model, low, high),) = rows
+        where = f"model = {model} AND score BETWEEN {low} AND {high}"
+        within = f"SELECT model, score, {low} AS low FROM ({_scores(roles)}) WHERE {where}"
+    else:
+        known = f"(VALUES ({'), ('.join(map(', '.join, rows))})) known(name, low, high)"
+        on = "model = name AND score BETWEEN low AND high"
+        within = f"SELECT model, score, low FROM ({_scores(roles)}) JOIN {known} ON {on}"
+    counted = f"SELECT model, low, score, count(*) AS n FROM ({within}) GROUP BY ALL"
+    upto = "sum(n) OVER (PARTITION BY model, low ORDER BY score DESC) AS upto"
+    heights = f"SELECT model, score, n, {upto} FROM ({counted})"
+    source.execute(f"CREATE OR REPLACE TEMP TABLE heights AS {heights}")
+
+
+def _scores(roles: ColumnRoles) -> str:
+    return "SELECT " + ("'' AS model" if roles.model is None else "model") + ", score FROM scores"
 
 
 def scores_of(cuts: list[Cut]) -> list[float]:
@@ -213,7 +298,7 @@ def selected(cut: Cut, scores: list[float], level: Ints, rows: Ints, seed: int, 
     return result
 
 
-def find_bins(source: Predictions, column: int, bins: int) -> NumberBins:
+def find_bins(source: Source, column: int, bins: int) -> NumberBins:
     """Cut a numeric attribute into bins of equal counts, exactly; equal values stay together.
 
     Raises
@@ -221,13 +306,13 @@ def find_bins(source: Predictions, column: int, bins: int) -> NumberBins:
     UserError
         When a cell is no number, or all are empty.
     """
-    name, value = source.columns[column], f"n{column}"
+    name, value = source.columns[column], f"number_{column}"
     refuse_if(
         source,
         column,
         f"NOT ({blank(column)}) AND {not_finite(value)}",
         "{column} has {value}, not a number, in {count}: it cannot be cut into bins",
-        f"write numbers or leave the cell empty, or audit {name} as it is, without --bins",
+        (f"write numbers or leave the cell empty, or audit {name} as it is, without ", Flag("bins")),
     )
     # The top of bin i is the smallest value with i/bins of the rows at or below it, so a value belongs to the
     # bin in which the rows below it end.
@@ -238,14 +323,14 @@ def find_bins(source: Predictions, column: int, bins: int) -> NumberBins:
         f"SELECT min(x), max(x) FROM ({running}) GROUP BY ((upto - n) * {bins}) // total ORDER BY 1"
     )
     if not found:
-        raise user_error(f"{name} has no numbers to cut into bins", "name another attribute", "--bins")
+        raise user_error(f"{name} has no numbers to cut into bins", "name another attribute", Flag("bins"))
     return NumberBins(tuple(high for _, high in found), tuple(_span(low, high) for low, high in found))
 
 
 def bin_sql(column: int, bins: NumberBins) -> str:
     """Write the bin of a row in SQL: its position, NULL when the cell is empty."""
-    tops = "".join(f" WHEN n{column} <= {literal(top)} THEN {i}" for i, top in enumerate(bins.tops))
-    return f"CASE WHEN n{column} IS NULL THEN NULL{tops} END"
+    tops = "".join(f" WHEN number_{column} <= {literal(top)} THEN {i}" for i, top in enumerate(bins.tops))
+    return f"CASE WHEN number_{column} IS NULL THEN NULL{tops} END"
 
 
 def bins_note(name: str, asked: int, bins: NumberBins) -> str:

@@ -1,16 +1,23 @@
-"""Sum up the scores of every attribute's groups: how they rank and predict, and counts at every threshold."""
+"""Sum up the scores of every attribute's groups: how they rank and predict, and counts at every threshold.
+
+The rows are scanned once, into a temporary table of score, label, codes of groups and sums of weights, which
+DuckDB keeps sorted, and on disk where it outgrows its memory. Passes over the table take `AT_ONCE` of its
+rows at a time and keep the rows of one score together, so memory does not depend on how many there are.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, product
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from fairbench_cli.audit.read.cells import CountedCells, CountingPlan, cells_with, group_name
-from fairbench_cli.audit.read.predictions import Predictions
-from fairbench_cli.audit.read.score_table import Codes, Levels, levels_of, make_table, names_of, read_blocks
-from fairbench_cli.audit.read.tally import ScoreRanges, Scores, Slice
-from fairbench_cli.base.errors import user_error
+from fairbench_cli.audit.scan.cuts import Ints
+from fairbench_cli.audit.scan.scan import GroupPlaces, Scan, coded_rows, group_places, grouped, models_of
+from fairbench_cli.audit.scan.source import in_parts
+from fairbench_cli.audit.scan.tally import ScoreRanges, Scores, Slice
+from fairbench_cli.base.errors import Flag, user_error
 from fairbench_cli.measures.calibration import fit_calibration
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.groups import CROSS
@@ -21,10 +28,15 @@ Reference = Callable[[Slice], int]
 REST = -1  # as a reference: everybody else
 MOST_RESTS = 20  # groups of which each is compared with everybody else; with more, none is
 TOGETHER = 6  # attributes and intersections in a table; of more, several tables are made one by one
-FOR_PASSES = "64MB"  # of DuckDB's memory: passes over the table need no more, and numpy needs some
+AT_ONCE = 122_880  # rows of the table: DuckDB stores them in groups of as many
+FOR_PASSES = 64  # megabytes for DuckDB: passes over the table need no more, and numpy needs some
 MOST_THRESHOLDS = 99
 MOST_BINS = 10
 KEPT = 250_000  # cells that are kept from pass to pass instead of being read again
+
+
+Block = dict[str, NDArray[Any]]
+"""Rows of the table by score, as arrays of shape (rows,) by column."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,23 +60,20 @@ class _Sets:
     references.
     """
 
-    source: Predictions
+    scan: Scan
     span: _Span
-    places: tuple[int, ...]
-    known: "_GroupCodes"
+    codes: tuple[str, ...]
+    places: GroupPlaces
     groups: int
-    reference: Codes
-    weighted: bool
+    reference: Ints
 
     def cells(self) -> Iterator[tuple[ScoreCells, Floats]]:
         """Yield the cells of all sets with the rows behind them, lowest scores first."""
-        for block in read_blocks(
-            self.source, self.span.first, self.span.last, self.places, weighted=self.weighted
-        ):
-            code = self.known.of(block.codes)
-            cells = ScoreCells(block.score, code, block.label, block.weight, block.square)
+        for block in _blocks(self.scan, self.span.first, self.span.last, self.codes):
+            code = self.places.of([block[name] for name in self.codes])
+            cells = ScoreCells(block["score"], code, block["label"], block["weight"], block["square"])
             known = code >= 0
-            yield (cells, block.rows) if known.all() else (cells.select(known), block.rows[known])
+            yield (cells, block["n"]) if known.all() else (cells.select(known), block["n"][known])
 
     def with_rests(self, cells: ScoreCells) -> ScoreCells:
         """Return the cells with those of the rests added: each row is in the rest of all other groups."""
@@ -80,21 +89,13 @@ class _Sets:
         )
 
 
-def read_scores(
-    source: Predictions,
-    plan: CountingPlan,
-    cells: dict[tuple[str, ...], CountedCells],
-    slices: Sequence[Slice],
-    reference: Reference,
-) -> tuple[Scores, ...]:
+def read_scores(scan: Scan, reference: Reference) -> tuple[Scores, ...]:
     """Return the scores of every attribute under every model, summed up.
 
     Parameters
     ----------
-    source, plan, cells
-        The rows, how they were counted, and what was counted.
-    slices : sequence of Slice
-        Made of these.
+    scan : Scan
+        The rows, counted.
     reference : callable
         The place of the group that a slice's groups are compared with, or `REST`.
 
@@ -103,82 +104,84 @@ def read_scores(
     UserError
         When the scores are 0 and 1, or two numbers only.
     """
-    fix = "name a column of scores with --score, and a --threshold; or leave --curves out"
-    if plan.binary:
-        raise user_error("the scores are decisions of 0 and 1, which make no curve", fix, "--curves")
-    models = list(dict.fromkeys(part.model for part in slices))
-    parts = {(part.model, part.attribute): part for part in reversed(slices)}  # of the first decision
-    cuts = {model: plan.cuts[model if model in plan.cuts else None] for model in models}
+    named = ("name a column of scores with ", Flag("score"), ", and a ", Flag("threshold"))
+    fix = (*named, "; or leave ", Flag("curves"), " out")
+    if scan.binary:
+        raise user_error("the scores are decisions of 0 and 1, which make no curve", fix, Flag("curves"))
+    models = models_of(scan)
+    slices = {(part.model, part.attribute): part for part in scan.tally.slices}
+    first = {(part.model, part.attribute): part for part in reversed(scan.tally.slices)}  # decision of each
     decisions = {
-        model: {cut.score: cut.text for cut in each if cut.tied == "all"} for model, each in cuts.items()
+        model: {cut.score: cut.text for cut in scan.cuts_of(model) if cut.tied == "all"} for model in models
     }
-    found: dict[tuple[str, tuple[str, ...]], Scores] = {}
-    (memory,) = source.one("SELECT current_setting('memory_limit')")
-    for first in range(0, len(plan.roles.audited), TOGETHER):
-        some = plan.roles.audited[first : first + TOGETHER]
+    found: dict[tuple[str, str], Scores] = {}
+    for some in in_parts(scan.roles.audited, TOGETHER):
         names = list(dict.fromkeys(chain.from_iterable(some)))
-        levels = levels_of(plan, cells, names)
-        source.engine.execute(f"SET memory_limit='{memory}'")
-        make_table(source, plan, levels, models)
-        source.engine.execute(f"SET memory_limit='{FOR_PASSES}'")
-        spans = {model: _look(source, i, sorted(decisions[model])) for i, model in enumerate(models)}
-        if all(span.distinct <= 2 for span in spans.values()):
-            raise user_error("the scores have two values or one, which make no curve", fix, "--curves")
-        for model, audited in product(models, some):
-            part = parts[model, CROSS.join(audited)]
-            sets = _Sets(
-                source,
-                spans[model],
-                tuple(names.index(name) for name in audited),
-                _groups(part, audited, levels, cells_with(audited, cells)),
-                len(part.counts.groups),
-                _references(len(part.counts.groups), reference(part)),
-                plan.roles.weight is not None,
-            )
-            found[model, audited] = _summed(sets, part, decisions[model])
-    source.engine.execute(f"DROP TABLE scored; SET memory_limit='{memory}'")
-    return tuple(found[each] for each in product(models, plan.roles.audited))
+        _make_table(scan, names)
+        with scan.source.engine(memory=FOR_PASSES):
+            spans = {model: _look(scan, i, sorted(decisions[model])) for i, model in enumerate(models)}
+            if all(span.distinct <= 2 for span in spans.values()):
+                what = "the scores have two values or one, which make no curve"
+                raise user_error(what, fix, Flag("curves"))
+            for model, audited in product(models, some):
+                part = first[model, CROSS.join(audited)]
+                sets = _Sets(
+                    scan,
+                    spans[model],
+                    tuple(f"of_{names.index(name)}" for name in audited),
+                    group_places(scan, part, audited),
+                    len(part.counts.groups),
+                    _references(len(part.counts.groups), reference(part)),
+                )
+                found[model, part.attribute] = _summed(sets, part, decisions[model])
+    scan.source.execute("DROP TABLE scored")
+    return tuple(found[place] for place in slices)
 
 
-@dataclass(frozen=True, eq=False)
-class _GroupCodes:
-    """The place of a slice's group by the codes of its attributes.
-
-    `keys` are these codes as one number each, sorted, with the `group` of each; `sizes` how many levels each
-    attribute has.
-    """
-
-    keys: Codes
-    group: Codes
-    sizes: tuple[int, ...]
-
-    def of(self, codes: Sequence[Codes]) -> Codes:
-        """Return the groups of rows, -1 where there is none."""
-        key = np.zeros(len(codes[0]), dtype=np.int64)
-        known = np.ones(len(key), dtype=np.bool_)
-        for code, size in zip(codes, self.sizes, strict=True):
-            key, known = key * size + code, known & (code >= 0)
-        at = np.minimum(np.searchsorted(self.keys, key), len(self.keys) - 1)
-        return np.where(known & (self.keys[at] == key), self.group[at], -1)
-
-
-def _groups(part: Slice, names: Sequence[str], levels: Levels, cells: CountedCells) -> _GroupCodes:
-    """Return where the groups of a slice are found; a group that is not in the slice has no rows."""
-    index = {name: i for i, name in enumerate(part.counts.groups)}
-    found: dict[int, int] = {}
-    each = [{name: i for i, name in enumerate(names_of(levels[attribute]))} for attribute in names]
-    for values in set(zip(*(cells.values[name] for name in names), strict=True)):
-        own = [group_name(value) for value in values]
-        key = 0
-        for place, name in zip(each, own, strict=True):
-            key = key * len(place) + place[name]
-        found[key] = index.get(CROSS.join(own), -1)
-    keys = np.array(sorted(found), dtype=np.int64)
-    group = np.array([found[key] for key in keys.tolist()], dtype=np.int64)
-    return _GroupCodes(keys, group, tuple(map(len, each)))
+def _make_table(scan: Scan, names: Sequence[str]) -> None:
+    """Make the table ``scored``: model, score, label, codes of groups; rows, weights and squares summed."""
+    keys = ["model", "score", "label", *(f"of_{i}" for i in range(len(names)))]
+    weight = ["weight"] if scan.weighted else []
+    columns = ["score", "label::TINYINT AS label", *weight]
+    rows = coded_rows(scan, scan.keys(names), names, columns)
+    named = ["model", "score", "label", *(f"attribute_{i}" for i in range(len(names)))]
+    first = f"SELECT {', '.join(named)} FROM ({scan.keys(names, 'sample')})"
+    (many,), (different,) = (
+        scan.source.one(f"SELECT count(*) FROM ({sql})")
+        for sql in (first, first.replace("SELECT", "SELECT DISTINCT", 1))
+    )
+    if 2 * different > many:  # nearly every row would be a cell of its own
+        each = ["1::DOUBLE AS n", *(["weight", "weight * weight AS square"] if weight else [])]
+        sql = f"SELECT {', '.join([*keys, *each])} FROM ({rows})"
+    else:
+        sums = ["sum(weight) AS weight", "sum(weight * weight) AS square"] if weight else []
+        sql = grouped(rows, keys, ["count(*)::DOUBLE AS n", *sums])
+    with scan.source.engine(ordered=True):
+        scan.source.execute(f"CREATE OR REPLACE TEMP TABLE scored AS {sql} ORDER BY model, score")
 
 
-def _references(groups: int, at: int) -> Codes:
+def _blocks(scan: Scan, first: int, last: int, codes: Sequence[str] = ()) -> Iterator[Block]:
+    """Yield rows of the table, `AT_ONCE` or so at a time, those of one score together."""
+    numbers, places = ["score", "n", *(["weight", "square"] if scan.weighted else [])], ["label", *codes]
+    kept: Block | None = None
+    for begin in range(first, last, AT_ONCE):
+        end = min(begin + AT_ONCE, last)
+        where = f"rowid >= {begin} AND rowid < {end}"
+        sql = f"SELECT {', '.join(numbers + places)} FROM scored WHERE {where}"
+        found = scan.source.execute(sql).fetchnumpy()
+        block: Block = {name: np.asarray(found[name], dtype=np.float64) for name in numbers}
+        block |= {name: np.asarray(found[name], dtype=np.int64) for name in places}
+        if kept is not None:
+            block = {name: np.concatenate([kept[name], values]) for name, values in block.items()}
+        score = block["score"]
+        whole = int(np.searchsorted(score, score[-1])) if end < last else len(score)
+        kept = {name: values[whole:] for name, values in block.items()} if whole < len(score) else None
+        if whole:
+            part = {name: values[:whole] for name, values in block.items()}
+            yield part if scan.weighted else part | {"weight": part["n"], "square": part["n"]}
+
+
+def _references(groups: int, at: int) -> Ints:
     """Return the reference of each set of rows."""
     if at != REST:
         return np.full(groups, at, dtype=np.int64)
@@ -192,17 +195,18 @@ def largest_group(part: Slice) -> int:
     return int(np.argmax(part.rows))
 
 
-def _look(source: Predictions, model: int, fixed: Sequence[float]) -> _Span:
+def _look(scan: Scan, model: int, fixed: Sequence[float]) -> _Span:
     """Find the rows of a model, and where its scores are cut: thresholds and bins of equal counts."""
-    first, last, rows = source.one("SELECT min(rowid), max(rowid), sum(n) FROM scored WHERE m = ?", [model])
+    where = f"model = {model}"
+    first, last, rows = scan.source.one(f"SELECT min(rowid), max(rowid), sum(n) FROM scored WHERE {where}")
     wanted = np.floor(np.arange(1, MOST_THRESHOLDS + 1) * rows / (MOST_THRESHOLDS + 1))
     quantiles = np.full(MOST_THRESHOLDS, np.nan)
     tops, bottoms = np.full(MOST_BINS, -np.inf), np.full(MOST_BINS, np.inf)
     values: list[Floats] = []
     distinct, before = 0, 0.0
-    for block in read_blocks(source, first, last + 1, (), weighted=False):
-        score, begin = np.unique(block.score, return_index=True)
-        many = np.add.reduceat(block.rows, begin)
+    for block in _blocks(scan, first, last + 1):
+        score, begin = np.unique(block["score"], return_index=True)
+        many = np.add.reduceat(block["n"], begin)
         below = before + np.cumsum(many) - many
         before += float(many.sum())
         at = np.searchsorted(below, wanted, side="right") - 1
@@ -264,7 +268,7 @@ def _summed(sets: _Sets, part: Slice, decisions: dict[float, str]) -> Scores:
     )
 
 
-def _counted(place: Codes, cells: ScoreCells, rows: Floats, shape: tuple[int, ...]) -> Floats:
+def _counted(place: Ints, cells: ScoreCells, rows: Floats, shape: tuple[int, ...]) -> Floats:
     """Return rows, weights, squares and scores summed by range, group and label."""
     ranges, groups, labels, _ = shape
     slot = (place * groups + cells.group) * labels + cells.label

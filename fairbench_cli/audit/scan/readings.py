@@ -1,17 +1,71 @@
-"""Read words as outcomes: which values of the score and label columns count as 1."""
+"""Read cells as decisions, labels and scores: words of which some count as 1, and scores in percent."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import combinations
 from shlex import quote
 
-from fairbench_cli.audit.read.columns import ColumnRoles
-from fairbench_cli.audit.read.mistakes import rows_in_words
-from fairbench_cli.audit.read.predictions import ColumnSql, Predictions, quoted
-from fairbench_cli.base.errors import shown, suggest, user_error
+import numpy as np
+
+from fairbench_cli.audit.scan.cuts import scores_of
+from fairbench_cli.audit.scan.refusals import rows_in_words
+from fairbench_cli.audit.scan.roles import ColumnRoles
+from fairbench_cli.audit.scan.scan import Scan
+from fairbench_cli.audit.scan.source import ColumnSql, Source, quoted
+from fairbench_cli.base.errors import Flag, Words, shown, suggest, user_error
 
 MOST_OUTCOMES = 100  # different values of one column
 MOST_LISTED = 10
-FLAG = "--favourable"
+FAVOURABLE = Flag("favourable")
+PERCENT = 100.0
+AFTER_NUMBER = "% \u00a0\u202f"  # a sign, and the blanks before it
+
+
+def read_percent(source: Source, columns: Iterable[int]) -> tuple[Source, tuple[str, ...]]:
+    """Return the predictions with scores such as "73 %" read as 0.73, and notes of the columns with some.
+
+    They are looked for in the first rows; where they come later alone they are no numbers, and refused.
+    """
+    notes, sql = [], list(source.sql)
+    for column in columns:
+        example = source.one(
+            f"SELECT max(trimmed_{column}) FROM sample WHERE ends_with(trimmed_{column}, '%')"
+        )[0]
+        if example is None:
+            continue
+        text = sql[column].of("trimmed")
+        share = f"TRY_CAST(rtrim({text}, {quoted(AFTER_NUMBER)}) AS DOUBLE) / {PERCENT} + 0.0"
+        number = f"CASE WHEN ends_with({text}, '%') THEN {share} ELSE {sql[column].number} END"
+        sql[column] = replace(sql[column], number=number)
+        notes.append(f"{source.columns[column]}: cells with % are read as shares, such as {shown(example)}.")
+    return replace(source, sql=tuple(sql)), tuple(notes)
+
+
+def check_thresholds(scan: Scan, thresholds: Iterable[float]) -> None:
+    """Refuse a threshold that selects everybody or nobody because it is of another scale than the scores."""
+    level, models = scan.together.level, np.array(scan.together.models)
+    for threshold in thresholds:
+        selected = np.zeros(len(level), dtype=bool)
+        for model, cuts in scan.cuts.items():
+            at = 2 * scores_of(cuts).index(threshold + 0.0) + 1
+            selected |= (level >= at) & (True if model is None else models == model)
+        if selected.any() and not selected.all():
+            continue
+        column, everybody = scan.roles.score, bool(selected.all())
+        low, high = scan.source.one(f"SELECT min(number_{column}), max(number_{column}) FROM predictions")
+        if everybody and 0 < threshold < 1 < high <= PERCENT:
+            meant = threshold * PERCENT
+        elif not everybody and 1 < threshold <= PERCENT and 0 <= low <= high <= 1:
+            meant = threshold / PERCENT
+        else:
+            continue
+        what = f"{scan.source.columns[column]} goes from {low:.6g} to {high:.6g}: "
+        what += f"a threshold of {threshold:.6g} selects {'everybody' if everybody else 'nobody'}"
+        near = low < meant <= high
+        fix: Words = "name a threshold between these"
+        if near:
+            fix = ("did you mean ", Flag("threshold", f"{meant:.6g}"), "?")
+        raise user_error(what, fix, Flag("threshold"))
 
 
 @dataclass(frozen=True)
@@ -29,8 +83,8 @@ class _Words:
 
 
 def read_outcomes(
-    source: Predictions, roles: ColumnRoles, favourable: tuple[str, ...], *, binary: bool
-) -> tuple[Predictions, ColumnRoles]:
+    source: Source, roles: ColumnRoles, favourable: tuple[str, ...], *, binary: bool
+) -> tuple[Source, ColumnRoles]:
     """Return the predictions and roles with favourable values read as 1, and the others as 0.
 
     Columns of 0 and 1 stay as they are. Of several values each is a class, audited against the rest: the code
@@ -59,7 +113,7 @@ def read_outcomes(
     if not words:
         names = " and ".join(each.name for each in columns)
         what = f"{names} {'are' if len(columns) > 1 else 'is'} 0 or 1" if columns else "scores are cut"
-        raise user_error(f"{FLAG} has no effect: {what}", "leave it out", FLAG)
+        raise user_error((FAVOURABLE, f" has no effect: {what}"), "leave it out", FAVOURABLE)
     _check(words, favourable)
     own = _own_words(words, favourable)
     several, coded = len(favourable) > 1 and not own, [each.column for each in words]
@@ -69,9 +123,9 @@ def read_outcomes(
     notes = [_note(each, values[each.column]) for each in words]
     if several and roles.score not in coded:
         what = f"{len(favourable)} favourable values, and no classes in {source.columns[roles.score]}"
-        raise user_error(what, "name one value, or a column of classes with --score", FLAG)
+        raise user_error(what, ("name one value, or a column of classes with ", Flag("score")), FAVOURABLE)
     if several and roles.others:
-        raise user_error("several classes are audited, and one can be compared", "name one value", FLAG)
+        raise user_error("several classes are audited, and one can be compared", "name one value", FAVOURABLE)
     if several and roles.label is not None and roles.label not in coded:
         name = source.columns[roles.label]
         notes.append(f"{name} is 0 or 1, of no class: what needs labels is not audited.")
@@ -83,9 +137,11 @@ def read_outcomes(
     return replace(source, sql=tuple(sql)), roles
 
 
-def _words(source: Predictions, column: int, favourable: tuple[str, ...]) -> _Words:
+def _words(source: Source, column: int, favourable: tuple[str, ...]) -> _Words:
     """Return the values of a column; it is plain when all are numbers 0 and 1, or true and false unasked."""
-    each = f"t{column} AS value, y{column} IS NOT NULL AS code, n{column} IS NOT NULL AS number"
+    each = (
+        f"trimmed_{column} AS value, code_{column} IS NOT NULL AS code, number_{column} IS NOT NULL AS number"
+    )
     found = source.all(
         f"SELECT value, count(*), bool_and(code), bool_and(number) FROM (SELECT {each} FROM predictions) "
         f"WHERE value <> '' GROUP BY value ORDER BY 2 DESC, 1 LIMIT {MOST_OUTCOMES + 1}"
@@ -93,7 +149,7 @@ def _words(source: Predictions, column: int, favourable: tuple[str, ...]) -> _Wo
     name = source.columns[column]
     if len(found) > MOST_OUTCOMES:
         what = f"{shown(name)} has more than {MOST_OUTCOMES} different values and holds no outcomes"
-        raise user_error(what, f"leave {FLAG} out, or name a column of outcomes", FLAG)
+        raise user_error(what, ("leave ", FAVOURABLE, " out, or name a column of outcomes"), FAVOURABLE)
     asked = {value for value, *_ in found} & set(favourable)
     plain = all(code and (number or not asked) for _, _, code, number in found)
     return _Words(
@@ -107,16 +163,17 @@ def _check(words: list[_Words], favourable: tuple[str, ...]) -> None:
     for value in favourable:
         if value not in known:
             names = " or ".join(each.name for each in words)
-            raise user_error(f"no {names} is {shown(value)}", suggest(value, known), FLAG)
+            raise user_error(f"no {names} is {shown(value)}", suggest(value, known), FAVOURABLE)
     for each in words:
         others = {value for other in words if other is not each for value in other.counts}
         if not set(favourable) & set(each.counts) and not set(each.counts) <= others:
             values = ", ".join(shown(value) for value in list(each.counts)[:MOST_LISTED])
             what = f"{each.name} is never {' or '.join(map(shown, favourable))}, but {values}"
-            fix = f"name one value of each column: {_flag(favourable[0])} {_flag(next(iter(each.counts)))}"
+            fix: Words = ("name one value of each column: ", *_flags(favourable[0], next(iter(each.counts))))
             if each.numeric:
-                fix = "say how scores become decisions: --threshold, --top-k or --top-share"
-            raise user_error(what, fix, FLAG)
+                fix = ("say how scores become decisions: ", Flag("threshold"), ", ", Flag("top-k"))
+                fix = (*fix, " or ", Flag("top-share"))
+            raise user_error(what, fix, FAVOURABLE)
 
 
 def _check_classes(words: list[_Words], favourable: tuple[str, ...]) -> None:
@@ -132,15 +189,13 @@ def _check_classes(words: list[_Words], favourable: tuple[str, ...]) -> None:
                 next(value for value in (*favourable, *each.counts) if value in each.counts)
                 for each in (one, other)
             ]
-            fix = (
-                f"name one value of each column: {' '.join(_flag(value) for value in asked)}; values that "
-                "count together must be one value in the file"
-            )
-            raise user_error(what, fix, FLAG)
+            fix = ("name one value of each column: ", *_flags(*asked), "; values that count together ")
+            fix = (*fix, "must be one value in the file")
+            raise user_error(what, fix, FAVOURABLE)
 
 
-def _flag(value: str) -> str:
-    return f"{FLAG} {quote(value)}"
+def _flags(first: str, second: str) -> tuple[Flag | str, ...]:
+    return Flag("favourable", quote(first)), " ", Flag("favourable", quote(second))
 
 
 def _own_words(words: list[_Words], favourable: tuple[str, ...]) -> dict[int, tuple[str, ...]]:
@@ -162,7 +217,7 @@ def _note(words: _Words, favourable: tuple[str, ...]) -> str:
 
 def _coded(sql: ColumnSql, favourable: tuple[str, ...]) -> ColumnSql:
     """Return a column whose code is 1 and 0, or the position of its class; NULL where it is empty."""
-    text, several = sql.of("t"), len(favourable) > 1
+    text, several = sql.of("trimmed"), len(favourable) > 1
     codes = "".join(
         f" WHEN {text} = {quoted(value)} THEN {at if several else 1}" for at, value in enumerate(favourable)
     )

@@ -81,7 +81,7 @@ class Slice:
 
 
 @dataclass(frozen=True, eq=False)
-class Joint:
+class BeforeAfter:
     """The groups of one attribute under two models or in two slices of the rows.
 
     The first is the baseline, with which the second is compared.
@@ -222,6 +222,8 @@ class Tally:
         sentence each.
     weighted : bool
         Whether counts are sums of weights.
+    last : str
+        The model or slice that is compared last, which the verdict is about; empty where nothing is compared.
     strata : dict of attribute to tuple of Strata
         For each attribute that is explained, the counts by each column, or crossed columns, to explain by;
         empty unless explanations are requested.
@@ -231,7 +233,7 @@ class Tally:
         How columns to explain by were cut.
     scores : tuple of Scores
         By model and attribute, where curves are asked for.
-    joints : tuple of Joint
+    joints : tuple of BeforeAfter
         What is compared with each other, by pair of models, then attribute; empty unless asked for.
     """
 
@@ -240,8 +242,9 @@ class Tally:
     slices: tuple[Slice, ...]
     notes: tuple[str, ...] = ()
     weighted: bool = False
+    last: str = ""
     strata: dict[str, tuple[Strata, ...]] = field(default_factory=dict)
     people: People | None = None
     strata_notes: tuple[str, ...] = ()
     scores: tuple[Scores, ...] = ()
-    joints: tuple[Joint, ...] = ()
+    joints: tuple[BeforeAfter, ...] = ()

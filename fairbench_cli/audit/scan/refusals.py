@@ -5,24 +5,27 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import islice
 
-from fairbench_cli.audit.read.predictions import (
+from fairbench_cli.audit.scan.source import (
     FRAME,
     LARGEST,
     NOT_UTF8,
-    Predictions,
+    Source,
     blank,
     not_finite,
     quoted,
 )
-from fairbench_cli.base.errors import UserError, shown, user_error
+from fairbench_cli.base.errors import Flag, UserError, Words, shown, user_error
 
 MOST_CLASSES = 20  # a column of more different numbers holds a quantity
 MOST_NAMED = 6
-CUT = "say how scores become decisions: --threshold 0.5, --top-k 100 or --top-share 0.1"
+CUT = (
+    "say how scores become decisions: ",
+    *(Flag("threshold", 0.5), ", ", Flag("top-k", 100), " or ", Flag("top-share", 0.1)),
+)
 
 
 @contextmanager
-def reading(source: Predictions) -> Iterator[None]:
+def reading(source: Source) -> Iterator[None]:
     """Raise what DuckDB cannot read of a file as a `UserError` that names it."""
     import duckdb
 
@@ -34,7 +37,7 @@ def reading(source: Predictions) -> Iterator[None]:
         raise broken(source, error) from None
 
 
-def broken(source: Predictions, error: Exception) -> UserError:
+def broken(source: Source, error: Exception) -> UserError:
     """Return what DuckDB's refusal to read on means, with a line number where there is one."""
     found = _scan_text(source) if source.format == "csv" else None
     if found is not None:
@@ -42,7 +45,7 @@ def broken(source: Predictions, error: Exception) -> UserError:
     text = str(error)
     if "Out of Memory" in text or "space" in text:
         what = "too many different values to count"
-        return user_error(what, "name fewer attributes with --attribute", source.name)
+        return user_error(what, ("name fewer attributes with ", Flag("attribute")), source.name)
     for sign, what in (
         ("state machine", "the line ends are mixed or the quotes are wrong"),
         ("unicode", "the text is not UTF-8"),
@@ -55,7 +58,7 @@ def broken(source: Predictions, error: Exception) -> UserError:
     return user_error(f"cannot be read as {kind}: {first}", "write the file again", source.name)
 
 
-def _scan_text(source: Predictions) -> UserError | None:
+def _scan_text(source: Source) -> UserError | None:
     """Read a text table the slow way until something is wrong with it."""
     start = 1
     try:
@@ -79,17 +82,16 @@ def _scan_text(source: Predictions) -> UserError | None:
     return None
 
 
-def refuse_if(source: Predictions, column: int, bad: str, what: str, fix: str) -> None:
+def refuse_if(source: Source, column: int, bad: str, what: str, fix: Words) -> None:
     """Refuse the rows when `bad` (SQL) holds for one, naming the column, a value, its row and how many.
 
     `what` may use ``{column}``, ``{value}`` and ``{count}``.
     """
     source = source.alone or source
-    source.engine.execute("SET threads=1; SET preserve_insertion_order=true")
     numbered = "SELECT row_number() OVER () AS line, * FROM predictions"
-    count, row, value = source.one(
-        f"SELECT count(*), min(line), arg_min(coalesce(c{column}, ''), line) FROM ({numbered}) WHERE {bad}"
-    )
+    first = f"count(*), min(line), arg_min(coalesce(text_{column}, ''), line)"
+    with source.engine(ordered=True, threads=1):
+        count, row, value = source.one(f"SELECT {first} FROM ({numbered}) WHERE {bad}")
     if count:
         name = shown(source.columns[column])
         text = what.format(column=name, value=shown(value), count=rows_in_words(count))
@@ -101,22 +103,22 @@ def rows_in_words(count: int) -> str:
     return f"{count} row{'s' * (count != 1)}"
 
 
-def refuse_scores(source: Predictions, column: int) -> None:
+def refuse_scores(source: Source, column: int) -> None:
     """Refuse scores that are not finite numbers up to `LARGEST`."""
     refuse_if(
         source,
         column,
-        f"NOT ({blank(column)}) AND {not_finite(f'n{column}')}",
+        f"NOT ({blank(column)}) AND {not_finite(f'number_{column}')}",
         f"{{column}} has {{value}}, not a finite number up to {LARGEST}, in {{count}}",
         "write scores as numbers with a decimal point, or leave those rows out",
     )
     _refuse_missing(source, column)
 
 
-def refuse_codes(source: Predictions, column: int, flag: str) -> None:
+def refuse_codes(source: Source, column: int, flag: str) -> None:
     """Refuse scores or labels (`flag` says which) that are not 0 or 1, or a class."""
     found = source.all(
-        f"SELECT t{column}, y{column} IS NULL FROM predictions WHERE t{column} <> '' "
+        f"SELECT trimmed_{column}, code_{column} IS NULL FROM predictions WHERE trimmed_{column} <> '' "
         f"GROUP BY ALL ORDER BY 1 LIMIT {MOST_CLASSES + 1}"
     )
     values = [value for value, _ in found]
@@ -125,22 +127,22 @@ def refuse_codes(source: Predictions, column: int, flag: str) -> None:
     if many and flag == "label":
         seen += f", and over {MOST_CLASSES} different values: this looks like regression"
     fix = _regression_advice(flag) if many else _binary_advice(flag, values)
-    refuse_if(source, column, f"NOT ({blank(column)}) AND y{column} IS NULL", seen, fix)
+    refuse_if(source, column, f"NOT ({blank(column)}) AND code_{column} IS NULL", seen, fix)
     _refuse_missing(source, column)
 
 
-def refuse_weights(source: Predictions, column: int) -> None:
+def refuse_weights(source: Source, column: int) -> None:
     """Refuse weights that are not finite numbers from 0."""
     refuse_if(
         source,
         column,
-        f"{not_finite(f'n{column}')} OR n{column} < 0",
+        f"{not_finite(f'number_{column}')} OR number_{column} < 0",
         "{column} has {value}, not a weight, in {count}",
         "weights must be numbers from 0",
     )
 
 
-def _refuse_missing(source: Predictions, column: int) -> None:
+def _refuse_missing(source: Source, column: int) -> None:
     refuse_if(
         source,
         column,
@@ -150,7 +152,7 @@ def _refuse_missing(source: Predictions, column: int) -> None:
     )
 
 
-def _place(source: Predictions, row: int) -> str:
+def _place(source: Source, row: int) -> str:
     """Write a data row (from 1) as ``file:line``; Parquet and frames have rows only."""
     if source.format in ("parquet", "frame"):
         return f"{source.name}:row {row}"
@@ -168,14 +170,14 @@ def _place(source: Predictions, row: int) -> str:
     return f"{source.name}:{row + 1}"
 
 
-def _regression_advice(flag: str) -> str:
+def _regression_advice(flag: str) -> Words:
     """Say how to make a decision of many numbers."""
     if flag == "score":
         return CUT
     return "audit decisions: make a column of 0 and 1 of what counts, such as income above 50000"
 
 
-def _binary_advice(flag: str, values: list[str]) -> str:
+def _binary_advice(flag: str, values: list[str]) -> Words:
     """Say how to make 0/1 of these values."""
     numbers = {_number(value) for value in values}
     if flag == "score" and any(value.endswith("%") for value in values):
@@ -183,15 +185,16 @@ def _binary_advice(flag: str, values: list[str]) -> str:
     if any("," in value and _number(value.replace(",", ".")) is not None for value in values):
         return "write decimal points, not commas"
     if numbers in ({1.0, 2.0}, {-1.0, 1.0}):
-        which = f"--favourable {values[-1]}"
-        return f"recode {' and '.join(values)} as 0 and 1, or say which of them is 1: {which}"
+        what = f"recode {' and '.join(values)} as 0 and 1, or say which of them is 1: "
+        return what, Flag("favourable", values[-1])
     words = [value for value in values if _number(value) is None]
     if words and len(values) <= MOST_CLASSES:
         listed = ", ".join(map(quoted, values[:MOST_NAMED])) + (", …" if len(values) > MOST_NAMED else "")
-        return f"say which value counts as 1, --favourable VALUE: one of {listed}"
+        return "say which value counts as 1, ", Flag("favourable", "VALUE"), f": one of {listed}"
     if flag == "score":
         return CUT
-    return "labels must be 0 or 1 (1: it happened); recode them, or name what counts as 1: --favourable VALUE"
+    what = "labels must be 0 or 1 (1: it happened); recode them, or name what counts as 1: "
+    return what, Flag("favourable", "VALUE")
 
 
 def _number(text: str) -> float | None:
