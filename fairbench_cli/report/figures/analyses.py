@@ -214,7 +214,7 @@ def _stability(run: RunResults, title: str, cells: list[dict[str, Any]]) -> Figu
 
 def _lacks(run: RunResults, keys: Sequence[CellKey], metrics: Sequence[str]) -> str:
     """Say why fewer than all repeats have values in all of some cells: of the cell with the fewest."""
-    known = [~np.isnan([run.get(key, name).values for name in metrics]).any(axis=0) for key in keys]
+    known = [np.isfinite([run.get(key, name).values for name in metrics]).all(axis=0) for key in keys]
     fewest = min(range(len(keys)), key=lambda i: known[i].sum())
     return pages.shortfall(run, keys[fewest], int(np.logical_and.reduce(known).sum()))
 
