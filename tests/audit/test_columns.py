@@ -13,7 +13,8 @@ from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.options import read_config
 from fairbench_cli.audit.scan import open as opening
 from fairbench_cli.audit.scan import roles, scan, source
-from fairbench_cli.audit.scan.open import read_tally
+from fairbench_cli.audit.scan.open import open_scan, read_tally
+from fairbench_cli.audit.scan.strata import read_people
 from fairbench_cli.base.errors import UserError
 
 
@@ -174,7 +175,8 @@ def test_scores_describe_nobody(decided):
         "model_b": score**2 if decided else 100 * score**2,
     }
     config = AuditConfig(attributes=("sex",), explained_by=("job",), threshold=() if decided else (0.6,))
-    people = read_tally(pd.DataFrame(columns), config).people
+    with open_scan(pd.DataFrame(columns), config) as scan:
+        people = read_people(scan)
     assert set(people.names) == {"sex", "job", "age"}
     assert set(people.notes) == {
         "decile_score holds scores and is no feature.",
