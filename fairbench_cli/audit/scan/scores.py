@@ -190,11 +190,6 @@ def _references(groups: int, at: int) -> Ints:
     return np.concatenate([own[groups:], own[groups:]]) if rests else own
 
 
-def largest_group(part: Slice) -> int:
-    """Return the place of the group with the most rows."""
-    return int(np.argmax(part.rows))
-
-
 def _look(scan: Scan, model: int, fixed: Sequence[float]) -> _Span:
     """Find the rows of a model, and where its scores are cut: thresholds and bins of equal counts."""
     where = f"model = {model}"
