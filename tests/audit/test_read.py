@@ -16,7 +16,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from audit_counts import read_tally
-from hypothesis import given, settings
+from conftest import law
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fairbench_cli.audit.scan
@@ -29,7 +30,7 @@ from fairbench_cli.audit.scan.source import open_frame, start_database
 from fairbench_cli.audit.scan.strata import read_people, read_strata
 from fairbench_cli.base.errors import UserError
 
-QUICK = settings(max_examples=20, deadline=None)  # an audit each
+QUICK = law(20)  # an audit each
 TEXT = "score,label,race,sex\n"
 
 
