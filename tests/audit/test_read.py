@@ -484,3 +484,10 @@ def test_the_source_alone_changes_the_settings():
     folder = Path(fairbench_cli.audit.scan.__file__).parent
     files = [path.name for path in folder.glob("*.py") if re.search(r'"SET ', path.read_text())]
     assert files == ["source.py"]
+
+
+def test_a_scan_ends_with_its_block():
+    with open_scan(pd.DataFrame({"score": [1, 0], "race": ["a", "b"]}), AuditConfig()) as scan:
+        assert scan.source.one("SELECT 1") == (1,)
+    with pytest.raises(duckdb.ConnectionException):
+        scan.source.one("SELECT 1")

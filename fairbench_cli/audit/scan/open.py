@@ -124,7 +124,7 @@ def _database() -> "Iterator[tuple[DuckDBPyConnection, Path]]":
         if shown_path(folder) != str(folder):
             raise user_error(f"the name of {shown_path(tempfile.gettempdir())} is not UTF-8", fix)
         try:
-            yield start_database(Path(folder)), Path(folder)
+            yield stack.enter_context(start_database(folder)), folder  # closed before the folder goes
         except RuntimeError as error:
             if "interrupted" in str(error):
                 raise KeyboardInterrupt from None
