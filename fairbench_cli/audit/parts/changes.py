@@ -28,20 +28,9 @@ from fairbench_cli.audit.compare.report import ALL, Interval, Report
 from fairbench_cli.audit.compare.verdict import tau_of
 from fairbench_cli.audit.config import WORSE, AuditConfig
 from fairbench_cli.audit.metrics import COMPARED
-from fairbench_cli.audit.parts.bars import band
+from fairbench_cli.audit.parts import writing
 from fairbench_cli.audit.parts.part import Part, Row, View
-from fairbench_cli.audit.parts.writing import (
-    counted_words,
-    fine_cell,
-    flat,
-    group_cell,
-    named,
-    number,
-    number_cell,
-    p_cell,
-    ratio,
-    ratio_cell,
-)
+from fairbench_cli.audit.parts.rates import band
 from fairbench_cli.audit.scan.pairs import read_sides
 from fairbench_cli.audit.scan.tally import BeforeAfter, Slice
 from fairbench_cli.document.charts import ChartRow, arrow, dot, ratio_axis, row_chart, rule, whisker
@@ -395,11 +384,11 @@ def change_sections(found: Changes, report: Report, view: View) -> tuple[Section
     sections = [_pair(before, after, found, report, view) for before, after in pairs]
     if not sections:
         return ()
-    family = sum(row.deciding for row in found.changes)
+    family = writing.counted_words(sum(row.deciding for row in found.changes), "comparison")
     percent = f"{100 * report.config.confidence:g} %"
     notes = [
         "better: the ratio is closer to 1 than before (0.5 and 2 are equally far), by more than chance. "
-        f"worse: it is farther away. p-values are adjusted for {counted_words(family, 'comparison')} (Holm).",
+        f"worse: it is farther away. p-values are adjusted for {family} (Holm).",
         f"change: the ratio after over the ratio before, with its {percent} interval"
         + (", rows paired." if not report.config.sliced_by else "; the rows of two slices are independent."),
         f"too few rows: fewer than {FEW_OVER} behind a rate, or fewer than {FEW_MOVED} counted differently. "
@@ -482,35 +471,34 @@ def _counted(rows: Sequence[Change]) -> str:
 def _sentence(row: Change, report: Report) -> str:
     """Return what became of a disparity: who is treated more, or less, equally, and by how much."""
     more = "more" if row.word == "better" else "less"
-    who = f"{named(row.group)} ({row.attribute})"
+    who = f"{writing.named(row.group)} ({row.attribute})"
     if report.config.sliced_by:
         first = f"In {_called(row.after, report)} {who} is treated {more} equally than in {row.before}"
     else:
         first = f"Model {row.after} treats {who} {more} equally than {row.before}"
-    low, high = (number(end, 2) for end in (row.ratio_change.low, row.ratio_change.high))
-    ratios = f"{ratio(row.ratio_before.value, row.tau, 2)} → {ratio(row.ratio_after.value, row.tau, 2)}"
+    low, high = (writing.number(end, 2) for end in (row.ratio_change.low, row.ratio_change.high))
+    before, after = (writing.ratio(one.value, row.tau, 2) for one in (row.ratio_before, row.ratio_after))
     return (
-        f"{first}: {RATES[row.metric].label} ratio to {named(row.reference)} {ratios} "
-        f"({number(row.ratio_change.value, 2)} times, {low} to {high}): {WORDS[row.word]}."
+        f"{first}: {RATES[row.metric].label} ratio to {writing.named(row.reference)} {before} → {after} "
+        f"({writing.number(row.ratio_change.value, 2)} times, {low} to {high}): {WORDS[row.word]}."
     )
 
 
 def _all_rows(rows: Sequence[RateChange]) -> tuple[str, ...]:
     """Return how the overall rates changed."""
     parts = []
-    for name in OVERALL:
-        for row in rows:
-            if row.metric == name:
-                change = f"{row.change.value:+.3f}, {row.change.low:+.3f} to {row.change.high:+.3f}"
-                moved = change if math.isfinite(row.change.low) else "no row moved"
-                parts.append(
-                    f"{RATES[name].label} {number(row.value_before)} → {number(row.value_after)} ({moved})"
-                )
+    for row in sorted(
+        (row for row in rows if row.metric in OVERALL), key=lambda row: OVERALL.index(row.metric)
+    ):
+        change = f"{row.change.value:+.3f}, {row.change.low:+.3f} to {row.change.high:+.3f}"
+        moved = change if math.isfinite(row.change.low) else "no row moved"
+        before, after = (writing.number(value) for value in (row.value_before, row.value_after))
+        parts.append(f"{RATES[row.metric].label} {before} → {after} ({moved})")
     return (f"All rows: {', '.join(parts)}.",) if parts else ()
 
 
 def _references(rows: Sequence[Change]) -> str:
-    names = list(dict.fromkeys(named(row.reference) for row in rows))
+    names = list(dict.fromkeys(writing.named(row.reference) for row in rows))
     return names[0] if len(names) == 1 else "the reference of each"
 
 
@@ -527,11 +515,11 @@ def _word(row: Change) -> TableCell:
 def _brief_table(title: str, rows: Sequence[Change], view: View) -> TextTable:
     """Return the changes as they fit 80 columns."""
     columns: dict[str, Callable[[Change], TableCell]] = {
-        "group": lambda row: group_cell(row.group, small=False),
+        "group": lambda row: writing.group_cell(row.group, small=False),
         "metric": lambda row: TableCell(row.metric),
-        "before": lambda row: number_cell(row.ratio_before.value),
-        "after": lambda row: number_cell(row.ratio_after.value),
-        "change": lambda row: fine_cell(row.ratio_change, 2),
+        "before": lambda row: writing.number_cell(row.ratio_before.value),
+        "after": lambda row: writing.number_cell(row.ratio_after.value),
+        "change": lambda row: writing.fine_cell(row.ratio_change, 2),
         "disparity": lambda row: TableCell(
             WORDS[row.word] if row.word != "undecided" else REASONS[row.reason], verdict=LOOKS[row.word]
         ),
@@ -545,13 +533,13 @@ def _table(title: str, rows: Sequence[Change]) -> TextTable:
         "group": lambda row: TableCell(row.group),
         "reference": lambda row: TableCell(row.reference),
         "metric": lambda row: TableCell(row.metric),
-        "ratio before": lambda row: ratio_cell(row.ratio_before, row.tau),
-        "ratio after": lambda row: ratio_cell(row.ratio_after, row.tau),
-        "change (times)": lambda row: fine_cell(row.ratio_change),
-        "difference before": lambda row: fine_cell(row.difference_before),
-        "difference after": lambda row: fine_cell(row.difference_after),
-        "change": lambda row: fine_cell(row.difference_change),
-        "p (Holm)": lambda row: p_cell(row.p_holm),
+        "ratio before": lambda row: writing.ratio_cell(row.ratio_before, row.tau),
+        "ratio after": lambda row: writing.ratio_cell(row.ratio_after, row.tau),
+        "change (times)": lambda row: writing.fine_cell(row.ratio_change),
+        "difference before": lambda row: writing.fine_cell(row.difference_before),
+        "difference after": lambda row: writing.fine_cell(row.difference_after),
+        "change": lambda row: writing.fine_cell(row.difference_change),
+        "p (Holm)": lambda row: writing.p_cell(row.p_holm),
         "disparity": _word,
     }
     return table_of(title, columns, rows)
@@ -565,10 +553,10 @@ def _rate_table(title: str, rows: Sequence[RateChange], places: Sequence[str]) -
     }
     columns |= {
         "metric": lambda row: TableCell(row.metric),
-        "before": lambda row: number_cell(row.value_before),
-        "after": lambda row: number_cell(row.value_after),
-        "change": lambda row: fine_cell(row.change),
-        "p": lambda row: p_cell(row.p),
+        "before": lambda row: writing.number_cell(row.value_before),
+        "after": lambda row: writing.number_cell(row.value_after),
+        "change": lambda row: writing.fine_cell(row.change),
+        "p": lambda row: writing.p_cell(row.p),
     }
     return table_of(title, columns, rows)
 
@@ -585,7 +573,7 @@ def _figure(rows: Sequence[Change]) -> str:
         look = LOOKS[row.word]
         word = f"{SYMBOLS[look]} {'' if row.word == 'undecided' else row.word}".rstrip()
         before, after = row.ratio_before, row.ratio_after
-        moved = f"{number(before.value, 2)} → {number(after.value, 2)}"
+        moved = f"{writing.number(before.value, 2)} → {writing.number(after.value, 2)}"
         said = f"{row.group}: {moved} {row.word}"
         marks = [band(axis, row.tau), rule("one", axis, 1.0, 18, "equal to the reference")]
         if not (math.isnan(before.value) or math.isnan(after.value)):
@@ -593,8 +581,14 @@ def _figure(rows: Sequence[Change]) -> str:
                 arrow(axis, before.value, after.value, look, said, DROP),
                 whisker(axis, before.low, before.high, said, -DROP),
                 whisker(axis, after.low, after.high, said, DROP),
-                dot(axis, before.value, "reference", f"{row.group}, before: {number(before.value)}", -DROP),
-                dot(axis, after.value, look, f"{row.group}, after: {number(after.value)}", DROP),
+                dot(
+                    axis,
+                    before.value,
+                    "reference",
+                    f"{row.group}, before: {writing.number(before.value)}",
+                    -DROP,
+                ),
+                dot(axis, after.value, look, f"{row.group}, after: {writing.number(after.value)}", DROP),
             ]
         drawn.append(ChartRow(row.group, f"{moved} {word}", marks))
     title = "; ".join(f"{row.name} {row.said}" for row in drawn)
@@ -603,7 +597,7 @@ def _figure(rows: Sequence[Change]) -> str:
 
 def change_rows(found: Changes, _: Report) -> Iterable[Row]:
     """Yield what became of every disparity; an interval takes three columns."""
-    return map(flat, found.changes)
+    return map(writing.flat, found.changes)
 
 
 CHANGES = Part[Sequence[BeforeAfter], Changes](
