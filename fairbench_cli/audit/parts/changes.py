@@ -486,10 +486,8 @@ def _sentence(row: Change, report: Report) -> str:
 
 def _all_rows(rows: Sequence[RateChange]) -> tuple[str, ...]:
     """Return how the overall rates changed."""
-    parts = []
-    for row in sorted(
-        (row for row in rows if row.metric in OVERALL), key=lambda row: OVERALL.index(row.metric)
-    ):
+    known, parts = {row.metric: row for row in rows}, []
+    for row in (known[name] for name in OVERALL if name in known):
         change = f"{row.change.value:+.3f}, {row.change.low:+.3f} to {row.change.high:+.3f}"
         moved = change if math.isfinite(row.change.low) else "no row moved"
         before, after = (writing.number(value) for value in (row.value_before, row.value_after))
