@@ -166,7 +166,7 @@ def test_measures_stand_alone():
 ESTIMATORS = ("classifiers/c45/", "interventions/foreign/estimator.py")
 
 ONLY_IN = {
-    "joblib": "experiment/running/workers.py",
+    "joblib": "experiment/running/pool.py",
     "distributed": "experiment/cluster/",
     "typer": "cli/",
     "rich": "cli/",
@@ -204,7 +204,7 @@ def test_light_commands_load_no_heavy_library(finished, tmp_path):
 
 def test_workers_of_c45_and_of_the_papers_techniques_load_no_heavy_library():
     techniques = ["none", "massaging", "reweighing", "uniform-sampling", "preferential-sampling", "repair"]
-    warm = "from fairbench_cli.experiment.running.warm import warm_up"
+    warm = "from fairbench_cli.experiment.running.server import warm_up"
     loaded = loaded_by(f"{warm}\nwarm_up(['c45', 'naive-bayes'], {techniques})")
     assert "numba" in loaded
     assert not (HEAVY - {"numba"} | {"pandas"}) & loaded

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 from fairbench_cli.base.errors import ArgumentError, Problem, UserError, suggest
 from fairbench_cli.base.text import printable
@@ -97,30 +97,12 @@ class AuditResult:
         return f"<{printable(headline(self.report).sentence)}>"
 
 
-@overload
 def audit(
-    source: "str | Path | Frame", *, config: str | Path | None = None, **options: Any
-) -> AuditResult: ...
-
-
-@overload
-def audit(
-    source: "ArrayLike | None" = None,
+    source: "str | Path | Frame | ArrayLike | None" = None,
     y_pred: "ArrayLike | None" = None,
     groups: "ArrayLike | Mapping[str, ArrayLike] | Frame | None" = None,
     *,
     weights: "ArrayLike | None" = None,
-    config: str | Path | None = None,
-    **options: Any,
-) -> AuditResult: ...
-
-
-def audit(
-    source: Any = None,
-    y_pred: Any = None,
-    groups: Any = None,
-    *,
-    weights: Any = None,
     config: str | Path | None = None,
     **options: Any,
 ) -> AuditResult:
@@ -187,9 +169,10 @@ def audit(
         raise ArgumentError(Problem(what, fix))
     try:
         settings = read_config(given, Path(config) if config is not None else None)
+        rows: Any = source
         if arrays:
-            source, settings = _of_arrays(source, y_pred, groups, weights, settings)
-        return AuditResult(run(source, settings, baseline))
+            rows, settings = _of_arrays(source, y_pred, groups, weights, settings)
+        return AuditResult(run(rows, settings, baseline))
     except UserError as error:
         raise UserError(*(problem.spelled("python") for problem in error.problems)) from None
 

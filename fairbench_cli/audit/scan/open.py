@@ -43,7 +43,7 @@ from fairbench_cli.audit.scan.scan import Scan, TooManyGroups, count_cells, grou
 from fairbench_cli.audit.scan.source import ArrowStream, Source, open_file, open_frame, start_database
 from fairbench_cli.audit.scan.tally import MISSING, Tally
 from fairbench_cli.base.errors import Flag, shown, user_error
-from fairbench_cli.base.scratch import scratch_folder
+from fairbench_cli.base.files import scratch_folder
 from fairbench_cli.base.text import shown_path
 from fairbench_cli.base.twins import twins_among
 
@@ -138,7 +138,7 @@ def frame_of_arrays(
     Parameters
     ----------
     scores : array, shape (rows,)
-        Source of 0 and 1, or scores that `config` says how to cut.
+        Predictions of 0 and 1, or scores that `config` says how to cut.
     groups : mapping of attribute to array, shape (rows,)
         The groups that people belong to.
     config : AuditConfig
@@ -258,9 +258,8 @@ def _as_suggested(
 def _with_cells(scan: Scan, decisions: tuple[Decision, ...]) -> Scan:
     """Find the cuts, count, and refuse what was counted and is no score, label or weight."""
     source, roles = scan.source, scan.roles
-    others = [find_cuts(source, replace(roles, score=column), decisions) for column in roles.others]
-    other_cuts = tuple(next(iter(cuts.values()))[0] for cuts in others)
-    scan = replace(scan, cuts=find_cuts(source, roles, decisions), other_cuts=other_cuts)
+    others = tuple(find_cuts(source, replace(roles, score=column), decisions) for column in roles.others)
+    scan = replace(scan, cuts=find_cuts(source, roles, decisions), other_cuts=others)
     scan = replace(scan, cells=count_cells(scan))
     for found in scan.cells.values():
         if (found.level < 0).any():
