@@ -15,18 +15,9 @@ from fairbench_cli.audit.compare.report import UNDEFINED, Interval, Report
 from fairbench_cli.audit.compare.verdict import all_of, roll_ups
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import COMPARED
+from fairbench_cli.audit.parts import writing
 from fairbench_cli.audit.parts.by_name import ENOUGH
 from fairbench_cli.audit.parts.part import Part, Row, View
-from fairbench_cli.audit.parts.writing import (
-    DASH,
-    flat,
-    group_cell,
-    interval_cell,
-    number_cell,
-    percent,
-    percent_words,
-    with_interval,
-)
 from fairbench_cli.audit.scan.scores import read_scores
 from fairbench_cli.audit.scan.tally import ScoreRanges, Scores, Slice
 from fairbench_cli.document import charts
@@ -326,7 +317,9 @@ def rate_figure(curves: ScoreCurves) -> str:
     for group in _drawn(curves):
         shares = [(row.threshold, row.rates[group.group]) for row in curves.thresholds]
         points = [
-            (x, y, f"{group.group}: {percent_words(y)} at {x:.4g}") for x, y in shares if not math.isnan(y)
+            (x, y, f"{group.group}: {writing.percent_words(y)} at {x:.4g}")
+            for x, y in shares
+            if not math.isnan(y)
         ]
         lines.append(ChartLine(_name(group), points))
     return _plot(
@@ -380,7 +373,7 @@ def _name(row: ScoreRow) -> str:
 
 
 def _said_of(own: CalibrationBin) -> str:
-    return f"{with_interval(own.rate)} have label 1 where the mean score is {own.mean_score:.4g}"
+    return f"{writing.with_interval(own.rate)} have label 1 where the mean score is {own.mean_score:.4g}"
 
 
 def runs(rows: Sequence[ThresholdRow]) -> list[list[ThresholdRow]]:
@@ -511,7 +504,7 @@ def _audited(run: Sequence[ThresholdRow]) -> str:
 
 
 def _share_selected(run: Sequence[ThresholdRow]) -> str:
-    most, least = percent(run[0].selected), percent(run[-1].selected)
+    most, least = writing.percent(run[0].selected), writing.percent(run[-1].selected)
     return most if most == least else f"{least} to {most}"
 
 
@@ -527,9 +520,9 @@ def _worth(curves: ScoreCurves, where: str, report: Report, view: View) -> Secti
     names = [name for name in MEASURES if any(name in row.values for row in curves.groups)]
     lines = [(row, name) for name in names for row in curves.groups if name in row.values]
     columns: dict[str, Callable[[tuple[ScoreRow, str]], TableCell]] = {
-        "group": lambda line: group_cell(line[0].group, line[0].small),
+        "group": lambda line: writing.group_cell(line[0].group, line[0].small),
         "measure": lambda line: TableCell(MEASURES[line[1]][0]),
-        "value": lambda line: interval_cell(line[0].values[line[1]]),
+        "value": lambda line: writing.interval_cell(line[0].values[line[1]]),
     }
     if curves.reference:
         columns["difference from the reference"] = lambda line: _difference(*line)
@@ -571,11 +564,11 @@ def _stand_out(curves: ScoreCurves, report: Report) -> tuple[str, ...]:
 
 def _bin_table(lines: Sequence[tuple[ScoreRow, CalibrationBin]]) -> TextTable:
     columns: dict[str, Callable[[tuple[ScoreRow, CalibrationBin]], TableCell]] = {
-        "group": lambda line: group_cell(line[0].group, line[0].small),
+        "group": lambda line: writing.group_cell(line[0].group, line[0].small),
         "scores": lambda line: TableCell(span(line[1].low, line[1].high)),
         "rows": lambda line: TableCell(str(line[1].rows), "", line[1].rows),
-        "mean score": lambda line: number_cell(line[1].mean_score),
-        "share with label 1": lambda line: interval_cell(line[1].rate),
+        "mean score": lambda line: writing.number_cell(line[1].mean_score),
+        "share with label 1": lambda line: writing.interval_cell(line[1].rate),
     }
     return table_of("Calibration: what happened, by score", columns, lines)
 
@@ -583,7 +576,9 @@ def _bin_table(lines: Sequence[tuple[ScoreRow, CalibrationBin]]) -> TextTable:
 def _difference(row: ScoreRow, name: str) -> TableCell:
     if row.is_reference:
         return TableCell("reference")
-    return interval_cell(row.differences[name]) if name in row.differences else TableCell(DASH)
+    return (
+        writing.interval_cell(row.differences[name]) if name in row.differences else TableCell(writing.DASH)
+    )
 
 
 def score_rows(found: Sequence[ScoreCurves], _: Report) -> Iterable[Row]:
@@ -613,7 +608,12 @@ def threshold_rows(found: Sequence[ScoreCurves], _: Report) -> Iterable[Row]:
     for curves in found:
         for row in curves.thresholds:
             failing = " ".join(row.failing)
-            own: Row = {"model": curves.model, "attribute": curves.attribute, **flat(row), "failing": failing}
+            own: Row = {
+                "model": curves.model,
+                "attribute": curves.attribute,
+                **writing.flat(row),
+                "failing": failing,
+            }
             for group, rate in row.rates.items():
                 yield {**own, "group": group, "selection_rate": rate}
 
