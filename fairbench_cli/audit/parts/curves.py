@@ -335,7 +335,7 @@ def calibration_figure(curves: ScoreCurves) -> str:
         bins = [own for own in group.bins if own.rows >= ENOUGH]
         points = [(own.mean_score, own.rate.value, f"{group.group}: {_said_of(own)}") for own in bins]
         limits = [(own.mean_score, own.rate.low, own.rate.high) for own in bins]
-        lines.append(ChartLine(_name(group), points, [of for of in limits if not math.isnan(of[1])]))
+        lines.append(ChartLine(_name(group), points, [ends for ends in limits if not math.isnan(ends[1])]))
         scores += [own.mean_score for own in bins]
     low, high = (0.0, 1.0) if probabilities else (min(scores, default=0.0), max(scores, default=0.0))
     if low == high:
@@ -494,8 +494,8 @@ def _passes(curves: ScoreCurves) -> str:
             parts += [f"passes at none of {many} thresholds"] if verdict == "pass" else []
             continue
         where = " and ".join(span(run[0].threshold, run[-1].threshold, 4) for run in own)
-        of = "" if any(" at " in part for part in parts) else f" of {many} thresholds"
-        parts.append(f"{words} at {count}{of}" + (f" ({where})" if len(own) <= 2 else ""))
+        all_of_them = "" if any(" at " in part for part in parts) else f" of {many} thresholds"
+        parts.append(f"{words} at {count}{all_of_them}" + (f" ({where})" if len(own) <= 2 else ""))
     return f"{curves.attribute} {', '.join(parts)}."
 
 
@@ -552,9 +552,9 @@ def _stand_out(curves: ScoreCurves, report: Report) -> tuple[str, ...]:
     for name, (words, _) in MEASURES.items():
         each = [(row, row.values if name == TO_REFERENCE else row.differences) for row in curves.groups]
         own = [
-            f"{row.group} {of[name].value:+.3f}"
-            for row, of in each
-            if name in of and (of[name].low > 0 or of[name].high < 0)
+            f"{row.group} {known[name].value:+.3f}"
+            for row, known in each
+            if name in known and (known[name].low > 0 or known[name].high < 0)
         ]
         found += [f"{words} ({', '.join(own)})"] if own else []
     against = f"from {curves.reference}"

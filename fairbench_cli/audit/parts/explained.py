@@ -515,8 +515,8 @@ def _row_metrics(each: Explanation, report: Report) -> TextTable:
         "better than chance",
     }
     lines = [
-        (TableCell(name), TableCell(meaning[name]), writing.interval_cell(of))
-        for name, of in each.metrics.items()
+        (TableCell(name), TableCell(meaning[name]), writing.interval_cell(value))
+        for name, value in each.metrics.items()
     ]
     return TextTable("Among people alike", ("metric", "what it says", "value"), tuple(lines))
 

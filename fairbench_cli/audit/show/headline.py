@@ -184,8 +184,8 @@ def _rates(row: Disparity) -> str:
     event, among = EVENTS[row.metric]
     if not event:
         return f"{group} are {mine} of {among}, {reference} {theirs}"
-    of = f": of {among}" if among else ""
-    return f"{group} are {event} in {mine} of cases, {reference} in {theirs} ({label}{of})"
+    label += f": of {among}" if among else ""
+    return f"{group} are {event} in {mine} of cases, {reference} in {theirs} ({label})"
 
 
 def _times(row: Disparity) -> str:
