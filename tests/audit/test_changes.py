@@ -11,7 +11,7 @@ from conftest import plain, two_lines
 
 from fairbench_cli.audit import audit
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.parts.changes.judge import find_changes
+from fairbench_cli.audit.parts.changes import find_changes
 from fairbench_cli.audit.scan.open import open_scan
 from fairbench_cli.audit.scan.pairs import read_sides
 from fairbench_cli.audit.scan.tally import BeforeAfter
