@@ -10,7 +10,7 @@ from typer.core import TyperCommand
 from fairbench_cli.audit.show.formats import FORMATS, file_of
 
 if TYPE_CHECKING:  # light when asked for --help
-    from fairbench_cli.audit.judge.report import Report
+    from fairbench_cli.audit.compare.report import Report
 
 OUTPUT = "Output"
 PANELS = {
@@ -167,7 +167,7 @@ def _write(report: "Report", output: Path | None, pdf: Path | None, to_db: str |
 
         write_folder(report, output)
     if pdf is not None:
-        from fairbench_cli.audit.show.html import write_pdf
+        from fairbench_cli.audit.show.document import write_pdf
 
         write_pdf(report, pdf)
     if to_db is not None:
@@ -184,8 +184,8 @@ def _print(report: "Report", format_: str, everything: bool) -> None:
 
         print_document(audit_document(report, everything=everything, brief=True))
     else:
+        from fairbench_cli.audit.show.document import gate_words
         from fairbench_cli.audit.show.formats import write
-        from fairbench_cli.audit.show.words import gate_words
         from fairbench_cli.cli.console import print_text, talk
 
         print_text(write(report, format_), format_)
