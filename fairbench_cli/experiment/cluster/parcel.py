@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairbench_cli.base.errors import user_error
-from fairbench_cli.base.plugins import CodeOrigin, version_of
-from fairbench_cli.base.sources import digest_of, read_sources
+from fairbench_cli.base.plugins import CodeOrigin, digest_of, read_sources, version_of
 from fairbench_cli.experiment.versions import PYTHON, versions_of, versions_of_numbers
 
 if TYPE_CHECKING:
