@@ -82,25 +82,35 @@ def context_of(info: ValidationInfo) -> ReadContext:
     return info.context or ReadContext()
 
 
+def metric_of(name: str, info: ValidationInfo) -> str | OwnMetric:
+    """Return a metric as `find_metric` does, in a validator.
+
+    Raises
+    ------
+    pydantic.ValidationError
+        When there is no such metric, or its code is no metric's.
+    """
+    try:
+        return find_metric(name, context_of(info).base)
+    except UserError as error:
+        raise refused(*(((), problem) for problem in error.problems)) from None
+
+
 def _tunable(name: str, info: ValidationInfo) -> str:
     """Check that candidates can be compared by a metric."""
-    try:
-        found = find_metric(name, context_of(info).base)
-    except UserError as error:
-        raise refused(*(((), one) for one in error.problems)) from None
+    found = metric_of(name, info)
     entry = METRICS.get(found) if isinstance(found, str) else found.entry
-    fix = "tune for a metric such as accuracy or impact-ratio"
-    if entry is None:
-        return name
-    if entry.needs != "counts":
-        what = f"tune: {entry.name} needs rows, and candidates have counts alone"
-    elif entry.ideal is None:
-        what = f"tune: no value of {entry.name} is better than another"
-    elif entry.on == "labels":
-        what = f"tune: {entry.name} is the same whatever is predicted"
-    else:
-        return name
-    raise refused(((), Problem(what, fix)))
+    what = ""
+    if entry is not None and entry.needs != "counts":
+        what = f"{entry.name} needs rows, and candidates have counts alone"
+    elif entry is not None and entry.ideal is None:
+        what = f"no value of {entry.name} is better than another"
+    elif entry is not None and entry.on == "labels":
+        what = f"{entry.name} is the same whatever is predicted"
+    if what:
+        fix = "tune for a metric such as accuracy or impact-ratio"
+        raise refused(((), Problem(f"tune: {what}", fix)))
+    return name
 
 
 MetricByName = WithJsonSchema({"anyOf": [{"enum": list(METRICS)}, PLUGIN]})
