@@ -7,7 +7,7 @@ import typer
 
 from fairbench_cli.base.errors import suggest, user_error
 from fairbench_cli.base.files import read_text
-from fairbench_cli.cli.console import out, print_document, print_rows, say
+from fairbench_cli.cli.console import out, print_rows, print_text, say
 
 
 def pages() -> dict[str, Path]:
@@ -34,7 +34,7 @@ def docs(
         raise user_error(f'no page is called "{topic}"', suggest(name, known))
     text, console = read_text(known[name]), out()
     if not console.is_terminal:
-        print_document(text, "markdown")
+        print_text(text, "markdown")
         return
     from rich.markdown import Markdown
 
