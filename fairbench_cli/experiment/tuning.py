@@ -10,9 +10,9 @@ from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.table import Sample
 from fairbench_cli.experiment.config.tune import classifier_parameters, own_parameters
 from fairbench_cli.experiment.plan import Cell
+from fairbench_cli.interventions.cells import divide_rows
 from fairbench_cli.interventions.fitted import Infeasible
 from fairbench_cli.interventions.registry import INTERVENTIONS
-from fairbench_cli.interventions.validation import divide_rows
 from fairbench_cli.measures.aggregate import distance
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.groups import ProtectedAttributes
