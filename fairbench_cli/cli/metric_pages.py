@@ -6,8 +6,8 @@ from typing import get_args
 
 from fairbench_cli.base.errors import shown, suggest, user_error
 from fairbench_cli.cli.console import out, print_rows, say
+from fairbench_cli.measures.aliases import SOURCE
 from fairbench_cli.measures.comparisons import COMPARISONS
-from fairbench_cli.measures.legacy import SOURCE
 from fairbench_cli.measures.metric import OF_LABELS, Metric, Section
 from fairbench_cli.measures.rates import RATES
 from fairbench_cli.measures.registry import DEFAULT_METRICS, METRICS, find

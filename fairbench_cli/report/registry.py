@@ -18,7 +18,7 @@ TABLES = Registry(
         "combined-attributes": "combined:combined_table",
         "difference-to-none": "paired:paired_table",
         "pareto": "pareto:pareto_table",
-        "frontier": "frontier:frontier_table",
+        "frontier": "thresholds:frontier_table",
         "tuning": "tuning:tuning_table",
     },
 )
@@ -33,7 +33,7 @@ FIGURES = Registry(
         "curves": "curves:draw",
         "pareto": "pareto:draw",
         "sweep": "sweep:draw",
-        "frontier": "frontier:draw",
+        "frontier": "thresholds:draw",
         "oracle": "oracle:draw",
         "tuning": "tuning:draw",
         "correlations": "correlations:draw",

@@ -14,21 +14,30 @@ from fairbench_cli.audit.judge.report import Explanation, Interval, Stratified, 
 from fairbench_cli.audit.read.tally import People, Slice, Tally
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.measures.conditional import (
+    balanced_error,
+    balanced_error_interval,
     belift_by_stratum,
     compared,
     explained_difference,
+    predicted_groups,
     stratum_differences,
     unexplained_difference,
 )
 from fairbench_cli.measures.counts import Counts, Floats, divide
 from fairbench_cli.measures.functions import acceptance_by_group, discrimination
 from fairbench_cli.measures.intervals import difference_interval
-from fairbench_cli.measures.propensity import RANGES, propensity
-from fairbench_cli.measures.redlining import balanced_error, balanced_error_interval, predicted_groups
-from fairbench_cli.measures.rows import GROUPS, Rows
+from fairbench_cli.measures.rows import (
+    DECIMALS,
+    GROUPS,
+    RANGES,
+    Rows,
+    cluster_strata,
+    counted,
+    propensity,
+    ranges,
+)
 from fairbench_cli.measures.significance import cochran_mantel_haenszel, cochran_mantel_haenszel_p
 from fairbench_cli.measures.situation import MOST_PAIRS, against, in_favour, look_up, mean_agreement
-from fairbench_cli.measures.strata import DECIMALS, cluster_strata, counted, ranges
 
 Pairs = dict[tuple[int, int], tuple[int, int]]
 

@@ -8,8 +8,7 @@ from pathlib import Path
 from fairbench_cli.base.errors import UserError, suggest, user_error
 from fairbench_cli.base.plugins import CodeOrigin, find, named_in_packages, short
 from fairbench_cli.measures.metric import Metric
-from fairbench_cli.measures.own import own_metric
-from fairbench_cli.measures.registry import METRICS
+from fairbench_cli.measures.registry import METRICS, own_metric
 
 GROUP = "fairbench.measures"
 

@@ -9,8 +9,7 @@ from fairbench_cli.data.table import Floats, Labels, Sample
 from fairbench_cli.experiment.config.own_metrics import OwnMetric
 from fairbench_cli.measures.groups import CROSS
 from fairbench_cli.measures.registry import METRICS, measure, measure_rows
-from fairbench_cli.measures.rows import Rows
-from fairbench_cli.measures.strata import crossed
+from fairbench_cli.measures.rows import Rows, crossed
 
 
 @dataclass(frozen=True)
