@@ -21,8 +21,7 @@ from costs import head, row
 
 from fairbench_cli.data.load import load
 from fairbench_cli.data.locate import find_files
-from fairbench_cli.experiment.config.read import read_config
-from fairbench_cli.experiment.config.shipped import find_config
+from fairbench_cli.experiment.config.read import find_config, read_config
 from fairbench_cli.experiment.running.run import prepare
 from fairbench_cli.network.families import fit
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fairbench_cli.audit.read.tally import Slice, Tally
+from fairbench_cli.audit.scan.tally import Slice, Tally
 from fairbench_cli.measures.counts import Counts
 
 AEQUITAS = Path(__file__).parent / "reference" / "aequitas"

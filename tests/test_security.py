@@ -11,7 +11,7 @@ import pytest
 from conftest import environment, fairbench, two_lines, write_config
 
 from fairbench_cli.audit.api import audit
-from fairbench_cli.audit.read.read import _engine
+from fairbench_cli.audit.scan.source import start_database
 from fairbench_cli.base.checksums import FIELD, signed
 
 MARKED = "from pathlib import Path\nPath(__file__).with_suffix('.ran').touch()\n"
@@ -96,7 +96,7 @@ def test_names_in_results_are_no_paths_to_write_to(own, say, tmp_path):
 
 
 def test_an_audit_s_database_engine_loads_no_extension(tmp_path):
-    with _engine(str(tmp_path)) as engine:
+    with start_database(tmp_path) as engine:
         settings = dict(
             engine.execute(
                 "SELECT name, value FROM duckdb_settings() WHERE name LIKE '%_extensions'"

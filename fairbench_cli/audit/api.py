@@ -1,22 +1,20 @@
 """An audit in one call, for notebooks and other programs."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
-from fairbench_cli.base.errors import ArgumentError, Problem, UserError, spelled, suggest
+from fairbench_cli.base.errors import ArgumentError, Problem, UserError, suggest
 from fairbench_cli.base.text import printable
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike
 
+    from fairbench_cli.audit.compare.report import Report
     from fairbench_cli.audit.config import AuditConfig
-    from fairbench_cli.audit.judge.report import Report
-    from fairbench_cli.audit.read.predictions import ArrowStream
-    from fairbench_cli.audit.read.tally import Tally
+    from fairbench_cli.audit.scan.source import ArrowStream
     from fairbench_cli.document.model import Verdict
 
     Frame = pd.DataFrame | ArrowStream
@@ -66,7 +64,7 @@ class AuditResult:
         known = tables_of(self.report)
         if table not in known:
             raise ArgumentError(Problem(f'no table is called "{table}"', suggest(table, known)))
-        return pd.DataFrame(known[table](self.report))
+        return pd.DataFrame(known[table]())
 
     def to(self, name: str) -> str:
         """Write it in a format: any that `--format` takes, such as "json", "html", "markdown" or "csv"."""
@@ -89,40 +87,22 @@ class AuditResult:
         return self.to("markdown")
 
     def _repr_html_(self) -> str:
-        from fairbench_cli.audit.show.html import to_notebook
+        from fairbench_cli.audit.show.document import to_notebook
 
         return to_notebook(self.report)
 
     def __repr__(self) -> str:
-        from fairbench_cli.audit.show.words import headline
+        from fairbench_cli.audit.show.headline import headline
 
         return f"<{printable(headline(self.report).sentence)}>"
 
 
-@overload
 def audit(
-    source: "str | Path | Frame", *, config: str | Path | None = None, **options: Any
-) -> AuditResult: ...
-
-
-@overload
-def audit(
-    source: "ArrayLike | None" = None,
+    source: "str | Path | Frame | ArrayLike | None" = None,
     y_pred: "ArrayLike | None" = None,
     groups: "ArrayLike | Mapping[str, ArrayLike] | Frame | None" = None,
     *,
     weights: "ArrayLike | None" = None,
-    config: str | Path | None = None,
-    **options: Any,
-) -> AuditResult: ...
-
-
-def audit(
-    source: Any = None,
-    y_pred: Any = None,
-    groups: Any = None,
-    *,
-    weights: Any = None,
     config: str | Path | None = None,
     **options: Any,
 ) -> AuditResult:
@@ -161,23 +141,20 @@ def audit(
     >>> result.verdict, result.to_pandas("groups").query("metric == 'tpr'")["value"].tolist()
     ('undecided', [1.0, 1.0, 1.0])
     """
-    from fairbench_cli.audit.config import meanings
     from fairbench_cli.audit.options import read_config
 
-    arrays = y_pred is not None or groups is not None or "y_true" in options
     if "y_true" in options:
-        source = options.pop("y_true")
-    given = {PLURALS.get(name, name): value for name, value in options.items()}
-    against = given.get("against")
-    if against is None or isinstance(against, str | Path):
-        baseline, given["against"] = None, None if against is None else str(against)
+        if source is not None:
+            what = "y_true= is given, and so are labels or a table in the first place"
+            raise ArgumentError(Problem(what, "leave one of the two out"))
+        source, arrays = options.pop("y_true"), True
     else:
-        baseline, given["against"] = against, FRAME
-    known = [name.replace("-", "_") for name in meanings()]
-    for name in given:
-        if name not in known:
-            what = f'audit() has no option "{name}"'
-            raise ArgumentError(Problem(what, suggest(name, [*known, *PLURALS])))
+        arrays = y_pred is not None or groups is not None
+    given = _named(options)
+    against = given.get("against")
+    baseline = None if against is None or isinstance(against, str | Path) else against
+    if against is not None:
+        given["against"] = str(against) if baseline is None else FRAME
     if arrays and (y_pred is None or groups is None):
         missing = "y_pred" if y_pred is None else "groups"
         what = f"arrays are audited, and {missing} is missing"
@@ -192,35 +169,48 @@ def audit(
         raise ArgumentError(Problem(what, fix))
     try:
         settings = read_config(given, Path(config) if config is not None else None)
-        if not arrays:
-            return AuditResult(run(source, settings, baseline))
-        return AuditResult(_judged(_of_arrays(source, y_pred, groups, weights, settings), settings))
+        rows: Any = source
+        if arrays:
+            rows, settings = _of_arrays(source, y_pred, groups, weights, settings)
+        return AuditResult(run(rows, settings, baseline))
     except UserError as error:
-        raise UserError(*map(_in_python, error.problems)) from None
+        raise UserError(*(problem.spelled("python") for problem in error.problems)) from None
+
+
+def _named(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options by the names of their keys; refuse those that are none, and one given twice."""
+    from fairbench_cli.audit.config import meanings
+
+    known = [name.replace("-", "_") for name in meanings()]
+    found: dict[str, Any] = {}
+    for given, value in options.items():
+        name = PLURALS.get(given, given)
+        if name not in known:
+            what = f'audit() has no option "{given}"'
+            raise ArgumentError(Problem(what, suggest(given, [*known, *PLURALS])))
+        if name in found:
+            plural = next(plural for plural, single in PLURALS.items() if single == name)
+            what = f"{name}= and {plural}= are one option, and both are given"
+            raise ArgumentError(Problem(what, "leave one of the two out"))
+        found[name] = value
+    return found
 
 
 def run(source: "str | Path | Frame", config: "AuditConfig", against: "Frame | None" = None) -> "Report":
     """Read and judge with a configuration that is checked; `against` is a frame, the baseline."""
-    from fairbench_cli.audit.judge.references import reference_place
-    from fairbench_cli.audit.read.read import read_file, read_frame
+    from fairbench_cli.audit.judge import judge, read
+    from fairbench_cli.audit.scan.open import open_scan
 
-    place = reference_place(config)
-    if isinstance(source, str | Path):
-        tally = read_file(source, config, reference=place, against=against)
-    else:
-        tally = read_frame(source, config, reference=place, against=against)
-    return _judged(tally, config)
+    with open_scan(source, config, against=against) as scan:
+        seen = read(scan)
+    return judge(scan.tally, config, seen)
 
 
-def _judged(tally: "Tally", config: "AuditConfig") -> "Report":
-    from fairbench_cli.audit.judge.judge import judge
-
-    return judge(tally, config)
-
-
-def _of_arrays(y_true: Any, y_pred: Any, groups: Any, weights: Any, config: "AuditConfig") -> "Tally":
-    from fairbench_cli.audit.judge.references import reference_place
-    from fairbench_cli.audit.read.read import read_arrays
+def _of_arrays(
+    y_true: Any, y_pred: Any, groups: Any, weights: Any, config: "AuditConfig"
+) -> "tuple[pd.DataFrame, AuditConfig]":
+    """Return arrays as a frame, and the configuration that names its columns."""
+    from fairbench_cli.audit.scan.open import frame_of_arrays
 
     if isinstance(groups, Mapping):
         columns = dict(groups)
@@ -229,31 +219,4 @@ def _of_arrays(y_true: Any, y_pred: Any, groups: Any, weights: Any, config: "Aud
         columns = {str(name): groups[name] for name in names}
     else:
         columns = {str(getattr(groups, "name", None) or GROUP): groups}
-    place = reference_place(config)
-    return read_arrays(y_pred, columns, config, labels=y_true, weights=weights, reference=place)
-
-
-def _in_python(problem: Problem) -> Problem:
-    """Write a problem with keywords instead of flags.
-
-    >>> print(_in_python(Problem("scores are cut", "--top-k 100, --ties include or --bins age=4", "--score")))
-    score=: error: scores are cut
-      fix: top_k=100, ties="include" or bins={"age": 4}
-    """
-    return Problem(*(_keywords(spelled(text)) for text in (problem.what, problem.fix, problem.where)))
-
-
-_FLAG = re.compile(r"--([a-z][a-z-]*)(?: (?:([\d.]+\b)|(include|exclude|random|VALUE)\b|([^\s=,]+)=(\d+)))?")
-
-
-def _keywords(text: str) -> str:
-    def keyword(match: re.Match[str]) -> str:
-        flag, number, word, column, count = match.groups()
-        name = {singular: plural for plural, singular in PLURALS.items()}.get(flag, flag).replace("-", "_")
-        if number:
-            return f"{flag.replace('-', '_')}={number}"
-        if word:
-            return f'{name}="{word}"'
-        return f'{name}={{"{column}": {count}}}' if column else f"{name}="
-
-    return _FLAG.sub(keyword, text)
+    return frame_of_arrays(y_pred, columns, config, labels=y_true, weights=weights)

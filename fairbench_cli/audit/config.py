@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from fairbench_cli.audit.judge.metrics import COMPARED, INTERVENTIONS, ROLL_UPS, has_tau, kind
-from fairbench_cli.base.errors import nearest, shown, suggest
+from fairbench_cli.audit.metrics import COMPARED, INTERVENTIONS, ROLL_UPS, has_tau, kind
+from fairbench_cli.base.errors import Flag, nearest, shown, suggest
 from fairbench_cli.base.strict_yaml import scalar
 from fairbench_cli.base.validation import mistake
 from fairbench_cli.measures.registry import COUNT_METRICS
@@ -26,6 +26,9 @@ UNDECIDED = "undecided"  # in `fail-on`: stop unless everything passes
 WORSE = "worse"  # in `fail-on`: stop where a disparity is larger than it was
 DEFAULT = "default"  # in `tau`: every metric that has no tau of its own
 ABOVE_MEDIAN = "above the median"
+FOUR_FIFTHS = 0.8
+EXCLUDING = ("eeoc", "ll144")  # presets: rules of the United States, which leave out small categories
+WITHOUT_VERDICT = ("ll144",)  # presets by which nothing passes or fails
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,8 @@ def _metric(text: str, common: tuple[str, ...] = (*COMPARED, *ROLL_UPS)) -> str:
         known = common if nearest(name, common) else {*common, *COUNT_METRICS}
         raise mistake(f"no metric is called {shown(name)}", suggest(name, known)) from None
     if needs_rows:
-        raise mistake(f"{shown(name)} needs the rows, and these are counted", "see --explain, or a run")
+        fix = ("see ", Flag("explain"), ", or a run")
+        raise mistake(f"{shown(name)} needs the rows, and these are counted", fix)
     return text
 
 

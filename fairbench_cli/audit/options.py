@@ -1,18 +1,37 @@
-"""From options, and a file of them, to a config that is checked."""
+"""From options, and a file of them, to a config that is checked, with the defaults of its preset."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
 
-from fairbench_cli.audit import presets
-from fairbench_cli.audit.config import READERS, AuditConfig
-from fairbench_cli.audit.contradictions import contradictions
-from fairbench_cli.base.errors import Problem, UserError, user_error
+from fairbench_cli.audit.config import EXCLUDING, FOUR_FIFTHS, MOST_SCORES, READERS, WORSE, AuditConfig
+from fairbench_cli.audit.metrics import COMPARED, canonical
+from fairbench_cli.base.errors import Flag, Problem, UserError, Words, shown, user_error
 from fairbench_cli.base.strict_yaml import Place, YamlDocument, read_yaml
 from fairbench_cli.base.validation import in_file_order, problems_of
+
+MISSING = "(missing)"
+SMALL = 0.02  # of the data: smaller categories may be left out, in both American rules
+OUT = "leave one of the two out"
+
+# What a preset lays under what the user gives. Fewer rows than `min-group` rule out no reference: what rules
+# one out in the two American ones is its share of the data.
+_HIGHEST: dict[str, Any] = {
+    "ref-method": "maximum",
+    "metric": ["selection-rate"],
+    "min-share": SMALL,
+    "min-group": 1,
+}
+DEFAULTS: dict[str, dict[str, Any]] = {
+    "aequitas": {"rule": "point", "metric": ["unsupervised-parity", "supervised-parity"], "min-group": 1},
+    "eeoc": _HIGHEST,
+    "ll144": _HIGHEST,
+}
+
+Check = tuple[str, object, str, Words]  # key, whether it is wrong, what is wrong with it, what to do
 
 
 def read_config(given: Mapping[str, Any], path: Path | None = None, before: str = "") -> AuditConfig:
@@ -44,8 +63,9 @@ def read_config(given: Mapping[str, Any], path: Path | None = None, before: str 
     document = _laid_over(keys, read_yaml(path) if path else YamlDocument({}, {}, ""), spots)
     try:
         config = AuditConfig.model_validate(document.data, by_name=False)
-        wrong = contradictions(config)
-        problems = [Problem(what, fix, document.where((key,))) for key, what, fix in wrong]
+        problems = [
+            Problem(what, fix, document.where((key,))) for key, wrong, what, fix in _checks(config) if wrong
+        ]
     except ValidationError as error:
         problems = list(problems_of(error, AuditConfig, document))
     if problems:
@@ -66,8 +86,7 @@ def _laid_over(given: Mapping[str, Any], document: YamlDocument, spots: dict[Pla
         data[key] = _merged(data[key], value, READERS[key]) if key in data and key in READERS else value
     if data.get("ref"):
         data.setdefault("ref-method", "given")
-    data = presets.laid_under(data)
-    return YamlDocument(data, {**document.spots, **spots}, document.name)
+    return YamlDocument(with_preset_defaults(data), {**document.spots, **spots}, document.name)
 
 
 def _merged(under: Any, over: Any, read: Callable[[Any], Any]) -> Any:
@@ -77,3 +96,146 @@ def _merged(under: Any, over: Any, read: Callable[[Any], Any]) -> Any:
     except PydanticCustomError:
         return over
     return {**low, **high} if isinstance(low, dict) and isinstance(high, dict) else over
+
+
+def with_preset_defaults(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keys of a config with those of its preset, if it has one, laid under them.
+
+    >>> with_preset_defaults({"preset": "ll144", "attribute": ["sex", "race"]})["intersect"]
+    [['sex', 'race']]
+    """
+    preset = data.get("preset")
+    if not isinstance(preset, str) or preset not in DEFAULTS:
+        return dict(data)
+    found = {**DEFAULTS[preset], **data}
+    given = data.get("exclude", [])
+    given = [given] if isinstance(given, str) else given
+    if preset in EXCLUDING and isinstance(given, list | tuple):
+        found["exclude"] = list(dict.fromkeys((MISSING, *given)))
+    pair = data.get("attribute")
+    if preset == "ll144" and "intersect" not in data and isinstance(pair, list | tuple) and len(pair) == 2:
+        found["intersect"] = [list(pair)]
+    return found
+
+
+def _checks(config: AuditConfig) -> Iterator[Check]:
+    """Yield what may contradict itself in a config, or have no effect."""
+    given = config.model_fields_set
+    yield from _against_preset(config)
+    what = f"ref-method {config.ref_method} and reference groups contradict each other"
+    yield "ref-method", config.references and config.ref_method != "given", what, OUT
+    computed = {*COMPARED, *map(canonical, (*config.requested, *(name for _, name in config.fail_on)))}
+    for name in config.taus:
+        fix = f"name it as a metric: {name}"
+        yield "tau", canonical(name) not in computed, f"tau of {name} has no effect", fix
+    no_list = "ties" in given and not (config.top_k or config.top_share)
+    yield "ties", no_list, "ties has no effect", "give top-k or top-share, or leave it out"
+    yield from _of_comparison(config)
+    what = "curves say at which thresholds an audit would pass, and Local Law 144 has no pass mark"
+    yield "curves", config.curves and config.preset == "ll144", what, "leave curves out, or the preset"
+    if config.cluster is not None:
+        yield from _of_clusters(config)
+    several = len(config.decisions) > 1 or len(config.favourable) > 1
+    what = "several decisions are audited, and one can be explained at a time"
+    yield "explain", config.explained_by and several, what, "give one decision"
+    for key in ("neighbours", "margin"):
+        unused = key in given and not config.explained_by
+        yield key, unused, f"{key} has no effect", "give explain, or leave it out"
+
+
+def _of_comparison(config: AuditConfig) -> Iterator[Check]:
+    """Yield what may contradict a comparison of models or slices."""
+    scores = config.scores or ()
+    ways = {"against": config.against, "score": len(scores) > 1, "slice": config.sliced_by}
+    named = [key for key, given in ways.items() if given]
+    for other in named[1:2]:
+        fix = "compare one thing at a time: one score where there is another way"
+        yield other, True, f"{named[0]} and {other} both say what to compare", fix
+    twice = len(set(scores)) < len(scores)
+    yield "score", twice, "a column of scores is named twice", "name each once"
+    what = f"{len(scores)} columns of scores are too many to compare"
+    yield "score", len(scores) > MOST_SCORES, what, f"name at most {MOST_SCORES}"
+    what = f"{shown(str(config.label))} is the label, and one of several scores"
+    yield "label", len(scores) > 1 and config.label in scores, what, "audit the labels on their own"
+    pairs = config.identifier and not config.against
+    yield "id", pairs, "id has no effect", "give against, or leave it out"
+    what, fix = "nothing is compared that could be worse", "give against, slice or a second score"
+    yield "fail-on", WORSE in config.failing_metrics and not named, what, fix
+    if not named:
+        return
+    what = "several decisions are audited, and one can be compared at a time"
+    yield named[0], len(config.decisions) > 1, what, "give one decision"
+    drawn = config.ties == "random" and "slice" not in named
+    what = "ties drawn at random would be another change than the one of the scores"
+    yield "ties", drawn, what, "use ties include or exclude"
+    others = {
+        "model-column": config.model_column,
+        "explain": config.explained_by,
+        "preset": config.preset == "ll144",
+        "curves": config.curves and "slice" not in named,
+    }
+    for key, given in others.items():
+        yield key, given, f"{key} cannot be combined with {named[0]}", OUT
+
+
+def _of_clusters(config: AuditConfig) -> Iterator[Check]:
+    """Yield what would take each row for a person of its own, where people have several."""
+    draws = config.ties == "random" and (config.top_k or config.top_share)
+    for key, given, what in (
+        ("ties", draws, "draws rows, not people"),
+        ("explain", config.explained_by, "takes each row for a person"),
+        ("curves", config.curves, "takes each row for a person"),
+        ("score", len(config.scores or ()) > 1, "compares scores row by row"),
+        ("against", config.against is not None, "compares files row by row"),
+        ("slice", config.sliced_by is not None, "takes all slices to be of different people"),
+        ("favourable", len(config.favourable) > 1, "of several classes counts rows"),
+    ):
+        yield key, given, f"{key} {what}", "leave it out, or cluster"
+
+
+def _against_preset(config: AuditConfig) -> Iterator[Check]:
+    """Yield what may contradict the preset."""
+    preset = config.preset
+    if preset is None:
+        return
+
+    def check(key: str, wrong: object, what: str, fix: Words = "") -> Check:
+        return key, wrong, what, fix or f"leave {key} out, or the preset"
+
+    people = f"preset {preset} counts people, and weights make something else of them"
+    yield check("weight", config.weight is not None, people)
+    yield check("min-group", config.min_group != 1, f"preset {preset} compares groups of any number of rows")
+    if preset == "aequitas":
+        what = f"Aequitas has no reference method {config.ref_method}"
+        fix = "use majority or minimum, or name groups with ref"
+        yield check("ref-method", config.ref_method in ("maximum", "rest"), what, fix)
+        yield check("rule", config.rule != "point", "Aequitas does not look at chance")
+        yield check("min-share", config.min_share > 0, "Aequitas compares all groups")
+        yield check("exclude", config.exclude, "Aequitas compares all groups")
+        yield check("cluster", config.cluster is not None, "Aequitas takes every row for a person")
+        return
+    metrics = [name for name in config.metrics if canonical(name) != "selection-rate"]
+    yield check("metric", metrics, f"preset {preset} goes by the selection rate, not by {', '.join(metrics)}")
+    others = config.references or config.ref_method != "maximum"
+    what = f"preset {preset} compares with the group that is selected most"
+    yield check("ref" if config.references else "ref-method", others, what)
+    harms = config.effect == "punitive"
+    yield check("decision", harms, f"preset {preset} takes being selected for what helps")
+    yield check("cluster", config.cluster is not None, f"preset {preset} takes every row for a person")
+    own_tau = config.tau_by_metric != {"default": FOUR_FIFTHS}
+    if preset == "eeoc":
+        yield check("tau", own_tau, "preset eeoc is the rule of four fifths, so tau is 0.8")
+        return
+    names, both = config.attributes or (), ("name both columns with ", Flag("attribute"))
+    what = "preset ll144 needs two attributes, sex and race or ethnicity"
+    yield check("attribute", len(names) != 2, what, both)
+    crossed = len(names) == 2 and any(set(names) != set(each) for each in config.intersections)
+    yield check("intersect", crossed, f"preset ll144 crosses {' and '.join(names)}, and nothing else")
+    what = f"preset ll144 leaves out categories under {SMALL:g} of the data, not {config.min_share:g}"
+    yield check("min-share", config.min_share > SMALL, what, f"give at most {SMALL:g}")
+    for key, asks in (("fail", config.fail), ("fail-on", config.failing_metrics)):
+        fix = f"leave {key} out, or use preset eeoc"
+        yield check(key, asks, "preset ll144 has no pass mark, so nothing can fail", fix)
+    for key, limits in (("rule", config.rule != "evidence"), ("tau", own_tau)):
+        what = f"preset ll144 has no pass mark, so {key} has no effect"
+        yield check(key, limits, what, f"leave {key} out")

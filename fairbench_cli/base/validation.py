@@ -2,13 +2,15 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Annotated, Any, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
 from pydantic.fields import FieldInfo
-from pydantic_core import PydanticCustomError
+from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 
-from fairbench_cli.base.errors import Problem, nearest, shown, suggest
+from fairbench_cli.base.errors import Problem, Words, nearest, shown, spelled, suggest
+from fairbench_cli.base.plugins import short
 from fairbench_cli.base.strict_yaml import Place, YamlDocument
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
@@ -54,14 +56,18 @@ _BOUNDS = {
 }
 
 
+Finding = tuple[Place, Problem]
+"""What is wrong with a value, and its place within what was read."""
+
+
 class StrictModel(BaseModel):
     """A model of a file's mapping: no unknown keys, no conversions, not to be changed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-def mistake(what: str, fix: str) -> PydanticCustomError:
-    """Return the error that a validator raises, with a message and a fix of its own.
+def mistake(what: str, fix: Words) -> PydanticCustomError:
+    """Return the error that a validator raises, with a message and a fix of its own, about the value.
 
     >>> str(mistake("low must be below high", "swap them"))
     'low must be below high'
@@ -69,9 +75,110 @@ def mistake(what: str, fix: str) -> PydanticCustomError:
     return PydanticCustomError("mistake", "{what}", {"what": what, "fix": fix})
 
 
-def one_or_more(value: Any) -> Any:
-    """Return a list as a tuple, and any other value as a tuple of it alone: a validator's first step."""
-    return tuple(value) if isinstance(value, list) else (value,)
+def refused(*findings: Finding) -> ValidationError:
+    """Return the error that a validator raises with whole messages, each about a place within the value.
+
+    A problem that is somewhere else, in another file, says where.
+    """
+    return ValidationError.from_exception_data(
+        "refused",
+        [
+            {
+                "type": PydanticCustomError(
+                    "refused",
+                    "{what}",
+                    {"what": spelled(one.what), "fix": spelled(one.fix), "where": spelled(one.where)},
+                ),
+                "loc": place,
+                "input": None,
+            }
+            for place, one in findings
+        ],
+    )
+
+
+def _details(error: ValidationError) -> Iterator[InitErrorDetails]:
+    """Yield the findings of an error, to be raised again with others."""
+    for finding in error.errors():
+        kind, context = finding["type"], finding.get("ctx", {})
+        own = kind in ("mistake", "refused")
+        again = PydanticCustomError(kind, "{what}", context) if own else kind
+        yield {"type": again, "loc": finding["loc"], "input": finding["input"], "ctx": context}
+
+
+@dataclass(frozen=True)
+class Several:
+    """Marks a tuple: a list in the file.
+
+    Parameters
+    ----------
+    kind : str
+        What one of its values is called, none of which may be listed twice; empty where one may.
+    alone : bool
+        Whether a value may stand without brackets.
+    """
+
+    kind: str = ""
+    alone: bool = True
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
+        return core_schema.no_info_wrap_validator_function(self._read, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: core_schema.CoreSchema, handler: Any) -> Any:
+        found = handler(schema)
+        return {"anyOf": [found["items"], found]} if self.alone else found
+
+    def _read(self, value: Any, handler: Any) -> Any:
+        listed = value if isinstance(value, list | tuple) or not self.alone else [value]
+        if not isinstance(listed, list | tuple):
+            return handler(listed)
+        twice = refused(*self._twice(listed))
+        try:
+            found = handler(tuple(listed))
+        except ValidationError as error:
+            details = [*_details(error), *_details(twice)]
+            raise ValidationError.from_exception_data(error.title, details) from None
+        if twice.error_count():
+            raise twice
+        return found
+
+    def _twice(self, listed: Iterable[Any]) -> Iterator[Finding]:
+        """Find words and numbers that stand there again; code is what its name says without its folder."""
+        seen = set[Any]()
+        for i, one in enumerate(listed if self.kind else ()):
+            if isinstance(one, bool) or not isinstance(one, str | int | float):
+                continue
+            called = short(one) if isinstance(one, str) else one
+            if called in seen:
+                yield (i,), Problem(f"{self.kind} {shown(called)} is listed twice", "keep one")
+            seen.add(called)
+
+
+@dataclass(frozen=True)
+class Known:
+    """Marks a text that must be one of some names.
+
+    Parameters
+    ----------
+    kind : str
+        What is called so.
+    names : tuple of str
+        All that there are.
+    """
+
+    kind: str
+    names: tuple[str, ...]
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
+        return core_schema.no_info_after_validator_function(self._check, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: core_schema.CoreSchema, handler: Any) -> Any:
+        return {"enum": list(self.names)}
+
+    def _check(self, name: str) -> str:
+        if name not in self.names:
+            raise refused(((), Problem(f'unknown {self.kind} "{name}"', suggest(name, self.names))))
+        return name
 
 
 def _quotient(value: Any) -> Any:
@@ -104,6 +211,23 @@ def problems_of(
     error: ValidationError, model: type[BaseModel], document: YamlDocument, prefix: Place = ()
 ) -> Iterator[Problem]:
     """Yield one problem per finding; `model` was read from the value at `prefix`."""
+    for place, problem in findings_of(error, model, prefix):
+        yield Problem(problem.what, problem.fix, problem.where or spot_of(document, place))
+
+
+def spot_of(document: YamlDocument, place: Place) -> str:
+    """Return where a value was given; an index that the file does not have is of one without brackets."""
+    kept: Place = ()
+    for part in place:
+        if isinstance(part, str) or (*kept, part) in document.spots:
+            kept = (*kept, part)
+    return document.where(kept)
+
+
+def findings_of(
+    error: ValidationError, model: type[BaseModel] = BaseModel, prefix: Place = ()
+) -> Iterator[Finding]:
+    """Yield one problem per finding in a value that was read as `model` at `prefix`, and its place."""
     findings = error.errors()
     unknown = [finding["loc"] for finding in findings if finding["type"] == "extra_forbidden"]
     for finding in findings:
@@ -112,7 +236,7 @@ def problems_of(
         place: Place = (*prefix, *(part for part in finding["loc"] if part != "[key]"))
         if finding["type"] == "missing" and _misspelt(finding["loc"], unknown):
             continue  # the unknown key next to it has the message
-        yield _problem(finding, model, place, prefix, document.where(place))
+        yield place, _problem(finding, model, place, prefix)
 
 
 def wording(finding: Any) -> tuple[str, str]:
@@ -148,45 +272,21 @@ def in_file_order(problems: Iterable[Problem], name: str) -> list[Problem]:
     return sorted(dict.fromkeys(problems), key=line)
 
 
-def in_list(
-    document: YamlDocument, place: Place, kind: str, known: tuple[str, ...] | None = None, of: str = ""
-) -> Iterator[Problem]:
-    """Find what a list has twice and, where it holds names, those that are not `known`.
-
-    `of` says whose names the known ones are, where they are not all that there are.
-    """
-    value = document.data
-    for key in place:
-        if isinstance(value, list) and isinstance(key, int):
-            value = value[key]
-        else:
-            value = value.get(key) if isinstance(value, dict) else None
-    seen: list[Any] = []
-    for i, one in enumerate(value if isinstance(value, list) else []):
-        where = document.where((*place, i))
-        if isinstance(one, bool) or not isinstance(one, str | int | float):
-            continue
-        if known and isinstance(one, str) and one not in known:
-            what = f'"{one}" is not among {of}' if of else f'unknown {kind} "{one}"'
-            yield Problem(what, suggest(one, known), where)
-        elif one in seen:
-            yield Problem(f"{kind} {shown(one)} is listed twice", "keep one", where)
-        seen.append(one)
-
-
-def _problem(finding: Any, model: type[BaseModel], place: Place, prefix: Place, where: str) -> Problem:
+def _problem(finding: Any, model: type[BaseModel], place: Place, prefix: Place) -> Problem:
     name = ".".join(part for part in place if isinstance(part, str))
     kind = finding["type"]
     if kind == "extra_forbidden":
         fix = _right_key(str(place[-1]), model, place[len(prefix) : -1])
-        return Problem(f'unknown key "{place[-1]}"', fix, where)
+        return Problem(f'unknown key "{place[-1]}"', fix)
     if kind == "missing":
-        return Problem(f'key "{name}" is missing', "add it", where)
+        return Problem(f'key "{name}" is missing', "add it")
+    if kind == "refused":
+        return Problem(**finding["ctx"])
     if kind == "mistake":
         of = f"{name}: " if name else ""
-        return Problem(f"{of}{finding['ctx']['what']}", finding["ctx"]["fix"], where)
+        return Problem(f"{of}{finding['ctx']['what']}", finding["ctx"]["fix"])
     what, fix = wording(finding)
-    return Problem(f"{name} {what}", fix, where)
+    return Problem(f"{name} {what}", fix)
 
 
 def _misspelt(missing: Place, unknown: list[Place]) -> bool:

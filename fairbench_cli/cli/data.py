@@ -131,7 +131,7 @@ def check(name: Name, data_dir: DataDir = None) -> None:
 
     Exit code 0: nothing found in the columns that the card uses; 1: warnings; 2: the data cannot be read.
     """
-    from fairbench_cli.data.check.run import check as check_card
+    from fairbench_cli.data.check import check as check_card
     from fairbench_cli.data.locate import find_files
 
     card, found = find_files(name, data_dir)

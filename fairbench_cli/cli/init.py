@@ -3,37 +3,38 @@
 import re
 import shlex
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from fairbench_cli.base.errors import user_error
+from fairbench_cli.base.errors import Problem, UserError, user_error
 from fairbench_cli.base.text import shown_path
-from fairbench_cli.cli.init_roles import FAVOURABLE, LABEL, PROTECTED, roles_of
 
 if TYPE_CHECKING:  # light when asked for --help
     import pandas as pd
 
     from fairbench_cli.data.guess.layout import FileLayout
-    from fairbench_cli.data.guess.roles import Group
+    from fairbench_cli.data.guess.roles import GivenRoles, Group, Mask, RawCells
     from fairbench_cli.data.guess.write import Guessed
+
+T = TypeVar("T")
 
 
 def init(
     data: Annotated[
         Path, typer.Argument(help="CSV, TSV or other separated text, ARFF or Parquet.", show_default=False)
     ],
-    label: Annotated[str | None, typer.Option(LABEL, help="The column that holds the outcome.")] = None,
+    label: Annotated[str | None, typer.Option(help="The column that holds the outcome.")] = None,
     favourable: Annotated[
-        str | None,
-        typer.Option(FAVOURABLE, help="Its favourable value; of numbers a side, such as '>=600'."),
+        str | None, typer.Option(help="Its favourable value; of numbers a side, such as '>=600'.")
     ] = None,
     protected: Annotated[
         list[str] | None,
         typer.Option(
-            PROTECTED,
-            help="A protected attribute and its deprived group: sex=f, race=a,b or 'age<25'. Repeat it.",
+            help="A protected attribute and its deprived group: sex=f, race=a,b or 'age<25'. Repeat it."
         ),
     ] = None,
     columns: Annotated[
@@ -61,6 +62,7 @@ def init(
     from fairbench_cli.cli.console import talk
     from fairbench_cli.data.guess.columns import gaps_of, guess_columns, has_decimal_commas, with_points
     from fairbench_cli.data.guess.layout import layout_of, named_cells
+    from fairbench_cli.data.guess.roles import RawCells
     from fairbench_cli.data.guess.write import Guessed, card_text, config_text
 
     _look_at(data)
@@ -73,12 +75,12 @@ def init(
     comma = has_decimal_commas(cells, layout.separator)
     gaps = gaps_of(cells, comma=comma)
     cells = with_points(cells, gaps) if comma else cells
-    used = cells[[name for name in cells.columns if name]]
+    used = RawCells(cells[[name for name in cells.columns if name]], gaps)
     _say_layout(data, layout, cells, asked=sys.stdin.isatty())
-    roles = roles_of(used, gaps, label, favourable, protected or [])
-    guesses = guess_columns(used, gaps, roles)
+    roles = _roles(used, label, favourable, protected or [])
+    guesses = guess_columns(used, roles)
     file = _relative(data, card)
-    guessed = Guessed(_name(card.stem), file, layout, comma, cells, gaps, roles, guesses)
+    guessed = Guessed(_name(card.stem), file, layout, comma, RawCells(cells, gaps), roles, guesses)
     for folder in (card.parent, config.parent):
         make_folder(folder)
     write_text(card, card_text(guessed))
@@ -88,6 +90,81 @@ def init(
     talk(f"{card}, {config}: written. Go through the card, then:")
     for line in _next(guessed, card, config):
         talk(f"  {line}")
+
+
+def _roles(
+    table: "RawCells", label: str | None, favourable: str | None, protected: list[str]
+) -> "GivenRoles":
+    """Return label and groups: from the flags, and at a terminal by questions for the rest."""
+    from fairbench_cli.data.guess import roles
+
+    outcome, groups = roles.roles_given(table, label, favourable, protected)
+    if sys.stdin.isatty():
+        return _asked(table, outcome, groups)
+    problems = roles.left_open(table, outcome, groups)
+    if problems or outcome is None:
+        raise UserError(*problems)
+    return roles.GivenRoles(outcome, tuple(groups))
+
+
+def _asked(table: "RawCells", outcome: "Group | None", groups: "list[Group]") -> "GivenRoles":
+    """Return label and groups; what is missing is asked for."""
+    from fairbench_cli.cli.console import talk
+    from fairbench_cli.data.guess import roles
+
+    if outcome is None:
+        known = roles.label_candidates(table)
+        question = "Which column is the outcome?"
+        outcome = _ask(question, partial(roles.label_group, table, None), known[0] if known else None)
+    column = outcome.column
+    if not outcome.levels:
+        talk(f"{column}: {roles.shares(table, column)}")
+        guess = roles.favourable_guess(table.cells[column].unique())
+        question = "Which value is favourable? (of numbers a side, such as >=600)"
+        outcome = _ask(question, lambda text: roles.label_group(table, text, column), guess)
+    good = outcome.members(table)
+    if not groups:
+        likely = roles.protected_candidates(table, column)
+        talk(f"Likely protected attributes: {', '.join(likely[: roles.MOST_SHOWN]) or 'none'}")
+        question = "Which columns are protected? (separated by commas)"
+        groups = _ask(question, partial(_columns, table, outcome), likely[0] if likely else None)
+    return roles.GivenRoles(outcome, tuple(_deprived(table, group, good) for group in groups))
+
+
+def _columns(table: "RawCells", outcome: "Group", text: str) -> "list[Group]":
+    """Return the protected attributes that an answer names; their groups may still be missing."""
+    from fairbench_cli.data.guess import roles
+
+    found = [roles.group_of(one, table, "") for one in text.split(",") if one.strip()]
+    problems = roles.clashes(outcome, found)
+    if problems or not found:
+        raise UserError(*problems or [Problem("no column is named", "name at least one")])
+    return found
+
+
+def _deprived(table: "RawCells", group: "Group", good: "Mask") -> "Group":
+    """Return a protected attribute with its deprived group, asked for if it is missing."""
+    from fairbench_cli.cli.console import talk
+    from fairbench_cli.data.guess import roles
+
+    name = group.column
+    if group.levels:
+        return group
+    talk(f"{name}: {roles.shares(table, name, good)}")
+    question = f"Who is deprived by {name}? (values separated by commas; of numbers a side, such as <25)"
+    return _ask(question, lambda text: roles.members_of(text, name, table, ""), None)
+
+
+def _ask(question: str, read: Callable[[str], T], default: str | None) -> T:
+    """Return the answer to a question, asked until it can be read."""
+    from fairbench_cli.cli.console import talk
+
+    while True:
+        answer = typer.prompt(question, default=default, err=True)
+        try:
+            return read(str(answer))
+        except UserError as error:
+            talk(str(error))
 
 
 def _look_at(data: Path) -> None:
@@ -144,8 +221,9 @@ def _relative(target: Path, file: Path) -> str:
 
 
 def _say_layout(data: Path, layout: "FileLayout", cells: "pd.DataFrame", *, asked: bool) -> None:
-    from fairbench_cli.cli.console import print_rows, talk
+    from fairbench_cli.cli.console import print_table, talk
     from fairbench_cli.data.guess.layout import SEPARATOR_NAMES
+    from fairbench_cli.document.model import plain_table
 
     by = {separator: name for name, separator in SEPARATOR_NAMES.items()}
     cut = f"cells separated by {by.get(layout.separator, layout.separator)}"
@@ -157,7 +235,7 @@ def _say_layout(data: Path, layout: "FileLayout", cells: "pd.DataFrame", *, aske
     talk(f"{data}: {len(cells):,} rows, {cells.shape[1]} columns, {kind}{named}")
     if asked:
         rows = [[str(name), _preview(cells[name])] for name in cells.columns]
-        print_rows(["column", "values"], rows)
+        print_table(plain_table("", ["column", "values"], rows, 2))
 
 
 def _preview(cells: "pd.Series[str]", most: int = 5) -> str:
@@ -168,15 +246,16 @@ def _preview(cells: "pd.Series[str]", most: int = 5) -> str:
 
 
 def _say_columns(guessed: "Guessed") -> None:
-    from fairbench_cli.cli.console import print_rows
+    from fairbench_cli.cli.console import print_table
     from fairbench_cli.data.guess.columns import flow
+    from fairbench_cli.document.model import plain_table
 
     rows = []
     for column in guessed.columns:
         bins = column.card.bins
         cut = f" in bins, {flow(bins.model_dump(mode='json', exclude_defaults=True))[1:-1]}" if bins else ""
         rows.append([column.name, f"{column.card.kind}{cut}", column.why])
-    print_rows(["column", "taken as", "because"], rows)
+    print_table(plain_table("", ["column", "taken as", "because"], rows, 3))
 
 
 def _check(card: Path, config: Path) -> None:
@@ -196,8 +275,8 @@ def _largest_favoured(guessed: "Guessed", group: "Group") -> str:
     """Return the level of most of those who are not deprived."""
     if group.cut:
         return next(level for level in group.cut.both if level != group.cut.level)
-    own = guessed.cells[group.column][~guessed.cells[group.column].isin([*guessed.gaps, *group.values])]
-    return str(own.value_counts().index[0])
+    known = guessed.table.known(group.column)
+    return str(known[~known.isin(group.values)].value_counts().index[0])
 
 
 def _next(guessed: "Guessed", card: Path, config: Path) -> list[str]:

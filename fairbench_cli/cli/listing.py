@@ -1,13 +1,14 @@
 """``fairbench list``: what can stand in a config, and the configs that come with fairbench."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Annotated, Literal, get_args
 
 import typer
 
 from fairbench_cli.base.errors import suggest, user_error
-from fairbench_cli.cli.console import print_rows, say
+from fairbench_cli.cli.console import print_document
+from fairbench_cli.document.model import Document, Section, plain_table
 
 Listed = Literal["configs", "datasets", "interventions", "classifiers", "metrics"]
 
@@ -28,33 +29,29 @@ def list_names(
     if name is not None:
         _explain(str(kind), name)
         return
-    for one in (kind,) if kind else get_args(Listed):
-        if one != "metrics":
-            print_rows(*_rows(one), title=one)
-            if one in ("interventions", "classifiers"):
-                say(f"Each parameter explained: fairbench list {one} NAME\n")
-            continue
-        from fairbench_cli.cli import metric_pages
+    kinds = (kind,) if kind else get_args(Listed)
+    sections = [_section(one) for one in kinds if one != "metrics"]
+    if sections:
+        print_document(Document("", sections=tuple(sections)))
+    if "metrics" in kinds:
+        from fairbench_cli.cli.pages import metric_pages, metric_tables
 
-        if long:
-            metric_pages.print_metrics()
-        else:
-            metric_pages.print_metric_tables()
+        print_document(metric_pages() if long else metric_tables())
 
 
 def _explain(kind: str, name: str) -> None:
     """Print the page of one thing."""
     if kind == "metrics":
-        from fairbench_cli.cli.metric_pages import print_metric
+        from fairbench_cli.cli.pages import metric_page
 
-        print_metric(name)
+        print_document(metric_page(name))
         return
     if kind not in ("interventions", "classifiers"):
         shows = {"datasets": f"fairbench data show {name}", "configs": f"fairbench plan {name}"}
         raise user_error(f"{kind} are listed by name alone", f"write: {shows.get(kind, 'fairbench list')}")
     from fairbench_cli.base.plugins import find, named_in_packages
     from fairbench_cli.classifiers.registry import CLASSIFIERS
-    from fairbench_cli.cli.component_pages import print_component
+    from fairbench_cli.cli.pages import component_page
     from fairbench_cli.interventions.registry import INTERVENTIONS
 
     known = INTERVENTIONS if kind == "interventions" else CLASSIFIERS
@@ -67,21 +64,21 @@ def _explain(kind: str, name: str) -> None:
     fault = None if foreign is None else foreign.fault(thing)
     if fault is not None:
         raise user_error(f"{name} {fault[0]}", fault[1])
-    print_component(name, thing, technique=kind == "interventions", foreign=foreign)
+    print_document(component_page(name, thing, technique=kind == "interventions", foreign=foreign))
 
 
-def _rows(kind: str) -> tuple[list[str], list[list[str]]]:
-    """Return heads and rows of one kind of thing."""
+def _section(kind: str) -> Section:
+    """Return a table of one kind of thing."""
     if kind == "configs":
-        from fairbench_cli.experiment.config.shipped import find_config, known_configs, title
+        from fairbench_cli.experiment.config.read import find_config, known_configs, title
 
-        return ["name", "what"], [[name, title(find_config(name))] for name in known_configs()]
+        return _table(kind, ["name", "what"], [[name, title(find_config(name))] for name in known_configs()])
     if kind == "datasets":
         from fairbench_cli.data.card import find_card, known_cards, read_card
 
         cards = [read_card(find_card(name)) for name in known_cards()]
         rows = [[card.name, ", ".join(card.protected), card.title] for card in cards]
-        return ["name", "protected", "title"], rows
+        return _table(kind, ["name", "protected", "title"], rows)
     from fairbench_cli.base.plugins import named_in_packages
     from fairbench_cli.classifiers.registry import CLASSIFIERS
     from fairbench_cli.experiment.config.components import word
@@ -97,4 +94,9 @@ def _rows(kind: str) -> tuple[list[str], list[list[str]]]:
             continue
         package = f"{point.dist.name} {point.dist.version}" if point.dist else "an installed package"
         rows.append([name, f"{point.value}, of {package}"])
-    return ["name", "what it does, and its parameters"], rows
+    more = f"Each parameter explained: fairbench list {kind} NAME"
+    return _table(kind, ["name", "what it does, and its parameters"], rows, more)
+
+
+def _table(title: str, heads: list[str], rows: list[list[str]], more: str = "") -> Section:
+    return Section(title, tables=(replace(plain_table("", heads, rows, len(heads)), more=more),))

@@ -8,7 +8,7 @@ import typer
 
 def config_path(name: str) -> Path:
     """Return the path of a config, given its own or the name of one that comes with fairbench."""
-    from fairbench_cli.experiment.config.shipped import find_config
+    from fairbench_cli.experiment.config.read import find_config
 
     return find_config(name)
 

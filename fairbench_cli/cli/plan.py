@@ -21,10 +21,11 @@ def plan(
     shard: ShardOf = None,
 ) -> None:
     """Show the cells of an experiment: done, to do, time left. Runs nothing."""
-    from fairbench_cli.cli.console import print_rows, say
+    from fairbench_cli.cli.console import print_document, say
     from fairbench_cli.cli.progress import Clock, in_words
+    from fairbench_cli.document.model import Document, Section, plain_table
     from fairbench_cli.experiment.running.run import prepare
-    from fairbench_cli.experiment.running.shard import read_shard
+    from fairbench_cli.experiment.running.todo import read_shard
 
     prepared = prepare(
         config,
@@ -35,19 +36,18 @@ def plan(
         shard=None if shard is None else read_shard(shard),
     )
     left = prepared.todo.by_key()
-    rows = _rows(prepared, left)
-    print_rows(["dataset", "attribute", "technique", "classifier", "done", "to do"], rows, right=2)
+    heads = ("dataset", "attribute", "technique", "classifier", "done", "to do")
+    table = plain_table("", heads, _rows(prepared, left), 4)
     betas = [f"{beta:g}" for beta in dict.fromkeys(cell.beta for cell in prepared.selected)]
     some = ", ".join(betas[:MOST_BETAS])
-    say(f"β: {some}" + (f", … {betas[-1]} ({len(betas)} values)" if len(betas) > MOST_BETAS else ""))
+    lines = [f"β: {some}" + (f", … {betas[-1]} ({len(betas)} values)" if len(betas) > MOST_BETAS else "")]
     todo, total, cells = sum(left.values()), prepared.size, len(prepared.distinct)
     repeats = prepared.config.repeats
     part = f" = {total}" if prepared.shard is None else f", {total} of them in shard {prepared.shard}"
-    say(f"{cells} cells × {repeats} repeats{part}: {total - todo} done, {todo} to do")
+    lines.append(f"{cells} cells × {repeats} repeats{part}: {total - todo} done, {todo} to do")
     if len(prepared.selected) > cells:
-        say(f"{len(prepared.selected) - cells} more cells share the numbers of one of these")
-    say(f"limits of a repeat: {prepared.config.limits}")
-    lines = []
+        lines.append(f"{len(prepared.selected) - cells} more cells share the numbers of one of these")
+    lines.append(f"limits of a repeat: {prepared.config.limits}")
     for dataset in prepared.plan.datasets:
         if prepared.config.sample.source == "data":
             about = f"{dataset['sample_size']} of {dataset['rows']} rows a training set, the rest a test set"
@@ -56,12 +56,12 @@ def plan(
             size = f"{dataset['sample_size']} rows a training set"
             about = f"network BIC {dataset['bic']:.3f}, {arc} of the outcome, {size}"
         lines.append(f"{dataset['dataset']}: {about}")
-    for line in dict.fromkeys(lines):
-        say(line)
     clock = Clock(prepared)
     seconds = clock.left(clock.to_do(left), 1)
     if todo and seconds is not None:
-        say(f"about {in_words(seconds)} of CPU time left")
+        lines.append(f"about {in_words(seconds)} of CPU time left")
+    sections = (Section("", tables=(table,)),)
+    print_document(Document("", sections=sections, notes=tuple(dict.fromkeys(lines))))
     say(f"results: {prepared.folder}")
 
 

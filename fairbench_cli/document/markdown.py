@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 
 from fairbench_cli.base.text import printable
-from fairbench_cli.document.model import Answer, Document, Section, TableCell, TextTable, Verdict
+from fairbench_cli.document.model import Answer, Document, Section, TableCell, TextTable, Verdict, marked
 
 Marks = dict[Verdict | None, str]
 
@@ -22,12 +22,12 @@ def markdown(document: Document) -> str:
     for section in document.sections:
         parts += _section(section, document.marks)
     parts.append(_list(document.notes))
-    return printable("\n\n".join(filter(None, parts)), keep="\n") + "\n"
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def _answer(answer: Answer, marks: Marks) -> Iterator[str]:
-    yield f"**{_escaped(_marked(answer.headline.text, marks[answer.headline.verdict]))}**"
-    yield _list(_marked(one.text, marks[one.verdict]) for one in answer.statements)
+    yield f"**{_escaped(marked(answer.headline.text, marks[answer.headline.verdict]))}**"
+    yield _list(marked(one.text, marks[one.verdict]) for one in answer.statements)
     if answer.open:
         yield "Not decided:"
         yield _list(answer.open)
@@ -37,14 +37,14 @@ def _answer(answer: Answer, marks: Marks) -> Iterator[str]:
 
 def _section(section: Section, marks: Marks, head: str = "##") -> Iterator[str]:
     if section.title:
-        yield f"{head} {_escaped(_marked(section.title, marks[section.verdict]))}"
+        yield f"{head} {_escaped(marked(section.title, marks[section.verdict]))}"
     yield from map(_paragraph, section.sentences)
     for table in section.tables:
         if table.title not in ("", section.title):
             yield f"{_paragraph(table.title)}:"
         if table.rows:
             yield _table(table, marks)
-        yield _paragraph(table.more or ("" if table.rows else "None."))
+        yield _paragraph(table.below)
     yield _list(section.notes)
     for within in section.sections:
         yield from _section(within, marks, f"{head}#"[:6])
@@ -77,11 +77,7 @@ def _width(text: str) -> int:
 
 
 def _cell(cell: TableCell, marks: Marks) -> str:
-    return _escaped(_marked(cell.whole, marks[cell.verdict]))
-
-
-def _marked(text: str, mark: str) -> str:
-    return f"{mark} {text}".strip()
+    return _escaped(marked(cell.whole, marks[cell.verdict]))
 
 
 def _list(items: Iterable[str]) -> str:
@@ -99,5 +95,5 @@ def _escaped(text: str) -> str:
     >>> print(_escaped("a|b* <b> snake_case _c_"))
     a\|b\* &lt;b&gt; snake_case \_c\_
     """
-    escaped = _MARKUP.sub(r"\\\g<0>", text.replace("\n", " ").strip())
+    escaped = _MARKUP.sub(r"\\\g<0>", printable(text.replace("\n", " ")).strip())
     return escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -14,6 +14,15 @@ SYMBOLS: dict[Verdict, str] = {"pass": "✓", "fail": "✗", "undecided": "?"}
 UNTESTED: dict[Verdict, str] = {"pass": "(✓)", "fail": "(✗)", "undecided": "?"}
 
 
+def marked(text: str, mark: str) -> str:
+    """Return a text after a symbol, if there is one.
+
+    >>> marked("fails", "✗"), marked("fails", "")
+    ('✗ fails', 'fails')
+    """
+    return f"{mark} {text}" if mark else text
+
+
 @dataclass(frozen=True)
 class TableCell:
     """A cell of a table.
@@ -44,7 +53,7 @@ class TableCell:
         ('0.5 [0.4, 0.6]', '0.5 (2/4)', 'a')
         """
         fine = f"({self.fine})" if self.fine and not self.fine.startswith(("[", "(")) else self.fine
-        return f"{self.text} {fine}".rstrip()
+        return f"{self.text} {fine}" if fine else self.text
 
 
 @dataclass(frozen=True)
@@ -76,6 +85,11 @@ class TextTable:
     words: int | None = None
     keys: tuple[str, ...] = ()
     grouped: bool = False
+
+    @property
+    def below(self) -> str:
+        """What stands below it: what is left out, or that there is nothing."""
+        return self.more or ("" if self.rows else "None.")
 
     @cached_property
     def numeric(self) -> tuple[bool, ...]:
@@ -211,4 +225,5 @@ class Document:
     @property
     def marks(self) -> dict[Verdict | None, str]:
         """The symbol of each verdict, and none for no verdict."""
-        return {None: "", **(SYMBOLS if self.tested else UNTESTED)}
+        marks = SYMBOLS if self.tested else UNTESTED
+        return {None: "", "pass": marks["pass"], "fail": marks["fail"], "undecided": marks["undecided"]}

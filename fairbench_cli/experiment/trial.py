@@ -18,19 +18,19 @@ from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
+from pydantic import ValidationError
 
 from fairbench_cli.base.errors import Problem, UserError, suggest
 from fairbench_cli.base.plugins import find, is_plugin, named_in_packages
 from fairbench_cli.base.registry import Registry
-from fairbench_cli.base.strict_yaml import YamlDocument
+from fairbench_cli.base.validation import findings_of
 from fairbench_cli.classifiers.builders import Tree
 from fairbench_cli.classifiers.fit import Classifier, Infeasible
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.card import find_card, read_card
 from fairbench_cli.data.roles import checked_roles
 from fairbench_cli.data.table import Sample, to_sample
-from fairbench_cli.experiment.config.components import ComponentSpec
-from fairbench_cli.experiment.config.grid import ParameterGrid
+from fairbench_cli.experiment.config.components import ComponentSpec, ReadContext, read_entries
 from fairbench_cli.experiment.datasets import shipped_network
 from fairbench_cli.interventions.baselines import NoIntervention
 from fairbench_cli.interventions.fitted import Fitted, Status
@@ -174,11 +174,6 @@ def _runs(trial: Trial) -> None:
     )
 
 
-def _all_samples(trial: Trial) -> None:
-    for network in NETWORKS:
-        trial.ask(*samples(network))
-
-
 def _deterministic(trial: Trial) -> None:
     if trial.ask(*samples()) != trial.ask(*samples()):
         raise Misbehaviour(
@@ -312,15 +307,12 @@ def read_component(kind: Registry, name: str, parameters: Mapping[str, Any]) -> 
     UserError
         Listing what is wrong with it.
     """
-    problems: list[Problem] = []
     given = {key: [value] if isinstance(value, list) else value for key, value in parameters.items()}
-    item = [{name: given}]
-    found = ParameterGrid(YamlDocument({f"{kind.name}s": item}, {}, ""), kind, {}, Path()).read(
-        item, problems
-    )
-    if problems:
-        raise UserError(*problems)
-    return found[0][0]
+    try:
+        (spec, _), *_ = read_entries(kind, [{name: given}], {}, ReadContext(Path()))
+    except ValidationError as error:
+        raise UserError(*(problem for _, problem in findings_of(error))) from None
+    return spec
 
 
 def find_component(name: str, parameters: Mapping[str, Any]) -> Trial:

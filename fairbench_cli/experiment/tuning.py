@@ -8,7 +8,7 @@ import numpy as np
 
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.table import Sample
-from fairbench_cli.experiment.config.tune import classifier_parameters, own_parameters
+from fairbench_cli.experiment.config.components import classifier_parameters, own_parameters
 from fairbench_cli.experiment.plan import Cell
 from fairbench_cli.interventions.cells import divide_rows
 from fairbench_cli.interventions.fitted import Infeasible

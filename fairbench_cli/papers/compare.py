@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 
 from fairbench_cli.base.errors import user_error
-from fairbench_cli.experiment.config.select import select
 from fairbench_cli.experiment.journal.checked import checked
 from fairbench_cli.experiment.journal.journal import Damage, Records, list_journals, read_journals
 from fairbench_cli.experiment.journal.manifest import refuse_lost
 from fairbench_cli.experiment.plan import RunPlan, read_plan
+from fairbench_cli.experiment.select import select
 from fairbench_cli.papers.match import facts_of, match
 from fairbench_cli.papers.registry import Paper, read_published
 from fairbench_cli.report.repeats import key_of

@@ -7,8 +7,8 @@ from typing import Any
 import pandas as pd
 
 from fairbench_cli.base.errors import UserError, user_error
-from fairbench_cli.experiment.config.select import Facts, text_of
 from fairbench_cli.experiment.plan import CELL_COLUMNS
+from fairbench_cli.experiment.select import Facts, text_of
 from fairbench_cli.papers.registry import Paper, Where
 
 NO_AXES = ("table", "metric", "value", "sd", "runs", "flags")

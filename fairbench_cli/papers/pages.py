@@ -207,7 +207,7 @@ def _off(comparison: Reproduction, *, brief: bool) -> Section:
 def _value(comparison: Reproduction, row: Row) -> list[str]:
     """Return which value it is, ours, theirs and the difference."""
     named = ", ".join(say_label(name, str(row[name])) for name in _own_columns(comparison))
-    gap = "" if pd.isna(row["difference"]) else f"{row['difference']:+.3f}"
+    gap: str = "" if pd.isna(row["difference"]) else f"{row['difference']:+.3f}"
     return [named, str(row["shown"]), _printed(row["theirs"]), gap]
 
 

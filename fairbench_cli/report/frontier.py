@@ -7,13 +7,11 @@ import numpy as np
 import pandas as pd
 
 from fairbench_cli.document.model import Document
-from fairbench_cli.measures.counts import Floats
-from fairbench_cli.measures.significance import holm
 from fairbench_cli.measures.sweep import RATES
 from fairbench_cli.report.moved import TOLERANCES, MovedThresholds
-from fairbench_cli.report.paired import LEVEL, RANDOM_SPLITS, paired_test
-from fairbench_cli.report.repeats import TECHNIQUE, is_baseline, key_of
-from fairbench_cli.report.results import COMPARED, RunResults, mean_and_interval
+from fairbench_cli.report.paired import RANDOM_SPLITS, adjusted, paired_test, verdicts, written
+from fairbench_cli.report.repeats import TECHNIQUE, is_baseline, key_of, mean_and_interval
+from fairbench_cli.report.results import COMPARED, RunResults
 from fairbench_cli.report.tables import BLOCK, Cells, blocks_of, show_cell, technique_label
 
 ABOVE, BELOW, NEITHER = "above", "below", "not distinguishable"
@@ -98,13 +96,10 @@ def distance_frame(run: RunResults) -> pd.DataFrame:
         )
         parts.append(frame[frame["n"] > 0])
     frame = _together(parts, DISTANCE_COLUMNS)
-    family = frame.groupby([*BLOCK, "constraint"], sort=False)["p"]
-    p_holm = family.transform(lambda own: holm(own.to_numpy(dtype=float)))
-    return frame.assign(
-        p_holm=p_holm,
-        tests=family.transform("count").astype(int),
-        verdict=_verdicts(frame["difference"].to_numpy(dtype=float), p_holm.to_numpy(dtype=float)),
-    )[DISTANCE_COLUMNS]
+    tests = adjusted(frame, frame["p"].to_numpy(dtype=float), [*BLOCK, "constraint"])
+    change = frame["difference"].to_numpy(dtype=float)
+    words = verdicts(change, tests["p_holm"], ABOVE, BELOW, NEITHER)
+    return frame.assign(**tests, verdict=words)[DISTANCE_COLUMNS]
 
 
 def frontier_table(name: str, run: RunResults) -> Document:
@@ -119,18 +114,17 @@ def frontier_table(name: str, run: RunResults) -> Document:
         technique = technique_label(*(row[column] for column in TECHNIQUE))
         found = row | dict(zip(BLOCK, place, strict=True))
         own = statuses[key_of(found)]
-        beaten = f"{row['difference']:+.3f}".replace("-0.000", "+0.000")
-        beaten += f" {row['verdict']}" if row["verdict"] in (ABOVE, BELOW) else ""
-        lines = {_SHORT[row["constraint"]]: beaten}
+        word = row["verdict"] if row["verdict"] in (ABOVE, BELOW) else ""
+        lines = {_SHORT[row["constraint"]]: written(row["difference"], word=word)}
         if row["constraint"] == "demographic-parity":
             lines = {
                 "accuracy": show_cell(row["accuracy"], row["n"], run.plan.config.repeats, own),
-                "|discrimination|": _plain(row["gap"]),
-                "moved thresholds": _plain(row["frontier_accuracy"]),
+                "|discrimination|": written(row["gap"], ".3f"),
+                "moved thresholds": written(row["frontier_accuracy"], ".3f"),
                 **lines,
-                "chosen on other repeats": _plain(row["chosen_accuracy"]),
-                "|discrimination| of these": _plain(row["chosen_gap"]),
-                "own thresholds, any gap": _plain(row["unprocessed_accuracy"]),
+                "chosen on other repeats": written(row["chosen_accuracy"], ".3f"),
+                "|discrimination| of these": written(row["chosen_gap"], ".3f"),
+                "own thresholds, any gap": written(row["unprocessed_accuracy"], ".3f"),
             }
         for line, text in lines.items():
             texts[place, (technique, line), row["beta"]] = text
@@ -170,10 +164,6 @@ def _caption(run: RunResults) -> tuple[str, ...]:
     return lines + ((RANDOM_SPLITS,) if run.plan.config.sample.source == "data" else ())
 
 
-def _plain(value: float) -> str:
-    return "-" if np.isnan(value) else f"{value:.3f}"
-
-
 def _cells(moved: MovedThresholds) -> pd.DataFrame:
     return moved.data.frame.assign(compared=moved.compared, constraint=moved.held)
 
@@ -181,8 +171,3 @@ def _cells(moved: MovedThresholds) -> pd.DataFrame:
 def _together(parts: list[pd.DataFrame], columns: list[str]) -> pd.DataFrame:
     some = [part for part in parts if len(part)]
     return pd.concat(some, ignore_index=True) if some else pd.DataFrame(columns=columns)
-
-
-def _verdicts(difference: Floats, p: Floats) -> list[str]:
-    words = np.where(p < LEVEL, np.where(difference > 0, ABOVE, BELOW), NEITHER)
-    return [str(word) for word in np.where(np.isnan(p), "", words)]

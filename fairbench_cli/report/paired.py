@@ -1,6 +1,8 @@
-"""Each technique against doing nothing, repeat by repeat: both learned from the same training sets."""
+"""Techniques against doing nothing, and against each other, repeat by repeat on the same training sets."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,7 +16,7 @@ from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.registry import find
 from fairbench_cli.measures.significance import holm
 from fairbench_cli.report.repeats import SITUATION, TECHNIQUE, is_baseline
-from fairbench_cli.report.results import ROW_COLUMNS, Results, RunResults
+from fairbench_cli.report.results import COMPARED, ROW_COLUMNS, Results, RunResults
 from fairbench_cli.report.tables import BLOCK, Cells, blocks_of, technique_label
 
 LEVEL = 0.05
@@ -109,8 +111,9 @@ def paired_frame(results: Results) -> pd.DataFrame:
         of_distances = paired_test(far[ours] - far[theirs])
     has_ideal = np.array([results.ideal(metric) is not None for metric in rows["metric"]], dtype=bool)
     p = np.where(has_ideal, of_distances.p, of_values.p)
-    family = rows.assign(p=p).groupby([*BLOCK, "metric"], sort=False)["p"]
-    p_holm = family.transform(lambda own: holm(own.to_numpy())).to_numpy(dtype=float)
+    tests = adjusted(rows, p, [*BLOCK, "metric"])
+    up, down = np.where(has_ideal, "worse", "higher"), np.where(has_ideal, "better", "lower")
+    change = np.where(has_ideal, of_distances.mean, of_values.mean)
     return rows[ROW_COLUMNS].assign(
         baseline_include_protected=seen,
         n=of_values.n.astype(int),
@@ -121,9 +124,8 @@ def paired_frame(results: Results) -> pd.DataFrame:
         distance_low=of_distances.low,
         distance_high=of_distances.high,
         p=p,
-        p_holm=p_holm,
-        tests=family.transform("count").astype(int),
-        verdict=_verdicts(np.where(has_ideal, of_distances.mean, of_values.mean), p_holm, has_ideal),
+        **tests,
+        verdict=verdicts(change, tests["p_holm"], up, down, "no difference"),
     )
 
 
@@ -140,7 +142,9 @@ def paired_table(name: str, run: RunResults) -> Document:
     texts: Cells = {}
     for *place, metric, beta, difference, verdict in frame[columns].itertuples(index=False, name=None):
         block, own = tuple(place[: len(BLOCK)]), place[len(BLOCK) :]
-        texts[block, (technique_label(*own), metric), beta] = _shown(difference, verdict)
+        texts[block, (technique_label(*own), metric), beta] = written(
+            difference, word="" if verdict == "no difference" else verdict
+        )
     caption: tuple[str, ...] = (
         "Mean differences to none over paired repeats; a minus sign is a lower value.",
         "better, worse: nearer to the measure's ideal or farther from it, by a paired t-test at 5 % after "
@@ -151,11 +155,13 @@ def paired_table(name: str, run: RunResults) -> Document:
     return Document(name, facts=caption, sections=blocks_of(run, texts, ""))
 
 
-def _shown(difference: float, verdict: str) -> str:
-    if np.isnan(difference):
-        return "-"
-    text = f"{difference:+.3f}".replace("-0.000", "+0.000")
-    return text if verdict in ("", "no difference") else f"{text} {verdict}"
+def written(value: float, form: str = "+.3f", word: str = "") -> str:
+    """Write a number, and perhaps a word on it; a dash where there is none.
+
+    >>> written(-0.0001, word="worse"), written(0.5, ".2f"), written(np.nan, word="worse")
+    ('+0.000 worse', '0.50', '-')
+    """
+    return "-" if np.isnan(value) else f"{value:{form}}".replace("-0.000", "+0.000") + f" {word}".rstrip()
 
 
 def _pairs(cells: pd.DataFrame) -> tuple[Rows, Rows, list[bool]]:
@@ -177,7 +183,109 @@ def _pairs(cells: pd.DataFrame) -> tuple[Rows, Rows, list[bool]]:
     return np.array(ours, dtype=np.intp), np.array(theirs, dtype=np.intp), list(sees)
 
 
-def _verdicts(change: Floats, p: Floats, has_ideal: NDArray[np.bool_]) -> list[str]:
-    up, down = np.where(has_ideal, "worse", "higher"), np.where(has_ideal, "better", "lower")
-    words = np.where(p < LEVEL, np.where(change > 0, up, down), "no difference")
+def adjusted(rows: pd.DataFrame, p: Floats, together: Sequence[str]) -> dict[str, Any]:
+    """Return Holm's adjustment of p over the rows with the same values in some columns, and their number."""
+    family = rows.assign(p=p).groupby([*together], sort=False)["p"]
+    p_holm = family.transform(lambda own: holm(own.to_numpy(dtype=float))).to_numpy(dtype=float)
+    return {"p_holm": p_holm, "tests": family.transform("count").astype(int)}
+
+
+def verdicts(change: Floats, p: Floats, up: Any, down: Any, neither: str) -> list[str]:
+    """Return a word for each change by its sign, or that there is none at 5 %; empty without a test."""
+    words = np.where(p < LEVEL, np.where(change > 0, up, down), neither)
     return [str(word) for word in np.where(np.isnan(p), "", words)]
+
+
+PARETO_METRICS = ("discrimination", "accuracy")
+APART = "; "
+
+
+def pareto_frame(results: Results, metrics: tuple[str, str] = PARETO_METRICS) -> pd.DataFrame:
+    """Return which techniques are on the Pareto front, per data set, attribute, groups, classifier and β.
+
+    Techniques are judged by the mean over repeats of each metric's distance to its ideal, over the
+    repeats that have both metrics. The mean of distances, not the distance of the mean: one model is used
+    in the end, and a technique that is too high half of the time and too low the other half is not fair.
+
+    A technique is dominated by another one that is at least as good on both means and better on one.
+    Domination is clear when paired t-tests of the distances reject equality on both metrics, Holm-adjusted
+    over all pairs of techniques of that data set, attribute, classifier and β (a pair's p is the larger of
+    its two, for both must hold). A metric on which the two agree in every repeat does not count against it.
+
+    Columns: the cell's, ``technique`` (its label), ``n`` (repeats with both metrics), per metric the mean
+    value and the mean ``…_distance``, ``front`` (bool), ``dominated_by`` and ``clearly_dominated_by``
+    (labels, joined by ``"; "``). Cells without a value, such as infeasible ones, are absent.
+
+    Parameters
+    ----------
+    results : Results
+        With both metrics.
+    metrics : pair of str
+        Names of metrics that have an ideal.
+    """
+    situation = [*SITUATION[:2], "compared", *SITUATION[2:]]
+    numbers = ["n", *metrics, *(f"{name}_distance" for name in metrics)]
+    judged = ["front", "dominated_by", "clearly_dominated_by"]
+    columns = [*situation, *TECHNIQUE, "technique", *numbers, *judged]
+    one, other = (results.take((results.rows["metric"] == name).to_numpy()) for name in metrics)
+    values = np.stack([one.values, other.values])
+    values = np.where(np.isfinite(values).all(axis=0), values, np.nan)
+    some = ~np.isnan(values[0]).all(axis=1)
+    cells = one.rows.loc[some, COMPARED].reset_index(drop=True)
+    parts = [
+        _front(cells.iloc[at], values[:, some][:, at], metrics)
+        for at in cells.groupby(situation, sort=False).indices.values()
+    ]
+    return pd.concat([pd.DataFrame(columns=columns), *parts][bool(parts) :], ignore_index=True)[columns]
+
+
+def pareto_table(name: str, run: RunResults) -> Document:
+    """Lay out `pareto_frame`: a row per technique, β across."""
+    frame = pareto_frame(run.asked(PARETO_METRICS))
+    columns = [*BLOCK, "technique", "beta", "front", "clearly_dominated_by"]
+    texts: Cells = {
+        (tuple(block), (technique, "Pareto"), beta): "front"
+        if front
+        else f"dominated{' clearly' if clearly else ''}"
+        for *block, technique, beta, front, clearly in frame[columns].itertuples(index=False, name=None)
+    }
+    caption = (
+        f"front: no technique is at least as good on {' and '.join(PARETO_METRICS)} and better on one "
+        "(mean distances to the ideal). dominated clearly: paired tests agree on both. -: no value.",
+    )
+    return Document(name, facts=caption, sections=blocks_of(run, texts, "-"))
+
+
+def _front(cells: pd.DataFrame, values: Floats, metrics: tuple[str, str]) -> pd.DataFrame:
+    """Judge the techniques of one situation; values have shape (2, techniques, repeats)."""
+    far = np.stack([distance(name, found) for name, found in zip(metrics, values, strict=True)])
+    means = np.nanmean(far, axis=2)
+    ahead = means[:, None, :] - means[:, :, None]  # [metric, i, j] > 0: i is nearer than j
+    dominates = (ahead >= -EQUAL).all(axis=0) & (ahead > EQUAL).any(axis=0)
+    labels = [technique_label(*own) for own in cells[TECHNIQUE].itertuples(index=False, name=None)]
+    return cells.assign(
+        technique=labels,
+        n=(~np.isnan(far[0])).sum(axis=1),
+        **dict(zip(metrics, np.nanmean(values, axis=2), strict=True)),
+        **{f"{name}_distance": mean for name, mean in zip(metrics, means, strict=True)},
+        front=~dominates.any(axis=0),
+        dominated_by=_names(dominates, labels),
+        clearly_dominated_by=_names(dominates & _apart(far), labels),
+    )
+
+
+def _apart(far: Floats) -> NDArray[np.bool_]:
+    """Return which pairs of techniques the tests keep apart, on all metrics on which they ever differ."""
+    first, second = np.triu_indices(far.shape[1], k=1)
+    differences = far[:, first] - far[:, second]
+    same = ~(np.abs(differences) > EQUAL).any(axis=2)
+    p = paired_test(differences).p
+    joint = np.where(same & ~np.isnan(p), 0.0, p).max(axis=0)
+    rejected = holm(np.where(same.all(axis=0), p[0], joint)) < LEVEL
+    apart = np.zeros((far.shape[1], far.shape[1]), dtype=bool)
+    apart[first, second] = apart[second, first] = rejected
+    return apart
+
+
+def _names(dominates: NDArray[np.bool_], labels: list[str]) -> list[str]:
+    return [APART.join(labels[i] for i in np.flatnonzero(column)) for column in dominates.T]

@@ -15,10 +15,10 @@ TABLES = Registry(
         "discrimination-accuracy": "tables:paper_table",
         "over-underestimation": "tables:paper_table",
         "group-rates": "tables:group_rates_table",
-        "combined-attributes": "combined:combined_table",
+        "combined-attributes": "analyses:combined_table",
         "difference-to-none": "paired:paired_table",
-        "pareto": "pareto:pareto_table",
-        "frontier": "thresholds:frontier_table",
+        "pareto": "paired:pareto_table",
+        "frontier": "frontier:frontier_table",
         "tuning": "tuning:tuning_table",
     },
 )
@@ -28,18 +28,18 @@ FIGURES = Registry(
     "figure",
     f"{_HERE}.figures",
     {
-        "discrimination-accuracy": "discrimination_accuracy:draw",
+        "discrimination-accuracy": "curves:draw_clouds",
         "network": "network:draw",
-        "curves": "curves:draw",
-        "pareto": "pareto:draw",
-        "sweep": "sweep:draw",
-        "frontier": "thresholds:draw",
-        "oracle": "oracle:draw",
-        "tuning": "tuning:draw",
-        "correlations": "correlations:draw",
-        "stability": "stability:draw",
-        "representations": "representations:draw",
-        "combined-attributes": "combined:draw",
+        "curves": "curves:draw_curves",
+        "pareto": "fronts:draw_pareto",
+        "sweep": "acceptance:draw_sweep",
+        "frontier": "fronts:draw_frontier",
+        "oracle": "acceptance:draw_oracle",
+        "tuning": "curves:draw_tuning",
+        "correlations": "analyses:draw_correlations",
+        "stability": "analyses:draw_stability",
+        "representations": "analyses:draw_representations",
+        "combined-attributes": "analyses:draw_combined",
     },
 )
 """Functions of the `RunResults` that return figures by file name."""
@@ -47,7 +47,11 @@ FIGURES = Registry(
 FORMATS = Registry(
     "format",
     "fairbench_cli.document",
-    {"md": "markdown:markdown", "tex": "latex:latex", "csv": "csv:comma_separated"},
+    {
+        "md": "markdown:markdown",
+        "tex": "latex:latex",
+        "csv": "csv:comma_separated",
+    },
 )
 """By the ending of the file: functions of a `Document` that return text."""
 
@@ -56,12 +60,12 @@ FRAMES = {
         "file",
         _HERE,
         {
-            "correlations": "correlations:correlations_frame",
-            "correlation_pairs": "correlations:pairs_frame",
-            "correlation_clusters": "correlations:clusters_frame",
+            "correlations": "analyses:correlations_frame",
+            "correlation_pairs": "analyses:pairs_frame",
+            "correlation_clusters": "analyses:clusters_frame",
         },
     ),
-    "stability": Registry("file", _HERE, {"stability": "stability:stability_frame"}),
-    "representations": Registry("file", _HERE, {"representations": "representations:representations_frame"}),
+    "stability": Registry("file", _HERE, {"stability": "analyses:stability_frame"}),
+    "representations": Registry("file", _HERE, {"representations": "analyses:representations_frame"}),
 }
 """The CSV files, by name, that a table or a figure brings with it: functions of the `RunResults`."""

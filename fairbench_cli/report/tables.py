@@ -10,14 +10,14 @@ import numpy as np
 from fairbench_cli.base.registry import Registry
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.document.model import Document, Section, plain_table
+from fairbench_cli.experiment.config.components import tuning_of
 from fairbench_cli.experiment.config.outputs import TABLES
-from fairbench_cli.experiment.config.tune import tuning_of
 from fairbench_cli.experiment.journal.journal import RETRIED
 from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.rates import rate_by_group
-from fairbench_cli.report.repeats import TECHNIQUE, CellKey, key_of
-from fairbench_cli.report.results import RunResults, mean_and_interval
+from fairbench_cli.report.repeats import TECHNIQUE, CellKey, key_of, mean_and_interval
+from fairbench_cli.report.results import RunResults
 
 BLOCK = ["dataset", "attribute", "compared", "representation", "classifier", "classifier_parameters"]
 DEGRADED, NOT_RUN = "*", "…"

@@ -10,12 +10,12 @@ import pandas as pd
 
 from fairbench_cli.base.checksums import canonical
 from fairbench_cli.document.model import Document
-from fairbench_cli.experiment.config.tune import Tuning, own_parameters, tuning_of
+from fairbench_cli.experiment.config.components import Tuning, own_parameters, tuning_of
 from fairbench_cli.experiment.tuning import Curve
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.registry import METRICS, distance, measure
-from fairbench_cli.report.paired import RANDOM_SPLITS, paired_test
+from fairbench_cli.report.paired import RANDOM_SPLITS, paired_test, written
 from fairbench_cli.report.repeats import CELL_COLUMNS, TECHNIQUE, DatasetRepeats, key_of
 from fairbench_cli.report.results import RunResults
 from fairbench_cli.report.tables import BLOCK, Cells, blocks_of, technique_label
@@ -126,13 +126,13 @@ def tuning_table(table: str, run: RunResults) -> Document:
         block = tuple(row["attribute" if column == "compared" else column] for column in BLOCK)
         technique = technique_label(*(row[column] for column in TECHNIQUE))
         lines = {
-            "untuned": _plain(row["untuned"]),
-            "tuned": _plain(row["tuned"]),
-            "tuned on test": _plain(row["tuned_on_test"]),
+            "untuned": written(row["untuned"], ".3f"),
+            "tuned": written(row["tuned"], ".3f"),
+            "tuned on test": written(row["tuned_on_test"], ".3f"),
         }
         for name in GAINS:
-            lines[name] = _plain(row[name], "+.3f")
-            lines[f"{name} ±"] = _plain(row[f"{name}_high"] - row[name])
+            lines[name] = written(row[name])
+            lines[f"{name} ±"] = written(row[f"{name}_high"] - row[name], ".3f")
         for line, text in lines.items():
             texts[block, (technique, line.replace("_", " ")), row["beta"]] = text
     caption: tuple[str, ...] = (
@@ -175,7 +175,3 @@ def _untuned(tuned: TunedCell) -> tuple[Any, ...] | None:
         defaults = {name: getattr(entry.load(), name, None) for name in names}
         found = [one for one in found if {name: one[name] for name in names} == defaults]
     return key_of(found[0]["cell"]) if len(found) == 1 else None
-
-
-def _plain(value: float, form: str = ".3f") -> str:
-    return "-" if np.isnan(value) else f"{value:{form}}".replace("-0.000", "+0.000")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from fairbench_cli.base.files import make_folder, write_text
 from fairbench_cli.document.model import Document
+from fairbench_cli.experiment.config.metrics import find_metrics
 from fairbench_cli.experiment.config.outputs import FIGURES, TABLES
-from fairbench_cli.experiment.config.own_metrics import find_metrics
 from fairbench_cli.experiment.journal.checked import checked
 from fairbench_cli.experiment.journal.journal import Damage, Records, list_journals, read_journals
 from fairbench_cli.experiment.journal.manifest import refuse_lost, update_manifest
@@ -16,8 +16,7 @@ from fairbench_cli.measures.registry import METRICS
 from fairbench_cli.report import registry
 from fairbench_cli.report.figures import draw_figures
 from fairbench_cli.report.frontier import distance_frame, frontier_frame
-from fairbench_cli.report.paired import paired_frame
-from fairbench_cli.report.pareto import SHOWN, pareto_frame
+from fairbench_cli.report.paired import PARETO_METRICS, paired_frame, pareto_frame
 from fairbench_cli.report.repeats import groups_frame
 from fairbench_cli.report.results import results_frame, run_results, summary_frame, sweep_frame
 from fairbench_cli.report.tuning import curves_frame, gains_frame
@@ -62,7 +61,7 @@ def write_report(
         "results": results_frame(results),
         "summary": summary_frame(results, config.repeats),
         "paired": paired_frame(results),
-        "pareto": pareto_frame(run.asked(SHOWN)),
+        "pareto": pareto_frame(run.asked(PARETO_METRICS)),
         "sweep": sweep_frame(run) if config.sweep else None,
         "frontier": frontier_frame(run) if config.sweep else None,
         "frontier_distance": distance_frame(run) if config.sweep else None,

@@ -6,12 +6,13 @@ import os
 
 import duckdb
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from conftest import law
+from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.read.read import read_file
-from fairbench_cli.audit.read.tally import Tally
+from fairbench_cli.audit.scan.open import read_tally
+from fairbench_cli.audit.scan.tally import Tally
 from fairbench_cli.base.errors import UserError
 
 GOOD = "score,label_value,race\n1,0,a\n0,1,b\n1,1,a\n0,0,b\n"
@@ -22,7 +23,7 @@ def refusal(tmp_path, content, spec=None, name="preds.csv"):
     path = tmp_path / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(UserError) as caught:
-        read_file(str(path), spec or AuditConfig())
+        read_tally(str(path), spec or AuditConfig())
     assert len(caught.value.problems) == 1
     assert caught.value.problems[0].fix
     return str(caught.value).replace(str(tmp_path) + os.sep, "")
@@ -31,7 +32,7 @@ def refusal(tmp_path, content, spec=None, name="preds.csv"):
 def tally_of(tmp_path, content, spec=None, name="preds.csv"):
     path = tmp_path / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return read_file(str(path), spec or AuditConfig())
+    return read_tally(str(path), spec or AuditConfig())
 
 
 TOP = AuditConfig(top_k=2)
@@ -219,7 +220,7 @@ def test_row_of_parquet(tmp_path):
             str(path)
         )
     with pytest.raises(UserError, match=r"preds\.parquet:row 3"):
-        read_file(str(path), AuditConfig())
+        read_tally(str(path), AuditConfig())
 
 
 def test_no_parquet_in_spite_of_its_name(tmp_path):
@@ -228,11 +229,11 @@ def test_no_parquet_in_spite_of_its_name(tmp_path):
 
 def test_missing_file_and_folder(tmp_path):
     with pytest.raises(UserError, match="no such file"):
-        read_file(str(tmp_path / "none.csv"), AuditConfig())
+        read_tally(str(tmp_path / "none.csv"), AuditConfig())
     with pytest.raises(UserError, match="folder"):
-        read_file(str(tmp_path), AuditConfig())
+        read_tally(str(tmp_path), AuditConfig())
     with pytest.raises(UserError, match="no such file"):
-        read_file("a\0b", AuditConfig())
+        read_tally("a\0b", AuditConfig())
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may read everything")
@@ -241,7 +242,7 @@ def test_permission(tmp_path):
     path.write_text(GOOD)
     path.chmod(0)
     with pytest.raises(UserError, match="Permission denied"):
-        read_file(str(path), AuditConfig())
+        read_tally(str(path), AuditConfig())
 
 
 # Odd, yet read: the same four rows.
@@ -310,7 +311,7 @@ ROWS = st.lists(st.lists(CELLS, min_size=1, max_size=5), max_size=6)
 SPECS = st.sampled_from(
     [AuditConfig(), HALF, TOP, AuditConfig(bins={"race": 2}), AuditConfig(weight="label_value", label="race")]
 )
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = law(60, suppress_health_check=list(HealthCheck))
 
 
 @QUICK
@@ -335,6 +336,6 @@ def test_fuzz_text(content, header, spec):
 
 def survives(content, spec):
     try:
-        assert isinstance(read_file("-", spec, stdin=io.BytesIO(content)), Tally)
+        assert isinstance(read_tally("-", spec, stdin=io.BytesIO(content)), Tally)
     except UserError as error:
         assert all(problem.what and problem.fix for problem in error.problems)  # noqa: PT017

@@ -6,13 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from conftest import fairbench
 
 from fairbench_cli.audit import audit
 from fairbench_cli.audit.config import AuditConfig, Decision
 from fairbench_cli.audit.options import read_config
-from fairbench_cli.base.errors import UserError
+from fairbench_cli.base.errors import ArgumentError, UserError
 
 ROOT = Path(__file__).parents[2]
 
@@ -257,3 +258,34 @@ def test_every_option_is_in_the_page():
     options = set(re.findall(r"--[a-z][a-z-]+", shown)) - {"--help"}
     assert options
     assert not {option for option in options if f"`{option}" not in page}
+
+
+# -- from Python -----------------------------------------------------------------------------------
+
+
+def frame(**columns):
+    return pd.DataFrame({"score": [1, 0, 1, 0], "sex": ["f", "f", "m", "m"], **columns})
+
+
+def test_problems_name_keywords_in_python_and_leave_names_alone():
+    with pytest.raises(UserError) as found:
+        audit(frame(**{"a--bold": list("abab")}), score="no--such")
+    assert 'no column "no--such"' in str(found.value)
+    assert "use one of: a--bold, score, sex (name it with score=" in str(found.value)
+    with pytest.raises(UserError) as found:
+        audit(frame().assign(score=[0.1, 0.5, 0.9, 0.3]))
+    assert "threshold=0.5, top_k=100 or top_share=0.1" in str(found.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"metric": ["fpr"], "metrics": ["tpr"]}, "metric= and metrics= are one option"),
+        ({"attributes": ["sex"], "attribute": ["sex"]}, "attribute= and attributes= are one option"),
+        ({"thresholds": [0.5], "threshold": [0.4]}, "threshold= and thresholds= are one option"),
+        ({"y_true": [1, 0, 1, 0]}, "y_true= is given, and so are"),
+    ],
+)
+def test_what_is_given_twice_is_refused(options, words):
+    with pytest.raises(ArgumentError, match=words):
+        audit(frame(), **options)

@@ -2,17 +2,16 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from fairbench_cli.audit.compare.effective import factor_together, own_rows, rate_rows, rows_of_people
+from fairbench_cli.audit.compare.references import REST
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.judge.clustered import factor_together, rows_of_people
-from fairbench_cli.audit.judge.effective import own_rows, rate_rows
-from fairbench_cli.audit.judge.judge import judge
-from fairbench_cli.audit.judge.references import REST
+from fairbench_cli.audit.judge import judge
 from fairbench_cli.audit.options import read_config
-from fairbench_cli.audit.read.read import read_file, read_frame
-from fairbench_cli.audit.read.tally import Clusters, Slice, Tally
+from fairbench_cli.audit.scan.open import read_tally
+from fairbench_cli.audit.scan.tally import Clusters, Slice, Tally
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.measures.counts import Counts
 
@@ -62,7 +61,6 @@ def test_rows_are_worth_what_people_differ(people: int) -> None:
     assert (factor_together(part.clusters, NAMES, np.zeros(3, np.intp), (3, 3)) == 1).all()
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 3), min_size=4, max_size=60))
 def test_one_row_each_changes_nothing(cells: list[int]) -> None:
     n = np.zeros((len(cells), 2, 2))
@@ -128,7 +126,7 @@ ROWS = """score,sex,race,person,w
 def read(tmp_path, **keys: object) -> Tally:
     path = tmp_path / "p.csv"
     path.write_text(ROWS)
-    return read_file(str(path), AuditConfig(cluster="person", **keys))
+    return read_tally(str(path), AuditConfig(cluster="person", **keys))
 
 
 def test_people_are_counted_by_group(tmp_path) -> None:
@@ -172,7 +170,7 @@ def test_thresholds_and_models_and_bins(tmp_path) -> None:
     config = AuditConfig(
         cluster="id", threshold=(0.3, 0.6), top_k=(20,), model_column="model", bins={"age": 3}
     )
-    tally = read_frame(frame, config)
+    tally = read_tally(frame, config)
     assert len(tally.slices) == 2 * 3 * 2
     for part in tally.slices:
         sums = np.zeros_like(part.counts.n)
@@ -181,7 +179,7 @@ def test_thresholds_and_models_and_bins(tmp_path) -> None:
         of_model = frame[frame.model == part.model]
         key = ["id", "race"] if part.attribute == "race" else ["id"]
         assert len(of_model[key].drop_duplicates()) <= len(part.clusters.person)
-    plain = read_frame(frame, config.model_copy(update={"cluster": None, "attributes": ("race",)}))
+    plain = read_tally(frame, config.model_copy(update={"cluster": None, "attributes": ("race",)}))
     assert all(part.clusters is None for part in plain.slices)
 
 
@@ -189,7 +187,7 @@ def test_a_row_of_nobody_is_refused(tmp_path) -> None:
     path = tmp_path / "p.csv"
     path.write_text("score,sex,id\n1,f,1\n0,m,\n")
     with pytest.raises(UserError, match='"id" is empty in 1 row: these do not say whose') as caught:
-        read_file(str(path), AuditConfig(cluster="id"))
+        read_tally(str(path), AuditConfig(cluster="id"))
     assert caught.value.problems[0].where.endswith("p.csv:3")
 
 

@@ -11,13 +11,15 @@ import pytest
 
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.options import read_config
-from fairbench_cli.audit.read import cells, defaults, notes, predictions
-from fairbench_cli.audit.read.read import read_file, read_frame
+from fairbench_cli.audit.scan import open as opening
+from fairbench_cli.audit.scan import roles, scan, source
+from fairbench_cli.audit.scan.open import open_scan, read_tally
+from fairbench_cli.audit.scan.strata import read_people
 from fairbench_cli.base.errors import UserError
 
 
 def read(text, **keys):
-    return read_file("-", AuditConfig(**keys), stdin=io.BytesIO(text.encode()))
+    return read_tally("-", AuditConfig(**keys), stdin=io.BytesIO(text.encode()))
 
 
 def audited(tally):
@@ -40,7 +42,9 @@ def table(rows, **columns):
         ("day", lambda i: f"0{1 + i % 4}/01/2024", "it holds dates"),
         ("day", lambda i: f"2024-01-0{1 + i % 4}T10:00:00Z", "it holds dates"),
         ("day", lambda i: f"{1 + i % 4} Jan 2024" if i else "", "it holds dates"),
+        ("day", lambda i: f"{9 + i % 4}:30", "it holds dates"),
         ("case_id", lambda i: f"{i % 25}", "it looks like an identifier"),
+        ("CASE_ID", lambda i: f"x{i % 25}", "it looks like an identifier"),
         ("uuid", lambda i: f"x{i % 25}", "it looks like an identifier"),
         ("town", lambda i: f"t{i % 101}", "it has many different values"),
         ("who", lambda i: f"t{i}", "it has a value of its own in most rows"),
@@ -77,7 +81,7 @@ def test_one_note_for_all_of_a_kind():
 
 
 def test_too_many_values_below_the_first_rows_are_left_out(monkeypatch):
-    monkeypatch.setattr(predictions, "SAMPLE_CELLS", 0)
+    monkeypatch.setattr(source, "SAMPLE_CELLS", 0)
     text = table(4000, town=lambda i: f"t{i}" if i > 1500 else "t", race2=lambda _: "x")
     tally = read(text)
     assert audited(tally) == ["race", "race2"]
@@ -87,10 +91,10 @@ def test_too_many_values_below_the_first_rows_are_left_out(monkeypatch):
 
 
 def test_words_below_the_first_rows_in_many_numeric_columns(monkeypatch):
-    monkeypatch.setattr(predictions, "SAMPLE_CELLS", 0)
-    monkeypatch.setattr(defaults, "MOST_CHECKED", 0)
-    monkeypatch.setattr("fairbench_cli.audit.read.read.MOST_CHECKED", 0)
-    monkeypatch.setattr(cells, "MOST_CHECKED", 0)
+    monkeypatch.setattr(source, "SAMPLE_CELLS", 0)
+    monkeypatch.setattr(roles, "MOST_CHECKED", 0)
+    monkeypatch.setattr(opening, "MOST_CHECKED", 0)
+    monkeypatch.setattr(scan, "MOST_CHECKED", 0)
     tally = read(table(1500, code=lambda i: "other" if i > 1400 else str(i % 30), age=lambda i: str(i % 50)))
     assert audited(tally) == ["race", "code"]
 
@@ -102,11 +106,11 @@ def test_bytes_that_are_no_text(tmp_path):
             r"SELECT i % 2 AS score, ['f', 'm'][1 + i % 2]::BLOB AS sex, "
             r"['\xFF\x00'::BLOB, '\x80'::BLOB][1 + i % 2] AS photo FROM range(20) t(i)"
         ).write_parquet(path)
-    tally = read_file(path, AuditConfig())
+    tally = read_tally(path, AuditConfig())
     assert audited(tally) == ["sex"]
     assert tally.slices[0].counts.groups == ("f", "m")
     assert any("as it holds bytes that are no text: photo" in note for note in tally.notes)
-    named = read_file(path, AuditConfig(attributes=("photo",)))
+    named = read_tally(path, AuditConfig(attributes=("photo",)))
     assert named.slices[0].counts.groups == (r"\x80", r"\xFF\x00")
 
 
@@ -114,10 +118,10 @@ def test_keys_of_late_lines(tmp_path):
     path = tmp_path / "p.ndjson"
     early = json.dumps({"score": 1, "race": "a"}) + "\n"
     late = json.dumps({"score": 0, "race": "b", "sex": "f"}) + "\n"
-    path.write_text(early * predictions.SAMPLE + late)
-    tally = read_file(str(path), AuditConfig())
+    path.write_text(early * source.SAMPLE + late)
+    tally = read_tally(str(path), AuditConfig())
     assert audited(tally) == ["race", "sex"]
-    assert tally.slices[1].rows.tolist() == [1, predictions.SAMPLE]
+    assert tally.slices[1].rows.tolist() == [1, source.SAMPLE]
 
 
 def test_an_intersection_in_another_order_counts_once():
@@ -146,12 +150,12 @@ def test_rows_of_one_person(monkeypatch):
     said = "Rows whose id an earlier row has: 2; all are counted; name several models with --model-column."
     assert said in read(text, attributes=("race",)).notes
     assert not any("Rows whose" in note for note in read(text, model_column="m").notes)
-    monkeypatch.setattr(notes, "MOST_IDENTIFIERS", 2)
+    monkeypatch.setattr(opening, "MOST_IDENTIFIERS", 2)
     first = "Among the first 4 rows those whose id an earlier row has: 2"
     assert any(note.startswith(first) for note in read(text, attributes=("race",)).notes)
     frame = pd.DataFrame({"id": [1, 1, 2, 2], "score": [1, 0, 1, 1], "race": list("aabb")})
-    assert any("some 2;" in note for note in read_frame(frame, AuditConfig()).notes)
-    assert not any("earlier" in note for note in read_frame(frame.assign(id=range(4)), AuditConfig()).notes)
+    assert any("some 2;" in note for note in read_tally(frame, AuditConfig()).notes)
+    assert not any("earlier" in note for note in read_tally(frame.assign(id=range(4)), AuditConfig()).notes)
 
 
 # -- what explains -----------------------------------------------------------------------------------
@@ -171,7 +175,8 @@ def test_scores_describe_nobody(decided):
         "model_b": score**2 if decided else 100 * score**2,
     }
     config = AuditConfig(attributes=("sex",), explained_by=("job",), threshold=() if decided else (0.6,))
-    people = read_frame(pd.DataFrame(columns), config).people
+    with open_scan(pd.DataFrame(columns), config) as scan:
+        people = read_people(scan)
     assert set(people.names) == {"sex", "job", "age"}
     assert set(people.notes) == {
         "decile_score holds scores and is no feature.",
@@ -188,8 +193,8 @@ def test_many_attributes_are_counted_as_few(monkeypatch):
     frame = pd.DataFrame({f"a{i}": rng.choice(list("abcdefgh"[: 2 + i % 7]), 500) for i in range(12)})
     frame = frame.assign(score=rng.integers(0, 2, 500), label=rng.integers(0, 2, 500))
     crossed = (("a1", "a11"), ("a3", "a4", "a5"))
-    monkeypatch.setattr(predictions, "TABLES", 4)  # several scans
-    tally = read_frame(frame, AuditConfig(intersections=crossed))
+    monkeypatch.setattr(source, "TABLES", 4)  # several scans
+    tally = read_tally(frame, AuditConfig(intersections=crossed))
     assert len(tally.slices) == 14
     for part in tally.slices:
         names = part.attribute.split(" × ")
@@ -197,8 +202,8 @@ def test_many_attributes_are_counted_as_few(monkeypatch):
         sizes = Counter(zip(keys, frame.label, frame.score, strict=True))
         for group, n in zip(part.counts.groups, part.counts.n, strict=True):
             assert n.tolist() == [[sizes[group, y, d] for d in (0, 1)] for y in (0, 1)]
-    monkeypatch.setattr(cells, "MOST_FOUND", 200)  # the sets turn out too large: each attribute alone
-    again = read_frame(frame[["a0", "a1", "a2", "score", "label"]], AuditConfig())
+    monkeypatch.setattr(scan, "MOST_FOUND", 200)  # the sets turn out too large: each attribute alone
+    again = read_tally(frame[["a0", "a1", "a2", "score", "label"]], AuditConfig())
     for part, other in zip(again.slices, tally.slices, strict=False):
         assert part.counts.n.tolist() == other.counts.n.tolist()
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fairbench_cli.audit.config import AuditConfig, Decision, meanings
-from fairbench_cli.audit.judge.metrics import INTERVENTIONS, ROLL_UPS
+from fairbench_cli.audit.metrics import INTERVENTIONS, ROLL_UPS
 from fairbench_cli.audit.options import read_config
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.base.strict_yaml import dump_yaml

@@ -9,7 +9,7 @@ import pytest
 from fairbench_cli.audit.api import audit
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.options import read_config
-from fairbench_cli.audit.read.read import read_file, read_frame
+from fairbench_cli.audit.scan.open import read_tally
 from fairbench_cli.base.errors import UserError
 
 ROWS = "yes,yes,a\nno,no,a\nyes,no,b\n no,yes,b\nmaybe,yes,b\n"
@@ -17,7 +17,7 @@ WORDS = f"score,label,race\n{ROWS}"
 
 
 def read(text, **keys):
-    return read_file("-", AuditConfig(**keys), stdin=io.BytesIO(text.encode()))
+    return read_tally("-", AuditConfig(**keys), stdin=io.BytesIO(text.encode()))
 
 
 def counts(tally):
@@ -99,9 +99,9 @@ def test_words_of_two_files_and_two_scores(tmp_path):
             (tmp_path / f"{name}.csv").write_text(text)
         given = {} if coded else {"favourable": ("yes",)}
         files = {"against": str(tmp_path / "new.csv"), "attributes": ("race",)}
-        both = read_file(str(tmp_path / "old.csv"), AuditConfig(**given, **files))
+        both = read_tally(str(tmp_path / "old.csv"), AuditConfig(**given, **files))
         columns = AuditConfig(**given, scores=("score", "b"), attributes=("race",))
-        found.append([both, read_file(str(tmp_path / "old.csv"), columns)])
+        found.append([both, read_tally(str(tmp_path / "old.csv"), columns)])
     for words, plain in zip(*found, strict=True):
         assert [part.counts.n.tolist() for part in words.slices] == [
             part.counts.n.tolist() for part in plain.slices
@@ -123,8 +123,8 @@ def test_words_of_a_frame():
     with pytest.raises(
         UserError, match="recode 1 and 2 as 0 and 1, or say which of them is 1: --favourable 2"
     ):
-        read_frame(frame.assign(score=1), AuditConfig())
-    both = read_frame(frame, AuditConfig(favourable=("yes", "2")))
+        read_tally(frame.assign(score=1), AuditConfig())
+    both = read_tally(frame, AuditConfig(favourable=("yes", "2")))
     assert counts(both)["binary"] == [[[1, 0], [0, 1]], [[0, 0], [1, 0]]]
     result = audit([1, 0, 0], ["yes", "no", "no"], ["f", "f", "m"], favourable="yes")
     assert result.report.groups[0].rows == 2

@@ -6,11 +6,12 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from conftest import law
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.read.read import read_file
+from fairbench_cli.audit.scan.open import read_tally
 from fairbench_cli.base.errors import UserError
 
 NUMBERS = st.one_of(
@@ -26,7 +27,7 @@ ROWS = st.lists(
 
 def read(rows, **keys):
     text = "score,race,m\n" + "".join(f"{score!r},{race},{model}\n" for score, race, model in rows)
-    return read_file("-", AuditConfig(**keys), stdin=io.BytesIO(text.encode()))
+    return read_tally("-", AuditConfig(**keys), stdin=io.BytesIO(text.encode()))
 
 
 def expected(rows, k, ties):
@@ -41,7 +42,7 @@ def expected(rows, k, ties):
     return dict(found), above if strict else upto
 
 
-@settings(max_examples=10, deadline=None)
+@law(10)
 @given(ROWS, st.integers(1, 5), st.sampled_from(["include", "exclude"]))
 @example([(1e100, "a", "m"), (-1e100, "b", "m"), (9e99, "b", "m"), (5e-324, "a", "m")], 2, "include")
 def test_as_sorting(rows, k, ties):

@@ -13,21 +13,26 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from conftest import law
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairbench_cli.audit.api import audit
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.read import cells as read_count
-from fairbench_cli.audit.read.read import read_arrays, read_file, read_frame
+from fairbench_cli.audit.scan import scan as counting
+from fairbench_cli.audit.scan.open import frame_of_arrays, read_tally
 from fairbench_cli.base.errors import UserError
 
-QUICK = settings(max_examples=20, deadline=None)  # an audit each
+QUICK = law(20)  # an audit each
 TEXT = "score,label,race,sex\n"
 
 
+def read_arrays(*arrays, **options):
+    return read_tally(*frame_of_arrays(*arrays, **options))
+
+
 def read(text, spec=None):
-    return read_file("-", spec or AuditConfig(), stdin=io.BytesIO(text.encode()))
+    return read_tally("-", spec or AuditConfig(), stdin=io.BytesIO(text.encode()))
 
 
 def by_attribute(tally):
@@ -57,7 +62,7 @@ def compas(data_folder):
 
 
 def test_compas(compas):
-    tally = read_file(str(compas), AuditConfig(intersect=("race", "sex")))
+    tally = read_tally(str(compas), AuditConfig(intersect=("race", "sex")))
     assert tally.rows == 7214
     assert tally.notes == ()
     assert [part.attribute for part in tally.slices] == ["race", "sex", "age_cat", "race × sex"]
@@ -70,7 +75,7 @@ def test_compas(compas):
 
 
 def test_formats_agree(compas, tmp_path):
-    expected = read_file(str(compas), AuditConfig())
+    expected = read_tally(str(compas), AuditConfig())
     content = compas.read_bytes()
     (tmp_path / "p.csv.gz").write_bytes(gzip.compress(content))
     (tmp_path / "p.tsv").write_bytes(content.replace(b",", b"\t"))
@@ -82,19 +87,19 @@ def test_formats_agree(compas, tmp_path):
     (tmp_path / "p.ndjson").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (tmp_path / "p.jsonl.gz").write_bytes(gzip.compress((tmp_path / "p.ndjson").read_bytes()))
     for path in sorted(tmp_path.iterdir()):
-        tally = read_file(str(path), AuditConfig())
+        tally = read_tally(str(path), AuditConfig())
         assert tally.source == str(path)
         same(tally, expected)
         with path.open("rb") as stdin:
-            same(read_file("-", AuditConfig(), stdin=stdin), expected)
+            same(read_tally("-", AuditConfig(), stdin=stdin), expected)
 
 
 def test_a_frame_is_a_file(compas):
     config = AuditConfig(intersect=("race", "sex"))
-    expected = read_file(str(compas), config)
+    expected = read_tally(str(compas), config)
     frame = pd.read_csv(compas)
     for each in (frame, frame.astype({"race": "category", "score": bool}).set_index("entity_id", drop=False)):
-        tally = read_frame(each, config)
+        tally = read_tally(each, config)
         assert tally.source == "data frame"
         assert tally.notes == expected.notes
         same(tally, expected)
@@ -114,7 +119,7 @@ def test_odd_frames():
         },
         index=[5, 5, 6, 6],
     )
-    tally = read_frame(frame, AuditConfig())
+    tally = read_tally(frame, AuditConfig())
     assert [(part.attribute, part.counts.groups) for part in tally.slices] == [
         ("3", ("a", "(missing)")),
         ("Race", ("x", "y", "(missing)")),
@@ -123,15 +128,15 @@ def test_odd_frames():
     assert "Columns without a name are left out: 5." in tally.notes
     scores = pd.DataFrame({"score": [0.25, 0.5, None], "race": list("abc")})
     with pytest.raises(UserError, match='data frame:row 3: error: "score" is missing in 1 row'):
-        read_frame(scores, AuditConfig(threshold=0.3))
-    top = read_frame(scores.dropna(), AuditConfig(top_k=1))
+        read_tally(scores, AuditConfig(threshold=0.3))
+    top = read_tally(scores.dropna(), AuditConfig(top_k=1))
     assert selected(top) == {"top 1": [0, 1]}
     with pytest.raises(UserError, match='column "race" appears twice'):
-        read_frame(pd.DataFrame([[1, "a", "b"]], columns=["score", "race", " race"]), AuditConfig())
+        read_tally(pd.DataFrame([[1, "a", "b"]], columns=["score", "race", " race"]), AuditConfig())
     with pytest.raises(UserError, match="no rows"):
-        read_frame(scores[:0], AuditConfig())
+        read_tally(scores[:0], AuditConfig())
     with pytest.raises(UserError, match="no columns"):
-        read_frame(pd.DataFrame(), AuditConfig())
+        read_tally(pd.DataFrame(), AuditConfig())
 
 
 def test_arrays():
@@ -151,14 +156,14 @@ def test_arrays():
 
 def test_pipe(compas):
     with subprocess.Popen(["cat", str(compas)], stdout=subprocess.PIPE) as process:
-        tally = read_file(f"/dev/fd/{process.stdout.fileno()}", AuditConfig())
+        tally = read_tally(f"/dev/fd/{process.stdout.fileno()}", AuditConfig())
     assert tally.rows == 7214
 
 
 def test_light():
-    code = "import io, sys, fairbench_cli.audit.read.read as r\n"
+    code = "import io, sys, fairbench_cli.audit.scan.open as r\n"
     code += "from fairbench_cli.audit.config import AuditConfig\n"
-    code += "r.read_file('-', AuditConfig(), stdin=io.BytesIO(b'score,race\\n1,a\\n0,b\\n'))\n"
+    code += "r.read_tally('-', AuditConfig(), stdin=io.BytesIO(b'score,race\\n1,a\\n0,b\\n'))\n"
     code += "print(sorted({'pandas', 'scipy', 'torch', 'sklearn', 'pyarrow'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
@@ -191,7 +196,7 @@ def test_nan_of_a_parquet_number_is_missing(tmp_path):
     path = str(tmp_path / "p.parquet")
     with duckdb.connect() as engine:
         engine.sql("SELECT 1 AS score, unnest([0.0, 1.0, 'nan'::DOUBLE, NULL]) AS flag").write_parquet(path)
-    assert only(read_file(path, AuditConfig())).counts.groups == ("0.0", "1.0", "(missing)")
+    assert only(read_tally(path, AuditConfig())).counts.groups == ("0.0", "1.0", "(missing)")
 
 
 def test_quantity_that_is_text_far_below():
@@ -221,7 +226,7 @@ def test_counted_apart_as_together(monkeypatch, weighted):
     spec = AuditConfig(weight="w" if weighted else None, attribute=("race", "sex"), intersect=("race", "sex"))
     text = f"score,label,race,sex,w\n{rows}"
     together = read(text, spec)
-    monkeypatch.setattr(read_count, "MOST_CELLS", 3)
+    monkeypatch.setattr(counting, "MOST_CELLS", 3)
     apart = read(text, spec)
     same(together, apart)
     assert together.notes == apart.notes
@@ -411,11 +416,11 @@ def test_top_lists(rows, k, ties, rng):
 def test_weights_and_their_squares_are_summed(tmp_path):
     path = tmp_path / "w.csv"
     path.write_text("score,label,race,w\n1,1,a,1\n0,0,a,3\n1,0,b,2\n0,1,b,2\n")
-    (part,) = read_file(str(path), AuditConfig(weight="w", attribute=("race",))).slices
+    (part,) = read_tally(str(path), AuditConfig(weight="w", attribute=("race",))).slices
     assert part.counts.n.tolist() == [[[3, 0], [0, 1]], [[0, 2], [2, 0]]]
     assert part.squares.tolist() == [[[9, 0], [0, 1]], [[0, 4], [4, 0]]]
     assert part.cell_rows.tolist() == [[[1, 0], [0, 1]], [[0, 1], [1, 0]]]
-    (part,) = read_file(str(path), AuditConfig(attribute=("race",))).slices
+    (part,) = read_tally(str(path), AuditConfig(attribute=("race",))).slices
     assert (part.squares == part.cell_rows).all()
 
 

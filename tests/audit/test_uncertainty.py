@@ -7,19 +7,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from audit_counts import compas, one, slice_of, tally_of
-from hypothesis import given, settings
+from conftest import law
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import fisher_exact
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint, proportions_ztest
 
+from fairbench_cli.audit.compare.effective import rate_rows
+from fairbench_cli.audit.compare.kernel import rate_limits, uncertainty
+from fairbench_cli.audit.compare.references import REST, both_parts
+from fairbench_cli.audit.compare.report import Report
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.judge.effective import rate_rows
-from fairbench_cli.audit.judge.judge import judge
-from fairbench_cli.audit.judge.metrics import SHOWN
-from fairbench_cli.audit.judge.references import REST, both_parts
-from fairbench_cli.audit.judge.report import Report
-from fairbench_cli.audit.judge.uncertainty import rate_limits, stream, uncertainty
+from fairbench_cli.audit.judge import judge
+from fairbench_cli.audit.metrics import SHOWN
+from fairbench_cli.audit.parts.by_name import stream
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.intervals import difference_interval, wilson
 from fairbench_cli.measures.significance import fisher, holm, two_proportions
@@ -101,7 +103,7 @@ def test_the_z_and_fisher_tests_are_statsmodels_and_scipys(found: tuple[int, int
         assert float(two_proportions(*found)[1]) == fisher(*found)
 
 
-@settings(max_examples=20)  # statsmodels takes 40 ms each
+@law(20)  # statsmodels takes 40 ms each
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
 def test_holm_is_statsmodels(p: list[float]) -> None:
     np.testing.assert_allclose(holm(p), multipletests(p, method="holm")[1], rtol=1e-12)

@@ -8,9 +8,14 @@ import pytest
 from conftest import plain, two_lines
 
 from fairbench_cli.classifiers.registry import CLASSIFIERS
-from fairbench_cli.cli.component_pages import described, docstring
-from fairbench_cli.experiment.config.read import read_config
-from fairbench_cli.experiment.config.shipped import find_config, known_configs, shipped_configs, title
+from fairbench_cli.cli.pages import described, docstring
+from fairbench_cli.experiment.config.read import (
+    find_config,
+    known_configs,
+    read_config,
+    shipped_configs,
+    title,
+)
 from fairbench_cli.interventions.registry import INTERVENTIONS
 
 ROOT = Path(__file__).parents[2]

@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import pytest
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from fairbench_cli.base.registry import Entry, Registry
 from fairbench_cli.base.strict_yaml import parse_yaml
+from fairbench_cli.base.validation import StrictModel, problems_of
 from fairbench_cli.classifiers.registry import CLASSIFIERS
-from fairbench_cli.experiment.config.components import ComponentSpec
-from fairbench_cli.experiment.config.grid import ParameterGrid
+from fairbench_cli.experiment.config.components import ComponentSpec, ReadContext, read_entries
 from fairbench_cli.interventions.registry import INTERVENTIONS
 
 
@@ -39,9 +39,10 @@ THINGS.entries.update(thing=Entry(f"{__name__}:Thing"), needy=Entry(f"{__name__}
 
 def read(text, extra=None):
     document = parse_yaml(f"things:\n{text}", "f.yaml")
-    problems = []
-    found = ParameterGrid(document, THINGS, extra or {}, Path()).read(document.data["things"], problems)
-    return found, [str(problem) for problem in problems]
+    try:
+        return read_entries(THINGS, document.data["things"], extra or {}, ReadContext(Path())), []
+    except ValidationError as error:
+        return [], [str(problem) for problem in problems_of(error, StrictModel, document, ("things",))]
 
 
 def test_a_name_alone_has_every_default_sorted_by_name():
@@ -143,10 +144,7 @@ def test_each_wrong_value_has_its_own_line():
 
 @pytest.mark.parametrize("kind", [INTERVENTIONS, CLASSIFIERS], ids=["interventions", "classifiers"])
 def test_every_shipped_name_is_read_and_built(kind):
-    document = parse_yaml("things: " + str(list(kind)), "f.yaml")
-    problems = []
-    found = ParameterGrid(document, kind, {}, Path()).read(document.data["things"], problems)
-    assert problems == []
+    found = read_entries(kind, list(kind), {}, ReadContext(Path()))
     assert [spec.name for spec, _ in found] == list(kind)
     for spec, _ in found:
         assert isinstance(spec.build(kind), kind[spec.name].load())

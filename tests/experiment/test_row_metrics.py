@@ -6,7 +6,7 @@ import pytest
 from conftest import write_config
 
 from fairbench_cli.data.table import Column, Sample, Table
-from fairbench_cli.experiment.config.row_metrics import RequestedRowMetrics, rows_of
+from fairbench_cli.experiment.config.metrics import RequestedRowMetrics, rows_of
 from fairbench_cli.measures.registry import ROW_METRICS
 
 METRICS = ["accuracy", "consistency", "unexplained-difference", "explained-difference", "discrimination"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.stats import fisher_exact
 from statsmodels.stats.proportion import confint_proportions_2indep, proportions_ztest
@@ -49,7 +49,6 @@ def test_golden_intervals(row: dict[str, float]) -> None:
     assert float(p) == pytest.approx(row["p_fisher" if few else "p_theta1"], abs=1.01e-6)
 
 
-@settings(deadline=None)
 @given(tables)
 def test_equality_is_the_n_minus_1_chi_squared_test_or_fishers(found: Table) -> None:
     above, below, ref_above, ref_below = found
@@ -64,7 +63,6 @@ def test_equality_is_the_n_minus_1_chi_squared_test_or_fishers(found: Table) -> 
         assert float(score_z(*found, 1.0)) == pytest.approx(z, rel=1e-9, abs=1e-9)
 
 
-@settings(deadline=None)
 @given(tables)
 def test_the_interval_is_what_the_test_does_not_reject(found: Table) -> None:
     above, below, ref_above, ref_below = found
@@ -86,7 +84,6 @@ def test_the_interval_is_what_the_test_does_not_reject(found: Table) -> None:
 ratios = st.floats(0.3, 3).filter(lambda ratio: ratio == 1 or abs(ratio - 1) > 1e-9)
 
 
-@settings(deadline=None)
 @given(tables, ratios)
 @example((2, 2, 1, 1), 0.99999)
 def test_groups_change_places_and_the_ratio_is_inverted(found: Table, ratio: float) -> None:
@@ -114,7 +111,6 @@ def score_in_fractions(found: Table, ratio: float) -> float:
         return float(decimal(x / n - theta * y / m) / decimal(variance).sqrt())
 
 
-@settings(deadline=None)
 @given(tables, st.sampled_from([1e-12, 1e-9, 1e-6, 1e-3, 1.0]), st.floats(-1, 1))
 def test_no_digit_is_lost_near_a_ratio_of_1_nor_where_everybody_is_selected(found, small, part):
     ratio = float(np.exp(small * part))
@@ -124,7 +120,6 @@ def test_no_digit_is_lost_near_a_ratio_of_1_nor_where_everybody_is_selected(foun
             assert float(score_z(*counts, ratio)) == pytest.approx(exact, rel=1e-9, abs=1e-12)
 
 
-@settings(deadline=None)
 @given(tables, st.lists(st.floats(0.05, 20), min_size=2, max_size=6, unique=True))
 def test_z_falls_as_the_ratio_grows(found: Table, ratios: list[float]) -> None:
     z = score_z(*found, np.sort(ratios))

@@ -19,16 +19,24 @@ from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.journal.journal import Records
 from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.measures.counts import Counts
-from fairbench_cli.report.combined import combined_table
-from fairbench_cli.report.correlations import arrange, clusters_frame, correlate, observations, pairs_frame
-from fairbench_cli.report.figures import correlations as heat_map
-from fairbench_cli.report.figures import stability as rectangles
+from fairbench_cli.report.analyses import (
+    arrange,
+    clusters_frame,
+    combined_table,
+    correlate,
+    observations,
+    pairs_frame,
+    representations_frame,
+    stability_frame,
+)
+from fairbench_cli.report.figures.analyses import (
+    draw_combined,
+    draw_correlations,
+    draw_representations,
+    draw_stability,
+)
 from fairbench_cli.report.figures.canvas import house_style
-from fairbench_cli.report.figures.combined import draw as draw_combined
-from fairbench_cli.report.figures.representations import draw as draw_pairs
-from fairbench_cli.report.representations import representations_frame
 from fairbench_cli.report.results import RunResults, run_results
-from fairbench_cli.report.stability import stability_frame
 from fairbench_cli.report.tables import OWN_MODEL
 from fairbench_cli.report.write import write_report
 
@@ -195,7 +203,7 @@ def test_the_files_say_the_same(run):
 
 
 def test_the_heat_map_names_every_metric_and_frames_every_cluster(run):
-    figures = drawn(heat_map.draw, run)
+    figures = drawn(draw_correlations, run)
     assert list(figures) == ["all", *REPRESENTATIONS]
     ax = figures["all"].axes[0]
     found = correlate(observations(run).values)
@@ -224,7 +232,7 @@ def test_sd_over_the_repeats_by_hand(run):
 
 
 def test_a_rectangle_stands_at_the_means_and_is_one_sd_wide_and_high(run):
-    figures = drawn(rectangles.draw, run)
+    figures = drawn(draw_stability, run)
     assert list(figures) == ["adult"]
     panels = figures["adult"].axes
     assert [ax.get_title(loc="left") for ax in panels] == [
@@ -244,7 +252,7 @@ def test_cells_without_all_repeats_are_named_below():
     key = key_of("race", "numerical", "own-model", "svm")
     never = itertools.product(("none-svm", "none-tree"), range(REPEATS))
     run = made_up({(key, 0): None} | dict.fromkeys(never))
-    figure = drawn(rectangles.draw, run)["adult"]
+    figure = drawn(draw_stability, run)["adult"]
     lines = [text.get_text() for text in figure.texts]
     assert "none with svm, none with tree: infeasible." in lines
     assert "own-model: 3 of 4 repeats (race, numerical)." in lines
@@ -277,7 +285,7 @@ def test_pairs_of_representations_by_hand(run):
 
 
 def test_a_dot_is_a_repeat_and_both_axes_are_alike(run):
-    figure = drawn(draw_pairs, run)["adult"]
+    figure = drawn(draw_representations, run)["adult"]
     panels = figure.axes
     titles = [f"{metric}, {attribute}" for metric in ("accuracy", "cv") for attribute in ATTRIBUTES]
     assert [ax.get_title(loc="left") for ax in panels] == titles
@@ -293,11 +301,11 @@ REWEIGHED = ("race", "numerical", "reweighing", "tree")
 
 def test_pairs_without_all_repeats_are_named_below():
     key = key_of("race", "numerical-binary", "reweighing", "tree")
-    figure = drawn(draw_pairs, made_up({(key, 0): None, (key, 2): None}))["adult"]
+    figure = drawn(draw_representations, made_up({(key, 0): None, (key, 2): None}))["adult"]
     lines = [text.get_text() for text in figure.texts]
     assert "reweighing with tree: 2 of 4 repeats (race)." in lines
     # Neither representation alone has all repeats; the note counts those that are drawn.
-    figure = drawn(draw_pairs, made_up({(key, 0): None, (key_of(*REWEIGHED), 1): None}))["adult"]
+    figure = drawn(draw_representations, made_up({(key, 0): None, (key_of(*REWEIGHED), 1): None}))["adult"]
     assert "reweighing with tree: 2 of 4 repeats (race)." in [text.get_text() for text in figure.texts]
 
 
@@ -356,7 +364,7 @@ def test_a_report_writes_the_files_of_what_is_asked_for_and_no_others(tmp_path, 
 def test_a_run_without_results_has_empty_files_and_no_figures():
     plan, _ = study()
     run = run_results(Path(), plan, {}, (*METRICS, "discrimination"))
-    for draw in (heat_map.draw, rectangles.draw, draw_pairs, draw_combined):
+    for draw in (draw_correlations, draw_stability, draw_representations, draw_combined):
         assert drawn(draw, run) == {}
     assert all(frame(run).empty for frame in (stability_frame, representations_frame))
     assert clusters_frame(run)["cluster"].isna().all()

@@ -9,8 +9,8 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 import pytest
-from conftest import Finished, run_plan
-from hypothesis import given, settings
+from conftest import Finished, law, run_plan
+from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -19,7 +19,6 @@ from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.card import find_card, read_card, shipped_cards
 from fairbench_cli.data.table import Column
 from fairbench_cli.experiment.cell import Repeat
-from fairbench_cli.experiment.config.outputs import FIGURES
 from fairbench_cli.experiment.journal.journal import read_journals
 from fairbench_cli.experiment.plan import read_plan
 from fairbench_cli.measures.counts import PAIR as GROUPS
@@ -29,10 +28,19 @@ from fairbench_cli.network.model import BayesNet
 from fairbench_cli.report.figures import draw_figures
 from fairbench_cli.report.figures.canvas import house_style, text_width, wrapped
 from fairbench_cli.report.figures.curves import SHOWN
-from fairbench_cli.report.figures.layers import crossings, lay_out, levels
-from fairbench_cli.report.figures.network import HEIGHT, Marks, arc_lines, box_top, draw_network
-from fairbench_cli.report.figures.pareto import place_labels, staircase
-from fairbench_cli.report.figures.parts import parts_of, slugs
+from fairbench_cli.report.figures.fronts import place_labels, staircase
+from fairbench_cli.report.figures.network import (
+    HEIGHT,
+    Marks,
+    arc_lines,
+    box_top,
+    crossings,
+    draw_network,
+    lay_out,
+    levels,
+)
+from fairbench_cli.report.figures.pages import pages_of, slugs
+from fairbench_cli.report.registry import FIGURES
 from fairbench_cli.report.results import RunResults, results_frame, run_results, summary_frame
 
 SHIPPED = ["adult", "compas", "dutch"]
@@ -95,15 +103,16 @@ def test_every_figure_is_written_as_svg_and_png_and_the_same_bytes_come_again(ru
             "pareto-compas-race-tree", "correlations-all", "stability-compas-beta-0",
             "stability-compas-beta-1",
         )
-        for ending in ("svg", "png")
+        for ending in ("svg", "png", "pdf")
     ]  # fmt: skip
     for a, b in zip(one, two, strict=True):
         assert a.read_bytes() == b.read_bytes(), a.name
     assert {path.name for path in (tmp_path / "a" / "figures").iterdir()} == set(names)
     for path in one:
         start = path.read_bytes()[:2000]
-        assert start.startswith(b"\x89PNG" if path.suffix == ".png" else b"<?xml")
+        assert start.startswith({".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF-"}[path.suffix])
         assert b"<dc:date>" not in start
+        assert b"CreationDate" not in path.read_bytes()
 
 
 def test_a_users_settings_change_neither_figure_nor_are_changed(run, tmp_path):
@@ -160,11 +169,11 @@ def dots(figure) -> dict[str, np.ndarray]:
 def test_one_dot_per_feasible_repeat_of_every_technique_and_beta(run):
     (figure,) = drawn("discrimination-accuracy", run).values()
     results = results_frame(run.results)
-    (part,) = parts_of(run.plan)
+    (page,) = pages_of(run.plan)
     found = dots(figure)
-    assert len(figure.axes) == len(part.techniques) == 3
+    assert len(figure.axes) == len(page.techniques) == 3
     assert len(found) == 3 * 2
-    for (k, t), (b, beta) in itertools.product(enumerate(part.techniques), enumerate(part.betas)):
+    for (k, t), (b, beta) in itertools.product(enumerate(page.techniques), enumerate(page.betas)):
         own = results[(results["intervention"] == t.own[0]) & (results["beta"] == beta)]
         wide = own.pivot_table(index="repeat", columns="metric", values="value").dropna()
         expected = wide[["discrimination", "accuracy"]].to_numpy() if len(wide) else np.empty((0, 2))
@@ -223,8 +232,8 @@ def test_techniques_can_be_told_apart():
     plan = made_up(15, (0.0,), 1).plan
     for cells in (plan.cells, [cell | {"intervention": "t0", "parameters": f'{{"a":{i}}}'}
                                 for i, cell in enumerate(plan.cells)]):  # fmt: skip
-        (part,) = parts_of(replace(plan, cells=cells))
-        assert len({(t.colour, t.marker) for t in part.techniques}) == 15
+        (page,) = pages_of(replace(plan, cells=cells))
+        assert len({(t.colour, t.marker) for t in page.techniques}) == 15
 
 
 # Curves and Pareto front
@@ -233,18 +242,18 @@ def test_techniques_can_be_told_apart():
 def test_curves_are_the_summarys_means_in_order_of_beta(run):
     (figure,) = drawn("curves", run).values()
     summary = summary_frame(run.results, run.plan.config.repeats)
-    (part,) = parts_of(run.plan)
+    (page,) = pages_of(run.plan)
     assert tuple(ax.get_ylabel() for ax in figure.axes) == SHOWN
     for ax in figure.axes:
         lines = {line.get_gid(): line for line in ax.lines if line.get_gid()}
-        for i, t in enumerate(part.techniques):
+        for i, t in enumerate(page.techniques):
             own = summary[(summary["intervention"] == t.own[0]) & (summary["metric"] == ax.get_ylabel())]
             expected = own.sort_values("beta")["mean"].to_numpy()
             assert np.array_equal(lines[f"{ax.get_ylabel()}-{i}"].get_ydata(), expected, equal_nan=True)
 
 
 @given(st.integers(0, 10_000), st.integers(1, 9))
-@settings(max_examples=8, deadline=None)
+@law(8)
 def test_the_drawn_front_equals_brute_force(seed, techniques):
     run = made_up(techniques, (0.0, 1.0), 3, seed)
     (figure,) = drawn("pareto", run).values()
@@ -279,7 +288,6 @@ def test_the_staircase_keeps_every_dominated_point_on_its_lower_right(points):
 
 
 @given(st.integers(0, 1000), st.integers(1, 6))
-@settings(deadline=None)
 def test_labels_do_not_overlap_where_there_is_room(seed, n):
     rng = np.random.default_rng(seed)
     points = rng.uniform(100, 300, (n, 2))
@@ -336,7 +344,7 @@ def check_layout(parents, widths, gap=0.24):
 
 
 @given(graphs(), st.integers(0, 99))
-@settings(deadline=None, max_examples=60)
+@law(60)
 def test_arcs_point_downwards_and_boxes_keep_clear(parents, seed):
     widths = np.random.default_rng(seed).uniform(0.3, 2.0, len(parents)).tolist()
     check_layout(parents, widths)
@@ -437,7 +445,7 @@ def test_the_network_of_the_run_is_drawn_and_not_that_of_an_earlier_one(tmp_path
 
 
 def test_network_draw_writes_a_picture(say, tmp_path):
-    for name in ("a.svg", "b.svg", "a.png"):
+    for name in ("a.svg", "b.svg", "a.png", "a.pdf", "b.pdf"):
         said = say("network", "draw", "adult", "-o", name)
         assert (said.code, said.err) == (0, "")
     svg = (tmp_path / "a.svg").read_text()
@@ -445,11 +453,15 @@ def test_network_draw_writes_a_picture(say, tmp_path):
     assert 'id="node-relationship"' in svg
     assert 'id="arc-relationship-income"' in svg
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    pdf = (tmp_path / "a.pdf").read_bytes()
+    assert pdf.startswith(b"%PDF-")
+    assert pdf == (tmp_path / "b.pdf").read_bytes()
+    assert b"Date" not in pdf
 
 
 def test_network_draw_refuses_what_it_cannot_draw(say, tmp_path):
     for arguments, message in (
-        (["adult", "-o", "a.pdf"], "cannot draw a picture"),
+        (["adult", "-o", "a.jpg"], "cannot draw a picture"),
         (["adult", "-o", "a.svg", "--attribute", "income"], "no protected attribute"),
         (["adult", "-o", "a.svg", "--card", "compas"], "no node"),
         (["nothing", "-o", "a.svg"], "no network"),
@@ -470,7 +482,6 @@ def test_network_draw_marks_nothing_without_a_card(say, tmp_path):
 
 
 @given(st.text("ab cdefg", max_size=60), st.floats(0.3, 3))
-@settings(deadline=None)
 def test_wrapped_text_keeps_its_words_and_its_room(text, room):
     lines = wrapped(text, room, 8.5)
     assert " ".join(lines) == text

@@ -18,7 +18,7 @@ from fairbench_cli.measures.significance import holm
 from fairbench_cli.measures.sweep import swept_counts
 from fairbench_cli.measures.thresholds import best_thresholds, frontier, points_of_counts
 from fairbench_cli.report.figures.canvas import house_style
-from fairbench_cli.report.figures.frontier import draw
+from fairbench_cli.report.figures.fronts import draw_frontier
 from fairbench_cli.report.frontier import distance_frame, frontier_frame, frontier_table
 from fairbench_cli.report.moved import GAPS, TOLERANCES
 from fairbench_cli.report.results import RunResults, run_results
@@ -234,7 +234,7 @@ def test_the_files_of_a_report(tmp_path):
     assert "massaging" in text
     assert "massaging + s" not in text
     assert {path.name for path in (tmp_path / "figures").iterdir()} == {
-        "frontier-d-s-tree.svg", "frontier-d-s-tree.png"
+        "frontier-d-s-tree.svg", "frontier-d-s-tree.png", "frontier-d-s-tree.pdf"
     }  # fmt: skip
     write_report(tmp_path, study(sweep=None), found)
     left = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*frontier*")}
@@ -243,7 +243,7 @@ def test_the_files_of_a_report(tmp_path):
 
 def test_the_figure_shows_the_frames():
     with house_style():
-        (figure,) = draw(RUN).values()
+        (figure,) = draw_frontier(RUN).values()
     lines, points = frontier_frame(RUN), distance_frame(RUN)
     assert len(figure.axes) == len(GAPS) * 2
     names = [(cell["intervention"], cell["include_protected"]) for cell in CELLS if cell["beta"] == 0]

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import Finished, run_plan
-from hypothesis import given, settings
+from conftest import Finished, law, run_plan
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -16,8 +16,15 @@ from fairbench_cli.document.markdown import markdown
 from fairbench_cli.experiment.journal.journal import read_journals
 from fairbench_cli.experiment.plan import read_plan
 from fairbench_cli.measures.registry import COUNT_METRICS
-from fairbench_cli.report.paired import paired_frame, paired_table, paired_test
-from fairbench_cli.report.pareto import APART, SHOWN, pareto_frame, pareto_table
+from fairbench_cli.report.paired import (
+    APART,
+    PARETO_METRICS,
+    paired_frame,
+    paired_table,
+    paired_test,
+    pareto_frame,
+    pareto_table,
+)
 from fairbench_cli.report.repeats import CELL_COLUMNS, DatasetRepeats
 from fairbench_cli.report.results import ROW_COLUMNS, Results, RunResults, run_results
 
@@ -59,13 +66,13 @@ def paired_of(frame):
     return paired_frame(as_results(frame))
 
 
-def front_of(frame, metrics=SHOWN):
+def front_of(frame, metrics=PARETO_METRICS):
     return pareto_frame(as_results(frame), metrics)
 
 
 def run_of(frame, **more) -> RunResults:
     cells = frame[CELL_COLUMNS].drop_duplicates().to_dict("records")
-    plan = run_plan(cells, [], repeats=3, metrics=SHOWN, **{"tables": ()} | more)
+    plan = run_plan(cells, [], repeats=3, metrics=PARETO_METRICS, **{"tables": ()} | more)
     data = DatasetRepeats("s", plan.protected("d", "s"), [CELL], None, None, None, [], {}, [])
     return RunResults(Path(), plan, [data], as_results(frame))
 
@@ -86,7 +93,7 @@ def one(frame, **where):
 M, R, U = ({"intervention": name} for name in ("massaging", "reweighing", "uniform-sampling"))
 
 
-@settings(deadline=None, max_examples=80)
+@law(80)
 @given(st.integers(2, 40), st.integers(0, 2**32 - 1), st.floats(-1, 1))
 def test_the_test_is_scipys(n, seed, shift):
     rng = np.random.default_rng(seed)
@@ -282,7 +289,7 @@ def test_techniques_with_parameters_are_compared_each():
 
 def test_a_run_gives_both_frames_and_tables(finished: Finished):
     records = read_journals(finished.folder / "journal").records
-    run = run_results(finished.folder, read_plan(finished.folder), records, SHOWN)
+    run = run_results(finished.folder, read_plan(finished.folder), records, PARETO_METRICS)
     paired, pareto = paired_frame(run.results), pareto_frame(run.results)
     frame = pd.read_csv(finished.folder / "results.csv")
     assert set(paired["intervention"]) == {"massaging", "uniform-sampling"}
@@ -318,7 +325,7 @@ def test_cells_of_the_table_say_difference_and_verdict():
 NAMES = ("none", "massaging", "reweighing", "uniform-sampling", "preferential-sampling")
 
 
-@settings(deadline=None, max_examples=60)
+@law(60)
 @given(st.data(), st.integers(1, 5), st.integers(1, 4))
 def test_the_front_is_that_of_brute_force(data, k, repeats):
     """On a coarse grid, so that ties are common."""

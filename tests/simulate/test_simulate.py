@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from hypothesis import given, settings
+from conftest import law
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import normalized_mutual_info_score
 
@@ -146,7 +147,7 @@ def test_at_the_ends_discrimination_is_the_most_there_can_be(setting, truth, see
 
 
 @given(SETTINGS)
-@settings(max_examples=15, deadline=None)
+@law(15)
 def test_reverse_discrimination_is_discrimination_with_the_groups_swapped(setting):
     n, deprived = 8, max(1, min(7, round(8 * setting.deprived)))
     one = exact(Setting(n, deprived / n, setting.accepted, 0.5))
@@ -262,6 +263,7 @@ def test_the_command_writes_the_same_bytes_again_and_from_its_own_config(say, tm
     assert set(first) == {
         "config.yaml", "simulation.csv", "summary.md", "figures/simulation-one.png",
         "figures/simulation-one.svg", "figures/simulation-two.png", "figures/simulation-two.svg",
+        "figures/simulation-one.pdf", "figures/simulation-two.pdf",
     }  # fmt: skip
     process = say("simulate", tmp_path / "results/small/config.yaml", "-o", tmp_path / "again")
     assert process.code == 0, process.err
@@ -280,6 +282,7 @@ def test_results_go_to_stdout_talk_to_stderr_and_old_figures_go(say, tmp_path):
     assert "figures/" in said.err
     say("simulate", config, "-o", "out", "--set", "figures={one: [odds-ratio]}")
     assert sorted(path.name for path in Path("out/figures").iterdir()) == [
+        "simulation-one.pdf",
         "simulation-one.png",
         "simulation-one.svg",
     ]

@@ -3,11 +3,19 @@
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from fairbench_cli.base.errors import Problem, suggest
+from fairbench_cli.base.errors import Problem, Words, suggest
 from fairbench_cli.base.plugins import short
 from fairbench_cli.base.strict_yaml import Place, YamlDocument
+from fairbench_cli.base.validation import spot_of
+from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.card import Card
-from fairbench_cli.experiment.config.components import named
+from fairbench_cli.experiment.config.components import (
+    OF_CLASSIFIER,
+    ComponentSpec,
+    classifier_parameters,
+    named,
+    read_parameters,
+)
 from fairbench_cli.experiment.config.config import (
     WITHOUT_EFFECT,
     DatasetSpec,
@@ -15,8 +23,9 @@ from fairbench_cli.experiment.config.config import (
     attribute_names,
 )
 from fairbench_cli.experiment.config.outputs import FIGURES, NEEDS, TABLES
+from fairbench_cli.interventions.registry import INTERVENTIONS
 
-Conflict = tuple[Place, str, str]  # where, what is wrong, what to do
+Conflict = tuple[Place, Words, Words]  # where, what is wrong, what to do
 
 
 @dataclass(frozen=True)
@@ -47,10 +56,10 @@ class Given:
 def cross_checks(given: Given, wrong: Collection[str]) -> list[Problem]:
     """Check the keys against each other, but for those that are `wrong` by themselves."""
     findings: list[Conflict] = []
-    for keys, check in _CHECKS.items():
-        if not set(keys) & set(wrong):
+    for keys, check in _CHECKS:
+        if keys.isdisjoint(wrong):
             findings += check(given)
-    return [Problem(what, fix, given.document.where(place)) for place, what, fix in findings]
+    return [Problem(what, fix, spot_of(given.document, place)) for place, what, fix in findings]
 
 
 def _without_effect(given: Given) -> Iterator[Conflict]:
@@ -107,21 +116,46 @@ def _outputs(given: Given) -> Iterator[Conflict]:
                 yield (key, i), f"{who} {what}", fix
 
 
-def _left_out(given: Given) -> Iterator[Conflict]:
-    """Find what every data set leaves out."""
+def _limits(given: Given) -> Iterator[Conflict]:
+    """Find what data sets are limited to and the config does not list, and else what they all leave out."""
     config = given.config
-    chosen = {
+    listed = {
         "interventions": [technique.spec.name for technique in config.interventions],
         "classifiers": [spec.name for spec in config.classifiers],
     }
-    for axis, names in chosen.items():
-        places = [short(str(named(item)[0])) for item in given.document.data.get(axis, [])]
+    for axis, names in listed.items():
         limits = [getattr(spec, axis) for spec in config.datasets]
-        for name in dict.fromkeys(names):
+        unknown = False
+        for place, spec, _ in given.datasets:
+            for i, name in enumerate(getattr(spec, axis) or ()):
+                if name not in names:
+                    unknown = True
+                    what = f'"{name}" is not among the config\'s {axis}'
+                    yield (*place, axis, i), what, suggest(name, {*names})
+        places = [short(str(named(item)[0])) for item in given.document.data.get(axis, [])]
+        for name in () if unknown else dict.fromkeys(names):
             if all(limit is not None and name not in limit for limit in limits):
-                place: Place = (axis, places.index(name)) if name in places else ()
+                at: Place = (axis, places.index(name)) if name in places else ()
                 fix = f"remove it, or name it under a data set's {axis}"
-                yield place, f"no data set takes {name}", fix
+                yield at, f"no data set takes {name}", fix
+
+
+def _tuned_classifiers(given: Given) -> Iterator[Conflict]:
+    """Find parameters of classifiers that are tuned and that a classifier does not take."""
+    for i, item in enumerate(given.document.data["interventions"]):
+        name, options = named(item)
+        tunings = options.get("tune", [])
+        for j, tune in enumerate(tunings if isinstance(tunings, list) else [tunings]):
+            place: Place = ("interventions", i, str(name), "tune", j, "over")
+            theirs = classifier_parameters(tune["over"])
+            if name in INTERVENTIONS and not ComponentSpec(str(name)).uses("classifier", INTERVENTIONS):
+                for key in theirs:
+                    what = f"tune: {OF_CLASSIFIER}{key} has no effect on {name}, which has a model of its own"
+                    yield (*place, f"{OF_CLASSIFIER}{key}"), what, "tune its own parameters"
+                continue
+            for spec in given.config.classifiers:
+                for at, problem in read_parameters(spec.name, spec.takes(CLASSIFIERS), theirs)[1]:
+                    yield (*place, f"{OF_CLASSIFIER}{at[0]}", *at[1:]), problem.what, problem.fix
 
 
 def _listed_twice(given: Given) -> Iterator[Conflict]:
@@ -181,14 +215,15 @@ def unknown_attribute(text: str, known: Sequence[Collection[str]]) -> tuple[str,
     return None
 
 
-_CHECKS: dict[tuple[str, ...], Callable[[Given], Iterator[Conflict]]] = {
-    ("datasets", "sample"): _without_effect,
-    ("sample", "test"): _test_rows,
-    ("metrics", "strata"): _strata,
-    ("metrics", "sweep"): _sweep,
-    ("tables", "figures", "sweep", "sample", "interventions"): _outputs,
-    ("datasets", "interventions", "classifiers"): _left_out,
-    ("datasets",): _listed_twice,
-    ("datasets", "sample", "bias_direction"): _nobody_favoured,
-    ("datasets", "attributes"): _attributes,
-}
+_CHECKS: tuple[tuple[set[str], Callable[[Given], Iterator[Conflict]]], ...] = (
+    ({"datasets", "sample"}, _without_effect),
+    ({"sample", "test"}, _test_rows),
+    ({"metrics", "strata"}, _strata),
+    ({"metrics", "sweep"}, _sweep),
+    ({"tables", "figures", "sweep", "sample", "interventions"}, _outputs),
+    ({"interventions", "classifiers"}, _tuned_classifiers),
+    ({"datasets", "interventions", "classifiers"}, _limits),
+    ({"datasets"}, _listed_twice),
+    ({"datasets", "sample", "bias_direction"}, _nobody_favoured),
+    ({"datasets", "attributes"}, _attributes),
+)

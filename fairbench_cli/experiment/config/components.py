@@ -1,15 +1,228 @@
-"""Interventions and classifiers as a config names them: a name with parameters."""
+"""Interventions and classifiers as a config names them: a name with parameters, some of which are tuned.
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+A config lists names or ``{name: {parameter: value or list}}``; the lists are multiplied out. A value that is
+itself a list is a list in a list.
+"""
 
-from fairbench_cli.base.errors import shown
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    ValidationInfo,
+    WithJsonSchema,
+    create_model,
+)
+from pydantic_core import core_schema
+
+from fairbench_cli.base.errors import Problem, UserError, shown, suggest
 from fairbench_cli.base.parameters import Parameters, checked, parameters_of
-from fairbench_cli.base.plugins import CodeOrigin
+from fairbench_cli.base.plugins import CodeOrigin, find, is_plugin, named_in_packages, short
 from fairbench_cli.base.registry import Registry
+from fairbench_cli.base.validation import (
+    Finding,
+    Fraction,
+    Several,
+    StrictModel,
+    findings_of,
+    refused,
+    wording,
+)
+from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.represent import Representation
-from fairbench_cli.experiment.config.tune import Tuning
+from fairbench_cli.experiment.config.metrics import OwnMetric, find_metric
+from fairbench_cli.interventions.registry import INTERVENTIONS
+from fairbench_cli.measures.metric import Metric
+from fairbench_cli.measures.registry import METRICS
+
+On = Literal["validation", "test"]
+
+FRACTION = 0.3
+OF_CLASSIFIER = "classifier."  # begins the name of a parameter that is the classifier's
+PLUGIN = {"type": "string", "pattern": ":", "description": "./mine.py:Thing or package.module:Thing"}
+"""The JSON Schema of code that is named where a registered name may stand."""
+
+
+@dataclass(frozen=True)
+class ReadContext:
+    """What a config is read with, which its validators see, and what they find out.
+
+    Parameters
+    ----------
+    base : Path or None
+        The folder that the paths of cards and plug-ins are relative to. None takes names that are not
+        registered, and their parameters, as they stand: nobody's code is run.
+    right : dict
+        The keys that are right by themselves, with their values.
+    wrong : set of str
+        Those that are not.
+    cards : dict
+        The path and card of each data set, by the name that it is listed with.
+    own : list of OwnMetric
+        The metrics that are not registered.
+    """
+
+    base: Path | None = None
+    right: dict[str, Any] = field(default_factory=dict)
+    wrong: set[str] = field(default_factory=set)
+    cards: dict[str, tuple[Path, Any]] = field(default_factory=dict)
+    own: list[OwnMetric] = field(default_factory=list)
+
+
+def context_of(info: ValidationInfo) -> ReadContext:
+    """Return what a config is read with, in one of its validators."""
+    return info.context or ReadContext()
+
+
+def _tunable(name: str, info: ValidationInfo) -> str:
+    """Check that candidates can be compared by a metric."""
+    try:
+        found = find_metric(name, context_of(info).base)
+    except UserError as error:
+        raise refused(*(((), one) for one in error.problems)) from None
+    entry = METRICS.get(found) if isinstance(found, str) else found.entry
+    fix = "tune for a metric such as accuracy or impact-ratio"
+    if entry is None:
+        return name
+    if entry.needs != "counts":
+        what = f"tune: {entry.name} needs rows, and candidates have counts alone"
+    elif entry.ideal is None:
+        what = f"tune: no value of {entry.name} is better than another"
+    elif entry.on == "labels":
+        what = f"tune: {entry.name} is the same whatever is predicted"
+    else:
+        return name
+    raise refused(((), Problem(what, fix)))
+
+
+MetricByName = WithJsonSchema({"anyOf": [{"enum": list(METRICS)}, PLUGIN]})
+
+
+class TuneOptions(StrictModel):
+    """What an intervention's entry may say under `tune`."""
+
+    metric: Annotated[
+        tuple[Annotated[str, AfterValidator(_tunable), MetricByName], ...], Field(min_length=1), Several()
+    ] = Field(
+        alias="for", description="A metric of counts that has an ideal value; of several, each is a cell."
+    )
+    over: Annotated[dict[str, Any], Field(min_length=1)] = Field(
+        description="The values to choose from, by parameter of the technique, or `classifier.NAME`; of "
+        "several parameters every combination."
+    )
+    on: Annotated[tuple[On, ...], Field(min_length=1), Several()] = Field(
+        default=("validation",),
+        description="`validation`: part of the training rows. `test`: the test rows themselves, as in "
+        "Friedler et al. 2019; what comes out is then too good, and results say so.",
+    )
+    fraction: Annotated[tuple[Fraction, ...], Field(min_length=1), Several()] = Field(
+        default=(FRACTION,), description="Share of the training rows that validation takes."
+    )
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """How some parameters of a technique and of its classifier are chosen.
+
+    Parameters
+    ----------
+    metric : str
+        The best candidate is the one whose value is nearest to this metric's ideal.
+    over : tuple of (str, tuple of values)
+        The values to choose from by parameter, sorted by name.
+    on : {"validation", "test"}
+        The rows that the candidates are measured on.
+    fraction : float or None
+        Share of the training rows that are kept for validation; None with `on` test.
+    own : OwnMetric or None
+        The metric's code, where it is not registered.
+    """
+
+    metric: str
+    over: tuple[tuple[str, tuple[Any, ...]], ...]
+    on: On = "validation"
+    fraction: float | None = FRACTION
+    own: OwnMetric | None = None
+
+    @property
+    def entry(self) -> Metric:
+        """The metric itself."""
+        return METRICS[self.metric] if self.own is None else self.own.entry
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The parameters that are chosen."""
+        return tuple(name for name, _ in self.over)
+
+    @property
+    def candidates(self) -> list[dict[str, Any]]:
+        """Every combination of the values, the last parameter changing fastest.
+
+        >>> Tuning("accuracy", (("classifier.C", (1, 10)), ("level", (0, 1)))).candidates[:2]
+        [{'classifier.C': 1, 'level': 0}, {'classifier.C': 1, 'level': 1}]
+        """
+        combinations = product(*(values for _, values in self.over))
+        return [dict(zip(self.names, values, strict=True)) for values in combinations]
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """Its part of the `parameters` of results."""
+        own = {"for": self.metric, "over": {name: list(values) for name, values in self.over}, "on": self.on}
+        return own if self.fraction is None else own | {"fraction": self.fraction}
+
+    @property
+    def decisive(self) -> dict[str, Any]:
+        """Its part of a cell's key."""
+        return self.described if self.own is None else self.described | {"code": self.own.origin.version}
+
+    def plain(self) -> dict[str, Any]:
+        """Return it as it is written in a config, from wherever that is read."""
+        return self.described if self.own is None else self.described | {"for": self.own.plain}
+
+    def __str__(self) -> str:
+        """Say what is tuned, for what, and on which rows where these are not the usual ones.
+
+        >>> str(Tuning("accuracy", (("level", (0.0, 1.0)),)))
+        'level tuned for accuracy'
+        >>> str(Tuning("impact-ratio", (("level", (0.0, 1.0)),), "test", None))
+        'level tuned on test for impact-ratio'
+        """
+        on = " on test" if self.fraction is None else f" on {self.fraction:g} of the training rows"
+        on = "" if self.fraction == FRACTION else on
+        return f"{' and '.join(self.names)} tuned{on} for {self.metric}"
+
+
+def tuning_of(described: dict[str, Any]) -> Tuning:
+    """Return the tuning that results describe, without the code of a metric.
+
+    >>> given = Tuning("accuracy", (("level", (0.0, 1.0)),))
+    >>> tuning_of(given.described) == given
+    True
+    """
+    over = tuple((name, tuple(values)) for name, values in described["over"].items())
+    return Tuning(described["for"], over, described["on"], described.get("fraction"))
+
+
+def own_parameters(values: dict[str, Any]) -> dict[str, Any]:
+    """Return those of some parameters that are the technique's own."""
+    return {name: value for name, value in values.items() if not name.startswith(OF_CLASSIFIER)}
+
+
+def classifier_parameters(values: dict[str, Any]) -> dict[str, Any]:
+    """Return those of some parameters that are the classifier's, by its own names."""
+    return {
+        name.removeprefix(OF_CLASSIFIER): value
+        for name, value in values.items()
+        if name.startswith(OF_CLASSIFIER)
+    }
 
 
 @dataclass(frozen=True)
@@ -134,3 +347,303 @@ def named(item: Any) -> tuple[str | None, Any]:
         name, options = next(iter(item.items()))
         return name, {} if options is None else options
     return None, None
+
+
+@dataclass(frozen=True)
+class _Value:
+    """Marks a value of a parameter: of which type it is, and what messages call it."""
+
+    of: Any
+    name: str
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
+        return core_schema.no_info_plain_validator_function(self._check)
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> Any:
+        return TypeAdapter(self.of).json_schema()
+
+    def _check(self, value: Any) -> Any:
+        try:
+            return checked(self.of, value)
+        except ValidationError as error:
+            what, fix = wording(error.errors()[0])
+            raise refused(((), Problem(f"{self.name} {what}", fix))) from None
+
+
+def component_model(name: str, types: Mapping[str, Any]) -> type[BaseModel]:
+    """Return the model of a component's parameters: of each one value of its type, or a list of these.
+
+    Its fields have the parameters' names as aliases: a parameter may have a name that no field can have.
+    """
+    parameters: dict[str, Any] = {}
+    for i, (key, of) in enumerate(types.items()):
+        value = Annotated[Any, _Value(of, f"{name}: {key}")]
+        several = Annotated[tuple[value, ...], Field(min_length=1), Several()]
+        parameters[f"parameter_{i}"] = several, Field((), alias=key, json_schema_extra=_without_default)
+    config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model: type[BaseModel] = create_model(name, __config__=config, **parameters)
+    return model
+
+
+def _without_default(schema: dict[str, Any]) -> None:
+    schema.pop("default", None)  # it stands for what is not given
+
+
+def read_parameters(
+    name: str, takes: Parameters, given: Mapping[str, Any]
+) -> tuple[dict[str, list[Any]], list[Finding]]:
+    """Return the values of each parameter that is given, checked; or what is wrong with them."""
+    types = (dict.fromkeys(given, Any) if takes.open else {}) | dict(takes.types)
+    model = component_model(name, types)
+    try:
+        found = model.model_validate(given)
+    except ValidationError as error:
+        return {}, list(_in_words(name, error, types))
+    aliases = {key: str(model.model_fields[key].alias) for key in found.model_fields_set}
+    return {alias: list(getattr(found, key)) for key, alias in aliases.items()}, []
+
+
+def _in_words(name: str, error: ValidationError, known: Iterable[str]) -> Iterator[Finding]:
+    """Yield what is wrong with the parameters of a component."""
+    for finding in error.errors():
+        place, kind = finding["loc"], finding["type"]
+        if kind == "refused":
+            yield place, Problem(**finding["ctx"])
+        elif kind == "extra_forbidden":
+            yield place, Problem(f'{name} has no parameter "{place[0]}"', suggest(str(place[0]), known))
+        elif not finding["input"]:  # otherwise its values have their own findings
+            what, fix = wording(finding)
+            yield place, Problem(f"{name}: {place[0]} {what}", fix)
+
+
+def read_tunings(
+    name: str, listed: Any, takes: Parameters, context: ReadContext
+) -> tuple[list[Tuning], list[Finding]]:
+    """Return the tunings that an intervention's entry asks for; or what is wrong with them.
+
+    Parameters of the classifier are left as they are: `checks` knows the classifiers.
+    """
+    found: list[Tuning] = []
+    findings: list[Finding] = []
+    for i, one in enumerate(listed if isinstance(listed, list) else [listed]):
+        try:
+            options = TuneOptions.model_validate(one, context=context)
+        except ValidationError as error:
+            prefix = ("interventions", name, "tune")
+            findings += [((i, *at[3:]), problem) for at, problem in findings_of(error, TuneOptions, prefix)]
+            continue
+        over, wrong = read_parameters(name, takes, own_parameters(options.over))
+        for key, value in options.over.items():
+            if key.startswith(OF_CLASSIFIER):
+                over[key] = value if isinstance(value, list) else [value]
+            twice = [one for i, one in enumerate(over.get(key, ())) if one in over[key][:i]]
+            wrong += [((key,), Problem(f"{key} has the value {one} twice", "keep one")) for one in twice]
+        wrong = [(("over", *place), problem) for place, problem in wrong]
+        if not wrong and all(len(values) == 1 for values in over.values()):
+            fix = "give several values, or make it a parameter"
+            wrong.append((("over",), Problem("tune: over holds one candidate", fix)))
+        if "fraction" in options.model_fields_set and "validation" not in options.on:
+            what, fix = "tune: fraction has no effect with `on: test`", "remove it, or write on: validation"
+            wrong.append((("fraction",), Problem(what, fix)))
+        findings += [((i, *place), problem) for place, problem in wrong]
+        ordered = tuple((key, tuple(over[key])) for key in sorted(over))
+        metrics = [find_metric(metric, context.base) for metric in options.metric]
+        for metric, on, fraction in product(metrics, options.on, options.fraction):
+            called, own = (metric, None) if isinstance(metric, str) else (metric.name, metric)
+            tuning = Tuning(called, ordered, on, fraction if on == "validation" else None, own)
+            found += [tuning] * (tuning not in found)
+    return found, findings
+
+
+Extra = Mapping[str, tuple[Any, Any]]  # a parameter's type, and its default
+Combination = tuple[ComponentSpec, dict[str, Any]]
+
+
+def _source(kind: Registry, name: str, base: Path | None) -> tuple[CodeOrigin | None, Parameters, Extra]:
+    """Return where a component is from, its own parameters, and those of its adapter.
+
+    Raises
+    ------
+    UserError
+        When there is no such component, or it is no such thing.
+    """
+    origin = None
+    if name in kind:
+        thing = kind[name].load()
+        if base is None:
+            return None, parameters_of(thing), {}
+    elif base is None:
+        return CodeOrigin(name, "") if is_plugin(name) else None, Parameters({}, open=True), {}
+    else:
+        origin = find(name, kind.group, base)
+        if origin is None:
+            known = [*kind, *named_in_packages(kind.group)]
+            raise UserError(Problem(f'unknown {kind.name} "{name}"', suggest(name, known)))
+        thing = origin.load()
+    fault = kind.foreign.fault(thing)
+    if fault is not None:
+        raise UserError(Problem(f"{short(name)} {fault[0]}", fault[1]))
+    takes = parameters_of(thing)
+    if origin is None:
+        return None, takes, {}
+    required = tuple(key for key in takes.required if key not in kind.foreign.filled(thing))
+    return origin, replace(takes, required=required), kind.foreign.options_of(thing)
+
+
+def _read_entry(
+    kind: Registry, item: Any, extra: Mapping[str, tuple[Any, list[Any]]], context: ReadContext
+) -> tuple[list[Combination], list[Finding]]:
+    """Return the combinations of parameters that an item of the list asks for; or what is wrong with it."""
+    written, options = named(item)
+    if written is None or not isinstance(options, dict):
+        what = f"{kind.name} must be a name or `name: {{parameter: value}}`, not {shown(item)}"
+        return [], [((), Problem(what, f"use any of: {', '.join(sorted(kind))}"))]
+    try:
+        origin, takes, ours = _source(kind, written, context.base)
+    except UserError as error:
+        return [], [((), problem) for problem in error.at("")]
+    name, tunings, findings = short(written), list[Tuning](), list[Finding]()
+    given = dict(options)
+    if kind is INTERVENTIONS and "tune" in options:
+        tunings, wrong = read_tunings(written, given.pop("tune"), takes, context)
+        findings += [(("tune", *place), problem) for place, problem in wrong]
+    for key in dict.fromkeys(key for tuning in tunings for key in tuning.names if key in given):
+        findings.append(((key,), Problem(f"{name}: {key} is given and tuned", "keep one of the two")))
+    also = {key: of for key, (of, _) in {**ours, **extra}.items()}
+    values, wrong = read_parameters(name, replace(takes, types={**takes.types, **also}), given)
+    findings += wrong
+    found: list[Combination] = []
+    for tuning in (*tunings,) or (None,):
+        tuned = () if tuning is None else tuning.names
+        usual = {key: [default] for key, default in takes.defaults.items() if key not in tuned}
+        usual |= {key: [default] for key, (_, default) in ours.items()}
+        usual |= {key: defaults for key, (_, defaults) in extra.items()}
+        needed = [key for key in takes.required if key not in usual and key not in given and key not in tuned]
+        findings += [((), Problem(f'{name} needs the parameter "{key}"', "add it")) for key in needed]
+        if not findings:
+            more = {} if tuning is None else {"tune": tuning}
+            found += _combinations(ComponentSpec(name, (), origin), usual | values, ours, extra, more)
+    findings += [((), problem) for problem in _refusals(kind, found, context.base)]
+    return found, [((written, *place), problem) for place, problem in findings]
+
+
+def _combinations(
+    spec: ComponentSpec,
+    values: Mapping[str, list[Any]],
+    ours: Extra,
+    extra: Mapping[str, Any],
+    more: dict[str, Any],
+) -> Iterator[Combination]:
+    own = sorted(key for key in values if key not in extra)
+    for chosen in product(*(values[key] for key in own)):
+        given = zip(own, chosen, strict=True)
+        parameters = tuple((key, one) for key, one in given if key not in ours or one != ours[key][1])
+        for others in product(*(values[key] for key in extra)):
+            yield replace(spec, parameters=parameters), dict(zip(extra, others, strict=True)) | more
+
+
+def _refusals(kind: Registry, combinations: list[Combination], base: Path | None) -> list[Problem]:
+    """Find combinations of parameters that the component itself refuses; of what is tuned each candidate."""
+    found = {}
+    for spec, more in combinations:
+        if base is None and spec.name not in kind:
+            continue
+        for values in more["tune"].candidates if "tune" in more else [{}]:
+            try:
+                spec.having(own_parameters(values), kind).build(kind)
+            except Exception as error:
+                if spec.origin is None and not isinstance(error, ValueError):
+                    raise
+                what = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+                fix = (
+                    "change one of the two" if spec.origin is None else "correct the parameters, or its code"
+                )
+                found[what] = Problem(f"{spec.name}: {what}", fix)
+    return list(found.values())
+
+
+def read_entries(
+    kind: Registry, items: list[Any], extra: Mapping[str, tuple[Any, list[Any]]], context: ReadContext
+) -> list[Combination]:
+    """Return a component and extra parameters per combination.
+
+    Parameters
+    ----------
+    kind : Registry
+        What is listed: interventions may be tuned.
+    items : list
+        Names or ``{name: {parameter: value or list}}``.
+    extra : mapping
+        Parameters that every one takes in addition to its own: their type and default values by name.
+
+    Raises
+    ------
+    pydantic.ValidationError
+        Listing everything wrong with them, each at its place.
+    """
+    found: list[Combination] = []
+    findings: list[Finding] = []
+    known, tuned = set[Any](), set[Any]()  # there may be tens of thousands: what is the same is looked up
+    files: dict[str, set[Path | None]] = {}
+    for i, item in enumerate(items):
+        combinations, wrong = _read_entry(kind, item, extra, context)
+        findings += [((i, *place), problem) for place, problem in wrong]
+        for spec, more in combinations:
+            same = _hashable((spec, more))
+            named = _hashable((spec, more | {"tune": str(more["tune"])})) if "tune" in more else None
+            path = None if spec.origin is None else spec.origin.path
+            if files.setdefault(spec.name, {path}) != {path}:
+                what = f"{kind.name} {spec.name} is in two files of one name"
+                findings.append(((i,), Problem(what, "rename one of the files")))
+            elif same in known:
+                findings.append(((i,), Problem(f"{kind.name} {spec} is listed twice", "keep one")))
+            elif named in tuned:  # people know what is tuned by its name, and nothing else by that alone
+                what = f"{kind.name} {spec}: {more['tune']} is listed twice, over other values"
+                findings.append(((i,), Problem(what, "keep one")))
+            known.add(same)
+            tuned |= set() if named is None else {named}
+        found += combinations
+    if findings:
+        raise refused(*findings)
+    return found
+
+
+def _hashable(value: Any) -> Any:
+    """Return a value as one that can be in a set; equal values stay equal, and others different.
+
+    >>> _hashable({"a": [1, {}]}) == _hashable({"a": [1.0, {}]}), _hashable([1]) == _hashable((1,))
+    (True, False)
+    """
+    if isinstance(value, dict):
+        return dict, frozenset((key, _hashable(inner)) for key, inner in value.items())
+    if isinstance(value, list):
+        return list, tuple(map(_hashable, value))
+    if isinstance(value, tuple):
+        return tuple(map(_hashable, value))
+    if isinstance(value, ComponentSpec | Tuning):
+        return tuple(_hashable(getattr(value, one.name)) for one in fields(value))
+    return value if isinstance(value, Hashable) else repr(value)
+
+
+def read_classifiers(value: Any, info: ValidationInfo) -> Any:
+    """Return the classifiers of a list; what is no list as it is."""
+    if value == DEFAULT_CLASSIFIERS:
+        value = [spec.name for spec in DEFAULT_CLASSIFIERS]
+    if not isinstance(value, list):
+        return value
+    return tuple(spec for spec, _ in read_entries(CLASSIFIERS, value, {}, context_of(info)))
+
+
+def read_interventions(value: Any, info: ValidationInfo) -> Any:
+    """Return the techniques of a list; what is no list as it is."""
+    if not isinstance(value, list):
+        return value
+    extra = {
+        "include_protected": (bool, [info.data.get("include_protected", False)]),
+        "representation": (Representation, list(info.data.get("representation", ["original"]))),
+    }
+    entries = read_entries(INTERVENTIONS, value, extra, context_of(info))
+    return tuple(TechniqueSpec(spec, **more) for spec, more in entries)
+
+
+DEFAULT_CLASSIFIERS = (ComponentSpec("c45", ()),)

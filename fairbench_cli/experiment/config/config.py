@@ -9,18 +9,46 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PlainSerializer,
+    PrivateAttr,
+    ValidationError,
+    ValidationInfo,
+    WithJsonSchema,
+    field_validator,
+)
 
-from fairbench_cli.base.plugins import CodeOrigin
+from fairbench_cli.base.errors import Problem, UserError, shown
+from fairbench_cli.base.plugins import CodeOrigin, short
 from fairbench_cli.base.strict_yaml import YamlDocument, dump_yaml
-from fairbench_cli.base.validation import NAME, Fraction, StrictModel, one_or_more
-from fairbench_cli.data.card import Origin
+from fairbench_cli.base.validation import (
+    NAME,
+    Finding,
+    Fraction,
+    Known,
+    Several,
+    StrictModel,
+    findings_of,
+    mistake,
+    refused,
+)
+from fairbench_cli.data.card import Origin, find_card, known_cards, read_card
 from fairbench_cli.data.represent import Representation
-from fairbench_cli.experiment.config.components import ComponentSpec, TechniqueSpec
-from fairbench_cli.experiment.config.limits import Limits
+from fairbench_cli.experiment.config.components import (
+    DEFAULT_CLASSIFIERS,
+    ComponentSpec,
+    MetricByName,
+    TechniqueSpec,
+    context_of,
+    named,
+    read_classifiers,
+    read_interventions,
+)
+from fairbench_cli.experiment.config.metrics import OwnMetric, RequestedRowMetrics, find_metric
 from fairbench_cli.experiment.config.outputs import DEFAULT_TABLES, FIGURES, TABLES
-from fairbench_cli.experiment.config.own_metrics import OwnMetric
-from fairbench_cli.experiment.config.row_metrics import RequestedRowMetrics
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.registry import DEFAULT_METRICS, METRICS, ROW_METRICS
 
@@ -39,9 +67,86 @@ def canonical_attribute(text: str) -> str:
     return "×".join(attribute_names(text))
 
 
+def _metric(name: str, info: ValidationInfo) -> str:
+    """Return what results call a metric; one that is not registered is noted."""
+    context = context_of(info)
+    try:
+        found = find_metric(name, context.base)
+    except UserError as error:
+        raise refused(*(((), problem) for problem in error.at(""))) from None
+    if isinstance(found, str):
+        return found
+    context.own.append(found)
+    return found.name
+
+
 Beta = Annotated[float, Field(ge=0, le=1)]
-Names = Annotated[tuple[str, ...], Field(strict=False)]
 AttributeName = Annotated[str, AfterValidator(canonical_attribute)]
+MetricName = Annotated[str, AfterValidator(_metric), MetricByName]
+Representations = Annotated[tuple[Representation, ...], Field(min_length=1), Several("representation")]
+TableName = Annotated[str, Known("table", tuple(TABLES))]
+FigureName = Annotated[str, Known("figure", tuple(FIGURES))]
+
+SIZE = r"^([0-9]+(?:\.[0-9]+)?) ?([kKMGT]?)i?B?$"
+_UNITS = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+
+
+def bytes_of(value: Any) -> Any:
+    """Return a size such as ``4GB`` in bytes; a number as it is.
+
+    >>> bytes_of("4GB"), bytes_of("1.5 G"), bytes_of("500MB")
+    (4000000000, 1500000000, 500000000)
+    """
+    parts = re.fullmatch(SIZE, value) if isinstance(value, str) else None
+    if isinstance(value, str) and parts is None:
+        raise mistake("must be a size", "write a size such as 4GB or 500MB")
+    return value if parts is None else round(float(parts[1]) * _UNITS[parts[2]])
+
+
+def size_in_words(size: int) -> str:
+    """Return a size in bytes as it is written in a config.
+
+    >>> size_in_words(4_000_000_000), size_in_words(1_500_000_000), size_in_words(1_234_567)
+    ('4GB', '1500MB', '1234567B')
+    """
+    for unit, factor in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if size % factor == 0:
+            return f"{size // factor}{unit}"
+    return f"{size}B"
+
+
+Size = Annotated[
+    int,
+    BeforeValidator(bytes_of),
+    Field(ge=10**8),
+    PlainSerializer(size_in_words, return_type=str),
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 10**8}, {"type": "string", "pattern": SIZE}]}),
+]
+"""A number of bytes, which may be written with a unit."""
+
+
+class Limits(StrictModel):
+    """What one repeat may take; nothing of it decides numbers."""
+
+    seconds: float | None = Field(
+        default=600.0,
+        gt=0,
+        description="Seconds that a repeat may run; then it is a row `overtime`. `null`: no limit.",
+    )
+    memory: Size | None = Field(
+        default=4 * 10**9,
+        description="Memory that a repeat may take on top of its worker's, such as `4GB`; then it is "
+        "a row `memory`. `null`: no limit.",
+    )
+
+    def __str__(self) -> str:
+        """Return them in words.
+
+        >>> str(Limits()), str(Limits(seconds=None, memory="500MB"))
+        ('600 s, 4GB', 'no limit of time, 500MB')
+        """
+        seconds = "no limit of time" if self.seconds is None else f"{self.seconds:g} s"
+        return f"{seconds}, {'no limit of memory' if self.memory is None else size_in_words(self.memory)}"
 
 
 class BiasConfig(StrictModel):
@@ -96,7 +201,7 @@ class SampleConfig(BiasConfig):
         default="bic", description="What the search maximises: `bic`, `aic`, `bde` or `k2`."
     )
     max_parents: int | None = Field(default=None, ge=1, description="Most parents a column may have.")
-    beta: Annotated[tuple[Beta, ...], BeforeValidator(one_or_more), Field(min_length=1)] = Field(
+    beta: Annotated[tuple[Beta, ...], Field(min_length=1), Several("β")] = Field(
         default=(0.0, 0.25, 0.5, 0.75, 1.0), description="Bias levels β, each in [0, 1]."
     )
 
@@ -104,7 +209,7 @@ class SampleConfig(BiasConfig):
 class DatasetOptions(BiasConfig):
     """What a data set's entry may say after its name."""
 
-    attribute: Annotated[tuple[str, ...], BeforeValidator(one_or_more), Field(min_length=1)] = Field(
+    attribute: Annotated[tuple[str, ...], Field(min_length=1), Several()] = Field(
         default=(), description="The protected attribute, or a list of them; by default the card's first."
     )
     name: str = Field(
@@ -114,12 +219,22 @@ class DatasetOptions(BiasConfig):
         description="Its name in the results, so that one data set may be listed with several settings; by "
         "default the card's.",
     )
-    interventions: Annotated[tuple[str, ...], Field(min_length=1)] | None = Field(
-        default=None, strict=False, description="Run only these of the interventions on it."
-    )
-    classifiers: Annotated[tuple[str, ...], Field(min_length=1)] | None = Field(
-        default=None, strict=False, description="Run only these of the classifiers on it."
-    )
+    interventions: (
+        Annotated[
+            tuple[Annotated[str, AfterValidator(short)], ...],
+            Field(min_length=1),
+            Several("intervention", alone=False),
+        ]
+        | None
+    ) = Field(default=None, description="Run only these of the interventions on it.")
+    classifiers: (
+        Annotated[
+            tuple[Annotated[str, AfterValidator(short)], ...],
+            Field(min_length=1),
+            Several("classifier", alone=False),
+        ]
+        | None
+    ) = Field(default=None, description="Run only these of the classifiers on it.")
 
 
 class DatasetSpec(DatasetOptions):
@@ -148,13 +263,63 @@ class DatasetSpec(DatasetOptions):
         return {self.card: written | {"attribute": self.works_on}}
 
 
+def _read_dataset(item: Any, info: ValidationInfo) -> DatasetSpec:
+    """Return an item of the list of data sets; the card of one that is named is read and noted.
+
+    Raises
+    ------
+    pydantic.ValidationError
+        Listing what is wrong with the options, and with the card.
+    """
+    if isinstance(item, DatasetSpec):
+        return item
+    name, options = named(item)
+    if name is None:
+        what = f"a dataset must be a name or `name: {{option: value}}`, not {shown(item)}"
+        raise refused(((), Problem(what, f"use any of: {', '.join(known_cards())}")))
+    findings, given = list[Finding](), DatasetOptions()
+    try:
+        given = DatasetOptions.model_validate(options)
+    except ValidationError as error:
+        prefix = ("datasets", name)
+        findings += [(place[1:], problem) for place, problem in findings_of(error, DatasetOptions, prefix)]
+    context = context_of(info)
+    if context.base is not None:
+        place: tuple[str, ...] = (name,)
+        asked = options.get("attribute") if isinstance(options, dict) else None
+        try:
+            path = find_card(name, context.base)
+            card = read_card(path)
+            context.cards[name] = path, card
+            place = (name, "attribute")
+            for attribute in asked if isinstance(asked, list) else [asked]:
+                card.attribute(attribute if isinstance(attribute, str) else None)
+        except UserError as error:
+            findings += [(place, problem) for problem in error.problems]
+    if findings:
+        raise refused(*findings)
+    return DatasetSpec.model_construct(given.model_fields_set, card=name, **dict(given))
+
+
+DatasetItem = Annotated[
+    DatasetSpec,
+    BeforeValidator(
+        _read_dataset,
+        json_schema_input_type=Annotated[
+            str, Field(json_schema_extra=lambda schema: schema.update(examples=known_cards()))
+        ]
+        | Annotated[dict[str, DatasetOptions | None], Field(min_length=1, max_length=1)],
+    ),
+]
+
+
 class ExperimentConfig(StrictModel):
     """The config of an experiment."""
 
     name: str = Field(pattern=NAME, description="Results land in `results/NAME`.")
     seed: int = Field(default=0, ge=0, description="Base of every other seed.")
     repeats: int = Field(default=30, ge=1, le=100_000, description="Repeats of every cell.")
-    datasets: tuple[DatasetSpec, ...] = Field(
+    datasets: Annotated[tuple[DatasetItem, ...], Field(strict=False)] = Field(
         min_length=1, description="Names of cards, or paths of your own; with options below."
     )
     sample: SampleConfig = Field(default=SampleConfig(), description="Where training sets come from.")
@@ -172,23 +337,28 @@ class ExperimentConfig(StrictModel):
         description="Which columns `include_protected` speaks of. `attribute`: the one that the run works "
         "on; of a joint attribute its parts too. `all`: every protected attribute of the card.",
     )
-    representation: Annotated[
-        tuple[Representation, ...], BeforeValidator(one_or_more), Field(min_length=1)
-    ] = Field(
+    representation: Representations = Field(
         default=("original",),
         description="How techniques and classifiers get the features; several are an axis, and a technique "
         "may say otherwise. `original`: levels and numbers. `numerical`: one 0/1 number per level, protected "
         "attributes as they are. `numerical-binary`: those as 0/1 numbers too, 1 for the favoured.",
     )
-    interventions: tuple[TechniqueSpec, ...] = Field(
-        min_length=1, description="Techniques; `fairbench list interventions`."
+    interventions: Annotated[
+        tuple[TechniqueSpec, ...],
+        Field(min_length=1),
+        BeforeValidator(read_interventions, json_schema_input_type=Annotated[list[Any], Field(min_length=1)]),
+    ] = Field(description="Techniques; `fairbench list interventions`.")
+    classifiers: Annotated[
+        tuple[ComponentSpec, ...],
+        Field(min_length=1),
+        BeforeValidator(read_classifiers, json_schema_input_type=Annotated[list[Any], Field(min_length=1)]),
+    ] = Field(
+        default=DEFAULT_CLASSIFIERS,
+        validate_default=True,
+        description="`fairbench list classifiers`.",
     )
-    classifiers: tuple[ComponentSpec, ...] = Field(
-        default=(ComponentSpec("c45", ()),), min_length=1, description="`fairbench list classifiers`."
-    )
-    metrics: Names = Field(
+    metrics: Annotated[tuple[MetricName, ...], Field(min_length=1), Several("metric", alone=False)] = Field(
         default=tuple(DEFAULT_METRICS),
-        min_length=1,
         description="What results.csv and summary.csv hold; `fairbench list metrics` has them all.",
     )
     attributes: tuple[AttributeName, ...] = Field(
@@ -197,7 +367,7 @@ class ExperimentConfig(StrictModel):
         description="Protected attributes and intersections, such as `sex×race`, that results and tables are "
         "about; by default the attribute that the run works on. Another list computes nothing again.",
     )
-    strata: Names = Field(
+    strata: Annotated[tuple[str, ...], Several("attribute", alone=False)] = Field(
         default=(),
         description="Attributes whose levels, crossed, are the strata of conditional measures such as "
         "`unexplained-difference`.",
@@ -207,16 +377,23 @@ class ExperimentConfig(StrictModel):
         description="`acceptance-rate`: also count at every acceptance rate from 0 to 1, by the models' "
         "scores, for sweep.csv and for what moving the thresholds reaches (frontier.csv).",
     )
-    tables: Names = Field(
+    tables: Annotated[tuple[TableName, ...], Several("table", alone=False)] = Field(
         default=DEFAULT_TABLES,
         description=", ".join(f"`{name}`" for name in TABLES if not TABLES[name].always) + ".",
     )
-    figures: Names = Field(
+    figures: Annotated[tuple[FigureName, ...], Several("figure", alone=False)] = Field(
         default=(),
-        description=f"{', '.join(f'`{name}`' for name in FIGURES)}; as SVG and PNG.",
+        description=f"{', '.join(f'`{name}`' for name in FIGURES)}; as SVG, PNG and PDF.",
     )
 
     limits: Limits = Field(default=Limits(), description="What one repeat may take.")
+
+    @field_validator("*")
+    @classmethod
+    def _note(cls, value: Any, info: ValidationInfo) -> Any:
+        """Note a key that is right by itself: it is checked against the others even if some are wrong."""
+        context_of(info).right[str(info.field_name)] = value
+        return value
 
     # The metrics that are not registered, imported; none of a config that results hold.
     _own: tuple[OwnMetric, ...] = PrivateAttr(default=())

@@ -6,112 +6,61 @@ and check a config, and the tables of ``docs/config.md``.
 
 import json
 import re
-from dataclasses import fields
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel
 
 from fairbench_cli.base.errors import shown
+from fairbench_cli.base.parameters import parameters_of
 from fairbench_cli.base.registry import Registry
 from fairbench_cli.classifiers.registry import CLASSIFIERS
-from fairbench_cli.data.card import known_cards
 from fairbench_cli.data.represent import Representation
-from fairbench_cli.experiment.config.components import ComponentSpec
+from fairbench_cli.experiment.config.components import PLUGIN, ComponentSpec, TuneOptions, component_model
 from fairbench_cli.experiment.config.config import (
     BiasConfig,
     DatasetOptions,
     ExperimentConfig,
+    Limits,
     SampleConfig,
 )
-from fairbench_cli.experiment.config.limits import Limits
-from fairbench_cli.experiment.config.outputs import FIGURES, TABLES
-from fairbench_cli.experiment.config.tune import TuneOptions
 from fairbench_cli.interventions.registry import INTERVENTIONS
-from fairbench_cli.measures.registry import METRICS
 
 MOST_SHOWN = 5  # values of a default
-PLUGIN = {"type": "string", "pattern": ":", "description": "./mine.py:Thing or package.module:Thing"}
 
 
 def config_schema() -> dict[str, Any]:
     """Return the JSON Schema of a config file (draft 2020-12)."""
-    sample = SampleConfig.model_json_schema(by_alias=True)
-    sample["properties"]["beta"] |= {"items": {"type": "number", "minimum": 0, "maximum": 1}}
-    _allow_one(sample, "beta")
-    exact = {
-        "datasets": _datasets(),
-        "sample": sample,
-        "interventions": _components(
-            INTERVENTIONS,
-            {
-                "include_protected": {"type": "boolean"},
-                "representation": {"enum": list(get_args(Representation))},
-                "tune": {"$ref": "#/$defs/tune"},
-            },
-        ),
-        "classifiers": _components(CLASSIFIERS, {}) | {"default": ["c45"]},
-        "metrics": {"items": {"anyOf": [{"enum": list(METRICS)}, PLUGIN]}},
-        "tables": {"items": {"enum": list(TABLES)}},
-        "figures": {"items": {"enum": list(FIGURES)}},
-    }
     schema = ExperimentConfig.model_json_schema(by_alias=True)
-    _allow_one(schema, "representation")
-    del schema["$defs"]  # of what `exact` says better
-    for key, value in exact.items():
-        schema["properties"][key].pop("$ref", None)
-        schema["properties"][key] |= value
+    properties = schema["properties"]
+    properties["interventions"] |= _components(
+        INTERVENTIONS, {"include_protected": bool, "representation": Representation}, ("tune",)
+    )
+    properties["classifiers"] |= _components(CLASSIFIERS, {}) | {"default": ["c45"]}
     return schema | {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "fairbench experiment",
-        "$defs": {"tune": _tune()},
+        "$defs": schema["$defs"] | {"tune": TuneOptions.model_json_schema(by_alias=True)},
         "description": "A fairbench experiment: data sets × β × interventions × classifiers × repeats.",
     }
 
 
-def _datasets() -> dict[str, Any]:
-    own = DatasetOptions.model_json_schema(by_alias=True)
-    _allow_one(own, "attribute")
-    options = {"anyOf": [own, {"type": "null"}]}
-    one = {"type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": options}
-    return {"items": {"anyOf": [{"type": "string", "examples": known_cards()}, one]}}
+def _components(kind: Registry, also: dict[str, Any], more: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Return the schema of a list of names, or ``{name: {parameter: value or list}}``.
 
-
-def _tune() -> dict[str, Any]:
-    """Return the schema of what an intervention's entry says under `tune`."""
-    schema = TuneOptions.model_json_schema(by_alias=True)
-    for key in ("for", "on", "fraction"):
-        _allow_one(schema, key)
-    schema["properties"]["for"]["anyOf"][0] = {"anyOf": [{"enum": list(METRICS)}, PLUGIN]}
-    return schema
-
-
-def _allow_one(schema: dict[str, Any], key: str) -> None:
-    """Let a property that is a list be one of its items too."""
-    found = schema["properties"][key]
-    shared = {name: found.pop(name) for name in ("default", "description", "title") if name in found}
-    if "minLength" in found:  # pydantic does not see that it is a list
-        found["minItems"] = found.pop("minLength")
-    schema["properties"][key] = {"anyOf": [found["items"], found], **shared}
-
-
-def _components(registry: Registry, extra: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a list of names, or ``{name: {parameter: value or list}}``."""
+    Each takes the parameters `also`, and one or a list of the definitions `more`.
+    """
     entries = {}
-    for name, entry in registry.items():
-        thing = entry.load()
-        types = get_type_hints(thing, include_extras=True)
-        own = {
-            field.name: TypeAdapter(types[field.name]).json_schema() for field in fields(thing) if field.init
-        }
-        either = {
-            key: {"anyOf": [one, {"type": "array", "items": one}]} for key, one in (own | extra).items()
-        }
-        described = {"type": ["object", "null"], "additionalProperties": False, "properties": either}
-        entries[name] = described | {"description": str(thing.__doc__).splitlines()[0]}
-    one = {"type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": False}
+    for name, entry in kind.items():
+        model = component_model(name, {**parameters_of(entry.load()).types, **also})
+        entries[name] = model.model_json_schema() | {"type": ["object", "null"], "description": entry.summary}
+        for key in more:
+            one = {"$ref": f"#/$defs/{key}"}
+            entries[name]["properties"][key] = {"anyOf": [one, {"type": "array", "items": one}]}
+    named: dict[str, Any] = {"type": "object", "minProperties": 1, "maxProperties": 1}
+    named["additionalProperties"] = False
     theirs = {"patternProperties": {PLUGIN["pattern"]: {"type": ["object", "null"]}}}
-    return {"items": {"anyOf": [{"enum": list(registry)}, PLUGIN, one | {"properties": entries} | theirs]}}
+    return {"items": {"anyOf": [{"enum": list(kind)}, PLUGIN, named | {"properties": entries} | theirs]}}
 
 
 def key_table(model: type[BaseModel], without: type[BaseModel] | None = None) -> str:

@@ -11,13 +11,13 @@ from fairbench_cli.report.results import RunResults
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-ENDINGS = ("svg", "png")
+ENDINGS = ("svg", "png", "pdf")
 
 
 def draw_figures(run: RunResults, names: Sequence[str]) -> list[Path]:
-    """Write figures of a run to ``figures/`` in its folder, as SVG and PNG; equal input gives equal bytes.
+    """Write figures of a run to ``figures/`` in its folder, as SVG, PNG and PDF.
 
-    Figures that an earlier report wrote and that are not drawn now are removed.
+    Equal input gives equal bytes. Figures that an earlier report wrote and that are not drawn now go away.
 
     Returns
     -------
@@ -39,7 +39,7 @@ def draw_figures(run: RunResults, names: Sequence[str]) -> list[Path]:
 
 
 def write_figures(folder: Path, figures: "Mapping[str, Figure]", kinds: Iterable[str]) -> list[Path]:
-    """Write figures as ``NAME.svg`` and ``NAME.png``; remove others whose names start with a kind."""
+    """Write figures as ``NAME.svg``, ``.png`` and ``.pdf``; remove others whose names start with a kind."""
     written: list[Path] = []
     for name, figure in figures.items():
         from fairbench_cli.report.figures.canvas import figure_bytes

@@ -2,24 +2,20 @@
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.registry import METRICS
-from fairbench_cli.report.figures.canvas import Grid, panel_page
-from fairbench_cli.report.figures.parts import COLOURS, DASHES
+from fairbench_cli.report.figures.canvas import Look, Panel, around, facet
+from fairbench_cli.report.figures.pages import COLOURS, DASHES
 
-TARGET_COLOUR = "#c4c4c4"
 SIDE = 1.3  # of a panel, in inches
-GAP = 0.17
-AXIS = 0.46  # room for tick labels and names left of the first column and below the last row
 ENDS = ((0.0, "v", 0.04, 0.075), (math.inf, "^", 0.96, -0.075))
 """What no logarithmic axis has: its marker, how high the first line's is, the step to the next."""
 
@@ -41,40 +37,37 @@ def draw_against_truth(frame: pd.DataFrame, metrics: Sequence[str], subtitle: st
     ratios = METRICS[metrics[0]].ratio
     own = frame[frame["metric"].isin(metrics)].sort_values("truth", kind="stable")
     rows, columns = (sorted(own[axis].unique()) for axis in ("deprived", "accepted"))
-    low, high = _limits(own["mean"].to_numpy(), ratios=ratios)
-    target = "no discrimination (1)" if ratios else "the truth"
-    keys = [(Line2D([], [], **_look(i)), metric) for i, metric in enumerate(metrics)]
-    figure, panels = panel_page(
+    draw = partial(
+        _panel, metrics=metrics, limits=_limits(own["mean"].to_numpy(), ratios=ratios), ratios=ratios
+    )
+    return facet(
         "Measures against the true degree of discrimination",
         subtitle,
-        [*keys, (Line2D([], [], **TARGET), target)],
+        [
+            Panel(
+                partial(draw, own[(own["deprived"] == deprived) & (own["accepted"] == accepted)]),
+                f"P(+) = {accepted:.4g}" if deprived == rows[0] else "",
+                "true degree",
+                f"P(s=g) = {deprived:.4g}",
+            )
+            for deprived, accepted in product(rows, columns)
+        ],
+        len(columns),
+        (SIDE, SIDE),
+        [
+            *((_look(i), metric) for i, metric in enumerate(metrics)),
+            (TARGET, "no discrimination (1)" if ratios else "the truth"),
+        ],
         ["▼ 0 and ▲ infinite: these have no place on a logarithmic axis."] if ratios else [],
-        Grid(len(rows) * len(columns), len(columns), SIDE, SIDE, GAP, 0.0, GAP),
-        first=AXIS,
-        last=AXIS,
+        alike=True,
     )
-    for ax, (deprived, accepted) in zip(panels, product(rows, columns), strict=True):
-        panel = own[(own["deprived"] == deprived) & (own["accepted"] == accepted)]
-        if ratios:
-            ax.set_yscale("log")
-            ax.set_yticks(*_powers(low, high))
-            ax.axhline(1, **TARGET | {"lw": 2.0})
-        else:
-            ax.plot([-1, 1], [-1, 1], **TARGET)
-        for i, metric in enumerate(metrics):
-            line = panel[panel["metric"] == metric]
-            _line(ax, i, line["truth"].to_numpy(), line["mean"].to_numpy(), ratios=ratios)
-        ax.set_xlim(-1.08, 1.08)
-        ax.set_ylim(low, high)
-        _name(ax, deprived, accepted, (rows, columns))
-    return figure
 
 
 # Wide, to be seen next to a line on it.
-TARGET: dict[str, Any] = {"color": TARGET_COLOUR, "lw": 3.6, "solid_capstyle": "butt", "zorder": 2}
+TARGET: Look = {"color": "#c4c4c4", "lw": 3.6, "solid_capstyle": "butt", "zorder": 2}
 
 
-def _look(i: int) -> dict[str, Any]:
+def _look(i: int) -> Look:
     """Return how line `i` is drawn; dashes differ, for lines that lie on one another."""
     return {"color": COLOURS[(i + 1) % len(COLOURS)], "ls": DASHES[i % len(DASHES)], "lw": 1.5}
 
@@ -82,10 +75,7 @@ def _look(i: int) -> dict[str, Any]:
 def _limits(means: Floats, *, ratios: bool) -> tuple[float, float]:
     """Return the ends of the value axis: whole powers of ten as far down as up, or what the lines need."""
     if not ratios:
-        spread = means[np.isfinite(means)]
-        low, high = min(-1.0, *spread), max(1.0, *spread)
-        room = 0.04 * (high - low)
-        return low - room, high + room
+        return around([-1.0, 1.0, *means], 0.04)
     drawn = means[np.isfinite(means) & (means > 0)]
     decades = max([1, *np.ceil(np.abs(np.log10(drawn)))])
     return 10.0 ** -(decades + 0.5), 10.0 ** (decades + 0.5)
@@ -97,23 +87,28 @@ def _powers(low: float, high: float) -> tuple[list[float], list[str]]:
     return [10.0**power for power in powers], ["" if power % 2 else f"{10.0**power:g}" for power in powers]
 
 
+def _panel(
+    metrics: Sequence[str], limits: tuple[float, float], ratios: bool, panel: pd.DataFrame, ax: Axes
+) -> None:
+    if ratios:
+        ax.set_yscale("log")
+        ax.set_yticks(*_powers(*limits))
+        ax.axhline(1, **TARGET | {"lw": 2.0})
+    else:
+        ax.plot([-1, 1], [-1, 1], **TARGET)
+    for i, metric in enumerate(metrics):
+        line = panel[panel["metric"] == metric]
+        _line(ax, i, line["truth"].to_numpy(), line["mean"].to_numpy(), ratios=ratios)
+    ax.set(xlim=(-1.08, 1.08), ylim=limits)
+    ax.set_xticks([-1, -0.5, 0, 0.5, 1], ["−1", "", "0", "", "1"])
+    ax.minorticks_off()
+
+
 def _line(ax: Axes, i: int, x: Floats, y: Floats, *, ratios: bool) -> None:
     there = np.isfinite(y) & ((y > 0) | (not ratios))
     ax.plot(x, np.where(there, y, np.nan), gid=f"line-{i}", zorder=3, **_look(i))
-    look: dict[str, Any] = {"s": 16, "color": _look(i)["color"], "linewidths": 0, "clip_on": False}
+    look: Look = {"s": 16, "color": _look(i)["color"], "linewidths": 0, "clip_on": False}
     for value, marker, first, step in ENDS if ratios else ():
         at = x[y == value]
         height = np.full(len(at), first + i * step)
         ax.scatter(at, height, marker=marker, transform=ax.get_xaxis_transform(), zorder=4, **look)
-
-
-def _name(ax: Axes, deprived: float, accepted: float, axes: tuple[list[float], list[float]]) -> None:
-    """Name rows and columns of panels at the outer sides, where the axes' numbers are too."""
-    rows, columns = axes
-    ax.set_xticks([-1, -0.5, 0, 0.5, 1], ["−1", "", "0", "", "1"])
-    top, bottom, left = deprived == rows[0], deprived == rows[-1], accepted == columns[0]
-    ax.tick_params(length=2, which="both", labelbottom=bottom, labelleft=left)
-    ax.minorticks_off()
-    ax.set_title(f"P(+) = {accepted:.4g}" if top else "", fontsize="medium", pad=3)
-    ax.set_xlabel("true degree" if bottom else "", labelpad=1)
-    ax.set_ylabel(f"P(s=g) = {deprived:.4g}" if left else "", labelpad=1)

@@ -1,7 +1,10 @@
-"""One look for all figures, pages of panels measured in inches, and equal bytes for equal figures."""
+"""One look for all figures, pages of panels measured in inches, marks with intervals, and equal bytes.
+
+Every figure is a `facet`: rows and columns of panels under one title, with a legend and notes.
+"""
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,13 +17,20 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.legend_handler import HandlerPatch
+from matplotlib.lines import Line2D
 from matplotlib.patches import FancyBboxPatch
 from matplotlib.textpath import text_to_path
 
 INK, GREY, PALE = "#1a1a1a", "#5c5c5c", "#e3e3e3"
 SMALL, NORMAL, LARGE = 7.5, 8.5, 11.0
 DOTS_PER_INCH = 150
-UNDATED: dict[str, dict[str, None]] = {"svg": {"Date": None, "Creator": None}, "png": {"Software": None}}
+# By the ending of a file, what says when and by what it was made.
+UNDATED: dict[str, dict[str, None]] = {
+    "svg": {"Date": None, "Creator": None},
+    "png": {"Software": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
+IDEAL: dict[str, Any] = {"color": GREY, "lw": 0.8, "ls": "--", "zorder": 1}
 
 STYLE: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
@@ -46,6 +56,7 @@ STYLE: dict[Any, Any] = {
     "legend.fontsize": NORMAL,
     "svg.fonttype": "path",  # the same in every browser, whatever fonts it has
     "svg.hashsalt": "fairbench",
+    "pdf.fonttype": 42,  # outlines, which printers and editors take
 }
 
 
@@ -60,7 +71,7 @@ def house_style() -> Iterator[None]:
 
 
 def figure_bytes(figure: Figure, ending: str) -> bytes:
-    """Render a figure as ``svg`` or ``png``; equal figures give equal bytes."""
+    """Render a figure as ``svg``, ``png`` or ``pdf``; equal figures give equal bytes."""
     buffer = BytesIO()
     figure.savefig(buffer, format=ending, dpi=DOTS_PER_INCH, metadata=UNDATED[ending])
     return buffer.getvalue()
@@ -91,73 +102,77 @@ LINE = {SMALL: 0.155, NORMAL: 0.175, LARGE: 0.225}
 SPACE = 0.2
 
 
+Look = dict[str, Any]  # how a line, a dot or an area is drawn, in matplotlib's words
+APART = (0.0, 0.0, 0.68, 0.42)  # room left of and below all panels, and left of and below each
+TOGETHER = (0.46, 0.36, 0.17, 0.1)
+
+
 @dataclass(frozen=True)
-class Grid:
-    """How the panels stand.
+class Panel:
+    """What is drawn into a panel, what stands above it, and what its axes are called."""
 
-    Parameters
-    ----------
-    n, columns : int
-        Number of panels, and how many stand side by side.
-    width, height : float
-        Of one panel's axes, in inches.
-    left, below, above : float
-        Room around every panel for its tick labels, its axis' name and its title.
-    """
-
-    n: int
-    columns: int
-    width: float
-    height: float
-    left: float
-    below: float
-    above: float
+    draw: Callable[[Axes], None]
+    title: str = ""
+    x: str = ""
+    y: str = ""
 
 
-def panel_page(
+def facet(
     title: str,
-    subtitle: str,
-    legend: Sequence[tuple[Any, str]],
-    notes: Sequence[str],
-    grid: Grid,
-    first: float = 0.0,
-    last: float = 0.0,
+    about: str,
+    panels: Sequence[Panel | None],
+    columns: int,
+    size: tuple[float, float],
+    legend: Sequence[tuple[Any, str]] = (),
+    notes: Sequence[str] = (),
+    *,
+    alike: bool = False,
+    room: tuple[float, float, float, float] | None = None,
     handle: float = 0.32,
-) -> tuple[Figure, list[Axes]]:
-    """Make a figure with empty panels.
+) -> Figure:
+    """Draw panels in rows and columns, on a page that is as large as they need.
 
     Parameters
     ----------
+    panels : sequence of (Panel or None)
+        Row by row; None leaves a place empty.
+    size : pair of float
+        Width and height of each panel's axes; all lengths are in inches.
     legend : sequence of (handle, label)
-        Set in columns under the subtitle.
+        Set in columns under what the figure is about; a handle is an artist or the `Look` of a line.
     notes : sequence of str
         Set below the panels.
-    first, last : float
-        More room (inches) left of the first column and below the last row.
+    alike : bool
+        Whether the axes are, so that numbers and names stand at the outer sides alone.
+    room : four floats, optional
+        Left of the first column, below the last row, left of every panel and below it; for names and numbers.
     handle : float
         Length of the legend's handles.
     """
-    width = max(first + grid.columns * (grid.left + grid.width) + 2 * EDGE, 6.0)
-    room = width - 2 * EDGE
-    head = wrapped(title, room, LARGE, "bold")
-    about = wrapped(subtitle, room, NORMAL)
-    foot = [line for note in notes for line in wrapped(note, room, SMALL)]
-    columns = _legend_columns([text_width(label, NORMAL) for _, label in legend], room, handle)
-    keys = -(-len(legend) // columns)
-    top = EDGE + LINE[LARGE] * len(head) + LINE[NORMAL] * (len(about) + keys) + (0.12 if keys else 0.0)
+    first, last, left, below = room or (TOGETHER if alike else APART)
+    width = max(first + columns * (left + size[0]) + 2 * EDGE, 6.0)
+    line = width - 2 * EDGE
+    head, under = wrapped(title, line, LARGE, "bold"), wrapped(about, line, NORMAL)
+    foot = [text for note in notes for text in wrapped(note, line, SMALL)]
+    across = _legend_columns([text_width(label, NORMAL) for _, label in legend], line, handle)
+    keys = -(-len(legend) // across)
+    top = EDGE + LINE[LARGE] * len(head) + LINE[NORMAL] * (len(under) + keys) + (0.12 if keys else 0.0)
     bottom = EDGE + LINE[SMALL] * len(foot) + (0.05 if foot else 0.0)
-    row = grid.above + grid.height + grid.below
-    height = top + -(-grid.n // grid.columns) * row + last + bottom
+    titles = [wrapped(one.title, size[0], NORMAL, "bold") if one and one.title else [] for one in panels]
+    above = [0.12 + 0.165 * max(map(len, titles[i : i + columns])) for i in range(0, len(titles), columns)]
+    ends = top + np.cumsum([more + size[1] + below for more in above])  # of the rows, from above
+    height = ends[-1] + last + bottom
     figure = Figure(figsize=(width, height))
     _lines(figure, head, EDGE, LARGE, weight="bold")
-    _lines(figure, about, EDGE + LINE[LARGE] * len(head), NORMAL, color=GREY)
+    _lines(figure, under, EDGE + LINE[LARGE] * len(head), NORMAL, color=GREY)
     _lines(figure, foot, height - bottom + 0.05, SMALL, color=GREY)
     if legend:
         figure.legend(
-            *zip(*legend, strict=True),
+            [Line2D([], [], **key) if isinstance(key, dict) else key for key, _ in legend],
+            [label for _, label in legend],
             loc="upper left",
             bbox_to_anchor=(EDGE / width, 1 - (top - LINE[NORMAL] * keys - 0.06) / height),
-            ncols=columns,
+            ncols=across,
             borderaxespad=0,
             borderpad=0,
             labelspacing=0.35,
@@ -166,13 +181,54 @@ def panel_page(
             handlelength=handle * 72 / NORMAL,
             handletextpad=0.6,
         )
-    panels = []
-    for k in range(grid.n):
-        i, j = divmod(k, grid.columns)
-        left = EDGE + first + j * (grid.left + grid.width) + grid.left
-        low = height - top - i * row - grid.above - grid.height
-        panels.append(figure.add_axes((left / width, low / height, grid.width / width, grid.height / height)))
-    return figure, panels
+    for k, panel in enumerate(panels):
+        if panel is None:
+            continue
+        i, j = divmod(k, columns)
+        corner = EDGE + first + j * (left + size[0]) + left, height - ends[i] + below
+        ax = figure.add_axes((corner[0] / width, corner[1] / height, size[0] / width, size[1] / height))
+        at_left, at_bottom = j == 0 or not alike, k + columns >= len(panels) or not alike
+        ax.tick_params(length=2, labelleft=at_left, labelbottom=at_bottom)
+        ax.set_title("\n".join(titles[k]), loc="left", fontsize=NORMAL, fontweight="bold", pad=4)
+        ax.set_xlabel(panel.x if at_bottom else "")
+        ax.set_ylabel(panel.y if at_left else "")
+        panel.draw(ax)
+    return figure
+
+
+Numbers = Mapping[str, Any]  # mean, low and high, each a number or an array
+
+
+def exactly(values: Any) -> Numbers:
+    """Return values that have no interval."""
+    return {"mean": values, "low": values, "high": values}
+
+
+def dots(ax: Axes, x: Numbers, y: Numbers, gid: str, look: Look, line: str = "", **more: Any) -> None:
+    """Draw marks at means, with their intervals in both directions; perhaps joined by a line."""
+    thin: Look = {"color": look["color"], "lw": 1.1, "zorder": 3.5} | more
+    ax.hlines(y["mean"], x["low"], x["high"], **thin)
+    ax.vlines(x["mean"], y["low"], y["high"], **thin)
+    marks: Look = {"zorder": 4} | look | more | {"ls": line, "gid": gid}
+    ax.plot(*(np.atleast_1d(each["mean"]) for each in (x, y)), **marks)
+
+
+def band(ax: Axes, x: Any, y: Numbers, gid: str, look: Look, alpha: float = 0.2) -> None:
+    """Draw a line of means in a band of intervals."""
+    ax.fill_between(x, y["low"], y["high"], color=look["color"], alpha=alpha, lw=0, zorder=1.5)
+    ax.plot(x, y["mean"], **look | {"gid": gid, "zorder": 3})
+
+
+def around(values: Any, room: float, least: float = 0.01) -> tuple[float, float]:
+    """Return the ends of an axis with room around all finite values, as a share of their span.
+
+    >>> around([1.0, 2.0, float("nan")], 0.5), around([], 0.1)
+    ((0.5, 2.5), (-0.1, 1.1))
+    """
+    finite = np.array([value for value in np.ravel(values) if np.isfinite(value)] or [0.0, 1.0])
+    low, high = float(finite.min()), float(finite.max())
+    more = room * max(high - low, least)
+    return low - more, high + more
 
 
 def _legend_columns(widths: Sequence[float], room: float, handle: float) -> int:

@@ -1,0 +1,366 @@
+"""What is compared with each other: rows of two files, columns of scores on the same rows, slices of rows.
+
+Rows of two files are paired by an identifier where both have one, else by their order. The baseline, the file
+of ``against``, becomes one more column of scores, the one that the scores of the audited file are compared
+with; from there on it is the same as two columns of one file.
+"""
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import PurePath
+
+import numpy as np
+
+from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.scan.cuts import scores_of, selected
+from fairbench_cli.audit.scan.readings import read_percent
+from fairbench_cli.audit.scan.refusals import reading, refuse_codes, refuse_if, refuse_scores, rows_in_words
+from fairbench_cli.audit.scan.roles import ColumnRoles, assign, find_column
+from fairbench_cli.audit.scan.scan import Scan, group_name, make_slices
+from fairbench_cli.audit.scan.source import FRAME, ColumnSql, Source, blank, code_sql, not_finite, text_sql
+from fairbench_cli.audit.scan.tally import MISSING, BeforeAfter, Slice
+from fairbench_cli.base.errors import Flag, UserError, shown, user_error
+from fairbench_cli.measures.change import KINDS, TwoSides, apart
+from fairbench_cli.measures.counts import Floats
+from fairbench_cli.measures.groups import CROSS
+
+IDENTIFIERS = ("entity_id", "id")
+MOST_SLICES = 60
+# What is kept of the baseline's scores, and how they are read.
+KEPT = ("score", "code", "value")
+NOTHING = ("NULL::DOUBLE", "0", "''")  # of these, among the first rows
+SCORES = ColumnSql('"baseline value"', '"baseline score"', '"baseline code"', '"baseline value"')
+
+
+@dataclass(frozen=True, eq=False)
+class _Pairing:
+    """Two files whose rows are about the same people.
+
+    Parameters
+    ----------
+    source, baseline : Source
+        The audited file, and the one that it is compared with; the table ``baseline`` holds what is needed of
+        the latter.
+    by : pair of int, or None
+        The columns of both that say whose row it is; None where the order of the rows says so.
+    checked : tuple of (int, str, str)
+        The columns of the source in which paired rows have to agree, and their values in either file in SQL.
+    """
+
+    source: Source
+    baseline: Source
+    by: tuple[int, int] | None
+    checked: tuple[tuple[int, str, str], ...]
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """What both are called in messages."""
+        return names_of(self.source, self.baseline)
+
+    @property
+    def rows(self) -> str:
+        """All rows of both in SQL: ``here``, ``there``, or both where they are a pair; what is checked."""
+        key = "" if self.by is None else f", trimmed_{self.by[0]} AS person"
+        mine = "".join(f", {sql} AS mine_{at}" for at, (_, sql, _) in enumerate(self.checked))
+        joined = "POSITIONAL" if self.by is None else "FULL"
+        on = "" if self.by is None else " ON a.person = b.person"
+        return f"(SELECT true AS here{key}{mine} FROM predictions) a {joined} JOIN baseline b{on}"
+
+
+def names_of(source: Source, baseline: Source) -> tuple[str, str]:
+    """Return what a file and its baseline are called, with as many of their folders as tells them apart."""
+    if source.format == baseline.format == "frame":
+        return FRAME, f"baseline {FRAME}"
+    names = ["standard input" if each.name == "-" else each.name for each in (source, baseline)]
+    first, second = (PurePath(name).parts for name in names)
+    if first == second:
+        return names[0], f"baseline {names[0]}"
+    for many in range(1, max(len(first), len(second)) + 1):
+        short = ["/".join(parts[-many:]) for parts in (first, second)]
+        if short[0] != short[1]:
+            return short[0], short[1]
+    return names[0], names[1]
+
+
+def pair_up(source: Source, baseline: Source, config: AuditConfig) -> Source:
+    """Return the rows of a file with the scores of its baseline in one more column.
+
+    Parameters
+    ----------
+    source, baseline : Source
+        Both in one database, each with views of its own.
+    config : AuditConfig
+        Its columns; the baseline has a column of scores of the same name.
+
+    Raises
+    ------
+    UserError
+        When rows have no partner, or partners differ in a label, weight or group that both files have.
+    """
+    source = source.with_first_rows()
+    roles = assign(source, config.model_copy(update={"against": None}))
+    score = find_column(baseline, config.score or "score", "score")
+    with reading(baseline):
+        baseline, _ = read_percent(baseline.with_first_rows(), [score])
+        by = _identifiers(source, baseline, config)
+        pairing = _Pairing(source, baseline, by, _checked(source, baseline, roles, config))
+        _keep(pairing, score, config)
+    _refuse_strangers(pairing)
+    how = "in their order" if by is None else f"by {shown(source.columns[by[0]])}"
+    notes = [f"Rows of both files are paired {how}."]
+    if not pairing.checked:
+        what = "has no label or group that could show that its rows are the same"
+        notes.append(f"{pairing.names[1]} {what}.")
+    kept = ", ".join(f'b.{name} AS "baseline {name}"' for name in KEPT)
+    if by is None:
+        table = f"(SELECT a.*, b.* FROM {source.table} a POSITIONAL JOIN (SELECT {kept} FROM baseline b) b)"
+    else:
+        keyed = f'(SELECT *, {source.sql[by[0]].of("trimmed")} AS "baseline person" FROM {source.table})'
+        table = f'(SELECT a.*, {kept} FROM {keyed} a JOIN baseline b ON a."baseline person" = b.person)'
+    first = ", ".join(f'{value} AS "baseline {name}"' for name, value in zip(KEPT, NOTHING, strict=True))
+    return replace(
+        source,
+        columns=(*source.columns, f"{baseline.columns[score]} in {pairing.names[1]}"),
+        notes=(*source.notes, *notes),
+        table=table,
+        first=f"(SELECT *, {first} FROM {source.first})",
+        sql=(*source.sql, SCORES),
+        alone=source,
+    )
+
+
+def _identifiers(source: Source, baseline: Source, config: AuditConfig) -> tuple[int, int] | None:
+    """Return the columns of both files that say whose row it is; None when rows are paired by their order."""
+    if config.identifier is not None:
+        name = config.identifier
+        return find_column(source, name, "id"), find_column(baseline, name, "id")
+    for name in IDENTIFIERS:
+        if name in source.places and name in baseline.places:
+            return source.places[name], baseline.places[name]
+    return None
+
+
+def _checked(
+    source: Source, baseline: Source, roles: ColumnRoles, config: AuditConfig
+) -> tuple[tuple[int, str, str], ...]:
+    """Return the columns in which paired rows have to agree, and their values in either file in SQL."""
+    found = []
+    columns: dict[int | None, str] = dict.fromkeys(roles.attributes.values(), "")
+    columns |= {roles.label: "" if config.favourable else "label", roles.weight: "weight"}
+    for column, kind in columns.items():
+        there = None if column is None else baseline.places.get(source.columns[column])
+        if column is not None and there is not None:
+            mine, theirs = (
+                code_sql(at, 2) if kind == "label" else f"number_{at}" if kind == "weight" else text_sql(at)
+                for at in (column, there)
+            )
+            found.append((column, mine, theirs))
+    return tuple(found)
+
+
+def _keep(pairing: _Pairing, score: int, config: AuditConfig) -> None:
+    """Keep what is needed of the baseline in a table, in the order of its rows; refuse what is no score."""
+    baseline = pairing.baseline
+    text = f"trimmed_{score}" if config.favourable else "NULL::VARCHAR"
+    parts = [f"number_{score} AS score", f"code_{score} AS code", f"{text} AS value", "true AS there"]
+    parts += [f"trimmed_{pairing.by[1]} AS person"] if pairing.by else []
+    parts += [f"{sql} AS theirs_{at}" for at, (_, _, sql) in enumerate(pairing.checked)]
+    with baseline.engine(ordered=True):
+        baseline.execute(f"CREATE TABLE baseline AS SELECT {', '.join(parts)} FROM predictions")
+    binary = all(decision.kind == "binary" for decision in config.decisions)
+    words = binary and config.favourable
+    bad = "coalesce(value, '') = ''" if words else "code IS NULL" if binary else not_finite("score")
+    if baseline.one(f"SELECT 1 FROM baseline WHERE {bad} LIMIT 1"):
+        if binary:
+            refuse_codes(baseline, score, "score")
+        refuse_scores(baseline, score)
+
+
+def _refuse_strangers(pairing: _Pairing) -> None:
+    """Refuse rows without a partner or with several, and pairs that differ in a column of both files."""
+    counts = ["count(*) FILTER (here)", "count(*) FILTER (there)", "count(*) FILTER (here AND there)"]
+    counts += [
+        f"count(*) FILTER (here AND there AND mine_{at} IS DISTINCT FROM theirs_{at})"
+        for at in range(len(pairing.checked))
+    ]
+    counts += ["count(*) FILTER (here AND coalesce(a.person, '') = '')"] if pairing.by else []
+    found = pairing.source.one(f"SELECT {', '.join(counts)} FROM {pairing.rows}")  # in one scan
+    here, there, pairs, *more = found
+    if pairing.by is not None:
+        _refuse_identifiers(pairing, pairing.by, here, pairs, unnamed=bool(more[-1]))
+    elif here != there:
+        ours, theirs = pairing.names
+        what = f"{ours} has {rows_in_words(here)}, {theirs} {there}: they cannot be paired in their order"
+        fix = ("name a column of persons that both have with ", Flag("id"))
+        raise user_error(what, fix, pairing.baseline.name)
+    for at, many in enumerate(more[: len(pairing.checked)]):
+        if many:
+            raise _difference(pairing, at)
+
+
+def _refuse_identifiers(
+    pairing: _Pairing, by: tuple[int, int], here: int, pairs: int, *, unnamed: bool
+) -> None:
+    """Refuse rows without a partner, or with several: of the rows here, some make pairs, or are unnamed."""
+    source, baseline = pairing.source, pairing.baseline
+    ours, theirs = pairing.names
+    name, fill = shown(source.columns[by[0]]), "fill it in, or leave those rows out of the file"
+    (nameless,) = source.one("SELECT count(*) FROM baseline WHERE coalesce(person, '') = ''")
+    for each, column, some in ((source, by[0], unnamed), (baseline, by[1], nameless)):
+        if some:
+            refuse_if(each, column, blank(column), "{column} is missing in {count}, first here", fill)
+    known, distinct = source.one("SELECT count(*), count(DISTINCT person) FROM baseline")
+    fix = ("name a column in which each row has a value of its own with ", Flag("id"))
+    if distinct < known:
+        what = f"{name} repeats in {theirs}: {known - distinct} rows have that of an earlier one"
+        raise user_error(what, fix, baseline.name)
+    if here == pairs == known:
+        return
+    (met,) = source.one(f"SELECT count(DISTINCT b.person) FROM {pairing.rows} WHERE here AND there")
+    if pairs > met:
+        what = f"{name} repeats in {ours}: {rows_in_words(pairs - met)} have that of an earlier one"
+        raise user_error(what, fix, source.name)
+    what = f"{here - pairs} of {here} rows of {ours} have no partner in {theirs} with their {name}, "
+    what += f"and {known - met} of {known} the other way"
+    fix = ("give both files the same rows, or name another column with ", Flag("id"))
+    raise user_error(what, fix, baseline.name)
+
+
+def _difference(pairing: _Pairing, at: int) -> UserError:
+    """Return the error for pairs of rows that differ in a column, the one checked at place `at`."""
+    source, by = pairing.source, pairing.by
+    key = "row_number() OVER ()" if by is None else "a.person"
+    values = f"SELECT {key} AS whose, mine_{at} AS mine, theirs_{at} AS theirs FROM {pairing.rows}"
+    first = "count(*), min(whose), arg_min(mine, whose), arg_min(theirs, whose)"
+    with source.engine(ordered=True, threads=1):
+        count, whose, mine, theirs = source.one(
+            f"SELECT {first} FROM ({values}) WHERE mine IS DISTINCT FROM theirs"
+        )
+    where = f"row {whose}" if by is None else f"{source.columns[by[0]]} {shown(str(whose))}"
+    column = shown(source.columns[pairing.checked[at][0]])
+    what = (
+        f"{column} differs in {rows_in_words(count)}, first of {where}: "
+        f"{shown(str(mine))} in {pairing.names[0]}, {shown(str(theirs))} in {pairing.names[1]}"
+    )
+    by_persons = ("pair them by a column of persons with ", Flag("id"))
+    return user_error(what, by_persons if by is None else "correct one of the files", pairing.baseline.name)
+
+
+def side_slices(scan: Scan, names: tuple[str, ...] = ()) -> tuple[Slice, ...]:
+    """Return all slices: of each column of scores, the baseline first, or of each slice of the rows in order.
+
+    Parameters
+    ----------
+    scan : Scan
+        The rows, counted.
+    names : tuple of str
+        Of the columns of scores, when they come from two files; else their own are taken.
+    """
+    roles = scan.roles
+    if roles.classes and scan.config.compares:
+        what = "several classes are favourable, and one outcome can be compared at a time"
+        raise user_error(what, "name one value", Flag("favourable"))
+    if roles.others:
+        called = names or [scan.source.columns[column] for column in (roles.score, *roles.others)]
+        return tuple(
+            replace(part, model=name) for i, name in enumerate(called) for part in make_slices(scan.side(i))
+        )
+    slices = make_slices(scan)
+    return _in_order(scan.source, slices, scan.config.sliced_by) if scan.config.sliced_by else slices
+
+
+def read_sides(scan: Scan) -> tuple[BeforeAfter, ...]:
+    """Return what is compared with each other, by pair of models, then attribute; nothing unless asked for.
+
+    Columns of scores are each compared with the first, slices of the rows each with the one before.
+    """
+    by_model: dict[str, list[Slice]] = {}
+    for part in scan.tally.slices:
+        by_model.setdefault(part.model, []).append(part)
+    first, *others = by_model.values()
+    if scan.roles.others:
+        return tuple(
+            _paired(scan, i, before, after)
+            for i, side in enumerate(others, start=1)
+            for before, after in zip(first, side, strict=True)
+        )
+    if not scan.config.sliced_by:
+        return ()
+    return tuple(
+        _apart(before, after)
+        for earlier, later in pairwise(by_model.values())
+        for before, after in zip(earlier, later, strict=True)
+    )
+
+
+def _paired(scan: Scan, i: int, before: Slice, after: Slice) -> BeforeAfter:
+    """Return the rows of an attribute under the first column of scores and the one at place i."""
+    names = next(names for names in scan.roles.audited if CROSS.join(names) == before.attribute)
+    found = scan.cells_with(names)
+    picked = []
+    for side in (scan.side(0), scan.side(i)):
+        (cut,) = side.cuts_of("")
+        level = side.cells_with(names).level
+        picked.append(selected(cut, scores_of([cut]), level, found.rows, 0, "") > 0)
+    groups = {group: g for g, group in enumerate(before.counts.groups)}
+    keys = zip(*(found.values[name] for name in names), strict=True)
+    group = np.array([groups[CROSS.join(map(group_name, key))] for key in keys], dtype=np.int64)
+    code = KINDS * group + 4 * found.label + 2 * picked[0] + picked[1]
+
+    def by_kind(values: Floats) -> Floats:
+        sums = np.bincount(code, values, minlength=KINDS * len(groups)).astype(np.float64)
+        return sums.reshape(-1, KINDS)
+
+    sides = TwoSides(
+        by_kind(found.weight), by_kind(found.weighing.astype(np.float64)), by_kind(found.square), paired=True
+    )
+    return _between(before, after, before.counts.groups, sides)
+
+
+def _between(before: Slice, after: Slice, groups: tuple[str, ...], sides: TwoSides) -> BeforeAfter:
+    return BeforeAfter(
+        before=before.model,
+        after=after.model,
+        decisions=(before.decision, after.decision),
+        attribute=before.attribute,
+        groups=groups,
+        sides=sides,
+        labelled=before.labelled,
+        intersection=before.intersection,
+    )
+
+
+def _in_order(source: Source, slices: tuple[Slice, ...], name: str) -> tuple[Slice, ...]:
+    """Sort slices by the value that they have in common: as numbers where all are numbers, else as text."""
+    values = list(dict.fromkeys(part.model for part in slices))
+    if MISSING in values:
+        rows = next(int(part.rows.sum()) for part in slices if part.model == MISSING)
+        what = f"{shown(name)} is missing in {rows_in_words(rows)}"
+        raise user_error(what, "fill it in, or leave those rows out of the file", source.name)
+    if len(values) > MOST_SLICES:
+        what = f"{shown(name)} has {len(values)} different values; at most {MOST_SLICES} slices are compared"
+        raise user_error(what, "name a column of fewer, such as months instead of days", Flag("slice"))
+    if len(values) == 1:
+        what = f"{shown(name)} has one value only, {shown(values[0])}: there is nothing to compare"
+        raise user_error(what, "name another column", Flag("slice"))
+    try:
+        place = {value: (float(value), value) for value in values}
+    except ValueError:
+        return slices
+    return tuple(sorted(slices, key=lambda part: place[part.model]))
+
+
+def _apart(before: Slice, after: Slice) -> BeforeAfter:
+    """Return two slices of different rows, with the groups that either has."""
+    groups = tuple(dict.fromkeys((*before.counts.groups, *after.counts.groups)))
+
+    def of(part: Slice) -> list[Floats]:
+        at = [groups.index(group) for group in part.counts.groups]
+        found = []
+        for cells in (part.counts.n, part.cell_rows, part.squares):
+            whole = np.zeros((len(groups), 2, 2))
+            whole[at] = cells
+            found.append(whole)
+        return found
+
+    return _between(before, after, groups, apart(of(before), of(after)))

@@ -1,0 +1,195 @@
+"""Refuse what cannot be read or counted, with the row and what to do."""
+
+import csv
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from itertools import islice
+
+from fairbench_cli.audit.scan.source import FRAME, LARGEST, NOT_UTF8, Source, blank, not_finite, quoted
+from fairbench_cli.base.errors import Flag, UserError, Words, shown, user_error
+
+MOST_CLASSES = 20  # a column of more different numbers holds a quantity
+MOST_NAMED = 6
+CUT = (
+    "say how scores become decisions: ",
+    *(Flag("threshold", 0.5), ", ", Flag("top-k", 100), " or ", Flag("top-share", 0.1)),
+)
+
+
+@contextmanager
+def reading(source: Source) -> Iterator[None]:
+    """Raise what DuckDB cannot read of a file as a `UserError` that names it."""
+    import duckdb
+
+    try:
+        yield
+    except (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException):
+        raise  # a fault of ours, not of the rows
+    except duckdb.Error as error:
+        raise broken(source, error) from None
+
+
+def broken(source: Source, error: Exception) -> UserError:
+    """Return what DuckDB's refusal to read on means, with a line number where there is one."""
+    found = _scan_text(source) if source.format == "csv" else None
+    if found is not None:
+        return found
+    text = str(error)
+    if "Out of Memory" in text or "space" in text:
+        what = "too many different values to count"
+        return user_error(what, ("name fewer attributes with ", Flag("attribute")), source.name)
+    for sign, what in (
+        ("state machine", "the line ends are mixed or the quotes are wrong"),
+        ("unicode", "the text is not UTF-8"),
+        ("gzip", "the gzip data are damaged"),
+    ):
+        if sign in text.lower():
+            return user_error(what, "save the file again as plain UTF-8 CSV", source.name)
+    first = text.splitlines()[0][:200]
+    kind = {"csv": "CSV", "ndjson": "NDJSON", "parquet": "Parquet", "frame": FRAME}[source.format]
+    return user_error(f"cannot be read as {kind}: {first}", "write the file again", source.name)
+
+
+def _scan_text(source: Source) -> UserError | None:
+    """Read a text table the slow way until something is wrong with it."""
+    start = 1
+    try:
+        with source.text() as text:
+            reader = csv.reader(text, delimiter=source.separator, strict=True)
+            for record in reader:
+                if record and len(record) != len(source.columns):
+                    cells = f"{len(record)} cell{'s' * (len(record) != 1)}"
+                    what = f"the row has {cells}, the header {len(source.columns)}"
+                    fix = "give every row the same cells, and quote cells that hold the separator"
+                    return user_error(what, fix, f"{source.name}:{start}")
+                start = reader.line_num + 1
+    except UnicodeDecodeError:
+        return user_error("the text is not UTF-8, here or soon after", NOT_UTF8, f"{source.name}:{start}")
+    except csv.Error:
+        what = "a quoted cell that begins here is not closed, or is followed by other text"
+        fix = "close the quotes; write a quote inside quotes twice"
+        return user_error(what, fix, f"{source.name}:{start}")
+    except (OSError, EOFError):
+        return user_error("the gzip data are damaged", "compress the file again", source.name)
+    return None
+
+
+def refuse_if(source: Source, column: int, bad: str, what: str, fix: Words) -> None:
+    """Refuse the rows when `bad` (SQL) holds for one, naming the column, a value, its row and how many.
+
+    `what` may use ``{column}``, ``{value}`` and ``{count}``.
+    """
+    source = source.alone or source
+    numbered = "SELECT row_number() OVER () AS line, * FROM predictions"
+    first = f"count(*), min(line), arg_min(coalesce(text_{column}, ''), line)"
+    with source.engine(ordered=True, threads=1):
+        count, row, value = source.one(f"SELECT {first} FROM ({numbered}) WHERE {bad}")
+    if count:
+        name = shown(source.columns[column])
+        text = what.format(column=name, value=shown(value), count=rows_in_words(count))
+        raise user_error(text, fix, _place(source, row))
+
+
+def rows_in_words(count: int) -> str:
+    """Return "1 row", "2 rows"."""
+    return f"{count} row{'s' * (count != 1)}"
+
+
+def refuse_scores(source: Source, column: int) -> None:
+    """Refuse scores that are not finite numbers up to `LARGEST`."""
+    refuse_if(
+        source,
+        column,
+        f"NOT ({blank(column)}) AND {not_finite(f'number_{column}')}",
+        f"{{column}} has {{value}}, not a finite number up to {LARGEST}, in {{count}}",
+        "write scores as numbers with a decimal point, or leave those rows out",
+    )
+    _refuse_missing(source, column)
+
+
+def refuse_codes(source: Source, column: int, flag: str) -> None:
+    """Refuse scores or labels (`flag` says which) that are not 0 or 1, or a class."""
+    found = source.all(
+        f"SELECT trimmed_{column}, code_{column} IS NULL FROM predictions WHERE trimmed_{column} <> '' "
+        f"GROUP BY ALL ORDER BY 1 LIMIT {MOST_CLASSES + 1}"
+    )
+    values = [value for value, _ in found]
+    many = len(found) > MOST_CLASSES and any(bad and _number(value) is not None for value, bad in found)
+    seen = "{column} has {value}, not 0 or 1, in {count}"
+    if many and flag == "label":
+        seen += f", and over {MOST_CLASSES} different values: this looks like regression"
+    fix = _regression_advice(flag) if many else _binary_advice(flag, values)
+    refuse_if(source, column, f"NOT ({blank(column)}) AND code_{column} IS NULL", seen, fix)
+    _refuse_missing(source, column)
+
+
+def refuse_weights(source: Source, column: int) -> None:
+    """Refuse weights that are not finite numbers from 0."""
+    refuse_if(
+        source,
+        column,
+        f"{not_finite(f'number_{column}')} OR number_{column} < 0",
+        "{column} has {value}, not a weight, in {count}",
+        "weights must be numbers from 0",
+    )
+
+
+def _refuse_missing(source: Source, column: int) -> None:
+    refuse_if(
+        source,
+        column,
+        blank(column),
+        "{column} is missing in {count}, first here",
+        "fill it in, or leave those rows out of the file",
+    )
+
+
+def _place(source: Source, row: int) -> str:
+    """Write a data row (from 1) as ``file:line``; Parquet and frames have rows only."""
+    if source.format in ("parquet", "frame"):
+        return f"{source.name}:row {row}"
+    with suppress(csv.Error, UnicodeError), source.text() as text:
+        if source.format == "ndjson":
+            full = (at for at, line in enumerate(text, 1) if line.strip())
+            return f"{source.name}:{next(islice(full, row - 1, None), row)}"
+        reader = csv.reader(text, delimiter=source.separator)
+        start, left = 1, row
+        for record in reader:
+            left -= bool(record) or len(source.columns) == 1
+            if left < 0:
+                return f"{source.name}:{start}"
+            start = reader.line_num + 1
+    return f"{source.name}:{row + 1}"
+
+
+def _regression_advice(flag: str) -> Words:
+    """Say how to make a decision of many numbers."""
+    if flag == "score":
+        return CUT
+    return "audit decisions: make a column of 0 and 1 of what counts, such as income above 50000"
+
+
+def _binary_advice(flag: str, values: list[str]) -> Words:
+    """Say how to make 0/1 of these values."""
+    numbers = {_number(value) for value in values}
+    if flag == "score" and any(value.endswith("%") for value in values):
+        return CUT
+    if any("," in value and _number(value.replace(",", ".")) is not None for value in values):
+        return "write decimal points, not commas"
+    if numbers in ({1.0, 2.0}, {-1.0, 1.0}):
+        what = f"recode {' and '.join(values)} as 0 and 1, or say which of them is 1: "
+        return what, Flag("favourable", values[-1])
+    words = [value for value in values if _number(value) is None]
+    if words and len(values) <= MOST_CLASSES:
+        listed = ", ".join(map(quoted, values[:MOST_NAMED])) + (", …" if len(values) > MOST_NAMED else "")
+        return "say which value counts as 1, ", Flag("favourable", "VALUE"), f": one of {listed}"
+    if flag == "score":
+        return CUT
+    what = "labels must be 0 or 1 (1: it happened); recode them, or name what counts as 1: "
+    return what, Flag("favourable", "VALUE")
+
+
+def _number(text: str) -> float | None:
+    with suppress(ValueError):
+        return float(text)
+    return None

@@ -1,0 +1,305 @@
+"""Find out what each column is: score, label, weight, model, or an attribute to audit.
+
+Of columns that nobody names the first rows suggest which hold groups, not quantities, dates or identifiers;
+all rows may contradict that (`Contradicted`).
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+
+from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.scan.source import Source, in_parts, text_sql, word_sql
+from fairbench_cli.base.errors import Flag, UserError, Words, shown, suggest, user_error
+from fairbench_cli.data.recognise import is_date, named_like_identifiers, named_like_scores
+from fairbench_cli.measures.groups import CROSS
+
+LABELS = ("label_value", "label")
+MOST_GROUPS = 1000
+RESERVED = frozenset(
+    "id entity_id model_id score label label_value as_of_date rank_abs rank_pct".split()  # noqa: SIM905
+)
+MOST_CODES = 20  # a column of numbers with more different ones is a quantity, not a code
+MOST_VALUES = 100  # a text column with more different ones is audited when it is named alone
+WORDS_AT_ONCE = 50  # columns that are looked through for words in one scan
+MOST_CHECKED = 20  # quantities that the counting pass looks at for words; more take scans of their own
+MOST_LISTED = 10
+# Why columns are not audited: of one column, and of several.
+SCORES = ("it is called like a score", "they are called like scores")
+IDENTIFIERS = ("it looks like an identifier", "they look like identifiers")
+NUMBERS = ("it is numeric", "they are numeric")
+DATES = ("it holds dates", "they hold dates")
+OWN_VALUES = ("it has a value of its own in most rows", "they have a value of their own in most rows")
+MANY_VALUES = ("it has many different values", "they have many different values")
+BYTES = ("it holds bytes that are no text", "they hold bytes that are no text")
+
+
+@dataclass(frozen=True)
+class Contradicted:
+    """What all rows say against what the first ones suggest of columns that nobody named.
+
+    Parameters
+    ----------
+    words : set of int
+        Columns that looked like quantities and hold words below.
+    many : set of int
+        Columns that looked like attributes and have too many groups.
+    """
+
+    words: frozenset[int] = frozenset()
+    many: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class ColumnRoles:
+    """The part each column plays; columns are positions in the file.
+
+    Parameters
+    ----------
+    taken : dict of column to {"score", "label", "weight", "model", "cluster"}
+        Without a label the audit is unsupervised. The score is called "label" where the labels themselves are
+        audited.
+    score, label, weight, model, cluster : int or None
+        The same columns; slices of the rows are models, too.
+    others : tuple of int
+        Further columns of scores, each compared with `score`. Of two files `score` is that of the baseline.
+    single_model : int or None
+        A ``model_id`` that nobody named: it must have one value only.
+    attributes : dict of name to column
+        Those to be audited, in the order of the file (or as named); then those of intersections alone.
+    audited : tuple of tuples of names
+        What is audited: attributes, then intersections.
+    unnamed : set of names
+        Attributes that nobody named: those of too many groups are left out.
+    quantities : tuple of int
+        Columns left out because they hold many numbers, as far as the first rows show.
+    notes : tuple of str
+        What a reader should know.
+    classes : tuple of str
+        Of the scores and labels, where several are audited, each against the rest.
+    """
+
+    taken: dict[int, str]
+    score: int
+    label: int | None
+    weight: int | None
+    model: int | None
+    cluster: int | None
+    single_model: int | None
+    attributes: dict[str, int]
+    audited: tuple[tuple[str, ...], ...]
+    unnamed: frozenset[str]
+    quantities: tuple[int, ...]
+    notes: tuple[str, ...]
+    classes: tuple[str, ...] = ()
+    others: tuple[int, ...] = ()
+
+    @property
+    def bad_label(self) -> int:
+        """The code of a label that is none: one more than the highest."""
+        return max(1, len(self.classes)) + 1
+
+    @property
+    def model_sql(self) -> str:
+        """The model of a row in SQL."""
+        return "''" if self.model is None else text_sql(self.model)
+
+
+def assign(source: Source, config: AuditConfig, against: Contradicted = Contradicted()) -> ColumnRoles:
+    """Return the role of each column, as the first rows suggest and as all rows are known to contradict.
+
+    The score is looked for as ``score``, the label as ``label_value`` or ``label``; attributes default to
+    every other text column without identifiers. A score that is the label, both named, lets the labels
+    themselves be audited; so does an explanation of a file without scores.
+
+    Raises
+    ------
+    UserError
+        For a column that is not there or has two roles, or when no attribute is left.
+    """
+    notes: list[str] = []
+    itself = config.score is not None and config.score == config.label
+    score, label = config.score or "score", config.label or _usual_label(source)
+    if config.score is None and config.explained_by and "score" not in source.places and label:
+        score, itself = label, True
+    if itself:
+        notes.append(f"The labels {shown(score)} themselves are audited, as decisions.")
+    elif label is None:
+        notes.append("No label column: only what needs no labels is audited (name one with --label).")
+    asked = {
+        "score": (score, "score"),
+        "label": (None if itself else label, "label"),
+        "weight": (config.weight, "weight"),
+        "model": (config.model_column, "model-column"),
+        "cluster": (config.cluster, "cluster"),
+        "slice": (config.sliced_by, "slice"),
+        "id": (config.identifier, "id"),
+    }
+    asked |= {f"score {name}": (name, "score") for name in (config.scores or ())[1:]}
+    found = {role: find_column(source, name, key) for role, (name, key) in asked.items() if name}
+    taken: dict[int, str] = {}
+    for role, column in found.items():
+        if column in taken:
+            what = f"column {shown(source.columns[column])} cannot be both {taken[column]} and {role}"
+            raise user_error(what, "name another column", Flag(asked[role][1]))
+        taken[column] = "label" if itself and role == "score" else role
+    if source.alone is not None:
+        taken[len(source.columns) - 1] = "baseline score"
+    quantities: tuple[int, ...] = ()
+    left_out: tuple[str, ...] = ()
+    if config.attributes is None:
+        free = [i for name, i in source.places.items() if i not in taken and name.lower() not in RESERVED]
+        attributes, quantities, left_out = _default_attributes(source, free, frozenset(config.bins), against)
+        notes += left_out
+    else:
+        attributes = {name: find_column(source, name, "attribute", taken) for name in config.attributes}
+    for name in config.bins:
+        attributes.setdefault(name, find_column(source, name, "bins", taken))
+    crossed = dict.fromkeys(chain.from_iterable(config.intersections))
+    crossed_alone = [name for name in crossed if name not in attributes]
+    parts = {name: find_column(source, name, "intersect", taken) for name in crossed_alone}
+    if not attributes and not config.intersections:
+        named = ("name it with ", Flag("attribute"))
+        fix: Words = ("add a column such as race or sex, or name one with ", Flag("attribute"))
+        if quantities:
+            number = source.columns[quantities[0]]
+            fix = ("cut a numeric column, as in ", Flag("bins", (number, 4)), ", or ", *named)
+        why = f". {left_out[0].rstrip('.')}" if left_out else ""
+        raise user_error(f"no attribute column is left to audit{why}", fix, source.name)
+    single = None if "model" in found else source.places.get("model_id")
+    scores = [column for role, column in found.items() if role.partition(" ")[0] == "score"]
+    if source.alone is not None:
+        scores = [len(source.columns) - 1, *scores]  # the baseline comes first
+    return ColumnRoles(
+        taken=taken,
+        score=scores[0],
+        label=found.get("label"),
+        weight=found.get("weight"),
+        model=found.get("slice", found.get("model")),
+        cluster=found.get("cluster"),
+        single_model=None if single in taken or single in attributes.values() else single,
+        attributes=attributes | parts,
+        audited=(*((name,) for name in attributes), *config.intersections),
+        unnamed=frozenset(attributes if config.attributes is None else ()) - {*config.bins, *crossed},
+        quantities=quantities,
+        notes=tuple(notes),
+        others=tuple(scores[1:]),
+    )
+
+
+def _usual_label(source: Source) -> str | None:
+    """Return the label column by its usual name; refuse it in capitals."""
+    known = [name for name in LABELS if name in source.places]
+    capitals = [name for name in source.places if name.lower() in LABELS]
+    if capitals and not known:
+        raise _unknown(source, "label_value", "label", capitals[:1])
+    return known[0] if known else None
+
+
+def find_column(source: Source, name: str, key: str, taken: Mapping[int, str] | None = None) -> int:
+    """Return the column of a name that was given for a key, which must not be taken."""
+    column = source.places.get(name)
+    if column is None:
+        free = [other for other, place in source.places.items() if place not in (taken or ())]
+        raise _unknown(source, name, key, free)
+    if taken and column in taken:
+        raise user_error(f"column {shown(name)} is the {taken[column]}", "name another attribute", Flag(key))
+    return column
+
+
+def _unknown(source: Source, name: str, key: str, names: list[str]) -> UserError:
+    where = f"{source.name}:1" if source.format == "csv" else source.name
+    what = f"no column {shown(name)}"
+    if len(source.columns) == 1:
+        only = shown(source.columns[0])
+        return user_error(f"{what}, only {only}", "separate the columns by commas", where)
+    also = "; to audit the labels themselves, name them there too" if key == "score" else ""
+    return user_error(what, (f"{suggest(name, names)} (name it with ", Flag(key), f"{also})"), where)
+
+
+def too_many_groups(source: Source, names: tuple[str, ...], count: str) -> UserError:
+    """Return the error for an attribute, or an intersection, that cannot be audited."""
+    name = CROSS.join(names)
+    what = f"{name} has {count} different values; at most {MOST_GROUPS} groups can be audited"
+    cut = (", or cut it if it is numeric: ", Flag("bins", (name, 4)))
+    fix: Words = ("name the attributes to audit with ", Flag("attribute"), *cut)
+    return user_error(what, "intersect fewer attributes" if len(names) > 1 else fix, source.name)
+
+
+def _default_attributes(
+    source: Source, free: list[int], binned: frozenset[str], against: Contradicted
+) -> tuple[dict[str, int], tuple[int, ...], tuple[str, ...]]:
+    """Return which of the columns `free` are audited, which hold quantities, and what was left out, and why.
+
+    `binned` are the names of those to be cut into bins.
+    """
+    (rows,) = source.one("SELECT count(*) FROM sample")
+    whole = rows < source.first_rows
+    attributes: dict[str, int] = {}
+    left_out: dict[tuple[str, str], list[str]] = {}
+    quantities = []
+    for i, distinct, words, example in _first_values(source, free):
+        name = source.columns[i]
+        why = None
+        if name in binned:
+            pass
+        elif named_like_scores(name):
+            why = SCORES
+        elif distinct > MOST_CODES and named_like_identifiers(name):
+            why = IDENTIFIERS
+        elif distinct > MOST_CODES and words == 0 and i not in against.words:
+            quantities.append(i)
+            why = NUMBERS
+        elif is_date(example) and _all_dates(source, i):
+            why = DATES
+        elif (
+            i in against.many
+            or distinct > MOST_VALUES
+            or (whole and distinct > MOST_CODES and 2 * distinct > rows)
+        ):
+            why = OWN_VALUES if 2 * distinct > rows else MANY_VALUES
+        elif source.sql[i].binary and source.one(
+            f"SELECT 1 FROM sample WHERE contains(trimmed_{i}, '\\x') LIMIT 1"
+        ):
+            why = BYTES
+        if why is None:
+            attributes[name] = i
+        else:
+            left_out.setdefault(why, []).append(name)
+    notes = tuple(_left_out(why, names) for why, names in left_out.items())
+    return attributes, tuple(quantities), notes
+
+
+def _left_out(why: tuple[str, str], names: list[str]) -> str:
+    """Write why columns are not audited."""
+    listed = ", ".join(names[:MOST_LISTED])
+    if len(names) > MOST_LISTED:
+        listed += f" and {len(names) - MOST_LISTED} more"
+    how = f"--attribute {names[0]}" + (f", or cut it: --bins {names[0]}=4" if why == NUMBERS else "")
+    return f"Not audited, as {why[len(names) > 1]}: {listed} (unless named: {how})."
+
+
+def words_below(source: Source, quantities: tuple[int, ...]) -> frozenset[int]:
+    """Return which of many quantities hold words below the first rows."""
+    found: set[int] = set()
+    for some in in_parts(quantities, WORDS_AT_ONCE):
+        counts = source.one(f"SELECT {', '.join(_words(i) for i in some)} FROM predictions")
+        found |= {i for i, words in zip(some, counts, strict=True) if words}
+    return frozenset(found)
+
+
+def _first_values(source: Source, columns: list[int]) -> Iterator[tuple[int, int, int, str]]:
+    """Yield each column with how many values and how many words the first rows have, and one value."""
+    for some in in_parts(columns, source.at_once):
+        parts = [f"count(DISTINCT trimmed_{i}), {_words(i)}, coalesce(max(trimmed_{i}), '')" for i in some]
+        found = source.one(f"SELECT {', '.join(parts)} FROM sample")
+        yield from zip(some, found[::3], found[1::3], found[2::3], strict=True)
+
+
+def _words(column: int) -> str:
+    return f"count(*) FILTER ({word_sql(column)})"
+
+
+def _all_dates(source: Source, column: int) -> bool:
+    values = source.all(f"SELECT DISTINCT trimmed_{column} FROM sample WHERE trimmed_{column} <> ''")
+    return all(is_date(value) for (value,) in values)

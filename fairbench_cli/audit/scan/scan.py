@@ -1,0 +1,489 @@
+"""The rows as they are counted: what each is selected as, its groups, and the cells of rows that are alike.
+
+A `Scan` writes the keys of a row in SQL, under names such as ``model``, ``level``, ``label`` and
+``attribute_0``, and `grouped` counts rows by keys; counts of few keys become `Cells`, and these slices.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.scan.cuts import (
+    Cut,
+    CutsByModel,
+    Ints,
+    NumberBins,
+    bin_sql,
+    joint_level_sql,
+    level_of,
+    level_sql,
+    scores_of,
+    selected,
+)
+from fairbench_cli.audit.scan.roles import MOST_CHECKED, MOST_GROUPS, ColumnRoles
+from fairbench_cli.audit.scan.source import (
+    BLANKS,
+    Source,
+    code_sql,
+    in_parts,
+    literal,
+    not_finite,
+    quoted,
+    word_sql,
+)
+from fairbench_cli.audit.scan.tally import MISSING, Slice, Tally
+from fairbench_cli.base.errors import Flag, user_error
+from fairbench_cli.measures.counts import Counts, Floats
+from fairbench_cli.measures.groups import CROSS
+
+KEYS = ("model", "level", "label", "single_model")
+MOST_CELLS = 1000  # of attributes that are counted together, as far as the first rows show
+MOST_FOUND = 200_000  # cells of one query; beyond, an attribute has too many values
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Rows that are alike in all that counts.
+
+    Parameters
+    ----------
+    models : list of str
+    level : int array
+        Of the score among the cuts, or the position of a class; -1 for a score that is none.
+    label : int array
+        0 or 1, or the position of a class; `ColumnRoles.bad_label` for a label that is none.
+    rows, weighing : int arrays
+        How many rows, and how many of them have a weight above 0.
+    weight, square : arrays
+        The sums of their weights and squared weights.
+    bad_weights, words : int
+        Rows with a weight that is none; cells of supposed quantities that are not numbers.
+    values : dict of attribute to list of str or None
+        As in the file; the names of bins for binned ones.
+    single : set of str or None
+        Values of a model column that nobody named.
+    """
+
+    models: list[str]
+    level: Ints
+    label: Ints
+    rows: Ints
+    weighing: Ints
+    weight: Floats
+    square: Floats
+    bad_weights: int
+    words: tuple[int, ...]
+    values: dict[str, list[str | None]]
+    single: frozenset[str | None]
+
+
+@dataclass(frozen=True, eq=False)
+class Scan:
+    """The rows of an audit while they can be read, and what is known of them.
+
+    Parameters
+    ----------
+    source : Source
+        The rows.
+    config : AuditConfig
+    roles : ColumnRoles
+        What each column is.
+    cuts : dict of model to list of Cut
+        The decisions; under None when they are the same for all models.
+    bins : dict of attribute to NumberBins
+    binary : bool
+        Whether scores are 0 or 1.
+    other_cuts : tuple of dict
+        Those of the other columns of scores.
+    cells : dict of attributes to Cells
+        What was counted, under the names that were counted together.
+    tally : Tally
+        The counts of groups.
+    """
+
+    source: Source
+    config: AuditConfig
+    roles: ColumnRoles
+    cuts: CutsByModel
+    bins: dict[str, NumberBins]
+    binary: bool
+    other_cuts: tuple[CutsByModel, ...] = ()
+    cells: Mapping[tuple[str, ...], Cells] = field(default_factory=dict)
+    tally: Tally = Tally("", 0, ())  # noqa: RUF009 - frozen
+
+    @property
+    def weighted(self) -> bool:
+        """Whether rows have weights."""
+        return self.roles.weight is not None
+
+    @property
+    def together(self) -> Cells:
+        """All rows, by some of the attributes."""
+        return next(iter(self.cells.values()))
+
+    @property
+    def drawn(self) -> list[float]:
+        """Scores whose ties are drawn, which needs all attributes of a row together."""
+        return sorted({cut.score for cuts in self.cuts.values() for cut in cuts if isinstance(cut.tied, int)})
+
+    def cuts_of(self, model: str) -> list[Cut]:
+        """Return the decisions of a model."""
+        return self.cuts[model if model in self.cuts else None]
+
+    def cells_with(self, names: Iterable[str]) -> Cells:
+        """Return the cells in which some attributes were counted together."""
+        return next(found for known, found in self.cells.items() if set(names) <= set(known))
+
+    def side(self, i: int) -> "Scan":
+        """Return the same rows under the column of scores at place i alone."""
+        if not self.roles.others:
+            return self
+        scores = (self.roles.score, *self.roles.others)
+        cells = {names: replace(each, level=level_of(each.level, i)) for names, each in self.cells.items()}
+        roles = replace(self.roles, score=scores[i], others=())
+        return replace(self, roles=roles, cuts=(self.cuts, *self.other_cuts)[i], other_cuts=(), cells=cells)
+
+    def group_sql(self, name: str) -> str:
+        """Write what rows of one group of an attribute share in SQL."""
+        column = self.roles.attributes[name]
+        return bin_sql(column, self.bins[name]) if name in self.bins else f"group_{column}"
+
+    def keys(self, attributes: Iterable[str], table: str = "predictions", more: Sequence[str] = ()) -> str:
+        """Write a query of the keys of each row: `KEYS`, attribute_0, attribute_1, …, score, weight, tie."""
+        roles = self.roles
+        label = "0" if roles.label is None else code_sql(roles.label, roles.bad_label)
+        single = "NULL" if roles.single_model is None else f"trimmed_{roles.single_model}"
+        keys = [f"{roles.model_sql} AS model", f"{label} AS label", f"{single} AS single_model"]
+        keys += [f"{self.group_sql(name)} AS attribute_{at}" for at, name in enumerate(attributes)]
+        if roles.weight is not None:
+            keys.append(f"number_{roles.weight} AS weight")
+        keys += [f"{word_sql(column)} AS word_{column}" for column in _checked(roles)]
+        keys += more
+        if self.binary:
+            codes = [code_sql(column, -1) for column in (roles.score, *roles.others)]
+            return f"SELECT {', '.join(keys)}, {joint_level_sql(codes)} AS level FROM {table}"
+        keys += [f"number_{roles.score} AS score"]
+        keys += [f"number_{column} AS score_{i}" for i, column in enumerate(roles.others, start=1)]
+        found = ["*", f"{self._level_sql()} AS level"]
+        if self.drawn and roles.weight is not None:  # tied rows of different weight are not alike
+            found.append(f"CASE WHEN score IN ({', '.join(map(literal, self.drawn))}) THEN weight END AS tie")
+        return f"SELECT {', '.join(found)} FROM (SELECT {', '.join(keys)} FROM {table})"
+
+    def _level_sql(self) -> str:
+        levels = []
+        for i, by_model in enumerate((self.cuts, *self.other_cuts)):
+            score = f"score_{i}" if i else "score"
+            cases = f"CASE WHEN {not_finite(score)} THEN -1"
+            for model, cuts in by_model.items():
+                cases += " ELSE" if model is None else f" WHEN model = {quoted(model)} THEN"
+                cases += f" {level_sql(score, scores_of(cuts))}"
+            levels.append(f"{cases} END")
+        return joint_level_sql(levels)
+
+
+def grouped(rows: str, keys: Sequence[str], sums: Sequence[str], sets: Sequence[Sequence[str]] = ()) -> str:
+    """Write a query of keys and sums over rows, grouped by the keys, or by several sets of these at once."""
+    by = ", ".join(keys)
+    if sets:
+        by = f"GROUPING SETS (({'), ('.join(', '.join(some) for some in sets)}))"
+    return f"SELECT {', '.join((*keys, *sums))} FROM ({rows}) GROUP BY {by}"
+
+
+class _TooManyCells(Exception):  # noqa: N818
+    """More cells than are worth fetching."""
+
+
+class TooManyGroups(Exception):  # noqa: N818
+    """Attributes, or one intersection of them, with too many groups, and how many in words."""
+
+    def __init__(self, names: tuple[str, ...], count: str) -> None:
+        super().__init__(names, count)
+        self.names, self.count = names, count
+
+
+def count_cells(scan: Scan) -> dict[tuple[str, ...], Cells]:
+    """Count the rows, in one scan as many sets of attributes as fit into the memory.
+
+    Attributes that leave few cells are counted together (as race, sex and age); of many attributes several
+    such sets are counted, by GROUPING SETS.
+
+    Returns
+    -------
+    dict of attribute names to Cells
+        Under the names that were counted together.
+
+    Raises
+    ------
+    TooManyGroups
+        When there are too many groups.
+    UserError
+        When there are too many cells to draw ties.
+    """
+    attributes = tuple(scan.roles.attributes)
+    if scan.drawn:  # all together: a row is drawn once for all attributes
+        try:
+            return _count_sets(scan, [attributes])
+        except _TooManyCells:
+            what = "the attributes have too many combinations to draw ties at random"
+            fix = ("name fewer attributes, or use ", Flag("ties", "include"))
+            raise user_error(what, fix, Flag("ties")) from None
+    levels = _by_attribute(scan, "count(DISTINCT {}) + 1", "sample")
+    try:
+        return _counted(scan, _sets(levels, scan.roles.audited))
+    except _TooManyCells:  # the first rows misled
+        for name, distinct in _by_attribute(scan, "approx_count_distinct({})", "predictions").items():
+            if distinct > 2 * MOST_GROUPS:
+                raise TooManyGroups((name,), f"about {distinct}") from None
+        return _counted(scan, scan.roles.audited)
+
+
+def _by_attribute(scan: Scan, count: str, table: str) -> dict[str, int]:
+    """Return a count of the groups of each attribute."""
+    found: dict[str, int] = {}
+    for names in in_parts(list(scan.roles.attributes), scan.source.at_once):
+        counts = ", ".join(count.format(scan.group_sql(name)) for name in names)
+        found |= zip(names, scan.source.one(f"SELECT {counts} FROM {table}"), strict=True)
+    return found
+
+
+def _sets(levels: dict[str, int], audited: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Return sets of attributes to count together, such that each of `audited` is within one of them.
+
+    >>> _sets({"a": 9, "b": 900, "c": 8, "d": 7}, [("a",), ("b",), ("c",), ("d",), ("b", "d")])
+    [('b', 'd'), ('a', 'c')]
+    """
+    sets: list[tuple[str, ...]] = []
+    for names in sorted(audited, key=len, reverse=True):
+        if any(set(names) <= set(known) for known in sets):
+            continue
+        last = tuple(dict.fromkeys((*(sets[-1] if sets else ()), *names)))
+        if sets and math.prod(levels[name] for name in last) <= MOST_CELLS:
+            sets[-1] = last
+        else:
+            sets.append(names)
+    return sets
+
+
+def _counted(scan: Scan, sets: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], Cells]:
+    result: dict[tuple[str, ...], Cells] = {}
+    for some in in_parts(sets, scan.source.at_once):
+        result |= _count_sets(scan, some)
+    return result
+
+
+def _count_sets(scan: Scan, sets: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], Cells]:
+    """Count some sets of attributes, each for itself, in one scan."""
+    used = {name: f"attribute_{at}" for at, name in enumerate(dict.fromkeys(chain.from_iterable(sets)))}
+    tie = ("tie",) if scan.drawn and scan.weighted else ()
+    sums = [*_sums(scan.roles), *(f"grouping({key})" for key in used.values())]
+    by = [(*KEYS, *(used[name] for name in names), *tie) for names in sets]
+    query = grouped(scan.keys(used), (*KEYS, *used.values()), sums, by)
+    found = scan.source.all(f"{query} LIMIT {MOST_FOUND + 1}")
+    if len(found) > MOST_FOUND:
+        raise _TooManyCells
+    by_set: dict[tuple[int, ...], list[tuple[Any, ...]]] = defaultdict(list)
+    for row in found:
+        by_set[row[-len(used) :]].append(row[: -len(used)])
+    marks = {names: tuple(int(name not in names) for name in used) for names in sets}
+    return {names: _cells(scan, by_set[mark], used, names) for names, mark in marks.items()}
+
+
+def _sums(roles: ColumnRoles) -> list[str]:
+    """Write what is summed up of the rows of a cell in SQL, as `_cells` reads it."""
+    sums = ["count(*)"] * 4 + ["0"]
+    if roles.weight is not None:
+        sums[1:] = [
+            "count(*) FILTER (weight > 0)",
+            "coalesce(sum(weight), 0)",
+            "coalesce(sum(weight * weight), 0)",
+            f"count(*) FILTER ({not_finite('weight')} OR weight < 0)",
+        ]
+    return sums + [f"count(*) FILTER (word_{column})" for column in _checked(roles)]
+
+
+def _checked(roles: ColumnRoles) -> tuple[int, ...]:
+    return roles.quantities if len(roles.quantities) <= MOST_CHECKED else ()
+
+
+def _cells(scan: Scan, rows: Sequence[tuple[Any, ...]], used: Iterable[str], names: Sequence[str]) -> Cells:
+    """Return the cells of some attributes; of all that were `used`, the values of others are NULL."""
+    first = len(KEYS)
+    places = {name: first + i for i, name in enumerate(used)}
+    order = [*range(first), *(places[name] for name in names)]
+    after = range(first + len(places), len(rows[0]))
+
+    def place(row: tuple[Any, ...]) -> tuple[Any, ...]:
+        return (*((row[i] is None, row[i]) for i in order), *(row[i] for i in after))
+
+    columns = [list(column) for column in zip(*sorted(rows, key=place), strict=True)]
+    model, level, label, single = columns[:first]
+    count, weighing, weight, square, bad_weights, *words = (columns[i] for i in after)
+    values = {name: columns[places[name]] for name in names}
+    for name, bins in scan.bins.items():
+        if name in values:
+            values[name] = [None if at is None else bins.labels[at] for at in values[name]]
+    return Cells(
+        model,
+        np.array(level, dtype=np.int64),
+        np.array(label, dtype=np.int64),
+        np.array(count, dtype=np.int64),
+        np.array(weighing, dtype=np.int64),
+        np.array(weight, dtype=np.float64),
+        np.array(square, dtype=np.float64),
+        sum(bad_weights),
+        tuple(map(sum, words)),
+        values,
+        frozenset(single),
+    )
+
+
+def group_name(value: str | None) -> str:
+    """Return the group of a cell's text.
+
+    >>> group_name(" Asian"), group_name(" "), group_name(None)
+    ('Asian', '(missing)', '(missing)')
+    """
+    return (value or "").strip(BLANKS) or MISSING
+
+
+def make_slices(scan: Scan) -> tuple[Slice, ...]:
+    """Return the slices: by model, decision, attribute, intersection.
+
+    Raises
+    ------
+    TooManyGroups
+        When an attribute or intersection has too many groups.
+    """
+    models = sorted({model for found in scan.cells.values() for model in found.models}, key=_missing_last)
+    slices = tuple(
+        _slice(scan, model, cut, names)
+        for model in models
+        for cut in scan.cuts_of(model)
+        for names in scan.roles.audited
+    )
+    for part in slices:
+        many = len(part.counts.groups)
+        if many > MOST_GROUPS:
+            raise TooManyGroups(tuple(part.attribute.split(CROSS)), str(many))
+    return slices
+
+
+def _missing_last(name: str) -> tuple[bool, str]:
+    return name == MISSING, name
+
+
+def _slice(scan: Scan, model: str, cut: Cut, names: tuple[str, ...]) -> Slice:
+    """Return the counts of an attribute or intersection under one model and decision."""
+    cells = scan.cells_with(names)
+    at = np.flatnonzero(np.array(cells.models) == model)
+    parts = [[group_name(cells.values[name][i]) for i in at] for name in names]
+    keys = list(zip(*parts, strict=True))
+    groups = sorted(set(keys), key=lambda key: [_missing_last(part) for part in key])
+    index = {key: i for i, key in enumerate(groups)}
+    label, level = cells.label[at], cells.level[at]
+    if cut.outcome is not None:
+        label, level = (label == cut.outcome).astype(np.int64), (level == cut.outcome).astype(np.int64)
+    code = 2 * np.array([index[key] for key in keys], dtype=np.int64) + label
+    rows = cells.rows[at]
+    picked = selected(cut, scores_of(scan.cuts_of(model)), level, rows, scan.config.seed, model)
+
+    def by_group(of_row: Floats) -> Floats:
+        """Sum over the rows of each group, label and decision; where ties are drawn, rows count in part."""
+        part = np.where(picked == rows, of_row, of_row * picked / rows)
+        sums = [np.bincount(code, each, minlength=2 * len(groups)) for each in (of_row - part, part)]
+        return np.stack(sums, axis=1).reshape(-1, 2, 2).astype(np.float64)
+
+    return Slice(
+        model=model,
+        decision=cut.text,
+        attribute=CROSS.join(names),
+        counts=Counts(tuple(CROSS.join(key) for key in groups), by_group(cells.weight[at])),
+        cell_rows=by_group(cells.weighing[at].astype(np.float64)).astype(np.int64),
+        squares=by_group(cells.square[at]),
+        labelled=scan.roles.label is not None,
+        intersection=len(names) > 1,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class GroupPlaces:
+    """The place of a slice's group by the codes of its attributes.
+
+    `keys` are these codes as one number each, sorted, with the `group` of each, -1 for one that the slice
+    does not have; `sizes` how many groups each attribute has.
+    """
+
+    keys: Ints
+    group: Ints
+    sizes: tuple[int, ...]
+
+    def of(self, codes: Sequence[Ints]) -> Ints:
+        """Return the groups of rows, -1 where there is none."""
+        key = np.zeros(len(codes[0]), dtype=np.int64)
+        known = np.ones(len(key), dtype=np.bool_)
+        for code, size in zip(codes, self.sizes, strict=True):
+            key, known = key * size + code, known & (code >= 0)
+        at = np.minimum(np.searchsorted(self.keys, key), len(self.keys) - 1)
+        return np.where(known & (self.keys[at] == key), self.group[at], -1)
+
+
+def group_places(scan: Scan, part: Slice, names: Sequence[str]) -> GroupPlaces:
+    """Return where the groups of a slice of some attributes are found by their codes, see `coded_rows`."""
+    index = {name: i for i, name in enumerate(part.counts.groups)}
+    each = [_codes(_groups_by_value(scan, name).values()) for name in names]
+    found: dict[int, int] = {}
+    cells = scan.cells_with(names)
+    for values in set(zip(*(cells.values[name] for name in names), strict=True)):
+        own = [group_name(value) for value in values]
+        key = 0
+        for code, name in zip(each, own, strict=True):
+            key = key * len(code) + code[name]
+        found[key] = index.get(CROSS.join(own), -1)
+    keys = np.array(sorted(found), dtype=np.int64)
+    group = np.array([found[key] for key in keys.tolist()], dtype=np.int64)
+    return GroupPlaces(keys, group, tuple(map(len, each)))
+
+
+def coded_rows(scan: Scan, rows: str, attributes: Sequence[str], columns: Sequence[str]) -> str:
+    """Write rows of keys with codes in place of names, and make the tables that these are looked up in.
+
+    The codes of a row are ``model``, its place among the models, and ``of_0``, ``of_1``, … for the groups of
+    attributes, each a place among the attribute's groups. Of `columns` the rows keep these.
+    """
+    known: dict[str, dict[str | None, str]] = {"model": {name: name for name in models_of(scan)}}
+    known |= {f"attribute_{i}": _groups_by_value(scan, name) for i, name in enumerate(attributes)}
+    codes, joins = [], []
+    for key, groups in known.items():
+        table, code = f"codes_of_{key}", _codes(groups.values())
+        scan.source.execute(f"CREATE OR REPLACE TEMP TABLE {table} (value VARCHAR, place SMALLINT)")
+        scan.source.execute(
+            f"INSERT INTO {table} SELECT unnest(?::VARCHAR[]), unnest(?::SMALLINT[])",
+            [list(groups), [code[name] for name in groups.values()]],
+        )
+        joins.append(f"LEFT JOIN {table} ON CAST(each.{key} AS VARCHAR) IS NOT DISTINCT FROM {table}.value")
+        codes.append(f"coalesce({table}.place, -1)::SMALLINT AS {key.replace('attribute', 'of')}")
+    return f"SELECT {', '.join((*codes, *columns))} FROM ({rows}) AS each {' '.join(joins)}"
+
+
+def models_of(scan: Scan) -> list[str]:
+    """Return the models, or slices of the rows, in the order of their codes."""
+    return sorted({part.model for part in scan.tally.slices})
+
+
+def _codes(names: Iterable[str]) -> dict[str, int]:
+    return {name: code for code, name in enumerate(sorted(set(names)))}
+
+
+def _groups_by_value(scan: Scan, name: str) -> dict[str | None, str]:
+    """Return the group of each value that an attribute has among the keys."""
+    if name in scan.bins:
+        labels: dict[str | None, str] = {str(i): text for i, text in enumerate(scan.bins[name].labels)}
+        return labels | {None: MISSING}
+    values = {value for cells in scan.cells.values() for value in cells.values.get(name, ())}
+    return {value: group_name(value) for value in values}

@@ -1,0 +1,604 @@
+"""The rows in DuckDB: the format and the columns of what holds them, all read as text; its settings.
+
+A file, a frame or an Arrow stream becomes a `Source`, whose queries name its columns as ``text_3``,
+``number_3`` and so on. Only `Source.engine` changes the settings of DuckDB.
+"""
+
+import codecs
+import csv
+import gzip
+import io
+import json
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol, TextIO, TypeVar, cast, runtime_checkable
+
+from fairbench_cli.audit.scan.tally import MISSING
+from fairbench_cli.base.errors import user_error
+from fairbench_cli.base.text import shown_path
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from duckdb import DuckDBPyConnection
+
+
+@runtime_checkable
+class ArrowStream(Protocol):
+    """Anything that gives its rows as an Arrow stream: Polars frames, Arrow tables and readers and more."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return a capsule that holds an ArrowArrayStream."""
+
+
+BLANKS = " \t\r\n\v\f\u00a0\ufeff"
+SNIFF = 1 << 18  # bytes
+SAMPLE = 10_000  # rows
+SAMPLE_CELLS = 8_000_000
+MEMORY = 200  # MB
+MEMORY_OF_COLUMN = 0.5  # MB, of tables with more than `FEW_COLUMNS`
+FEW_COLUMNS = 100
+MOST_THREADS = 4  # each has buffers of its own
+TABLES = 24  # of groups at once, over all threads: each takes some 4 MB at least
+NOT_UTF8 = "save it as UTF-8, for instance `iconv -f latin1 -t utf-8 FILE > NEW`"
+LARGEST = "1e100"  # of numbers in cells: the squares of larger ones soon are infinite
+
+NAMES = re.compile(r"\b(text|trimmed|number|code|group)_(\d+)\b")  # of columns in a query
+FRAME = "data frame"  # in messages, instead of a file
+
+Value = TypeVar("Value")
+Format = Literal["csv", "ndjson", "parquet", "frame"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Rows that can be scanned.
+
+    Queries may name the view ``predictions``, which has for column 3 of the file ``text_3`` (NULL if there is
+    none), ``trimmed_3`` (without the blanks around it), ``number_3`` (NULL when it is none), ``code_3`` (0 or
+    1, NULL when it is neither) and ``group_3`` (what rows of one text share: the text, or the code of a
+    category). So has ``sample``, for the first `first_rows` rows.
+
+    Parameters
+    ----------
+    database : DuckDBPyConnection
+        What scans them.
+    name : str
+        As the user gave it; "-" for standard input.
+    columns : tuple of str
+        Trimmed names; empty for a column without a name.
+    format : {"csv", "ndjson", "parquet", "frame"}
+        How the rows are written.
+    path : Path
+        Where the bytes are.
+    zipped : bool
+        Whether they are compressed with gzip.
+    separator : str
+        Between the cells of a text table.
+    notes : tuple of str
+        What a reader should know.
+    table, first : str
+        What to read all rows and the first ones from, in SQL.
+    sql : tuple of ColumnSql
+        How each column is read from there.
+    alone : Source, or None
+        These rows without the last column, where that holds the scores of another file.
+    """
+
+    database: "DuckDBPyConnection"
+    name: str
+    columns: tuple[str, ...]
+    format: Format
+    path: Path = Path()
+    zipped: bool = False
+    separator: str = ""
+    notes: tuple[str, ...] = ()
+    table: str = ""
+    first: str = "first"
+    sql: tuple["ColumnSql", ...] = ()
+    alone: "Source | None" = None
+
+    @property
+    def places(self) -> dict[str, int]:
+        """Where each column that has a name is."""
+        return {name: i for i, name in enumerate(self.columns) if name}
+
+    @property
+    def bytes_sql(self) -> str:
+        """Where the bytes are and how they are compressed, in SQL."""
+        return f"{quoted(str(self.path))}, compression='{'gzip' if self.zipped else 'uncompressed'}'"
+
+    @property
+    def first_rows(self) -> int:
+        """How many rows ``sample`` has at most: fewer of a wide table."""
+        return max(1000, min(SAMPLE, SAMPLE_CELLS // max(1, len(self.columns))))
+
+    @property
+    def at_once(self) -> int:
+        """How many columns, or sets of them, one query may group by within the memory."""
+        (threads,) = self.one("SELECT current_setting('threads')")
+        return max(1, TABLES // int(threads))
+
+    @property
+    def memory(self) -> float:
+        """How many megabytes a scan may use: more of a wide table."""
+        wide = len(self.columns) > FEW_COLUMNS
+        return MEMORY + MEMORY_OF_COLUMN * len(self.columns) if wide else MEMORY
+
+    def with_first_rows(self) -> "Source":
+        """Keep the first rows of a file for ``sample``; these are read from then on where they are all."""
+        if self.format == "frame":
+            return self
+        limit = f"CREATE TEMP TABLE {self.first} AS SELECT * FROM {self.table} LIMIT {self.first_rows}"
+        self.database.execute(limit)
+        (rows,) = self.database.execute(f"SELECT count(*) FROM {self.first}").fetchone() or (0,)
+        return replace(self, table=self.first) if rows < self.first_rows else self
+
+    @contextmanager
+    def engine(
+        self, *, ordered: bool | None = None, threads: int | None = None, memory: float | None = None
+    ) -> Iterator[None]:
+        """Change the settings of DuckDB within a block, and set them back.
+
+        Parameters
+        ----------
+        ordered : bool, optional
+            Whether rows keep the order of the file.
+        threads : int, optional
+            How many there are; one sums up in one order, hence with the same last digit each time.
+        memory : float, optional
+            Megabytes, beyond which it uses the disk.
+        """
+        limit = None if memory is None else f"'{memory:.0f}MB'"
+        given = {"preserve_insertion_order": ordered, "threads": threads, "memory_limit": limit}
+        changed = {name: value for name, value in given.items() if value is not None}
+        before = {name: self.one(f"SELECT current_setting('{name}')")[0] for name in changed}
+        try:
+            for name, value in changed.items():
+                self.database.execute(f"SET {name}={value}")
+            yield
+        finally:
+            for name, value in before.items():
+                self.database.execute(f"SET {name}='{value}'")
+
+    def execute(self, sql: str, parameters: Sequence[object] = ()) -> "DuckDBPyConnection":
+        """Run a query, for which the views have the columns that it names and no others.
+
+        Planning a view of thousands of columns would cost more than the query.
+        """
+        named = sorted({(int(at), kind) for kind, at in NAMES.findall(sql)})
+        parts = [f"{self.sql[at].of(kind)} AS {kind}_{at}" for at, kind in named if at < len(self.sql)]
+        columns = ", ".join(parts) or "1 AS one"
+        if "predictions" in sql:
+            view = f"SELECT {columns} FROM {self.table}"
+            self.database.execute(f"CREATE OR REPLACE TEMP VIEW predictions AS {view}")
+        if "sample" in sql:
+            view = f"SELECT {columns} FROM {self.first} LIMIT {self.first_rows}"
+            self.database.execute(f"CREATE OR REPLACE TEMP VIEW sample AS {view}")
+        return self.database.execute(sql, parameters)
+
+    def all(self, sql: str) -> list[tuple[Any, ...]]:
+        """Return every row of a query."""
+        return self.execute(sql).fetchall()
+
+    def one(self, sql: str, parameters: Sequence[object] = ()) -> tuple[Any, ...]:
+        """Return the first row of a query; empty when there is none."""
+        return self.execute(sql, parameters).fetchone() or ()
+
+    @contextmanager
+    def text(self) -> Iterator[TextIO]:
+        """Open a text format as text, line ends kept."""
+        with (
+            _unzipped(self.path, self.zipped) as binary,
+            io.TextIOWrapper(binary, encoding="utf-8-sig", newline="") as text,
+        ):
+            yield text
+
+
+def start_database(folder: Path) -> "DuckDBPyConnection":
+    """Return DuckDB with bounded memory, what outgrows it in a folder; no downloads, no progress bar."""
+    import duckdb
+
+    database = duckdb.connect(
+        config={
+            "memory_limit": f"{MEMORY}MB",
+            "threads": str(min(MOST_THREADS, os.cpu_count() or 1)),
+            "temp_directory": str(folder / "spill"),
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+            "pandas_analyze_sample": "0",  # a column of objects is one of texts
+        }
+    )
+    with suppress(duckdb.InvalidInputException):  # in a notebook without ipywidgets, which has no bars
+        database.execute("SET enable_progress_bar=false")
+    return database
+
+
+def in_parts(values: Sequence[Value], size: int) -> Iterator[Sequence[Value]]:
+    """Yield a sequence in parts of a size."""
+    yield from (values[start : start + size] for start in range(0, len(values), size))
+
+
+def quoted(text: str) -> str:
+    """Write a text as an SQL literal."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def blank(column: int) -> str:
+    """Write in SQL that a cell is empty."""
+    return f"coalesce(trimmed_{column}, '') = ''"
+
+
+def text_sql(column: int) -> str:
+    """Write a cell as the name of a group in SQL: trimmed, `MISSING` when it is empty."""
+    return f"coalesce(nullif(trimmed_{column}, ''), '{MISSING}')"
+
+
+def literal(value: float) -> str:
+    """Write a number in SQL, exactly."""
+    return f"'{value!r}'::DOUBLE"
+
+
+def word_sql(column: int) -> str:
+    """Write in SQL that a cell holds text that is no number."""
+    return f"(trimmed_{column} <> '' AND number_{column} IS NULL)"
+
+
+def not_finite(value: str) -> str:
+    """Write in SQL that a number is missing, not a number, infinite or larger than `LARGEST`."""
+    return f"({value} IS NULL OR NOT abs({value}) <= {LARGEST})"
+
+
+def code_sql(column: int, bad: int) -> str:
+    """Write a 0/1 cell in SQL: 0, 1, or `bad`."""
+    return f"coalesce(code_{column}, {bad})"
+
+
+def _code(cell: str) -> str:
+    """Write a text as 0, 1 or NULL in SQL; only odd cells are trimmed, for ``trimmed_3`` would be of all."""
+    plain = _trimmed(cell)
+    value = f"TRY_CAST({plain} AS DOUBLE)"
+    return (
+        f"CASE WHEN {cell} = '0' OR {cell} = '0.0' THEN 0 WHEN {cell} = '1' OR {cell} = '1.0' THEN 1 "
+        f"WHEN lower({plain}) = 'true' THEN 1 WHEN lower({plain}) = 'false' THEN 0 "
+        f"WHEN {value} = 1 THEN 1 WHEN {value} = 0 THEN 0 END"
+    )
+
+
+def _trimmed(text: str) -> str:
+    return f"trim({text}, {' || '.join(f'chr({ord(blank)})' for blank in BLANKS)})"
+
+
+def open_file(database: "DuckDBPyConnection", source: str, stdin: BinaryIO | None, folder: Path) -> Source:
+    """Return the predictions in a file.
+
+    Parameters
+    ----------
+    database : DuckDBPyConnection
+        What scans it.
+    source : str
+        A path; "-" for `stdin`, or for the standard input of the process without one.
+    stdin : binary file, or None
+    folder : Path
+        Where what can be read only once is kept.
+
+    Raises
+    ------
+    UserError
+        When it cannot be read.
+    """
+    path = _on_disk(source, stdin, folder)
+    zipped, head = _first_bytes(path, source)
+    source = shown_path(source)
+    found = Source(database, source, (), _format(source, zipped, head), path, zipped)
+    if found.format == "parquet":
+        return _parquet(found)
+    if not head.strip(b"\xef\xbb\xbf \t\r\n"):
+        raise user_error("the file is empty", "write a header line and one row per person", source)
+    return _ndjson(found) if found.format == "ndjson" else _csv(found, head)
+
+
+def open_frame(database: "DuckDBPyConnection", frame: "pd.DataFrame | ArrowStream") -> Source:
+    """Return the predictions in a data frame, read where it is; the index of a pandas frame is not looked at.
+
+    A stream that is no pandas or Polars frame and no Arrow table may give its rows only once: it is copied.
+
+    Raises
+    ------
+    UserError
+        When it has no columns, or is no frame at all.
+    """
+    names, table = _in_place(frame)
+    if names is None:
+        _register(database, "frame", table)
+        database.execute("CREATE TEMP TABLE copied AS SELECT * FROM frame")
+        where = first = "copied"
+    else:
+        _names(names, FRAME)  # DuckDB takes no frame without columns
+        _register(database, "frame", table)
+        _register(database, "head", table.slice(0, SAMPLE) if hasattr(table, "slice") else table.head(SAMPLE))
+        where, first = "frame", "head"
+    kinds = database.execute(f"DESCRIBE SELECT * FROM {first}").fetchall()
+    columns = [_typed(_identifier(column), kind) for column, kind, *_ in kinds]
+    given = [column for column, *_ in kinds] if names is None else names
+    return _view(Source(database, FRAME, (), "frame"), where, given, columns, first)
+
+
+def _register(database: "DuckDBPyConnection", name: str, table: Any) -> None:
+    """Let DuckDB know a frame; of pandas frames and Arrow tables it reads what a query needs alone."""
+    known = type(table).__module__.partition(".")[0] in ("pandas", "pyarrow")
+    database.register(name, table if known else _Streamed(table))
+
+
+@dataclass(frozen=True)
+class _Streamed:
+    """A frame as its Arrow stream alone: DuckDB would want pyarrow for a Polars frame."""
+
+    frame: ArrowStream
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.frame.__arrow_c_stream__(requested_schema)
+
+
+def _in_place(frame: Any) -> tuple[list[str] | None, Any]:
+    """Return the names of a frame's columns and what DuckDB can read of it, again and again.
+
+    Its columns are renamed, as DuckDB ignores the case of names. The names are None where it may be readable
+    once only.
+    """
+    library, kind = type(frame).__module__.partition(".")[0], type(frame).__name__
+    if (library, kind) == ("polars", "LazyFrame"):
+        return _in_place(frame.collect())
+    if (library, kind) in (("pandas", "DataFrame"), ("polars", "DataFrame"), ("pyarrow", "Table")):
+        names = list(map(str, frame.column_names if library == "pyarrow" else frame.columns))
+        new = [f"v{i}" for i in range(len(names))]
+        if library == "pandas":
+            return names, frame.set_axis(new, axis=1)
+        known = new if library == "pyarrow" else dict(zip(names, new, strict=True))
+        return names, frame.rename_columns(known) if library == "pyarrow" else frame.rename(known)
+    if isinstance(frame, ArrowStream):
+        return None, frame
+    what = f"an object of type {type(frame).__name__} is no table of predictions"
+    raise user_error(what, "give a path, or a pandas, Polars or Arrow table with a row per person")
+
+
+def _on_disk(source: str, stdin: BinaryIO | None, folder: Path) -> Path:
+    """Return a path that may be read more than once and that DuckDB takes literally."""
+    try:
+        if source == "-":
+            return _spool(sys.stdin.buffer if stdin is None else stdin, folder)
+        path = Path(source)
+        if path.is_dir():
+            raise user_error("it is a folder", "name a file of predictions", source)
+        if not path.exists():
+            raise user_error("no such file", "check the path", source)
+        with path.open("rb") as file:
+            if not path.is_file():  # a pipe
+                return _spool(cast("BinaryIO", file), folder)
+        path = path.absolute()
+        if set("*?[]{}") & set(str(path)) or shown_path(path) != str(path):
+            # DuckDB would look for many files, or takes no name that is not UTF-8
+            link = folder / "input"
+            link.symlink_to(path)
+            return link
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise user_error(f"cannot be read: {reason}", "check the path and its permissions", source) from None
+    return path
+
+
+def _spool(stream: BinaryIO, folder: Path) -> Path:
+    path = folder / "input"
+    with path.open("wb") as file:
+        shutil.copyfileobj(stream, file, 1 << 20)
+    return path
+
+
+def _unzipped(path: Path, zipped: bool) -> BinaryIO:
+    return cast("BinaryIO", gzip.open(path) if zipped else path.open("rb"))
+
+
+def _first_bytes(path: Path, name: str) -> tuple[bool, bytes]:
+    """Return whether the file is gzip, and its first bytes without the compression."""
+    with path.open("rb") as file:
+        zipped = file.read(2) == b"\x1f\x8b"
+    try:
+        with _unzipped(path, zipped) as file:
+            return zipped, file.read(SNIFF)
+    except (OSError, EOFError, gzip.zlib.error):  # type: ignore[attr-defined]
+        raise user_error("the gzip data are damaged", "compress the file again", name) from None
+
+
+def _format(name: str, zipped: bool, head: bytes) -> Format:
+    if head.startswith(b"PAR1"):
+        if zipped:
+            what = "Parquet inside gzip is not read"
+            raise user_error(what, "decompress it first: Parquet is packed", name)
+        return "parquet"
+    kinds = {
+        b"PK\x03\x04": "a zip archive or Excel workbook",
+        b"\x28\xb5\x2f\xfd": "zstd data",
+        b"BZh": "bzip2 data",
+    }
+    for magic, kind in kinds.items():
+        if head.startswith(magic):
+            raise user_error(f"this is {kind}", "unpack it, or save it as CSV", name)
+    if head[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\x00" in head[:200]:
+        raise user_error("this is UTF-16 or binary, not UTF-8 text", "save it as UTF-8", name)
+    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if start.startswith((b"[{", b"[\n", b"[\r", b"[ ")):
+        raise user_error("this is a JSON array", "write one JSON object per line (.ndjson)", name)
+    if name.lower().removesuffix(".gz").endswith((".parquet", ".pq")) and head:
+        raise user_error("this is not a Parquet file", "name it after what it is, for instance .csv", name)
+    by_name = name.lower().removesuffix(".gz").endswith((".ndjson", ".jsonl"))
+    return "ndjson" if by_name or start.startswith(b"{") else "csv"
+
+
+def _parquet(source: Source) -> Source:
+    import duckdb
+
+    table = f"read_parquet({quoted(str(source.path))}, hive_partitioning=false)"
+    try:
+        found = source.all(f"DESCRIBE SELECT * FROM {table}")
+    except duckdb.Error:
+        raise user_error("the Parquet data are damaged", "write the file again", source.name) from None
+    columns = [_typed(_identifier(column), kind) for column, kind, *_ in found]
+    return _view(source, table, [column for column, *_ in found], columns)
+
+
+def _ndjson(source: Source) -> Source:
+    name, at = source.name, 0
+    keys: dict[str, None] = {}
+    try:
+        with source.text() as text:
+            for at, line in enumerate(islice(text, SAMPLE), 1):
+                if line.strip():
+                    record = json.loads(line)
+                    if not isinstance(record, dict):
+                        what = "a line is not a JSON object"
+                        raise user_error(what, 'write {"score": 1, …}', f"{name}:{at}")
+                    keys.update(dict.fromkeys(record))
+    except UnicodeError:
+        raise user_error("the text is not UTF-8", NOT_UTF8, name) from None
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise user_error(f"not JSON: {error}", "write one JSON object per line", f"{name}:{at}") from None
+    if at == SAMPLE:
+        keys.update(dict.fromkeys(_late_keys(source)))
+    if len({key.lower() for key in keys}) < len(keys):
+        raise user_error("two keys differ only in capitals", "rename one of them", name)
+    if any("\x00" in key for key in keys):
+        raise user_error("a key holds a NUL character", "rename it", name)
+    if any("\ud800" <= letter <= "\udfff" for key in keys for letter in key):
+        raise user_error("a key holds half of a character", "rename it", name)
+    kinds = ", ".join(f"{quoted(key)}: 'VARCHAR'" for key in keys)
+    options = f"format='newline_delimited', columns={{{kinds}}}, hive_partitioning=false"
+    table = f"read_json({source.bytes_sql}, {options})"
+    return _view(source, table, list(keys), [_as_number(_identifier(key)) for key in keys])
+
+
+def _late_keys(source: Source) -> list[str]:
+    """Return the keys of all lines, sorted; those of none where a line is no JSON, which is refused later."""
+    import duckdb
+
+    each = f"SELECT DISTINCT json_keys(json) AS keys FROM read_ndjson_objects({source.bytes_sql})"
+    with suppress(duckdb.Error):
+        found = source.database.execute(f"SELECT DISTINCT unnest(keys) AS k FROM ({each}) ORDER BY k")
+        return [key for (key,) in found.fetchall()]
+    return []
+
+
+def _csv(source: Source, head: bytes) -> Source:
+    name = source.name
+    try:
+        first = codecs.getincrementaldecoder("utf-8-sig")().decode(head, final=len(head) < SNIFF)
+    except UnicodeDecodeError:
+        raise user_error("the text is not UTF-8", NOT_UTF8, name) from None
+    if len(head) == SNIFF and len(first.splitlines()) == 1:
+        what = "the first line is longer than any header"
+        raise user_error(what, "check that this is a CSV file", f"{name}:1")
+    if not first.splitlines()[0].strip(BLANKS):
+        raise user_error("the first line is blank", "start with the header", f"{name}:1")
+    notes: list[str] = []
+    tabs = name.lower().removesuffix(".gz").endswith((".tsv", ".tab"))
+    separator = "\t" if tabs else ","
+    header = _header(first, separator, name)
+    if len(header) == 1:
+        other = max(";\t|,", key=lambda mark: len(_header(first, mark, name)))
+        if len(_header(first, other, name)) > 1:
+            separator, header = other, _header(first, other, name)
+            called = {"\t": "tabs", ";": "semicolons", "|": "bars", ",": "commas"}[other]
+            notes.append(f"Columns are separated by {called}.")
+    kinds = ", ".join(f"'x{i}': 'VARCHAR'" for i in range(len(header)))
+    mark = "chr(9)" if separator == "\t" else quoted(separator)
+    options = (
+        f"auto_detect=false, header=true, delim={mark}, quote='\"', escape='\"', strict_mode=true, "
+        f"hive_partitioning=false, buffer_size=8000000, max_line_size=2000000, columns={{{kinds}}}"
+    )
+    found = replace(source, separator=separator, notes=tuple(notes))
+    columns = [_as_number(f"x{i}") for i in range(len(header))]
+    return _view(found, f"read_csv({source.bytes_sql}, {options})", header, columns)
+
+
+def _header(text: str, separator: str, name: str) -> list[str]:
+    try:
+        return next(csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True))
+    except (csv.Error, StopIteration):
+        raise user_error("the header cannot be read", "check its quotes", f"{name}:1") from None
+
+
+def _names(names: list[str], name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the trimmed names of columns, and what a reader should know of them."""
+    if not names:
+        raise user_error("there are no columns", "give a score and a group for each person", name)
+    trimmed = tuple(text.strip(BLANKS) for text in names)
+    given = [text for text in trimmed if text]
+    twice = sorted({text for text in given if given.count(text) > 1})
+    if twice:
+        raise user_error(f'column "{twice[0]}" appears twice', "rename or remove one of them", f"{name}:1")
+    notes = []
+    if any(text != plain for text, plain in zip(names, trimmed, strict=True) if plain):
+        notes.append("Blanks around column names were trimmed.")
+    unnamed = [i for i, text in enumerate(trimmed, 1) if not text]
+    if unnamed:
+        notes.append(f"Columns without a name are left out: {', '.join(map(str, unnamed))}.")
+    return trimmed, tuple(notes)
+
+
+def _identifier(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+@dataclass(frozen=True)
+class ColumnSql:
+    """A column in SQL: its text, a number, 0 or 1, what rows of one text share, whether it holds bytes."""
+
+    text: str
+    number: str
+    code: str
+    group: str
+    binary: bool = False
+
+    def of(self, kind: str) -> str:
+        """Write what queries call text, trimmed, number, code or group."""
+        return _trimmed(self.text) if kind == "trimmed" else str(getattr(self, kind))
+
+
+def _as_number(text: str) -> ColumnSql:
+    """Return a column of texts in SQL.
+
+    The sum keeps DuckDB 2.0 from reading the column as numbers, which fails where one is none. It also makes
+    -0.0 to 0.0.
+    """
+    return ColumnSql(text, f"TRY_CAST({text} AS DOUBLE) + 0.0", _code(text), text)
+
+
+def _typed(value: str, kind: str) -> ColumnSql:
+    """Return a column of any type in SQL; NaN is NULL."""
+    if kind in ("DOUBLE", "FLOAT"):
+        value = f"CASE WHEN isnan({value}) THEN NULL ELSE {value} END"
+    text = f"CAST({value} AS VARCHAR)"
+    if kind == "BLOB":  # many Parquet writers call texts that; what is no UTF-8 is shown as \\xC3
+        return replace(_as_number(f"coalesce(TRY(decode({value})), {text})"), binary=True)
+    found = _as_number(text)
+    if kind == "DOUBLE" or kind.endswith(("INT", "INTEGER")):
+        code = f"CASE WHEN {value} = 1 THEN 1 WHEN {value} = 0 THEN 0 END"
+        return replace(found, number=f"CAST({value} AS DOUBLE) + 0.0", code=code)
+    return replace(found, group=value) if kind.startswith("ENUM") else found
+
+
+def _view(source: Source, table: str, names: list[str], columns: list[ColumnSql], head: str = "") -> Source:
+    """Return the predictions in a table, given names and each column in SQL.
+
+    `head` is another table with its first rows, where there is one.
+    """
+    trimmed, notes = _names(names, source.name)
+    notes = (*source.notes, *notes)
+    return replace(
+        source, columns=trimmed, notes=notes, table=table, first=head or "first", sql=tuple(columns)
+    )

@@ -1,0 +1,231 @@
+"""Read what explanations need: counts by group and stratum of all rows, and the features of some."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairbench_cli.audit.scan.cuts import NumberBins, bin_sql, bins_note, find_bins
+from fairbench_cli.audit.scan.roles import MOST_CODES, MOST_GROUPS, RESERVED
+from fairbench_cli.audit.scan.scan import Scan, grouped
+from fairbench_cli.audit.scan.source import blank, code_sql, literal, not_finite, quoted, text_sql
+from fairbench_cli.audit.scan.tally import MISSING, People, Slice, Strata
+from fairbench_cli.base.errors import Flag, shown, suggest, user_error
+from fairbench_cli.data.recognise import follows, named_like_identifiers, named_like_scores
+from fairbench_cli.measures.counts import Floats
+from fairbench_cli.measures.groups import CROSS
+from fairbench_cli.measures.rows import RANGES
+
+MOST_ROWS = 100_000  # whose features are read
+MOST_LEVELS = 100  # of a feature
+MOST_STRATA = 1000
+EXPLAIN = Flag("explain")
+
+
+def explained_slices(scan: Scan) -> list[Slice]:
+    """Return the attributes to explain: not those to explain by, intersections, and those of one group.
+
+    Raises
+    ------
+    UserError
+        When there are none, or several models.
+    """
+    slices = scan.tally.slices
+    if len({part.model for part in slices}) > 1:
+        what = "several models are audited, and one can be explained at a time"
+        raise user_error(what, "leave one model in the file", EXPLAIN)
+    used = {name for names in scan.config.explained_by for name in names}
+    found = [
+        part for part in slices if not part.intersection and part.attribute not in used and len(part.rows) > 1
+    ]
+    if not found:
+        fix = ("name the protected one with ", Flag("attribute"))
+        raise user_error("no attribute is left to explain", fix, EXPLAIN)
+    return found
+
+
+def read_strata(scan: Scan) -> tuple[dict[str, tuple[Strata, ...]], tuple[str, ...]]:
+    """Return the strata of every explanation by attribute, and how columns were cut for them.
+
+    Raises
+    ------
+    UserError
+        For a column to explain by that is not there, has another role or too many values, for too many
+        strata, or when ties are drawn at random: no row is selected for sure then.
+    """
+    parts = explained_slices(scan)
+    columns, notes = _stratum_columns(scan)
+    return {
+        part.attribute: tuple(
+            _count_strata(scan, part, {name: columns[name] for name in names})
+            for names in scan.config.explained_by
+        )
+        for part in parts
+    }, tuple(notes)
+
+
+def read_people(scan: Scan, most: int = MOST_ROWS) -> People:
+    """Return groups, decisions and features of all rows, or of `most` drawn at random.
+
+    Features are all columns but score, label, weight, model, identifiers and other scores: columns that are
+    called so, or follow the audited ones, with a note. A column of numbers is a number,
+    its empty cells the mean, with a column that marks them; any other is one of levels, with a level for
+    empty cells. One with more than `MOST_LEVELS` levels is left out, with a note.
+
+    The groups are those of the attributes that are explained.
+    """
+    import pandas as pd
+
+    roles, source, rows = scan.roles, scan.source, scan.tally.rows
+    attributes = [part.attribute for part in explained_slices(scan)]
+    columns = {
+        name: i
+        for name, i in source.places.items()
+        if i not in {*roles.taken, roles.single_model} and name.lower() not in RESERVED
+    }
+    scores = [name for name in columns if named_like_scores(name) and name not in attributes]
+    columns = {name: i for name, i in columns.items() if name not in scores}
+    decision = _decision_sql(scan)
+    parts = [
+        f"{decision} AS decision",
+        f"{decision if scan.binary else f'number_{roles.score}'}::DOUBLE AS score",
+        f"{'1::DOUBLE' if roles.weight is None else f'number_{roles.weight}'} AS weight",
+        *(f"{_group_sql(scan, name)} AS of_{i}" for i, name in enumerate(attributes)),
+        *(f"coalesce(trimmed_{column}, '') AS feature_{i}" for i, column in enumerate(columns.values())),
+    ]
+    notes, where = [], ""
+    if rows > most:
+        drawn = np.random.default_rng(scan.config.seed).choice(rows, most, replace=False)
+        source.database.register("chosen", pd.DataFrame({"line": np.sort(drawn) + 1}))
+        where = " WHERE line IN (SELECT line FROM chosen)"
+        notes.append(f"Features are those of {most} of {rows} rows, drawn at random.")
+    numbered = "SELECT row_number() OVER () AS line, * FROM predictions"
+    with source.engine(ordered=True, threads=1):
+        found = source.execute(f"SELECT {', '.join(parts)} FROM ({numbered}){where}").fetchnumpy()
+    features: list[tuple[str, Floats, bool]] = []
+    for i, name in enumerate(columns):
+        made, note = _feature(name, np.asarray(found[f"feature_{i}"], dtype=object))
+        numbers = bool(made) and not made[0][1]
+        if numbers and named_like_identifiers(name) and len(np.unique(made[0][0])) > MOST_CODES:
+            notes.append(f"{name} looks like an identifier and is no feature.")
+            continue
+        if numbers and follows(made[0][0], np.asarray(found["score"], dtype=np.float64)):
+            scores.append(name)
+            continue
+        notes += [note] if note else []
+        features += [(name, values, of_levels) for values, of_levels in made]
+    notes += [f"{name} holds scores and is no feature." for name in scores]
+    return People(
+        {name: np.asarray(found[f"of_{i}"], dtype=object) for i, name in enumerate(attributes)},
+        np.asarray(found["decision"], dtype=np.int64),
+        None if roles.weight is None else np.asarray(found["weight"], dtype=np.float64),
+        np.column_stack([np.empty((len(found["decision"]), 0)), *(values for _, values, _ in features)]),
+        tuple(of_levels for _, _, of_levels in features),
+        tuple(name for name, _, _ in features),
+        tuple(notes),
+    )
+
+
+def _feature(name: str, cells: NDArray[Any]) -> tuple[list[tuple[Floats, bool]], str]:
+    """Turn a column into features, each with whether it is one of levels; into none where all is the same."""
+    import pandas as pd
+
+    empty = cells == ""
+    numbers = np.asarray(pd.to_numeric(pd.Series(cells).where(~empty), errors="coerce"), dtype=np.float64)
+    if not empty.all() and np.isfinite(numbers[~empty]).all():
+        filled = np.where(empty, numbers[~empty].mean(), numbers)
+        made = [(filled, False), (empty.astype(np.float64), True)]
+    else:
+        codes, levels = pd.factorize(cells, sort=True)
+        if len(levels) > MOST_LEVELS:
+            return [], f"{name} has {len(levels)} different values and is no feature."
+        made = [(codes.astype(np.float64), True)]
+    return [(values, of_levels) for values, of_levels in made if np.ptp(values) > 0], ""
+
+
+def _decision_sql(scan: Scan) -> str:
+    """Write whether a row is selected in SQL, 0 or 1."""
+    if scan.binary:
+        return code_sql(scan.roles.score, 0)
+    cut = next(iter(scan.cuts.values()))[0]
+    if isinstance(cut.tied, int):
+        fix = ("use ", Flag("ties"), " include or exclude")
+        raise user_error("ties are drawn, not rows", fix, EXPLAIN)
+    sign = ">=" if cut.tied == "all" else ">"
+    return f"CASE WHEN number_{scan.roles.score} {sign} {literal(cut.score)} THEN 1 ELSE 0 END"
+
+
+def _group_sql(scan: Scan, attribute: str) -> str:
+    """Write the name of the group of a row in SQL, cut as it was audited."""
+    column, bins = scan.roles.attributes[attribute], scan.bins.get(attribute)
+    return text_sql(column) if bins is None else _binned_sql(column, bins)
+
+
+def _binned_sql(column: int, bins: NumberBins) -> str:
+    cases = "".join(f" WHEN {i} THEN {quoted(label)}" for i, label in enumerate(bins.labels))
+    return f"CASE {bin_sql(column, bins)}{cases} ELSE '{MISSING}' END"
+
+
+def _stratum_columns(scan: Scan) -> tuple[dict[str, str], list[str]]:
+    """Return the columns to explain by in SQL, by name, and what was done to them.
+
+    A column of more than `MOST_CODES` different numbers is cut into ranges of equal counts: `RANGES`, or as
+    many as ``bins`` says.
+    """
+    source, taken = scan.source, scan.roles.taken
+    columns: dict[str, str] = {}
+    notes: list[str] = []
+    for name in dict.fromkeys(name for names in scan.config.explained_by for name in names):
+        column = source.places.get(name)
+        if column is None:
+            raise user_error(f"no column {shown(name)}", suggest(name, source.places), EXPLAIN)
+        if column in taken:
+            what = f"column {shown(name)} is the {taken[column]}"
+            raise user_error(what, "explain by another", EXPLAIN)
+        different, words = source.one(
+            f"SELECT count(DISTINCT trimmed_{column}), "
+            f"count(*) FILTER (NOT ({blank(column)}) AND {not_finite(f'number_{column}')}) FROM predictions"
+        )
+        if different > MOST_CODES and not words:
+            many = scan.config.bins.get(name, RANGES)
+            bins = scan.bins.get(name) or find_bins(source, column, many)
+            notes.append(bins_note(name, many, bins))
+            columns[name] = _binned_sql(column, bins)
+        elif different > MOST_GROUPS:
+            what = f"{shown(name)} has {different} different values, too many for strata"
+            raise user_error(what, "explain by a column with fewer", EXPLAIN)
+        else:
+            columns[name] = text_sql(column)
+    return columns, notes
+
+
+def _count_strata(scan: Scan, part: Slice, by: dict[str, str]) -> Strata:
+    """Count all rows by stratum (of the columns `by`, as SQL), group and decision."""
+    weight = f"number_{scan.roles.weight}" if scan.weighted else "1::DOUBLE"
+    keys = {"of": _group_sql(scan, part.attribute), "decision": _decision_sql(scan)}
+    keys |= {f"stratum_{i}": sql for i, sql in enumerate(by.values())}
+    columns = ", ".join(f"{sql} AS {key}" for key, sql in {**keys, "weight": weight}.items())
+    found = scan.source.all(grouped(f"SELECT {columns} FROM predictions", list(keys), ["sum(weight)"]))
+    strata = sorted({row[2:-1] for row in found}, key=lambda names: [(_begin(name), name) for name in names])
+    if len(strata) > MOST_STRATA:
+        what = f"{CROSS.join(by)} makes {len(strata)} strata"
+        raise user_error(what, f"cross fewer columns; at most {MOST_STRATA} are compared", EXPLAIN)
+    place = {stratum: i for i, stratum in enumerate(strata)}
+    index = {name: g for g, name in enumerate(part.counts.groups)}
+    n = np.zeros((len(strata), len(index), 2))
+    for group, selected, *stratum, weight_of in found:
+        n[place[tuple(stratum)], index[group], selected] += weight_of
+    return Strata(CROSS.join(by), tuple(CROSS.join(stratum) for stratum in strata), n)
+
+
+def _begin(text: str) -> float:
+    """Return what sorts numbers, and ranges by where they begin, before words; `MISSING` last."""
+    if text == MISSING:
+        return float("inf")
+    first = text.split(" to ")[0]
+    for start in (first, first.split("-")[0]):
+        try:
+            return float(start)
+        except ValueError:
+            continue
+    return 1e308

@@ -1,0 +1,234 @@
+"""What is left of the rows once they are read: counts, and what explanations need."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairbench_cli.measures.calibration import CalibrationFit
+from fairbench_cli.measures.change import TwoSides
+from fairbench_cli.measures.counts import Counts, Floats
+from fairbench_cli.measures.scores import ScoreSums, ScoreTotals
+
+MISSING = "(missing)"
+
+
+@dataclass(frozen=True, eq=False)
+class Clusters:
+    """Weights by person and group, where people have several rows; a person may be in several groups.
+
+    Parameters
+    ----------
+    person, group : int arrays, shape (entries,)
+        Codes of persons, from 0; and places among the groups of the `Slice`.
+    n : float array, shape (entries, 2, 2)
+        Weights summed, indexed [entry, label, prediction].
+    """
+
+    person: NDArray[np.int64]
+    group: NDArray[np.int64]
+    n: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Slice:
+    """The groups of one attribute (or intersection) under one model and decision.
+
+    Parameters
+    ----------
+    model : str
+        Empty when the file has no model column.
+    decision : str
+        ``str(Decision)``; with the ties at a cut: "top 1000 (1403 with ties)".
+    attribute : str
+        "race", or "race × sex".
+    counts : Counts
+        Groups sorted by name (code point order, `MISSING` last); n of shape (groups, 2, 2) indexed
+        [group, label, prediction], weights summed. Unlabelled rows have label 0.
+    cell_rows : int array, shape (groups, 2, 2)
+        Rows behind `counts`, not weighted; those of weight 0 say nothing and are not among them.
+    squares : float array, shape (groups, 2, 2)
+        Sums of squared weights; the same as `cell_rows` without weights.
+    labelled : bool
+        False for an unsupervised audit: nothing that needs the label is defined.
+    intersection : bool
+        True for a combination of attributes.
+    clusters : Clusters, or None
+        Whose rows these are, where people have several.
+    """
+
+    model: str
+    decision: str
+    attribute: str
+    counts: Counts
+    cell_rows: NDArray[np.int64]
+    squares: Floats
+    labelled: bool
+    intersection: bool = False
+    clusters: Clusters | None = None
+
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """Rows per group, not weighted."""
+        rows: NDArray[np.int64] = self.cell_rows.sum((1, 2))
+        return rows
+
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """Model, decision and attribute."""
+        return self.model, self.decision, self.attribute
+
+
+@dataclass(frozen=True, eq=False)
+class BeforeAfter:
+    """The groups of one attribute under two models or in two slices of the rows.
+
+    The first is the baseline, with which the second is compared.
+
+    Parameters
+    ----------
+    before, after : str
+        Their models, as in `Slice`.
+    decisions : tuple of two str
+        Their decisions.
+    attribute : str
+    groups : tuple of str
+    sides : TwoSides
+        Their rows, in the order of `groups`.
+    labelled, intersection : bool
+        As in `Slice`.
+    """
+
+    before: str
+    after: str
+    decisions: tuple[str, str]
+    attribute: str
+    groups: tuple[str, ...]
+    sides: TwoSides
+    labelled: bool
+    intersection: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Strata:
+    """Weights by stratum, group of an attribute (in the order of its `Slice`) and decision.
+
+    `by` names the column, or crossed columns ("education × hours"); `n` has the shape (strata, groups, 2).
+    """
+
+    by: str
+    names: tuple[str, ...]
+    n: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class People:
+    """Rows with their features.
+
+    Parameters
+    ----------
+    groups : dict of attribute to array of str, shape (rows,)
+    decision : array of int, shape (rows,)
+    weights : array of float, shape (rows,), or None
+    features : array of float, shape (rows, columns)
+    nominal : tuple of bool
+        Which of these are codes of levels.
+    names : tuple of str
+        The column of the file that each of these comes from.
+    notes : tuple of str
+        What a reader should know.
+    """
+
+    groups: dict[str, NDArray[Any]]
+    decision: NDArray[np.int64]
+    weights: Floats | None
+    features: Floats
+    nominal: tuple[bool, ...]
+    names: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreRanges:
+    """Rows by ranges of the score, from the lowest: B ranges and the G groups of a `Slice`.
+
+    Parameters
+    ----------
+    low, high : float arrays, shape (B,)
+        Lowest and highest score in each range.
+    rows, weight, square : float arrays, shape (B, G, 2)
+        Rows, and sums of their weights and of the squares of these, by label.
+    scored : float array, shape (B, G)
+        Σ weight × score.
+    """
+
+    low: Floats
+    high: Floats
+    rows: Floats
+    weight: Floats
+    square: Floats
+    scored: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """The scores of one attribute's groups under one model, summed up.
+
+    Parameters
+    ----------
+    part : Slice
+        The groups, under the first decision.
+    reference : int array, shape (sets,)
+        The place of each set's reference among the sets: these are the G groups; then, where everybody else
+        is the reference, all rows but those of each group.
+    totals, sums : ScoreTotals, ScoreSums
+        Of the sets.
+    fit : CalibrationFit, or None
+        Of the sets; None without labels, and for scores outside [0, 1].
+    bins : ScoreRanges
+        Ten ranges of about as many rows, or fewer where scores are equal.
+    cuts : ScoreRanges
+        Between thresholds: the first holds the scores below all of them, the next starts at the first.
+    thresholds : float array, shape (T,)
+        Rising.
+    decisions : dict of float to str
+        The decisions of the configuration that are one of the thresholds, by threshold.
+    """
+
+    part: Slice
+    reference: NDArray[np.int64]
+    totals: ScoreTotals
+    sums: ScoreSums
+    fit: CalibrationFit | None
+    bins: ScoreRanges
+    cuts: ScoreRanges
+    thresholds: Floats
+    decisions: dict[float, str]
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """All slices, in the order models, decisions, attributes, intersections.
+
+    Parameters
+    ----------
+    source : str
+        The file as given; "-" for standard input.
+    rows : int
+        Data rows read.
+    notes : tuple of str
+        What a reader should know of the data: missing values, trimmed blanks, ties, rows left out; one plain
+        sentence each.
+    weighted : bool
+        Whether counts are sums of weights.
+    last : str
+        The model or slice that is compared last, which the verdict is about; empty where nothing is compared.
+    """
+
+    source: str
+    rows: int
+    slices: tuple[Slice, ...]
+    notes: tuple[str, ...] = ()
+    weighted: bool = False
+    last: str = ""

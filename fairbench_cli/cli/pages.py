@@ -1,0 +1,256 @@
+"""What there is to know of a technique, a classifier or a metric, as documents."""
+
+import inspect
+import math
+import re
+from collections.abc import Iterator
+from typing import Any, get_args
+
+from fairbench_cli.base.errors import shown, suggest, user_error
+from fairbench_cli.base.parameters import parameters_of
+from fairbench_cli.document.model import Document, plain_table
+from fairbench_cli.document.model import Section as Part
+from fairbench_cli.experiment.config.components import word
+from fairbench_cli.measures.aliases import SOURCE
+from fairbench_cli.measures.comparisons import COMPARISONS
+from fairbench_cli.measures.metric import OF_LABELS, Metric, Section
+from fairbench_cli.measures.rates import RATES
+from fairbench_cli.measures.registry import DEFAULT_METRICS, METRICS, find
+
+_FIELD = re.compile(r"^([A-Za-z_][\w, ]*?) : ")
+INCLUDE = "Whether the classifier sees the protected attribute."
+
+HEAD = (
+    "A metric is a rate (over all rows), RATE-COMPARISON such as tpr-difference, one of the functions below, "
+    "or an alias of these. A config's `metrics` takes any of them; without it a run computes the "
+    f"{len(DEFAULT_METRICS)} marked *. Those that need strata take them from `strata:`, which names "
+    "attributes. `fairbench audit --metric` and `fairbench simulate` take those that need counts. A metric "
+    "defined on predictions and labels speaks of predictions under its name, and of the labels under its "
+    f"name followed by {OF_LABELS}.",
+    "g is the group compared, the deprived one in a run; r or ḡ its reference, the favoured one; s any "
+    "group; y the label, ŷ the prediction, + the favourable outcome. A difference is X(g) − X(r), a ratio "
+    "X(g) / X(r). π = P(ŷ=+), π₀ = P(y=+), α = P(ḡ), d = P(ŷ=+|ḡ) − P(ŷ=+|g), n(s) the rows of a group.",
+)
+
+DIRECTIONS = {
+    "higher": "higher is better",
+    "lower": "lower is better",
+    "nearer": "nearer to it is better",
+    "none": "no value is better than another",
+}
+
+
+def component_page(name: str, thing: Any, *, technique: bool, foreign: Any = None) -> Document:
+    """Return what a component does, and each parameter with type, range or choices, default and meaning.
+
+    `foreign` is the adapter of one that is not registered: it gives parameters, and has some of its own.
+    """
+    from pydantic import TypeAdapter
+
+    summary, about, meanings = docstring(thing)
+    parameters = described(thing)
+    if foreign is not None:
+        parameters |= dict.fromkeys(foreign.filled(thing) & set(parameters), "given, if the config does not")
+        parameters |= {
+            key: f"{in_words(TypeAdapter(of).json_schema())}; default {word(default)}"
+            for key, (of, default) in foreign.options_of(thing).items()
+        }
+    if technique:
+        parameters["include_protected"] = f"{in_words({'type': 'boolean'})}; default: the config's"
+        meanings = {**meanings, "include_protected": INCLUDE}
+    lines = tuple(f"{key}: {kind}. {meanings.get(key, '')}".rstrip() for key, kind in parameters.items())
+    own = Part("parameters" if lines else "no parameters", lines)
+    return _page(Part(name, tuple(filter(None, (summary, *about))), sections=(own,)))
+
+
+def _page(part: Part) -> Document:
+    """Return a document of one part, whose text is below its title."""
+    return Document("", sections=(Part("", sections=(part,)),))
+
+
+def described(thing: Any) -> dict[str, str]:
+    """Return type, range or choices, and default of every parameter of a class or function, by name.
+
+    >>> from fairbench_cli.classifiers.builders import Tree
+    >>> described(Tree)["max_depth"], described(Tree)["pruning"]
+    ('whole number of 1 or more, or null; default null', 'number of 0 or more; default 0.0')
+    """
+    from pydantic import TypeAdapter
+    from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
+
+    types = parameters_of(thing).types
+    found = {}
+    for key, parameter in inspect.signature(thing).parameters.items():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            continue
+        try:
+            kind = in_words(TypeAdapter(types[key]).json_schema())
+        except (KeyError, PydanticSchemaGenerationError, PydanticUserError):
+            kind = "any value"
+        required = parameter.default is parameter.empty
+        found[key] = f"{kind}; {'must be given' if required else f'default {word(parameter.default)}'}"
+    return found
+
+
+def in_words(schema: dict[str, Any]) -> str:
+    """Return what a JSON Schema allows.
+
+    >>> in_words({"enum": ["a", "b"]}), in_words({"type": "number", "exclusiveMinimum": 0, "maximum": 0.5})
+    ('a or b', 'number above 0 and at most 0.5')
+    >>> in_words({"anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}]})
+    'whole number of 1 or more, or null'
+    """
+    if "anyOf" in schema:
+        return ", or ".join(in_words(one) for one in schema["anyOf"])
+    if "const" in schema:
+        return str(schema["const"])
+    if "enum" in schema:
+        *first, last = map(str, schema["enum"])
+        return f"{', '.join(first)} or {last}" if first else last
+    kind = schema.get("type")
+    if kind == "array":
+        return f"list of: {in_words(schema.get('items', {}))}"
+    words = {"number": "number", "integer": "whole number", "boolean": "true or false", "null": "null"}
+    return f"{words.get(str(kind), 'text' if kind == 'string' else 'any value')}{_range(schema)}"
+
+
+def _range(schema: dict[str, Any]) -> str:
+    low, high = schema.get("minimum"), schema.get("maximum")
+    above, below = schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")
+    if low is not None and high is not None:
+        return f" from {low:g} to {high:g}"
+    if low is not None and below is None:
+        return f" of {low:g} or more"
+    said = [
+        f"{word} {bound:g}"
+        for word, bound in (("at least", low), ("above", above), ("at most", high), ("below", below))
+        if bound is not None
+    ]
+    return f" {' and '.join(said)}" if said else ""
+
+
+def docstring(thing: Any) -> tuple[str, list[str], dict[str, str]]:
+    """Return the summary, further paragraphs, and the meaning of each parameter of a numpy docstring.
+
+    >>> from fairbench_cli.classifiers.builders import Tree
+    >>> docstring(Tree)[2]["min_leaf"]
+    'Fewest rows (not weights) in a leaf.'
+    """
+    text = inspect.cleandoc(thing.__doc__ or "")
+    head, *sections = re.split(r"\n(?=\w[^\n]*\n---+\n)", text)
+    paragraphs = [" ".join(part.split()) for part in head.split("\n\n") if part.strip()]
+    meanings: dict[str, str] = {}
+    for section in sections:
+        title, _, *lines = section.splitlines()
+        names: list[str] = []
+        for line in lines if title == "Parameters" else ():
+            if match := _FIELD.match(line):
+                names = [name.strip() for name in match[1].split(",")]
+            elif line.startswith(" "):
+                for name in names:
+                    meanings[name] = f"{meanings.get(name, '')} {line.strip()}".strip()
+    plain = [paragraph.replace("``", "`") for paragraph in paragraphs]
+    return (plain or [""])[0], plain[1:], meanings
+
+
+def by_section() -> dict[Section, list[Metric]]:
+    """Return what is listed, by section: all but comparisons of rates and metrics of labels with a twin."""
+    kept = [m for m in METRICS.values() if m.section != "comparison" and not m.name.endswith(OF_LABELS)]
+    sections: dict[Section, list[Metric]] = {
+        section: [m for m in kept if m.section == section] for section in get_args(Section)
+    }
+    return {section: found for section, found in sections.items() if found}
+
+
+def metric_tables() -> Document:
+    """Return a short table of rates, of comparisons, of the functions of each section, and of aliases."""
+    sections = by_section()
+    rates = [[m.name, RATES[m.name].label, RATES[m.name].formula] for m in sections.pop("rate")]
+    comparisons = [[f"RATE-{one.name}", one.formula] for one in COMPARISONS.values()]
+    aliases = [[m.name, f"{m.alias_of} ({m.source})"] for m in sections.pop("alias")]
+    legacy = [[m.name, m.alias_of.partition("; ")[2]] for m in sections.pop("legacy")]
+    tables = [
+        ("rate", ["name", "of a group s", "formula"], rates),
+        ("comparison of a rate X", ["name", "formula"], comparisons),
+        *(
+            (str(section), ["name", "range", "ideal", "formula"], _functions(own))
+            for section, own in sections.items()
+        ),
+        ("alias", ["name", "is"], aliases),
+        (f"legacy, {SOURCE}", ["name", "rules"], legacy),
+    ]
+    parts = (
+        Part(f"metrics: {title}", tables=(plain_table("", heads, rows, len(heads)),))
+        for title, heads, rows in tables
+    )
+    return Document("", sections=tuple(parts))
+
+
+def _functions(metrics: list[Metric]) -> list[list[str]]:
+    return [
+        [
+            m.name,
+            f"{number(m.low)} to {number(m.high)}",
+            "" if m.ideal is None else number(m.ideal),
+            m.formula,
+        ]
+        for m in metrics
+    ]
+
+
+def metric_page(name: str) -> Document:
+    """Return what there is to know about one metric, alias or not.
+
+    Raises
+    ------
+    UserError
+        When there is no such metric.
+    """
+    try:
+        metric = find(name)
+    except KeyError:
+        raise user_error(f"no metric is called {shown(name)}", suggest(name, METRICS)) from None
+    return _page(_metric(metric))
+
+
+def metric_pages() -> Document:
+    """Return what there is to know about every metric."""
+    parts: list[Part] = []
+    for section, metrics in by_section().items():
+        parts.append(Part(section.upper(), sections=tuple(map(_metric, metrics))))
+        if section == "rate":
+            parts.append(Part("COMPARISON OF A RATE X", sections=tuple(_comparisons())))
+    return Document("", facts=HEAD, sections=tuple(parts))
+
+
+def _comparisons() -> Iterator[Part]:
+    for one in COMPARISONS.values():
+        low, high, ideal = number(one.low), number(one.high), one.ideal
+        best = "that of the rate" if one.of_rate else "none" if ideal is None else number(ideal)
+        lines = (one.formula, f"range {low} to {high}, ideal {best}", one.undefined)
+        yield Part(f"RATE-{one.name}", tuple(filter(None, lines)))
+
+
+def number(value: float) -> str:
+    """Return a number of a range as text.
+
+    >>> number(-math.inf), number(0.5)
+    ('−∞', '0.5')
+    """
+    text = "∞" if math.isinf(value) else f"{abs(value):g}"
+    return f"−{text}" if value < 0 else text
+
+
+def _metric(metric: Metric) -> Part:
+    ideal = "" if metric.ideal is None else f", ideal {number(metric.ideal)}"
+    on = "predictions and labels" if metric.on == "both" else metric.on
+    needs = "the rows" if metric.needs == "rows" else metric.needs
+    lines = (
+        *([f"is {metric.alias_of}"] if metric.alias_of else []),
+        metric.formula,
+        f"range {number(metric.low)} to {number(metric.high)}{ideal}; {DIRECTIONS[metric.direction]}",
+        f"needs {needs}; defined on {on}",
+        metric.undefined,
+        f"source: {metric.source}",
+    )
+    return Part(f"{metric.name}{' *' if metric.name in DEFAULT_METRICS else ''}", lines)

@@ -1,0 +1,102 @@
+"""Recognise what a column holds by its name and its cells: identifiers, dates, scores."""
+
+import re
+
+import numpy as np
+
+from fairbench_cli.measures.counts import Floats
+
+_IDENTIFIER = re.compile(r"(?:^|[\W_])(?i:ids?|uuid|guid|key|hash|ssn|e-?mail)$|[a-z]I[dD]$", re.ASCII)
+
+_TIME = r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?\s*(Z|[aApP][mM]|[+-]\d{2}(:?\d{2})?|UTC)?"
+_MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
+_DAY = "|".join(
+    (
+        r"\d{4}([-/.])\d{1,2}[-/.]\d{1,2}",
+        r"\d{4}-(0[1-9]|1[0-2])",
+        r"\d{1,2}([-/.])\d{1,2}[-/.](\d{2}|\d{4})",
+        rf"\d{{1,2}}[ -]{_MONTH}[ -](\d{{2}}|\d{{4}})",
+        rf"{_MONTH} \d{{1,2}},? \d{{4}}",
+    )
+)
+_DATE = re.compile(rf"(?i)(({_DAY})([T ]\s*{_TIME})?|{_TIME})")
+
+FOLLOWS = 0.95  # a rank correlation with the scores from which a column is one of scores
+SEPARATES = 0.99  # how often a share is higher where 1 was decided than where 0 was
+_WORDS = "scores?|prob|probs|proba|probability|preds?|predictions?|predicted|yhat|y_hat|logits?|decile"
+_SCORE = re.compile(rf"(?:^|[\W_])(?:{_WORDS})\d*(?=$|[\W_])", re.IGNORECASE)
+_CAMEL = re.compile(r"[a-z](?:Score|Probability|Prob|Prediction|Predicted|Decile)s?(?=$|[A-Z\W_])")
+
+
+def named_like_identifiers(name: str) -> bool:
+    """Return whether a column is called like one that only names the row.
+
+    >>> [named_like_identifiers(name) for name in ("id", "USER_ID", "user id", "personId", "e-mail")]
+    [True, True, True, True, True]
+    >>> [named_like_identifiers(name) for name in ("paid", "covid", "idle", "keyboard", "monkey")]
+    [False, False, False, False, False]
+    """
+    return _IDENTIFIER.search(name) is not None
+
+
+def is_date(text: str) -> bool:
+    """Return whether a text is a date, a time, or both.
+
+    >>> [is_date(text) for text in ("2024-01-05", "05/01/2024", "2024-01-05T10:00:00Z", "5 Jan 2024", "9:30")]
+    [True, True, True, True, True]
+    >>> [is_date(text) for text in ("25-45", "1990-1995", "2020", "1.5", "May")]
+    [False, False, False, False, False]
+    """
+    return _DATE.fullmatch(text) is not None
+
+
+def named_like_scores(name: str) -> bool:
+    """Return whether a column is called like one of scores.
+
+    >>> [named_like_scores(name) for name in ("score_b", "decile_score", "y_pred", "riskScore", "pred2")]
+    [True, True, True, True, True]
+    >>> [named_like_scores(name) for name in ("probation", "scoreboard", "predominant_race", "age")]
+    [False, False, False, False]
+    """
+    return _SCORE.search(name) is not None or _CAMEL.search(name) is not None
+
+
+def follows(values: Floats, scores: Floats) -> bool:
+    """Return whether a column is a near duplicate of the scores, or gives them away.
+
+    Of scores of more than two values the rank correlation is at least `FOLLOWS`, in whatever direction. Of
+    decisions of 0 and 1 the column must hold shares, not whole numbers, that separate them (`SEPARATES` of
+    all pairs), as a score does that they were cut from.
+
+    Parameters
+    ----------
+    values, scores : float arrays, shape (rows,)
+
+    Examples
+    --------
+    >>> scores = np.array([0.1, 0.4, 0.2, 0.9])
+    >>> follows(-100 * scores, scores), follows(np.array([3.0, 1, 4, 2]), scores)
+    (True, False)
+    >>> decisions = np.array([0.0, 1, 0, 1])
+    >>> follows(scores, decisions), follows(np.array([20.0, 50, 30, 60]), decisions)
+    (True, False)
+    """
+    if np.ptp(values) == 0 or np.ptp(scores) == 0:
+        return False
+    ranks = _ranks(values)
+    if not np.isin(scores, (0, 1)).all():
+        return bool(abs(np.corrcoef(ranks, _ranks(scores))[0, 1]) >= FOLLOWS)
+    whole = (values == np.round(values)).all()
+    if whole or values.min() < 0 or values.max() > 1:
+        return False
+    ones = scores == 1
+    higher = (ranks[ones].mean() - ranks[~ones].mean()) / len(ranks) + 0.5
+    return bool(max(higher, 1 - higher) >= SEPARATES)
+
+
+def _ranks(values: Floats) -> Floats:
+    """Return ranks, those of equal values alike."""
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last: Floats = np.cumsum(counts) - (counts - 1) / 2
+    ranks: Floats = last[places]
+    return ranks

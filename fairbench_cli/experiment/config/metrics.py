@@ -1,0 +1,180 @@
+"""The metrics of a config: those that are not registered, and those that need the test rows themselves."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+
+import numpy as np
+
+from fairbench_cli.base.errors import Problem, UserError, suggest, user_error
+from fairbench_cli.base.plugins import CodeOrigin, find, is_plugin, named_in_packages, short
+from fairbench_cli.data.table import Floats, Labels, Sample
+from fairbench_cli.measures.groups import CROSS
+from fairbench_cli.measures.metric import Metric
+from fairbench_cli.measures.registry import METRICS, measure, measure_rows, own_metric
+from fairbench_cli.measures.rows import Rows, crossed
+
+GROUP = "fairbench.measures"
+
+
+@dataclass(frozen=True)
+class OwnMetric:
+    """A metric by somebody's function.
+
+    Parameters
+    ----------
+    name : str
+        What results call it.
+    origin : CodeOrigin
+        Where its code is.
+    """
+
+    name: str
+    origin: CodeOrigin
+
+    @property
+    def entry(self) -> Metric:
+        """The metric; a worker imports it when it is first asked for."""
+        return _entry(self.name, self.origin)
+
+    @property
+    def record(self) -> str:
+        """The name under which a value of rows is kept: with the version of the code."""
+        return f"{self.name} {self.origin.version}"
+
+    @property
+    def plain(self) -> str:
+        """The name as it is written in a config, from wherever that is read."""
+        return self.name if self.origin.path is None else self.origin.target
+
+
+@cache
+def _entry(name: str, origin: CodeOrigin) -> Metric:
+    return own_metric(name, origin.load())
+
+
+def find_metric(name: str, base: Path | None) -> str | OwnMetric:
+    """Return the name of a registered metric, or one that is not registered, imported and tried out.
+
+    Parameters
+    ----------
+    base : Path or None
+        The folder that paths are relative to. None: nobody's code is run; its name is returned.
+
+    Raises
+    ------
+    UserError
+        When there is no such metric, or its code is no metric's.
+    """
+    if name in METRICS or (base is None and (is_plugin(name) or name in known_names())):
+        return short(name)
+    origin = None if base is None else find(name, GROUP, base)
+    if origin is None:
+        raise user_error(f'unknown metric "{name}"', suggest(name, known_names()))
+    found = OwnMetric(short(name), origin)
+    try:
+        _ = found.entry
+    except ValueError as error:
+        fix = "a metric is a function of Counts or Rows: see docs/extending.md"
+        raise user_error(f"{found.name}: {error}", fix) from None
+    return found
+
+
+def find_metrics(names: Iterable[str], base: Path, flag: str) -> list[str | OwnMetric]:
+    """Return metrics by name, registered or not.
+
+    Raises
+    ------
+    UserError
+        Listing all that are wrong, with the flag that named them.
+    """
+    found: list[str | OwnMetric] = []
+    wrong: list[Problem] = []
+    for name in names:
+        try:
+            found.append(find_metric(name, base))
+        except UserError as error:
+            wrong += error.at(flag)
+    if wrong:
+        raise UserError(*wrong)
+    return found
+
+
+def known_names() -> list[str]:
+    """Return the names of all metrics that need no path."""
+    return [*METRICS, *named_in_packages(GROUP)]
+
+
+@dataclass(frozen=True)
+class RequestedRowMetrics:
+    """The metrics asked for that need rows.
+
+    Parameters
+    ----------
+    registered : tuple of str
+        Names in `ROW_METRICS`.
+    strata : tuple of str
+        Attributes whose levels, crossed, are the strata of those that compare groups within strata.
+    own : tuple of OwnMetric
+        Those that are not registered.
+    """
+
+    registered: tuple[str, ...] = ()
+    strata: tuple[str, ...] = ()
+    own: tuple[OwnMetric, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What results call them."""
+        return (*self.registered, *(metric.name for metric in self.own))
+
+    def record(self, name: str) -> str:
+        """Return the name under which a value is kept: with the attributes that it depends on.
+
+        >>> RequestedRowMetrics(strata=("education",)).record("belift")
+        'belift by education'
+        """
+        for metric in self.own:
+            if metric.name == name:
+                return metric.record
+        return f"{name} by {CROSS.join(self.strata)}" if METRICS[name].needs == "strata" else name
+
+    @cached_property  # asked for once per repeat of a plan
+    def records(self) -> frozenset[str]:
+        """Every name under which a value is kept."""
+        return frozenset(map(self.record, self.names))
+
+    def measure(self, test: Sample, predicted: Labels, scores: Floats | None) -> dict[str, float]:
+        """Measure the test rows of a repeat: values by the name under which they are kept.
+
+        Raises
+        ------
+        ValueError
+            When a measure cannot honour the rows' weights.
+        """
+        if not self.names:
+            return {}
+        rows = rows_of(test, predicted, scores, self.strata)
+        values = measure_rows(self.registered, rows)
+        values |= {metric.name: float(measure(metric.entry, rows)) for metric in self.own}
+        return {self.record(name): value for name, value in values.items()}
+
+
+def rows_of(test: Sample, predicted: Labels, scores: Floats | None, strata: tuple[str, ...]) -> Rows:
+    """Return test rows as measures take them: every column but the protected ones; crossed strata."""
+    features = test.features.without(*test.protected)
+    columns = [
+        np.asarray(column.values)[features.codes[:, j]] if column.kind == "number" else features.codes[:, j]
+        for j, column in enumerate(features.columns)
+    ]
+    return Rows(
+        test.s,
+        test.y,
+        predicted,
+        score=scores,
+        features=np.column_stack(columns).astype(np.float64) if columns else None,
+        nominal=tuple(column.kind != "number" for column in features.columns),
+        weights=test.weights,
+        strata=crossed([test.features[name] for name in strata]) if strata else None,
+    )

@@ -1,0 +1,381 @@
+"""What Friedler et al. (2019) look at, of any run.
+
+How results vary, what a representation changes, single against combined attributes, and which metrics say
+the same: their correlations over all results, and clusters of metrics.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from fairbench_cli.document.model import Document, Section, plain_table
+from fairbench_cli.experiment.config.config import ExperimentConfig
+from fairbench_cli.measures.counts import Floats
+from fairbench_cli.report.paired import EQUAL, paired_test
+from fairbench_cli.report.repeats import CELL_COLUMNS, TECHNIQUE, DatasetRepeats
+from fairbench_cli.report.results import RunResults, summary_frame
+from fairbench_cli.report.tables import caption, distinct_models, shown, technique_label
+
+
+def two_metrics(config: ExperimentConfig) -> tuple[str, str]:
+    """Return what the analyses show of every cell: discrimination, or CV if the config lists it; accuracy."""
+    return "cv" if "cv" in config.metrics else "discrimination", "accuracy"
+
+
+def stability_frame(run: RunResults) -> pd.DataFrame:
+    """Return stability.csv: mean and sd over the repeats of the `two_metrics` of every cell.
+
+    ``n`` is the number of repeats with a value; the sd needs two. Cells of one data set, attribute and
+    representation that share a model have one row, that of the first of them.
+    """
+    shown = run.own.take(run.own.rows["metric"].isin(two_metrics(run.plan.config)).to_numpy())
+    frame = summary_frame(shown, run.plan.config.repeats)
+    first = [data.frame[data.distinct] for data in run.datasets]
+    columns = [*CELL_COLUMNS, "metric", "mean", "sd", "n"]
+    if not first:
+        return pd.DataFrame(columns=columns)
+    return pd.concat(first).merge(frame.drop(columns="n").rename(columns={"n_ok": "n"}), on=CELL_COLUMNS)[
+        columns
+    ]
+
+
+COLUMNS = [
+    *(name for name in CELL_COLUMNS if name != "representation"), "first", "second", "metric", "n",
+    "mean_first", "mean_second", "difference", "low", "high", "higher", "equal",
+]  # fmt: skip
+
+
+def pairs_of(data: DatasetRepeats, *, same: bool = False) -> Iterator[tuple[int, int]]:
+    """Yield the places of cells that differ in the representation alone, in the plan's order of these.
+
+    Of cells of one representation that share a model the first counts.
+
+    Parameters
+    ----------
+    same : bool
+        Whether to yield those whose model is the same in both representations, or all others.
+    """
+    order = list(dict.fromkeys(cell["representation"] for cell in data.cells))
+    places: dict[Any, dict[str, int]] = {}
+    for i in np.flatnonzero(data.distinct):
+        cell = data.cells[i]
+        rest = tuple(cell[name] for name in CELL_COLUMNS if name != "representation")
+        places.setdefault(rest, {})[cell["representation"]] = int(i)
+    for own in places.values():
+        for one, other in combinations([own[how] for how in order if how in own], 2):
+            if (data.cells[one]["key"] == data.cells[other]["key"]) == same:
+                yield one, other
+
+
+def representations_frame(run: RunResults) -> pd.DataFrame:
+    """Return representations.csv: every metric of every cell in two representations, over paired repeats.
+
+    ``difference`` is second − first, the mean over the ``n`` repeats in which both have a finite value, with
+    its 95 % t-interval; ``higher`` is the share of these in which the second is higher, ``equal`` in which
+    the two are equal. Which cells: see `pairs_of`.
+    """
+    parts = [pd.DataFrame(columns=COLUMNS)]
+    for data in run.datasets:
+        found = list(pairs_of(data))
+        if not found:
+            continue
+        one, other = np.array(found).T
+        for metric in run.plan.config.at_hand:
+            values = run.own_values(data, metric)
+            x, y = values[one], values[other]
+            with np.errstate(invalid="ignore"):  # infinite ratios are no pairs
+                apart = y - x
+            both = np.isfinite(apart)
+            test = paired_test(apart)
+            n = np.where(test.n > 0, test.n, np.nan)
+            columns = {
+                "first": [data.cells[i]["representation"] for i in one],
+                "second": [data.cells[i]["representation"] for i in other],
+                "metric": metric,
+                "n": test.n.astype(int),
+                "mean_first": np.where(both, x, 0).sum(axis=1) / n,
+                "mean_second": np.where(both, y, 0).sum(axis=1) / n,
+                "difference": test.mean,
+                "low": test.low,
+                "high": test.high,
+                "higher": (both & (apart > EQUAL)).sum(axis=1) / n,
+                "equal": (both & (np.abs(apart) <= EQUAL)).sum(axis=1) / n,
+            }
+            parts.append(data.frame.iloc[one].assign(**columns)[COLUMNS])
+    return pd.concat(parts[1:] or parts, ignore_index=True)
+
+
+Rows = Mapping[tuple[str, str], Mapping[str, dict[str, Any]]]
+"""Cells by technique and what its classifier is called, then by attribute."""
+
+
+def by_attribute(run: RunResults) -> dict[tuple[str, str, float], Rows]:
+    """Return the cells of data sets with several attributes.
+
+    By data set, representation and β; then by technique and classifier; then by attribute. Each is measured
+    by the groups of its own attribute: a model that does not use them is the same for every attribute.
+    """
+    found: dict[tuple[str, str, float], dict[tuple[str, str], dict[str, dict[str, Any]]]] = {}
+    places: dict[str, int] = {}
+    for cell, classifier in distinct_models(run.plan, run.plan.cells):
+        own = found.setdefault((cell["dataset"], cell["representation"], cell["beta"]), {})
+        row = technique_label(*(cell[name] for name in TECHNIQUE)), classifier
+        places.setdefault(row[0], len(places))
+        own.setdefault(row, {})[cell["attribute"]] = cell
+    return {
+        key: dict(sorted(own.items(), key=lambda row: places[row[0][0]]))  # a technique's rows together
+        for key, own in found.items()
+        if len(attributes_of(own)) > 1
+    }
+
+
+def attributes_of(rows: Rows) -> tuple[str, ...]:
+    """Return the attributes in their order."""
+    return tuple(dict.fromkeys(attribute for own in rows.values() for attribute in own))
+
+
+def combined_table(name: str, run: RunResults) -> Document:
+    """Lay out the `two_metrics` of every technique and classifier, one column per attribute."""
+    columns = ("technique", "classifier", "metric")
+    blocks, metrics = [], two_metrics(run.plan.config)[::-1]
+    found = by_attribute(run)
+    used: set[str] = set()
+    several = len({beta for *_, beta in found}) > 1
+    for (dataset, how, beta), rows in found.items():
+        attributes = attributes_of(rows)
+        texts = [
+            [*row, metric, *(shown(run, own[one], metric) if one in own else "" for one in attributes)]
+            for row, own in rows.items()
+            for metric in metrics
+        ]
+        used |= {text for row in texts for text in row[len(columns) :]}
+        title = dataset + ("" if how == "original" else f", {how}") + (f", β = {beta:g}" if several else "")
+        table = plain_table("", (*columns, *attributes), texts, len(columns), grouped=True)
+        blocks.append(Section(title, tables=(table,)))
+    about = "Each column: techniques that work on this attribute, measured by its groups."
+    return Document(name, facts=(about, *caption(run.plan, used)), sections=tuple(blocks))
+
+
+FEWEST = 3
+"""Two metrics with fewer pairs of values than this have no correlation: two pairs lie on a line."""
+LEAST = 0.25
+"""The metrics of a cluster are correlated at least so much on average."""
+CUTS = range(2, 9)
+ALL = "all"
+DIGITS = 12
+"""Values are rounded to so many digits first, so that a constant is one whatever order it was summed in."""
+
+
+@dataclass(frozen=True)
+class Observations:
+    """The results that are correlated.
+
+    Parameters
+    ----------
+    values : DataFrame
+        One row per repeat of a cell, one column per metric; NaN where a metric is undefined or infinite.
+    cells : int
+        How many cells they come from; those that share a model count as one.
+    constant : int
+        Results left out because everybody is accepted, or nobody.
+    joint : tuple of str
+        Joint attributes left out because their parts are there.
+    """
+
+    values: pd.DataFrame
+    cells: int
+    constant: int
+    joint: tuple[str, ...]
+
+
+def observations(run: RunResults, representation: str | None = None) -> Observations:
+    """Return the metrics of the config in every repeat, for the groups of each cell's own attribute.
+
+    Cells of one attribute that decide the same in every repeat count once, whether they share a model (a
+    technique that uses none of the classifiers, say) or happen to agree. Repeats that accept everybody or
+    nobody are left out: their rates are 0 or 1 and equal in all groups, however the model came about. So are
+    joint attributes of data sets that have another attribute: their groups are made of the same people.
+
+    Parameters
+    ----------
+    representation : str, optional
+        Take only the cells with this representation of the features.
+    """
+    names = list(dict.fromkeys(run.plan.config.at_hand))
+    single = {data.dataset for data in run.datasets if not _is_joint(data)}
+    parts, cells, constant, joint = [], 0, 0, []
+    for data in run.datasets:
+        if _is_joint(data) and data.dataset in single:
+            joint.append(data.attribute)
+            continue
+        wanted = [representation in (None, cell["representation"]) for cell in data.cells]
+        some = _first_of_equals(data, np.array(wanted, dtype=bool) & data.done.any(axis=1))
+        cells += int(some.sum())
+        accepted, total = data.counts.predicted[..., 1].sum(-1), data.counts.total
+        same = (accepted == 0) | (accepted == total)
+        constant += int((same & data.done)[some].sum())
+        kept = some[:, None] & data.done & ~same
+        parts.append(pd.DataFrame({name: run.own_values(data, name)[kept] for name in names}))
+    values = pd.concat(parts or [pd.DataFrame(columns=names, dtype=float)], ignore_index=True)
+    values = values.where(np.isfinite(values))
+    return Observations(values, cells, constant, tuple(dict.fromkeys(joint)))
+
+
+def every_part(run: RunResults) -> dict[str, Observations]:
+    """Return the observations of all cells and, where there are several, of each representation by itself."""
+    names = list(dict.fromkeys(cell["representation"] for data in run.datasets for cell in data.cells))
+    return {ALL: observations(run)} | {one: observations(run, one) for one in names if len(names) > 1}
+
+
+def _first_of_equals(data: DatasetRepeats, among: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which of some cells are the first with their counts, and metrics of rows, in all repeats."""
+    first = np.zeros_like(among)
+    seen = set()
+    for i in np.flatnonzero(among):
+        found = [data.counts.n[i], *(values[i] for values in data.row_values.values())]
+        name = data.cells[i]["beta"], *(np.ascontiguousarray(one).tobytes() for one in found)
+        first[i] = name not in seen
+        seen.add(name)
+    return first
+
+
+def _is_joint(data: DatasetRepeats) -> bool:
+    return data.attribute not in data.protected.names
+
+
+@dataclass(frozen=True)
+class Correlations:
+    """Correlations of metrics and their clusters.
+
+    Parameters
+    ----------
+    matrix : DataFrame
+        Pearson correlations, names of metrics on both sides, in the order of the tree; metrics without any
+        correlation last.
+    tree : float array, shape (clustered metrics - 1, 4)
+        The clusters as `scipy.cluster.hierarchy.linkage` returns them, of the first metrics of the matrix,
+        in its order.
+    n : Series
+        The number of values of each metric, in the order of the matrix.
+    """
+
+    matrix: pd.DataFrame
+    tree: Floats
+    n: "pd.Series[int]"
+
+    @property
+    def clustered(self) -> int:
+        """How many metrics have some correlation with another one."""
+        return len(self.tree) + 1 if len(self.tree) else 0
+
+    def clusters(self, count: int | None = None) -> NDArray[np.int64]:
+        """Return the cluster of each metric of the matrix, from 1 on in its order; 0: in none.
+
+        Parameters
+        ----------
+        count : int, optional
+            How many clusters there are (as many as there are metrics at most); by default those whose metrics
+            are correlated by `LEAST` on average, in scipy's words a tree cut at the distance 1 - `LEAST`.
+        """
+        from scipy.cluster.hierarchy import fcluster
+
+        found = np.zeros(len(self.matrix), dtype=np.int64)
+        if not self.clustered:
+            return found
+        rule = (1 - LEAST, "distance") if count is None else (count, "maxclust")
+        own = fcluster(self.tree, *rule)
+        _, first = np.unique(own, return_index=True)
+        place = {own[i]: k for k, i in enumerate(sorted(first), start=1)}
+        found[: self.clustered] = [place[one] for one in own]
+        return found
+
+
+def correlate(values: pd.DataFrame) -> Correlations:
+    """Return Pearson correlations of the columns and their average-linkage clusters.
+
+    Every correlation is over the rows in which both columns have a value. A constant column, and one with
+    fewer than `FEWEST` values, has none (NaN). The distance of two metrics is 1 - r, so opposites are far
+    from each other; where r is unknown, it counts as 0 for the clusters.
+
+    >>> x = pd.DataFrame({"one": [1.0] * 4, "a": [0.0, 1, 2, 4], "b": [4.0, 2, 1, 0], "c": [0.0, 1, 3, 3]})
+    >>> found = correlate(x)
+    >>> list(found.matrix), found.clusters().tolist(), round(float(found.matrix.loc["a", "c"]), 3)
+    (['b', 'a', 'c', 'one'], [1, 2, 2, 0], 0.878)
+    """
+    return arrange(values.round(DIGITS).corr(min_periods=FEWEST), values.count())
+
+
+def arrange(matrix: pd.DataFrame, n: "pd.Series[int]") -> Correlations:
+    """Return a matrix of correlations in the order of its average-linkage clusters, and these.
+
+    Parameters
+    ----------
+    matrix : DataFrame, square
+        NaN where there is no correlation.
+    n : Series
+        The number of values of each metric.
+    """
+    from scipy.cluster.hierarchy import leaves_list, linkage
+    from scipy.spatial.distance import squareform
+
+    own = matrix.to_numpy(copy=True)
+    np.fill_diagonal(own, np.nan)
+    some = ~np.isnan(own).all(axis=1)
+    names = [*matrix.index[some], *matrix.index[~some]]
+    tree = np.zeros((0, 4))
+    if some.any():
+        far = 1 - np.nan_to_num(own[some][:, some])
+        np.fill_diagonal(far, 0)
+        tree = linkage(squareform(np.clip(far, 0, 2), checks=False), "average", optimal_ordering=True)
+        leaves = leaves_list(tree)
+        names[: len(leaves)] = [names[i] for i in leaves]
+        place = np.empty(len(leaves))
+        place[leaves] = np.arange(len(leaves))
+        for k in (0, 1):
+            single = tree[:, k] < len(leaves)
+            tree[single, k] = place[tree[single, k].astype(int)]
+    return Correlations(matrix.loc[names, names], tree, n[names])
+
+
+def correlations_frame(run: RunResults) -> pd.DataFrame:
+    """Return correlations.csv: the square matrix of all cells, metrics in its first column and its head."""
+    return correlate(observations(run).values).matrix.rename_axis("metric").reset_index()
+
+
+def pairs_frame(run: RunResults) -> pd.DataFrame:
+    """Return correlation_pairs.csv: one row per pair of metrics, of all cells and of each representation.
+
+    ``n`` is the number of results in which both have a value. ``r`` is empty where there is no correlation.
+    """
+    parts = []
+    for part, seen in every_part(run).items():
+        matrix = correlate(seen.values).matrix
+        names, there = matrix.index.to_numpy(), seen.values[matrix.index].notna().to_numpy(dtype=float)
+        i, j = np.triu_indices(len(names), k=1)
+        n = (there.T @ there)[i, j].astype(int)
+        columns = {"metric": names[i], "other": names[j], "r": matrix.to_numpy()[i, j], "n": n}
+        parts.append(pd.DataFrame({"representation": part} | columns))
+    return pd.concat(parts, ignore_index=True)
+
+
+def clusters_frame(run: RunResults) -> pd.DataFrame:
+    """Return correlation_clusters.csv: the cluster of each metric, in the order of the matrix.
+
+    Of all cells and of each representation. ``n`` is the number of a metric's values, ``cluster`` its cluster
+    where those that join at `LEAST` or more are one, ``of_2`` to ``of_8`` where there are so many clusters.
+    Empty: in none.
+    """
+    parts = []
+    for part, seen in every_part(run).items():
+        found = correlate(seen.values)
+        columns = {"representation": part, "metric": found.matrix.index, "n": found.n.to_numpy()}
+        for name, count in {"cluster": None, **{f"of_{k}": k for k in CUTS}}.items():
+            own = pd.Series(found.clusters(count))
+            columns[name] = own.where(own > 0).astype("Int64")
+        parts.append(pd.DataFrame(columns))
+    return pd.concat(parts, ignore_index=True)

@@ -1,0 +1,397 @@
+"""Measures at every acceptance rate, and what an oracle pays, against closed forms: Žliobaitė (2015)."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from fairbench_cli.experiment.plan import RunPlan
+from fairbench_cli.measures.counts import Counts, Floats, divide
+from fairbench_cli.measures.registry import COUNT_METRICS, measure
+from fairbench_cli.measures.sweep import RATES
+from fairbench_cli.report.figures.canvas import GREY, IDEAL, SMALL, Look, Panel, around, band, dots, facet
+from fairbench_cli.report.figures.pages import (
+    COLOURS,
+    Page,
+    TechniqueLook,
+    by_name,
+    missing,
+    pages_of,
+    shortfall,
+)
+from fairbench_cli.report.repeats import key_of, mean_and_interval
+from fairbench_cli.report.results import RunResults
+from fairbench_cli.report.tables import classifier_label
+
+
+@dataclass(frozen=True)
+class LabelShares:
+    """What the formulas know of test rows, all in [0, 1] but d in [-1, 1].
+
+    Parameters
+    ----------
+    alpha : float
+        Share of the favoured, α = P(s=ḡ).
+    base : float
+        Share of favourable labels, π₀ = P(y=+).
+    d : float
+        Discrimination of the labels, d₀.
+    """
+
+    alpha: float
+    base: float
+    d: float
+
+
+def labels_of(counts: Counts) -> LabelShares:
+    """Return the means over the repeats of counts of shape (repeats, groups, 2, 2), the deprived first."""
+    labelled = counts.labelled
+    rows, positive = counts.total, labelled[..., 1]
+    deprived, favoured = np.moveaxis(divide(positive, counts.group_total), -1, 0)
+    shares = (divide(counts.group_total[..., 1], rows), divide(positive.sum(-1), rows), favoured - deprived)
+    return LabelShares(*(float(np.mean(share)) for share in shares))
+
+
+def random_counts(counts: Counts, rates: Floats) -> Counts:
+    """Return the expected counts of the random classifier at acceptance rates of shape (points,).
+
+    It accepts each row with the probability π, whatever its group and label: its accuracy is
+    R = π₀π + (1−π₀)(1−π), its discrimination 0.
+
+    >>> both = random_counts(Counts(("g", "f"), np.ones((2, 2, 2))), np.array([0.25]))
+    >>> both.n[0, 0].tolist()
+    [[1.5, 0.5], [1.5, 0.5]]
+    """
+    share = np.stack([1 - rates, rates], axis=-1)  # refused, accepted
+    shape = (len(rates), *(1,) * counts.labelled.ndim, 2)
+    return Counts(counts.groups, counts.labelled[..., np.newaxis] * share.reshape(shape))
+
+
+def most_accuracy(rates: Floats, labels: LabelShares) -> Floats:
+    """Return 1 − |π − π₀|: those with favourable labels are accepted before all others."""
+    return 1 - np.abs(rates - labels.base)
+
+
+def most_kappa(rates: Floats, labels: LabelShares) -> Floats:
+    """Return κ of the most accuracy."""
+    return kappa_of(most_accuracy(rates, labels), rates, labels)
+
+
+def most_discrimination(rates: Floats, labels: LabelShares) -> Floats:
+    """Return d_max = min(π/α, (1−π)/(1−α)): the favoured are accepted before all others."""
+    most: Floats = np.minimum(divide(rates, labels.alpha), divide(1 - rates, 1 - labels.alpha))
+    return most
+
+
+MOST: dict[str, Callable[[Floats, LabelShares], Floats]] = {
+    "accuracy": most_accuracy,
+    "kappa": most_kappa,
+    "discrimination": most_discrimination,
+}
+"""The most a measure can be at an acceptance rate; δ has the same most, 1, at every rate."""
+
+
+def kappa_of(accuracy: Floats, rates: Floats, labels: LabelShares) -> Floats:
+    """Return (A − R) / (1 − R), R = π₀π + (1−π₀)(1−π)."""
+    chance = labels.base * rates + (1 - labels.base) * (1 - rates)
+    return divide(accuracy - chance, 1 - chance)
+
+
+def cost(strategy: str, alpha: float) -> float:
+    """Accuracy that the oracle pays for discrimination, (A₀ − A) / (d₀ − d), per strategy.
+
+    Rejecting a share x of the favoured lowers d by x and accuracy by αx; accepting a share z of the deprived
+    lowers d by z and accuracy by (1−α)z. Both at a fixed acceptance rate means αx = (1−α)z. No strategy is
+    cheaper than min(α, 1−α).
+
+    >>> [round(cost(strategy, 0.7), 2) for strategy in ("decrease-favoured", "increase-deprived", "both")]
+    [0.7, 0.3, 0.42]
+    """
+    costs = {"decrease-favoured": alpha, "increase-deprived": 1 - alpha, "both": 2 * alpha * (1 - alpha)}
+    return costs[strategy]
+
+
+def oracle_path(strategy: str, remove: Floats, labels: LabelShares) -> dict[str, Floats]:
+    """Return by metric where the oracle is when it has removed shares of the labels' discrimination.
+
+    With ``both`` it moves on the line κ₀ − κ = min(α/π₀, (1−α)/(1−π₀)) (δ₀ − δ). The other strategies move
+    the acceptance rate, so that κ and δ follow from A, d and π instead.
+
+    Parameters
+    ----------
+    remove : array of float in [0, 1]
+        Shares removed.
+    """
+    removed = remove * labels.d
+    accuracy = 1 - cost(strategy, labels.alpha) * removed
+    moved = {"decrease-favoured": -labels.alpha, "increase-deprived": 1 - labels.alpha, "both": 0.0}
+    rates = labels.base + moved[strategy] * removed
+    d = labels.d - removed
+    return {
+        "discrimination": d,
+        "accuracy": accuracy,
+        "normalised-discrimination": divide(d, most_discrimination(rates, labels)),
+        "kappa": kappa_of(accuracy, rates, labels),
+    }
+
+
+def fixed_rate_kappa(normalised: Floats, labels: LabelShares) -> Floats:
+    """Return 1 − min(α/π₀, (1−α)/(1−π₀)) (δ₀ − δ), the oracle's κ at the labels' own acceptance rate."""
+    start = divide(labels.d, most_discrimination(np.array(labels.base), labels))
+    line: Floats = 1 - fixed_rate_cost(labels) * (start - normalised)
+    return line
+
+
+def fixed_rate_cost(labels: LabelShares) -> float:
+    """Return (κ₀ − κ) / (δ₀ − δ) = min(α/π₀, (1−α)/(1−π₀)) of the oracle at a fixed acceptance rate."""
+    alpha, base = labels.alpha, labels.base
+    return float(np.minimum(divide(alpha, base), divide(1 - alpha, 1 - base)))
+
+
+SHOWN = ("accuracy", "discrimination", "kappa", "normalised-discrimination")
+"""Shown where the config lists some of them; otherwise all metrics of counts."""
+
+BASELINES = frozenset({"oracle", "random"})
+"""Interventions that ignore the classifier: the oracle has no scores, the random classifier its own line."""
+
+RANDOM: Look = {"color": GREY, "ls": (0, (5, 3)), "lw": 1.0, "zorder": 2}
+BOUND: Look = {"color": "#a6a6a6", "ls": ":", "lw": 1.3, "zorder": 2}
+BASE: Look = {"color": "#c4c4c4", "lw": 0.8, "zorder": 1.5}
+LABELS: Look = {"marker": "*", "ms": 8, "mfc": GREY, "mec": "white", "mew": 0.5}
+
+
+FORM: Look = {"color": "#bdbdbd", "lw": 3.6, "solid_capstyle": "butt", "zorder": 2}
+STRATEGIES = {
+    "increase-deprived": (COLOURS[3], "^"),
+    "both": (COLOURS[0], "o"),
+    "decrease-favoured": (COLOURS[2], "v"),
+}
+"""Colour and marker per strategy of the oracle, the cheapest first."""
+AXES = {
+    "as they are": {"discrimination": "discrimination d", "accuracy": "accuracy A"},
+    "normalised": {"normalised-discrimination": "normalised discrimination δ", "kappa": "kappa κ"},
+}
+STEPS = np.linspace(0, 1, 101)
+
+
+def draw_sweep(run: RunResults) -> dict[str, Figure]:
+    """Draw one figure per data set, protected attribute and β: rows are metrics, columns classifiers.
+
+    Lines are means of sweep.csv, dots where the classifiers themselves decide. A data set on which only the
+    oracle or the random classifier ran gets no figure, and neither does a run without a sweep.
+    """
+    if not run.plan.config.sweep:
+        return {}
+    sets: dict[tuple[str, str], list[Page]] = {}
+    for page in pages_of(run.plan):
+        own = tuple(t for t in page.techniques if t.own[0] not in BASELINES)
+        if own:
+            sets.setdefault((page.dataset, page.attribute), []).append(replace(page, techniques=own))
+    found = {
+        (*name, beta): (beta, pages)
+        for name, pages in sets.items()
+        for beta in sorted({beta for page in pages for beta in page.betas})
+    }
+    return {name: _sweep(run, title, *own) for name, (title, own) in by_name(found).items()}
+
+
+def _sweep(run: RunResults, title: str, beta: float, pages: Sequence[Page]) -> Figure:
+    of_counts = [name for name in run.plan.config.metrics if name in COUNT_METRICS]
+    metrics = [name for name in SHOWN if name in of_counts] or of_counts
+    columns = len(pages)
+    names = [classifier_label(*page.classifier) for page in pages]
+    figure = facet(
+        f"At every acceptance rate: {title}",
+        _about(run.plan),
+        [
+            Panel(
+                partial(_rates, page, beta, run, metric),
+                name if metric == metrics[0] else "",
+                "acceptance rate π",
+                metric.replace("normalised-", "normalised\n"),
+            )
+            for metric in metrics
+            for name, page in zip(names, pages, strict=True)
+        ],
+        columns,
+        ({1: 5.4, 2: 3.2, 3: 2.35}.get(columns, 1.9), 1.5),
+        _legend(list(dict.fromkeys(t for page in pages for t in page.techniques)), metrics),
+        missing(_lacking(run, pages, beta, metrics[0]), " (with {})"),
+        alike=True,
+    )
+    for i in range(len(metrics)):
+        _share_limits(figure.axes[i * columns : (i + 1) * columns])
+    return figure
+
+
+def _about(plan: RunPlan) -> str:
+    """Say what the lines and dots are."""
+    rows: dict[str | None, str] = {"holdout": "rows held out", "network": "rows of the network at β = 0"}
+    n, on = plan.config.repeats, rows.get(plan.config.test, "the original rows")
+    lines = f"Means of {n} repeats with 95 % bands" if n > 1 else "One repeat"
+    return (
+        f"{lines}, on {on}. The share π with the highest scores is accepted; dots are where the classifiers "
+        "themselves decide."
+    )
+
+
+def _legend(techniques: Sequence[TechniqueLook], metrics: Sequence[str]) -> list[tuple[Any, str]]:
+    keys: list[tuple[Any, str]] = [(t.dot(5.5) | t.line(1.4), t.label) for t in techniques]
+    keys.append((RANDOM, "random classifier"))
+    if MOST.keys() & set(metrics):
+        keys.append((BOUND, "the most that π allows"))
+    return [*keys, (BASE | LABELS, "the labels themselves, at π₀")]
+
+
+def _rates(page: Page, beta: float, run: RunResults, metric: str, ax: Axes) -> None:
+    """Draw a metric of a classifier over the acceptance rate."""
+    ax.set_xlim(0, 1)
+    ax.set_xticks([0, 0.2, 0.4, 0.6, 0.8, 1], ["0", "0.2", "0.4", "0.6", "0.8", "1"])
+    ax.locator_params(axis="y", nbins=5)
+    found = [run.cell(page.key(t, beta)) for t in page.techniques]
+    for i, (t, own) in enumerate(zip(page.techniques, found, strict=True)):
+        under = 1 - (i + 1) / len(found)  # earlier ones are larger, to be seen below later ones
+        if len(own.swept.n):
+            numbers = mean_and_interval(measure(metric, own.swept).T)
+            band(ax, RATES, numbers, f"sweep-{i}", t.line(1.1 + 1.4 * under))
+        if len(own.counts.n):
+            x, y = (
+                mean_and_interval(measure(name, own.counts))["mean"] for name in ("acceptance-rate", metric)
+            )
+            look = t.dot(5 + 3 * under) | {"ls": "", "gid": f"dot-{i}", "zorder": 4, "clip_on": False}
+            ax.plot([x], [y], **look)
+    if not any(len(own.swept.n) for own in found):
+        look = {"ha": "center", "fontsize": SMALL, "style": "italic", "color": GREY, "gid": "no-scores"}
+        ax.text(0.5, 0.5, "no scores", transform=ax.transAxes, **look)
+    # Labels and groups are the same for all techniques: those of the one with the most repeats.
+    most = max((own.counts for own in found), key=lambda counts: len(counts.n))
+    if len(most.n):
+        _references(ax, most, metric)
+
+
+def _references(ax: Axes, counts: Counts, metric: str) -> None:
+    """Draw the random classifier, what no classifier can exceed, and where π = π₀."""
+    guess = mean_and_interval(measure(metric, random_counts(counts, RATES)))["mean"]
+    ax.plot(RATES, guess, gid="random", **RANDOM)
+    labels = labels_of(counts)
+    ax.axvline(labels.base, gid="base", **BASE)
+    own = mean_and_interval(measure(metric, counts.of_labels()))["mean"]
+    ax.plot([labels.base], [own], gid="labels", ls="", zorder=3.5, **LABELS)
+    if metric in MOST:
+        rates: Floats = np.unique([*RATES, labels.base, labels.alpha])  # the corners of the bounds
+        # Without a say in the limits: near π = ½ the most discrimination is far above all lines.
+        ax.plot(rates, MOST[metric](rates, labels), gid="most", **BOUND, scaley=False)
+
+
+def _share_limits(panels: Sequence[Axes]) -> None:
+    """Give a row of panels the same limits, around everything but the bounds; d = 0 stays in view."""
+    kinds = ("sweep-", "dot-", "random", "labels")
+    lines = [line for ax in panels for line in ax.lines if str(line.get_gid()).startswith(kinds)]
+    heights = [np.asarray(line.get_ydata(), dtype=float) for line in lines]
+    limits = around(np.concatenate([*heights, np.zeros(0)]), 0.06)
+    for ax in panels:
+        ax.set_ylim(limits)
+
+
+def _lacking(
+    run: RunResults, pages: Sequence[Page], beta: float, metric: str
+) -> Iterator[tuple[str, str, str]]:
+    """Yield for `missing` which techniques have no line, or not of every repeat, and why."""
+    for page in pages:
+        for t in page.techniques:
+            key = page.key(t, beta)
+            own = run.cell(key)
+            known = ~np.isnan(measure(metric, own.swept))
+            why = shortfall(run, key, int(known.sum(0).max(initial=0)))
+            if len(own.counts.n) and not len(own.swept.n):
+                why = "the model has no scores, so there is its dot alone"
+            yield t.label, classifier_label(*page.classifier), why
+
+
+Points = Mapping[tuple[str, float], Counts]  # of the test rows, by strategy and share removed
+
+
+def draw_oracle(run: RunResults) -> dict[str, Figure]:
+    """Draw one figure per data set and protected attribute on which the oracle ran.
+
+    It has one classifier and β (test rows and the oracle depend on neither), the first that have counts.
+    """
+    sets: dict[tuple[str, str], dict[tuple[str, float], Counts]] = {}
+    for cell in run.plan.cells:
+        found = run.cell(key_of(cell))
+        if cell["intervention"] != "oracle" or not len(found.counts.n):
+            continue
+        own = {"strategy": "both", "remove": 1.0} | json.loads(cell["parameters"])
+        points = sets.setdefault((cell["dataset"], cell["attribute"]), {})
+        points.setdefault((own["strategy"], float(own["remove"])), found.counts)
+    return {name: _oracle(run.plan, *own) for name, own in by_name(sets).items()}
+
+
+def _oracle(plan: RunPlan, title: str, points: Points) -> Figure:
+    labels = labels_of(next(iter(points.values())))
+    repeats = {len(counts.n) for counts in points.values()}
+    shown = f"{min(repeats)}" if len(repeats) == 1 else f"{min(repeats)} to {max(repeats)}"
+    return facet(
+        f"The oracle that removes discrimination: {title}",
+        f"Markers: means of {shown} repeats with 95 % intervals, from the labels themselves (top right) to "
+        f"none of their discrimination. Thin lines: closed forms, with α = {labels.alpha:.3f} favoured and "
+        f"π₀ = {labels.base:.3f} favourable labels.",
+        [Panel(partial(_costs, points, labels, axes), name, *axes.values()) for name, axes in AXES.items()],
+        2,
+        (3.15, 2.6),
+        _oracle_legend(points, labels),
+        [] if repeats == {plan.config.repeats} else [f"{plan.config.repeats} repeats were asked for."],
+    )
+
+
+def _oracle_legend(points: Points, labels: LabelShares) -> list[tuple[Any, str]]:
+    formula = {"increase-deprived": "1 − α", "both": "2α(1 − α)", "decrease-favoured": "α"}
+    keys: list[tuple[Any, str]] = [
+        (
+            _strategy_look(strategy) | {"lw": 0.9},
+            f"{strategy}: A falls by {formula[strategy]} = {cost(strategy, labels.alpha):.3f} per d",
+        )
+        for strategy in STRATEGIES
+        if any(own == strategy for own, _ in points)
+    ]
+    bound = (
+        f"left: the paper's bound min(α, 1 − α) = {min(labels.alpha, 1 - labels.alpha):.3f} per d; "
+        f"right: its line at a fixed π, {fixed_rate_cost(labels):.3f} per δ"
+    )
+    return [*keys, (FORM, bound)]
+
+
+def _strategy_look(strategy: str) -> Look:
+    colour, marker = STRATEGIES[strategy]
+    return {"color": colour, "marker": marker, "ms": 5, "mec": "white", "mew": 0.4}
+
+
+def _costs(points: Points, labels: LabelShares, axes: Iterable[str], ax: Axes) -> None:
+    """Draw what the run found, in order of what is removed, and the closed forms."""
+    if labels.d > 0:  # the oracle leaves other labels as they are
+        _forms(ax, points, labels, *axes)
+    for strategy in STRATEGIES:
+        own = [points[at] for at in sorted(points) if at[0] == strategy]
+        if own:
+            found = [[mean_and_interval(measure(axis, counts)) for counts in own] for axis in axes]
+            x, y = ({end: [one[end] for one in each] for end in ("mean", "low", "high")} for each in found)
+            dots(ax, x, y, f"oracle-{strategy}", _strategy_look(strategy))
+    ax.locator_params(nbins=6)
+
+
+def _forms(ax: Axes, points: Points, labels: LabelShares, across: str, upwards: str) -> None:
+    """Draw the closed forms from the labels to d = 0."""
+    for strategy in STRATEGIES:
+        d, height = (oracle_path(strategy, STEPS, labels)[axis] for axis in (across, upwards))
+        if strategy == "both":
+            plain = 1 - min(labels.alpha, 1 - labels.alpha) * (labels.d - d)
+            bound = plain if upwards == "accuracy" else fixed_rate_kappa(d, labels)
+            ax.plot(d, bound, gid="bound", **FORM)
+        if any(own == strategy for own, _ in points):
+            ax.plot(d, height, color=STRATEGIES[strategy][0], lw=0.9, zorder=3, gid=f"form-{strategy}")
+    ax.axvline(0, **IDEAL)

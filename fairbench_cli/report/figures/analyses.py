@@ -1,0 +1,376 @@
+"""What Friedler et al. (2019) look at, of any run.
+
+Correlations of metrics as a heat map, stability as rectangles, representations as a dot per repeat, and
+single against combined protected attributes.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from fairbench_cli.measures.counts import Floats
+from fairbench_cli.measures.registry import find
+from fairbench_cli.report.analyses import (
+    ALL,
+    LEAST,
+    Correlations,
+    Observations,
+    Rows,
+    attributes_of,
+    by_attribute,
+    correlate,
+    every_part,
+    pairs_of,
+    two_metrics,
+)
+from fairbench_cli.report.figures import pages
+from fairbench_cli.report.figures.canvas import (
+    GREY,
+    IDEAL,
+    INK,
+    SMALL,
+    Look,
+    Panel,
+    around,
+    dots,
+    exactly,
+    facet,
+    text_width,
+)
+from fairbench_cli.report.figures.pages import Mark
+from fairbench_cli.report.repeats import CellKey, key_of, mean_and_interval
+from fairbench_cli.report.results import RunResults
+from fairbench_cli.report.tables import OWN_MODEL
+
+RED_TO_BLUE = "RdBu"
+"""From red over white to blue (ColorBrewer), which colour-blind readers tell apart."""
+UNKNOWN = "#d0d0d0"
+MOST_NUMBERS = 26
+"""Values are printed for so many metrics at most; with more their squares are too small."""
+TREE = 1.0
+"""Width of the tree in inches."""
+APART = 0.2
+"""How far apart the attributes of a technique stand, as a share of the distance between techniques."""
+
+
+def draw_correlations(run: RunResults) -> dict[str, Figure]:
+    """Draw one figure of all cells and, where there are several, one of each representation.
+
+    There is none where no two metrics have a correlation.
+    """
+    parts = {name: (correlate(seen.values), seen) for name, seen in every_part(run).items()}
+    return {name: _heat_map(found, seen, name) for name, (found, seen) in parts.items() if found.clustered}
+
+
+def _heat_map(found: Correlations, seen: Observations, name: str) -> Figure:
+    names = list(found.matrix.index)
+    n = len(names)
+    side = n * (0.31 if n <= MOST_NUMBERS else 0.2) if n > 8 else n * 0.45
+    label = max(text_width(name, SMALL) for name in names) + 0.1
+    notes = [
+        "Tree: average linkage; two clusters join at the mean r between them. Frames: clusters that join at "
+        f"{LEAST:g} (dotted) or more."
+    ]
+    if found.matrix.isna().any(axis=None):
+        notes.append("Grey: a metric is constant or undefined, or fewer than three results have both.")
+    figure = facet(
+        "Correlations of metrics" + ("" if name == ALL else f": {name}"),
+        _about(seen),
+        [Panel(partial(_squares, found))],
+        1,
+        (side + 0.1 + TREE, side),
+        notes=notes,
+        room=(0.0, 0.0, max(label, 1.6), max(label, 0.65)),
+    )
+    (ax,), (width, height) = figure.axes, figure.get_size_inches()
+    x, y = ax.get_position().min
+    ax.set_position((x, y, side / width, side / height))
+    _tree(figure.add_axes((x + (side + 0.1) / width, y, TREE / width, side / height)), found, n)
+    _key(figure.add_axes((x - 1.45 / width, y - 0.35 / height, 1.2 / width, 0.11 / height)))
+    return figure
+
+
+def _about(seen: Observations) -> str:
+    """Say what is correlated and what is left out."""
+    left_out = []
+    if seen.constant:
+        left_out.append(f"{seen.constant} repeats that accept everybody or nobody")
+    if seen.joint:
+        left_out.append(f"groups of joint attributes ({', '.join(seen.joint)})")
+    text = (
+        f"Pearson's r over {len(seen.values)} results: every repeat of {seen.cells} cells, for the groups of "
+        "the attribute that each works on. Cells that always decide the same count once; undefined and "
+        "infinite values are left out pair by pair."
+    )
+    return text + (f" Left out: {'; '.join(left_out)}." if left_out else "")
+
+
+def _squares(found: Correlations, ax: Axes) -> None:
+    matrix: Floats = found.matrix.to_numpy(dtype=float)
+    n = len(matrix)
+    colours = colormaps[RED_TO_BLUE](Normalize(-1, 1)(np.nan_to_num(matrix)))
+    colours[np.isnan(matrix)] = (*[int(UNKNOWN[i : i + 2], 16) / 255 for i in (1, 3, 5)], 1)
+    ax.imshow(colours, extent=(0, n, n, 0), aspect="auto", interpolation="nearest", gid="squares")
+    ax.grid(visible=False)
+    names = list(found.matrix.index)
+    ax.set_xticks(np.arange(n) + 0.5, names, rotation=90)
+    ax.set_yticks(np.arange(n) + 0.5, names)
+    ax.tick_params(length=0, pad=3)
+    ax.spines[:].set_visible(False)
+    if n <= MOST_NUMBERS:
+        for i, j in zip(*np.nonzero(~np.isnan(matrix)), strict=True):
+            look: Look = {"color": "white" if abs(matrix[i, j]) > 0.65 else INK, "fontsize": 6}
+            ax.text(j + 0.5, i + 0.5, _short(matrix[i, j]), ha="center", va="center", **look)
+    clusters = found.clusters()
+    for k in range(1, clusters.max(initial=0) + 1):
+        own = np.flatnonzero(clusters == k)
+        frame: Look = {"fill": False, "ec": INK, "lw": 1.4, "clip_on": False, "gid": f"cluster-{k}"}
+        ax.add_patch(Rectangle((own[0], own[0]), len(own), len(own), **frame))
+
+
+def _short(r: float) -> str:
+    """Write a correlation in two digits.
+
+    >>> [_short(r) for r in (0.123, -0.999, 0.004, 1.0)]
+    ['.12', '-1', '0', '1']
+    """
+    text = f"{r:.2f}".replace("0.", ".")
+    return {".00": "0", "-.00": "0", "1.00": "1", "-1.00": "-1"}.get(text, text)
+
+
+def _tree(ax: Axes, found: Correlations, n: int) -> None:
+    """Draw the tree with its leaves at the rows of the squares."""
+    ax.set(xlim=(0, max(1.0, *found.tree[:, 2], 1 - LEAST) * 1.02), ylim=(n, 0))
+    ax.set_yticks([])
+    ax.grid(visible=False)
+    ax.spines[["left", "bottom"]].set_visible(False)
+    ax.set_xticks([0, 0.5, 1], ["1", "0.5", "0"])
+    ax.set_xlabel("r", labelpad=1)
+    ax.tick_params(length=2)
+    places = [(i + 0.5, 0.0) for i in range(found.clustered)]
+    for left, right, distance, _ in found.tree:
+        (one, near), (other, far) = places[int(left)], places[int(right)]
+        ax.plot([near, distance, distance, far], [one, one, other, other], color=GREY, lw=0.9)
+        places.append(((one + other) / 2, distance))
+    ax.axvline(1 - LEAST, color=GREY, lw=0.8, ls=":", ymin=1 - found.clustered / n)
+
+
+def _key(ax: Axes) -> None:
+    """Draw what the colours mean."""
+    ax.imshow(np.linspace(-1, 1, 101)[None], cmap=RED_TO_BLUE, aspect="auto", extent=(-1, 1, 0, 1))
+    ax.grid(visible=False)
+    ax.set_yticks([])
+    ax.set_xticks([-1, 0, 1], ["-1", "0", "1"])
+    ax.tick_params(length=2)
+    ax.set_title("r", fontsize=SMALL, pad=2)
+
+
+def draw_stability(run: RunResults) -> dict[str, Figure]:
+    """Draw one figure per data set and β: a panel per representation and attribute.
+
+    A rectangle is a technique with a classifier; those that share a model are one.
+    """
+    return {name: _stability(run, title, cells) for name, (title, cells) in pages.cells_by_page(run).items()}
+
+
+def _stability(run: RunResults, title: str, cells: list[dict[str, Any]]) -> Figure:
+    by_panel: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for cell in cells:
+        by_panel.setdefault((cell["representation"], cell["attribute"]), []).append(cell)
+    order = list(dict.fromkeys(how for how, _ in by_panel))
+    panels = {
+        ", ".join((attribute, *pages.representation_name(how))): pages.marks_of(run.plan, own)
+        for (how, attribute), own in sorted(by_panel.items(), key=lambda one: order.index(one[0][0]))
+    }
+    x, y = metrics = two_metrics(run.plan.config)
+    columns = min(len({attribute for _, attribute in by_panel}), 3)
+    columns = min(len(panels), 3) if columns == 1 else columns
+    width = {1: 5.2, 2: 3.7, 3: 3.1}[columns]
+    lacking = [
+        (mark.label, name, _lacks(run, [key_of(cell)], metrics))
+        for name, own in panels.items()
+        for cell, mark in own
+    ]
+    return facet(
+        f"Stability: {title}",
+        f"A rectangle stands at the means of {run.plan.config.repeats} repeats and is one standard deviation "
+        f"wide and high. {pages.tested_on(run.plan)} Dashed line: the ideal.",
+        [Panel(partial(_rectangles, run, own), name, x, y) for name, own in panels.items()],
+        columns,
+        (width, width * 0.85),
+        pages.legend_of(mark for own in panels.values() for _, mark in own),
+        pages.missing(lacking, " ({})", "; "),
+    )
+
+
+def _lacks(run: RunResults, keys: Sequence[CellKey], metrics: Sequence[str]) -> str:
+    """Say why fewer than all repeats have values in all of some cells: of the cell with the fewest."""
+    known = [~np.isnan([run.get(key, name).values for name in metrics]).any(axis=0) for key in keys]
+    fewest = min(range(len(keys)), key=lambda i: known[i].sum())
+    return pages.shortfall(run, keys[fewest], int(np.logical_and.reduce(known).sum()))
+
+
+def _rectangles(run: RunResults, marked: Sequence[tuple[Mapping[str, Any], Mark]], ax: Axes) -> None:
+    metrics = two_metrics(run.plan.config)
+    ideal = find(metrics[0]).ideal
+    if ideal is not None:
+        ax.axvline(ideal, **IDEAL)
+    for i, (cell, mark) in enumerate(marked):
+        both = mean_and_interval(np.stack([run.get(key_of(cell), name).values for name in metrics]))
+        (x, y), (wide, high) = both["mean"], np.nan_to_num(both["sd"])
+        if np.isnan(x) or np.isnan(y):
+            continue
+        box = Rectangle((x - wide / 2, y - high / 2), wide, high, lw=1.1, ls=mark.technique.dash)
+        box.set(ec=mark.technique.colour, fc=f"{mark.technique.colour}22", gid=f"rectangle-{i}", zorder=3)
+        ax.add_patch(box)
+        look = mark.technique.dot(4) | {"marker": mark.marker, "gid": f"mean-{i}"}
+        ax.plot([x], [y], zorder=4, **look)
+    ax.margins(0.06)
+    ax.autoscale_view()
+    ax.locator_params(nbins=5)
+
+
+Pairs = Sequence[tuple[CellKey, CellKey, Mark]]
+
+
+@dataclass
+class _Compared:
+    """Two representations of a data set at a β: the pairs by attribute, and what is the same in both."""
+
+    title: str
+    names: tuple[str, str]
+    pairs: dict[str, list[tuple[CellKey, CellKey, Mark]]] = field(default_factory=dict)
+    same: dict[str, None] = field(default_factory=dict)
+
+
+def draw_representations(run: RunResults) -> dict[str, Figure]:
+    """Draw one figure per data set, β and pair of representations: a panel per metric and attribute."""
+    found: dict[tuple[str, ...], _Compared] = {}
+    marks = {key_of(cell): mark for cell, mark in pages.marks_of(run.plan, run.plan.cells)}
+    by_page = pages.cells_by_page(run).items()
+    of = {key_of(cell): (name, title) for name, (title, cells) in by_page for cell in cells}
+    for data in run.datasets:
+        for same in (False, True):
+            for one, other in pairs_of(data, same=same):
+                first, second = data.cells[one], data.cells[other]
+                names = first["representation"], second["representation"]
+                name, title = of[key_of(first)]
+                page = found.setdefault((name, *names), _Compared(title, names))
+                mark = marks[key_of(first)]
+                if same:
+                    page.same[mark.label] = None
+                else:
+                    own = page.pairs.setdefault(data.attribute, [])
+                    own.append((key_of(first), key_of(second), mark))
+    found = {name: page for name, page in found.items() if page.pairs}
+    several = len({page.names for page in found.values()}) > 1
+    names_of = pages.slugs(name if several else name[:1] for name in found)
+    return {name: _representations(run, page) for name, page in zip(names_of, found.values(), strict=True)}
+
+
+def _representations(run: RunResults, page: _Compared) -> Figure:
+    metrics, n = two_metrics(run.plan.config)[::-1], len(page.pairs)
+    columns = n if n > 1 else len(metrics)
+    width = 3.2 if columns == 2 else 2.7
+    notes = [f"The same model in both, and not drawn: {', '.join(page.same)}."] if page.same else []
+    lacking = (
+        (mark.label, attribute, _lacks(run, keys, metrics))
+        for attribute, pairs in page.pairs.items()
+        for *keys, mark in pairs
+    )
+    return facet(
+        f"{page.names[1]} against {page.names[0]}: {page.title}",
+        f"One dot per repeat, {run.plan.config.repeats} of each technique. {pages.tested_on(run.plan)} "
+        "Dashed: the representation makes no difference.",
+        [
+            Panel(partial(_pairs, run, pairs, metric), f"{metric}, {attribute}", *page.names)
+            for metric in metrics
+            for attribute, pairs in page.pairs.items()
+        ],
+        columns,
+        (width, width),
+        pages.legend_of((mark for pairs in page.pairs.values() for *_, mark in pairs), dots=True),
+        notes + pages.missing(lacking, " ({})", "; "),
+        handle=0.12,
+    )
+
+
+def _pairs(run: RunResults, pairs: Pairs, metric: str, ax: Axes) -> None:
+    every: list[float] = []
+    for i, (one, other, mark) in enumerate(pairs):
+        both = np.stack([run.get(key, metric).values for key in (one, other)])
+        both = both[:, np.isfinite(both).all(axis=0)]
+        look: Look = {"marker": mark.marker, "s": 13, "lw": 0.6, "alpha": 0.75, "zorder": 3}
+        look |= {"facecolors": pages.fill_of(mark.technique), "edgecolors": mark.technique.colour}
+        ax.scatter(both[0], both[1], gid=f"dots-{i}", **look)
+        every += both.ravel().tolist()
+    limits = around(every, 0.04, 0.125)
+    ax.axline((0, 0), slope=1, **IDEAL)
+    ax.set(xlim=limits, ylim=limits)
+    ax.locator_params(nbins=5)
+
+
+def draw_combined(run: RunResults) -> dict[str, Figure]:
+    """Draw one figure per data set with several attributes, representation and β: a panel per metric."""
+    found = {
+        (dataset, *pages.representation_name(how), beta): rows
+        for (dataset, how, beta), rows in by_attribute(run).items()
+        if any((dataset, attribute) in run.with_results for attribute in attributes_of(rows))
+    }
+    return {name: _combined(run, *own) for name, own in pages.by_name(found).items()}
+
+
+def _combined(run: RunResults, title: str, rows: Rows) -> Figure:
+    attributes, metrics = attributes_of(rows), two_metrics(run.plan.config)[::-1]
+    several = len({classifier for _, classifier in rows}) > 1
+    labels = [f"{one} with {other}" if several and other != OWN_MODEL else one for one, other in rows]
+    lacking = [
+        (label, attribute, pages.shortfall(run, key_of(cell), run.get(key_of(cell), metrics[1]).mean.n))
+        for label, own in zip(labels, rows.values(), strict=True)
+        for attribute, cell in own.items()
+    ]
+    return facet(
+        f"Single and combined attributes: {title}",
+        f"{pages.means_text(run.plan)} Each technique works on the attribute by whose groups "
+        "it is measured. Dashed line: the ideal.",
+        [Panel(partial(_levels, run, rows, labels, name), name) for name in metrics],
+        len(metrics),
+        (3.0, (0.13 * len(attributes) + 0.1) * len(rows) + 0.1),
+        [(_attribute_look(k) | {"ls": ""}, name) for k, name in enumerate(attributes)],
+        pages.missing(lacking, " ({})", "; "),
+        alike=True,
+        room=(max(text_width(label, SMALL) for label in labels), 0.0, 0.18, 0.4),
+        handle=0.12,
+    )
+
+
+def _attribute_look(k: int) -> Look:
+    """Return how the dots of the k-th attribute are drawn."""
+    colour, marker = pages.COLOURS[(k + 1) % len(pages.COLOURS)], pages.MARKERS[k % len(pages.MARKERS)]
+    return {"color": colour, "marker": marker, "ms": 5, "mec": "white", "mew": 0.4}
+
+
+def _levels(run: RunResults, rows: Rows, labels: Sequence[str], metric: str, ax: Axes) -> None:
+    attributes = attributes_of(rows)
+    for i, own in enumerate(rows.values()):
+        for k, attribute in enumerate(attributes):
+            if attribute in own:
+                y = exactly(i + APART * (k - (len(attributes) - 1) / 2))
+                mean = run.get(key_of(own[attribute]), metric).mean
+                dots(ax, vars(mean), y, f"{metric}-{i}-{attribute}", _attribute_look(k))
+    ideal = find(metric).ideal
+    left, right = ax.get_xlim()
+    if ideal is not None and left <= ideal <= right:
+        ax.axvline(ideal, **IDEAL)
+    ax.locator_params(axis="x", nbins=5)
+    ax.set_yticks(range(len(rows)), labels)
+    ax.set_ylim(len(rows) - 0.45, -0.55)
+    ax.tick_params(length=0)

@@ -1,0 +1,287 @@
+"""What of a run stands in one figure, under which name, how it looks there, and what is missing of it."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from fairbench_cli.experiment.plan import RunPlan
+from fairbench_cli.report.figures.canvas import GREY, Look
+from fairbench_cli.report.repeats import TECHNIQUE, CellKey
+from fairbench_cli.report.results import RunResults
+from fairbench_cli.report.tables import (
+    OWN_MODEL,
+    classifier_label,
+    distinct_models,
+    technique_label,
+    why_nothing,
+)
+
+
+@dataclass(frozen=True)
+class TechniqueLook:
+    """A technique as it is drawn: everywhere in a run in the same colour, marker and dash."""
+
+    own: tuple[str, str, bool]
+    label: str
+    colour: str
+    marker: str
+    dash: str
+
+    def dot(self, size: float) -> Look:
+        """Return how its marks are drawn."""
+        return {"color": self.colour, "marker": self.marker, "ms": size, "mec": "white", "mew": 0.4}
+
+    def line(self, width: float) -> Look:
+        """Return how its lines are drawn."""
+        return {"color": self.colour, "ls": self.dash, "lw": width}
+
+
+@dataclass(frozen=True)
+class Page:
+    """A data set, a protected attribute and a classifier, with the β and techniques of the plan."""
+
+    dataset: str
+    attribute: str
+    representation: str
+    classifier: tuple[str, str]
+    techniques: tuple[TechniqueLook, ...]
+    betas: tuple[float, ...]
+
+    def key(self, technique: TechniqueLook, beta: float) -> CellKey:
+        """Return the values of `CELL_COLUMNS` of a cell."""
+        return (self.dataset, self.attribute, self.representation, beta, *technique.own, *self.classifier)
+
+    @property
+    def title(self) -> str:
+        """Return data set, attribute and classifier, for people."""
+        title = f"{self.dataset}, {self.attribute}, {classifier_label(*self.classifier)}"
+        return title if self.representation == "original" else f"{title}, {self.representation}"
+
+
+# Okabe and Ito's colours without the yellow, which is lost on paper.
+COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#7F4F24")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h")
+DASHES = ("-", "--", "-.", ":")
+
+
+def pages_of(plan: RunPlan) -> list[Page]:
+    """Split a plan into pages, in the order of its cells."""
+    looks = technique_looks(plan)
+    found: dict[tuple[str, str, str, tuple[str, str]], dict[tuple[TechniqueLook, float], None]] = {}
+    for cell in plan.cells:
+        own = tuple(cell[name] for name in TECHNIQUE)
+        classifier = cell["classifier"], cell["classifier_parameters"]
+        name = cell["dataset"], cell["attribute"], cell["representation"], classifier
+        found.setdefault(name, {})[looks[own], cell["beta"]] = None
+    return [
+        Page(*name, tuple(dict.fromkeys(t for t, _ in drawn)), tuple(sorted({beta for _, beta in drawn})))
+        for name, drawn in found.items()
+    ]
+
+
+def drawn_pages(run: RunResults) -> dict[str, Page]:
+    """Return the pages of a run by file name, those of data sets without any result left out."""
+    pages = [page for page in pages_of(run.plan) if (page.dataset, page.attribute) in run.with_results]
+    names = (
+        (page.dataset, page.attribute, *representation_name(page.representation), page.classifier[0])
+        for page in pages
+    )
+    return dict(zip(slugs(names), pages, strict=True))
+
+
+def representation_name(how: str) -> tuple[str, ...]:
+    """Return how a representation is named, which the original one is not."""
+    return () if how == "original" else (how,)
+
+
+def technique_looks(plan: RunPlan) -> dict[tuple[str, str, bool], TechniqueLook]:
+    """Return how each technique of a run is drawn, by its values of `TECHNIQUE`.
+
+    Variants of one technique have one colour, as long as that leaves enough colours in use.
+    """
+    owns = list(dict.fromkeys(tuple(cell[name] for name in TECHNIQUE) for cell in plan.cells))
+    families = list(dict.fromkeys(own[0] for own in owns))
+    most = max((sum(own[0] == family for own in owns) for family in families), default=0)
+    by_family = len(owns) <= 3 * len(families) and len(families) <= len(COLOURS) and most <= len(DASHES)
+    looks = {}
+    for i, own in enumerate(owns):
+        tone = families.index(own[0]) if by_family else i
+        variant = [other[0] for other in owns[:i]].count(own[0]) if by_family else i // len(COLOURS)
+        marker, dash = MARKERS[(tone + 4 * variant) % len(MARKERS)], DASHES[variant % len(DASHES)]
+        looks[own] = TechniqueLook(own, technique_label(*own), COLOURS[tone % len(COLOURS)], marker, dash)
+    return looks
+
+
+def slugs(names: Iterable[Sequence[str]]) -> list[str]:
+    """Make file names, all different, of names.
+
+    >>> slugs([("adult", "sex"), ("a/b", "s x"), ("a b", "s x")])
+    ['adult-sex', 'a-b-s-x', 'a-b-s-x-2']
+    """
+    found: list[str] = []
+    for parts in names:
+        slug = base = re.sub(r"[^\w.+-]+", "-", "-".join(parts)).strip("-.") or "unnamed"
+        k = 1
+        while slug.casefold() in {other.casefold() for other in found}:
+            k += 1
+            slug = f"{base}-{k}"
+        found.append(slug)
+    return found
+
+
+Content = TypeVar("Content")
+
+
+def by_name(found: Mapping[Any, Content]) -> dict[str, tuple[str, Content]]:
+    """Return a title and what it is of by file name, given it by its names and, as a number, β.
+
+    β is named where there are several.
+
+    >>> by_name({("adult", 0.5): "a", ("compas", 0.5): "b"})
+    {'adult': ('adult', 'a'), 'compas': ('compas', 'b')}
+    >>> by_name({("adult", 0.5): "a", ("adult", 1.0): "b"})
+    {'adult-beta-0.5': ('adult, β = 0.5', 'a'), 'adult-beta-1': ('adult, β = 1', 'b')}
+    """
+    several = len({part for names in found for part in names if not isinstance(part, str)}) > 1
+    kept = [[part for part in names if several or isinstance(part, str)] for names in found]
+    named = slugs([part if isinstance(part, str) else f"beta-{part:g}" for part in own] for own in kept)
+    titles = [", ".join(part if isinstance(part, str) else f"β = {part:g}" for part in own) for own in kept]
+    return dict(zip(named, zip(titles, found.values(), strict=True), strict=True))
+
+
+def shortfall(run: RunResults, key: CellKey, drawn: int) -> str:
+    """Say why fewer than all repeats of a cell are drawn; nothing when all are."""
+    repeats = run.plan.config.repeats
+    if drawn == repeats:
+        return ""
+    return f"{drawn} of {repeats} repeats" if drawn else why_nothing(run.cell(key).statuses, repeats)
+
+
+def missing(found: Iterable[tuple[str, str, str]], where: str, apart: str = ", ") -> list[str]:
+    """Say who lacks values, and where if not everywhere; those together who lack the same.
+
+    Parameters
+    ----------
+    found : iterable of (who, place, why)
+        With an empty `why` where nothing is missing.
+    where, apart : str
+        How places are told, and what stands between them.
+
+    >>> found = [("a", "0", "failed"), ("a", "1", "failed"), ("b", "0", ""), ("b", "1", "infeasible")]
+    >>> missing(found, " at β = {}")
+    ['a: failed.', 'b: infeasible at β = 1.']
+    """
+    places: dict[str, list[str]] = {}
+    lacking: dict[tuple[str, str], list[str]] = {}
+    for who, place, why in found:
+        places.setdefault(who, []).append(place)
+        if why:
+            lacking.setdefault((who, why), []).append(place)
+    lines: dict[str, list[str]] = {}
+    for (who, why), own in lacking.items():
+        text = why if own == places[who] else why + where.format(apart.join(own))
+        lines.setdefault(text, []).append(who)
+    return [": ".join(filter(None, (", ".join(who), f"{text}."))) for text, who in lines.items()]
+
+
+def notes_of(page: Page, run: RunResults, drawn: Mapping[CellKey, int]) -> list[str]:
+    """Say whether β has nothing to edit, and which techniques lack values of some repeats at which β.
+
+    `drawn` are the numbers of repeats that are drawn, by cell.
+    """
+    cells = [(t, beta, page.key(t, beta)) for t in page.techniques for beta in page.betas]
+    found = [(t.label, f"{beta:g}", shortfall(run, key, drawn.get(key, 0))) for t, beta, key in cells]
+    return idle_beta(run.plan, page) + missing(found, " at β = {}")
+
+
+def tested_on(plan: RunPlan) -> str:
+    """Say what the classifiers were tested on."""
+    sets: dict[str | None, str] = {
+        "network": "Test sets: sampled from the network at β = 0.",
+        "holdout": "Test sets: the rows that are not trained on.",
+        "original": "Test set: the original data.",
+    }
+    return sets[plan.config.test]
+
+
+def means_text(plan: RunPlan) -> str:
+    """Say what is drawn of the repeats, and what the classifiers were tested on."""
+    n = plan.config.repeats
+    drawn = (
+        "One repeat, so there are no intervals." if n == 1 else f"Means of {n} repeats with 95 % intervals."
+    )
+    return f"{drawn} {tested_on(plan)}"
+
+
+def idle_beta(plan: RunPlan, page: Page) -> list[str]:
+    """Say so where β has nothing to edit; real rows have no β to begin with."""
+    own = plan.dataset(page.dataset, page.attribute)
+    if plan.config.sample.source == "data" or own["arc_to_outcome"]:
+        return []
+    column = own["edited_column"]
+    return [f"{column} is no parent of the outcome, so β changes nothing: results of all β coincide."]
+
+
+@dataclass(frozen=True)
+class Mark:
+    """How a cell is drawn; `classifier` is empty where it makes no difference."""
+
+    technique: TechniqueLook
+    classifier: str
+    marker: str
+
+    @property
+    def label(self) -> str:
+        """Return technique and classifier, for people."""
+        more = f" with {self.classifier}" if self.classifier not in ("", OWN_MODEL) else ""
+        return self.technique.label + more
+
+
+def cells_by_page(run: RunResults) -> dict[str, tuple[str, list[dict[str, Any]]]]:
+    """Return title and cells of every data set and β of a run, by file name."""
+    pages: dict[tuple[str, float], list[dict[str, Any]]] = {}
+    for data in run.datasets:
+        for cell in data.cells:
+            pages.setdefault((data.dataset, cell["beta"]), []).append(cell)
+    return by_name(pages)
+
+
+def marks_of(plan: RunPlan, cells: Sequence[dict[str, Any]]) -> list[tuple[dict[str, Any], Mark]]:
+    """Return cells and their marks; of cells that share a model and differ in the classifier, the first."""
+    looks = technique_looks(plan)
+    models = distinct_models(plan, plan.cells)
+    names = list(dict.fromkeys(name for _, name in models if name != OWN_MODEL))
+    markers = {name: MARKERS[i % (len(MARKERS) - 1)] for i, name in enumerate(names)}
+    markers[OWN_MODEL] = MARKERS[-1]
+    several = len(markers) > 2
+    return [
+        (cell, Mark(looks[tuple(cell[one] for one in TECHNIQUE)], name if several else "", markers[name]))
+        for cell, name in distinct_models(plan, cells)
+    ]
+
+
+def legend_of(marks: Iterable[Mark], *, dots: bool = False) -> list[tuple[Any, str]]:
+    """Return the legend's handles and labels: techniques, then classifiers if there are several.
+
+    Parameters
+    ----------
+    dots : bool
+        Whether dots are drawn, see `fill_of`, and not lines.
+    """
+    marks = list(marks)
+    square: Look = {"ls": "", "marker": "s", "ms": 7, "mew": 1.2}
+    legend: list[tuple[Any, str]] = [
+        ({"color": t.colour, "mfc": fill_of(t)} | square if dots else t.line(2), t.label)
+        for t in dict.fromkeys(mark.technique for mark in marks)
+    ]
+    classifiers = {mark.marker: mark.classifier for mark in marks}
+    if len(classifiers) > 1:
+        look: Look = {"ls": "", "ms": 5, "color": GREY}
+        legend += [(look | {"marker": marker}, label) for marker, label in classifiers.items()]
+    return legend
+
+
+def fill_of(technique: TechniqueLook) -> str:
+    """Return how a technique's dots are filled: hollow where its lines are dashed."""
+    return technique.colour if technique.dash == DASHES[0] else "none"
