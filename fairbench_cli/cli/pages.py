@@ -11,8 +11,8 @@ from fairbench_cli.base.parameters import parameters_of
 from fairbench_cli.document.model import Document, plain_table
 from fairbench_cli.document.model import Section as Part
 from fairbench_cli.experiment.config.components import word
+from fairbench_cli.measures.aliases import SOURCE
 from fairbench_cli.measures.comparisons import COMPARISONS
-from fairbench_cli.measures.legacy import SOURCE
 from fairbench_cli.measures.metric import OF_LABELS, Metric, Section
 from fairbench_cli.measures.rates import RATES
 from fairbench_cli.measures.registry import DEFAULT_METRICS, METRICS, find

@@ -23,12 +23,18 @@ from fairbench_cli.measures import conditional
 from fairbench_cli.measures.counts import Counts, Floats, divide
 from fairbench_cli.measures.functions import acceptance_by_group, discrimination
 from fairbench_cli.measures.intervals import difference_interval
-from fairbench_cli.measures.propensity import RANGES, propensity
-from fairbench_cli.measures.redlining import balanced_error, balanced_error_interval, predicted_groups
-from fairbench_cli.measures.rows import GROUPS, Rows
+from fairbench_cli.measures.rows import (
+    DECIMALS,
+    GROUPS,
+    RANGES,
+    Rows,
+    cluster_strata,
+    counted,
+    propensity,
+    ranges,
+)
 from fairbench_cli.measures.significance import cochran_mantel_haenszel, cochran_mantel_haenszel_p
 from fairbench_cli.measures.situation import MOST_PAIRS, against, in_favour, look_up, mean_agreement
-from fairbench_cli.measures.strata import DECIMALS, cluster_strata, counted, ranges
 
 Pairs = dict[tuple[int, int], tuple[int, int]]
 
@@ -268,9 +274,9 @@ def add_people(
         stratified("propensity", names, counted(rows, codes), worth, config),
         stratified("clusters", numbers, counted(rows, clusters), worth, config),
     )
-    guessed = predicted_groups(rows)
-    limits = balanced_error_interval(replace(guessed, n=guessed.n * worth), config.confidence)
-    metrics = {"redlining-potential": Interval(balanced_error(guessed), *limits)}
+    guessed = conditional.predicted_groups(rows)
+    limits = conditional.balanced_error_interval(replace(guessed, n=guessed.n * worth), config.confidence)
+    metrics = {"redlining-potential": Interval(conditional.balanced_error(guessed), *limits)}
     if rows.weights is not None:
         notes.append("No situation testing or consistency: neighbours know no weights.")
     else:
