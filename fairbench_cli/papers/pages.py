@@ -12,8 +12,16 @@ import numpy as np
 import pandas as pd
 
 from fairbench_cli.document.model import Document, Section, plain_table
-from fairbench_cli.papers.compare import NOT_RUN, OFF, VERDICTS, Reproduction, agreed, agreement, worst
-from fairbench_cli.papers.match import say_label
+from fairbench_cli.papers.compare import (
+    NOT_RUN,
+    OFF,
+    VERDICTS,
+    Reproduction,
+    agreed,
+    agreement,
+    say_label,
+    worst,
+)
 from fairbench_cli.papers.registry import Paper
 
 WORST = 10
