@@ -10,11 +10,11 @@ from audit_counts import Cells, compas, one, slice_of, tally_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fairbench_cli.audit.compare.effective import MANY, own_rows, rate_rows
+from fairbench_cli.audit.compare.references import REST
+from fairbench_cli.audit.compare.report import Disparity, Report
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.judge.effective import MANY, own_rows, rate_rows
-from fairbench_cli.audit.judge.judge import judge
-from fairbench_cli.audit.judge.references import REST
-from fairbench_cli.audit.judge.report import Disparity, Report
+from fairbench_cli.audit.judge import judge
 from fairbench_cli.audit.metrics import SHOWN
 from fairbench_cli.audit.scan.tally import Slice
 from fairbench_cli.measures.counts import Counts
