@@ -390,9 +390,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--private", action="store_true")
     given = parser.parse_args()
-    if (
-        signal.getsignal(signal.SIGINT) == signal.SIG_IGN
-    ):  # of a shell's background
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # of a shell's background
         signal.signal(signal.SIGINT, signal.default_int_handler)
     base = Path(tempfile.mkdtemp(prefix="kills-"))
     hits, wrong = Counter[str](), 0

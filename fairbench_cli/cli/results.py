@@ -112,7 +112,7 @@ def compare(
     talk_of_damage([damage for one in comparisons for damage in one.damages])
     _write(comparisons, results, output, limit)
     if len(comparisons) > 1:
-        print_document(side_by_side(comparisons, limit, brief=True))
+        print_document(side_by_side(comparisons, limit))
     else:
         print_document(comparison_document(comparisons[0], limit, brief=True))
     enough = [_print_share(one, limit, fail_under) for one in comparisons]
