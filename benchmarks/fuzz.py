@@ -342,10 +342,7 @@ def run_case(one: Case, folder: Path) -> dict[str, Any]:
             where = traceback.extract_tb(error.__traceback__)[-6:]
             frames = " < ".join(f"{Path(f.filename).name}:{f.lineno}" for f in reversed(where))
             trouble = f"{type(error).__name__}: {error}"[:300] + f" at {frames}"
-    if not trouble and (code not in (0, 1, 2, 130) or "Traceback" in said.getvalue()):
-        trouble = f"exit code {code}: {said.getvalue()[-300:]}"
-    if not trouble and code == 2 and not re.search(r"error: .+\n {2}fix: ", said.getvalue()):
-        trouble = f"exit code 2 without its two lines: {said.getvalue()[-300:]!r}"
+    trouble = trouble or wrong_in(code, said.getvalue())
     return {
         "kind": one.arguments[0],
         "code": code,
@@ -353,6 +350,15 @@ def run_case(one: Case, folder: Path) -> dict[str, Any]:
         "seconds": round(time.process_time() - start, 2),
         "peak": peak(),
     }
+
+
+def wrong_in(code: int, said: str) -> str:
+    """Return what is wrong with an exit code and what was said with it, or nothing."""
+    if code not in (0, 1, 2, 130) or "Traceback" in said:
+        return f"exit code {code}: {said[-300:]}"
+    if code == 2 and not re.search(r"error: .+\n {2}fix: ", said):
+        return f"exit code 2 without its two lines: {said[-300:]!r}"
+    return ""
 
 
 def peak() -> int:

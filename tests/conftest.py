@@ -4,10 +4,13 @@ import importlib.util
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -15,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 import yaml
+from forking import Nursery
+from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
 from fairbench_cli.cli.app import run as run_here
@@ -47,6 +52,12 @@ def one_thread():
     """Compute as workers do: on two busy cores, threads that wait for each other take minutes."""
     with threadpool_limits(1):
         yield
+    if nursery.cache_info().currsize:
+        nursery().end()
+
+
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # a shell that runs the tests in the background does so
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def write_config(path: Path, **changes: object) -> Path:
@@ -63,26 +74,53 @@ def environment(**more: str) -> dict[str, str]:
     return plain | {"PYTHONPATH": path} | more
 
 
-def fairbench(
-    *arguments: str | Path, cwd: Path | None = None, **env: str
-) -> subprocess.CompletedProcess[str]:
-    """Run a command line in a process of its own."""
+def executed(*arguments: str | Path, cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:
+    """Run a command line in a process of its own, from the start of Python on."""
     command = [sys.executable, "-m", "fairbench_cli", *map(str, arguments)]
     return subprocess.run(
         command, cwd=cwd, env=environment(**env), capture_output=True, text=True, check=False, timeout=240
     )
 
 
+@cache
+def nursery() -> Nursery:
+    """Return the process that forks the command lines of this session."""
+    return Nursery(environment())
+
+
+def fairbench(
+    *arguments: str | Path, cwd: Path | None = None, **env: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a command line in a process of its own, which is forked after the imports."""
+    if sys.platform != "linux":
+        return executed(*arguments, cwd=cwd, **env)
+    command = list(map(str, arguments))
+    process = nursery().start(command, cwd, environment(**env))
+    try:
+        out, err = process.communicate(timeout=240)
+    finally:
+        process.kill()
+    return subprocess.CompletedProcess(command, process.wait(), out, err)
+
+
+STUDIES = Path(__file__).parents[1] / "benchmarks"
+
+
 def study_of(name: str) -> ModuleType:
     """Return a study of benchmarks/ as a module."""
-    path = Path(__file__).parents[1] / "benchmarks" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(f"{name}_study", path)
+    spec = importlib.util.spec_from_file_location(f"{name}_study", STUDIES / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # its dataclasses look themselves up
     spec.loader.exec_module(module)
     return module
+
+
+def seed_of_today() -> int:
+    """Return the seed of random studies, which try other cases every day; FAIRBENCH_SEED repeats a day's."""
+    given = os.environ.get("FAIRBENCH_SEED")
+    return int(given) if given else datetime.now(UTC).toordinal()
 
 
 DERIVED = ("groups.csv", "results.csv", "summary.csv")
@@ -100,6 +138,17 @@ def journal_lines(folder: Path) -> list[str]:
         line for path in sorted(folder.glob("journal/*.jsonl")) for line in path.read_text().splitlines()
     ]
     return [line for line in lines if not line.startswith('{"journal"')]
+
+
+# How many examples of a law are tried, against what it says: CI takes half as many, a nightly run ten times.
+EXAMPLES = float(os.environ.get("FAIRBENCH_EXAMPLES") or 1)
+settings.register_profile("scaled", max_examples=max(1, round(100 * EXAMPLES)), deadline=None)
+settings.load_profile("scaled")
+
+
+def law(examples: int, **more: Any) -> settings:
+    """Return how a law is tried: on so many examples, scaled, each of which may take its time."""
+    return settings(max_examples=max(1, round(examples * EXAMPLES)), deadline=None, **more)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from fairbench_cli.report.registry import FIGURES, FORMATS, FRAMES, TABLES
 
 ROOT = Path(fairbench_cli.__file__).parent
 FILES = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py"))
+PACKAGES = {f"fairbench_cli.{file[:-3].replace('/', '.')}" for file in FILES if file.endswith("/__init__.py")}
 
 # A room may import from itself and from rooms of a lower number.
 FLOORS = {
@@ -82,17 +83,6 @@ def test_imports_point_one_way():
             assert allowed, f"{file} imports {module}"
 
 
-def test_names_in_strings_point_one_way():
-    named = re.compile(r"fairbench_cli\.(\w+)")
-    for file in FILES:
-        own = Path(file).parts[0]
-        for node in ast.walk(parsed(file)) if "/" in file else ():
-            text = node.value if isinstance(node, ast.Constant) else None
-            found = named.match(text) if isinstance(text, str) else None
-            other = found and room(found[0])
-            assert other in (None, own) or FLOORS[other] < FLOORS[own], f"{file} names {text}"
-
-
 def test_every_registered_name_is_there():
     registries = (CLASSIFIERS, INTERVENTIONS, TABLES, FIGURES, FORMATS, *FRAMES.values())
     for registry in registries:
@@ -121,37 +111,128 @@ def imported_files(file: str) -> set[str]:
     return {path for path in found if path is not None}
 
 
-# Rooms within a room may import from those on their right; "" are the files that are in none and not named.
+def named_files(file: str) -> set[str]:
+    """Return the files of the package that a file names in texts, to be loaded when they are used.
+
+    Such a text is a whole module, or ``module:name``: below the package, the file's own folder, or a folder
+    that other texts of the file name.
+    """
+    tree = parsed(file)
+    said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings
+    texts = {
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in said
+    }
+    modules = {text.rstrip(".") for text in texts if re.fullmatch(r"fairbench_cli[\w.]*", text)}
+    modules |= {f"{module}{text}" for module in modules for text in texts if re.fullmatch(r"(\.\w+)+", text)}
+    own = ".".join(("fairbench_cli", *Path(file).parts[:-1]))
+    named = {text.partition(":")[0] for text in texts if re.fullmatch(r"[\w.]+(:[A-Za-z_]\w*)+", text)}
+    found = {path_of(f"{below}.{name}") for below in {"fairbench_cli", own, *modules} for name in named}
+    found |= {path_of(module) for module in modules | named if f"{module}.__init__" not in PACKAGES}
+    return {path for path in found if path not in (None, file)}
+
+
+def arrows() -> dict[str, set[str]]:
+    """Return which files each file needs, whether it imports or names them.
+
+    What `import fairbench_cli` gives is named there, and loaded when somebody uses it: no need of that file.
+    """
+    return {
+        file: imported_files(file) | (set() if file == "__init__.py" else named_files(file)) for file in FILES
+    }
+
+
+# Places within a room, each of which may use those on its right: rooms, files, and "" for the other files.
 WITHIN = {
-    "audit": ("__init__.py", "api.py", "show", "judge.py", "parts", "compare", "scan", "read", ""),
+    "audit": ("__init__.py", "api.py", "show", "judge.py", "parts", "compare", "scan", ""),
     "experiment": ("cluster", "running", "journal", "", "config"),
 }
 
 
-def inner_room(file: str) -> tuple[str, str]:
-    """Return the room of a file, and the room within it; empty where it is in none."""
-    outer, *inner = Path(file).parts[:-1] or ("",)
-    name = Path(file).name if Path(file).name in WITHIN.get(outer, ()) else ""
-    return outer, inner[0] if inner else name
+def place_within(file: str) -> str:
+    """Return where in its room a file is."""
+    room, *inner = Path(file).parts
+    first = inner[0] if inner else ""
+    return first if len(inner) > 1 or first in WITHIN.get(room, ()) else ""
 
 
-def test_files_import_without_a_circle_and_a_class_name_means_one_thing():
-    graph = {file: imported_files(file) for file in FILES}
-    assert list(TopologicalSorter(graph).static_order())  # raises CycleError and names the circle
-    for file, imported in graph.items():
-        for other in imported:
-            (outer, own), (outer_of_other, its) = inner_room(file), inner_room(other)
-            order = WITHIN.get(outer, ())
-            if outer == outer_of_other and own in order and its in order:
-                assert order.index(own) <= order.index(its), f"{file} imports {other}"
-            outside = not file.startswith("cli/") and file != "__main__.py"
-            assert not (outside and other.startswith("cli/")), f"{file} imports {other}"
+def test_arrows_point_one_way_also_within_rooms_and_in_texts():
+    for file, used in arrows().items():
+        room = Path(file).parts[0]
+        for other in used if "/" in file else ():
+            its = Path(other).parts[0]
+            if its == room:
+                order = WITHIN.get(room, ())
+                own, there = place_within(file), place_within(other)
+                right = not {own, there} <= set(order) or order.index(own) <= order.index(there)
+            else:
+                right = "/" not in other or FLOORS[its] < FLOORS[room]
+            assert right, f"{file} uses {other}"
+            assert file.startswith("cli/") or not other.startswith("cli/"), f"{file} uses {other}"
+
+
+def test_the_places_within_rooms_are_all_known():
+    for room, order in WITHIN.items():
+        found = {Path(file).parts[1] for file in FILES if file.startswith(f"{room}/") and file.count("/") > 1}
+        assert found <= set(order), room
+
+
+def test_files_need_each_other_without_a_circle():
+    assert list(TopologicalSorter(arrows()).static_order())  # raises CycleError and names the circle
+
+
+def test_texts_that_name_modules_are_seen():
+    assert named_files("interventions/registry.py") >= {
+        "interventions/massaging.py",
+        "interventions/repair.py",
+    }
+    assert "report/figures/fronts.py" in named_files("report/registry.py")
+    assert "experiment/plan.py" not in named_files("interventions/registry.py")
+
+
+def test_a_class_name_means_one_thing():
     defined: dict[str, list[str]] = {}
     for file in FILES:
         for node in ast.walk(parsed(file)):
             if isinstance(node, ast.ClassDef):
                 defined.setdefault(node.name, []).append(file)
     assert {name: files for name, files in defined.items() if len(files) > 1} == {}
+
+
+DOCUMENTED = {"_exit", "_replace", "_asdict", "_fields"}
+BORROWED = {  # by file: what scikit-learn and fairlearn ask of estimators, or show in no other way
+    "classifiers/c45/estimator.py": {"_check_sample_weight"},
+    "classifiers/foreign.py": {"_validate_params"},
+    "interventions/foreign/indexed.py": {"_more_tags"},
+    "interventions/foreign/sensitive.py": {"_pmf_predict"},
+}
+
+
+def own_private_names() -> set[str]:
+    """Return the names with an underscore that the package itself defines."""
+    found = set()
+    for file in FILES:
+        for node in ast.walk(parsed(file)):
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                found.add(node.name)
+            elif isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
+                found.add(node.id if isinstance(node, ast.Name) else node.attr)
+    return found
+
+
+def test_nothing_private_of_a_library_is_used():
+    own = own_private_names() | DOCUMENTED
+    for file in set(FILES) - {"experiment/running/workers.py"}:
+        for node in ast.walk(parsed(file)):
+            names = [node.attr] if isinstance(node, ast.Attribute) else []
+            if isinstance(node, ast.ImportFrom) and not str(node.module).startswith("fairbench_cli"):
+                names = [part for alias in node.names for part in (*str(node.module).split("."), alias.name)]
+                names = [name for name in names if name not in ("__future__", "annotations")]
+            private = {name for name in names if name.startswith("_") and not name.startswith("__")}
+            private -= own | BORROWED.get(file, set())
+            assert not private, f"{file}:{node.lineno} uses {', '.join(private)}"
+            assert "externals" not in names, f"{file}:{node.lineno} reaches into another library's copy"
 
 
 def test_measures_stand_alone():

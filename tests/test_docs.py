@@ -119,14 +119,18 @@ SIMULATIONS = [path for path in CONFIGS if "truth" in yaml.safe_load(path.read_t
 
 
 TRIED = {word for page in RUNNING for arguments in commands(page) for word in arguments}
+UNTRIED = [path for path in SIMULATIONS if not {path.stem, path.relative_to(ROOT).as_posix()} & TRIED]
 
 
-@pytest.mark.parametrize(
-    "path", [path for path in SIMULATIONS if path.stem not in TRIED], ids=lambda path: path.stem
-)
-def test_every_simulation_runs(path, say):
-    done = say("simulate", path, "--set", "runs=2")
-    assert done.code == 0, done.err
+def test_a_simulation_that_a_page_runs_is_not_run_again():
+    assert ROOT / "configs/zliobaite2017.yaml" in SIMULATIONS
+    assert ROOT / "configs/zliobaite2017.yaml" not in UNTRIED
+
+
+def test_every_simulation_runs(say):
+    for path in UNTRIED:
+        done = say("simulate", path, "--set", "runs=2")
+        assert done.code == 0, (path, done.err)
 
 
 @pytest.mark.parametrize(

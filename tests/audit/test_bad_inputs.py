@@ -6,7 +6,8 @@ import os
 
 import duckdb
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from conftest import law
+from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 
 from fairbench_cli.audit.config import AuditConfig
@@ -310,7 +311,7 @@ ROWS = st.lists(st.lists(CELLS, min_size=1, max_size=5), max_size=6)
 SPECS = st.sampled_from(
     [AuditConfig(), HALF, TOP, AuditConfig(bins={"race": 2}), AuditConfig(weight="label_value", label="race")]
 )
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = law(60, suppress_health_check=list(HealthCheck))
 
 
 @QUICK

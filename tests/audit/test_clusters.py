@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairbench_cli.audit.compare.effective import factor_together, own_rows, rate_rows, rows_of_people
@@ -61,7 +61,6 @@ def test_rows_are_worth_what_people_differ(people: int) -> None:
     assert (factor_together(part.clusters, NAMES, np.zeros(3, np.intp), (3, 3)) == 1).all()
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 3), min_size=4, max_size=60))
 def test_one_row_each_changes_nothing(cells: list[int]) -> None:
     n = np.zeros((len(cells), 2, 2))

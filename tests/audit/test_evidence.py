@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from audit_counts import Cells, compas, one, slice_of, tally_of
-from hypothesis import given, settings
+from conftest import law
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairbench_cli.audit.compare.effective import MANY, own_rows, rate_rows
@@ -65,7 +66,7 @@ def test_nobody_of_three_does_not_fail() -> None:
     assert found.p == pytest.approx(0.2804, abs=5e-5)
 
 
-@settings(max_examples=40)
+@law(40)
 @given(some, some, st.sampled_from([0.8, 0.5, 0.9]))
 def test_fails_and_passes_go_with_the_point_and_the_interval(
     mine: Selected, theirs: Selected, tau: float
@@ -81,7 +82,7 @@ def test_fails_and_passes_go_with_the_point_and_the_interval(
     assert not found.shown_outside or (found.verdict == "fail" and (high < tau or low > 1 / tau))
 
 
-@settings(max_examples=40)
+@law(40)
 @given(some, some)
 def test_the_reference_and_the_group_may_change_places(mine: Selected, theirs: Selected) -> None:
     forth, back = compared(mine, theirs), compared(theirs, mine)
@@ -99,7 +100,7 @@ def verdicts(report: Report) -> dict[tuple[str, str], tuple[object, ...]]:
     }
 
 
-@settings(max_examples=20)
+@law(20)
 @given(st.lists(st.tuples(*[st.integers(0, 60)] * 4), min_size=2, max_size=5), st.randoms())
 def test_the_order_of_groups_changes_nothing(cells: list[Cells], random: object) -> None:
     names = [f"g{i}" for i in range(len(cells))]
@@ -111,7 +112,7 @@ def test_the_order_of_groups_changes_nothing(cells: list[Cells], random: object)
     assert verdicts(judge(one(groups), config)) == verdicts(judge(one(shuffled), config))
 
 
-@settings(max_examples=20)
+@law(20)
 @given(st.lists(st.tuples(*[st.integers(0, 60)] * 4), min_size=2, max_size=5), st.floats(0.001, 1000))
 def test_equal_weights_are_no_weights(cells: list[Cells], weight: float) -> None:
     part = slice_of({f"g{i}": cell for i, cell in enumerate(cells)})

@@ -5,7 +5,8 @@ import warnings
 import numpy as np
 import pytest
 from audit_counts import Cells, compas, one, slice_of, tally_of
-from hypothesis import given, settings
+from conftest import law
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics as sk
 
@@ -62,7 +63,6 @@ def test_rates_are_scikit_learns() -> None:
         assert dict(zip(names, rates[g], strict=True)) == pytest.approx(expected)
 
 
-@settings(deadline=None)
 @given(groups_of_cells, st.integers(2, 9))
 def test_scaling_counts_leaves_rates(found: list[tuple[int, int, int, int]], factor: int) -> None:
     n = slice_of(named(found)).counts.n
@@ -70,7 +70,6 @@ def test_scaling_counts_leaves_rates(found: list[tuple[int, int, int, int]], fac
     np.testing.assert_allclose(rates, scaled)
 
 
-@settings(deadline=None)
 @given(groups_of_cells)
 def test_complements_add_up_to_one(found: list[tuple[int, int, int, int]]) -> None:
     n = slice_of(named(found)).counts.n
@@ -82,7 +81,7 @@ def test_complements_add_up_to_one(found: list[tuple[int, int, int, int]]) -> No
             np.testing.assert_allclose(both[defined].sum(-1), 1)
 
 
-@settings(max_examples=40, deadline=None)
+@law(40)
 @given(groups_of_cells, st.sampled_from(["majority", "minimum", "maximum", "rest"]), st.booleans())
 def test_any_counts_give_an_audit(
     found: list[tuple[int, int, int, int]], method: str, labelled: bool

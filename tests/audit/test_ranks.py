@@ -6,7 +6,8 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from conftest import law
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fairbench_cli.audit.config import AuditConfig
@@ -41,7 +42,7 @@ def expected(rows, k, ties):
     return dict(found), above if strict else upto
 
 
-@settings(max_examples=10, deadline=None)
+@law(10)
 @given(ROWS, st.integers(1, 5), st.sampled_from(["include", "exclude"]))
 @example([(1e100, "a", "m"), (-1e100, "b", "m"), (9e99, "b", "m"), (5e-324, "a", "m")], 2, "include")
 def test_as_sorting(rows, k, ties):

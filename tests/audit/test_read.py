@@ -13,7 +13,8 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from conftest import law
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairbench_cli.audit.api import audit
@@ -22,7 +23,7 @@ from fairbench_cli.audit.scan import scan as counting
 from fairbench_cli.audit.scan.open import frame_of_arrays, read_tally
 from fairbench_cli.base.errors import UserError
 
-QUICK = settings(max_examples=20, deadline=None)  # an audit each
+QUICK = law(20)  # an audit each
 TEXT = "score,label,race,sex\n"
 
 

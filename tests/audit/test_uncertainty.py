@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from audit_counts import compas, one, slice_of, tally_of
-from hypothesis import given, settings
+from conftest import law
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import fisher_exact
 from statsmodels.stats.multitest import multipletests
@@ -102,7 +103,7 @@ def test_the_z_and_fisher_tests_are_statsmodels_and_scipys(found: tuple[int, int
         assert float(two_proportions(*found)[1]) == fisher(*found)
 
 
-@settings(max_examples=20)  # statsmodels takes 40 ms each
+@law(20)  # statsmodels takes 40 ms each
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
 def test_holm_is_statsmodels(p: list[float]) -> None:
     np.testing.assert_allclose(holm(p), multipletests(p, method="holm")[1], rtol=1e-12)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from audit_counts import Cells, compas, one
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fairbench_cli.audit.compare.report import Disparity, Gate, Interval
@@ -46,7 +46,6 @@ def test_every_pair_at_exactly_four_fifths_passes() -> None:
     assert 0.2 < floats.count(False) / len(pairs) < 0.25
 
 
-@settings(deadline=None)
 @given(rates, rates, st.sampled_from([0.8, 0.5, 0.9, 1.0, 0.95]))
 def test_the_point_is_the_exact_rule_and_symmetric(
     mine: tuple[int, int], theirs: tuple[int, int], tau: float
@@ -97,7 +96,6 @@ def disparities(groups: dict[str, Cells], reference: str) -> dict[str, Disparity
     return {found.metric: found for found in audit.disparities if not found.is_reference}
 
 
-@settings(deadline=None)
 @given(st.tuples(*[st.integers(0, 50)] * 4), st.tuples(*[st.integers(0, 50)] * 4))
 def test_swapping_group_and_reference_inverts(
     mine: tuple[int, int, int, int], theirs: tuple[int, int, int, int]

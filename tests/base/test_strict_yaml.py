@@ -4,7 +4,8 @@ import contextlib
 import math
 
 import pytest
-from hypothesis import given, settings
+from conftest import law
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairbench_cli.base.errors import UserError
@@ -203,7 +204,6 @@ plain = st.recursive(
 
 
 @given(st.dictionaries(text, plain, min_size=1, max_size=4))
-@settings(deadline=None)
 def test_what_is_written_is_read_back(data):
     again = parse_yaml(dump_yaml(data), "f").data
     assert again == data
@@ -211,7 +211,7 @@ def test_what_is_written_is_read_back(data):
 
 
 @given(st.text(alphabet=st.sampled_from("ab:- \n[]{}&*!|>'\"%@`#,?\t0.e<~"), max_size=40))
-@settings(deadline=None, max_examples=400)
+@law(400)
 def test_anything_is_data_or_a_user_error(junk):
     with contextlib.suppress(UserError):
         assert parse_yaml(junk, "f.yaml").where(()).startswith("f.yaml:")

@@ -7,8 +7,8 @@ from dataclasses import fields
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import environment
-from hypothesis import given, settings
+from conftest import environment, law
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -49,7 +49,7 @@ options = st.fixed_dictionaries(
 )
 
 
-@settings(deadline=None, max_examples=150)
+@law(150)
 @given(nominal_data(), options)
 def test_doubling_rows_is_doubling_weights(data, chosen):
     levels, X, y, weight = data
@@ -58,7 +58,7 @@ def test_doubling_rows_is_doubling_weights(data, chosen):
     assert once.export_text() == twice.export_text()
 
 
-@settings(deadline=None, max_examples=150)
+@law(150)
 @given(nominal_data(), options, st.randoms())
 def test_row_order_does_not_matter(data, chosen, random):
     levels, X, y, weight = data
@@ -69,7 +69,7 @@ def test_row_order_does_not_matter(data, chosen, random):
     assert plain.export_text() == mixed.export_text()
 
 
-@settings(deadline=None, max_examples=150)
+@law(150)
 @given(nominal_data(), st.randoms())
 def test_permuting_levels_permutes_the_tree(data, random):
     """The largest branch is the last of equals, so raising may follow the level order: it is left out."""
@@ -82,7 +82,7 @@ def test_permuting_levels_permutes_the_tree(data, random):
     np.testing.assert_allclose(plain.predict_proba(X), other.predict_proba(permuted), atol=1e-12)
 
 
-@settings(deadline=None, max_examples=300)
+@law(300)
 @given(nominal_data(rows=(1, 80), most_levels=8), options)
 def test_both_paths_make_the_same_tree(data, chosen):
     levels, X, y, weight = data

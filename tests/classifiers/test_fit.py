@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from conftest import law
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 from scipy.special import expit
@@ -215,7 +216,7 @@ def test_nothing_to_train_on(spec):
 
 
 @every_spec
-@settings(max_examples=15, deadline=None)
+@law(15)
 @given(n=st.integers(1, 40), seed=st.integers(0, 10_000), protected=st.booleans())
 def test_small_samples_neither_fail_nor_warn(spec, n, seed, protected):
     train = sample(n, seed)

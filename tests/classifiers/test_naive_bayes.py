@@ -4,7 +4,8 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from conftest import law
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.naive_bayes import CategoricalNB
 
@@ -17,7 +18,7 @@ def both(levels, X, y, weights, laplace):
     return own, other
 
 
-@settings(deadline=None, max_examples=100)
+@law(100)
 @given(
     st.integers(0, 2**32 - 1),
     st.sampled_from([0.1, 1.0, 3.0]),

@@ -8,14 +8,14 @@ import subprocess
 import sys
 
 import pytest
-from conftest import Finished, bare_data, environment, fairbench, plain, two_lines, write_config
+from conftest import Finished, bare_data, environment, executed, fairbench, plain, two_lines, write_config
 
 from fairbench_cli import __version__
 from fairbench_cli.data.card import shipped_cards
 
 
 def test_version():
-    done = fairbench("--version")
+    done = executed("--version")
     assert (done.returncode, done.stdout, done.stderr) == (0, f"fairbench {__version__}\n", "")
 
 

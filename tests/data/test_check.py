@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from hypothesis import given, settings
+from conftest import law
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairbench_cli.base.errors import UserError
@@ -185,7 +186,7 @@ def by_hand(codes, y):
     return 1 - loss / len(y) / entropy, right / len(y)
 
 
-@settings(deadline=None, max_examples=60)
+@law(60)
 @given(
     st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=2, max_size=30).filter(
         lambda pairs: len({y for _, y in pairs}) == 2
@@ -353,7 +354,7 @@ def test_what_cannot_be_read_is_two_lines_and_exit_code_2(say, tmp_path):
 CELLS = st.sampled_from(["", "?", "0", "1", "1.0", "-3", "1e400", "nan", "é", "a b", "x,y", '"', "∞"])
 
 
-@settings(deadline=None, max_examples=80)
+@law(80)
 @given(data=st.data(), n=st.integers(1, 12), drop=st.booleans())
 def test_odd_columns_are_checked_or_refused(tmp_path_factory, data, n, drop):
     rows = {

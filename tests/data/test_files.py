@@ -1,7 +1,7 @@
 """TextCells are text as the file has them; what is broken is said with its line."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairbench_cli.base.errors import UserError
@@ -140,7 +140,6 @@ cell = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters
 
 
 @given(st.lists(st.tuples(cell, cell, cell), min_size=2, max_size=8).filter(lambda rows: any(rows[0])))
-@settings(deadline=None)
 def test_what_pandas_writes_is_read(tmp_path_factory, table):
     import csv
 

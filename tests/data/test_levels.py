@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fairbench_cli.data.column_card import BinsCard
@@ -92,7 +92,6 @@ def span(label):
 
 
 @given(st.lists(st.integers(-500, 5000), min_size=2), st.integers(2, 30))
-@settings(deadline=None)
 def test_every_whole_number_lands_in_the_bin_whose_label_holds_it(numbers, count):
     assume(max(numbers) - min(numbers) >= 2 * count)
     column, codes = bin_numbers("x", np.array(numbers, float), BinsCard(count=count), whole=True)
@@ -108,7 +107,6 @@ def test_every_whole_number_lands_in_the_bin_whose_label_holds_it(numbers, count
 
 
 @given(st.lists(st.floats(-1e3, 1e6, allow_subnormal=False), min_size=2), st.integers(2, 30))
-@settings(deadline=None)
 def test_every_number_lands_in_the_bin_whose_label_holds_it(numbers, count):
     spread = max(numbers) - min(numbers)
     assume(spread > 1e-3 * max(map(abs, numbers)))
@@ -120,7 +118,6 @@ def test_every_number_lands_in_the_bin_whose_label_holds_it(numbers, count):
 
 
 @given(st.lists(st.integers(-50, 500), min_size=2, unique=True), st.integers(2, 9), st.booleans())
-@settings(deadline=None)
 def test_bins_are_those_of_pandas_which_are_those_of_r(numbers, count, whole):
     assume(max(numbers) - min(numbers) >= 2 * count)
     values = np.array(numbers, float)

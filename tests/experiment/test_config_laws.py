@@ -4,7 +4,8 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from conftest import law
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from fairbench_cli.base.errors import UserError
@@ -161,7 +162,7 @@ def check_form(error, path):
     config,
     st.lists(st.sampled_from(["a.b=1", "seed=3", "sample.beta=[0]", "x", "datasets=[adult]", "name="])),
 )
-@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@law(150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_anything_is_an_experiment_or_a_user_error(tmp_path, data, overrides):
     path = tmp_path / "f.yaml"
     path.write_text(dump_yaml(data), encoding="utf-8", errors="replace")

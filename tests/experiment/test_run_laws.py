@@ -22,25 +22,29 @@ from conftest import (
     environment,
     fairbench,
     journal_lines,
+    nursery,
     write_config,
 )
+from forking import Forked
 
 LONG = {"interventions": ["none", "slow"], "sample": SMALL["sample"] | {"beta": [0, 0.5, 1]}, "repeats": 6}
 
 
 @contextmanager
-def running(*arguments: str | Path, cwd: Path | None = None) -> Iterator[subprocess.Popen[str]]:
-    """Start a command line as the leader of a process group, as a shell would, and see to its end."""
-    command = [sys.executable, "-m", "fairbench_cli", *map(str, arguments)]
-    process = subprocess.Popen(
-        command,
-        cwd=cwd,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+def running(
+    *arguments: str | Path, cwd: Path | None = None, anew: bool = True
+) -> Iterator[subprocess.Popen[str] | Forked]:
+    """Start a command line as the leader of a process group, as a shell would, and see to its end.
+
+    `anew`: from the start of Python on; else it is forked after the imports.
+    """
+    process: subprocess.Popen[str] | Forked
+    if anew or sys.platform != "linux":
+        command = [sys.executable, "-m", "fairbench_cli", *map(str, arguments)]
+        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        process = subprocess.Popen(command, cwd=cwd, env=environment(), start_new_session=True, **streams)
+    else:
+        process = nursery().start([*map(str, arguments)], cwd, environment(), leads=True)
     try:
         yield process
     finally:
@@ -49,7 +53,7 @@ def running(*arguments: str | Path, cwd: Path | None = None) -> Iterator[subproc
         process.communicate()
 
 
-def wait_for_lines(folder: Path, n: int, process: subprocess.Popen[str]) -> None:
+def wait_for_lines(folder: Path, n: int, process: subprocess.Popen[str] | Forked) -> None:
     """Wait until the journal has `n` whole lines."""
     end = time.monotonic() + 60
     while len(journal_lines(folder)) < n:
@@ -130,14 +134,11 @@ def test_a_torn_line_is_computed_again(finished: Finished, tmp_path, say):
     assert derived(out) == derived(finished.folder)
 
 
-@pytest.mark.parametrize(
-    ("how", "jobs"), [(signal.SIGINT, "1"), (signal.SIGINT, "2"), (signal.SIGTERM, "2"), (signal.SIGHUP, "1")]
-)
-def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(whole, tmp_path, how, jobs):
-    write_config(tmp_path / "long.yaml", **LONG)
-    arguments = ("run", "long.yaml", "-o", "out", "--jobs", jobs)
-    with running(*arguments, cwd=tmp_path) as process:
-        wait_for_lines(tmp_path / "out", 4, process)
+def interrupted(folder: Path, how: signal.Signals, jobs: str, *, anew: bool) -> list[str]:
+    """Interrupt a run of `LONG`, check what it says and leaves, and return the lines of its journal."""
+    write_config(folder / "long.yaml", **LONG)
+    with running("run", "long.yaml", "-o", "out", "--jobs", jobs, cwd=folder, anew=anew) as process:
+        wait_for_lines(folder / "out", 4, process)
         os.killpg(process.pid, how)
         out, err = process.communicate(timeout=60)
     assert process.returncode == 128 + how, err
@@ -146,12 +147,22 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(whole, tmp_path, how, j
     left = re.search(r"interrupted; (\d+) repeats left. Go on with:\n  (.*)\n", err)
     assert left, err
     assert left[2] == f"fairbench run long.yaml -o out --jobs {jobs}"
-    lines = journal_lines(tmp_path / "out")
+    lines = journal_lines(folder / "out")
     assert len(lines) >= 36 - int(left[1]) >= 4
-    assert len(rows(tmp_path / "out", "groups.csv")) == 1 + 12 * (36 - int(left[1]))
-    assert (tmp_path / "out" / "manifest.json").exists()
-    assert "…" in (tmp_path / "out/tables/discrimination-accuracy.md").read_text()
-    done = fairbench(*arguments[:-2], "--jobs", "2", cwd=tmp_path)
+    assert len(rows(folder / "out", "groups.csv")) == 1 + 12 * (36 - int(left[1]))
+    assert (folder / "out" / "manifest.json").exists()
+    assert "…" in (folder / "out/tables/discrimination-accuracy.md").read_text()
+    return lines
+
+
+@pytest.mark.parametrize(("how", "jobs"), [(signal.SIGINT, "1"), (signal.SIGTERM, "2"), (signal.SIGHUP, "1")])
+def test_a_signal_keeps_what_is_done_and_says_how_to_go_on(tmp_path, how, jobs):
+    interrupted(tmp_path, how, jobs, anew=False)
+
+
+def test_after_ctrl_c_the_run_goes_on_to_the_bytes_of_one_that_was_not_stopped(whole, tmp_path):
+    lines = interrupted(tmp_path, signal.SIGINT, "2", anew=True)
+    done = fairbench("run", "long.yaml", "-o", "out", "--jobs", "2", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert f"{len(lines)} done, {36 - len(lines)} to do" in done.stderr
     assert derived(tmp_path / "out") == derived(whole)

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from conftest import law
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
@@ -21,7 +22,6 @@ from fairbench_cli.interventions.fitted import Infeasible
 
 CLASSIFIER = Classifier(Tree(min_leaf=2), include_protected=True, seed=0)
 
-law = settings(deadline=None, max_examples=60)
 values = st.lists(st.integers(0, 15), min_size=1, max_size=20)
 
 
@@ -66,7 +66,7 @@ def slowly(first, second, level):
     return new
 
 
-@law
+@law(60)
 @given(first=values, second=values, level=st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]))
 def test_numbers_go_where_a_slow_implementation_sends_them(first, second, level):
     codes = np.array([*first, *second], dtype=np.int16)
@@ -82,7 +82,7 @@ def test_numbers_go_where_a_slow_implementation_sends_them(first, second, level)
     assert (again == mixed[after]).all()
 
 
-@law
+@law(60)
 @given(all_values=values, more=values, level=st.floats(0, 1))
 def test_numbers_that_both_groups_have_stay_as_they_are(all_values, more, level):
     first, second = all_values + [v for v in more if v in all_values], all_values
@@ -129,7 +129,7 @@ def test_the_protected_attribute_goes_to_its_mode():
     assert (half[train.s == 0] == 0).sum() == pytest.approx(kept, abs=25)
 
 
-@law
+@law(60)
 @given(
     level=st.sampled_from([0.0, 0.2, 0.5, 0.9, 1.0]), n=st.lists(st.integers(1, 50), min_size=4, max_size=4)
 )

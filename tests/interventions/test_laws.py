@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from conftest import law
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
@@ -66,7 +67,6 @@ def sample(cells, seed=0):
 
 cells = st.tuples(*[st.integers(0, 25)] * 4).filter(lambda four: sum(four) > 0)
 full_cells = st.tuples(*[st.integers(2, 25)] * 4)  # of two rows, one is drawn for validation
-law = settings(deadline=None, max_examples=20)  # of every technique
 
 
 def test_every_intervention_says_what_it_is():
@@ -74,7 +74,7 @@ def test_every_intervention_says_what_it_is():
 
 
 @every_intervention
-@law
+@law(20)
 @given(four=cells, seed=st.integers(0, 99))
 def test_any_sample_gives_a_model_or_a_reason(spec, four, seed):
     train = sample(four, seed)
@@ -102,7 +102,7 @@ def test_any_sample_gives_a_model_or_a_reason(spec, four, seed):
 
 
 @every_intervention
-@law
+@law(20)
 @given(four=full_cells, seed=st.integers(0, 99))
 def test_the_same_rng_gives_the_same_model(spec, four, seed):
     train, test = sample(four, seed), sample((50, 50, 50, 50))
@@ -114,7 +114,7 @@ def test_the_same_rng_gives_the_same_model(spec, four, seed):
 
 
 @every_intervention
-@law
+@law(20)
 @given(four=full_cells, seed=st.integers(0, 99))
 def test_the_training_sample_is_left_alone(spec, four, seed):
     train, untouched = sample(four, seed), sample(four, seed)
@@ -176,7 +176,7 @@ def test_what_uses_no_groups_or_no_classifier():
     assert without == {"uses_groups": {"none", "random"}, "uses_classifier": own | BASELINES}
 
 
-@law
+@law(20)
 @given(four=full_cells, seed=st.integers(0, 99), ranker=st.sampled_from(["naive-bayes", "logistic"]))
 def test_massaging_flips_as_many_on_each_side(four, seed, ranker):
     train = sample(four, seed)
@@ -249,7 +249,7 @@ def test_the_real_data_sets(four, m, after, weights):
     assert cell_weights(n.astype(float)).ravel() == pytest.approx(weights, abs=5e-7)
 
 
-@law
+@law(20)
 @given(four=full_cells, seed=st.integers(0, 99), given_weights=st.booleans())
 def test_reweighing_removes_weighted_discrimination(four, seed, given_weights):
     train = sample(four, seed)
@@ -278,7 +278,7 @@ def spy(spec, train, rng=None):
     return seen[-1]
 
 
-@law
+@law(20)
 @given(four=full_cells, seed=st.integers(0, 99))
 def test_sampling_hits_its_sizes(four, seed):
     train = sample(four, seed)
@@ -294,7 +294,7 @@ def test_sampling_hits_its_sizes(four, seed):
         assert (np.diff(rows) >= 0).all()
 
 
-@law
+@law(20)
 @given(four=full_cells, seed=st.integers(0, 99))
 def test_uniform_sampling_keeps_what_grows_and_repeats_nothing_that_shrinks(four, seed):
     train = sample(four, seed)
@@ -305,7 +305,7 @@ def test_uniform_sampling_keeps_what_grows_and_repeats_nothing_that_shrinks(four
         assert (of_cell >= 1).all() if target[cell] >= len(of_cell) else (of_cell <= 1).all()
 
 
-@law
+@law(20)
 @given(four=full_cells, seed=st.integers(0, 99))
 def test_preferential_sampling_takes_the_border_first(four, seed):
     train = sample(four, seed)

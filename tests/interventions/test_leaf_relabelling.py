@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from conftest import law
+from hypothesis import given
 from hypothesis import strategies as st
 from techniques_data import adult, doubled, golden, of_levels, reordered
 
@@ -65,7 +66,7 @@ def test_every_greedy_step(steps):
     np.testing.assert_allclose(reached, steps[["acc_after", "disc_after"]], atol=1e-9)
 
 
-@settings(deadline=None, max_examples=100)
+@law(100)
 @given(
     counts=st.lists(st.lists(st.integers(0, 9), min_size=4, max_size=4), min_size=1, max_size=7),
     flips=st.integers(0, 127),

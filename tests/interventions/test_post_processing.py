@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from conftest import write_config
-from hypothesis import given, settings
+from conftest import law, write_config
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
@@ -125,7 +125,7 @@ def test_reject_option_as_published(dataset):
             assert float(measure(metric, counts)) == pytest.approx(float(row[name]), abs=1e-9)
 
 
-@settings(deadline=None, max_examples=30)
+@law(30)
 @given(
     cells=st.tuples(*[st.integers(1, 12)] * 4),
     seed=st.integers(0, 99),

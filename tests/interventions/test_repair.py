@@ -7,7 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from conftest import law
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
@@ -32,7 +33,6 @@ CLASSIFIER = Classifier(Tree(min_leaf=2), include_protected=False, seed=0)
 LEVELS = (Fraction(0), Fraction(1, 4), Fraction(1, 2), Fraction(3, 4), Fraction(1))
 METHODS = ("combinatorial", "geometric")
 
-law = settings(deadline=None, max_examples=60)
 levels = st.sampled_from(LEVELS)
 group = st.lists(st.integers(0, 12), min_size=1, max_size=30)
 counts = st.integers(1, 7).flatmap(
@@ -97,7 +97,7 @@ def slowly(first, second, level, method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-@law
+@law(60)
 @given(first=group, second=group, level=levels, seed=st.integers(0, 99))
 def test_numbers_go_where_a_slow_implementation_sends_them(method, first, second, level, seed):
     column, (codes, s) = number(range(13)), rows(first, second)
@@ -107,7 +107,7 @@ def test_numbers_go_where_a_slow_implementation_sends_them(method, first, second
     assert found == slowly(first, second, level, method)
 
 
-@law
+@law(60)
 @given(first=group, second=group, level=levels, seed=st.integers(0, 99), method=st.sampled_from(METHODS))
 def test_rows_without_ties_are_repaired_alike_when_they_come_to_be_predicted(
     first, second, level, seed, method
@@ -120,7 +120,7 @@ def test_rows_without_ties_are_repaired_alike_when_they_come_to_be_predicted(
     assert (after[alone] == again[alone]).all()
 
 
-@law
+@law(60)
 @given(first=group, second=group, method=st.sampled_from(METHODS), seed=st.integers(0, 99))
 def test_at_level_1_the_groups_distributions_of_a_number_are_equal(first, second, method, seed):
     codes, s = rows(first, second)
@@ -131,7 +131,7 @@ def test_at_level_1_the_groups_distributions_of_a_number_are_equal(first, second
         assert gap == 0
 
 
-@law
+@law(60)
 @given(first=group, second=group, level=st.floats(0, 1), new=st.lists(st.integers(0, 19), max_size=30))
 def test_rows_to_predict_get_values_of_training_rows_even_for_values_never_seen(first, second, level, new):
     codes, s = rows(first, second)
@@ -141,7 +141,7 @@ def test_rows_to_predict_get_values_of_training_rows_even_for_values_never_seen(
         assert set(after.tolist()) <= {*first, *second}
 
 
-@law
+@law(60)
 @given(two=counts, level=levels)
 def test_the_plan_of_a_category_is_that_of_exact_fractions(two, level):
     plan = make_plan(np.array(two), float(level))
@@ -160,7 +160,7 @@ def test_the_plan_of_a_category_is_that_of_exact_fractions(two, level):
         np.testing.assert_allclose(plan.law[s], [float(w / sum(weight)) for w in weight], atol=1e-12)
 
 
-@law
+@law(60)
 @given(two=counts, level=levels, seed=st.integers(0, 99))
 def test_exactly_the_planned_number_of_rows_keep_their_category(two, level, seed):
     codes, s = rows(*(np.repeat(np.arange(len(some)), some).tolist() for some in two))

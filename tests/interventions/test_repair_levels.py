@@ -6,7 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from conftest import law
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairbench_cli.classifiers.builders import Tree
@@ -17,7 +18,6 @@ from fairbench_cli.interventions.repair import Repair, distance, repair_features
 from fairbench_cli.interventions.repair_columns import make_plan, repair_by_rank
 
 CLASSIFIER = Classifier(Tree(min_leaf=2), include_protected=False, seed=0)
-law = settings(deadline=None, max_examples=40)
 groups = st.lists(st.lists(st.integers(0, 8), min_size=1, max_size=12), min_size=2, max_size=5)
 categories = st.integers(1, 5).flatmap(
     lambda k: st.lists(
@@ -58,7 +58,7 @@ def people(n=300, seed=0, race="abcd"):
     return Sample(table, "race", y, s, outcomes=("0", "1"), protected=("race", "sex"))
 
 
-@law
+@law(40)
 @given(found=groups, level=levels, seed=st.integers(0, 99))
 def test_numbers_go_to_the_lower_median_of_all_groups_quantiles(found, level, seed):
     codes, s = rows(found)
@@ -76,7 +76,7 @@ def test_numbers_go_to_the_lower_median_of_all_groups_quantiles(found, level, se
     assert Counter(zip(s.tolist(), codes.tolist(), after.tolist(), strict=True)) == expected
 
 
-@law
+@law(40)
 @given(found=categories, level=levels)
 def test_every_group_is_expected_at_the_same_target_distribution(found, level):
     counts = np.array(found)
@@ -133,7 +133,7 @@ def test_a_value_without_training_rows_stays_as_it_is():
     assert Repair(groups="levels").fit(one, CLASSIFIER, rng()).reason == "all rows are of one group"
 
 
-@law
+@law(40)
 @given(found=groups, level=levels)
 def test_the_original_rule_for_numbers_of_several_groups(found, level):
     codes, s = rows(found)

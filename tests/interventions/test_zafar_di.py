@@ -6,7 +6,8 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
+from conftest import law
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import expit
@@ -76,7 +77,7 @@ def fit(sample, **parameters):
 
 
 seeds = st.integers(0, 10_000)
-few = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+few = law(15, suppress_health_check=[HealthCheck.too_slow])
 
 
 @few

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from conftest import law
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 from scipy.optimize import brentq, minimize, minimize_scalar
@@ -23,7 +24,6 @@ from fairbench_cli.measures.registry import measure
 
 CLASSIFIER = Classifier(Tree(), include_protected=False, seed=0)
 constraints = st.sampled_from(["fpr", "fnr", "both"])
-law = settings(deadline=None, max_examples=40)
 
 
 def arrays(seed, n=150, features=3, grid=False):
@@ -72,7 +72,7 @@ def unconstrained(made):
     return found.x
 
 
-@law
+@law(40)
 @given(
     seed=st.integers(0, 9999), constraint=constraints, grid=st.booleans(), l2=st.sampled_from([0.01, 1, 5])
 )
@@ -90,7 +90,7 @@ def test_a_problem_states_what_the_paper_does(seed, constraint, grid, l2):
     assert made.gradient(w, d) == pytest.approx(numeric, abs=1e-7)
 
 
-@law
+@law(40)
 @given(
     seed=st.integers(0, 9999),
     constraint=constraints,
@@ -109,7 +109,7 @@ def test_the_direct_solution_is_feasible_and_optimal(seed, constraint, grid, thr
     assert loss(x, y, free, 1) - 1e-9 <= loss(x, y, solution.w, 1) <= loss(x, y, constant(made), 1) + 1e-9
 
 
-@law
+@law(40)
 @given(seed=st.integers(0, 9999), rate=st.sampled_from(["fpr", "fnr"]), grid=st.booleans())
 def test_with_one_feature_it_is_one_of_the_minima_that_all_directions_have(seed, rate, grid):
     """F is of degree 1 in w, so F = 0 is a bundle of rays in the plane: try them all."""
@@ -138,7 +138,7 @@ def test_with_one_feature_it_is_one_of_the_minima_that_all_directions_have(seed,
     assert min(abs(mine - one) for one in minima) < 1e-6
 
 
-@law
+@law(40)
 @given(seed=st.integers(0, 9999), constraint=constraints)
 def test_every_end_is_stationary_or_says_that_it_is_not(seed, constraint):
     # On a grid many kinks meet, where a stationary point need not be a minimum.
@@ -148,7 +148,7 @@ def test_every_end_is_stationary_or_says_that_it_is_not(seed, constraint):
     assert end.residual == kkt(made, end.w, 0.0)
 
 
-@law
+@law(40)
 @given(seed=st.integers(0, 9999), constraint=st.sampled_from(["fpr", "fnr"]))
 def test_no_feasible_point_nearby_is_better(seed, constraint):
     x, y, s = arrays(seed, grid=False)
@@ -167,7 +167,7 @@ def test_no_feasible_point_nearby_is_better(seed, constraint):
                 assert loss(x, y, there, 1) >= mine - 1e-10
 
 
-@law
+@law(40)
 @given(seed=st.integers(0, 9999), constraint=constraints)
 def test_weights_are_repeated_rows_and_groups_can_be_swapped(seed, constraint):
     x, y, s = arrays(seed, n=80)
@@ -234,7 +234,7 @@ def fitted(train, classifier=CLASSIFIER, **fields):
     return ZafarDM(**fields).fit(train, classifier, np.random.default_rng(0))
 
 
-@law
+@law(40)
 @given(
     cells=st.tuples(*[st.integers(0, 25)] * 4).filter(lambda four: sum(four) > 0),
     constraint=constraints,

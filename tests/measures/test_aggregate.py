@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -24,7 +24,6 @@ def pair(n, i, j):
     return Counts(("g", "f"), np.stack([n[np.atleast_1d(k)].sum(0) for k in (i, j)]))
 
 
-@settings(deadline=None)
 @given(full)
 def test_aggregates_are_loops_over_pairs(n):
     counts = Counts(NAMES, n, ("c",))
@@ -48,7 +47,6 @@ def test_aggregates_are_loops_over_pairs(n):
             assert found("weighted-mean") == pytest.approx(np.average(values, weights=sizes))
 
 
-@settings(deadline=None)
 @given(full)
 def test_two_groups_need_no_aggregate(n):
     two = Counts(NAMES[:2], n[:2])
@@ -59,7 +57,6 @@ def test_two_groups_need_no_aggregate(n):
             assert aggregate(name, two, "reference", how) == value
 
 
-@settings(deadline=None)
 @given(full)
 def test_the_pairwise_maximum_of_discrimination_is_the_spread_of_the_rates(n):
     counts = Counts(NAMES, n)

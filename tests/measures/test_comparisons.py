@@ -5,7 +5,8 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from conftest import law
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -34,7 +35,7 @@ def over(a, b):
     return None if None in (a, b) or a == b == 0 else math.inf if b == 0 else a / b
 
 
-@settings(deadline=None, max_examples=60)
+@law(60)
 @given(four)
 def test_comparisons_are_loops_over_groups(n):
     """c and d together are the reference."""
@@ -72,7 +73,7 @@ def test_comparisons_are_loops_over_groups(n):
                 assert found == pytest.approx(want, nan_ok=True, abs=1e-12), (name, kind)
 
 
-@settings(deadline=None, max_examples=60)
+@law(60)
 @given(four)
 def test_exact_parts_are_the_rates(n):
     names = [name for name in RATES if not RATES[name].mean_of]

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -30,20 +30,17 @@ def test_int8_input_does_not_overflow():
     assert (count(s, s % 2, s % 2, groups).group_total == 1).all()
 
 
-@settings(deadline=None)
 @given(rows, rows)
 def test_counts_of_a_concatenation_are_the_sum(first, second):
     assert (counted(first + second).n == (counted(first) + counted(second)).n).all()
 
 
-@settings(deadline=None)
 @given(rows)
 def test_weight_is_repetition(some):
     repeated = [(s, y, p, 1) for s, y, p, weight in some for _ in range(weight)]
     assert (counted(some).n == counted(repeated).n).all()
 
 
-@settings(deadline=None)
 @given(arrays(np.float64, (3, 2, 2, 2), elements=st.integers(0, 50)))
 def test_margins(n):
     counts = Counts(GROUPS, n)

@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from conftest import law
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairbench_cli.measures.counts import PAIR, Counts, count
@@ -100,7 +101,7 @@ cases = st.integers(0, 2**32 - 1).map(draw_rows)
 
 
 @given(cases, st.sampled_from(HELD), st.sampled_from([0.0, 0.01, 0.05, 0.1, 1 / 3]))
-@settings(max_examples=100, deadline=None)
+@law(100)
 def test_it_is_the_linear_programmes(rows, constraint, tolerance):
     points = both_points(*rows)
     found = frontier(*points, constraint, [tolerance])
@@ -110,7 +111,7 @@ def test_it_is_the_linear_programmes(rows, constraint, tolerance):
 
 
 @given(cases, st.sampled_from(HELD))
-@settings(max_examples=60, deadline=None)
+@law(60)
 def test_laws(rows, constraint):
     s, y, score = rows
     points = both_points(*rows)
@@ -135,7 +136,7 @@ def test_laws(rows, constraint):
 
 
 @given(cases, st.sampled_from(HELD[:-1]), st.floats(0, 1))
-@settings(max_examples=60, deadline=None)
+@law(60)
 def test_the_draws_reach_what_is_promised(rows, constraint, tolerance):
     points = both_points(*rows)
     found = frontier(*points, constraint, [tolerance])
@@ -152,7 +153,7 @@ def test_the_draws_reach_what_is_promised(rows, constraint, tolerance):
 
 
 @given(cases)
-@settings(max_examples=30, deadline=None)
+@law(30)
 def test_the_order_of_decisions_does_not_matter_and_bad_ones_are_left_out(rows):
     s, y, score = rows
     swept = swept_counts(s, y, score, PAIR)

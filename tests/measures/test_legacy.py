@@ -5,7 +5,8 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from conftest import law
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -87,7 +88,7 @@ def test_each_rule_by_hand(name, counts, legacy, ours):
     assert measure(name, counts) == pytest.approx(ours, nan_ok=True)
 
 
-@settings(deadline=None, max_examples=40)
+@law(40)
 @given(arrays(np.float64, (3, 2, 2), elements=st.integers(1, 9)))
 def test_where_nothing_is_missing_the_rules_change_nothing(n):
     counts = Counts(("a", "b", "r"), n, ("r",))

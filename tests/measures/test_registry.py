@@ -3,7 +3,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from conftest import law
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, cohen_kappa_score, recall_score
@@ -60,7 +61,7 @@ def test_limits_of_the_associations(counts, expected):
         assert found == pytest.approx(value, abs=1e-12)
 
 
-@settings(deadline=None, max_examples=80)
+@law(80)
 @given(cells)
 def test_associations_are_those_of_others(n):
     """scikit-learn has mutual information, phi (as MCC) and AUC; scipy has the odds ratio."""
@@ -126,7 +127,6 @@ def test_labels_of_the_real_data_sets(labels, d, delta, pi, alpha):
     assert measure("accuracy", counts) == measure("kappa", counts) == 1
 
 
-@settings(deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_equals_scikit_learn(seed):
     rng = np.random.default_rng(seed)
@@ -144,7 +144,6 @@ def test_equals_scikit_learn(seed):
         assert measure(name, counts) == pytest.approx(theirs, abs=1e-12)
 
 
-@settings(deadline=None)
 @given(cells)
 def test_kappa_is_normalised_accuracy(n):
     counts = Counts(GROUPS, n)
@@ -155,7 +154,7 @@ def test_kappa_is_normalised_accuracy(n):
     assert measure("kappa", counts) == pytest.approx((measure("accuracy", counts) - r) / (1 - r), abs=1e-9)
 
 
-@settings(deadline=None, max_examples=60)
+@law(60)
 @given(cells)
 def test_every_measure_stays_in_its_range(n):
     for name, entry in COUNT_METRICS.items():
@@ -163,7 +162,6 @@ def test_every_measure_stays_in_its_range(n):
         assert np.isnan(value) or entry.low - 1e-12 <= value <= entry.high + 1e-12, name
 
 
-@settings(deadline=None)
 @given(cells)
 def test_bounds_of_normalised_discrimination_and_auc(n):
     d, delta = (measure(name, Counts(GROUPS, n)) for name in ("discrimination", "normalised-discrimination"))
@@ -171,7 +169,6 @@ def test_bounds_of_normalised_discrimination_and_auc(n):
     assert np.isnan(delta) or (abs(delta) >= abs(d) - 1e-12 and np.sign(delta) == np.sign(d))
 
 
-@settings(deadline=None)
 @given(st.integers(1, 50), st.integers(1, 50), st.data())
 def test_normalised_discrimination_attains_both_ends_at_any_acceptance_rate(deprived, favoured, data):
     accepted = data.draw(st.integers(1, deprived + favoured - 1))
@@ -195,7 +192,7 @@ def changed(metric, swap, n):
     return divide(1.0, value) if swap.change == "inverted" else value
 
 
-@settings(deadline=None, max_examples=60)
+@law(60)
 @given(cells)
 def test_swapping_the_groups_does_to_each_metric_what_its_entry_says(n):
     for name, metric in COUNT_METRICS.items():
@@ -204,7 +201,7 @@ def test_swapping_the_groups_does_to_each_metric_what_its_entry_says(n):
             assert number_of(n[::-1], name) == pytest.approx(expected, nan_ok=True, abs=1e-9), name
 
 
-@settings(deadline=None, max_examples=60)
+@law(60)
 @given(cells)
 def test_swapping_the_outcomes_does_to_each_metric_what_its_entry_says(n):
     for name, metric in COUNT_METRICS.items():
@@ -226,7 +223,6 @@ def test_few_metrics_have_no_simple_answer_to_a_swap():
         assert composed or find(name).alias_of or name in functions, name
 
 
-@settings(deadline=None)
 @given(cells)
 def test_mann_whitneys_u_of_both_groups_makes_all_pairs(n):
     u, other = number_of(n, "mann-whitney-u"), number_of(n[::-1], "mann-whitney-u")
@@ -235,7 +231,7 @@ def test_mann_whitneys_u_of_both_groups_makes_all_pairs(n):
     assert number_of(n[:, :, ::-1], "mann-whitney-u") == pytest.approx(other, nan_ok=True)
 
 
-@settings(deadline=None, max_examples=20)
+@law(20)
 @given(arrays(np.float64, (2, 3, 2, 2, 2), elements=st.integers(0, 9)))
 def test_leading_axes_are_a_loop(many):
     counts = Counts(GROUPS, many)

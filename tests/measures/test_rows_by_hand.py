@@ -5,7 +5,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from conftest import law
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import f1_score, matthews_corrcoef, precision_score
 
@@ -125,7 +126,7 @@ def by_hand(rows):
     return found
 
 
-@settings(deadline=None, max_examples=60)
+@law(60)
 @given(some_rows)
 def test_every_measure_is_what_rows_add_up_to(rows):
     counts = counted(rows)
@@ -142,7 +143,6 @@ def test_every_measure_is_what_rows_add_up_to(rows):
     assert compared == of_predictions.keys()
 
 
-@settings(deadline=None)
 @given(some_rows)
 def test_accuracies_are_those_of_scikit_learn(rows):
     s, y, predicted, weights = np.array(rows).T
@@ -157,7 +157,6 @@ def test_accuracies_are_those_of_scikit_learn(rows):
         assert measure("mcc", counts) == pytest.approx(theirs, abs=1e-12)
 
 
-@settings(deadline=None)
 @given(some_rows, some_rows)
 def test_measures_of_added_counts_are_those_of_all_rows(first, second):
     together, added = counted(first + second), counted(first) + counted(second)
@@ -165,7 +164,6 @@ def test_measures_of_added_counts_are_those_of_all_rows(first, second):
         np.testing.assert_array_equal(measure(name, together), measure(name, added))
 
 
-@settings(deadline=None)
 @given(some_rows, st.integers(2, 5))
 def test_measures_but_tests_do_not_mind_the_unit_of_the_weights(rows, times):
     s, y, predicted, weights = np.array(rows).T

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import fisher_exact
 from statsmodels.stats.proportion import confint_proportions_2indep, proportions_ztest
@@ -47,7 +47,6 @@ def test_golden_intervals(row: dict[str, float]) -> None:
     assert float(p) == pytest.approx(row["p_fisher" if few else "p_theta1"], abs=1.01e-6)
 
 
-@settings(deadline=None)
 @given(tables)
 def test_equality_is_the_n_minus_1_chi_squared_test_or_fishers(found: Table) -> None:
     above, below, ref_above, ref_below = found
@@ -62,7 +61,6 @@ def test_equality_is_the_n_minus_1_chi_squared_test_or_fishers(found: Table) -> 
         assert float(score_z(*found, 1.0)) == pytest.approx(z, rel=1e-9, abs=1e-9)
 
 
-@settings(deadline=None)
 @given(tables)
 def test_the_interval_is_what_the_test_does_not_reject(found: Table) -> None:
     above, below, ref_above, ref_below = found
@@ -80,7 +78,6 @@ def test_the_interval_is_what_the_test_does_not_reject(found: Table) -> None:
         np.testing.assert_allclose((low, high), theirs, rtol=1e-6)
 
 
-@settings(deadline=None)
 @given(tables, st.floats(0.3, 3))
 def test_groups_change_places_and_the_ratio_is_inverted(found: Table, ratio: float) -> None:
     back = (*found[2:], *found[:2])
@@ -92,7 +89,6 @@ def test_groups_change_places_and_the_ratio_is_inverted(found: Table, ratio: flo
     np.testing.assert_allclose(outside_p(*found, 0.8), outside_p(*back, 0.8), rtol=1e-6)
 
 
-@settings(deadline=None)
 @given(tables, st.lists(st.floats(0.05, 20), min_size=2, max_size=6, unique=True))
 def test_z_falls_as_the_ratio_grows(found: Table, ratios: list[float]) -> None:
     z = score_z(*found, np.sort(ratios))

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from conftest import law
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
@@ -36,7 +37,6 @@ def predictions(counts):
     return [np.repeat([0.0, 1.0], counts.predicted[group].astype(int)) for group in (0, 1)]
 
 
-@settings(deadline=None)
 @given(cells)
 def test_difference_of_means_is_scipys_t_test(n):
     counts = counts_of(n)
@@ -48,7 +48,6 @@ def test_difference_of_means_is_scipys_t_test(n):
     assert measure("difference-of-means-p", counts) == pytest.approx(theirs.pvalue, rel=1e-8)
 
 
-@settings(deadline=None)
 @given(cells)
 def test_two_proportions_is_statsmodels_score_test_and_scipys_fisher(n):
     counts = counts_of(n)
@@ -72,7 +71,6 @@ def test_every_rate_has_the_same_test(rate):
         assert measure(f"{rate}-p", counts) == pytest.approx(p)
 
 
-@settings(deadline=None)
 @given(st.integers(2, 5), st.data())
 def test_chi_squared_is_scipys_for_any_number_of_groups(groups, data):
     n = data.draw(arrays(np.float64, (groups, 2, 2), elements=st.integers(0, 30)))
@@ -84,7 +82,6 @@ def test_chi_squared_is_scipys_for_any_number_of_groups(groups, data):
     assert measure("chi-squared-p", counts) == pytest.approx(theirs.pvalue, rel=1e-8)
 
 
-@settings(deadline=None)
 @given(cells)
 def test_mann_whitney_is_scipys(n):
     counts = counts_of(n)
@@ -94,7 +91,6 @@ def test_mann_whitney_is_scipys(n):
     assert measure("mann-whitney-p", counts) == pytest.approx(theirs.pvalue, rel=1e-8)
 
 
-@settings(deadline=None)
 @given(arrays(np.float64, (3, 2, 2, 2), elements=st.integers(0, 20)))
 def test_cochran_mantel_haenszel_is_statsmodels(n):
     strata = Counts(GROUPS, n)
@@ -135,7 +131,7 @@ def rows_of(seed, size=60, **more):
     return Rows(s, y, (score > 0.5).astype(int), score, features, (False, True, False), **more)
 
 
-@settings(deadline=None, max_examples=30)
+@law(30)
 @given(st.integers(0, 2**32 - 1))
 def test_slope_given_covariates_is_statsmodels(seed):
     rows = rows_of(seed)
@@ -147,7 +143,6 @@ def test_slope_given_covariates_is_statsmodels(seed):
         assert measure(f"slope-p{of}", rows) == pytest.approx(theirs.pvalues[1], rel=1e-6)
 
 
-@settings(deadline=None)
 @given(cells)
 def test_slope_without_covariates_is_the_difference_of_means(n):
     counts = counts_of(n)

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairbench_cli.measures.rows import Rows
@@ -44,7 +44,6 @@ def rows_of(crowd: list[tuple[int, int, int]]) -> Rows:
     return Rows(s, y, y, features=x[:, None].astype(float), nominal=(False,))
 
 
-@settings(deadline=None)
 @given(CROWD, st.integers(1, 5))
 def test_neighbours_are_those_of_a_naive_loop(crowd, k):
     s, y, x = (list(column) for column in zip(*crowd, strict=True))
@@ -62,7 +61,6 @@ def test_neighbours_are_those_of_a_naive_loop(crowd, k):
             assert found[at, 0] == pytest.approx(np.nan if rate is None else float(rate), nan_ok=True)
 
 
-@settings(deadline=None)
 @given(CROWD, st.integers(1, 3), st.sampled_from([0.1, 0.3, 0.5, 1.0]))
 def test_shares_are_those_of_a_naive_loop(crowd, k, margin):
     s, y, x = (list(column) for column in zip(*crowd, strict=True))

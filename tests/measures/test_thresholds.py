@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from conftest import law
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairbench_cli.interventions.equalised_odds import equal_odds
@@ -25,7 +26,6 @@ NAMES = {
 }
 DATASETS = ("adult", "compas")
 CONSTRAINTS = ["demographic-parity", "tpr-parity", "fpr-parity", "equalised-odds"]
-law = settings(deadline=None, max_examples=30)
 
 
 def rows_of(name, **only):
@@ -212,7 +212,7 @@ def points_of(group, weights=None):
     return group_points(score, y, weights)
 
 
-@law
+@law(30)
 @given(group=a_group, weighted=st.booleans(), seed=st.integers(0, 99))
 def test_the_hull_holds_all_points_and_has_no_point_too_many(group, weighted, seed):
     weights = np.random.default_rng(seed).random(len(group)) + 0.01 if weighted else None
@@ -233,7 +233,7 @@ def upper(corners):
     return corners.fp[start:], corners.tp[start:]
 
 
-@law
+@law(30)
 @given(groups=some_groups, held=constraints, tolerance=tolerances, costs=some_costs)
 def test_no_thresholds_without_draws_are_better(groups, held, tolerance, costs):
     (constraint, norm), points = held, [points_of(group) for group in groups]
@@ -257,7 +257,7 @@ def test_no_thresholds_without_draws_are_better(groups, held, tolerance, costs):
     assert solution.cost <= best + 1e-10
 
 
-@law
+@law(30)
 @given(groups=some_groups, held=constraints, costs=some_costs)
 def test_more_tolerance_never_costs_more(groups, held, costs):
     points = [points_of(group) for group in groups]
@@ -266,7 +266,7 @@ def test_more_tolerance_never_costs_more(groups, held, costs):
     assert cost[-1] == pytest.approx(best_thresholds(points, "none", 0, costs).cost, abs=1e-12)
 
 
-@law
+@law(30)
 @given(groups=some_groups, held=constraints, tolerance=tolerances, seed=st.integers(0, 99))
 def test_order_copies_and_whole_weights_change_nothing(groups, held, tolerance, seed):
     rng = np.random.default_rng(seed)
@@ -294,7 +294,7 @@ def test_the_unit_of_costs_does_not_matter():
     assert many.fpr == pytest.approx(one.fpr)
 
 
-@law
+@law(30)
 @given(groups=some_groups, held=constraints, tolerance=tolerances)
 def test_the_mixtures_give_the_rates(groups, held, tolerance):
     solution = best_thresholds([points_of(group) for group in groups], held[0], tolerance, norm=held[1])

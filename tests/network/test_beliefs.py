@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from conftest import law
+from hypothesis import given
 from hypothesis import strategies as st
 from network_data import random_net
 
@@ -33,7 +34,7 @@ def by_query(net: BayesNet, people: Table, outcome: str, hidden: tuple[str, ...]
     return found
 
 
-@settings(deadline=None, max_examples=25)
+@law(25)
 @given(
     seed=st.integers(0, 9999),
     hidden=st.sampled_from([(), ("c0",), ("c4",), ("c0", "c3"), ("c3", "c1", "c0")]),
@@ -43,7 +44,7 @@ def test_a_belief_is_the_posterior_of_what_is_not_hidden(seed, hidden):
     assert np.allclose(belief(net, people, "c2", "a", hidden), by_query(net, people, "c2", hidden), rtol=1e-9)
 
 
-@settings(deadline=None, max_examples=15)
+@law(15)
 @given(seed=st.integers(0, 9999))
 def test_belift_is_the_ratio_of_two_beliefs_and_does_not_look_at_the_outcome(seed):
     net, people = some_people(seed)

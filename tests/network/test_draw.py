@@ -4,7 +4,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from conftest import law
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
@@ -71,7 +72,7 @@ def test_frequencies_pass_a_chi_square_test(seed):
     assert 0.001 < chi2.sf(statistic, freedom) < 0.9995
 
 
-@settings(max_examples=60, deadline=None)
+@law(60)
 @given(st.integers(0, 10**6), st.integers(0, 2**80))
 def test_impossible_levels_are_never_drawn(net_seed, seed):
     net = random_net(net_seed)
@@ -80,7 +81,7 @@ def test_impossible_levels_are_never_drawn(net_seed, seed):
         assert not cells(net, rows, j)[net.cpts[j] == 0].any()
 
 
-@settings(max_examples=30, deadline=None)
+@law(30)
 @given(st.integers(0, 10**6), st.permutations(range(6)))
 def test_column_order_does_not_matter(net_seed, order):
     net = random_net(net_seed)
@@ -100,7 +101,7 @@ def test_a_column_more_leaves_the_others_alone():
     assert all(np.array_equal(rows[name], other[name]) for name in net.names)
 
 
-@settings(max_examples=40, deadline=None)
+@law(40)
 @given(st.integers(0, 10**6))
 def test_json_and_order_of_arcs(net_seed):
     net = random_net(net_seed)

@@ -9,8 +9,8 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 import pytest
-from conftest import Finished, run_plan
-from hypothesis import given, settings
+from conftest import Finished, law, run_plan
+from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -253,7 +253,7 @@ def test_curves_are_the_summarys_means_in_order_of_beta(run):
 
 
 @given(st.integers(0, 10_000), st.integers(1, 9))
-@settings(max_examples=8, deadline=None)
+@law(8)
 def test_the_drawn_front_equals_brute_force(seed, techniques):
     run = made_up(techniques, (0.0, 1.0), 3, seed)
     (figure,) = drawn("pareto", run).values()
@@ -288,7 +288,6 @@ def test_the_staircase_keeps_every_dominated_point_on_its_lower_right(points):
 
 
 @given(st.integers(0, 1000), st.integers(1, 6))
-@settings(deadline=None)
 def test_labels_do_not_overlap_where_there_is_room(seed, n):
     rng = np.random.default_rng(seed)
     points = rng.uniform(100, 300, (n, 2))
@@ -345,7 +344,7 @@ def check_layout(parents, widths, gap=0.24):
 
 
 @given(graphs(), st.integers(0, 99))
-@settings(deadline=None, max_examples=60)
+@law(60)
 def test_arcs_point_downwards_and_boxes_keep_clear(parents, seed):
     widths = np.random.default_rng(seed).uniform(0.3, 2.0, len(parents)).tolist()
     check_layout(parents, widths)
@@ -483,7 +482,6 @@ def test_network_draw_marks_nothing_without_a_card(say, tmp_path):
 
 
 @given(st.text("ab cdefg", max_size=60), st.floats(0.3, 3))
-@settings(deadline=None)
 def test_wrapped_text_keeps_its_words_and_its_room(text, room):
     lines = wrapped(text, room, 8.5)
     assert " ".join(lines) == text

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import yaml
 from conftest import fairbench, write_config
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairbench_cli.base.errors import UserError
@@ -206,7 +206,6 @@ def test_bounds_are_attained_and_the_random_classifier_is_a_constant_score(count
 
 
 @given(st.integers(0, 10_000), st.sampled_from(STRATEGIES), st.floats(0, 1))
-@settings(deadline=None)
 def test_the_closed_forms_are_what_the_oracle_does(seed, strategy, remove):
     rng = np.random.default_rng(seed)
     n = 20_000

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import Finished, run_plan
-from hypothesis import given, settings
+from conftest import Finished, law, run_plan
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -93,7 +93,7 @@ def one(frame, **where):
 M, R, U = ({"intervention": name} for name in ("massaging", "reweighing", "uniform-sampling"))
 
 
-@settings(deadline=None, max_examples=80)
+@law(80)
 @given(st.integers(2, 40), st.integers(0, 2**32 - 1), st.floats(-1, 1))
 def test_the_test_is_scipys(n, seed, shift):
     rng = np.random.default_rng(seed)
@@ -325,7 +325,7 @@ def test_cells_of_the_table_say_difference_and_verdict():
 NAMES = ("none", "massaging", "reweighing", "uniform-sampling", "preferential-sampling")
 
 
-@settings(deadline=None, max_examples=60)
+@law(60)
 @given(st.data(), st.integers(1, 5), st.integers(1, 4))
 def test_the_front_is_that_of_brute_force(data, k, repeats):
     """On a coarse grid, so that ties are common."""

@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from hypothesis import given, settings
+from conftest import law
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import normalized_mutual_info_score
 
@@ -146,7 +147,7 @@ def test_at_the_ends_discrimination_is_the_most_there_can_be(setting, truth, see
 
 
 @given(SETTINGS)
-@settings(max_examples=15, deadline=None)
+@law(15)
 def test_reverse_discrimination_is_discrimination_with_the_groups_swapped(setting):
     n, deprived = 8, max(1, min(7, round(8 * setting.deprived)))
     one = exact(Setting(n, deprived / n, setting.accepted, 0.5))
