@@ -160,20 +160,12 @@ def parent_of(pid: int) -> int:
         return 0
 
 
-def is_tracker(pid: int) -> bool:
-    """Return whether a process is one of Python's resource trackers, which is no worker: it clears up."""
-    try:
-        return b"resource_tracker" in Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return False
-
-
 def target(kind: str, chain: Chain, rng: random.Random) -> int | None:
     """Return which process is to be hit: a leaf of the tree is a worker, what is between is a server."""
     own = chain.running.pid
     if kind.startswith(("parent", "group")):
         return own
-    others = [pid for pid in marked(chain.mark) if pid != own and not is_tracker(pid)]
+    others = [pid for pid in marked(chain.mark) if pid != own]
     parents = {parent_of(pid) for pid in others}
     servers = [pid for pid in others if pid in parents]
     leaves = [pid for pid in others if (pid not in parents and not servers) or parent_of(pid) in servers]
@@ -398,6 +390,8 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--private", action="store_true")
     given = parser.parse_args()
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # of a shell's background
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     base = Path(tempfile.mkdtemp(prefix="kills-"))
     hits, wrong = Counter[str](), 0
     for chain in chains(given.kills, given.chain, given.seed, given.jobs, base, given.private):

@@ -17,12 +17,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from fairbench_cli.audit.compare.effective import RateRows, own_rows
+from fairbench_cli.audit.compare.kernel import Tests, find_tests, ruled, tests_of, weigh
+from fairbench_cli.audit.compare.references import references
+from fairbench_cli.audit.compare.verdict import all_of, decide
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.judge.compare import ruled
-from fairbench_cli.audit.judge.effective import RateRows, own_rows
-from fairbench_cli.audit.judge.evidence import Tests, find_tests, tests_of, weigh
-from fairbench_cli.audit.judge.references import references
-from fairbench_cli.audit.judge.verdict import all_of, decide
 from fairbench_cli.audit.scan.tally import Clusters, Slice
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.rates import parts

@@ -4,8 +4,7 @@ import math
 
 import numpy as np
 
-from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.judge.report import (
+from fairbench_cli.audit.compare.report import (
     AttributeVerdict,
     Disparity,
     Gate,
@@ -14,6 +13,7 @@ from fairbench_cli.audit.judge.report import (
     Reason,
     Report,
 )
+from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.scan.tally import Slice
 from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.counts import Counts
@@ -146,7 +146,10 @@ def sample_audit(
     return Report(
         AuditConfig(references={"race": "Caucasian", "sex": "Male"}, ref_method="given", tau=tau),
         *(source, 7214, False, tuple(slices), DECIDING),
-        *(tuple(overall), tuple(groups), tuple(disparities), (), tuple(verdicts), verdict),
+        *(tuple(overall), tuple(groups), tuple(disparities)),
+        found={"rates": None},
+        verdicts=tuple(verdicts),
+        verdict=verdict,
         gate=Gate(stops=False),
         family=sum(row.deciding for row in disparities),
         notes=(

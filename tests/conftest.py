@@ -24,7 +24,8 @@ from threadpoolctl import threadpool_limits
 
 from fairbench_cli.cli.app import run as run_here
 from fairbench_cli.data.card import shipped_cards
-from fairbench_cli.experiment.running.workers import METHOD, fork_server
+from fairbench_cli.experiment.running import pool
+from fairbench_cli.experiment.running.server import FORKS, ForkServer
 
 if TYPE_CHECKING:
     from fairbench_cli.experiment.plan import RunPlan
@@ -159,21 +160,28 @@ class Said:
     err: str
 
 
+class Shared(ForkServer):
+    """A fork server that outlives the runs in this process."""
+
+    def end(self) -> None:
+        """Leave it for the next."""
+
+
 @pytest.fixture(scope="session")
-def warm_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def warm_server() -> Iterator[None]:
     """Keep one fork server for the runs in this process: each would load scikit-learn and numba again.
 
     What its workers see of the environment is what it was here; processes of `fairbench` have servers of
     their own.
     """
-    if METHOD != "forkserver":
+    if not FORKS:
         yield
         return
-    before = dict(os.environ)
-    with fork_server(tmp_path_factory.mktemp("fork"), [["c45", "naive-bayes", "tree"], []]):
-        os.environ.clear()
-        os.environ.update(before)
+    shared = Shared(["c45", "naive-bayes", "tree"])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pool, "ForkServer", lambda *_: shared)
         yield
+    ForkServer.end(shared)
 
 
 @pytest.fixture

@@ -7,10 +7,11 @@ from typing import Any, get_args
 
 import pandas as pd
 
-from fairbench_cli.api.data import card_of, to_table
-from fairbench_cli.base.errors import ArgumentError, Problem, suggest, user_error
+from fairbench_cli.api.data import card_of, load, to_table
+from fairbench_cli.base.errors import ArgumentError, Flag, Problem, UserError, suggest, user_error
 from fairbench_cli.data.card import Card, find_card, read_card
-from fairbench_cli.data.load import Dataset
+from fairbench_cli.data.load import Dataset, table_from_csv
+from fairbench_cli.data.locate import file_sha256
 from fairbench_cli.data.roles import checked_roles
 from fairbench_cli.data.table import Roles, Table
 from fairbench_cli.network.bias import shift
@@ -87,6 +88,8 @@ class Network:
     ) -> "pd.Series[float]":
         """Return P(of | given) by the levels of `of`; all other columns are summed over.
 
+        Its ``attrs["evidence"]`` is P(given).
+
         Parameters
         ----------
         of : str or sequence of str
@@ -106,11 +109,13 @@ class Network:
         """
         _refuse_unknown("engine", engine, get_args(Engine))
         asked = [of] if isinstance(of, str) else list(of)
-        table = posterior(self.net, asked, given, engine).table
+        found = posterior(self.net, asked, given, engine)
         levels = [self.net.columns[self.net.index(name)].levels for name in asked]
         index = pd.MultiIndex.from_product(levels, names=asked)
         single = index if len(asked) > 1 else index.get_level_values(0)
-        return pd.Series(table.ravel(), index=single, name="probability")
+        answer = pd.Series(found.table.ravel(), index=single, name="probability")
+        answer.attrs["evidence"] = found.evidence
+        return answer
 
     def to_pomegranate(self) -> Any:
         """Return the network as pomegranate's `BayesianNetwork`: columns in order, values the level codes."""
@@ -147,10 +152,9 @@ class Network:
         target = card.bias_target(roles)
         if target.column not in self.net.parents_of(roles.label):
             what = f"{target.column} is no parent of the outcome {roles.label}, so β has nothing to edit"
-            fix = (
-                f'learn a network with the arc: learn(…, require_arcs=[("{target.column}", "{roles.label}")])'
-            )
-            raise user_error(what, fix)
+            arc = f'require_arcs=[("{target.column}", "{roles.label}")]'
+            fix = "learn a network with the arc: ", Flag("require-arc", f"{target.column}>{roles.label}", arc)
+            raise UserError(Problem(what, fix), surface="python")
         groups = target.column, target.deprived, target.favoured
         net = shift(self.net, roles.label, roles.favourable, *groups, beta, both=both)
         tilts = [
@@ -216,15 +220,23 @@ class Network:
         """
         save(self.net, path, self.meta)
 
-    def figure(self) -> Any:
-        """Return a matplotlib figure; outcome, protected attribute and what β edits are marked if known."""
+    def figure(self, attribute: str | None = None) -> Any:
+        """Return a matplotlib figure; outcome, protected attribute and what β edits are marked if known.
+
+        Raises
+        ------
+        UserError
+            When there is no such attribute, or the card does not fit the network.
+        ArgumentError
+            When an attribute is named and no deprived group is given.
+        """
         from fairbench_cli.report.figures.canvas import house_style
         from fairbench_cli.report.figures.network import Marks, draw_network
 
         marks = Marks(None, None, None)
-        if self.card is not None:
-            roles = self.roles()
-            marks = Marks(roles.label, roles.attribute, self.card.bias_target(roles).column)
+        if self.card is not None or attribute is not None:
+            roles = self.roles(attribute)
+            marks = Marks(roles.label, roles.attribute, self._card.bias_target(roles).column)
         with house_style():
             return draw_network(self.net, marks, f"Bayesian network: {self._name}", self._facts)
 
@@ -278,11 +290,12 @@ def load_network(name: str | Path, *, card: str | Path | None = None) -> Network
 def learn(
     data: Any,
     *,
+    data_dir: str | Path | None = None,
     learner: LearnerName = "hill-climbing",
     score: ScoreName = "bic",
     max_parents: int | None = None,
-    require_arcs: Iterable[tuple[str, str]] = (),
-    forbid_arcs: Iterable[tuple[str, str]] = (),
+    require_arcs: Iterable[str | tuple[str, str]] = (),
+    forbid_arcs: Iterable[str | tuple[str, str]] = (),
     outcome_sink: str | None = None,
     iss: float = 1.0,
     label: str | None = None,
@@ -296,15 +309,18 @@ def learn(
 
     Parameters
     ----------
-    data : Dataset, Table, or pandas, Polars or Arrow table
-        Of a frame every value is a level: cut numbers into bins first.
+    data : Dataset, Table, or pandas, Polars or Arrow table; or str or Path
+        Of a frame every value is a level: cut numbers into bins first. A name is that of a data set, or the
+        path of its card or of a bare CSV file.
+    data_dir : str or Path, optional
+        Where the files of a data set are, if `data` is its name.
     learner : {"hill-climbing", "tabu", "chow-liu", "exact"}
         The search; the last two are pomegranate's: a tree, and the best of all networks of few columns.
     score : {"bic", "aic", "bde", "k2"}
         What it maximises; `iss` is the imaginary sample size of "bde".
     max_parents : int, optional
         Most parents that a column may have.
-    require_arcs, forbid_arcs : pairs of names (from, to)
+    require_arcs, forbid_arcs : pairs of names (from, to), or texts "from>to"
         Arcs that the network must have, or must not.
     outcome_sink : str, optional
         A column without children.
@@ -325,28 +341,48 @@ def learn(
 
     given = {"label": label, "favourable": favourable, "attribute": attribute, "deprived": deprived}
     roles = {key: value for key, value in {**given, "favoured": favoured}.items() if value is not None}
-    if isinstance(data, Dataset) and roles:
-        what = f"{next(iter(roles))}= is on the card of a data set"
-        raise ArgumentError(Problem(what, "leave it out, or change the card"))
     missing = [key for key in ROLES if key not in roles] if roles else []
     if missing:
         what = f"{next(iter(roles))}= is given, and {missing[0]}= is not"
         raise ArgumentError(Problem(what, f"give {', '.join(f'{key}=' for key in ROLES)}, or none of them"))
     _refuse_unknown("learner", learner, get_args(LearnerName))
     _refuse_unknown("score", score, get_args(ScoreName))
-    table = data.table if isinstance(data, Dataset) else data if isinstance(data, Table) else to_table(data)
-    arcs, without = (tuple((str(a), str(b)) for a, b in each) for each in (require_arcs, forbid_arcs))
+    card, table, name, sha256 = _rows(data, name, data_dir)
+    if card is not None and roles:
+        what = f"{next(iter(roles))}= is on the card of a data set"
+        raise ArgumentError(Problem(what, "leave it out, or change the card"))
+    arcs, without = (tuple(map(_arc, each)) for each in (require_arcs, forbid_arcs))
     settings = LearnSettings(learner, score, max_parents, arcs, without, outcome_sink, iss=iss)
     structure = learn_structure(table, settings)
     net = fit(table, structure.parents)
-    of_card = isinstance(data, Dataset)
-    facts = source_facts(
-        data.card.name if of_card else name, data.sha256 if of_card else {}, len(table), settings
-    )
+    facts = source_facts(name, sha256, len(table), settings)
     meta = Meta(learner, score, structure.score, structure.bic, facts)
-    if of_card:
-        return Network(net, meta, data.card)
-    return _with_roles(net, meta, roles) if roles else Network(net, meta)
+    return _with_roles(net, meta, roles) if roles else Network(net, meta, card)
+
+
+def _rows(
+    data: Any, name: str, data_dir: str | Path | None
+) -> tuple[Card | None, Table, str, dict[str, str]]:
+    """Return the card of some data if there is one, their rows, their name, and the sha256 of their files."""
+    if isinstance(data, str | Path) and str(data).lower().endswith(".csv"):
+        path = Path(data)
+        return None, table_from_csv(path), path.name, {path.name: file_sha256(path)}
+    if isinstance(data, str | Path):
+        data = load(data, data_dir=data_dir)
+    if isinstance(data, Dataset):
+        return data.card, data.table, data.card.name, dict(data.sha256)
+    return None, data if isinstance(data, Table) else to_table(data), name, {}
+
+
+def _arc(arc: str | tuple[str, str]) -> tuple[str, str]:
+    """Return an arc; in text -> and → mean the same as >."""
+    if not isinstance(arc, str):
+        start, end = arc
+        return str(start), str(end)
+    start, arrow, end = arc.replace("→", ">").replace("->", ">").partition(">")
+    if not (start.strip() and arrow and end.strip()):
+        raise user_error(f"cannot read the arc {arc!r}", "write FROM>TO, in quotes")
+    return start.strip(), end.strip()
 
 
 def _with_roles(net: BayesNet, meta: Meta, given: dict[str, Any]) -> Network:

@@ -13,16 +13,14 @@ import pandas as pd
 import yaml
 
 from fairbench_cli.base.errors import ArgumentError, Problem, suggest, user_error
-from fairbench_cli.base.files import read_text
-from fairbench_cli.base.scratch import scratch_folder
+from fairbench_cli.base.files import read_text, scratch_folder
 from fairbench_cli.base.strict_yaml import YamlDocument, dump_yaml, parse_yaml
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.config.read import find_config, of_document, read_config
 from fairbench_cli.experiment.journal.journal import RETRIED
 from fairbench_cli.experiment.plan import FILE, read_plan
+from fairbench_cli.experiment.running.pool import LocalPool
 from fairbench_cli.experiment.running.run import compute, prepare, working_in, write_manifest
-from fairbench_cli.experiment.running.runner import run_tasks
-from fairbench_cli.experiment.running.workers import Workers
 from fairbench_cli.report.write import write_report
 
 NEEDED = ("results", "groups", "summary", "paired", "pareto")
@@ -138,7 +136,7 @@ def run(
     folder : str or Path, optional
         Where results are kept: a run goes on from what is there. By default nothing is kept.
     jobs : int
-        Worker processes; 1 computes in this process. The numbers are the same.
+        Worker processes. The numbers are the same for any number.
     data_dir : str or Path, optional
         Where data files are, before ``$FAIRBENCH_DATA`` and the cache.
     only : str or sequence of str
@@ -179,8 +177,8 @@ def run(
             todo = len(prepared.todo)
             counter = _Progress(todo, progress)
             if todo:
-                with Workers(given, jobs) as workers:
-                    compute(prepared, lambda tasks: run_tasks(tasks, workers), counter.note)
+                with LocalPool(given, jobs) as pool:
+                    compute(prepared, pool.outcomes, counter.note)
             write_report(target, prepared.plan, prepared.records)
             write_manifest(prepared, jobs=jobs, computed=todo - len(prepared.todo), start=start)
         return _read(target, given.name, Path(folder) if folder else None)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 from fairbench_cli.base.errors import ArgumentError, Problem, UserError, suggest
 from fairbench_cli.base.text import printable
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike
 
+    from fairbench_cli.audit.compare.report import Report
     from fairbench_cli.audit.config import AuditConfig
-    from fairbench_cli.audit.judge.report import Report
     from fairbench_cli.audit.scan.source import ArrowStream
     from fairbench_cli.document.model import Verdict
 
@@ -64,7 +64,7 @@ class AuditResult:
         known = tables_of(self.report)
         if table not in known:
             raise ArgumentError(Problem(f'no table is called "{table}"', suggest(table, known)))
-        return pd.DataFrame(known[table](self.report))
+        return pd.DataFrame(known[table]())
 
     def to(self, name: str) -> str:
         """Write it in a format: any that `--format` takes, such as "json", "html", "markdown" or "csv"."""
@@ -87,40 +87,22 @@ class AuditResult:
         return self.to("markdown")
 
     def _repr_html_(self) -> str:
-        from fairbench_cli.audit.show.html import to_notebook
+        from fairbench_cli.audit.show.document import to_notebook
 
         return to_notebook(self.report)
 
     def __repr__(self) -> str:
-        from fairbench_cli.audit.show.words import headline
+        from fairbench_cli.audit.show.headline import headline
 
         return f"<{printable(headline(self.report).sentence)}>"
 
 
-@overload
 def audit(
-    source: "str | Path | Frame", *, config: str | Path | None = None, **options: Any
-) -> AuditResult: ...
-
-
-@overload
-def audit(
-    source: "ArrayLike | None" = None,
+    source: "str | Path | Frame | ArrayLike | None" = None,
     y_pred: "ArrayLike | None" = None,
     groups: "ArrayLike | Mapping[str, ArrayLike] | Frame | None" = None,
     *,
     weights: "ArrayLike | None" = None,
-    config: str | Path | None = None,
-    **options: Any,
-) -> AuditResult: ...
-
-
-def audit(
-    source: Any = None,
-    y_pred: Any = None,
-    groups: Any = None,
-    *,
-    weights: Any = None,
     config: str | Path | None = None,
     **options: Any,
 ) -> AuditResult:
@@ -187,9 +169,10 @@ def audit(
         raise ArgumentError(Problem(what, fix))
     try:
         settings = read_config(given, Path(config) if config is not None else None)
+        rows: Any = source
         if arrays:
-            source, settings = _of_arrays(source, y_pred, groups, weights, settings)
-        return AuditResult(run(source, settings, baseline))
+            rows, settings = _of_arrays(source, y_pred, groups, weights, settings)
+        return AuditResult(run(rows, settings, baseline))
     except UserError as error:
         raise UserError(*(problem.spelled("python") for problem in error.problems)) from None
 
@@ -215,11 +198,12 @@ def _named(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def run(source: "str | Path | Frame", config: "AuditConfig", against: "Frame | None" = None) -> "Report":
     """Read and judge with a configuration that is checked; `against` is a frame, the baseline."""
-    from fairbench_cli.audit.judge.judge import judge
-    from fairbench_cli.audit.judge.references import reference_place
-    from fairbench_cli.audit.scan.open import read_tally
+    from fairbench_cli.audit.judge import judge, read
+    from fairbench_cli.audit.scan.open import open_scan
 
-    return judge(read_tally(source, config, reference=reference_place(config), against=against), config)
+    with open_scan(source, config, against=against) as scan:
+        seen = read(scan)
+    return judge(scan.tally, config, seen)
 
 
 def _of_arrays(

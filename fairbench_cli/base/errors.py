@@ -25,6 +25,8 @@ class Flag:
         As in a file: ``top-k``.
     value : str, number, or (name, value), optional
         What to give it; of a pair the value of one name, such as ``("age", 4)``.
+    python : str
+        What is written in Python, if that is something else.
 
     Examples
     --------
@@ -36,10 +38,13 @@ class Flag:
 
     key: str
     value: str | float | tuple[str, str | float] | None = None
+    python: str = ""
 
     def spelled(self, surface: Surface = "command line") -> str:
         """Return it as somebody writes it there."""
         name, value = self.key, self.value
+        if surface == "python" and self.python:
+            return self.python
         if surface == "python":
             given = dict([value]) if isinstance(value, tuple) else value
             written = "" if given is None else json.dumps(given, ensure_ascii=False)
@@ -93,10 +98,13 @@ class Problem:
 
 
 class UserError(Exception):
-    """One or more mistakes of the user, to be printed without a traceback (exit code 2)."""
+    """One or more mistakes of the user, to be printed without a traceback (exit code 2).
 
-    def __init__(self, *problems: Problem) -> None:
-        super().__init__("\n".join(str(problem) for problem in problems))
+    Its text is for who calls from `surface`; the command line spells the problems itself.
+    """
+
+    def __init__(self, *problems: Problem, surface: Surface = "command line") -> None:
+        super().__init__("\n".join(str(problem.spelled(surface)) for problem in problems))
         self.problems = problems
 
     def at(self, where: str | Flag) -> list[Problem]:

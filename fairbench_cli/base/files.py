@@ -1,17 +1,22 @@
-"""Read text files, and write files so that a reader sees the old text or the new one, never half of it."""
+"""Read text files, write files whole or not at all, and keep temporary ones in a folder that goes away."""
 
 import json
 import os
 import secrets
 import shlex
+import shutil
 import stat
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.base.text import shown_path
+
+PREFIX = "fairbench-"
+HELD = "held"
 
 
 def read_text(path: Path, encoding: str = "utf-8", newline: str | None = None) -> str:
@@ -173,3 +178,48 @@ def open_folder(folder: Path) -> None:
         raise user_error(
             f"cannot write to {folder}: {error.strerror}", "name another folder with -o", "-o"
         ) from None
+
+
+@contextmanager
+def scratch_folder(place: Path | None = None) -> Iterator[Path]:
+    """Make a folder in `place`, by default the system's one for temporary files, and remove it at the end.
+
+    A lock on a file in it, which the system takes back however the process ends, says that it is in use. The
+    folders of ended processes are removed first.
+    """
+    place = Path(tempfile.gettempdir()) if place is None else place
+    sweep(place)
+    folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=place))
+    held = os.open(folder / "new", os.O_RDWR | os.O_CREAT, 0o600)
+    _try_lock(held)
+    (folder / "new").rename(folder / HELD)  # from here on others look at it, and find it locked
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(held)
+
+
+def sweep(place: Path) -> None:
+    """Remove the folders of processes that have ended without doing so."""
+    for folder in place.glob(f"{PREFIX}*"):
+        try:
+            if hasattr(os, "getuid") and folder.lstat().st_uid != os.getuid():
+                continue  # what it says of processes may be wrong
+            held = os.open(folder / HELD, os.O_RDWR)
+        except OSError:  # being made or removed, or somebody else's
+            continue
+        if _try_lock(held):
+            shutil.rmtree(folder, ignore_errors=True)
+        os.close(held)
+
+
+def _try_lock(descriptor: int) -> bool:
+    """Take the lock on an open file if nobody has it; where there are no such locks nothing is swept."""
+    try:
+        import fcntl
+
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (ImportError, OSError):
+        return False
+    return True

@@ -102,7 +102,7 @@ def run(arguments: list[str]) -> int:
     try:
         code = app(arguments, prog_name="fairbench", standalone_mode=False)
     except UserError as error:
-        _complain(str(error))
+        _complain("\n".join(map(str, error.problems)))
         return 2
     except UsageError as error:
         _complain(_usage(error))

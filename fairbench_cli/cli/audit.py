@@ -1,5 +1,6 @@
 """``fairbench audit``: who is treated how differently by the scores in a file."""
 
+from inspect import Parameter, Signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,73 +10,84 @@ from typer.core import TyperCommand
 from fairbench_cli.audit.show.formats import FORMATS, file_of
 
 if TYPE_CHECKING:  # light when asked for --help
-    from fairbench_cli.audit.judge.report import Report
+    from fairbench_cli.audit.compare.report import Report
 
-Texts = list[str] | None
+OUTPUT = "Output"
+PANELS = {
+    "Columns": "score label attribute weight cluster model-column bins intersect",
+    "Decisions": "favourable threshold top-k top-share ties curves",
+    "Two models, two dates": "against id slice",
+    "Comparison and verdict": "ref ref-method tau metric decision rule preset min-group min-share exclude "
+    "fail fail-on",
+    "Intervals": "draws seed confidence",
+    "Explanation": "explain neighbours margin",
+}
+"""The keys of `AuditConfig` as its help shows them."""
 
-COMPARED, CHANGED, OUTPUT = "Comparison and verdict", "Two models, two dates", "Output"
-COLUMNS = typer.Option(rich_help_panel="Columns")
-DECISIONS = typer.Option(rich_help_panel="Decisions")
-CHANGES = typer.Option(rich_help_panel=CHANGED)
-COMPARISON = typer.Option(rich_help_panel=COMPARED)
-INTERVALS = typer.Option(rich_help_panel="Intervals")
-EXPLANATION = typer.Option(rich_help_panel="Explanation")
+SHORT = {"attribute": "-a", "metric": "-m"}
+KINDS = {"integer": int, "number": float, "boolean": bool}
 
 
 class AuditCommand(TyperCommand):
-    """The command, whose help says of each key what `AuditConfig` says: its meaning and its default."""
+    """The command: each key of `AuditConfig` is a flag, with its type, meaning and default.
 
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help."""
-        from fairbench_cli.audit.config import meanings
+    They are looked up when the command is used, so that ``fairbench --help`` stays light.
+    """
 
-        known = meanings()
-        for option in self.params:
-            key = (option.name or "").rstrip("_").replace("_", "-")
-            if key in known:
-                option.help = known[key]  # type: ignore[attr-defined]
-        super().format_help(ctx, formatter)
+    _flags: list[Any] | None = None
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the argument, the flags of keys, and the others."""
+        if self._flags is None:
+            self._flags = _flags_of_keys()
+        first, *others = super().get_params(ctx)
+        return [first, *self._flags, *others]
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command, which finds the values of keys in the context's `obj`."""
+        ctx.obj = {flag.name.replace("_", "-"): ctx.params.pop(flag.name) for flag in self._flags or ()}
+        return super().invoke(ctx)
+
+
+def _flags_of_keys() -> list[Any]:
+    """Return Typer's parameters for the keys of `AuditConfig`."""
+    from fairbench_cli.audit.config import AuditConfig, meanings
+
+    schemas, known = AuditConfig.model_json_schema()["properties"], meanings()
+    panels = {key: panel for panel, keys in PANELS.items() for key in keys.split()}
+    flags = []
+    for key in (*panels, *(key for key in known if key not in panels)):
+        names = [f"--{key}", *([SHORT[key]] if key in SHORT else ())]
+        option = typer.Option(*names, help=known[key], rich_help_panel=panels.get(key), show_default=False)
+        kind = _kind_of(schemas[key])
+        of, default = (bool, False) if kind is bool else (kind | None, None)
+        name = key.replace("-", "_")
+        flags.append(
+            Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[of, option])
+        )
+
+    def keys() -> None:
+        """Take the keys."""
+
+    keys.__signature__ = Signature(flags)  # type: ignore[attr-defined]
+    app = typer.Typer(add_completion=False)
+    app.command()(keys)
+    return typer.main.get_command(app).params
+
+
+def _kind_of(schema: dict[str, Any]) -> Any:
+    """Return the type of a flag's value by the JSON Schema of its key; a mapping is NAME=VALUE, repeated."""
+    one = next(part for part in schema.get("anyOf", [schema]) if part.get("type") != "null")
+    if one.get("type") == "array":
+        return list[KINDS.get(one["items"].get("type"), str)]  # type: ignore[misc]
+    return list[str] if one.get("type") == "object" else KINDS.get(one.get("type", ""), str)
 
 
 def audit(
+    ctx: typer.Context,
     preds: Annotated[
         str, typer.Argument(help="CSV, TSV, Parquet or NDJSON, also gzipped; - is stdin.", show_default=False)
     ],
-    score: Annotated[Texts, COLUMNS] = None,
-    label: Annotated[str | None, COLUMNS] = None,
-    attribute: Annotated[Texts, typer.Option("--attribute", "-a", rich_help_panel="Columns")] = None,
-    weight: Annotated[str | None, COLUMNS] = None,
-    cluster: Annotated[str | None, COLUMNS] = None,
-    model_column: Annotated[str | None, COLUMNS] = None,
-    bins: Annotated[Texts, COLUMNS] = None,
-    intersect: Annotated[Texts, COLUMNS] = None,
-    favourable: Annotated[Texts, DECISIONS] = None,
-    against: Annotated[str | None, CHANGES] = None,
-    id_: Annotated[str | None, typer.Option("--id", rich_help_panel=CHANGED)] = None,
-    slice_: Annotated[str | None, typer.Option("--slice", rich_help_panel=CHANGED)] = None,
-    threshold: Annotated[list[float] | None, DECISIONS] = None,
-    top_k: Annotated[list[int] | None, DECISIONS] = None,
-    top_share: Annotated[list[float] | None, DECISIONS] = None,
-    ties: Annotated[str | None, DECISIONS] = None,
-    ref: Annotated[Texts, COMPARISON] = None,
-    ref_method: Annotated[str | None, COMPARISON] = None,
-    tau: Annotated[Texts, COMPARISON] = None,
-    metric: Annotated[Texts, typer.Option("--metric", "-m", rich_help_panel=COMPARED)] = None,
-    decision: Annotated[str | None, COMPARISON] = None,
-    rule: Annotated[str | None, COMPARISON] = None,
-    preset: Annotated[str | None, COMPARISON] = None,
-    min_group: Annotated[int | None, COMPARISON] = None,
-    min_share: Annotated[float | None, COMPARISON] = None,
-    exclude: Annotated[Texts, COMPARISON] = None,
-    fail: Annotated[bool, typer.Option("--fail", rich_help_panel=COMPARED)] = False,
-    fail_on: Annotated[Texts, COMPARISON] = None,
-    draws: Annotated[int | None, INTERVALS] = None,
-    seed: Annotated[int | None, INTERVALS] = None,
-    confidence: Annotated[float | None, INTERVALS] = None,
-    curves: Annotated[bool, typer.Option("--curves", rich_help_panel="Decisions")] = False,
-    explain: Annotated[Texts, EXPLANATION] = None,
-    neighbours: Annotated[int | None, EXPLANATION] = None,
-    margin: Annotated[float | None, EXPLANATION] = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Folder for CSV, JSON, Markdown, HTML.", rich_help_panel=OUTPUT),
@@ -98,27 +110,26 @@ def audit(
     ] = None,
 ) -> int:
     """Audit a file of scores: group metrics, disparities with intervals, a verdict for each attribute."""
-    flags = {name.rstrip("_"): value for name, value in locals().items()}
     from fairbench_cli.audit.api import run
-    from fairbench_cli.audit.config import meanings
     from fairbench_cli.audit.options import read_config
     from fairbench_cli.base.errors import shown, suggest, user_error
 
     if format_ not in ("console", *FORMATS):
         fix = suggest(format_, ["console", *FORMATS])
         raise user_error(f"no format is called {shown(format_)}", fix, "--format")
-    given = {key: flags[key.replace("-", "_")] for key in meanings()}
-    given |= {
-        "fail": fail or None,
-        "curves": curves or None,
-        "intersect": [text.split(",") for text in intersect or ()],
-    }
-    settings = read_config({key: value for key, value in given.items() if value != []}, config, "--")
+    given = {key: value for key, value in ctx.obj.items() if not _is_unset(value)}
+    if "intersect" in given:
+        given["intersect"] = [text.split(",") for text in given["intersect"]]
+    settings = read_config(given, config, "--")
     _keep_inputs([preds, config, settings.against], output, pdf, to_db, settings.preset)
     report = run(preds, settings)
     _write(report, output, pdf, to_db)
     _print(report, format_, everything)
     return int(report.gate.stops)
+
+
+def _is_unset(value: Any) -> bool:
+    return value is None or value is False or value in ([], ())
 
 
 def _keep_inputs(
@@ -156,7 +167,7 @@ def _write(report: "Report", output: Path | None, pdf: Path | None, to_db: str |
 
         write_folder(report, output)
     if pdf is not None:
-        from fairbench_cli.audit.show.html import write_pdf
+        from fairbench_cli.audit.show.document import write_pdf
 
         write_pdf(report, pdf)
     if to_db is not None:
@@ -173,8 +184,8 @@ def _print(report: "Report", format_: str, everything: bool) -> None:
 
         print_document(audit_document(report, everything=everything, brief=True))
     else:
+        from fairbench_cli.audit.show.document import gate_words
         from fairbench_cli.audit.show.formats import write
-        from fairbench_cli.audit.show.words import gate_words
         from fairbench_cli.cli.console import print_text, talk
 
         print_text(write(report, format_), format_)

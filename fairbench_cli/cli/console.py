@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from rich import box
 from rich.cells import cell_len
@@ -16,7 +16,7 @@ from rich.text import Text
 
 from fairbench_cli.base.text import ascii_json, printable
 from fairbench_cli.cli.streams import has_unicode, in_its_encoding
-from fairbench_cli.document.model import Document, Section, TableCell, TextTable, Verdict, plain_table
+from fairbench_cli.document.model import Document, Section, TableCell, TextTable, Verdict, marked, plain_table
 
 if TYPE_CHECKING:  # pandas comes with it
     from fairbench_cli.experiment.journal.journal import Damage
@@ -148,14 +148,14 @@ def _marks(document: Document) -> Marks:
 def _marked(text: str, mark: str, style: str, *, bold: bool = False) -> None:
     """Print a paragraph after a symbol, which stands out."""
     indent = " " * (len(mark) + 1) if mark else ""
-    fold(f"{mark} {text}".lstrip(), style if bold or mark == "?" else "", indent)
+    fold(marked(text, mark), style if bold or mark == "?" else "", indent)
 
 
 def _print_section(section: Section, marks: Marks, within: str = "") -> None:
     """Print a section; the text of one that is `within` another is indented."""
     mark, style = marks[section.verdict]
     if section.title:
-        fold(f"{mark} {section.title}".strip(), style, within[2:], within[2:])
+        fold(marked(section.title, mark), style, within[2:], within[2:])
     for sentence in section.sentences:
         fold(sentence, "", f"{within}  " if within else "", within)
     for table in section.tables:
@@ -188,97 +188,101 @@ class _Shown(NamedTuple):
         return [line.replace(KEPT, " ") for own in lines for line in own or [""]]
 
 
+class _Column(NamedTuple):
+    """A column of a table as it is printed, and how wide its longest line is, or word if words may fold."""
+
+    head: str
+    cells: list[_Shown]
+    number: bool
+    width: int
+
+
 def _print_table(table: TextTable, marks: Marks) -> None:
     """Print a table, a row in a line if the console is wide enough, else small print below numbers.
 
     Numbers that do not fit side by side follow in further tables, whose words are the same.
     """
-    width, numeric = out().width, table.numeric
-    heads = [plain(head) for head in table.heads]
-    rows = [[_shown(cell, marks, stacked=False) for cell in row] for row in table.rows]
-    widths = [_widest(_column(heads, rows, j)) for j in range(len(heads))]
-    least = [of if number else min(of, NARROWEST) for of, number in zip(widths, numeric, strict=True)]
+    width = out().width
+    columns = _columns(table, marks, stacked=False)
+    least = [one.width if one.number else min(one.width, NARROWEST) for one in columns]
     if sum(least) + GAP * (len(least) - 1) > width:
-        rows = [[_shown(cell, marks, stacked=True) for cell in row] for row in table.rows]
-        heads = [head.replace(" = ", "=") if n else head for head, n in zip(heads, numeric, strict=True)]
-        widths = [_widest(_column(heads, rows, j), words=n) for j, n in enumerate(numeric)]
-    for i, part in enumerate(_parts(numeric, widths, width)):
+        columns = _columns(table, marks, stacked=True)
+    for i, part in enumerate(_parts(columns, width)):
         if i:
             say("")
-        sides, own = [numeric[j] for j in part], [widths[j] for j in part]
-        columns = list(zip(sides, _fitted(own, sides, width), strict=True))
-        _draw([heads[j] for j in part], [[row[j] for j in part] for row in rows], columns, table.grouped)
+        _draw(part, _fitted(part, width), table.grouped)
+
+
+def _columns(table: TextTable, marks: Marks, *, stacked: bool) -> list[_Column]:
+    columns = []
+    for j, (name, number) in enumerate(zip(table.heads, table.numeric, strict=True)):
+        folds = stacked and number
+        head = plain(name).replace(" = ", "=") if folds else plain(name)
+        cells = [_shown(row[j], marks, stacked=stacked) for row in table.rows]
+        texts = (head, *(cell.text for cell in cells))
+        words = (word for text in texts for word in re.split("[ \n]" if folds else "\n", text))
+        columns.append(_Column(head, cells, number, max(map(cell_len, words))))
+    return columns
 
 
 def _shown(cell: TableCell, marks: Marks, *, stacked: bool) -> _Shown:
     mark, style = marks[cell.verdict] if cell.verdict else ("", "")
     text = plain(cell.text if stacked else cell.whole, "\n")
-    text = f"{mark} {text}" if mark else text
     below = f"\n{plain(cell.fine)}".replace(" ", KEPT) if stacked and cell.fine else ""
-    return _Shown(text + below, style, len(mark) + 1 if mark else 0)
+    return _Shown(marked(text, mark) + below, style, len(mark) + 1 if mark else 0)
 
 
-def _column(heads: Sequence[str], rows: Sequence[Sequence[_Shown]], j: int) -> list[str]:
-    return [heads[j], *(row[j].text for row in rows)]
-
-
-def _widest(texts: Iterable[str], *, words: bool = False) -> int:
-    """Return the width of the widest line, or of the widest word, which is not folded."""
-    parts = (part for text in texts for part in re.split("[ \n]" if words else "\n", text))
-    return max(map(cell_len, parts), default=1)
-
-
-def _parts(numeric: Sequence[bool], widths: Sequence[int], width: int) -> Iterator[list[int]]:
+def _parts(columns: list[_Column], width: int) -> Iterator[list[_Column]]:
     """Return the columns of each table that a table is cut into: all words, and numbers as they fit."""
-    words = [j for j, number in enumerate(numeric) if not number]
-    numbers = [j for j, number in enumerate(numeric) if number]
-    if not numbers or words != list(range(len(words))):  # what follows on numbers stays with them
-        yield [*range(len(numeric))]
+    words = [one for one in columns if not one.number]
+    if any(one.number for one in columns[: len(words)]):  # what follows on numbers stays with them
+        yield columns
         return
-    free = width - sum(min(widths[j], NARROWEST) if j == 0 else widths[j] for j in words) - GAP * len(words)
-    part: list[int] = []
-    for j in numbers:
-        if part and sum(widths[i] + GAP for i in (*part, j)) > free + GAP:
+    free = width - sum(min(one.width, NARROWEST if i == 0 else width) + GAP for i, one in enumerate(words))
+    part: list[_Column] = []
+    for one in columns[len(words) :]:
+        if part and sum(other.width + GAP for other in (*part, one)) > free + GAP:
             yield [*words, *part]
             part = []
-        part.append(j)
+        part.append(one)
     yield [*words, *part]
 
 
-def _fitted(widths: Sequence[int], numeric: Sequence[bool], width: int) -> list[int]:
+def _fitted(columns: list[_Column], width: int) -> list[int]:
     """Return how wide columns are: names and short ones as they are if there is room, else numbers alone."""
-    room = width - GAP * (len(widths) - 1)
-    firm = [False] * len(widths)
-    for first, others in ((width, width // 3), (width, SHORT), (0, SHORT), (0, 0)):
-        found = [
-            number or of <= (others if j else first)
-            for j, (of, number) in enumerate(zip(widths, numeric, strict=True))
+    room = width - GAP * (len(columns) - 1)
+    firm: list[bool] = []
+    for first, others in ((width, width // 3), (width, SHORT), (0, SHORT), (0, 0), (-1, -1)):
+        limits = [first, *[others] * (len(columns) - 1)]
+        firm = [
+            one.width <= limit or (one.number and limit >= 0)
+            for one, limit in zip(columns, limits, strict=True)
         ]
-        if sum(of if f else min(of, NARROWEST) for of, f in zip(widths, found, strict=True)) <= room:
-            firm = found
+        least = (
+            one.width if uncut else min(one.width, NARROWEST)
+            for one, uncut in zip(columns, firm, strict=True)
+        )
+        if sum(least) <= room:
             break
-    fitted = list(widths)
-    folds = sorted((j for j, f in enumerate(firm) if not f), key=lambda j: widths[j])
-    free = room - sum(of for of, f in zip(widths, firm, strict=True) if f)
+    fitted = [one.width for one in columns]
+    folds = sorted((j for j, uncut in enumerate(firm) if not uncut), key=lambda j: fitted[j])
+    free = room - sum(of for of, uncut in zip(fitted, firm, strict=True) if uncut)
     for i, j in enumerate(folds):  # the others share what is left
-        fitted[j] = max(1, min(widths[j], free // (len(folds) - i)))
+        fitted[j] = max(1, min(fitted[j], free // (len(folds) - i)))
         free -= fitted[j]
     return fitted
 
 
-def _draw(
-    heads: Sequence[str],
-    rows: Sequence[Sequence[_Shown]],
-    columns: Sequence[tuple[bool, int]],
-    grouped: bool,
-) -> None:
-    """Print a table without blanks at the ends of its lines; a column is of numbers or not, and so wide."""
+def _draw(columns: list[_Column], widths: list[int], grouped: bool) -> None:
+    """Print a table without blanks at the ends of its lines."""
     console = out()
     drawn = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
-    for head, (number, width) in zip(heads, columns, strict=True):
-        drawn.add_column(Text(head), justify="right" if number else "left", overflow="fold", width=width)
-    for row in _together(rows, columns, grouped):
-        drawn.add_row(*row)
+    for one, width in zip(columns, widths, strict=True):
+        side: Literal["left", "right"] = "right" if one.number else "left"
+        drawn.add_column(Text(one.head), justify=side, overflow="fold", width=width)
+    rows = enumerate(zip(*(one.cells for one in columns), strict=True))
+    for _, same in groupby(rows, lambda row: row[1][0] if grouped else row[0]):
+        drawn.add_row(*_together([cells for _, cells in same], widths))
     with console.capture() as capture:
         console.print(drawn)
     for text in capture.get().splitlines():
@@ -286,18 +290,18 @@ def _draw(
             console.print(Text.from_ansi(text.rstrip()), soft_wrap=True)
 
 
-def _together(
-    rows: Sequence[Sequence[_Shown]], columns: Sequence[tuple[bool, int]], grouped: bool
-) -> Iterator[list[Text]]:
-    """Return the folded rows; if `grouped` one for all with the same first cell, which is said once."""
-    for _, same in groupby(enumerate(rows), lambda row: row[1][0] if grouped else row[0]):
-        lines: list[list[str]] = [[] for _ in columns]
-        styles: list[str] = []
-        for i, (_, row) in enumerate(same):
-            cells = [cell.folded(width) for cell, (_, width) in zip(row, columns, strict=True)]
-            height = max(map(len, cells[1:]), default=0)
-            styles = [cell.style for cell in row]
-            lines[0] += cells[0] if i == 0 else []
-            for column, own in zip(lines[1:], cells[1:], strict=True):
-                column += own + [""] * (height - len(own))
-        yield [Text("\n".join(column), style=style) for column, style in zip(lines, styles, strict=True)]
+def _together(rows: list[tuple[_Shown, ...]], widths: list[int]) -> Iterator[Text]:
+    """Return the cells of rows below one another, folded; what they have in common first is said once."""
+    first, *others = (
+        [cell.folded(width) for cell in cells]
+        for cells, width in zip(zip(*rows, strict=True), widths, strict=True)
+    )
+    yield Text("\n".join(first[0]), style=rows[0][0].style)
+    for j, cells in enumerate(others, start=1):
+        heights = (max(map(len, own)) for own in zip(*others, strict=True))
+        lines = (
+            line
+            for cell, height in zip(cells, heights, strict=True)
+            for line in cell + [""] * (height - len(cell))
+        )
+        yield Text("\n".join(lines), style=rows[0][j].style)

@@ -17,11 +17,10 @@ if TYPE_CHECKING:  # light when asked for --help
     import pandas as pd
 
     from fairbench_cli.data.guess.layout import FileLayout
-    from fairbench_cli.data.guess.roles import GivenRoles, Group, Mask
+    from fairbench_cli.data.guess.roles import GivenRoles, Group, Mask, RawCells
     from fairbench_cli.data.guess.write import Guessed
 
 T = TypeVar("T")
-Gaps = tuple[str, ...]
 
 
 def init(
@@ -30,13 +29,12 @@ def init(
     ],
     label: Annotated[str | None, typer.Option(help="The column that holds the outcome.")] = None,
     favourable: Annotated[
-        str | None,
-        typer.Option(help="Its favourable value; of numbers a side, such as '>=600'."),
+        str | None, typer.Option(help="Its favourable value; of numbers a side, such as '>=600'.")
     ] = None,
     protected: Annotated[
         list[str] | None,
         typer.Option(
-            help="A protected attribute and its deprived group: sex=f, race=a,b or 'age<25'. Repeat it.",
+            help="A protected attribute and its deprived group: sex=f, race=a,b or 'age<25'. Repeat it."
         ),
     ] = None,
     columns: Annotated[
@@ -64,6 +62,7 @@ def init(
     from fairbench_cli.cli.console import talk
     from fairbench_cli.data.guess.columns import gaps_of, guess_columns, has_decimal_commas, with_points
     from fairbench_cli.data.guess.layout import layout_of, named_cells
+    from fairbench_cli.data.guess.roles import RawCells
     from fairbench_cli.data.guess.write import Guessed, card_text, config_text
 
     _look_at(data)
@@ -76,12 +75,12 @@ def init(
     comma = has_decimal_commas(cells, layout.separator)
     gaps = gaps_of(cells, comma=comma)
     cells = with_points(cells, gaps) if comma else cells
-    used = cells[[name for name in cells.columns if name]]
+    used = RawCells(cells[[name for name in cells.columns if name]], gaps)
     _say_layout(data, layout, cells, asked=sys.stdin.isatty())
-    roles = _roles(used, gaps, label, favourable, protected or [])
-    guesses = guess_columns(used, gaps, roles)
+    roles = _roles(used, label, favourable, protected or [])
+    guesses = guess_columns(used, roles)
     file = _relative(data, card)
-    guessed = Guessed(_name(card.stem), file, layout, comma, cells, gaps, roles, guesses)
+    guessed = Guessed(_name(card.stem), file, layout, comma, RawCells(cells, gaps), roles, guesses)
     for folder in (card.parent, config.parent):
         make_folder(folder)
     write_text(card, card_text(guessed))
@@ -94,56 +93,56 @@ def init(
 
 
 def _roles(
-    cells: "pd.DataFrame", gaps: Gaps, label: str | None, favourable: str | None, protected: list[str]
+    table: "RawCells", label: str | None, favourable: str | None, protected: list[str]
 ) -> "GivenRoles":
     """Return label and groups: from the flags, and at a terminal by questions for the rest."""
     from fairbench_cli.data.guess import roles
 
-    outcome, groups = roles.roles_given(cells, gaps, label, favourable, protected)
+    outcome, groups = roles.roles_given(table, label, favourable, protected)
     if sys.stdin.isatty():
-        return _asked(cells, gaps, outcome, groups)
-    problems = roles.left_open(cells, gaps, outcome, groups)
+        return _asked(table, outcome, groups)
+    problems = roles.left_open(table, outcome, groups)
     if problems or outcome is None:
         raise UserError(*problems)
     return roles.GivenRoles(outcome, tuple(groups))
 
 
-def _asked(cells: "pd.DataFrame", gaps: Gaps, outcome: "Group | None", groups: "list[Group]") -> "GivenRoles":
+def _asked(table: "RawCells", outcome: "Group | None", groups: "list[Group]") -> "GivenRoles":
     """Return label and groups; what is missing is asked for."""
     from fairbench_cli.cli.console import talk
     from fairbench_cli.data.guess import roles
 
     if outcome is None:
-        known = roles.label_candidates(cells, gaps)
+        known = roles.label_candidates(table)
         question = "Which column is the outcome?"
-        outcome = _ask(question, partial(roles.label_group, cells, gaps, None), known[0] if known else None)
+        outcome = _ask(question, partial(roles.label_group, table, None), known[0] if known else None)
     column = outcome.column
     if not outcome.levels:
-        talk(f"{column}: {roles.shares(cells[column], gaps)}")
-        guess = roles.favourable_guess(cells[column].unique())
+        talk(f"{column}: {roles.shares(table, column)}")
+        guess = roles.favourable_guess(table.cells[column].unique())
         question = "Which value is favourable? (of numbers a side, such as >=600)"
-        outcome = _ask(question, lambda text: roles.label_group(cells, gaps, text, column), guess)
-    good = outcome.members(cells, gaps)
+        outcome = _ask(question, lambda text: roles.label_group(table, text, column), guess)
+    good = outcome.members(table)
     if not groups:
-        likely = roles.protected_candidates(cells, gaps, column)
+        likely = roles.protected_candidates(table, column)
         talk(f"Likely protected attributes: {', '.join(likely[: roles.MOST_SHOWN]) or 'none'}")
         question = "Which columns are protected? (separated by commas)"
-        groups = _ask(question, partial(_columns, cells, gaps, outcome), likely[0] if likely else None)
-    return roles.GivenRoles(outcome, tuple(_deprived(cells, gaps, group, good) for group in groups))
+        groups = _ask(question, partial(_columns, table, outcome), likely[0] if likely else None)
+    return roles.GivenRoles(outcome, tuple(_deprived(table, group, good) for group in groups))
 
 
-def _columns(cells: "pd.DataFrame", gaps: Gaps, outcome: "Group", text: str) -> "list[Group]":
+def _columns(table: "RawCells", outcome: "Group", text: str) -> "list[Group]":
     """Return the protected attributes that an answer names; their groups may still be missing."""
     from fairbench_cli.data.guess import roles
 
-    found = [roles.group_of(one, cells, gaps, "") for one in text.split(",") if one.strip()]
+    found = [roles.group_of(one, table, "") for one in text.split(",") if one.strip()]
     problems = roles.clashes(outcome, found)
     if problems or not found:
         raise UserError(*problems or [Problem("no column is named", "name at least one")])
     return found
 
 
-def _deprived(cells: "pd.DataFrame", gaps: Gaps, group: "Group", good: "Mask") -> "Group":
+def _deprived(table: "RawCells", group: "Group", good: "Mask") -> "Group":
     """Return a protected attribute with its deprived group, asked for if it is missing."""
     from fairbench_cli.cli.console import talk
     from fairbench_cli.data.guess import roles
@@ -151,9 +150,9 @@ def _deprived(cells: "pd.DataFrame", gaps: Gaps, group: "Group", good: "Mask") -
     name = group.column
     if group.levels:
         return group
-    talk(f"{name}: {roles.shares(cells[name], gaps, good)}")
+    talk(f"{name}: {roles.shares(table, name, good)}")
     question = f"Who is deprived by {name}? (values separated by commas; of numbers a side, such as <25)"
-    return _ask(question, lambda text: roles.members_of(text, name, cells, gaps, ""), None)
+    return _ask(question, lambda text: roles.members_of(text, name, table, ""), None)
 
 
 def _ask(question: str, read: Callable[[str], T], default: str | None) -> T:
@@ -276,8 +275,8 @@ def _largest_favoured(guessed: "Guessed", group: "Group") -> str:
     """Return the level of most of those who are not deprived."""
     if group.cut:
         return next(level for level in group.cut.both if level != group.cut.level)
-    own = guessed.cells[group.column][~guessed.cells[group.column].isin([*guessed.gaps, *group.values])]
-    return str(own.value_counts().index[0])
+    known = guessed.table.known(group.column)
+    return str(known[~known.isin(group.values)].value_counts().index[0])
 
 
 def _next(guessed: "Guessed", card: Path, config: Path) -> list[str]:

@@ -1,22 +1,20 @@
 """``fairbench network``: learn, show, query, draw and sample Bayesian networks."""
 
 import sys
+from collections.abc import Iterable, Sequence
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from fairbench_cli.base.errors import suggest, user_error
+from fairbench_cli.base.errors import UserError, suggest, user_error
 from fairbench_cli.base.files import keep_inputs, make_folder, write_bytes, write_text
 from fairbench_cli.cli.console import out, print_rows, say
 from fairbench_cli.cli.options import Attribute, DataDir, Net, NetCard, to
-from fairbench_cli.cli.query import query
 
 if TYPE_CHECKING:  # light when asked for --help
-    from fairbench_cli.data.card import BiasTarget
-    from fairbench_cli.data.table import Roles
-    from fairbench_cli.network.files import Meta
+    from fairbench_cli.api.network import Network
     from fairbench_cli.network.model import BayesNet
 
 BETWEEN = 3  # blanks between two columns of a printed table
@@ -54,29 +52,25 @@ def learn(
     data_dir: DataDir = None,
 ) -> None:
     """Learn structure and CPTs; hill-climbing and tabu agree arc for arc with R's bnlearn 5.2.1."""
-    from fairbench_cli.data.load import load, table_from_csv
-    from fairbench_cli.data.locate import file_sha256, find_files
-    from fairbench_cli.network.families import fit
-    from fairbench_cli.network.files import Meta, save
-    from fairbench_cli.network.structure import LearnSettings, learn_structure, source_facts
+    from fairbench_cli.api.network import learn as learn_network
 
     keep_inputs([source], [output], "--output")
-    whitelist, blacklist = _arcs(require_arc), _arcs(forbid_arc)
-    settings = LearnSettings(learner, score, max_parents, whitelist, blacklist, outcome_sink, iss=iss)
-    if source.lower().endswith(".csv"):
-        path = Path(source)
-        table, name, sha256 = table_from_csv(path), path.name, {path.name: file_sha256(path)}
-    else:
-        dataset = load(*find_files(source, data_dir))
-        table, name, sha256 = dataset.table, dataset.card.name, dataset.sha256
-    structure = learn_structure(table, settings)
-    net = fit(table, structure.parents)
+    found = learn_network(
+        source,
+        data_dir=data_dir,
+        learner=learner,
+        score=score,
+        max_parents=max_parents,
+        require_arcs=require_arc or (),
+        forbid_arcs=forbid_arc or (),
+        outcome_sink=outcome_sink,
+        iss=iss,
+    )
     make_folder(output.parent)
-    facts = source_facts(name, sha256, len(table), settings)
-    save(net, output, Meta(learner, score, structure.score, structure.bic, facts))
+    found.save(output)
     say(
-        f"{output}: {len(net.columns)} nodes, {len(net.arcs)} arcs, {net.parameters} parameters, "
-        f"{score} {structure.score:.6f}, BIC {structure.bic:.6f}"
+        f"{output}: {len(found.columns)} nodes, {len(found.arcs)} arcs, {found.net.parameters} parameters, "
+        f"{score} {found.score:.6f}, BIC {found.bic:.6f}"
     )
 
 
@@ -96,9 +90,8 @@ def show(
             raise user_error(f'the network has no node "{name}"', suggest(name, network.names), "--node")
     for name in node or []:
         heads, rows, right = _cpt_rows(network, name, out().width)
-        print_rows(
-            heads, rows, right=right, title=f"P({name} | {', '.join(network.parents_of(name)) or '-'})"
-        )
+        title = f"P({name} | {', '.join(network.parents_of(name)) or '-'})"
+        print_rows(heads, rows, right=right, title=title)
     if not node:
         source = meta.source.get("dataset", "?")
         say(f"{source}: {meta.learner}, {meta.score_name} {meta.score:.6f}, BIC {meta.bic:.6f}")
@@ -109,7 +102,37 @@ def show(
         print_rows(["node", "levels", "parents"], rows)
 
 
-app.command()(query)
+@app.command()
+def query(
+    net: Net,
+    of: Annotated[
+        list[str],
+        typer.Option(metavar="COLUMN", help="What is asked for; several: their joint distribution."),
+    ],
+    given: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=LEVEL", help="What is known. May be given several times."),
+    ] = None,
+    engine: Annotated[
+        Literal["exact", "pomegranate"],
+        typer.Option(help="Exact, or approximate: pomegranate's loopy belief propagation, for one column."),
+    ] = "exact",
+) -> None:
+    """Compute what a network says of some columns, given others; all else is summed over."""
+    from fairbench_cli.api.network import load_network
+
+    network = load_network(net)
+    known = _known(given or [], network.columns)
+    found = network.query(of, known, engine=engine)
+    words = ", ".join(f"{name}={level}" for name, level in known.items())
+    if engine == "pomegranate":
+        say("By pomegranate's loopy belief propagation: approximate where two paths join two columns.")
+    elif known:
+        say(f"P({words}) = {found.attrs['evidence']:.6g}")
+    levels = found.index.to_frame().to_numpy()
+    rows = [[*at, f"{p:.6f}"] for at, p in zip(levels, found, strict=True)]
+    title = f"P({', '.join(of)} | {'given' if known else '-'})"
+    print_rows([*of, "probability"], rows, right=1, title=title)
 
 
 @app.command()
@@ -120,24 +143,18 @@ def draw(
     attribute: Attribute = None,
 ) -> None:
     """Draw a network, with the outcome, the protected attribute and what β edits marked."""
-    from fairbench_cli.network.files import open_network
     from fairbench_cli.report.figures import ENDINGS
     from fairbench_cli.report.figures.canvas import figure_bytes, house_style
-    from fairbench_cli.report.figures.network import Marks, draw_network
 
     ending = output.suffix.lower().removeprefix(".")
     if ending not in ENDINGS:
         what = f'cannot draw a picture of the kind "{output.suffix}"'
         raise user_error(what, "name a .svg, .png or .pdf file", "--output")
-    network, meta = open_network(net)
-    found = _roles(network, meta, card, attribute)
-    if found is None and attribute:
+    network = _opened(net, card)
+    if network.card is None and attribute:
         raise user_error("--attribute needs a card", "name it: --card CARD.yaml", "--attribute")
-    marks = Marks(found[0].label, found[0].attribute, found[1].column) if found else Marks(None, None, None)
-    title = f"Bayesian network: {meta.source.get('dataset', Path(net).stem)}"
-    about = f"{len(network.columns)} nodes, {len(network.arcs)} arcs, {meta.learner}, BIC {meta.bic:,.0f}."
     with house_style():
-        content = figure_bytes(draw_network(network, marks, title, about), ending)
+        content = figure_bytes(network.figure(attribute), ending)
     make_folder(output.parent)
     write_bytes(output, content)
     say(f"{output}: {len(network.columns)} nodes, {len(network.arcs)} arcs")
@@ -157,20 +174,25 @@ def sample(
     seed: Annotated[int, typer.Option(min=0, help="Seed.")] = 0,
 ) -> None:
     """Sample rows at a bias level β, for use anywhere else."""
-    from fairbench_cli.network.draw import sample as draw
-    from fairbench_cli.network.files import open_network
-
     if beta != beta:  # NaN passes every range
         raise user_error("beta is not a number", "give a beta from 0 to 1", "--beta")
-    if str(output) != "-":
-        keep_inputs([net], [output], "--output")
-    network, meta = open_network(net)
-    if beta > 0:
-        network = _at_beta(network, meta, beta, card, attribute, both=shift == "both")
-    elif card or attribute or shift == "both":
+    if not beta and (card or attribute or shift == "both"):
         what = "--card, --attribute and --shift say what --beta edits, but it is 0"
         raise user_error(what, "give --beta, or none of them")
-    text = draw(network, n, seed).to_frame().to_csv(index=False, lineterminator="\n")
+    if str(output) != "-":
+        keep_inputs([net], [output], "--output")
+    network = _opened(net, card)
+    if beta and network.card is None:
+        name = str(network.meta.source.get("dataset", ""))
+        what, fix = f"the network is of {name}, whose card does not ship with fairbench", "name its card"
+        if not name or name.lower().endswith(".csv"):
+            what = "a network of a bare CSV does not say which column is the outcome and who is deprived"
+        raise user_error(what, f"{fix}: --card CARD.yaml", "--beta")
+    try:
+        tilted = network.tilt(beta, attribute, both=shift == "both") if beta else network
+    except UserError as error:
+        raise UserError(*error.at("--card" if card else "--beta")) from None
+    text = tilted.sample(n, seed).to_frame().to_csv(index=False, lineterminator="\n")
     if str(output) == "-":
         sys.stdout.write(text)
     else:
@@ -178,55 +200,32 @@ def sample(
         write_text(output, text)
 
 
-def _at_beta(
-    network: "BayesNet", meta: "Meta", beta: float, card: str | None, attribute: str | None, *, both: bool
-) -> "BayesNet":
-    """Return the network at β, with label and groups from a card: the one named, or its data set's."""
-    from fairbench_cli.network.bias import shift
+def _opened(net: str, card: str | None) -> "Network":
+    """Return a network with its card, which has the columns of the network."""
+    from fairbench_cli.api.network import load_network
 
-    found, name = _roles(network, meta, card, attribute), card or str(meta.source.get("dataset", ""))
-    if found is None:
-        what, fix = f"the network is of {name}, whose card does not ship with fairbench", "name its card"
-        if not name or name.lower().endswith(".csv"):
-            what = "a network of a bare CSV does not say which column is the outcome and who is deprived"
-        raise user_error(what, f"{fix}: --card CARD.yaml", "--beta")
-    roles, target = found
-    if target.column not in network.parents_of(roles.label):
-        what = f"{target.column} is no parent of the outcome {roles.label}, so β has nothing to edit"
-        arc = f'--require-arc "{target.column}>{roles.label}"'
-        fix = f"learn one with it: fairbench network learn {name} {arc} -o NET.json"
-        raise user_error(what, fix, "--beta")
-    groups = target.column, target.deprived, target.favoured
-    return shift(network, roles.label, roles.favourable, *groups, beta, both=both)
+    network = load_network(net, card=card)
+    if network.card is not None and network.card.label.column not in network.columns:
+        what = f'the network has no node "{network.card.label.column}"'
+        raise user_error(what, "give the card of its data", "--card")
+    return network
 
 
-def _roles(
-    network: "BayesNet", meta: "Meta", named: str | None, attribute: str | None
-) -> "tuple[Roles, BiasTarget] | None":
-    """Return label and groups, and what β edits, by the card named or the data set's; None without one."""
-    from fairbench_cli.network.files import card_of_network
-
-    card = card_of_network(meta, named)
-    if card is None:
-        return None
-    chosen = card.attribute(attribute)
-    card.refuse_joint(chosen)
-    for column in (chosen, card.label.column):
-        if column not in network.names:
-            raise user_error(f'the network has no node "{column}"', "give the card of its data", "--card")
-    roles = card.roles(chosen, {column.name: column.levels for column in network.columns})
-    return roles, card.bias_target(roles)
-
-
-def _arcs(given: list[str] | None) -> tuple[tuple[str, str], ...]:
-    """Return arcs from FROM>TO; -> and → mean the same."""
-    arcs = []
-    for text in given or []:
-        start, arrow, end = text.replace("→", ">").replace("->", ">").partition(">")
-        if not (start.strip() and arrow and end.strip()):
-            raise user_error(f"cannot read the arc {text!r}", "write FROM>TO, in quotes")
-        arcs.append((start.strip(), end.strip()))
-    return tuple(arcs)
+def _known(given: Iterable[str], names: Sequence[str]) -> dict[str, str]:
+    """Return the levels that are given as COLUMN=LEVEL; a column's name or a level may hold a "="."""
+    known: dict[str, str] = {}
+    for text in given:
+        cuts = [i for i, letter in enumerate(text) if letter == "="]
+        if not cuts:
+            raise user_error(f'cannot read "{text}"', "write COLUMN=LEVEL", "--given")
+        cut = next((i for i in cuts if text[:i] in names), cuts[0])
+        name, level = text[:cut], text[cut + 1 :]
+        if name not in names:
+            raise user_error(f'the network has no column "{name}"', suggest(name, names), "--given")
+        if known.get(name, level) != level:
+            raise user_error(f"{name} is given twice: {known[name]} and {level}", "leave one out", "--given")
+        known[name] = level
+    return known
 
 
 def _cpt_rows(net: "BayesNet", node: str, width: int) -> tuple[list[str], list[list[str]], int]:

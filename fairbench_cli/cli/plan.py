@@ -25,7 +25,7 @@ def plan(
     from fairbench_cli.cli.progress import Clock, in_words
     from fairbench_cli.document.model import Document, Section, plain_table
     from fairbench_cli.experiment.running.run import prepare
-    from fairbench_cli.experiment.running.shard import read_shard
+    from fairbench_cli.experiment.running.todo import read_shard
 
     prepared = prepare(
         config,

@@ -17,7 +17,7 @@ from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.journal.journal import RETRIED
 from fairbench_cli.experiment.plan import Cell
 from fairbench_cli.experiment.running.run import PreparedRun
-from fairbench_cli.experiment.running.task import Task
+from fairbench_cli.experiment.running.worker import Task
 
 SECONDS_BETWEEN_LINES = 10.0
 SECONDS_BETWEEN_ESTIMATES = 0.5  # of the time left; one looks at every kind of cell

@@ -16,12 +16,8 @@ import typer
 from fairbench_cli.cli.options import Config, DataDir, Only, Output, Set, ShardOf
 
 if TYPE_CHECKING:  # light when asked for --help
-    from collections.abc import Callable, Generator
-
-    from fairbench_cli.experiment.cell import Repeat
+    from fairbench_cli.experiment.running.pool import Pool
     from fairbench_cli.experiment.running.run import PreparedRun
-
-    AnyRun = Callable[..., Generator[Repeat]]
 
 REASONS_SHOWN = 5
 LOG = "log.txt"
@@ -55,32 +51,28 @@ def run(
     from fairbench_cli.cli.progress import in_words
     from fairbench_cli.experiment.cluster.cluster import cluster_at
     from fairbench_cli.experiment.config.read import read_config
+    from fairbench_cli.experiment.running.pool import LocalPool, default_jobs
     from fairbench_cli.experiment.running.run import prepare, working_in, write_manifest
-    from fairbench_cli.experiment.running.runner import default_jobs, run_tasks
-    from fairbench_cli.experiment.running.shard import read_shard
-    from fairbench_cli.experiment.running.workers import Workers
+    from fairbench_cli.experiment.running.todo import read_shard
 
     start = time.monotonic()
     part = None if shard is None else read_shard(shard)
     address = _address(backend, scheduler, jobs)
     given = read_config(config, tuple(set_ or ()))
-    pool = Workers(given, jobs or default_jobs()) if address is None else cluster_at(address, given, talk)
-    with _stoppable() as stopped, pool as workers, ExitStack() as held:
+    local = LocalPool(given, jobs or default_jobs(), talk)
+    chosen = local if address is None else cluster_at(address, given, talk)
+    with _stoppable() as stopped, chosen as pool, ExitStack() as held:
         from fairbench_cli.report.write import write_report  # pandas, while the workers load what they need
 
         checked = prepare(given, folder=output, data_dir=data_dir, filters=tuple(only or ()), shard=part)
         prepared = held.enter_context(working_in(checked, mix_versions=mix_versions, warn=talk))
-        if isinstance(workers, Workers):
-            workers.log = prepared.folder / LOG
-            compute_all: AnyRun = partial(run_tasks, workers=workers, say=talk)
-        else:
-            compute_all = workers.run_tasks
-        count = workers.jobs
+        local.log = prepared.folder / LOG
+        count = pool.jobs
         todo = len(prepared.todo)
         if not quiet:
             of = "" if part is None else f" in shard {part}"
             talk(f"{prepared.size} repeats{of}: {prepared.size - todo} done, {todo} to do, {count} worker(s)")
-        finished = _compute(prepared, compute_all, count, quiet)
+        finished = _compute(prepared, pool, quiet)
         _ignore_endings()  # what follows takes seconds, and no result should be without its files
         left = len(prepared.todo)
         if part is None:  # of a part alone, tables would look like those of the whole
@@ -120,17 +112,17 @@ def _address(backend: str, scheduler: str | None, jobs: int | None) -> str | Non
     return scheduler
 
 
-def _compute(prepared: "PreparedRun", run: "AnyRun", count: int, quiet: bool) -> bool:
+def _compute(prepared: "PreparedRun", pool: "Pool", quiet: bool) -> bool:
     """Run what is to do; return whether it came to its end (Ctrl-C and other signals: no)."""
     from fairbench_cli.cli.progress import RunProgress
     from fairbench_cli.experiment.running.run import compute
 
     try:
         if prepared.todo and quiet:
-            compute(prepared, run, lambda _: None)
+            compute(prepared, pool.outcomes, lambda _: None)
         elif prepared.todo:
-            with RunProgress(prepared, count) as progress:
-                compute(prepared, partial(run, watch=progress.watch), progress.note)
+            with RunProgress(prepared, pool.jobs) as progress:
+                compute(prepared, partial(pool.outcomes, watch=progress.watch), progress.note)
     except KeyboardInterrupt:
         return False
     return True

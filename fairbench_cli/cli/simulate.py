@@ -24,9 +24,9 @@ def simulate(
     from datetime import UTC, datetime
 
     from fairbench_cli.base.files import open_folder, write_json
-    from fairbench_cli.base.provenance import provenance
     from fairbench_cli.cli.console import print_document, talk
     from fairbench_cli.cli.progress import in_words
+    from fairbench_cli.experiment.versions import provenance
     from fairbench_cli.simulate.config import read_simulation
     from fairbench_cli.simulate.draw import simulate as run_all
     from fairbench_cli.simulate.write import check_folder, summary_document, write_simulation

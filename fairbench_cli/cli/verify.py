@@ -40,7 +40,7 @@ def verify(
     from fairbench_cli.base.errors import user_error
     from fairbench_cli.cli.console import say, talk
     from fairbench_cli.experiment.config.read import read_config
-    from fairbench_cli.experiment.running.runner import default_jobs
+    from fairbench_cli.experiment.running.pool import default_jobs
     from fairbench_cli.experiment.running.verify import verify as compute
 
     if set_ and config is None:

@@ -23,6 +23,7 @@ def _rows(section: Section) -> Iterator[dict[str, str]]:
         names = ("block", *(table.keys or table.heads))
         for row in table.rows:
             texts = (section.title, *(cell.whole for cell in row))
-            yield dict(zip(names, texts, strict=True))
+            lines = (text.replace("\r", "\n") for text in texts)  # a "\r" would not be quoted
+            yield dict(zip(names, lines, strict=True))
     for within in section.sections:
         yield from _rows(within)

@@ -14,6 +14,15 @@ SYMBOLS: dict[Verdict, str] = {"pass": "✓", "fail": "✗", "undecided": "?"}
 UNTESTED: dict[Verdict, str] = {"pass": "(✓)", "fail": "(✗)", "undecided": "?"}
 
 
+def marked(text: str, mark: str) -> str:
+    """Return a text after a symbol, if there is one.
+
+    >>> marked("fails", "✗"), marked("fails", "")
+    ('✗ fails', 'fails')
+    """
+    return f"{mark} {text}" if mark else text
+
+
 @dataclass(frozen=True)
 class TableCell:
     """A cell of a table.

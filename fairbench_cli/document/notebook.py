@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 
 from fairbench_cli.base.text import printable
-from fairbench_cli.document.model import Document, Section, TableCell, TextTable, Verdict
+from fairbench_cli.document.model import Document, Section, TableCell, TextTable, Verdict, marked
 
 COLOURS: dict[Verdict, str] = {"pass": "#0072b2", "fail": "#c44e00", "undecided": "#767676"}
 
@@ -19,11 +19,10 @@ def notebook(document: Document) -> str:
     }
     parts = []
     if answer := document.answer:
-        parts.append(
-            f"<p>{marks[answer.headline.verdict]} <strong>{escape(answer.headline.text)}</strong></p>"
-        )
-        parts.append(_lines(f"{marks[one.verdict]} {escape(one.text)}" for one in answer.statements))
-        still = [f"{marks['undecided']} {escape(text)}" for text in answer.open]
+        first = f"<strong>{escape(answer.headline.text)}</strong>"
+        parts.append(_lines([marked(first, marks[answer.headline.verdict])]))
+        parts.append(_lines(marked(escape(one.text), marks[one.verdict]) for one in answer.statements))
+        still = [marked(escape(text), marks["undecided"]) for text in answer.open]
         parts.append(_lines(["Not decided:", *still] if still else []))
         parts.append(_small([answer.consequence.text] if answer.consequence else []))
     parts.append(_small(document.facts))
@@ -51,7 +50,7 @@ def _list(notes: Iterable[str]) -> str:
 
 
 def _section(section: Section, marks: Marks) -> str:
-    title = f"{marks[section.verdict]} <strong>{escape(section.title)}</strong>".strip()
+    title = marked(f"<strong>{escape(section.title)}</strong>", marks[section.verdict])
     parts = [f"<p>{title}</p>"] if section.title else []
     parts += [f"<p>{escape(sentence)}</p>" for sentence in section.sentences]
     parts += [_table(table, marks, section.title) for table in section.tables]
@@ -76,5 +75,5 @@ def _table(table: TextTable, marks: Marks, above: str) -> str:
 def _cells(row: Iterable[TableCell], sides: Iterable[str], marks: Marks) -> Iterator[str]:
     for cell, side in zip(row, sides, strict=True):
         fine = f" <small>{escape(cell.fine)}</small>" if cell.fine else ""
-        text = f"{marks[cell.verdict]} {escape(cell.text)}{fine}".strip()
+        text = marked(f"{escape(cell.text)}{fine}", marks[cell.verdict])
         yield f'<td style="text-align: {side}">{text}</td>'

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, Json, TypeAdapter, ValidationError
 
-from fairbench_cli.base.checksums import canonical, digest_of, is_whole, signed
+from fairbench_cli.base.checksums import canonical, digest_of, is_whole, seed_of, signed
 from fairbench_cli.base.errors import Problem, UserError, user_error
 from fairbench_cli.base.files import write_json
 from fairbench_cli.base.strict_yaml import YamlDocument
@@ -18,7 +18,6 @@ from fairbench_cli.experiment.config.components import OF_CLASSIFIER, ComponentS
 from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.experiment.config.read import parse
 from fairbench_cli.experiment.datasets import PreparedDataset, rows_to_test
-from fairbench_cli.experiment.seeds import seed_of
 from fairbench_cli.experiment.versions import CELL_VERSION
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.groups import JointAttribute, ProtectedAttribute, ProtectedAttributes

@@ -174,11 +174,6 @@ def _runs(trial: Trial) -> None:
     )
 
 
-def _all_samples(trial: Trial) -> None:
-    for network in NETWORKS:
-        trial.ask(*samples(network))
-
-
 def _deterministic(trial: Trial) -> None:
     if trial.ask(*samples()) != trial.ask(*samples()):
         raise Misbehaviour(

@@ -1,11 +1,15 @@
-"""The versions of what decides numbers: results that were computed under others may differ from ours."""
+"""Where results come from: the versions of what decides numbers, the commit, the machine and the command."""
 
+import os
 import platform
+import shlex
+import subprocess
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from fairbench_cli.base.plugins import packages_of
 from fairbench_cli.base.sources import imported_roots
@@ -19,7 +23,11 @@ CELL_VERSION = 3  # raise it whenever the same key would give other numbers
 PACKAGES = "numpy", "scipy", "scikit-learn", "numba"
 """What every run computes with; data come as text, so that pandas decides no number."""
 
+NAMED = (*PACKAGES, "duckdb", "fairbench-cli", "joblib", "pandas", "pomegranate", "pydantic")
+"""What a manifest names, where it is installed."""
+
 PYTHON = "python"
+NONE = "none"
 
 _KNOWN = {"numpy", "scipy", "sklearn", "numba", "pandas"}  # modules of which nothing has to be looked up
 
@@ -75,7 +83,7 @@ def _version(name: str) -> str:
     try:
         return version(name)
     except PackageNotFoundError:
-        return "none"
+        return NONE
 
 
 def _needed(config: "ExperimentConfig | None") -> list[str]:
@@ -97,3 +105,46 @@ def _imported(origins: Iterable["CodeOrigin"]) -> list[str]:
             roots |= imported_roots(origin.path)
     roots -= {*sys.stdlib_module_names, *_KNOWN, __name__.partition(".")[0]}
     return sorted({name for root in roots for name in packages_of(root)})
+
+
+def provenance() -> dict[str, Any]:
+    """Return a description of this process: what runs, on which machine, from which commit."""
+    return {
+        "command": shlex.join(sys.argv),
+        "python": platform.python_version(),
+        "packages": {name: found for name in NAMED if (found := _version(name)) != NONE},
+        "git": git_state(Path(__file__).parent),
+        "platform": platform.platform(),
+        "cpu": _cpu(),
+        "cores": os.cpu_count(),
+    }
+
+
+def git_state(folder: Path) -> dict[str, Any] | None:
+    """Return the commit that the code in `folder` is from and whether it was changed since.
+
+    None outside git, and where the package only sits inside somebody else's repository (a venv in it).
+    """
+    try:
+        _git(folder, "ls-files", "--error-unmatch", __file__)
+        commit = _git(folder, "rev-parse", "HEAD")
+        dirty = bool(_git(folder, "status", "--porcelain", "--untracked-files=no"))
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return {"commit": commit, "dirty": dirty}
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    command = ["git", *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, check=True, text=True)  # noqa: S603
+    return done.stdout.strip()
+
+
+def _cpu() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()

@@ -4,7 +4,7 @@ How results vary, what a representation changes, single against combined attribu
 the same: their correlations over all results, and clusters of metrics.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -110,17 +110,17 @@ def representations_frame(run: RunResults) -> pd.DataFrame:
     return pd.concat(parts[1:] or parts, ignore_index=True)
 
 
-Row = tuple[str, str]
-"""A technique and what its classifier is called."""
+Rows = Mapping[tuple[str, str], Mapping[str, dict[str, Any]]]
+"""Cells by technique and what its classifier is called, then by attribute."""
 
 
-def by_attribute(run: RunResults) -> dict[tuple[str, str, float], dict[Row, dict[str, dict[str, Any]]]]:
+def by_attribute(run: RunResults) -> dict[tuple[str, str, float], Rows]:
     """Return the cells of data sets with several attributes.
 
     By data set, representation and β; then by technique and classifier; then by attribute. Each is measured
     by the groups of its own attribute: a model that does not use them is the same for every attribute.
     """
-    found: dict[tuple[str, str, float], dict[Row, dict[str, dict[str, Any]]]] = {}
+    found: dict[tuple[str, str, float], dict[tuple[str, str], dict[str, dict[str, Any]]]] = {}
     places: dict[str, int] = {}
     for cell, classifier in distinct_models(run.plan, run.plan.cells):
         own = found.setdefault((cell["dataset"], cell["representation"], cell["beta"]), {})
@@ -134,7 +134,7 @@ def by_attribute(run: RunResults) -> dict[tuple[str, str, float], dict[Row, dict
     }
 
 
-def attributes_of(rows: dict[Row, dict[str, dict[str, Any]]]) -> tuple[str, ...]:
+def attributes_of(rows: Rows) -> tuple[str, ...]:
     """Return the attributes in their order."""
     return tuple(dict.fromkeys(attribute for own in rows.values() for attribute in own))
 

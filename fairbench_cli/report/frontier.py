@@ -7,13 +7,11 @@ import numpy as np
 import pandas as pd
 
 from fairbench_cli.document.model import Document
-from fairbench_cli.measures.counts import Floats
-from fairbench_cli.measures.significance import holm
 from fairbench_cli.measures.sweep import RATES
 from fairbench_cli.report.moved import TOLERANCES, MovedThresholds
-from fairbench_cli.report.paired import LEVEL, RANDOM_SPLITS, paired_test, written
-from fairbench_cli.report.repeats import TECHNIQUE, is_baseline, key_of
-from fairbench_cli.report.results import COMPARED, RunResults, mean_and_interval
+from fairbench_cli.report.paired import RANDOM_SPLITS, adjusted, paired_test, verdicts, written
+from fairbench_cli.report.repeats import TECHNIQUE, is_baseline, key_of, mean_and_interval
+from fairbench_cli.report.results import COMPARED, RunResults
 from fairbench_cli.report.tables import BLOCK, Cells, blocks_of, show_cell, technique_label
 
 ABOVE, BELOW, NEITHER = "above", "below", "not distinguishable"
@@ -98,13 +96,10 @@ def distance_frame(run: RunResults) -> pd.DataFrame:
         )
         parts.append(frame[frame["n"] > 0])
     frame = _together(parts, DISTANCE_COLUMNS)
-    family = frame.groupby([*BLOCK, "constraint"], sort=False)["p"]
-    p_holm = family.transform(lambda own: holm(own.to_numpy(dtype=float)))
-    return frame.assign(
-        p_holm=p_holm,
-        tests=family.transform("count").astype(int),
-        verdict=_verdicts(frame["difference"].to_numpy(dtype=float), p_holm.to_numpy(dtype=float)),
-    )[DISTANCE_COLUMNS]
+    tests = adjusted(frame, frame["p"].to_numpy(dtype=float), [*BLOCK, "constraint"])
+    change = frame["difference"].to_numpy(dtype=float)
+    words = verdicts(change, tests["p_holm"], ABOVE, BELOW, NEITHER)
+    return frame.assign(**tests, verdict=words)[DISTANCE_COLUMNS]
 
 
 def frontier_table(name: str, run: RunResults) -> Document:
@@ -176,8 +171,3 @@ def _cells(moved: MovedThresholds) -> pd.DataFrame:
 def _together(parts: list[pd.DataFrame], columns: list[str]) -> pd.DataFrame:
     some = [part for part in parts if len(part)]
     return pd.concat(some, ignore_index=True) if some else pd.DataFrame(columns=columns)
-
-
-def _verdicts(difference: Floats, p: Floats) -> list[str]:
-    words = np.where(p < LEVEL, np.where(difference > 0, ABOVE, BELOW), NEITHER)
-    return [str(word) for word in np.where(np.isnan(p), "", words)]

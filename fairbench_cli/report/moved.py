@@ -13,7 +13,7 @@ from fairbench_cli.measures.counts import PAIR, Counts, Floats
 from fairbench_cli.measures.frontier import Frontier, Held, frontier_of_hulls, points_of_counts
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.measures.thresholds import GroupPoints, hull
-from fairbench_cli.report.repeats import DatasetRepeats, is_baseline
+from fairbench_cli.report.repeats import DatasetRepeats, is_baseline, mean_and_interval
 
 TOLERANCES = (*(k / 100 for k in range(7)), 0.08, 0.1, 0.12, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
 
@@ -88,7 +88,7 @@ def moved_thresholds(data: DatasetRepeats, compared: str) -> Iterator[MovedThres
     for held, metric in GAPS.items():
         own_gap = measure(metric, counts)
         accuracy, gap = np.full((2, *shape, len(TOLERANCES)), np.nan)
-        reached, chosen_accuracy, chosen_gap = np.full((3, *shape), np.nan)
+        reached, *chosen = np.full((3, *shape), np.nan)
         for cell, own in enumerate(corners):
             followers = np.flatnonzero([base == cell for base in baseline])
             for repeat, pair in own.items():
@@ -102,24 +102,13 @@ def moved_thresholds(data: DatasetRepeats, compared: str) -> Iterator[MovedThres
                 continue
             for repeat, pair in others.get(cell, {}).items():
                 rest = np.delete(own_gap[followers], repeat, axis=1)
-                found = frontier_of_hulls(pair, held, _mean(rest))
+                found = frontier_of_hulls(pair, held, mean_and_interval(rest)["mean"])
                 applied = _apply(found, decisions[cell][repeat])
                 known = ~np.isnan(own_gap[followers, repeat])
-                for into, name in ((chosen_accuracy, "accuracy"), (chosen_gap, metric)):
+                for into, name in zip(chosen, ("accuracy", metric), strict=True):
                     into[followers, repeat] = np.where(known, measure(name, applied), np.nan)
-        yield MovedThresholds(
-            data,
-            compared,
-            held,
-            accuracy,
-            gap,
-            own_accuracy,
-            own_gap,
-            baseline,
-            reached,
-            chosen_accuracy,
-            chosen_gap,
-        )
+        own_values = own_accuracy, own_gap
+        yield MovedThresholds(data, compared, held, accuracy, gap, *own_values, baseline, reached, *chosen)
 
 
 def _decisions(data: DatasetRepeats, counts: Counts, cell: int, compared: str) -> dict[int, Floats]:
@@ -140,13 +129,6 @@ def _corners(n: Floats) -> Corners:
 
 def _mean_of_others(decisions: dict[int, Floats], repeat: int) -> Floats:
     mean: Floats = np.mean([n for other, n in decisions.items() if other != repeat], axis=0)
-    return mean
-
-
-def _mean(values: Floats) -> Floats:
-    """Return means along the last axis, without NaN; NaN where there is nothing else."""
-    there = ~np.isnan(values)
-    mean: Floats = np.where(there, values, 0.0).sum(-1) / np.where(there.any(-1), there.sum(-1), np.nan)
     return mean
 
 

@@ -1,6 +1,8 @@
 """Techniques against doing nothing, and against each other, repeat by repeat on the same training sets."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -109,8 +111,9 @@ def paired_frame(results: Results) -> pd.DataFrame:
         of_distances = paired_test(far[ours] - far[theirs])
     has_ideal = np.array([results.ideal(metric) is not None for metric in rows["metric"]], dtype=bool)
     p = np.where(has_ideal, of_distances.p, of_values.p)
-    family = rows.assign(p=p).groupby([*BLOCK, "metric"], sort=False)["p"]
-    p_holm = family.transform(lambda own: holm(own.to_numpy())).to_numpy(dtype=float)
+    tests = adjusted(rows, p, [*BLOCK, "metric"])
+    up, down = np.where(has_ideal, "worse", "higher"), np.where(has_ideal, "better", "lower")
+    change = np.where(has_ideal, of_distances.mean, of_values.mean)
     return rows[ROW_COLUMNS].assign(
         baseline_include_protected=seen,
         n=of_values.n.astype(int),
@@ -121,9 +124,8 @@ def paired_frame(results: Results) -> pd.DataFrame:
         distance_low=of_distances.low,
         distance_high=of_distances.high,
         p=p,
-        p_holm=p_holm,
-        tests=family.transform("count").astype(int),
-        verdict=_verdicts(np.where(has_ideal, of_distances.mean, of_values.mean), p_holm, has_ideal),
+        **tests,
+        verdict=verdicts(change, tests["p_holm"], up, down, "no difference"),
     )
 
 
@@ -181,13 +183,21 @@ def _pairs(cells: pd.DataFrame) -> tuple[Rows, Rows, list[bool]]:
     return np.array(ours, dtype=np.intp), np.array(theirs, dtype=np.intp), list(sees)
 
 
-def _verdicts(change: Floats, p: Floats, has_ideal: NDArray[np.bool_]) -> list[str]:
-    up, down = np.where(has_ideal, "worse", "higher"), np.where(has_ideal, "better", "lower")
-    words = np.where(p < LEVEL, np.where(change > 0, up, down), "no difference")
+def adjusted(rows: pd.DataFrame, p: Floats, together: Sequence[str]) -> dict[str, Any]:
+    """Return Holm's adjustment of p over the rows with the same values in some columns, and their number."""
+    family = rows.assign(p=p).groupby([*together], sort=False)["p"]
+    p_holm = family.transform(lambda own: holm(own.to_numpy(dtype=float))).to_numpy(dtype=float)
+    return {"p_holm": p_holm, "tests": family.transform("count").astype(int)}
+
+
+def verdicts(change: Floats, p: Floats, up: Any, down: Any, neither: str) -> list[str]:
+    """Return a word for each change by its sign, or that there is none at 5 %; empty without a test."""
+    words = np.where(p < LEVEL, np.where(change > 0, up, down), neither)
     return [str(word) for word in np.where(np.isnan(p), "", words)]
 
 
 PARETO_METRICS = ("discrimination", "accuracy")
+APART = "; "
 
 
 def pareto_frame(results: Results, metrics: tuple[str, str] = PARETO_METRICS) -> pd.DataFrame:
@@ -278,4 +288,4 @@ def _apart(far: Floats) -> NDArray[np.bool_]:
 
 
 def _names(dominates: NDArray[np.bool_], labels: list[str]) -> list[str]:
-    return ["; ".join(labels[i] for i in np.flatnonzero(column)) for column in dominates.T]
+    return [APART.join(labels[i] for i in np.flatnonzero(column)) for column in dominates.T]

@@ -1,4 +1,4 @@
-"""The repeats in a journal as arrays: one `DatasetRepeats` per data set and protected attribute of a run."""
+"""The repeats in a journal as arrays, one `DatasetRepeats` per data set and attribute, and their means."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 from fairbench_cli.base.errors import suggest, user_error
 from fairbench_cli.data.table import Rows
@@ -201,3 +202,33 @@ def _collect(plan: RunPlan, records: Records, cells: list[dict[str, Any]]) -> Da
     return DatasetRepeats(
         attribute, protected, cells, status, reason, counts, swept, row_values, swept_repeats, tuned
     )
+
+
+def t_interval(mean: Floats, sd: Floats, n: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    """Return the ends of the 95 % t-interval of means of `n` values; NaN where n < 2.
+
+    >>> [round(float(end), 3) for end in t_interval(np.array(0.5), np.array(0.1), np.array(4))]
+    [0.341, 0.659]
+    """
+    enough = n >= 2
+    quantile = np.where(
+        enough, stdtrit(np.where(enough, n - 1, 1), 0.975), np.nan
+    )  # scipy.stats loads slowly
+    half = quantile * sd / np.sqrt(np.maximum(n, 1))
+    return mean - half, mean + half
+
+
+def mean_and_interval(values: Floats) -> dict[str, Any]:
+    """Return mean, sd, low, high and n_ok of values of shape (..., repeats), leaving out NaN.
+
+    >>> {name: float(number) for name, number in mean_and_interval(np.array([1.0, np.nan])).items()}
+    {'mean': 1.0, 'sd': nan, 'low': nan, 'high': nan, 'n_ok': 1.0}
+    """
+    there = ~np.isnan(values)
+    n = there.sum(-1)
+    mean = np.where(there, values, 0.0).sum(-1) / np.where(n > 0, n, np.nan)
+    with np.errstate(invalid="ignore"):  # the sd of infinite values is NaN
+        squares = (np.where(there, values - mean[..., np.newaxis], 0.0) ** 2).sum(-1)
+    sd = np.sqrt(squares / np.where(n > 1, n - 1, np.nan))
+    low, high = t_interval(mean, sd, n)
+    return {"mean": mean, "sd": sd, "low": low, "high": high, "n_ok": n}

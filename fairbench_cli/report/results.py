@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from fairbench_cli.experiment.journal.journal import Records
 from fairbench_cli.experiment.plan import RunPlan
@@ -26,6 +25,8 @@ from fairbench_cli.report.repeats import (
     check_attributes,
     collect,
     key_of,
+    mean_and_interval,
+    t_interval,
 )
 
 COMPARED = [*CELL_COLUMNS[:2], "compared", *CELL_COLUMNS[2:]]
@@ -206,15 +207,7 @@ class RunResults:
 
     def own_values(self, data: DatasetRepeats, metric: str) -> Floats:
         """Return a metric of the groups of a data set's own attribute, shape (cells, repeats)."""
-        values: Floats = self.own.values[self._places[data.dataset, data.attribute, metric]]
-        return values
-
-    @cached_property
-    def _places(self) -> Mapping[Any, Any]:
-        """Where the rows of `own` are, by data set, attribute and metric."""
-        rows = self.own.rows.reset_index(drop=True)
-        places: dict[Any, Any] = rows.groupby(["dataset", "attribute", "metric"]).indices
-        return places
+        return np.stack([self.get(key_of(cell), metric).values for cell in data.cells])
 
     @cached_property
     def found(self) -> dict[CellKey, Found]:
@@ -296,33 +289,3 @@ def sweep_frame(run: RunResults) -> pd.DataFrame:
                 frame = pd.DataFrame(own | columns | {"n": config.repeats})
                 parts.append(frame[SWEEP_COLUMNS])
     return pd.concat(parts[1:] or parts, ignore_index=True)
-
-
-def t_interval(mean: Floats, sd: Floats, n: NDArray[np.int64]) -> tuple[Floats, Floats]:
-    """Return the ends of the 95 % t-interval of means of `n` values; NaN where n < 2.
-
-    >>> [round(float(end), 3) for end in t_interval(np.array(0.5), np.array(0.1), np.array(4))]
-    [0.341, 0.659]
-    """
-    enough = n >= 2
-    quantile = np.where(
-        enough, stdtrit(np.where(enough, n - 1, 1), 0.975), np.nan
-    )  # scipy.stats loads slowly
-    half = quantile * sd / np.sqrt(np.maximum(n, 1))
-    return mean - half, mean + half
-
-
-def mean_and_interval(values: Floats) -> dict[str, Any]:
-    """Return mean, sd, low, high and n_ok of values of shape (..., repeats), leaving out NaN.
-
-    >>> {name: float(number) for name, number in mean_and_interval(np.array([1.0, np.nan])).items()}
-    {'mean': 1.0, 'sd': nan, 'low': nan, 'high': nan, 'n_ok': 1.0}
-    """
-    there = ~np.isnan(values)
-    n = there.sum(-1)
-    mean = np.where(there, values, 0.0).sum(-1) / np.where(n > 0, n, np.nan)
-    with np.errstate(invalid="ignore"):  # the sd of infinite values is NaN
-        squares = (np.where(there, values - mean[..., np.newaxis], 0.0) ** 2).sum(-1)
-    sd = np.sqrt(squares / np.where(n > 1, n - 1, np.nan))
-    low, high = t_interval(mean, sd, n)
-    return {"mean": mean, "sd": sd, "low": low, "high": high, "n_ok": n}

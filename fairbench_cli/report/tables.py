@@ -16,8 +16,8 @@ from fairbench_cli.experiment.journal.journal import RETRIED
 from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.rates import rate_by_group
-from fairbench_cli.report.repeats import TECHNIQUE, CellKey, key_of
-from fairbench_cli.report.results import RunResults, mean_and_interval
+from fairbench_cli.report.repeats import TECHNIQUE, CellKey, key_of, mean_and_interval
+from fairbench_cli.report.results import RunResults
 
 BLOCK = ["dataset", "attribute", "compared", "representation", "classifier", "classifier_parameters"]
 DEGRADED, NOT_RUN = "*", "…"

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fairbench_cli.experiment.seeds import seed_of
+from fairbench_cli.base.checksums import seed_of
 from fairbench_cli.measures.counts import PAIR, Counts, Floats
 from fairbench_cli.measures.registry import measure
-from fairbench_cli.report.results import mean_and_interval
+from fairbench_cli.report.repeats import mean_and_interval
 from fairbench_cli.simulate.config import Simulation
 
 COLUMNS = ["deprived", "accepted", "truth", "metric", "mean", "sd", "low", "high", "n_ok", "n", "pooled"]

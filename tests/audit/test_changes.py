@@ -10,9 +10,10 @@ from conftest import plain, two_lines
 
 from fairbench_cli.audit import audit
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.judge.changes import find_changes
-from fairbench_cli.audit.scan.open import read_tally
-from fairbench_cli.audit.scan.tally import BeforeAfter, Tally
+from fairbench_cli.audit.parts.changes.judge import find_changes
+from fairbench_cli.audit.scan.open import open_scan, read_tally
+from fairbench_cli.audit.scan.pairs import read_sides
+from fairbench_cli.audit.scan.tally import BeforeAfter
 from fairbench_cli.measures.change import TwoSides, apart, rate_changes, same_size_p
 
 RATES = ["selection-rate", "fpr", "fnr", "fdr", "for", "accuracy"]
@@ -46,19 +47,21 @@ def table(frame: pd.DataFrame, first: str, second: str) -> np.ndarray:
 
 
 def changed(result, metric: str = "selection-rate"):
-    return {(row.before, row.after): row for row in result.report.changes if row.metric == metric}
+    return {
+        (row.before, row.after): row for row in result.report.found["changes"].changes if row.metric == metric
+    }
 
 
 def test_two_columns_are_counted_together(frame):
     config = AuditConfig(score=("old", "new"), attributes=("sex",), weight="w")
-    tally = read_tally(frame, config)
-    (joint,) = tally.joints
+    with open_scan(frame, config) as scan:
+        (joint,) = read_sides(scan)
     assert (joint.before, joint.after, joint.groups) == ("old", "new", ("f", "m"))
     np.testing.assert_array_equal(joint.sides.rows, table(frame, "old", "new"))
     code = 4 * frame.label + 2 * frame.old + frame.new
     squares = [np.bincount(code[frame.sex == sex], frame.w[frame.sex == sex] ** 2) for sex in ("f", "m")]
     np.testing.assert_allclose(joint.sides.squares, squares)
-    for name, part in zip(("old", "new"), tally.slices, strict=True):  # each side as if it were alone
+    for name, part in zip(("old", "new"), scan.tally.slices, strict=True):  # each side as if it were alone
         (alone,) = read_tally(frame, AuditConfig(score=name, attributes=("sex",), weight="w")).slices
         assert part.model == name
         np.testing.assert_allclose(part.counts.n, alone.counts.n, rtol=1e-12)
@@ -193,7 +196,10 @@ def test_slices_are_in_order_and_each_is_compared_with_the_one_before(frame):
     half = 1.959964 * np.sqrt(logs[0][1] + logs[1][1])
     assert row.ratio_change.high == pytest.approx(row.ratio_change.value * np.exp(half), rel=1e-6)
     gone = frame[(frame.month != "9") | (frame.sex == "m")]  # a group that a slice does not have
-    words = {row.reason for row in audit(gone, score="old", attributes=["sex"], slice="month").report.changes}
+    words = {
+        row.reason
+        for row in audit(gone, score="old", attributes=["sex"], slice="month").report.found["changes"].changes
+    }
     assert words == {"no rows"}
 
 
@@ -212,8 +218,8 @@ def words_of(*joints: BeforeAfter) -> list[tuple[str, str]]:
         for model in "ab"
         for group in "gr"
     ]
-    changes, _ = find_changes(Tally("", 0, (), joints=joints), known, AuditConfig())
-    return [(row.word, row.reason) for row in changes if row.deciding]
+    base = SimpleNamespace(config=AuditConfig(), slices=(), disparities=known)
+    return [(row.word, row.reason) for row in find_changes(joints, base).changes if row.deciding]
 
 
 def cells(both: int, before: int, after: int, neither: int) -> list[int]:
@@ -380,7 +386,11 @@ def test_compas_by_two_of_its_scores(data_folder):
         attributes=["race"],
         ref={"race": "Caucasian"},
     )
-    (row,) = (row for row in result.report.changes if (row.group, row.metric) == ("African-American", "fpr"))
+    (row,) = (
+        row
+        for row in result.report.found["changes"].changes
+        if (row.group, row.metric) == ("African-American", "fpr")
+    )
     assert row.ratio_before.value == pytest.approx(1.912, abs=1e-3)
     negative = rows[rows.two_year_recid == 0]
     after = (negative.v_decile_score >= 5).groupby(negative.race).mean()
@@ -395,6 +405,6 @@ def test_slices_have_one_reference():
     table = pd.DataFrame(rows, columns=["month", "sex", "score"])
     report = audit(table, attributes=["sex"], slice="month").report
     assert {(row.model, row.reference) for row in report.disparities} == {("1", "m"), ("2", "m")}
-    assert {row.reference for row in report.changes} == {"m"}
+    assert {row.reference for row in report.found["changes"].changes} == {"m"}
     alone = audit(table[table.month == "2"], attributes=["sex"]).report
     assert {row.reference for row in alone.disparities} == {"f"}

@@ -5,11 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fairbench_cli.audit.compare.effective import factor_together, own_rows, rate_rows, rows_of_people
+from fairbench_cli.audit.compare.references import REST
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.judge.clustered import factor_together, rows_of_people
-from fairbench_cli.audit.judge.effective import own_rows, rate_rows
-from fairbench_cli.audit.judge.judge import judge
-from fairbench_cli.audit.judge.references import REST
+from fairbench_cli.audit.judge import judge
 from fairbench_cli.audit.options import read_config
 from fairbench_cli.audit.scan.open import read_tally
 from fairbench_cli.audit.scan.tally import Clusters, Slice, Tally

@@ -13,7 +13,8 @@ from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.options import read_config
 from fairbench_cli.audit.scan import open as opening
 from fairbench_cli.audit.scan import roles, scan, source
-from fairbench_cli.audit.scan.open import read_tally
+from fairbench_cli.audit.scan.open import open_scan, read_tally
+from fairbench_cli.audit.scan.strata import read_people
 from fairbench_cli.base.errors import UserError
 
 
@@ -41,7 +42,9 @@ def table(rows, **columns):
         ("day", lambda i: f"0{1 + i % 4}/01/2024", "it holds dates"),
         ("day", lambda i: f"2024-01-0{1 + i % 4}T10:00:00Z", "it holds dates"),
         ("day", lambda i: f"{1 + i % 4} Jan 2024" if i else "", "it holds dates"),
+        ("day", lambda i: f"{9 + i % 4}:30", "it holds dates"),
         ("case_id", lambda i: f"{i % 25}", "it looks like an identifier"),
+        ("CASE_ID", lambda i: f"x{i % 25}", "it looks like an identifier"),
         ("uuid", lambda i: f"x{i % 25}", "it looks like an identifier"),
         ("town", lambda i: f"t{i % 101}", "it has many different values"),
         ("who", lambda i: f"t{i}", "it has a value of its own in most rows"),
@@ -172,7 +175,8 @@ def test_scores_describe_nobody(decided):
         "model_b": score**2 if decided else 100 * score**2,
     }
     config = AuditConfig(attributes=("sex",), explained_by=("job",), threshold=() if decided else (0.6,))
-    people = read_tally(pd.DataFrame(columns), config).people
+    with open_scan(pd.DataFrame(columns), config) as scan:
+        people = read_people(scan)
     assert set(people.names) == {"sex", "job", "age"}
     assert set(people.notes) == {
         "decile_score holds scores and is no feature.",

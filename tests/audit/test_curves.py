@@ -15,10 +15,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import brier_score_loss, roc_auc_score
 
 from fairbench_cli.audit.api import audit
+from fairbench_cli.audit.parts.curves.figures import runs
+from fairbench_cli.audit.parts.curves.sections import curve_sections
+from fairbench_cli.audit.parts.part import View
 from fairbench_cli.audit.scan import scores
-from fairbench_cli.audit.show.curve_figures import runs
-from fairbench_cli.audit.show.curves import curve_sections
-from fairbench_cli.audit.show.html import to_html
+from fairbench_cli.audit.show.document import to_html
 from fairbench_cli.audit.show.tables import tables_of
 from fairbench_cli.measures.calibration import fit_calibration, logit, slope_and_intercept
 from fairbench_cli.measures.scores import ScoreCells, ScoreTotals, auc, brier, extend, ks_by_label, start
@@ -62,7 +63,7 @@ def test_scores_are_those_of_scikit_learn_and_scipy(seed, monkeypatch):
     monkeypatch.setattr(scores, "KEPT", 0 if seed % 2 else 250_000)
     frame = random_file(seed)
     weighted = "w" in frame
-    (curves,) = audit(frame, **CURVED, **({"weight": "w"} if weighted else {})).report.curves
+    (curves,) = audit(frame, **CURVED, **({"weight": "w"} if weighted else {})).report.found["curves"]
     found = {row.group: row for row in curves.groups}
     (reference,) = (row.group for row in curves.groups if row.is_reference)
     other = frame[frame.g == reference]
@@ -97,7 +98,7 @@ def test_scores_are_those_of_scikit_learn_and_scipy(seed, monkeypatch):
 def test_calibration_bins_are_those_of_scikit_learn():
     frame = random_file(4).iloc[:100]
     frame = pd.concat([frame.assign(g="a"), frame.iloc[:50].assign(g="b")]).sort_values("score")
-    (curves,) = audit(frame[frame.g == "a"].assign(h="x"), attributes=["h"], **CURVED).report.curves
+    (curves,) = audit(frame[frame.g == "a"].assign(h="x"), attributes=["h"], **CURVED).report.found["curves"]
     (row,) = curves.groups
     own = frame[frame.g == "a"]
     happened, said = calibration_curve(own.y, own.score, n_bins=10, strategy="quantile")
@@ -114,13 +115,13 @@ def test_the_verdict_at_a_threshold_is_that_of_an_audit_there(how):
     frame = random_file(11).assign(sex=rng.choice(["f", "m"], len(random_file(11))))
     base = {**CURVED, **how, **({} if how else {"intersect": ["g,sex"]}), "tau": {"default": 0.8, "fpr": 0.7}}
     report = audit(frame, **base).report
-    assert len(report.curves) == (2 if how else 3)
-    for at in range(0, len(report.curves[0].thresholds), 6):
-        threshold = report.curves[0].thresholds[at].threshold
+    assert len(report.found["curves"]) == (2 if how else 3)
+    for at in range(0, len(report.found["curves"][0].thresholds), 6):
+        threshold = report.found["curves"][0].thresholds[at].threshold
         single = audit(frame, **{**base, "curves": False, "threshold": threshold}).report
-        assert single.family == report.curves[0].family
+        assert single.family == report.found["curves"][0].family
         verdicts = {row.attribute: row for row in single.verdicts}
-        for curves in report.curves:
+        for curves in report.found["curves"]:
             row, verdict = curves.thresholds[at], verdicts[curves.attribute]
             assert row.verdict == verdict.verdict
             failing = [name for name in report.deciding if verdict.by_metric[name] == "fail"]
@@ -131,13 +132,13 @@ def test_the_verdict_at_a_threshold_is_that_of_an_audit_there(how):
                 if one.attribute == curves.attribute
             }
             assert row.rates == pytest.approx(rates)
-    here = [row for row in report.curves[0].thresholds if row.decision]
+    here = [row for row in report.found["curves"][0].thresholds if row.decision]
     assert [(row.threshold, row.decision) for row in here] == [(0.5, "score >= 0.5")]
 
 
 def test_everybody_else_is_a_reference():
     frame = random_file(2)
-    (curves,) = audit(frame, ref_method="rest", **CURVED).report.curves
+    (curves,) = audit(frame, ref_method="rest", **CURVED).report.found["curves"]
     assert curves.reference == "(rest)"
     for row in curves.groups:
         rest, own = frame[frame.g != row.group], frame[frame.g == row.group]
@@ -151,16 +152,16 @@ def test_everybody_else_is_a_reference():
 def test_models_have_curves_of_their_own():
     frame = pd.concat([random_file(2).assign(m="one"), random_file(4).assign(m="two")])
     together = audit(frame, model_column="m", top_k=20, **{**CURVED, "threshold": [0.5, 0.6]}).report
-    assert [each.model for each in together.curves] == ["one", "two"]
-    alone = audit(random_file(4), **{**CURVED, "threshold": [0.5, 0.6]}).report.curves[0]
-    assert repr(together.curves[1].groups) == repr(alone.groups)
-    decisions = [row.decision for row in together.curves[0].thresholds if row.decision]
+    assert [each.model for each in together.found["curves"]] == ["one", "two"]
+    alone = audit(random_file(4), **{**CURVED, "threshold": [0.5, 0.6]}).report.found["curves"][0]
+    assert repr(together.found["curves"][1].groups) == repr(alone.groups)
+    decisions = [row.decision for row in together.found["curves"][0].thresholds if row.decision]
     assert {"score >= 0.5", "score >= 0.6", "top 20"} == set(decisions)
 
 
 def test_without_labels_only_distributions_are_compared():
     frame = random_file(2).drop(columns="y")
-    (curves,) = audit(frame, score="score", threshold=0.5, curves=True).report.curves
+    (curves,) = audit(frame, score="score", threshold=0.5, curves=True).report.found["curves"]
     assert next(set(row.values) for row in curves.groups if not row.is_reference) == {"ks-to-reference"}
     assert all(not row.bins and not row.differences for row in curves.groups)
     assert len(curves.thresholds) == 13
@@ -168,7 +169,7 @@ def test_without_labels_only_distributions_are_compared():
 
 def test_scores_that_are_no_probabilities_are_not_calibrated():
     frame = random_file(3).assign(score=lambda frame: 10 * frame.score)
-    (curves,) = audit(frame, **{**CURVED, "threshold": 5}).report.curves
+    (curves,) = audit(frame, **{**CURVED, "threshold": 5}).report.found["curves"]
     assert set(curves.groups[0].values) <= {"auc", "ks-of-labels", "ks-to-reference"}
     tied = sorted(set(frame.score))
     assert [row.threshold for row in curves.thresholds] == tied[1:]
@@ -181,7 +182,7 @@ def test_groups_that_say_little():
     odd = [(0.5, 1, "alone"), (0.2, 1, "ones"), (0.4, 1, "ones"), (0.3, 0, "flat"), (0.3, 1, "flat")]
     odd += [(0.1, 0, "apart"), (0.2, 0, "apart"), (0.8, 1, "apart"), (0.9, 1, "apart"), (0.0, 1, "many")]
     frame = pd.concat([many, pd.DataFrame(odd, columns=["score", "y", "g"])])
-    (curves,) = audit(frame, **CURVED).report.curves
+    (curves,) = audit(frame, **CURVED).report.found["curves"]
     of = {row.group: row.values for row in curves.groups}
     assert math.isnan(of["alone"]["auc"].value)
     assert math.isnan(of["ones"]["auc"].value)
@@ -204,7 +205,9 @@ def cells(score, group, label, weight=None):
 
 def test_equal_weights_are_none():
     frame = random_file(2)
-    plain, same = (audit(frame.assign(w=3.0), **CURVED, **how).report.curves for how in ({}, {"weight": "w"}))
+    plain, same = (
+        audit(frame.assign(w=3.0), **CURVED, **how).report.found["curves"] for how in ({}, {"weight": "w"})
+    )
     for one, other in zip(plain[0].groups, same[0].groups, strict=True):
         for name, of in one.values.items():
             assert tuple(vars(other.values[name]).values()) == pytest.approx(
@@ -261,12 +264,16 @@ def test_outputs(say, tmp_path):
     report = audit("p.csv", **CURVED).report
     for name in ("scores", "calibration", "thresholds"):
         table = pd.read_csv(tmp_path / "out" / f"{name}.csv")
-        assert len(table) == len(list(tables_of(report)[name](report)))
+        assert len(table) == len(list(tables_of(report)[name]()))
     document = json.loads((tmp_path / "out" / "audit.json").read_text())
     assert document["curves"][0]["groups"][0]["values"]["auc"]["value"] > 0.5
     assert document["config"]["curves"] is True
     page = to_html(report)
-    figures = [figure for section in curve_sections(report) for figure in section.charts]
+    figures = [
+        figure
+        for section in curve_sections(report.found["curves"], report, View())
+        for figure in section.charts
+    ]
     assert len(figures) == 3
     for figure in figures:
         assert figure.svg in page
@@ -279,8 +286,8 @@ def test_outputs(say, tmp_path):
 
 def test_thresholds_with_one_verdict_stand_together():
     report = audit(random_file(5), **CURVED, metric="selection-rate").report
-    (curves,) = report.curves
-    section = curve_sections(report)[0]
+    (curves,) = report.found["curves"]
+    section = curve_sections(report.found["curves"], report, View())[0]
     (table,) = section.tables
     assert len(table.rows) == len(runs(curves.thresholds))
     for run, row in zip(runs(curves.thresholds), table.rows, strict=True):
@@ -292,8 +299,8 @@ def test_many_attributes_are_read_in_several_tables(monkeypatch):
     frame = random_file(2)
     for name in "pqr":
         frame[name] = rng.choice(["x", "y", None], len(frame))
-    whole = audit(frame, intersect=["g,p", "p,q"], **CURVED).report.curves
+    whole = audit(frame, intersect=["g,p", "p,q"], **CURVED).report.found["curves"]
     monkeypatch.setattr(scores, "TOGETHER", 2)
-    assert repr(audit(frame, intersect=["g,p", "p,q"], **CURVED).report.curves) == repr(whole)
+    assert repr(audit(frame, intersect=["g,p", "p,q"], **CURVED).report.found["curves"]) == repr(whole)
     assert [each.attribute for each in whole] == ["g", "p", "q", "r", "g × p", "p × q"]
     assert whole[1].groups[-1].group == "(missing)"

@@ -1,7 +1,6 @@
 """``fairbench audit --explain``: what is behind a difference between groups."""
 
 import json
-from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -11,10 +10,9 @@ import pytest
 
 from fairbench_cli.audit import audit
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.judge.explain import of_decisions, standard_errors, stratified
 from fairbench_cli.audit.options import read_config
-from fairbench_cli.audit.scan import open as opening
-from fairbench_cli.audit.scan.open import read_tally
+from fairbench_cli.audit.parts.explained import of_decisions, read, standard_errors, stratified
+from fairbench_cli.audit.scan.open import open_scan
 from fairbench_cli.audit.scan.strata import read_people
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.table import Column
@@ -31,6 +29,8 @@ ADMISSION = [
     *[("law", "f", 1, 80), ("law", "f", 0, 720), ("law", "m", 1, 20), ("law", "m", 0, 180)],
     *[("maths", "f", 1, 160), ("maths", "f", 0, 40), ("maths", "m", 1, 660), ("maths", "m", 0, 165)],
 ]
+
+KEY = "explanations"
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def rows_of(frame: pd.DataFrame, outcome: np.ndarray, by: str) -> Rows:
 
 def test_admissions_that_departments_explain_leave_nothing(admission, say):
     found = audit(admission, label="admitted", attribute=["sex"], explain="department")
-    (sex,) = found.report.explanations
+    (sex,) = found.report.found[KEY]
     department, propensity, _ = sex.parts
     assert (sex.group, sex.reference, sex.rows, sex.reference_rows) == ("f", "m", 1000, 1025)
     assert sex.difference.value == pytest.approx(240 / 1000 - 680 / 1025)
@@ -89,7 +89,7 @@ def test_admissions_that_departments_explain_leave_nothing(admission, say):
 
 
 def test_every_number_is_that_of_the_measure(table):
-    (sex,) = audit("people.csv", label="y", attribute=["sex"], explain="job").report.explanations
+    (sex,) = audit("people.csv", label="y", attribute=["sex"], explain="job").report.found[KEY]
     rows = rows_of(table, table["y"].to_numpy(), "job")
     job, propensity, clusters = sex.parts
     assert sex.features == ("job", "age")
@@ -118,7 +118,7 @@ def test_every_number_is_that_of_the_measure(table):
 def test_the_cmh_test_is_statsmodels(table):
     from statsmodels.stats.contingency_tables import StratifiedTable
 
-    (sex,) = audit("people.csv", label="y", attribute=["sex"], explain="job,age").report.explanations
+    (sex,) = audit("people.csv", label="y", attribute=["sex"], explain="job,age").report.found[KEY]
     crossed = sex.parts[0]
     ages = pd.qcut(table["age"], 5, labels=False)
     tables = [
@@ -196,9 +196,7 @@ def test_strata_too_small_to_be_compared_are_said_at_once(tmp_path, say):
     pd.DataFrame({"sex": np.where(sex, "m", "f"), "job": [f"j{i:03d}" for i in job], "hired": hired}).to_csv(
         tmp_path / "jobs.csv", index=False
     )
-    (found,) = audit(
-        tmp_path / "jobs.csv", label="hired", attribute=["sex"], explain="job"
-    ).report.explanations
+    (found,) = audit(tmp_path / "jobs.csv", label="hired", attribute=["sex"], explain="job").report.found[KEY]
     assert found.parts[0].compared < 0.9
     assert found.parts[0].least_belift is None  # no stratum has 30 rows
     said = " ".join(say("audit", tmp_path / "jobs.csv", "--label", "hired", "--explain", "job").out.split())
@@ -210,7 +208,7 @@ def test_strata_too_small_to_be_compared_are_said_at_once(tmp_path, say):
 def test_the_least_belift_is_that_of_a_stratum_with_rows_enough(admission, say):
     with admission.open("a") as file:
         file.write("physics,f,0\nphysics,m,1\n")  # nobody of one woman
-    (sex,) = audit(admission, label="admitted", attribute=["sex"], explain="department").report.explanations
+    (sex,) = audit(admission, label="admitted", attribute=["sex"], explain="department").report.found[KEY]
     part = sex.parts[0]
     assert [one.belift for one in part.strata if one.name == "physics"] == [0]
     least = part.strata[part.least_belift]
@@ -230,7 +228,7 @@ def groups_csv(path: Path, of: dict[str, tuple[int, int]]) -> Path:
 
 def test_groups_too_small_to_be_explained_are_said(tmp_path, say):
     few = groups_csv(tmp_path / "few.csv", {"a": (20, 10), "b": (24, 18)})
-    (found,) = audit(few, label="y", explain="job").report.explanations
+    (found,) = audit(few, label="y", explain="job").report.found[KEY]
     assert (found.group, found.reference, found.parts, found.metrics) == ("a", "b", (), {})
     assert found.notes == ("a: fewer than 30 rows, not explained.",)
     assert found.difference.value == pytest.approx(-0.25)
@@ -239,12 +237,12 @@ def test_groups_too_small_to_be_explained_are_said(tmp_path, say):
         assert said.code == 0
         assert "a: fewer than 30 rows, not explained." in said.out
     some = groups_csv(tmp_path / "some.csv", {"a": (20, 10), "b": (100, 60), "c": (60, 30), "d": (9, 0)})
-    (found,) = audit(some, label="y", attribute=["group"], explain="job").report.explanations
+    (found,) = audit(some, label="y", attribute=["group"], explain="job").report.found[KEY]
     assert found.group == "c"
     assert "a, d: fewer than 30 rows, not explained." in found.notes
-    (found,) = audit(
-        some, label="y", attribute=["group"], explain="job", ref={"group": "d"}
-    ).report.explanations
+    (found,) = audit(some, label="y", attribute=["group"], explain="job", ref={"group": "d"}).report.found[
+        KEY
+    ]
     assert found.group == "b"
     assert found.notes == (
         "a: fewer than 30 rows, not explained.",
@@ -255,7 +253,7 @@ def test_groups_too_small_to_be_explained_are_said(tmp_path, say):
 def test_groups_accepted_alike_are_said_to_be(tmp_path, say):
     # 0.1 + 0.2 and the like leave dust.
     alike = groups_csv(tmp_path / "alike.csv", {"a": (70, 49), "b": (100, 70)})
-    (found,) = audit(alike, label="y", attribute=["group"], explain="job").report.explanations
+    (found,) = audit(alike, label="y", attribute=["group"], explain="job").report.found[KEY]
     assert found.difference.value == 0
     out = say("audit", alike, "--label", "y", "-a", "group", "--explain", "job").out
     assert "a is selected as often as b: the difference is 0.000 [" in out
@@ -280,7 +278,7 @@ def test_decisions_are_explained_where_there_are_scores(table, options, selected
         outcome = (table["score"] > cut).to_numpy().astype(int)
     else:
         outcome = selected(table["score"]).to_numpy().astype(int)
-    (sex,) = found.report.explanations
+    (sex,) = found.report.found[KEY]
     rows = rows_of(table, outcome, "job")
     sign = -1 if sex.reference == "m" else 1
     assert sex.parts[0].unexplained.value == pytest.approx(
@@ -305,9 +303,9 @@ def test_a_run_without_it_is_the_same_but_for_what_is_added(table):
         == audit("scores.csv", label="y", threshold=0.5, attribute=["sex"], explain="job").to_json()
     )
     markdown = more.to_markdown()
-    before, after = plain.to_markdown().split("## In the tables")
+    before, after = plain.to_markdown().split("## How to read it")
     assert markdown.startswith(before)
-    assert markdown.endswith("## In the tables" + after)
+    assert markdown.endswith("## How to read it" + after)
     assert "## sex: what is behind" in markdown
     page = more.to_html()
     assert "Strata of propensity" in page
@@ -317,7 +315,7 @@ def test_a_run_without_it_is_the_same_but_for_what_is_added(table):
 def test_the_order_of_the_rows_does_not_matter(table, tmp_path):
     table.drop(columns="score").sample(frac=1, random_state=1).to_csv(tmp_path / "mixed.csv", index=False)
     one, other = (
-        audit(name, label="y", attribute=["sex"], explain="job").report.explanations[0]
+        audit(name, label="y", attribute=["sex"], explain="job").report.found[KEY][0]
         for name in ("people.csv", "mixed.csv")
     )
     assert one.parts[:2] == other.parts[:2]
@@ -356,14 +354,14 @@ def test_many_groups_small_ones_and_the_rest(tmp_path):
     frame.loc[:9, "race"] = "rare"
     frame.drop(columns="score").to_csv(tmp_path / "some.csv", index=False)
     options = {"label": "y", "attribute": ["sex", "race"], "explain": "job", "draws": 50}
-    found = audit(tmp_path / "some.csv", ref={"race": "b"}, **options).report.explanations
+    found = audit(tmp_path / "some.csv", ref={"race": "b"}, **options).report.found[KEY]
     assert [(each.group, each.reference) for each in found[1:]] == [("a", "b"), ("c", "b")]
     assert all(each.features == ("job", "age") for each in found)
-    rest = audit(tmp_path / "some.csv", ref_method="rest", **options).report.explanations
+    rest = audit(tmp_path / "some.csv", ref_method="rest", **options).report.found[KEY]
     assert [(each.group, each.reference) for each in rest[:2]] == [("f", "(rest)"), ("m", "(rest)")]
     assert rest[0].difference.value == pytest.approx(-rest[1].difference.value)
     assert {each.rows + each.reference_rows for each in rest} == {600}
-    without = audit(tmp_path / "some.csv", label="y", explain="job", draws=50).report.explanations
+    without = audit(tmp_path / "some.csv", label="y", explain="job", draws=50).report.found[KEY]
     assert [each.attribute for each in without] == ["sex", "race", "race"]
     assert without[0].features == ("job", "age", "race")
 
@@ -374,12 +372,12 @@ def test_empty_cells_are_strata_and_levels_of_their_own(table, tmp_path):
     frame.loc[20:39, "age"] = None
     frame["name"] = [f"n{i}" for i in range(len(frame))]
     frame.to_csv(tmp_path / "holes.csv", index=False)
-    (sex,) = audit(tmp_path / "holes.csv", label="y", attribute=["sex"], explain="job").report.explanations
+    (sex,) = audit(tmp_path / "holes.csv", label="y", attribute=["sex"], explain="job").report.found[KEY]
     assert [one.name for one in sex.parts[0].strata] == ["a", "b", "c", "(missing)"]
     assert sum(one.rows + one.reference_rows for one in sex.parts[0].strata) == len(frame)
     assert sex.features == ("job", "age")
     assert "name has 400 different values and is no feature." in sex.notes
-    (age,) = audit(tmp_path / "holes.csv", label="y", attribute=["sex"], explain="age").report.explanations
+    (age,) = audit(tmp_path / "holes.csv", label="y", attribute=["sex"], explain="age").report.found[KEY]
     assert age.parts[0].strata[-1].name == "(missing)"
 
 
@@ -390,8 +388,8 @@ def test_weights_are_honoured_or_said(table, tmp_path):
     many.to_csv(tmp_path / "many.csv", index=False)
     (one,) = audit(
         tmp_path / "weights.csv", label="y", attribute=["sex"], explain="job", weight="w"
-    ).report.explanations
-    (other,) = audit(tmp_path / "many.csv", label="y", attribute=["sex"], explain="job").report.explanations
+    ).report.found[KEY]
+    (other,) = audit(tmp_path / "many.csv", label="y", attribute=["sex"], explain="job").report.found[KEY]
     assert one.difference.value == pytest.approx(other.difference.value)
     assert one.parts[0].unexplained.value == pytest.approx(other.parts[0].unexplained.value)
     assert set(one.metrics) == {"redlining-potential"}
@@ -404,7 +402,7 @@ def test_an_attribute_may_be_cut_and_a_file_be_parquet(table, tmp_path):
     frame = table.drop(columns="score")
     duckdb.from_df(frame).write_parquet(str(tmp_path / "people.parquet"))
     options = {"label": "y", "attribute": ["sex"], "bins": {"age": 2}, "explain": "job"}
-    one = audit(tmp_path / "people.parquet", **options).report.explanations
+    one = audit(tmp_path / "people.parquet", **options).report.found[KEY]
     assert [each.attribute for each in one] == ["sex", "age"]
     assert one[0].features == one[1].features == ("job",)
     assert one[1].rows + one[1].reference_rows == len(frame)
@@ -412,23 +410,22 @@ def test_an_attribute_may_be_cut_and_a_file_be_parquet(table, tmp_path):
     rates = {below["age"].min(): below["y"].mean(), above["age"].min(): above["y"].mean()}
     own, other = (rates[int(name.split("-")[0])] for name in (one[1].group, one[1].reference))
     assert one[1].difference.value == pytest.approx(own - other)
-    other = audit(tmp_path / "people.csv", **options).report.explanations
+    other = audit(tmp_path / "people.csv", **options).report.found[KEY]
     assert one == other
 
 
 def test_no_features_are_said(tmp_path):
     people().drop(columns=["score", "job", "age"]).assign(z=1).to_csv(tmp_path / "bare.csv", index=False)
-    (sex,) = audit(tmp_path / "bare.csv", label="y", attribute=["sex"], explain="z").report.explanations
+    (sex,) = audit(tmp_path / "bare.csv", label="y", attribute=["sex"], explain="z").report.found[KEY]
     assert len(sex.parts) == 1
     assert sex.metrics == {}
     assert "No propensity, neighbours or redlining: no column is left to describe a person." in sex.notes
 
 
-def test_rows_beyond_the_limit_are_drawn(table, monkeypatch):
+def test_rows_beyond_the_limit_are_drawn(table):
     config = read_config({"label": "y", "attribute": "sex", "explain": "job"})
-    every = read_tally("people.csv", config).people
-    monkeypatch.setattr(opening, "read_people", partial(read_people, most=100))
-    some = read_tally("people.csv", config).people
+    with open_scan("people.csv", config) as scan:
+        every, some = read_people(scan), read_people(scan, most=100)
     age = every.names.index("age")
     assert every.features[:, age].tolist() == table["age"].tolist()
     assert every.notes == ()
@@ -467,17 +464,22 @@ def test_mistakes_are_two_lines(table, say, flags, message):
 
 def test_standard_input_and_a_frame_are_explained_as_a_file_is(table):
     config = read_config({"label": "y", "attribute": "sex", "explain": ["job", "job,age"]})
-    expected = read_tally("people.csv", config)
+
+    def behind(source, stdin=None):
+        with open_scan(source, config, stdin=stdin) as scan:
+            return read(scan)
+
+    expected = behind("people.csv")
     with Path("people.csv").open("rb") as stdin:
-        piped = read_tally("-", config, stdin=stdin)
-    for tally in (piped, read_tally(table.drop(columns="score"), config)):
-        assert tally.strata_notes == expected.strata_notes
-        assert [strata.by for strata in tally.strata["sex"]] == ["job", "job × age"]
-        for one, other in zip(tally.strata["sex"], expected.strata["sex"], strict=True):
+        piped = behind("-", stdin)
+    for found in (piped, behind(table.drop(columns="score"))):
+        assert found.notes == expected.notes
+        assert [strata.by for strata in found.strata["sex"]] == ["job", "job × age"]
+        for one, other in zip(found.strata["sex"], expected.strata["sex"], strict=True):
             assert one.names == other.names
             assert one.n.tolist() == other.n.tolist()
-        assert tally.people.names == expected.people.names == ("sex", "job", "age")
-        np.testing.assert_array_equal(tally.people.features, expected.people.features)
+        assert found.people.names == expected.people.names == ("sex", "job", "age")
+        np.testing.assert_array_equal(found.people.features, expected.people.features)
 
 
 def test_random_ties_are_refused(table):
@@ -543,9 +545,9 @@ def test_adult_by_education(data_folder: Path, tmp_path):
     # Without what gives sex away, and a part of the rows for the neighbours' sake.
     kept = frame[["age", "education", "occupation", "hours_per_week", "sex", "y"]]
     kept.sample(6000, random_state=0).to_csv(tmp_path / "adult.csv", index=False)
-    (sex,) = audit(
-        tmp_path / "adult.csv", label="y", attribute=["sex"], explain="education"
-    ).report.explanations
+    (sex,) = audit(tmp_path / "adult.csv", label="y", attribute=["sex"], explain="education").report.found[
+        KEY
+    ]
     assert (sex.group, sex.reference) == ("Female", "Male")
     assert sex.difference.value == pytest.approx(-0.199, abs=0.02)
     education, propensity, _ = sex.parts

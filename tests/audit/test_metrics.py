@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics as sk
 
+from fairbench_cli.audit.compare.references import REST, REST_NAME, references
+from fairbench_cli.audit.compare.report import Disparity, Report
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.judge.judge import judge
-from fairbench_cli.audit.judge.references import REST, REST_NAME, references
-from fairbench_cli.audit.judge.report import Disparity, Report
+from fairbench_cli.audit.judge import judge
 from fairbench_cli.audit.metrics import COMPARED, SHOWN
 from fairbench_cli.audit.options import read_config
 from fairbench_cli.audit.scan.tally import MISSING, Tally

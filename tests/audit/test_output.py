@@ -11,13 +11,11 @@ from pathlib import Path
 import pytest
 from audit_sample import DECIDING, SCRIPT, sample_audit
 
-from fairbench_cli.audit.show.document import audit_document
-from fairbench_cli.audit.show.format import DASH
+from fairbench_cli.audit.parts.writing import DASH
+from fairbench_cli.audit.show.document import SHOWN, audit_document, to_html, to_markdown
 from fairbench_cli.audit.show.formats import FORMATS, write, write_folder
-from fairbench_cli.audit.show.html import to_html, to_markdown
-from fairbench_cli.audit.show.sections import SHOWN, sections
+from fairbench_cli.audit.show.headline import headline
 from fairbench_cli.audit.show.tables import to_json
-from fairbench_cli.audit.show.words import headline
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.cli.console import print_document
 
@@ -32,7 +30,7 @@ def rows(text):
 
 
 def brief(report, everything=False):
-    return sections(report, brief=True, everything=everything)
+    return audit_document(report, brief=True, everything=everything).sections
 
 
 def test_the_console_shows_the_worst_first_and_counts_what_it_leaves_out(report):
@@ -124,7 +122,7 @@ def test_markdown_has_counts_and_is_escaped(report):
     assert f"{row} 1.912 \\[1.721, 2.124\\] |" in text
     assert "<script>" not in text
     widths = {line.count("|") - line.count("\\|") for line in text.splitlines() if line.startswith("|")}
-    assert len(widths) == 2
+    assert len(widths) == 4  # of the summary, other metrics, comparisons and groups
 
 
 def test_a_folder_has_every_file_and_the_same_bytes_again(report, tmp_path):

@@ -10,7 +10,7 @@ from html import unescape
 import pytest
 from audit_sample import SCRIPT, sample_audit
 
-from fairbench_cli.audit.show.html import to_html, write_pdf
+from fairbench_cli.audit.show.document import to_html, write_pdf
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 QUIET = "--disable-background-networking --disable-component-update --disable-sync --disable-gpu".split()  # noqa: SIM905

@@ -14,7 +14,7 @@ from conftest import plain, two_lines
 from scipy import stats
 
 from fairbench_cli.audit import audit
-from fairbench_cli.audit.judge.judge import judge
+from fairbench_cli.audit.judge import judge
 from fairbench_cli.audit.options import read_config
 from fairbench_cli.audit.show.aequitas import write_compat
 from fairbench_cli.base.errors import UserError
@@ -134,12 +134,12 @@ def test_the_reference_of_the_comparisons_is_the_highest_of_the_table(applicatio
     report = audit(
         applications, preset="eeoc", attributes=[SEX, RACE], score="hired", exclude=["Unknown"]
     ).report
-    of_table = {table.attribute: table for table in report.impact}
+    of_table = {table.attribute: table for table in report.found["impact"]}
     compared = [row for row in report.disparities if row.metric == "selection-rate"]
     assert {(row.attribute, row.reference) for row in compared} == {
         (name, table.highest) for name, table in of_table.items()
     }
-    assert report.family == report.impact[0].family
+    assert report.family == report.found["impact"][0].family
     for row in compared:
         (mine,) = (one for one in of_table[row.attribute].rows if one.group == row.group)
         if mine.chance:
@@ -267,7 +267,7 @@ def test_four_fifths_and_significance_are_two_answers(few, say):
     said = say("audit", "few.csv", "--preset", "eeoc", "-a", SEX, "-a", RACE, "-o", "out", "--fail")
     assert said.code == 1
     plain(said.out)
-    assert re.search(r"f +\d+ +\d+ +[\d.]+ % +0\.\d+ +yes +yes\n", said.out)
+    assert re.search(r"f +\d+ +\d+ +[\d.]+ % +0\.\d+ \[[^]]+\] +yes +yes\n", said.out)
     assert {"impact-ratios.csv", "disparities.csv"} <= {path.name for path in (few.parent / "out").iterdir()}
 
 
@@ -280,7 +280,7 @@ def test_each_outcome_and_model_has_its_tables(applications):
         threshold=[60, 70],
         exclude=["Unknown"],
     ).report
-    assert [(table.decision, table.attribute) for table in report.impact] == [
+    assert [(table.decision, table.attribute) for table in report.found["impact"]] == [
         (f"score >= {at}", name) for at in (60, 70) for name in (SEX, RACE, f"{SEX} × {RACE}")
     ]
 
@@ -309,7 +309,7 @@ def test_ties_at_the_median_are_not_above_it():
 
 def test_a_group_too_small_for_the_ratio_is_not_the_highest():
     frame = pd.DataFrame({"g": ["a"] * 99 + ["b"] * 99 + ["c"] * 2, "score": [1, 0, 0] * 66 + [1, 1]})
-    (table,) = audit(frame, preset="eeoc").report.impact
+    (table,) = audit(frame, preset="eeoc").report.found["impact"]
     assert [(row.group, row.left_out, row.highest) for row in table.rows] == [
         ("a", False, True),
         ("b", False, False),
@@ -317,14 +317,14 @@ def test_a_group_too_small_for_the_ratio_is_not_the_highest():
     ]
     assert math.isnan(table.rows[2].ratio)
     assert table.rows[2].rate == 1
-    (table,) = audit(frame, preset="eeoc", min_share=0.0).report.impact
+    (table,) = audit(frame, preset="eeoc", min_share=0.0).report.found["impact"]
     assert table.highest == "c"
     assert table.rows[0].ratio == pytest.approx(1 / 3)
 
 
 def test_nobody_selected_has_no_ratio():
     frame = pd.DataFrame({"g": ["a", "b"] * 50, "score": 0})
-    (table,) = audit(frame, preset="eeoc").report.impact
+    (table,) = audit(frame, preset="eeoc").report.found["impact"]
     assert all(math.isnan(row.ratio) for row in table.rows)
     assert not table.rows[1].four_fifths.below
     assert table.rows[1].four_fifths.to_reach == 0

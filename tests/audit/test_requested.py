@@ -8,13 +8,13 @@ import pytest
 from audit_counts import compas, one, slice_of, tally_of
 
 from fairbench_cli.audit import audit
+from fairbench_cli.audit.compare.effective import rows_per_weight
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.judge.effective import rows_per_weight
-from fairbench_cli.audit.judge.judge import judge
-from fairbench_cli.audit.judge.requested import closed_form
+from fairbench_cli.audit.judge import judge
 from fairbench_cli.audit.metrics import COMPARED, canonical, kind
+from fairbench_cli.audit.parts.by_name import closed_form, requested_sections
+from fairbench_cli.audit.parts.part import View
 from fairbench_cli.audit.show.formats import write
-from fairbench_cli.audit.show.requested import requested_sections
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.intervals import difference_interval
@@ -42,7 +42,7 @@ def preds(tmp_path):
 
 def test_every_metric_of_counts_is_that_of_the_group_and_its_reference():
     tally = compas()
-    found = judge(tally, AuditConfig(draws=0, metric=NAMES)).requested
+    found = judge(tally, AuditConfig(draws=0, metric=NAMES)).found["requested"].rows
     assert len(found) == sum(len(part.counts.groups) - 1 for part in tally.slices)
     parts = {part.attribute: part.counts for part in tally.slices}
     for row in found:
@@ -67,13 +67,15 @@ def test_only_rates_are_no_metrics_of_their_own():
     }
     assert all(find(name).section in ("rate", "alias") for name in others)
     config = AuditConfig(draws=0, metric=("base-rate", "demographic_parity_difference"))
-    (found,) = judge(one(TWO), config).requested
+    (found,) = judge(one(TWO), config).found["requested"].rows
     assert list(found.values) == ["base-rate-ratio", "demographic-parity-difference"]
 
 
 def test_the_reference_may_be_everybody_else():
     three = {**TWO, "c": (9.0, 30.0, 12.0, 14.0)}
-    found = judge(one(three), ASKED.model_copy(update={"draws": 0, "ref_method": "rest"})).requested
+    found = (
+        judge(one(three), ASKED.model_copy(update={"draws": 0, "ref_method": "rest"})).found["requested"].rows
+    )
     n = slice_of(three).counts.n
     assert [(row.group, row.reference) for row in found] == [(group, "(rest)") for group in "abc"]
     for g, row in enumerate(found):
@@ -82,7 +84,7 @@ def test_the_reference_may_be_everybody_else():
 
 
 def test_intervals_of_a_difference_are_near_newcombes():
-    (found,) = judge(one(TWO), ASKED.model_copy(update={"draws": 20_000})).requested
+    (found,) = judge(one(TWO), ASKED.model_copy(update={"draws": 20_000})).found["requested"].rows
     assert (found.group, found.reference) == ("a", "b")
     # Percentiles are of a few hundred rows: half a step of a rate on either side.
     low, high = difference_interval(55, 195, 75, 145)
@@ -94,7 +96,7 @@ def test_intervals_of_a_difference_are_near_newcombes():
 
 
 def test_intervals_of_normalised_discrimination_are_those_of_resampled_rows():
-    (found,) = judge(one(TWO), ASKED.model_copy(update={"draws": 20_000})).requested
+    (found,) = judge(one(TWO), ASKED.model_copy(update={"draws": 20_000})).found["requested"].rows
     n = slice_of(TWO).counts.n
     cell = np.repeat(np.arange(8), n.ravel().astype(int))
     rng = np.random.default_rng(2)
@@ -105,29 +107,36 @@ def test_intervals_of_normalised_discrimination_are_those_of_resampled_rows():
 
 
 def test_draws_depend_on_the_seed_the_place_and_nothing_else():
-    alone = judge(one(TWO), ASKED).requested
-    assert judge(one(TWO), ASKED).requested == alone
+    alone = judge(one(TWO), ASKED).found["requested"].rows
+    assert judge(one(TWO), ASKED).found["requested"].rows == alone
     sexes = slice_of({"f": (9, 8, 7, 66), "m": (50, 40, 30, 200)}, "sex")
     with_more = tally_of(slice_of(TWO), sexes)
-    assert judge(with_more, ASKED).requested[0] == alone[0]
-    less = judge(one(TWO), ASKED.model_copy(update={"metrics": ("discrimination",)})).requested[0]
+    assert judge(with_more, ASKED).found["requested"].rows[0] == alone[0]
+    less = (
+        judge(one(TWO), ASKED.model_copy(update={"metrics": ("discrimination",)})).found["requested"].rows[0]
+    )
     assert less.values["discrimination"] == alone[0].values["discrimination"]
-    other = judge(one(TWO), ASKED.model_copy(update={"seed": 1})).requested[0]
+    other = judge(one(TWO), ASKED.model_copy(update={"seed": 1})).found["requested"].rows[0]
     assert other.values["discrimination"] != alone[0].values["discrimination"]
 
 
 def test_weighted_counts_are_worth_their_effective_rows():
-    plain = judge(one(TWO), ASKED.model_copy(update={"metrics": ("phi", "chi-squared")})).requested
+    plain = (
+        judge(one(TWO), ASKED.model_copy(update={"metrics": ("phi", "chi-squared")})).found["requested"].rows
+    )
     part = slice_of(TWO)
     counts = replace(part.counts, n=4 * part.counts.n)
     heavy = tally_of(replace(part, counts=counts, squares=16 * part.squares), weighted=True)
-    assert judge(heavy, ASKED.model_copy(update={"metrics": ("phi", "chi-squared")})).requested == plain
+    assert (
+        judge(heavy, ASKED.model_copy(update={"metrics": ("phi", "chi-squared")})).found["requested"].rows
+        == plain
+    )
 
 
 def test_there_is_no_interval_of_a_test_nor_of_few_rows():
     few = {"a": (50.0, 25.0, 30.0, 40.0), "b": (5.0, 4.0, 20.0, 120.0)}
     asked = ("discrimination", "discrimination-of-labels", "fpr-difference", "chi-squared-p")
-    (found,) = judge(one(few), AuditConfig(metric=asked)).requested
+    (found,) = judge(one(few), AuditConfig(metric=asked)).found["requested"].rows
     with_interval = [name for name, of in found.values.items() if not np.isnan(of.low)]
     assert with_interval == ["discrimination-of-labels", "fpr-difference"]  # of a rate, by its own
     assert np.isfinite([of.value for of in found.values.values()]).all()
@@ -142,7 +151,7 @@ def test_there_is_no_interval_of_a_test_nor_of_few_rows():
     ],
 )
 def test_empty_groups_and_one_alone_are_no_mistake(groups):
-    found = judge(one(groups), AuditConfig(metric=NAMES)).requested
+    found = judge(one(groups), AuditConfig(metric=NAMES)).found["requested"].rows
     assert len(found) == len(groups) - 1
     for row in found:
         assert np.isnan(row.values["discrimination"].value)
@@ -150,7 +159,7 @@ def test_empty_groups_and_one_alone_are_no_mistake(groups):
 
 def test_labels_are_needed_by_what_speaks_of_them():
     without = one(TWO, labelled=False)
-    assert judge(without, AuditConfig(draws=0, metric=("phi", "chi-squared-p"))).requested
+    assert judge(without, AuditConfig(draws=0, metric=("phi", "chi-squared-p"))).found["requested"].rows
     for name in ("phi-of-labels", "overestimation", "kappa"):
         with pytest.raises(UserError, match=f"{name} cannot be computed without labels"):
             judge(without, AuditConfig(metric=("phi", name)))
@@ -160,8 +169,8 @@ def test_they_have_a_section_of_their_own_and_decide_nothing():
     tally = one(TWO)
     plain, named = (judge(tally, config) for config in (AuditConfig(), ASKED))
     assert named.decided_by == plain.decided_by
-    assert requested_sections(plain) == ()
-    (section,) = requested_sections(named)
+    assert "requested" not in plain.found
+    (section,) = requested_sections(named.found["requested"], named, View())
     assert section.title == TITLE
     rows = [[cell.text for cell in row] for row in section.tables[0].rows]
     assert [row[:2] for row in rows] == [["a", name] for name in ASKED.requested]
@@ -181,15 +190,16 @@ def test_they_have_a_section_of_their_own_and_decide_nothing():
 
 def test_a_console_shows_twelve_lines_unless_all():
     report = judge(one(TWO), AuditConfig(draws=0, metric=NAMES))
-    (short,), (full,) = requested_sections(report, 12), requested_sections(report)
+    found = report.found["requested"]
+    ((short,), (full,)) = (requested_sections(found, report, View(shown)) for shown in (12, None))
     assert (len(short.tables[0].rows), len(full.tables[0].rows)) == (12, len(NAMES))
     assert short.tables[0].more == f"and {len(NAMES) - 12} more: see --all"
 
 
 def test_labels_audited_as_scores_are_what_the_measure_of_labels_says(preds):
     labels = audit(preds, score="label_value", label="label_value", metric="phi", attribute=["race"])
-    (found,) = labels.report.requested
-    (direct,) = audit(preds, metric="phi-of-labels", attribute=["race"]).report.requested
+    (found,) = labels.report.found["requested"].rows
+    (direct,) = audit(preds, metric="phi-of-labels", attribute=["race"]).report.found["requested"].rows
     of, other = found.values["phi"], direct.values["phi-of-labels"]
     assert of.value == other.value
     assert (of.low, of.high) == pytest.approx((other.low, other.high), abs=0.02)
@@ -259,13 +269,13 @@ def test_a_difference_of_a_rate_has_its_interval_and_test():
     asked = ("fpr-difference", "base-rate-ratio", "fpr-ratio")
     report = judge(one(three), AuditConfig(draws=0, metric=asked))
     rates = {row.group: row for row in report.disparities if row.metric == "fpr"}
-    for row in report.requested:
+    for row in report.found["requested"].rows:
         assert row.values["fpr-difference"] == rates[row.group].difference
         assert row.values["fpr-ratio"] == rates[row.group].ratio
-    fails = [row.verdicts["fpr-difference"] for row in report.requested]
+    fails = [row.verdicts["fpr-difference"] for row in report.found["requested"].rows]
     assert fails == ["fail", "fail"]
     few = judge(one({"a": (3.0, 2.0, 7.0, 8.0), "b": (5.0, 4.0, 20.0, 120.0)}), AuditConfig(metric=asked))
-    assert set(few.requested[0].verdicts.values()) <= {"undecided", "fail"}
+    assert set(few.found["requested"].rows[0].verdicts.values()) <= {"undecided", "fail"}
 
 
 def test_many_fair_groups_do_not_fail_a_requested_metric():
@@ -275,7 +285,7 @@ def test_many_fair_groups_do_not_fail_a_requested_metric():
     for _ in range(15):
         cells = rng.multinomial(100, [0.25] * 4, size=12)
         groups = {f"g{i:02}": tuple(map(float, row)) for i, row in enumerate(cells)}
-        rows = judge(one(groups), AuditConfig(draws=100, tau=0.99, metric=("phi",))).requested
+        rows = judge(one(groups), AuditConfig(draws=100, tau=0.99, metric=("phi",))).found["requested"].rows
         failed += any(row.verdicts["phi"] == "fail" for row in rows)
     assert failed <= 3
 

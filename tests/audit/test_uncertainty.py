@@ -14,13 +14,14 @@ from scipy.stats import fisher_exact
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint, proportions_ztest
 
+from fairbench_cli.audit.compare.effective import rate_rows
+from fairbench_cli.audit.compare.kernel import rate_limits, uncertainty
+from fairbench_cli.audit.compare.references import REST, both_parts
+from fairbench_cli.audit.compare.report import Report
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.judge.effective import rate_rows
-from fairbench_cli.audit.judge.judge import judge
-from fairbench_cli.audit.judge.references import REST, both_parts
-from fairbench_cli.audit.judge.report import Report
-from fairbench_cli.audit.judge.uncertainty import rate_limits, stream, uncertainty
+from fairbench_cli.audit.judge import judge
 from fairbench_cli.audit.metrics import SHOWN
+from fairbench_cli.audit.parts.by_name import stream
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.intervals import difference_interval, wilson
 from fairbench_cli.measures.significance import fisher, holm, two_proportions

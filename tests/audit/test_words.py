@@ -10,13 +10,19 @@ from audit_sample import SCRIPT, sample_audit
 
 from fairbench_cli.audit import audit
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.judge.judge import judge
+from fairbench_cli.audit.judge import judge
 from fairbench_cli.audit.metrics import COMPARED
-from fairbench_cli.audit.show.document import audit_document
-from fairbench_cli.audit.show.html import to_html, to_markdown, to_notebook
-from fairbench_cli.audit.show.layout import failures
-from fairbench_cli.audit.show.sections import legend
-from fairbench_cli.audit.show.words import EVENTS, HARMED, gate_words, headline
+from fairbench_cli.audit.parts.rates import failures
+from fairbench_cli.audit.show.document import (
+    audit_document,
+    gate_words,
+    rate_legend,
+    to_html,
+    to_markdown,
+    to_notebook,
+    verdict_legend,
+)
+from fairbench_cli.audit.show.headline import EVENTS, HARMED, headline
 from fairbench_cli.cli.console import print_document
 
 FINDING = (
@@ -24,6 +30,10 @@ FINDING = (
     "rate: of those who should not be selected): 1.92 times as often (1.71 to 2.17), more than chance would "
     "do and, even at its mildest, outside the limits: fails"
 )
+
+
+def legend(report):
+    return (*rate_legend(report), *verdict_legend(report))
 
 
 def of(groups, **config):

@@ -8,14 +8,14 @@ import sys
 import pytest
 from conftest import environment
 
-from fairbench_cli.base.scratch import HELD, PREFIX, scratch_folder, sweep
+from fairbench_cli.base.files import HELD, PREFIX, scratch_folder, sweep
 
 fcntl = pytest.importorskip("fcntl")
 
 HOLDER = """
 import sys, time
 from pathlib import Path
-from fairbench_cli.base.scratch import scratch_folder
+from fairbench_cli.base.files import scratch_folder
 with scratch_folder(Path(sys.argv[1])) as folder:
     print(folder, flush=True)
     time.sleep(60)

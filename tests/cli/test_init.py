@@ -197,6 +197,20 @@ def test_semicolons_and_decimal_commas(say, tmp_path, written):
     assert 'separator: ";"\ndecimal: ","\n' in (tmp_path / "euro.yaml").read_text()
 
 
+def test_dates_and_identifiers_are_those_of_an_audit(say, tmp_path):
+    rows = 60
+    more = {
+        "signed": [f"{1 + i % 28} Jan 2024" for i in range(rows)],
+        "at": [f"{i % 24}:30" for i in range(rows)],
+        "CLIENT_ID": [str(i % 40) for i in range(rows)],
+        "paid": [str(i % 39) for i in range(rows)],
+    }
+    write_table(tmp_path / "loans.csv", {**loans(rows), **more})
+    assert say("init", "loans.csv", *FLAGS).code == 0
+    kinds = columns_of(tmp_path)
+    assert [kinds[name] for name in more] == ["drop", "drop", "drop", "integer"]
+
+
 def test_tabs_and_a_first_column_without_a_name(say, tmp_path):
     write_table(tmp_path / "loans.tsv", {"": range(60), **loans(60)}, separator="\t")
     assert say("init", "loans.tsv", *FLAGS).code == 0

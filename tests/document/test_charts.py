@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairbench_cli.audit.judge.report import Interval
-from fairbench_cli.audit.show.bars import Bar, ratio_panel, value_panel
+from fairbench_cli.audit.compare.report import Interval
+from fairbench_cli.audit.parts.bars import Bar, ratio_panel, value_panel
 from fairbench_cli.document.charts import WIDTH, Axis, ChartLine, plot, ratio_axis
 
 SVG = "{http://www.w3.org/2000/svg}"

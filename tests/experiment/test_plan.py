@@ -10,7 +10,7 @@ import pytest
 import yaml
 from conftest import LEARNED, SMALL, bare_data, own_card, write_config
 
-from fairbench_cli.base.checksums import canonical, digest
+from fairbench_cli.base.checksums import canonical, digest, seed_of
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.card import shipped_cards
 from fairbench_cli.experiment.cell import draw
@@ -18,7 +18,6 @@ from fairbench_cli.experiment.config.read import read_config
 from fairbench_cli.experiment.datasets import populate, prepare_datasets
 from fairbench_cli.experiment.plan import Cell, make_cells
 from fairbench_cli.experiment.running.run import prepare
-from fairbench_cli.experiment.seeds import seed_of
 
 ONE = {"interventions": ["massaging"], "classifiers": ["tree"], "sample": SMALL["sample"] | {"beta": [0.5]}}
 

@@ -11,7 +11,7 @@ from fairbench_cli.experiment import cell as page
 from fairbench_cli.experiment.cell import draw
 from fairbench_cli.experiment.datasets import populate
 from fairbench_cli.experiment.running.run import prepare
-from fairbench_cli.experiment.running.task import Task, run_task
+from fairbench_cli.experiment.running.worker import Task, run_task
 from fairbench_cli.interventions import ranker
 
 TECHNIQUES = ["none", "massaging", "reweighing", "uniform-sampling", "preferential-sampling"]

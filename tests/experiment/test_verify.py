@@ -126,7 +126,7 @@ def test_code_runs_only_where_its_config_is_named_and_an_edited_plugin_is_to_bla
     done = verify(say, folder, "--config", config)
     assert (done.code, trace.exists()) == (1, True), done
     assert "changed since: code: mine.py:Mine " in done.out
-    assert re.search(r"intervention=mine.py:Mine.*repeat 0:\n  fact drawn: (0\.\d+) → (?!\1)\d", done.out)
+    assert re.search(r"intervention=mine.py:Mine.*repeat 0:\n  facts drawn: (0\.\d+) → (?!\1)\d", done.out)
     assert "2 differ because of code\n" in done.out
     assert "2 of 4 are the same" in done.out
 

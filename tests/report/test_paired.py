@@ -18,7 +18,7 @@ from fairbench_cli.experiment.plan import read_plan
 from fairbench_cli.measures.registry import COUNT_METRICS
 from fairbench_cli.report.paired import (
     APART,
-    SHOWN,
+    PARETO_METRICS,
     paired_frame,
     paired_table,
     paired_test,
@@ -66,13 +66,13 @@ def paired_of(frame):
     return paired_frame(as_results(frame))
 
 
-def front_of(frame, metrics=SHOWN):
+def front_of(frame, metrics=PARETO_METRICS):
     return pareto_frame(as_results(frame), metrics)
 
 
 def run_of(frame, **more) -> RunResults:
     cells = frame[CELL_COLUMNS].drop_duplicates().to_dict("records")
-    plan = run_plan(cells, [], repeats=3, metrics=SHOWN, **{"tables": ()} | more)
+    plan = run_plan(cells, [], repeats=3, metrics=PARETO_METRICS, **{"tables": ()} | more)
     data = DatasetRepeats("s", plan.protected("d", "s"), [CELL], None, None, None, [], {}, [])
     return RunResults(Path(), plan, [data], as_results(frame))
 
@@ -289,7 +289,7 @@ def test_techniques_with_parameters_are_compared_each():
 
 def test_a_run_gives_both_frames_and_tables(finished: Finished):
     records = read_journals(finished.folder / "journal").records
-    run = run_results(finished.folder, read_plan(finished.folder), records, SHOWN)
+    run = run_results(finished.folder, read_plan(finished.folder), records, PARETO_METRICS)
     paired, pareto = paired_frame(run.results), pareto_frame(run.results)
     frame = pd.read_csv(finished.folder / "results.csv")
     assert set(paired["intervention"]) == {"massaging", "uniform-sampling"}

@@ -9,6 +9,7 @@ a table as large as the file.
 
 import math
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -51,6 +52,10 @@ class Cut:
     outcome: int | None = None
 
 
+CutsByModel = dict[str | None, list[Cut]]
+"""The cuts of each decision, by model; under None when they are the same for all models."""
+
+
 @dataclass(frozen=True)
 class Rank:
     """The score of a rank, how many rows have exactly this one, and how many this one or a higher one."""
@@ -82,12 +87,8 @@ def settled(source: Source, roles: ColumnRoles, decisions: tuple[Decision, ...])
     return decisions if source.one(f"SELECT 1 FROM predictions WHERE {score} LIMIT 1") else (Decision(),)
 
 
-def find_cuts(
-    source: Source, roles: ColumnRoles, decisions: tuple[Decision, ...]
-) -> dict[str | None, list[Cut]]:
-    """Return the cut of each decision, by model; under None when they are the same for all models.
-
-    Of several classes each is a decision.
+def find_cuts(source: Source, roles: ColumnRoles, decisions: tuple[Decision, ...]) -> CutsByModel:
+    """Return the cut of each decision, by model; of several classes each is a decision.
 
     Top lists cost a scan of the scores, or two.
 
@@ -100,7 +101,7 @@ def find_cuts(
         texts = (f"{name} against the rest" for name in roles.classes)
         return {None: [Cut(text, 1.0, outcome=at) for at, text in enumerate(texts)]}
     if all(decision.kind in ("binary", "threshold") for decision in decisions):
-        return {None: [_fixed_cut(decision) for decision in decisions]}
+        return {None: [_cut(decision) for decision in decisions]}
     models = _coarse_ranks(source, roles)
     if len(models) * len(decisions) > MOST_LISTS:
         what = f"{len(models)} models are too many for top lists"
@@ -112,41 +113,36 @@ def find_cuts(
     }
     found = _exact_ranks(source, roles, {(model, k) for (model, _), ks in at.items() for k in ks})
     return {
-        model: [
-            _cut(decision, [found[model, k] for k in at[model, decision]], at[model, decision][:1])
-            for decision in decisions
-        ]
+        model: [_cut(decision, {k: found[model, k] for k in at[model, decision]}) for decision in decisions]
         for model in models
     }
-
-
-def _fixed_cut(decision: Decision) -> Cut:
-    return Cut(str(decision), 1.0 if decision.kind == "binary" else decision.value + 0.0)
 
 
 def _ranks_of(decision: Decision, rows: int, model: str) -> tuple[int, ...]:
     """Return the ranks, from the highest score down, that a decision among `rows` rows needs."""
     if decision.kind == "median":
         return (rows + 1) // 2, rows // 2 + 1
-    return (_wanted(decision, rows, model),) if decision.kind in ("top-k", "top-share") else ()
+    if decision.kind == "top-share":
+        return (max(1, math.ceil(Fraction(repr(decision.value)) * rows)),)
+    if decision.kind != "top-k":
+        return ()
+    if decision.value > rows:
+        what = f"cannot select {decision.value:g} of {rows} rows" + (f" of model {model}" if model else "")
+        raise user_error(what, f"give at most {rows}", Flag("top-k"))
+    return (int(decision.value),)
 
 
-def _cut(decision: Decision, ranks: list[Rank], k: tuple[int, ...]) -> Cut:
-    if decision.kind == "median":
-        return _median_cut(*ranks)
-    return _top_cut(decision, k[0], ranks[0]) if ranks else _fixed_cut(decision)
-
-
-def _median_cut(upper: Rank, lower: Rank) -> Cut:
-    """Cut above the median of scores, between the two ranks in the middle."""
-    median = upper.score / 2 + lower.score / 2
-    tied = next((rank.tied for rank in (upper, lower) if rank.score == median), 0)
-    return Cut(f"{ABOVE_MEDIAN} {median:.10g} ({tied} at it)", median, "none")
-
-
-def _top_cut(decision: Decision, k: int, rank: Rank) -> Cut:
-    """Cut a top list of `k` rows at the score of this rank."""
+def _cut(decision: Decision, ranks: Mapping[int, Rank] | None = None) -> Cut:
+    """Return where a decision cuts, given the scores of the ranks that it needs, by rank."""
     text = str(decision)
+    if not ranks:
+        return Cut(text, 1.0 if decision.kind == "binary" else decision.value + 0.0)
+    (k, rank), *_ = ranks.items()
+    if decision.kind == "median":  # between the two ranks in the middle, which may be one
+        both = (rank, list(ranks.values())[-1])
+        median = both[0].score / 2 + both[1].score / 2
+        tied = next((each.tied for each in both if each.score == median), 0)
+        return Cut(f"{ABOVE_MEDIAN} {median:.10g} ({tied} at it)", median, "none")
     if rank.upto == k:
         return Cut(text, rank.score)
     if decision.ties == "include":
@@ -155,16 +151,6 @@ def _top_cut(decision: Decision, k: int, rank: Rank) -> Cut:
     if decision.ties == "exclude":
         return Cut(f"{text} ({above} without ties)", rank.score, "none")
     return Cut(f"{text} ({k - above} of {rank.tied} ties drawn)", rank.score, k - above)
-
-
-def _wanted(decision: Decision, rows: int, model: str) -> int:
-    """Return how many rows a top list of `rows` rows is to have."""
-    if decision.kind == "top-share":
-        return max(1, math.ceil(Fraction(repr(decision.value)) * rows))
-    if decision.value > rows:
-        what = f"cannot select {decision.value:g} of {rows} rows" + (f" of model {model}" if model else "")
-        raise user_error(what, f"give at most {rows}", Flag("top-k"))
-    return int(decision.value)
 
 
 def _coarse_ranks(source: Source, roles: ColumnRoles) -> dict[str, int]:

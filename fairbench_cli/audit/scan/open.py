@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike
 from fairbench_cli.audit.config import AuditConfig, Decision
 from fairbench_cli.audit.scan.clusters import with_clusters
 from fairbench_cli.audit.scan.cuts import bins_note, find_bins, find_cuts, is_binary, settled
-from fairbench_cli.audit.scan.pairs import names_of, pair_up, read_sides, side_slices
+from fairbench_cli.audit.scan.pairs import names_of, pair_up, side_slices
 from fairbench_cli.audit.scan.readings import check_thresholds, read_outcomes, read_percent
 from fairbench_cli.audit.scan.refusals import (
     reading,
@@ -40,12 +40,10 @@ from fairbench_cli.audit.scan.refusals import (
 )
 from fairbench_cli.audit.scan.roles import MOST_CHECKED, Contradicted, assign, too_many_groups, words_below
 from fairbench_cli.audit.scan.scan import Scan, TooManyGroups, count_cells, group_name
-from fairbench_cli.audit.scan.scores import Reference, largest_group, read_scores
 from fairbench_cli.audit.scan.source import ArrowStream, Source, open_file, open_frame, start_database
-from fairbench_cli.audit.scan.strata import read_people, read_strata
 from fairbench_cli.audit.scan.tally import MISSING, Tally
 from fairbench_cli.base.errors import Flag, shown, user_error
-from fairbench_cli.base.scratch import scratch_folder
+from fairbench_cli.base.files import scratch_folder
 from fairbench_cli.base.text import shown_path
 from fairbench_cli.base.twins import twins_among
 
@@ -119,22 +117,12 @@ def read_tally(
     source: "str | Path | Frame",
     config: AuditConfig,
     *,
-    reference: Reference = largest_group,
     against: "Frame | None" = None,
     stdin: BinaryIO | None = None,
 ) -> Tally:
-    """Return the counts of a file or frame with all that the configuration asks for, see `open_scan`.
-
-    `reference` says with which group's scores those of a slice's others are compared.
-    """
+    """Return the counts of a file or frame, see `open_scan`."""
     with open_scan(source, config, against=against, stdin=stdin) as scan:
-        tally = replace(scan.tally, joints=read_sides(scan))
-        if config.curves:
-            tally = replace(tally, scores=read_scores(scan, reference))
-        if config.explained_by:
-            strata, notes = read_strata(scan)
-            tally = replace(tally, strata=strata, people=read_people(scan), strata_notes=notes)
-    return tally
+        return scan.tally
 
 
 def frame_of_arrays(
@@ -150,7 +138,7 @@ def frame_of_arrays(
     Parameters
     ----------
     scores : array, shape (rows,)
-        Source of 0 and 1, or scores that `config` says how to cut.
+        Predictions of 0 and 1, or scores that `config` says how to cut.
     groups : mapping of attribute to array, shape (rows,)
         The groups that people belong to.
     config : AuditConfig
@@ -270,9 +258,8 @@ def _as_suggested(
 def _with_cells(scan: Scan, decisions: tuple[Decision, ...]) -> Scan:
     """Find the cuts, count, and refuse what was counted and is no score, label or weight."""
     source, roles = scan.source, scan.roles
-    others = [find_cuts(source, replace(roles, score=column), decisions) for column in roles.others]
-    other_cuts = tuple(next(iter(cuts.values()))[0] for cuts in others)
-    scan = replace(scan, cuts=find_cuts(source, roles, decisions), other_cuts=other_cuts)
+    others = tuple(find_cuts(source, replace(roles, score=column), decisions) for column in roles.others)
+    scan = replace(scan, cuts=find_cuts(source, roles, decisions), other_cuts=others)
     scan = replace(scan, cells=count_cells(scan))
     for found in scan.cells.values():
         if (found.level < 0).any():

@@ -14,13 +14,7 @@ import numpy as np
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.scan.cuts import scores_of, selected
 from fairbench_cli.audit.scan.readings import read_percent
-from fairbench_cli.audit.scan.refusals import (
-    reading,
-    refuse_codes,
-    refuse_if,
-    refuse_scores,
-    rows_in_words,
-)
+from fairbench_cli.audit.scan.refusals import reading, refuse_codes, refuse_if, refuse_scores, rows_in_words
 from fairbench_cli.audit.scan.roles import ColumnRoles, assign, find_column
 from fairbench_cli.audit.scan.scan import Scan, group_name, make_slices
 from fairbench_cli.audit.scan.source import FRAME, ColumnSql, Source, blank, code_sql, not_finite, text_sql

@@ -5,15 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import islice
 
-from fairbench_cli.audit.scan.source import (
-    FRAME,
-    LARGEST,
-    NOT_UTF8,
-    Source,
-    blank,
-    not_finite,
-    quoted,
-)
+from fairbench_cli.audit.scan.source import FRAME, LARGEST, NOT_UTF8, Source, blank, not_finite, quoted
 from fairbench_cli.base.errors import Flag, UserError, Words, shown, user_error
 
 MOST_CLASSES = 20  # a column of more different numbers holds a quantity

@@ -105,11 +105,7 @@ class ColumnRoles:
         return "''" if self.model is None else text_sql(self.model)
 
 
-def assign(
-    source: Source,
-    config: AuditConfig,
-    against: Contradicted = Contradicted(),
-) -> ColumnRoles:
+def assign(source: Source, config: AuditConfig, against: Contradicted = Contradicted()) -> ColumnRoles:
     """Return the role of each column, as the first rows suggest and as all rows are known to contradict.
 
     The score is looked for as ``score``, the label as ``label_value`` or ``label``; attributes default to

@@ -16,6 +16,7 @@ import numpy as np
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.scan.cuts import (
     Cut,
+    CutsByModel,
     Ints,
     NumberBins,
     bin_sql,
@@ -98,8 +99,8 @@ class Scan:
     bins : dict of attribute to NumberBins
     binary : bool
         Whether scores are 0 or 1.
-    other_cuts : tuple of Cut
-        Those of the other columns of scores, one each.
+    other_cuts : tuple of dict
+        Those of the other columns of scores.
     cells : dict of attributes to Cells
         What was counted, under the names that were counted together.
     tally : Tally
@@ -109,10 +110,10 @@ class Scan:
     source: Source
     config: AuditConfig
     roles: ColumnRoles
-    cuts: dict[str | None, list[Cut]]
+    cuts: CutsByModel
     bins: dict[str, NumberBins]
     binary: bool
-    other_cuts: tuple[Cut, ...] = ()
+    other_cuts: tuple[CutsByModel, ...] = ()
     cells: Mapping[tuple[str, ...], Cells] = field(default_factory=dict)
     tally: Tally = Tally("", 0, ())  # noqa: RUF009 - frozen
 
@@ -145,10 +146,8 @@ class Scan:
             return self
         scores = (self.roles.score, *self.roles.others)
         cells = {names: replace(each, level=level_of(each.level, i)) for names, each in self.cells.items()}
-        cuts: dict[str | None, list[Cut]] = self.cuts if i == 0 else {None: [self.other_cuts[i - 1]]}
-        return replace(
-            self, roles=replace(self.roles, score=scores[i], others=()), cuts=cuts, other_cuts=(), cells=cells
-        )
+        roles = replace(self.roles, score=scores[i], others=())
+        return replace(self, roles=roles, cuts=(self.cuts, *self.other_cuts)[i], other_cuts=(), cells=cells)
 
     def group_sql(self, name: str) -> str:
         """Write what rows of one group of an attribute share in SQL."""
@@ -170,28 +169,22 @@ class Scan:
             codes = [code_sql(column, -1) for column in (roles.score, *roles.others)]
             return f"SELECT {', '.join(keys)}, {joint_level_sql(codes)} AS level FROM {table}"
         keys += [f"number_{roles.score} AS score"]
-        keys += [f"number_{column} AS score_{i}" for i, column in enumerate(roles.others)]
+        keys += [f"number_{column} AS score_{i}" for i, column in enumerate(roles.others, start=1)]
         found = ["*", f"{self._level_sql()} AS level"]
         if self.drawn and roles.weight is not None:  # tied rows of different weight are not alike
             found.append(f"CASE WHEN score IN ({', '.join(map(literal, self.drawn))}) THEN weight END AS tie")
         return f"SELECT {', '.join(found)} FROM (SELECT {', '.join(keys)} FROM {table})"
 
     def _level_sql(self) -> str:
-        levels = {model: level_sql("score", scores_of(cuts)) for model, cuts in self.cuts.items()}
-        cases = "".join(
-            f" ELSE {level}" if model is None else f" WHEN model = {quoted(model)} THEN {level}"
-            for model, level in levels.items()
-        )
-        others = {
-            f"score_{i}": f" ELSE {level_sql(f'score_{i}', [cut.score])}"
-            for i, cut in enumerate(self.other_cuts)
-        }
-        return joint_level_sql(
-            [
-                f"CASE WHEN {not_finite(score)} THEN -1{each} END"
-                for score, each in {"score": cases, **others}.items()
-            ]
-        )
+        levels = []
+        for i, by_model in enumerate((self.cuts, *self.other_cuts)):
+            score = f"score_{i}" if i else "score"
+            cases = f"CASE WHEN {not_finite(score)} THEN -1"
+            for model, cuts in by_model.items():
+                cases += " ELSE" if model is None else f" WHEN model = {quoted(model)} THEN"
+                cases += f" {level_sql(score, scores_of(cuts))}"
+            levels.append(f"{cases} END")
+        return joint_level_sql(levels)
 
 
 def grouped(rows: str, keys: Sequence[str], sums: Sequence[str], sets: Sequence[Sequence[str]] = ()) -> str:

@@ -353,17 +353,15 @@ def _in_place(frame: Any) -> tuple[list[str] | None, Any]:
     once only.
     """
     library, kind = type(frame).__module__.partition(".")[0], type(frame).__name__
-    if (library, kind) == ("pandas", "DataFrame"):
-        names = [str(name) for name in frame.columns]
-        return names, frame.set_axis([f"v{i}" for i in range(len(names))], axis=1)
     if (library, kind) == ("polars", "LazyFrame"):
         return _in_place(frame.collect())
-    if (library, kind) == ("polars", "DataFrame"):
-        names = list(frame.columns)
-        return names, frame.rename({name: f"v{i}" for i, name in enumerate(names)})
-    if (library, kind) == ("pyarrow", "Table"):
-        names = list(frame.column_names)
-        return names, frame.rename_columns([f"v{i}" for i in range(len(names))])
+    if (library, kind) in (("pandas", "DataFrame"), ("polars", "DataFrame"), ("pyarrow", "Table")):
+        names = list(map(str, frame.column_names if library == "pyarrow" else frame.columns))
+        new = [f"v{i}" for i in range(len(names))]
+        if library == "pandas":
+            return names, frame.set_axis(new, axis=1)
+        known = new if library == "pyarrow" else dict(zip(names, new, strict=True))
+        return names, frame.rename_columns(known) if library == "pyarrow" else frame.rename(known)
     if isinstance(frame, ArrowStream):
         return None, frame
     what = f"an object of type {type(frame).__name__} is no table of predictions"

@@ -1,6 +1,6 @@
 """What is left of the rows once they are read: counts, and what explanations need."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -224,17 +224,6 @@ class Tally:
         Whether counts are sums of weights.
     last : str
         The model or slice that is compared last, which the verdict is about; empty where nothing is compared.
-    strata : dict of attribute to tuple of Strata
-        For each attribute that is explained, the counts by each column, or crossed columns, to explain by;
-        empty unless explanations are requested.
-    people : People, or None
-        The rows that explanations look at.
-    strata_notes : tuple of str
-        How columns to explain by were cut.
-    scores : tuple of Scores
-        By model and attribute, where curves are asked for.
-    joints : tuple of BeforeAfter
-        What is compared with each other, by pair of models, then attribute; empty unless asked for.
     """
 
     source: str
@@ -243,8 +232,3 @@ class Tally:
     notes: tuple[str, ...] = ()
     weighted: bool = False
     last: str = ""
-    strata: dict[str, tuple[Strata, ...]] = field(default_factory=dict)
-    people: People | None = None
-    strata_notes: tuple[str, ...] = ()
-    scores: tuple[Scores, ...] = ()
-    joints: tuple[BeforeAfter, ...] = ()

@@ -12,11 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
-from fairbench_cli.audit.judge.references import references
-from fairbench_cli.audit.judge.report import Report
-from fairbench_cli.audit.judge.verdict import tau_of
+from fairbench_cli.audit.compare.references import references
+from fairbench_cli.audit.compare.report import Report
+from fairbench_cli.audit.compare.verdict import tau_of
+from fairbench_cli.audit.parts.part import Row, Value
 from fairbench_cli.audit.scan.tally import MISSING, Slice
-from fairbench_cli.audit.show.tables import Row, Value, csv_text
+from fairbench_cli.audit.show.tables import csv_text
 from fairbench_cli.base.errors import Problem, UserError
 from fairbench_cli.base.files import write_files
 from fairbench_cli.measures.counts import Counts, divide

@@ -1,11 +1,12 @@
-"""An audit in a database: three tables, each row with the hash of its audit's content."""
+"""An audit in a database: its tables, each row with the hash of its audit's content."""
 
 import hashlib
 import math
 from typing import TYPE_CHECKING, Any
 
-from fairbench_cli.audit.judge.report import Report
-from fairbench_cli.audit.show.tables import Row, Value, tables_of, to_json
+from fairbench_cli.audit.compare.report import Report
+from fairbench_cli.audit.parts.part import Row, Value
+from fairbench_cli.audit.show.tables import tables_of, to_json
 from fairbench_cli.base.errors import UserError, user_error
 from fairbench_cli.base.text import shown_path
 
@@ -52,8 +53,9 @@ def to_database(report: Report, url: str) -> str:
         shown = parsed.render_as_string(hide_password=True)
         engine = sql.create_engine(parsed)
         try:
-            rows = {PREFIX + of: list(make(report)) for of, make in tables_of(report).items()}
-            metadata = _metadata({of: _typed(found) for of, found in rows.items()})
+            tables = {PREFIX + table: list(make()) for table, make in tables_of(report).items()}
+            rows = {table: found for table, found in tables.items() if found}
+            metadata = _metadata({table: _typed(found) for table, found in rows.items()})
             with engine.begin() as connection:
                 metadata.create_all(connection)
                 for table in metadata.sorted_tables:

@@ -1,103 +1,204 @@
-"""An audit as a document: what it says in words, in tables, and in figures for a page."""
+"""An audit as a document: what it says in words, what its parts show, and how that is to be read."""
 
-import math
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path, PurePath
 
-from fairbench_cli.audit.judge.report import AttributeVerdict, Disparity, GroupRow, Report
-from fairbench_cli.audit.show import law, layout
-from fairbench_cli.audit.show.bars import UNTESTED, Bar, ratio_panel, value_panel
-from fairbench_cli.audit.show.changes import change_sections
-from fairbench_cli.audit.show.format import fraction, interval, number, ratio, symbols
-from fairbench_cli.audit.show.layout import worst_first
-from fairbench_cli.audit.show.sections import (
-    group_legend,
-    more_sections,
-    notes_section,
-    rate_legend,
-    sections,
-    verdict_legend,
-)
-from fairbench_cli.audit.show.words import gate_words, headline
-from fairbench_cli.document.charts import Look
-from fairbench_cli.document.model import (
-    VERDICTS,
-    Answer,
-    Chart,
-    Document,
-    Section,
-    Statement,
-    TableCell,
-    TextTable,
-    Verdict,
-)
+from fairbench_cli.audit.compare.report import Report
+from fairbench_cli.audit.metrics import ROLL_UPS
+from fairbench_cli.audit.parts import parts_of
+from fairbench_cli.audit.parts.part import View
+from fairbench_cli.audit.parts.rates import decisive, verdict_table
+from fairbench_cli.audit.parts.writing import named, thousands
+from fairbench_cli.audit.show.headline import EVENTS, headline, meaning
+from fairbench_cli.base.text import shown_path
+from fairbench_cli.document import html, markdown, notebook
+from fairbench_cli.document.model import Answer, Document, Section, Statement
+from fairbench_cli.measures.groups import CROSS
 from fairbench_cli.measures.rates import RATES
 
-MOST_BARS = 20  # groups in a figure; the tables have all
+SHOWN = 12  # rows of a table, unless all are asked for
+MOST_NAMED = 6  # attributes named with their references
+REFERENCES = {
+    "given": "the groups given, or the largest",
+    "majority": "the largest group",
+    "minimum": "the group with the lowest value of each metric",
+    "maximum": "the group with the highest value of each metric",
+    "rest": "everybody else",
+}
 
 
 def audit_document(report: Report, *, everything: bool = True, brief: bool = False) -> Document:
-    """Return an audit in words and tables."""
-    return _document(report, sections(report, everything=everything, brief=brief), everything)
+    """Return an audit in words, tables and figures.
+
+    Parameters
+    ----------
+    report : Report
+        What was found.
+    everything : bool
+        Whether tables and the answer are shown whole; else `SHOWN` rows of each.
+    brief : bool
+        Whether to leave out the tables of groups, and columns that a narrow page has no room for.
+    """
+    return Document(
+        f"Audit of {source_name(report)}",
+        _answer(report, everything=everything),
+        (f"{facts(report)}.",),
+        tuple(_sections(report, View(None if everything else SHOWN, brief))),
+        tested=report.config.rule != "point",
+    )
 
 
 def audit_page(report: Report) -> Document:
-    """Return an audit with its figures, too."""
-    verdicts = () if report.without_verdict else report.verdicts
-    metrics = dict.fromkeys(name for row in verdicts for name in row.by_metric)
-    others = [name for name in metrics if name not in report.deciding]
-    found = [] if report.without_verdict else [_summary(report), *law.guideline_sections(report)]
-    found += change_sections(report)
-    found += [_part(f"a{i}", row, report) for i, row in enumerate(verdicts, start=1)]
-    if others:
-        found.append(
-            Section("Other metrics and roll-ups, which do not decide", tables=(_by_metric(report, others),))
-        )
-    if verdicts:
-        found.append(Section("All rows", tables=(layout.group_table("All rows", report.overall),)))
-    found += law.impact_sections(report) if report.without_verdict else ()
-    found += [*more_sections(report), *notes_section(report)]
-    return _document(report, (*found, *([_reading(report)] if verdicts else [])), everything=False)
+    """Return all of an audit, under a short answer."""
+    return replace(audit_document(report), answer=_answer(report, everything=False))
 
 
-def _document(report: Report, found: tuple[Section, ...], everything: bool) -> Document:
-    said = headline(report)
+def to_html(report: Report, *, printed: bool = False) -> str:
+    """Return the page; the same audit gives the same bytes."""
+    return html.html(audit_page(report), printed=printed)
+
+
+def write_pdf(report: Report, path: Path) -> None:
+    """Write the page as PDF."""
+    html.write_pdf(audit_page(report), path)
+
+
+def to_markdown(report: Report) -> str:
+    """Return Markdown; the same audit gives the same bytes."""
+    return markdown.markdown(audit_document(report))
+
+
+def to_notebook(report: Report) -> str:
+    """Return the answer in words and the worst comparisons of every attribute; `to_html` has everything."""
+    return notebook.notebook(audit_document(report, everything=False, brief=True))
+
+
+def _answer(report: Report, *, everything: bool) -> Answer:
+    said, gate = headline(report), gate_words(report)
     sentences, still = said.lines(everything=everything)
-    gate = gate_words(report)
-    answer = Answer(
+    return Answer(
         Statement(said.sentence, said.verdict),
         tuple(Statement(text, verdict) for verdict, text in sentences),
         tuple(still),
         Statement(gate, "fail" if report.gate.stops else None) if gate else None,
     )
-    title = f"Audit of {layout.source_name(report)}"
-    return Document(title, answer, (f"{layout.facts(report)}.",), found, tested=report.config.rule != "point")
 
 
-def _summary(report: Report) -> Section:
-    return Section(
-        "Summary", tables=(_by_metric(report, report.deciding, decides=True),), notes=rate_legend(report)
-    )
+def _sections(report: Report, view: View) -> Iterator[Section]:
+    """Yield a summary, what the parts show, what a reader should know of the data, and how to read it."""
+    judged = bool(report.verdicts) and not report.without_verdict
+    if judged and not view.brief:
+        heads = {name: RATES[name].label for name in report.deciding}
+        table = verdict_table("Verdicts by attribute and rate", report, report.deciding, heads, decides=True)
+        yield Section("Summary", tables=(table,), notes=rate_legend(report))
+    for part, found in parts_of(report):
+        yield from part.sections(found, report, view)
+    if judged and view.brief:
+        yield Section("In the tables", notes=(*rate_legend(report), *verdict_legend(report)))
+    if report.notes:
+        yield Section("Notes", notes=report.notes)
+    if judged and not view.brief:
+        yield _reading(report)
 
 
-def _by_metric(report: Report, names: "tuple[str, ...] | list[str]", *, decides: bool = False) -> TextTable:
-    """Return a table of verdicts, attributes down and metrics across."""
-    rows = []
-    for i, row in enumerate(report.verdicts, start=1):
-        own = [TableCell(row.attribute, link=f"a{i}")]
-        own += [TableCell(_where(row, report))] if report.several else []
-        own += [_verdict(row.verdict)] if decides else []
-        rows.append((*own, *(_verdict(row.by_metric.get(name)) for name in names)))
-    heads = ["attribute", *["model, decision"] * report.several, *["verdict"] * decides]
-    title = "Verdicts by attribute and rate" if decides else "Verdicts by attribute on what does not decide"
-    labels = [RATES[name].label if decides else name for name in names]
-    return TextTable(title, (*heads, *labels), tuple(rows))
+def gate_words(report: Report) -> str:
+    """Return what the gate does, and why; empty where there is none."""
+    if not (report.config.fail or report.config.failing_metrics):
+        return ""
+    return f"Gate: stops, exit code 1: {report.gate.reason}." if report.gate.stops else "Gate: does not stop."
 
 
-def _verdict(verdict: Verdict | None) -> TableCell:
-    return TableCell(VERDICTS[verdict], verdict=verdict) if verdict else TableCell("")
+def source_name(report: Report) -> str:
+    """Name the file without its folders."""
+    return "standard input" if report.source == "-" else shown_path(PurePath(report.source).name)
 
 
-def _where(verdict: AttributeVerdict, report: Report) -> str:
-    return layout.place(verdict.model, verdict.decision, report.config.sliced_by)
+def facts(report: Report) -> str:
+    """Return in a line what was audited and how, after the name of the file."""
+    rows = f"{source_name(report)}: {thousands(report.rows)} rows{', weighted' if report.weighted else ''}"
+    names = (RATES[name].label if name in RATES else name for name in report.decided_by)
+    by = "" if report.without_verdict else f"decided by {', '.join(names)}; "
+    return f"{rows}; {against(report)}; {by}{100 * report.config.confidence:g} % intervals"
+
+
+def against(report: Report) -> str:
+    """Return whom groups are compared with: "race against Caucasian, sex against Male (largest)"."""
+    config = report.config
+    found: dict[str, dict[str, None]] = {}
+    for row in report.disparities:
+        found.setdefault(row.attribute, {})[row.reference] = None
+    if config.ref_method in ("minimum", "maximum", "rest") or len(found) > MOST_NAMED:
+        who = ", ".join(found) if len(found) <= MOST_NAMED else f"{len(found)} attributes"
+        return f"{who} against {REFERENCES[config.ref_method]}"
+    parts = []
+    for attribute, references in found.items():
+        given = attribute in config.references or set(attribute.split(CROSS)) <= set(config.references)
+        parts.append(
+            f"{attribute} against {' or '.join(map(named, references))}{'' if given else ' (largest)'}"
+        )
+    return ", ".join(parts)
+
+
+def rate_legend(report: Report) -> tuple[str, ...]:
+    """Return what the rates that decide mean."""
+    found = []
+    for name in report.deciding:
+        label = RATES[name].label
+        more = "" if label.replace(" ", "-") == name else f", {label}"
+        found.append(f"{name}{more}: {meaning(name)}.")
+    found += [
+        f"{name}: {', '.join(ROLL_UPS[name])} together." for name in report.decided_by if name in ROLL_UPS
+    ]
+    labelled = any(RATES[name].needs_labels for name in report.deciding)
+    one = " or ".join(("1", *report.config.favourable))
+    should = f"; who should be selected: a label of {one}" if labelled else ""
+    return (*found, f"selected: a decision of {one}{should}.")
+
+
+def group_legend(report: Report) -> tuple[str, ...]:
+    """Return what the columns of the tables of groups mean that `rate_legend` does not say."""
+    row = report.overall[0]
+    found = ["pp, pn: rows selected, and not selected."]
+    if "tp" in row.counts:
+        found = [
+            "tp, fp: rows selected rightly and wrongly (true and false positives); fn, tn: rows not selected "
+            "wrongly and rightly (false and true negatives)."
+        ]
+    others = [name for name in row.metrics if name in EVENTS and name not in report.deciding]
+    for name in others:
+        label = RATES[name].label
+        found.append(f"{name}{'' if label.replace(' ', '-') == name else f', {label}'}: {meaning(name)}.")
+    if "base-rate" in row.metrics:
+        found.append("base-rate: the share of the group with a label of 1.")
+    if "group-share" in row.metrics:
+        found.append("group-share: the share of the group among all rows.")
+    return tuple(found)
+
+
+def verdict_legend(report: Report) -> tuple[str, ...]:
+    """Return what the verdicts in this report mean, those that occur."""
+    rows = [row for verdict in report.verdicts for row in decisive(verdict, report)]
+    reasons = {row.reason for row in rows}
+    outside = "shown outside: even the mildest value that fits the data is outside the limits."
+    if report.config.rule == "point":
+        alone = "A verdict is of the measured ratio alone: chance was not looked at (--rule point)."
+        return (alone, outside) if any(row.shown_outside for row in rows) else (alone,)
+    found = {
+        "fails: the rates differ by more than chance, and the measured gap is larger than allowed.": any(
+            row.verdict == "fail" for row in rows
+        ),
+        outside: any(row.shown_outside for row in rows),
+        "passes: every value that fits the data lies within the limits.": any(
+            row.verdict == "pass" for row in rows
+        ),
+        "could be chance: the measured gap is larger than allowed, and equal rates would give such numbers "
+        "often enough.": "chance" in reasons,
+        "too few rows to tell: the measured gap is small enough, and a larger one fits the data too.": "wide"
+        in reasons,
+        "too few rows: weights leave too few to test.": "few" in reasons,
+    }
+    return tuple(text for text, occurs in found.items() if occurs)
 
 
 def _reading(report: Report) -> Section:
@@ -122,78 +223,3 @@ def _reading(report: Report) -> Section:
         "who are wrongly selected (fdr, fpr); when it helps, at those who are missed (for, fnr).",
     )
     return Section("How to read it", notes=notes)
-
-
-def look(verdict: Verdict, report: Report) -> Look:
-    """Return how a verdict looks in a report."""
-    return UNTESTED[verdict] if report.config.rule == "point" else verdict
-
-
-def _part(anchor: str, verdict: AttributeVerdict, report: Report) -> Section:
-    """Return an attribute under one model and decision."""
-    rows, groups = layout.of_attribute(verdict, report)
-    compared = layout.compared(verdict, report)
-    others = [row for row in rows if row.metric not in report.deciding and not row.is_reference]
-    name = f"{verdict.attribute}, {_where(verdict, report)}" if report.several else verdict.attribute
-    tables = [*(law.guideline_tables(verdict, report) if report.impact else ())]
-    tables += [
-        layout.comparison_table(f"{name}: comparisons, worst first", compared, groups),
-        layout.comparison_table(f"{name}: other metrics, which do not decide", others, groups),
-        layout.group_table(f"{name}: groups", groups),
-    ]
-    panels = [
-        _panel(metric, each, groups, report)
-        for metric in report.deciding
-        if (each := [row for row in rows if row.metric == metric])
-    ]
-    sentence = layout.failures(compared) if compared else "There is nothing to compare."
-    within = [
-        Section("Group metrics", charts=tuple(values for values, _ in panels)),
-        Section("Disparities: ratio to the reference", charts=tuple(ratios for _, ratios in panels)),
-    ]
-    return Section(
-        name,
-        (sentence, *(law.guideline_notes(verdict, report) if report.impact else ())),
-        verdict=verdict.verdict,
-        sections=(
-            *(within if panels else ()),
-            Section("Tables", tables=tuple(table for table in tables if table.rows)),
-        ),
-        anchor=anchor,
-    )
-
-
-def _panel(metric: str, rows: list[Disparity], groups: list[GroupRow], report: Report) -> tuple[Chart, Chart]:
-    """Return the two figures of one metric."""
-    of_group = {row.group: row for row in groups}
-    ordered = worst_first(rows)  # references come last, and are always shown
-    shown = [row for i, row in enumerate(ordered) if i < MOST_BARS or row.is_reference]
-    values, ratios = [], []
-    for row in shown:
-        own = of_group[row.group]
-        name = row.group + ("*" if own.small else "")
-        value = f"{number(row.value)} ({fraction(row.behind)})"
-        of: Look = "reference" if row.is_reference else look(row.verdict, report)
-        mark = "" if row.is_reference else symbols(report.config.rule)[row.verdict]
-        values.append(Bar(name, value, own.metrics[metric], of, mark))
-        ratios.append(Bar(name, _ratio_text(row), row.ratio, of, mark))
-    references = {row.reference_value for row in shown if not math.isnan(row.reference_value)}
-    line = references.pop() if len(references) == 1 else math.nan
-    label = RATES[metric].label
-    left_out = len(rows) - len(shown)
-    said = [
-        *([label] if label != metric else []),
-        *([f"({left_out} more groups in the table)"] if left_out else []),
-    ]
-    return (
-        Chart(metric, value_panel(f"{label} by group", values, line), " ".join(said)),
-        Chart(metric, ratio_panel(f"{label}, ratio to the reference", ratios, rows[0].tau), " ".join(said)),
-    )
-
-
-def _ratio_text(row: Disparity) -> str:
-    if row.is_reference:
-        return "reference"
-    if math.isnan(row.ratio.value):
-        return "not decided" if row.verdict == "undecided" else "both 0"
-    return f"{ratio(row.ratio.value, row.tau)} {interval(row.ratio, 2)}".strip()

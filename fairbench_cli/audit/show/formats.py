@@ -3,24 +3,25 @@
 Each is a function of a `Report` that returns text, named here and loaded when it is used.
 """
 
-from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.base.files import write_files
 
 if TYPE_CHECKING:
-    from fairbench_cli.audit.judge.report import Report
+    from fairbench_cli.audit.compare.report import Report
 
-# Name: the file in a folder, the function (and after a colon what it takes next to the report).
+_HERE = "fairbench_cli.audit.show"
+# Name: the file in a folder, and the function.
 FORMATS: dict[str, tuple[str, str]] = {
-    "csv": ("disparities.csv", "tables:to_csv:disparities"),
-    "groups": ("groups.csv", "tables:to_csv:groups"),
-    "verdicts": ("audit.csv", "tables:to_csv:verdicts"),
-    "json": ("audit.json", "tables:to_json"),
-    "markdown": ("audit.md", "html:to_markdown"),
-    "html": ("audit.html", "html:to_html"),
+    "csv": ("disparities.csv", f"{_HERE}.tables:disparities_csv"),
+    "groups": ("groups.csv", f"{_HERE}.tables:groups_csv"),
+    "verdicts": ("audit.csv", f"{_HERE}.tables:verdicts_csv"),
+    "json": ("audit.json", f"{_HERE}.tables:to_json"),
+    "markdown": ("audit.md", f"{_HERE}.document:to_markdown"),
+    "html": ("audit.html", f"{_HERE}.document:to_html"),
 }
 IMPACT = "impact-ratios.csv"
 VERDICTS = ("csv", "verdicts")  # say what passes and fails
@@ -36,13 +37,10 @@ def write(report: "Report", name: str) -> str:
     UserError
         For verdicts where there are none.
     """
-    module, called, *more = FORMATS[name][1].split(":")
     if report.without_verdict and name == "verdicts":
         what = f"preset {report.config.preset} has no pass mark, so there are no verdicts"
         raise user_error(what, "print the impact ratios: --format csv", "--format")
-    if report.without_verdict and name == "csv":
-        more = ["impact"]
-    text: str = getattr(import_module(f"fairbench_cli.audit.show.{module}"), called)(report, *more)
+    text: str = resolve_name(FORMATS[name][1])(report)
     return text
 
 
@@ -56,7 +54,7 @@ def file_of(table: str) -> str:
 
 
 def write_folder(report: "Report", folder: Path) -> None:
-    """Write a file of every format, and one of impact ratios, changes and each table of curves if any.
+    """Write a file of every format, and one of each table that not every report has.
 
     What is in the folder under other names stays.
 

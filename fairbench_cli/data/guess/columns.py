@@ -10,7 +10,7 @@ from fairbench_cli.data.card import Card
 from fairbench_cli.data.check import RawRows, column_findings, leak_words, leaks
 from fairbench_cli.data.column_card import ColumnCard
 from fairbench_cli.data.columns import GAPS, edge_word, is_number
-from fairbench_cli.data.guess.roles import GivenRoles, Group
+from fairbench_cli.data.guess.roles import GivenRoles, Group, RawCells
 from fairbench_cli.data.recognise import is_date, named_like_identifiers
 
 # Cells that mean a missing value in a column that is otherwise numbers.
@@ -81,24 +81,22 @@ def _numeric(values: set[str], *, comma: bool) -> bool:
     return all(is_number(value.replace(",", ".", 1) if comma else value) for value in values)
 
 
-def guess_columns(cells: pd.DataFrame, gaps: tuple[str, ...], roles: GivenRoles) -> list[ColumnGuess]:
+def guess_columns(table: RawCells, roles: GivenRoles) -> list[ColumnGuess]:
     """Return what each column of a table is taken for, in order.
 
     Parameters
     ----------
-    cells : DataFrame
-        Text; decimals after a point.
-    gaps : tuple of str
-        Cells that mean a missing value.
+    table : RawCells
+        Decimals after a point.
     roles : GivenRoles
         Label and protected attributes.
     """
-    kinds = {name: _kind(cells[name], gaps) for name in cells.columns}
-    given = {group.column: _given(cells, gaps, group, roles) for group in (*roles.attributes, roles.label)}
-    out = _left_out(_raw(cells, gaps, roles, kinds), kinds)
+    kinds = {name: _kind(table.known(name)) for name in table.cells.columns}
+    given = {group.column: _given(table, group, roles, kinds) for group in (*roles.attributes, roles.label)}
+    out = _left_out(_raw(table, roles, kinds), kinds)
     guesses = []
     for name, kind in kinds.items():
-        plain = _plain(cells[name], kind, gaps)
+        plain = _plain(table, name, kind)
         if name in given:
             guesses.append(given[name])
         elif name in out:
@@ -131,8 +129,8 @@ def _left_out(rows: RawRows, kinds: dict[str, str]) -> dict[str, tuple[str, str]
     return found
 
 
-def _kind(cells: "pd.Series[str]", gaps: tuple[str, ...]) -> str:
-    values = set(cells) - set(gaps)
+def _kind(known: "pd.Series[str]") -> str:
+    values = set(known)
     if not values or not all(map(is_number, values)):
         return "nominal"
     return "integer" if all(is_number(value, whole=True) for value in values) else "real"
@@ -143,55 +141,54 @@ def _dates(cells: "pd.Series[str]", gaps: tuple[str, ...]) -> bool:
     return len(there) > 0 and float(np.mean([is_date(cell) for cell in there])) >= DATES
 
 
-def _raw(cells: pd.DataFrame, gaps: tuple[str, ...], roles: GivenRoles, kinds: dict[str, str]) -> RawRows:
+def _raw(table: RawCells, roles: GivenRoles, kinds: dict[str, str]) -> RawRows:
     """Return the rows that the checks of a card look at: those with a label and groups."""
     label = roles.label.column
     attributes = [group.column for group in roles.attributes]
-    known = ~cells[[label, *attributes]].isin(gaps).any(axis=1).to_numpy()
+    known = table.filled(label, *attributes)
     entries = {name: {"kind": "nominal" if name == label else kind} for name, kind in kinds.items()}
     card = Card.model_validate(
         {
             "name": "x",
             "files": ({"name": "x"},),
-            "missing": gaps,
+            "missing": table.gaps,
             "columns": entries,
             "label": {"column": label, "favourable": "+"},
             "protected": {name: {"deprived": "-"} for name in attributes},
         }
     )
-    outcome = np.where(roles.label.members(cells, gaps), "+", "-")
-    marked = cells.assign(**{label: outcome})[known].reset_index(drop=True)
+    outcome = np.where(roles.label.members(table), "+", "-")
+    marked = table.cells.assign(**{label: outcome})[known].reset_index(drop=True)
     return RawRows(card, marked, np.ones(len(marked), dtype=bool), ())
 
 
-def _given(cells: pd.DataFrame, gaps: tuple[str, ...], group: Group, roles: GivenRoles) -> ColumnGuess:
+def _given(table: RawCells, group: Group, roles: GivenRoles, kinds: dict[str, str]) -> ColumnGuess:
     """Return what the label or a protected attribute is."""
-    own = cells[group.column]
+    known = table.known(group.column)
     what = "the label" if group == roles.label else "protected"
-    missing = int(own.isin(gaps).sum())
+    missing = len(table.cells) - len(known)
     left_out = f"; {missing} rows have none and are left out" if missing else ""
     if group.cut is None:
-        return ColumnGuess(
-            group.column, ColumnCard(), f"{what}, {own[~own.isin(gaps)].nunique()} levels{left_out}"
-        )
-    kind = _kind(own, gaps)
-    card = ColumnCard.model_validate({"kind": kind, "bins": group.cut.bins.model_dump(exclude_defaults=True)})
+        return ColumnGuess(group.column, ColumnCard(), f"{what}, {known.nunique()} levels{left_out}")
+    card = ColumnCard.model_validate(
+        {"kind": kinds[group.column], "bins": group.cut.bins.model_dump(exclude_defaults=True)}
+    )
     why = f"{what}, cut in two: the number itself is not used{left_out}"
     change = "With other edges, name other levels under label or protected"
     return ColumnGuess(group.column, card, why, change)
 
 
-def _plain(cells: "pd.Series[str]", kind: str, gaps: tuple[str, ...]) -> ColumnGuess:
+def _plain(table: RawCells, name: str, kind: str) -> ColumnGuess:
     """Return what a column is by its cells alone."""
-    missing = cells.isin(gaps)
-    values = cells[~missing].unique()
+    known = table.known(name)
+    values, missing = known.unique(), len(table.cells) - len(known)
     card: dict[str, Any] = {"kind": "nominal"}
     change = []
     if kind == "nominal":
         why = f"{len(values)} levels"
     elif len(values) <= FEW:
         why = f"{len(values)} different numbers, each a level" if len(values) > 1 else "one number alone"
-        if len(values) > 2 and not missing.any():
+        if len(values) > 2 and not missing:
             change.append(f"In order, where the config says `from: data`: {{kind: {kind}}}")
     else:
         numbers = values.astype(np.float64)
@@ -200,12 +197,12 @@ def _plain(cells: "pd.Series[str]", kind: str, gaps: tuple[str, ...]) -> ColumnG
         why = f"{len(values)} different numbers {span}, cut into bins of about as many rows each"
         change.append(f"Equal widths: bins: {{count: {QUANTILES}}}")
         change.append(f"Edges of your own: bins: {{edges: [{_edges(numbers)}]}}")
-    if missing.any():
+    if missing:
         card["if_missing"] = "level"
-        why += f"; {int(missing.sum())} cells ({missing.mean():.1%}) are missing: a level of their own"
+        why += f"; {missing} cells ({missing / len(table.cells):.1%}) are missing: a level of their own"
         change.append(f"Filled in: if_missing: {'mode' if card['kind'] == 'nominal' else 'median'}")
         change.append("Rows left out: no if_missing, and missing_rows: drop")
-    return ColumnGuess(str(cells.name), ColumnCard.model_validate(card), why, ". ".join(change))
+    return ColumnGuess(name, ColumnCard.model_validate(card), why, ". ".join(change))
 
 
 def _edges(numbers: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> str:

@@ -17,7 +17,6 @@ from fairbench_cli.data.columns import edge_word, is_number
 
 LABEL, FAVOURABLE, PROTECTED = "--label", "--favourable", "--protected"
 
-Gaps = tuple[str, ...]
 Mask = NDArray[np.bool_]
 Sign = Literal["<", "<=", ">", ">="]
 _CUT = re.compile(r"(<=|>=|<|>)\s*(\S+)")
@@ -30,6 +29,22 @@ _PROTECTED = re.compile(
 )
 _GOOD = ("yes", "true", "1", "good", "approved", "accepted", "granted", "hired", "pass", "positive", "y", "+")
 MOST_SHOWN = 6  # values or columns in a message
+
+
+@dataclass(frozen=True, eq=False)
+class RawCells:
+    """The cells of a table without a card, as text, and those that mean a missing value."""
+
+    cells: pd.DataFrame
+    gaps: tuple[str, ...]
+
+    def filled(self, *names: str) -> Mask:
+        """Return which rows have a value in each of some columns."""
+        return ~self.cells[list(names)].isin(self.gaps).any(axis=1).to_numpy(dtype=bool)
+
+    def known(self, name: str) -> "pd.Series[str]":
+        """Return the cells of a column that hold a value."""
+        return self.cells[name][self.filled(name)]
 
 
 @dataclass(frozen=True)
@@ -84,12 +99,13 @@ class Group:
         """The levels of the column that make the group; empty when nothing has been said."""
         return (self.cut.level,) if self.cut else self.values
 
-    def members(self, cells: pd.DataFrame, gaps: Gaps) -> Mask:
+    def members(self, table: RawCells) -> Mask:
         """Return which rows belong to it; those with a missing cell do not."""
-        own = cells[self.column]
+        own = table.cells[self.column]
         if self.cut is None:
             return own.isin(self.values).to_numpy(dtype=bool)
-        return self.cut.holds(pd.to_numeric(own.mask(own.isin(gaps)), errors="coerce").to_numpy(np.float64))
+        numbers = pd.to_numeric(own.where(table.filled(self.column)), errors="coerce")
+        return self.cut.holds(numbers.to_numpy(np.float64))
 
 
 @dataclass(frozen=True)
@@ -100,7 +116,7 @@ class GivenRoles:
     attributes: tuple[Group, ...]
 
 
-def group_of(text: str, cells: pd.DataFrame, gaps: Gaps, flag: str) -> Group:
+def group_of(text: str, table: RawCells, flag: str) -> Group:
     """Return what ``sex``, ``sex=f``, ``race=a,b`` or ``age<25`` stands for.
 
     Raises
@@ -108,11 +124,11 @@ def group_of(text: str, cells: pd.DataFrame, gaps: Gaps, flag: str) -> Group:
     UserError
         When there is no such column or value, or it would be everybody or nobody.
 
-    >>> table = pd.DataFrame({"age": ["20", "30"], "sex": ["f", "m"]})
-    >>> [group_of(text, table, (), "--protected").levels for text in ("age<25", "sex=f", "sex")]
+    >>> table = RawCells(pd.DataFrame({"age": ["20", "30"], "sex": ["f", "m"]}), ())
+    >>> [group_of(text, table, "--protected").levels for text in ("age<25", "sex=f", "sex")]
     [('<25',), ('f',), ()]
     """
-    names = list(cells.columns)
+    names = list(table.cells.columns)
     text = text.strip()
     known = [name for name in names if text == name or re.match(r"\s*[=<>]", text.removeprefix(name))]
     known = [name for name in known if text.startswith(name)]
@@ -123,10 +139,10 @@ def group_of(text: str, cells: pd.DataFrame, gaps: Gaps, flag: str) -> Group:
     rest = text.removeprefix(column).strip()
     if not rest:
         return Group(column)
-    return members_of(rest.removeprefix("="), column, cells, gaps, flag)
+    return members_of(rest.removeprefix("="), column, table, flag)
 
 
-def members_of(text: str, column: str, cells: pd.DataFrame, gaps: Gaps, flag: str) -> Group:
+def members_of(text: str, column: str, table: RawCells, flag: str) -> Group:
     """Return the group that values, listed with commas, or a side such as ``<25`` make of a column.
 
     Raises
@@ -134,7 +150,7 @@ def members_of(text: str, column: str, cells: pd.DataFrame, gaps: Gaps, flag: st
     UserError
         As `group_of`.
     """
-    known = cells[column][~cells[column].isin(gaps)]
+    known = table.known(column)
     every = set(known)
     whole = text.strip()
     if whole not in every and (match := _CUT.fullmatch(whole)):
@@ -180,18 +196,18 @@ def _middle(known: "pd.Series[str]") -> str:
     return f"{float(np.median(known.astype(np.float64))):.4g}"
 
 
-def label_candidates(cells: pd.DataFrame, gaps: Gaps) -> list[str]:
+def label_candidates(table: RawCells) -> list[str]:
     """Return the columns that may be the outcome: those of two values, the likeliest names first."""
-    two = [name for name in cells.columns if cells[name][~cells[name].isin(gaps)].nunique() == 2]
-    last = cells.columns[-1]
+    two = [name for name in table.cells.columns if table.known(name).nunique() == 2]
+    last = table.cells.columns[-1]
     return sorted(two, key=lambda name: (not _named_like(name, _LABELS), name != last))
 
 
-def protected_candidates(cells: pd.DataFrame, gaps: Gaps, label: str | None) -> list[str]:
+def protected_candidates(table: RawCells, label: str | None) -> list[str]:
     """Return the columns that may be protected attributes: by name, otherwise those with few values."""
-    names = [name for name in cells.columns if name != label]
+    names = [name for name in table.cells.columns if name != label]
     named = [name for name in names if _named_like(name, _PROTECTED)]
-    few = [name for name in names if 2 <= cells[name][~cells[name].isin(gaps)].nunique() <= MOST_SHOWN]
+    few = [name for name in names if 2 <= table.known(name).nunique() <= MOST_SHOWN]
     return named or few
 
 
@@ -211,20 +227,20 @@ def favourable_guess(values: Iterable[str]) -> str | None:
     return next((lower[good] for good in _GOOD if good in lower), None)
 
 
-def shares(cells: "pd.Series[str]", gaps: Gaps, favourable: Mask | None = None) -> str:
+def shares(table: RawCells, name: str, favourable: Mask | None = None) -> str:
     """Return the values of a column with their shares, or with the rates of the favourable outcome.
 
-    >>> shares(pd.Series(["f", "m", "f", ""]), ("",))
+    >>> shares(RawCells(pd.DataFrame({"sex": ["f", "m", "f", ""]}), ("",)), "sex")
     'f (67%), m (33%)'
     """
-    known = cells[~cells.isin(gaps)]
+    known = table.known(name)
     if is_numbers(known) and known.nunique() > MOST_SHOWN:
         numbers = known.astype(np.float64)
         return f"numbers from {numbers.min():g} to {numbers.max():g}"
     counts = known.value_counts()
     said = [f"{value} ({n / len(known):.0%})" for value, n in counts.items()]
     if favourable is not None:
-        rates = {value: favourable[(cells == value).to_numpy()].mean() for value in counts.index}
+        rates = {value: favourable[(table.cells[name] == value).to_numpy()].mean() for value in counts.index}
         said = [
             f"{value} ({n / len(known):.0%}, {rates[value]:.0%} favourable)" for value, n in counts.items()
         ]
@@ -233,7 +249,7 @@ def shares(cells: "pd.Series[str]", gaps: Gaps, favourable: Mask | None = None) 
 
 
 def roles_given(
-    cells: pd.DataFrame, gaps: Gaps, label: str | None, favourable: str | None, protected: Iterable[str]
+    table: RawCells, label: str | None, favourable: str | None, protected: Iterable[str]
 ) -> tuple[Group | None, list[Group]]:
     """Return the label and the protected attributes that flags name; what they do not say is left open.
 
@@ -251,10 +267,10 @@ def roles_given(
             problems.extend(error.problems)
             return None
 
-    outcome = read(partial(label_group, cells, gaps, favourable, label)) if label else None
+    outcome = read(partial(label_group, table, favourable, label)) if label else None
     if favourable and not label:
         problems.append(Problem("--favourable is a value of the outcome", "add --label COLUMN", FAVOURABLE))
-    named = [read(partial(group_of, text, cells, gaps, PROTECTED)) for text in protected]
+    named = [read(partial(group_of, text, table, PROTECTED)) for text in protected]
     groups = [group for group in named if group is not None]
     problems += clashes(outcome, groups)
     if problems:
@@ -262,52 +278,51 @@ def roles_given(
     return outcome, groups
 
 
-def left_open(
-    cells: pd.DataFrame, gaps: Gaps, outcome: Group | None, groups: Sequence[Group]
-) -> list[Problem]:
+def left_open(table: RawCells, outcome: Group | None, groups: Sequence[Group]) -> list[Problem]:
     """Return what has not been said of label and groups as problems, with likely answers."""
     problems = []
-    good = outcome.members(cells, gaps) if outcome and outcome.levels else None
+    good = outcome.members(table) if outcome and outcome.levels else None
 
     def likely(names: list[str]) -> str:
-        said = [f"{name}: {shares(cells[name], gaps, good)}" for name in names[:MOST_SHOWN]]
+        said = [f"{name}: {shares(table, name, good)}" for name in names[:MOST_SHOWN]]
         return "; ".join(said) or "none"
 
     if outcome is None:
-        fix = f"add --label COLUMN; columns of two values: {likely(label_candidates(cells, gaps))}"
+        fix = f"add --label COLUMN; columns of two values: {likely(label_candidates(table))}"
         problems.append(Problem("the column of the outcome is missing", fix))
     if outcome is None or not outcome.levels:
         what = "the favourable value of the outcome is missing"
         fix = "add --favourable VALUE"
         if outcome:
-            values = shares(cells[outcome.column], gaps)
-            fix = f"add {_favourable_flag(cells, gaps, outcome.column)}, or another; it has {values}"
+            values = shares(table, outcome.column)
+            fix = f"add {_favourable_flag(table, outcome.column)}, or another; it has {values}"
         problems.append(Problem(what, fix))
     if not groups:
-        names = protected_candidates(cells, gaps, outcome.column if outcome else None)
+        names = protected_candidates(table, outcome.column if outcome else None)
         fix = f"add --protected COLUMN=DEPRIVED (of numbers 'COLUMN<25'); likely: {likely(names)}"
         problems.append(Problem("no protected attribute is named", fix))
     for group in groups:
         if not group.levels:
-            values = shares(cells[group.column], gaps, good)
-            fix = f"add it: {_protected_flag(cells, gaps, group.column, good)}; it has {values}"
+            values = shares(table, group.column, good)
+            fix = f"add it: {_protected_flag(table, group.column, good)}; it has {values}"
             problems.append(Problem(f"the deprived group of {group.column} is missing", fix, PROTECTED))
     return problems
 
 
-def _protected_flag(cells: pd.DataFrame, gaps: Gaps, column: str, good: Mask | None) -> str:
+def _protected_flag(table: RawCells, column: str, good: Mask | None) -> str:
     """Return a flag that names a deprived group: the value with the lowest rate, or the rarest one."""
-    known = cells[column][~cells[column].isin(gaps)]
+    known = table.known(column)
     if is_numbers(known) and known.nunique() > MOST_SHOWN:
         return f"--protected {shlex.quote(f'{column}<{known.astype(float).median():g}')}"
     values = list(known.value_counts().index[::-1])
     if good is not None:
-        values = sorted(values, key=lambda value: float(good[(cells[column] == value).to_numpy()].mean()))
+        own = table.cells[column]
+        values = sorted(values, key=lambda value: float(good[(own == value).to_numpy()].mean()))
     return f"--protected {shlex.quote(f'{column}={values[0]}')}"
 
 
-def _favourable_flag(cells: pd.DataFrame, gaps: Gaps, column: str) -> str:
-    known = cells[column][~cells[column].isin(gaps)]
+def _favourable_flag(table: RawCells, column: str) -> str:
+    known = table.known(column)
     guess = favourable_guess(known.unique()) or str(known.value_counts().index[-1])
     if is_numbers(known) and known.nunique() > MOST_SHOWN:
         guess = f">={known.astype(float).median():g}"
@@ -328,16 +343,16 @@ def clashes(outcome: Group | None, groups: Sequence[Group]) -> list[Problem]:
     return found
 
 
-def label_group(cells: pd.DataFrame, gaps: Gaps, favourable: str | None, column: str) -> Group:
+def label_group(table: RawCells, favourable: str | None, column: str) -> Group:
     """Return the outcome's column and its favourable value, which may still be missing."""
     column = column.strip()
-    if column not in cells.columns:
-        raise user_error(f'no column is called "{column}"', suggest(column, cells.columns), LABEL)
-    if cells[column][~cells[column].isin(gaps)].nunique() < 2:
+    if column not in table.cells.columns:
+        raise user_error(f'no column is called "{column}"', suggest(column, table.cells.columns), LABEL)
+    if table.known(column).nunique() < 2:
         raise user_error(f'column "{column}" has one value only', "name another column", LABEL)
     if favourable is None:
         return Group(column)
-    group = members_of(favourable, column, cells, gaps, FAVOURABLE)
+    group = members_of(favourable, column, table, FAVOURABLE)
     if len(group.levels) > 1:
         fix = "name one; merge others into it with recode in the card"
         raise user_error("more than one value is named", fix, FAVOURABLE)

@@ -4,12 +4,11 @@ import textwrap
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
 from fairbench_cli.base.strict_yaml import yaml_word
 from fairbench_cli.data.guess.columns import ColumnGuess, entry, flow
 from fairbench_cli.data.guess.layout import FileLayout
-from fairbench_cli.data.guess.roles import GivenRoles, Group
+from fairbench_cli.data.guess.roles import GivenRoles, Group, RawCells
 
 WIDTH = 100
 
@@ -28,10 +27,8 @@ class Guessed:
         How the file is laid out.
     decimal_comma : bool
         Whether numbers are written with a comma.
-    cells : DataFrame
-        Text; decimals after a point.
-    gaps : tuple of str
-        Cells that mean a missing value.
+    table : RawCells
+        Decimals after a point.
     roles : GivenRoles
         Label and protected attributes.
     columns : list of ColumnGuess
@@ -42,8 +39,7 @@ class Guessed:
     file: str
     layout: FileLayout
     decimal_comma: bool
-    cells: pd.DataFrame
-    gaps: tuple[str, ...]
+    table: RawCells
     roles: GivenRoles
     columns: list[ColumnGuess]
 
@@ -51,27 +47,28 @@ class Guessed:
     def drops_rows(self) -> bool:
         """Whether some rows have no label or no group, and must be left out."""
         given = [group.column for group in (self.roles.label, *self.roles.attributes)]
-        return bool(self.cells[given].isin(self.gaps).to_numpy().any())
+        return not self.table.filled(*given).all()
 
 
 def card_text(guessed: Guessed) -> str:
     """Return the card as YAML with comments."""
+    rows = len(guessed.table.cells)
     lines = [
-        f"# A card that `fairbench init` guessed from {len(guessed.cells):,} rows. Go through it: only you",
+        f"# A card that `fairbench init` guessed from {rows:,} rows. Go through it: only you",
         "# know what the columns mean.",
         f"name: {flow(guessed.name)}",
         f"files: {flow([guessed.file])}",
         *_layout_lines(guessed),
     ]
-    if guessed.gaps:
+    if guessed.table.gaps:
         how = "drop" if guessed.drops_rows else "keep"
         why = "or drop: leave out the rows with a missing cell in a column that says no `if_missing`"
         if guessed.drops_rows:
             why = "leave out the rows with a missing cell in a column that says no `if_missing`: the label's "
             why += "and the groups' here"
         lines += _comment("cells that mean a missing value; a text that means something: remove it here")
-        lines += [f"missing: {flow(guessed.gaps)}", *_comment(why), f"missing_rows: {how}"]
-    if "" in guessed.cells.columns:
+        lines += [f"missing: {flow(guessed.table.gaps)}", *_comment(why), f"missing_rows: {how}"]
+    if "" in guessed.table.cells.columns:
         lines += [*_comment("of columns not listed here: one has no name"), "other_columns: drop"]
     lines.append("columns:")
     for column in guessed.columns:
@@ -157,19 +154,17 @@ def _layout_lines(guessed: Guessed) -> list[str]:
 
 def _about_label(guessed: Guessed) -> str:
     label = guessed.roles.label
-    members = label.members(guessed.cells, guessed.gaps)
-    there = ~guessed.cells[label.column].isin(guessed.gaps).to_numpy()
-    values = guessed.cells[label.column][there].nunique()
+    members = label.members(guessed.table)
+    there = guessed.table.filled(label.column)
+    values = guessed.table.cells[label.column][there].nunique()
     rest = "" if label.cut or values == 2 else f"; the other {values - 1} values are unfavourable"
     return f"{members[there].mean():.1%} of the rows have the favourable outcome{rest}"
 
 
 def _about_groups(guessed: Guessed, group: Group) -> str:
-    deprived = group.members(guessed.cells, guessed.gaps)
-    known = (
-        ~guessed.cells[[group.column, guessed.roles.label.column]].isin(guessed.gaps).any(axis=1).to_numpy()
-    )
-    good = guessed.roles.label.members(guessed.cells, guessed.gaps)
+    deprived = group.members(guessed.table)
+    known = guessed.table.filled(group.column, guessed.roles.label.column)
+    good = guessed.roles.label.members(guessed.table)
     sides = (deprived & known, ~deprived & known)
     rates = [float(np.mean(good[side])) if side.any() else float("nan") for side in sides]
     counts = [f"{side.sum():,} rows, {rate:.1%} favourable" for side, rate in zip(sides, rates, strict=True)]

@@ -5,7 +5,6 @@ Few tasks are out at any time: a dead worker costs little, and results that wait
 
 import json
 import logging
-import pickle
 import time
 import uuid
 import warnings
@@ -20,18 +19,16 @@ from typing import TYPE_CHECKING, Any
 from fairbench_cli.base.errors import UserError, user_error
 from fairbench_cli.base.files import read_text
 from fairbench_cli.experiment.cell import Repeat
-from fairbench_cli.experiment.cluster.child import Errand
-from fairbench_cli.experiment.cluster.fingerprint import fingerprint_of
-from fairbench_cli.experiment.cluster.parcel import Parcel, pack, read_code
-from fairbench_cli.experiment.cluster.worker import (
+from fairbench_cli.experiment.cluster.parcel import fingerprint_of, pack, read_code
+from fairbench_cli.experiment.cluster.station import (
     ClusterAnswer,
-    SentOrder,
+    SentRun,
     check_there,
     end_there,
     run_there,
 )
-from fairbench_cli.experiment.running.runner import BETWEEN_NEWS, DIED, Say, Watch
-from fairbench_cli.experiment.running.task import Task
+from fairbench_cli.experiment.running.pool import BETWEEN_NEWS, DIED, Say, Watch
+from fairbench_cli.experiment.running.worker import Task
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -41,7 +38,8 @@ if TYPE_CHECKING:
 CONNECTS_WITHIN = 10  # seconds
 PER_THREAD = 2  # tasks that are out: one that runs, and the next
 RIDES_ALONG = 100_000  # bytes of a population that goes with every task; a larger one once to each worker
-ATTEMPTS = 3  # of a task that gets lost, before it is tried alone
+ATTEMPTS = 3  # of a task that gets lost, before it is tried when nothing else is out
+ALONE = ATTEMPTS + 1
 SCATTERS_WITHIN = 10  # seconds, for the first worker to be there
 BETWEEN_LOOKS = 0.02  # seconds
 BETWEEN_COUNTS = 2.0  # seconds
@@ -49,21 +47,18 @@ BETWEEN_COUNTS = 2.0  # seconds
 
 @dataclass(frozen=True, eq=False)
 class Sent:
-    """A task that is out, or is to be sent again.
+    """A task that is out.
 
     Parameters
     ----------
     attempts : int
         How often it was sent.
-    alone : bool
-        Whether nothing else is out, so that the task itself is to blame if its worker dies.
     at : float
         When it was sent, on the monotonic clock.
     """
 
     task: Task
-    attempts: int = 0
-    alone: bool = False
+    attempts: int
     at: float = field(default_factory=time.monotonic)
 
 
@@ -85,13 +80,12 @@ class Cluster:
         from distributed import as_completed
 
         self._client, self._address, self._say = client, address, say
-        self._config, self._fingerprint = pack(config).data, fingerprint_of(config)
         files = [origin for _, origin in config.plugins if origin.path is not None]
-        self._code = {origin.version: read_code(origin) for origin in files}
-        self._name = uuid.uuid4().hex
+        code = {origin.version: read_code(origin) for origin in files}
+        self._run = SentRun(uuid.uuid4().hex, fingerprint_of(config), pack(config), code)
         self._window = as_completed(loop=client.loop)
         self._out: dict[str, Sent] = {}
-        self._packed: dict[int, tuple[Any, str, Parcel]] = {}
+        self._packed: dict[int, tuple[Any, str, bytes]] = {}
         self._scattered: dict[str, Any] = {}
         self._refused: set[str] = set()
         self._counted, self._threads, self._looked = 0.0, 0, 0.0
@@ -114,7 +108,7 @@ class Cluster:
             Listing the workers that would not compute the same numbers, and why.
         """
         self._wait("has no workers yet: waiting for the first")
-        found = self._client.run(check_there, self._fingerprint, on_error="return")
+        found = self._client.run(check_there, self._run.expected, on_error="return")
         unlike = {
             worker: (_in_words(differs),) if isinstance(differs, Exception) else differs
             for worker, differs in found.items()
@@ -123,7 +117,7 @@ class Cluster:
         if unlike:
             raise _unlike(unlike, len(found))
 
-    def run_tasks(self, tasks: Iterable[Task], watch: Watch | None = None) -> Generator[Repeat]:
+    def outcomes(self, tasks: Iterable[Task], watch: Watch | None = None) -> Generator[Repeat]:
         """Yield the outcome of every task as it finishes, in any order.
 
         A task whose worker dies is sent again by dask, as often as its scheduler is set up to. One that dask
@@ -139,33 +133,29 @@ class Cluster:
         UserError
             When the scheduler is lost, or no worker is left that computes the same numbers.
         """
-        waiting, suspects = iter(tasks), deque[Sent]()
+        waiting, suspects = iter(tasks), deque[Task]()
         self._watch = watch or (lambda _: None)
-        more = True
         while True:
-            while more and len(self._out) < max(1, PER_THREAD * self.jobs):
-                task = next(waiting, None)
-                more = task is not None
-                if task is not None:
-                    self._send(Sent(task))
+            while len(self._out) < max(1, PER_THREAD * self.jobs) and (task := next(waiting, None)):
+                self._send(task, 1)
             if not self._out:
                 if not suspects:
                     return
-                self._send(replace(suspects.popleft(), alone=True))
+                self._send(suspects.popleft(), ALONE)
             if not self._comes():
                 continue
             sent, answer = self._next()
             if answer is not None and answer.repeat is not None:
-                yield pickle.loads(answer.repeat)  # noqa: S301 - from a worker that runs what we send it
-            elif answer is not None and answer.differs:
+                yield answer.repeat
+            elif answer is not None:
                 self._refuse(answer)
-                self._send(sent)
-            elif sent.alone:
-                yield sent.task.ended("killed", DIED)
+                self._send(sent.task, sent.attempts)
             elif sent.attempts < ATTEMPTS:
-                self._send(sent)
+                self._send(sent.task, sent.attempts + 1)
+            elif sent.attempts < ALONE:
+                suspects.append(sent.task)
             else:
-                suspects.append(sent)
+                yield sent.task.ended("killed", DIED)
 
     def stop(self) -> None:
         """Cancel what is out, and end the processes of this run on the workers."""
@@ -174,7 +164,7 @@ class Cluster:
         futures = list(self._window.futures)
         with suppress(Exception):  # they end by themselves when nobody has work for them
             self._client.cancel(futures, force=True)
-            self._client.run(end_there, self._name, on_error="ignore")
+            self._client.run(end_there, self._run.name, on_error="ignore")
 
     def _wait(self, why: str) -> None:
         """Wait until there is a worker, and say so once."""
@@ -191,35 +181,29 @@ class Cluster:
             raise self._lost() from None
         return {worker: n for worker, n in known.items() if worker not in self._refused}
 
-    def _send(self, sent: Sent) -> None:
-        task = sent.task
+    def _send(self, task: Task, attempts: int) -> None:
         name, population = self._population(task.population)
-        packed = pack((task.cell, task.repeat))
-        files = packed.files | self._packed[id(task.population)][2].files
-        sources = {origin.version: self._code[origin.version] for origin in files}
-        errand = Errand(self._config, packed.data, name, None, sources)
-        order = SentOrder(self._name, self._fingerprint, errand)
         # Others may be used where none of these is left: a new one is asked what it is like before it runs.
         only = {"workers": list(self._workers()), "allow_other_workers": True} if self._refused else {}
         key = f"fairbench-{uuid.uuid4().hex}"
-        future = self._client.submit(run_there, order, population, key=key, pure=False, retries=0, **only)
-        self._out[key] = Sent(task, sent.attempts + 1, sent.alone)
+        sent = self._run, pack((task.cell, task.repeat)), name, population
+        future = self._client.submit(run_there, *sent, key=key, pure=False, retries=0, **only)
+        self._out[key] = Sent(task, attempts)
         self._window.add(future)
 
     def _population(self, population: Any) -> tuple[str, Any]:
         """Return the name of a population, and its bytes or what stands for them on the workers."""
         if id(population) not in self._packed:
             packed = pack(population)
-            self._packed[id(population)] = population, sha256(packed.data).hexdigest(), packed
+            self._packed[id(population)] = population, sha256(packed).hexdigest(), packed
         _, name, packed = self._packed[id(population)]
-        if len(packed.data) <= RIDES_ALONG:
-            return name, packed.data
+        if len(packed) <= RIDES_ALONG:
+            return name, packed
         while name not in self._scattered:
             self._wait("has no workers any more: waiting for one")
             with suppress(OSError):  # the last worker went away just now
-                self._scattered[name] = self._client.scatter(
-                    packed.data, broadcast=True, hash=False, timeout=SCATTERS_WITHIN
-                )
+                how = {"broadcast": True, "hash": False, "timeout": SCATTERS_WITHIN}
+                self._scattered[name] = self._client.scatter(packed, **how)
         return name, self._scattered[name]
 
     def _comes(self) -> bool:
@@ -246,7 +230,7 @@ class Cluster:
             if not isinstance(error, KilledWorker):
                 what = f"a worker of {self._address} cannot run a repeat: {_in_words(error)}"
                 raise user_error(what, "install there what is installed here; its log says more")
-            sent = replace(sent, attempts=ATTEMPTS)  # dask has sent it again already
+            sent = replace(sent, attempts=max(sent.attempts, ATTEMPTS))  # dask has sent it again already
         elif status == "finished":
             with suppress(Exception):  # its worker is gone, and the result with it
                 answer = future.result(timeout=60)

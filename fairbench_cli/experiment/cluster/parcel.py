@@ -1,9 +1,10 @@
-"""What travels to another machine: a value as bytes, and the source files of the user's code in it.
+"""What travels to another machine: a value as bytes, the source files of the user's code in it, and versions.
 
 The value keeps everything but the paths of those files. Where it arrives they are written to a folder that is
 named by their sha256. Keys and seeds stay as they are: they are made of names and sha256, not of paths.
 """
 
+import hashlib
 import io
 import os
 import pickle
@@ -11,12 +12,17 @@ import secrets
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fairbench_cli.base.errors import user_error
-from fairbench_cli.base.plugins import CodeOrigin
+from fairbench_cli.base.plugins import CodeOrigin, version_of
 from fairbench_cli.base.sources import digest_of, read_sources
+from fairbench_cli.experiment.versions import PYTHON, versions_of, versions_of_numbers
+
+if TYPE_CHECKING:
+    from fairbench_cli.experiment.config.config import ExperimentConfig
 
 Sources = Mapping[str, Mapping[str, bytes]]
 """The files of each version of somebody's code, by ``sha256:…`` and by their names."""
@@ -24,34 +30,13 @@ Sources = Mapping[str, Mapping[str, bytes]]
 _SHA256 = "sha256:"
 
 
-@dataclass(frozen=True)
-class Parcel:
-    """A value as bytes.
-
-    Parameters
-    ----------
-    data : bytes
-        In which no path of a file of code is left.
-    files : frozenset of CodeOrigin
-        The code in files that the value names.
-    """
-
-    data: bytes
-    files: frozenset[CodeOrigin]
-
-
 class _Packer(pickle.Pickler):
     """Writes where code is without the folder of its file."""
-
-    def __init__(self, stream: io.BytesIO) -> None:
-        super().__init__(stream, pickle.HIGHEST_PROTOCOL)
-        self.files: set[CodeOrigin] = set()
 
     def persistent_id(self, value: Any) -> tuple[str, str] | None:
         """Return what stands for a file of code; None for everything else."""
         if not isinstance(value, CodeOrigin) or value.path is None:
             return None
-        self.files.add(value)
         return f"{value.path.name}:{value.target.rpartition(':')[2]}", value.version
 
 
@@ -66,12 +51,11 @@ class _Unpacker(pickle.Unpickler):
         return CodeOrigin(f"{_place(self._folder, version)}/{target}", version)
 
 
-def pack(value: Any) -> Parcel:
-    """Return a value as bytes."""
+def pack(value: Any) -> bytes:
+    """Return a value as bytes, in which no path of a file of code is left."""
     stream = io.BytesIO()
-    packer = _Packer(stream)
-    packer.dump(value)
-    return Parcel(stream.getvalue(), frozenset(packer.files))
+    _Packer(stream, pickle.HIGHEST_PROTOCOL).dump(value)
+    return stream.getvalue()
 
 
 def unpack(data: bytes, folder: Path) -> Any:
@@ -125,3 +109,70 @@ def write_sources(sources: Sources, folder: Path) -> None:
 
 def _place(folder: Path, version: str) -> Path:
     return folder / version.removeprefix(_SHA256)
+
+
+LIKE_THERE = ("distributed",)
+"""What decides no number, but does not understand other versions of itself."""
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """What decides numbers on one computer.
+
+    Parameters
+    ----------
+    packages : mapping
+        Versions by package, and Python's.
+    modules : mapping
+        The sha256 of the user's modules that are in no installed package. Code in files travels.
+    code : str
+        The sha256 of fairbench's own code.
+    """
+
+    packages: Mapping[str, str]
+    modules: Mapping[str, str]
+    code: str
+
+    def differences(self) -> tuple[str, ...]:
+        """Return in words what is different in this process."""
+        own = versions_of(name for name in self.packages if name != PYTHON)
+        differs = [
+            f"{name} {own[name]} instead of {given}"
+            for name, given in self.packages.items()
+            if own[name] != given
+        ]
+        for module, given in self.modules.items():
+            try:
+                here = version_of(module)
+            except (ImportError, ValueError, OSError):
+                here = "none"
+            if here != given:
+                differs.append(f"{module} {here[:20]} instead of {given[:20]}")
+        if code_of_fairbench() != self.code:
+            differs.append("another state of fairbench's own code")
+        return tuple(differs)
+
+
+def fingerprint_of(config: "ExperimentConfig") -> Fingerprint:
+    """Return what decides the numbers of an experiment in this process."""
+    packages = {**versions_of_numbers(config).packages, **versions_of(LIKE_THERE)}
+    modules = {}
+    for origin in (origin for _, origin in config.plugins if origin.path is None):
+        if origin.version.startswith("sha256:"):
+            modules[origin.target.rpartition(":")[0]] = origin.version
+        else:
+            named = (one.rpartition(" ") for one in origin.version.split(", "))
+            packages |= {name: version for name, _, version in named if name != PYTHON}
+    return Fingerprint(packages, modules, code_of_fairbench())
+
+
+@cache
+def code_of_fairbench() -> str:
+    """Return the sha256 of the Python files of the package, by their names."""
+    root = Path(__file__).parents[2]
+    found = hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        text = path.read_bytes()
+        found.update(f"{path.relative_to(root).as_posix()} {len(text)}\n".encode())
+        found.update(text)
+    return found.hexdigest()

@@ -264,13 +264,15 @@ class DatasetSpec(DatasetOptions):
 
 
 def _read_dataset(item: Any, info: ValidationInfo) -> DatasetSpec:
-    """Return an item of the list of data sets; its card is read and noted.
+    """Return an item of the list of data sets; the card of one that is named is read and noted.
 
     Raises
     ------
     pydantic.ValidationError
         Listing what is wrong with the options, and with the card.
     """
+    if isinstance(item, DatasetSpec):
+        return item
     name, options = named(item)
     if name is None:
         what = f"a dataset must be a name or `name: {{option: value}}`, not {shown(item)}"

@@ -7,7 +7,7 @@ a checksum. Merging the work of several machines is copying their files into one
 import os
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -31,6 +31,9 @@ from fairbench_cli.experiment.journal.records import (
 
 Place = tuple[str, int]
 Records = dict[Place, Repeat]
+Line = tuple[int, int]  # the index of a file, and the number of a line in it
+_Entry = tuple[Line, Repeat]
+_Contents = Iterator[tuple[int, Repeat | JournalHeader | str]]  # by the number of each line
 
 RETRIED = frozenset({"failed", "killed", "overtime", "memory"})
 """What the next run tries again; an infeasible repeat is a result."""
@@ -131,7 +134,7 @@ class JournalFile:
     header : JournalHeader or None
         None for a file from before there were headers, or where it cannot be read.
     lines : int
-        How many lines it holds besides.
+        How many lines it holds besides, whatever these are worth.
     """
 
     name: str
@@ -152,47 +155,30 @@ class Reading:
     files : tuple of JournalFile
         Where the records come from.
     lines : dict
-        Where each record stands: the index in `files` and the number of the line, in one number.
+        Where each record stands: the index in `files` and the number of the line.
     """
 
     records: Records
     damages: tuple[Damage, ...]
     files: tuple[JournalFile, ...]
-    lines: dict[Place, int]
+    lines: dict[Place, Line]
 
     def file_number(self, place: Place) -> int:
         """Return which of the files a record stands in."""
-        return self.lines[place] >> _LINE_BITS
+        return self.lines[place][0]
 
     def damage(self, place: Place, what: str) -> Damage:
         """Return a record as one that is not used."""
         return _damage(self.files, self.lines[place], what)
 
 
+def _damage(files: Sequence[JournalFile], line: Line, what: str) -> Damage:
+    return Damage(f"{files[line[0]].name}:{line[1]}", what)
+
+
 def list_journals(folder: Path) -> list[JournalFile]:
     """Return the files of journals with the number of lines that each holds, whatever these are worth."""
-    files: list[JournalFile] = []
-    for path in sorted(folder.glob("*.jsonl")):
-        name, header, held = f"{folder.name}/{path.name}", None, 0
-        for line in filter(None, _lines(path)):
-            found = None
-            if line.startswith(HEAD):
-                with suppress(ValueError, UserError):
-                    found = parse_header(*opened(line), str(path))
-            if found is None:
-                held += 1
-            else:
-                files += [JournalFile(name, header, held)] * bool(held or header)
-                header, held = found, 0
-        files.append(JournalFile(name, header, held))
-    return files
-
-
-_LINE_BITS = 32
-
-
-def _damage(files: Sequence[JournalFile], line: int, what: str) -> Damage:
-    return Damage(f"{files[line >> _LINE_BITS].name}:{line % (1 << _LINE_BITS)}", what)
+    return _walk(folder, _headers, lambda *_: None)
 
 
 def read_journals(folder: Path) -> Reading:
@@ -201,7 +187,8 @@ def read_journals(folder: Path) -> Reading:
     A line that is torn (a kill in the middle of writing), was changed since it was written or is otherwise no
     record is left out and named. Where a repeat was recorded more than once, a result beats a failure, the
     first result beats later ones and the later failure beats the earlier. Of results that contradict each
-    other most decide, and the others are named; two alone are both left out, so that the next run decides.
+    other those decide that most records have, of equally many the ones that are read first, by the names of
+    files; the others are named. Two alone are both left out, so that the next run decides.
 
     Raises
     ------
@@ -209,43 +196,62 @@ def read_journals(folder: Path) -> Reading:
         When a file cannot be read, or was written by a later version of fairbench.
     """
     records: Records = {}
-    lines: dict[Place, int] = {}
+    lines: dict[Place, Line] = {}
     several: dict[Place, list[_Entry]] = {}
-    files: list[JournalFile] = []
-    damages: list[Damage] = []
-    for path in sorted(folder.glob("*.jsonl")):
-        name, header, held = f"{folder.name}/{path.name}", None, 0
-        for number, found in _read_file(path):
-            if isinstance(found, Repeat):
-                place, line = (found.key, found.repeat), len(files) << _LINE_BITS | number
-                held += 1
-                if lines.setdefault(place, line) == line:
-                    records[place] = found
-                else:
-                    several.setdefault(place, [(lines[place], records[place])]).append((line, found))
-            elif isinstance(found, JournalHeader):  # another one where files were copied into one
-                files += [JournalFile(name, header, held)] * bool(held or header)
-                header, held = found, 0
-            else:
-                damages.append(Damage(f"{name}:{number}", found))
-        files.append(JournalFile(name, header, held))
+    damages: list[tuple[Line, str]] = []
+
+    def take(line: Line, found: Repeat | str) -> None:
+        if isinstance(found, str):
+            damages.append((line, found))
+            return
+        place = found.key, found.repeat
+        if lines.setdefault(place, line) is line:
+            records[place] = found
+        else:
+            several.setdefault(place, [(lines[place], records[place])]).append((line, found))
+
+    files = _walk(folder, _contents, take)
     for place, entries in several.items():
         agreed, others = _agreed(entries)
-        damages += [
-            _damage(files, line, "another record of this repeat has other counts") for line, _ in others
-        ]
+        damages += [(line, "another record of this repeat has other counts") for line, _ in others]
         if agreed:
             records[place], lines[place] = reduce(together, (repeat for _, repeat in agreed)), agreed[0][0]
         else:
             del records[place], lines[place]
-    return Reading(records, tuple(damages), tuple(files), lines)
+    named = tuple(_damage(files, line, what) for line, what in damages)
+    return Reading(records, named, tuple(files), lines)
 
 
-_Entry = tuple[int, Repeat]  # where it stands
+def _walk(
+    folder: Path, read: Callable[[Path], _Contents], take: Callable[[Line, Repeat | str], None]
+) -> list[JournalFile]:
+    """Take in every line of every journal of a folder but the headers; return the files, or their parts."""
+    files: list[JournalFile] = []
+    for path in sorted(folder.glob("*.jsonl")):
+        name, header, held = f"{folder.name}/{path.name}", None, 0
+        for number, found in read(path):
+            if isinstance(found, JournalHeader):  # another one where files were copied into one
+                files += [JournalFile(name, header, held)] * bool(held or header)
+                header, held = found, 0
+            else:
+                held += 1
+                take((len(files), number), found)
+        files.append(JournalFile(name, header, held))
+    return files
 
 
-def _read_file(path: Path) -> Iterator[tuple[int, Repeat | JournalHeader | str]]:
-    """Yield the number of each line and what it holds: a repeat, a header, or what is wrong with it."""
+def _headers(path: Path) -> _Contents:
+    """Yield the headers of a file as far as they can be read, and nothing of its other lines."""
+    for number, line in enumerate(filter(None, _lines(path)), 1):
+        found: JournalHeader | str = ""
+        if line.startswith(HEAD):
+            with suppress(ValueError, UserError):
+                found = parse_header(*opened(line), str(path))
+        yield number, found
+
+
+def _contents(path: Path) -> _Contents:
+    """Yield what each line of a file holds: a repeat, a header, or what is wrong with it."""
     headed = False
     for number, line in enumerate(_lines(path), 1):
         if not line:

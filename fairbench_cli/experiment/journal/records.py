@@ -134,56 +134,30 @@ def opened(line: bytes) -> tuple[bytes, bool]:
     return body, True
 
 
-def repeat_line(repeat: Repeat) -> bytes:
-    """Return a repeat as a line, without its end."""
-    counts = None if repeat.counts is None else repeat.counts.n.tolist()
-    row = {
-        "key": repeat.key,
-        "repeat": repeat.repeat,
-        "status": repeat.status,
-        "reason": repeat.reason,
-        "counts": counts,
-        "facts": dict(repeat.facts),
-        "seconds": round(repeat.seconds, 4),
-    }
-    if repeat.values:
-        row["values"] = {name: _number(value) for name, value in repeat.values.items()}
-    if repeat.swept is not None:
-        row["swept"] = repeat.swept.n.tolist()
-    if repeat.tuning is not None:
-        row["tuning"] = {
-            "chosen": repeat.tuning.chosen,
-            "values": [_number(value) for value in repeat.tuning.values],
-            "counts": [None if np.isnan(n).any() else n.tolist() for n in repeat.tuning.counts.n],
-        }
-    return sealed(json.dumps(row, ensure_ascii=False, allow_nan=False, default=_plain))
+Weight = Annotated[FiniteFloat, Field(ge=0)]
+Pair = Annotated[list[Weight], Field(min_length=2, max_length=2)]
+OfGroup = Annotated[list[Pair], Field(min_length=2, max_length=2)]
+ByGroup = Annotated[list[OfGroup], Field(min_length=2)]
+Number = FiniteFloat | Literal["inf", "-inf"] | None
+"""A number that may be infinite or undefined, for which JSON has no word."""
 
 
 def _number(value: float) -> float | str | None:
-    """Write a number that may be undefined or infinite, for which JSON has no word."""
     if math.isnan(value):
         return None
     return value if math.isfinite(value) else str(value)
 
 
-def _plain(value: Any) -> Any:
-    """Let NumPy's numbers into JSON."""
-    if isinstance(value, np.generic):
-        return value.item()
-    raise TypeError(f"{type(value).__name__} has no JSON form")
+def _float(value: Number) -> float:
+    return math.nan if value is None else float(value)
 
 
-Weight = Annotated[FiniteFloat, Field(ge=0)]
-Pair = Annotated[list[Weight], Field(min_length=2, max_length=2)]
-OfGroup = Annotated[list[Pair], Field(min_length=2, max_length=2)]
-ByGroup = Annotated[list[OfGroup], Field(min_length=2)]
-
-
-Number = FiniteFloat | Literal["inf", "-inf"] | None
+def _numbered(groups: int) -> tuple[str, ...]:
+    return tuple(map(str, range(groups)))
 
 
 class _Tuning(BaseModel):
-    """What a curve must look like."""
+    """A curve as it stands in a line."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
@@ -207,8 +181,12 @@ class _Tuning(BaseModel):
         return Curve(self.chosen, tuple(map(_float, self.values)), Counts(_numbered(size), n))
 
 
-class _Line(BaseModel):
-    """What a line must look like; NaN and Infinity are no JSON."""
+class RepeatLine(BaseModel):
+    """A repeat as it stands in a line, read or to be written; NaN and Infinity are no JSON.
+
+    What was not measured is not set. The groups of its counts are numbered; their names are the plan's
+    (`RunPlan.protected`).
+    """
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
@@ -229,32 +207,62 @@ class _Line(BaseModel):
             raise ValueError("counts of other groups")
         return self
 
+    @classmethod
+    def of(cls, repeat: Repeat) -> "RepeatLine":
+        """Return a repeat as a line, unchecked."""
+        more: dict[str, Any] = {}
+        if repeat.values:
+            more["values"] = {name: _number(value) for name, value in repeat.values.items()}
+        if repeat.swept is not None:
+            more["swept"] = repeat.swept.n.tolist()
+        if repeat.tuning is not None:
+            curve = repeat.tuning
+            counts = [None if np.isnan(n).any() else n.tolist() for n in curve.counts.n]
+            values = [_number(value) for value in curve.values]
+            more["tuning"] = {"chosen": curve.chosen, "values": values, "counts": counts}
+        return cls.model_construct(
+            key=repeat.key,
+            repeat=repeat.repeat,
+            status=repeat.status,
+            reason=repeat.reason,
+            counts=None if repeat.counts is None else repeat.counts.n.tolist(),
+            facts=dict(repeat.facts),
+            seconds=round(repeat.seconds, 4),
+            **more,
+        )
+
+    def record(self) -> Repeat:
+        """Return the repeat."""
+        groups = _numbered(len(self.counts or ()))
+        counts = None if self.counts is None else Counts(groups, np.array(self.counts, dtype=float))
+        swept = None
+        if self.swept is not None:
+            swept = Counts(groups, np.array(self.swept, dtype=float).reshape(-1, len(groups), 2, 2))
+        values = {name: _float(value) for name, value in self.values.items()}
+        tuning = None if self.tuning is None else self.tuning.curve()
+        so_far = self.key, self.repeat, self.status, self.reason, counts, self.facts, self.seconds
+        return Repeat(*so_far, values, swept, tuning)
+
+
+def repeat_line(repeat: Repeat) -> bytes:
+    """Return a repeat as a line, without its end."""
+    row = RepeatLine.of(repeat).model_dump(exclude_unset=True, warnings=False)
+    return sealed(json.dumps(row, ensure_ascii=False, allow_nan=False, default=_plain))
+
+
+def _plain(value: Any) -> Any:
+    """Let NumPy's numbers into JSON."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} has no JSON form")
+
 
 def parse_repeat(line: bytes) -> Repeat:
     """Return the repeat of a line without its checksum.
-
-    The groups are numbered; their names are the plan's (`RunPlan.protected`).
 
     Raises
     ------
     pydantic.ValidationError
         When the line is no repeat.
     """
-    row = _Line.model_validate_json(line)
-    groups = _numbered(len(row.counts or ()))
-    counts = None if row.counts is None else Counts(groups, np.array(row.counts, dtype=float))
-    swept = None
-    if row.swept is not None:
-        swept = Counts(groups, np.array(row.swept, dtype=float).reshape(-1, len(groups), 2, 2))
-    values = {name: _float(value) for name, value in row.values.items()}
-    tuning = None if row.tuning is None else row.tuning.curve()
-    so_far = row.key, row.repeat, row.status, row.reason, counts, row.facts, row.seconds
-    return Repeat(*so_far, values, swept, tuning)
-
-
-def _numbered(groups: int) -> tuple[str, ...]:
-    return tuple(map(str, range(groups)))
-
-
-def _float(value: Number) -> float:
-    return math.nan if value is None else float(value)
+    return RepeatLine.model_validate_json(line).record()

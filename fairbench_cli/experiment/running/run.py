@@ -11,7 +11,6 @@ from pathlib import Path
 
 from fairbench_cli.base.errors import UserError, user_error
 from fairbench_cli.base.files import open_folder, write_text
-from fairbench_cli.base.provenance import provenance
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.experiment.config.read import read_config
@@ -38,11 +37,10 @@ from fairbench_cli.experiment.journal.manifest import FILE as MANIFEST
 from fairbench_cli.experiment.journal.manifest import update_manifest, write_run
 from fairbench_cli.experiment.journal.records import new_header
 from fairbench_cli.experiment.plan import CELL_COLUMNS, Cell, RunPlan, make_cells, make_plan, write_plan
-from fairbench_cli.experiment.running.shard import Shard
-from fairbench_cli.experiment.running.task import Task
-from fairbench_cli.experiment.running.todo import Todo
+from fairbench_cli.experiment.running.todo import Shard, Todo
+from fairbench_cli.experiment.running.worker import Task
 from fairbench_cli.experiment.select import select
-from fairbench_cli.experiment.versions import versions_of_numbers
+from fairbench_cli.experiment.versions import provenance, versions_of_numbers
 from fairbench_cli.network.structure import Structure
 
 Run = Callable[[Iterable[Task]], Generator[Repeat]]

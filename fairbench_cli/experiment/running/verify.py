@@ -1,40 +1,44 @@
 """Finished repeats computed again: whether the numbers are the same bit for bit and, if not, why."""
 
-import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from fairbench_cli.base.checksums import canonical, digest
-from fairbench_cli.base.errors import user_error
-from fairbench_cli.base.scratch import scratch_folder
+from fairbench_cli.base.checksums import canonical, digest, seed_of
+from fairbench_cli.base.errors import UserError, shown, user_error
+from fairbench_cli.base.files import scratch_folder
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.experiment.datasets import Population, PreparedDataset, populate, prepare_datasets
 from fairbench_cli.experiment.journal.journal import RETRIED, Records, read_journals
-from fairbench_cli.experiment.journal.records import JournalHeader
+from fairbench_cli.experiment.journal.records import JournalHeader, RepeatLine
 from fairbench_cli.experiment.plan import Cell, RunPlan, make_cells, make_plan, read_plan
-from fairbench_cli.experiment.running.changes import (
-    RunChange,
-    changed_inputs,
-    changed_networks,
-    changed_versions,
-)
-from fairbench_cli.experiment.running.runner import run_tasks
-from fairbench_cli.experiment.running.task import Task
-from fairbench_cli.experiment.running.workers import Workers
-from fairbench_cli.experiment.seeds import seed_of
+from fairbench_cli.experiment.running.pool import LocalPool, Pool
+from fairbench_cli.experiment.running.worker import Task
 from fairbench_cli.experiment.versions import Versions, versions_of_numbers
 from fairbench_cli.interventions.registry import INTERVENTIONS
-from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.registry import METRICS
+from fairbench_cli.network.files import load
+from fairbench_cli.network.model import BayesNet
+
+SHOWN = 12  # characters of a checksum
+
+
+@dataclass(frozen=True)
+class RunChange:
+    """What is another than it was; a network that no longer is what its data give."""
+
+    kind: Literal["config", "data", "network", "code", "versions"]
+    what: str
+
+    def __str__(self) -> str:
+        return f"{'data' if self.kind == 'network' else self.kind}: {self.what}"
 
 
 @dataclass(frozen=True)
@@ -181,7 +185,7 @@ def verify(
         for key, repeat in picked
     }
 
-    with Workers(used, jobs) as workers:
+    with LocalPool(used, jobs) as workers:
         now = _compute(tasks.values(), workers)
         found = [
             Recomputed(
@@ -215,63 +219,60 @@ def pick(places: Iterable[tuple[str, int]], n: int, seed: int) -> list[tuple[str
     return sorted(places, key=lambda place: digest([seed, *place]))[:n]
 
 
-def _compute(tasks: Iterable[Task], workers: Workers) -> dict[tuple[str, int], Repeat]:
-    with closing(run_tasks(tasks, workers)) as outcomes:
+def _compute(tasks: Iterable[Task], pool: Pool) -> dict[tuple[str, int], Repeat]:
+    with closing(pool.outcomes(tasks)) as outcomes:
         return {(outcome.key, outcome.repeat): outcome for outcome in outcomes}
 
 
 def differences(old: Repeat, new: Repeat) -> Iterator[Difference]:
-    """Yield what differs between two records of a repeat, bit for bit; seconds may.
+    """Yield the fields of a record that came out otherwise, bit for bit; seconds may.
+
+    What was measured later than the old record is no difference.
 
     >>> from fairbench_cli.measures.counts import PAIR, Counts
     >>> counts = [Counts(PAIR, np.full((2, 2, 2), n)) for n in (3.0, 4.0)]
-    >>> old, new = (Repeat("k", 0, "ok", "", n, values={"a": math.nan}) for n in counts)
+    >>> old, new = (Repeat("k", 0, "ok", "", n, values={"a": float("nan")}) for n in counts)
     >>> [str(one) for one in differences(old, new)]
     ['counts (deprived, label 0, decided 0): 3.0 → 4.0 and 7 more']
     """
-    for name in ("status", "reason"):
-        if getattr(old, name) != getattr(new, name):
-            yield Difference(name, *(getattr(one, name) or '""' for one in (old, new)))
-    yield from _of_counts("counts", old.counts, new.counts)
-    yield from _of_numbers("fact", old.facts, new.facts)
-    yield from _of_numbers("value", old.values, {k: v for k, v in new.values.items() if k in old.values})
-    if old.swept is not None:
-        yield from _of_counts("swept", old.swept, new.swept)
-    if (old.tuning is None) != (new.tuning is None):
-        yield Difference("tuning", *("none" if one.tuning is None else "some" for one in (old, new)))
-    elif old.tuning is not None and new.tuning is not None:
-        if old.tuning.chosen != new.tuning.chosen:
-            yield Difference("tuning: chosen", str(old.tuning.chosen), str(new.tuning.chosen))
-        values = [dict(zip(map(str, count()), one.values, strict=False)) for one in (old.tuning, new.tuning)]
-        yield from _of_numbers("tuning: value", *values)
-        yield from _of_counts("tuning: counts", old.tuning.counts, new.tuning.counts)
+    before, after = (RepeatLine.of(one).model_dump(warnings=False) for one in (old, new))
+    after["values"] = {name: value for name, value in after["values"].items() if name in before["values"]}
+    after["swept"] = None if before["swept"] is None else after["swept"]
+    groups = () if new.counts is None else new.counts.groups
+    for field in ("status", "reason", "counts", "facts", "values", "swept", "tuning"):
+        was, now = dict(_leaves(before[field])), dict(_leaves(after[field]))
+        changed = [place for place in was | now if was.get(place) != now.get(place)]
+        if not changed:
+            continue
+        first = changed[0]
+        both = ["none" if leaves.get(first) is None else str(leaves[first]) for leaves in (was, now)]
+        if before[field] is None or after[field] is None:
+            both = ["none" if row[field] is None else "some" for row in (before, after)]
+            first, changed = (), [()]
+        more = f" and {len(changed) - 1} more" * (len(changed) > 1)
+        yield Difference(_place_in_words(field, first, groups), both[0] or '""', (both[1] or '""') + more)
 
 
-def _of_counts(what: str, old: Counts | None, new: Counts | None) -> Iterator[Difference]:
-    """Yield the first number in which two arrays of counts differ."""
-    if old is None or new is None:
-        if old is not new:
-            yield Difference(what, *("none" if one is None else "some" for one in (old, new)))
-    elif old.n.shape != new.n.shape:
-        yield Difference(f"{what}: shape", str(old.n.shape), str(new.n.shape))
-    elif not np.array_equal(old.n, new.n, equal_nan=True):
-        unequal = (old.n != new.n) & ~(np.isnan(old.n) & np.isnan(new.n))
-        place = tuple(int(i) for i in np.argwhere(unequal)[0])
-        *lead, group, label, decided = place
-        where = [f"{lead[0]}."] if lead else []
-        named = " ".join([*where, f"{new.groups[group]}, label {label}, decided {decided}"])
-        more = "" if unequal.sum() == 1 else f" and {unequal.sum() - 1} more"
-        yield Difference(f"{what} ({named})", repr(float(old.n[place])), f"{float(new.n[place])!r}{more}")
+Leaf = tuple[tuple[str | int, ...], Any]
 
 
-def _of_numbers(what: str, old: dict[str, Any], new: dict[str, Any]) -> Iterator[Difference]:
-    for name in [*old, *(key for key in new if key not in old)]:
-        first, second = old.get(name), new.get(name)
-        both = first is not None and second is not None
-        if not (first == second or (both and math.isnan(first) and math.isnan(second))):  # type: ignore[arg-type]
-            yield Difference(
-                f"{what} {name}", *("none" if one is None else repr(one) for one in (first, second))
-            )
+def _leaves(value: Any, place: tuple[str | int, ...] = ()) -> Iterator[Leaf]:
+    """Yield what stands in nested lists and dicts, by its place."""
+    if isinstance(value, dict | list):
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _leaves(inner, (*place, key))
+    else:
+        yield place, value
+
+
+def _place_in_words(field: str, place: tuple[str | int, ...], groups: Sequence[str]) -> str:
+    """Return a place in a field: of counts the group, the label and the decision."""
+    match place:
+        case *lead, int(group), int(label), int(decided):
+            name = groups[group] if group < len(groups) else group
+            inner = f"{name}, label {label}, decided {decided}"
+            return f"{' '.join([field, *map(str, lead)])} ({inner})"
+    return " ".join([field, *map(str, place)])
 
 
 def _pairs(plan: RunPlan, made: list[Cell]) -> dict[str, Cell]:
@@ -329,3 +330,74 @@ def _nothing(
         what = f"{folder} has no finished repeat of a cell of that config"
         return user_error(what, f"name the config of {plan.config.name}", "--config")
     return user_error(f"{folder} has no finished repeat", "run the experiment first")
+
+
+# The keys of a config that decide numbers and stand in no card.
+_DECIDING = ("seed", "sample", "test", "protected_columns")
+
+# What decides the numbers of a data set (`PreparedDataset.decisive`), in words.
+_INPUTS = {
+    "card": "the card of {} is another one than the run's",
+    "columns": "the columns of {} are others than the run's",
+    "shipped": "the network that comes with {} is another one than the run's",
+    "network": "the network of {} is learned with other settings",
+}
+
+
+def changed_inputs(then: RunPlan, now: RunPlan, cells: Iterable[Cell]) -> Iterator[RunChange]:
+    """Yield what of the config, cards and data of cells is another than it was."""
+    old, new = then.config.plain(), now.config.plain()
+    for key in _DECIDING:
+        if old[key] != new[key]:
+            yield RunChange("config", f"{key} {shown(old[key])} → {shown(new[key])}")
+    for name, attribute in dict.fromkeys(cell.source for cell in cells):
+        before, after = then.dataset(name, attribute), now.dataset(name, attribute)
+        yield from _changed_files(name, before.get("sha256") or {}, after.get("sha256") or {})
+        given, found = before.get("inputs", {}), after["inputs"]
+        for part, words in _INPUTS.items():
+            if part in given and given[part] != found.get(part):
+                yield RunChange("data", words.format(name))
+        if before["sample_size"] != after["sample_size"]:
+            what = f"size of {name} {before['sample_size']} → {after['sample_size']}"
+            yield RunChange("config", what)
+
+
+def _changed_files(name: str, before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[RunChange]:
+    for file in [*before, *(file for file in after if file not in before)]:
+        old, new = (sums.get(file, "none")[:SHOWN] for sums in (before, after))
+        if old != new:
+            yield RunChange("data", f"{file} of {name} has other contents (sha256 {old}… → {new}…)")
+
+
+def changed_networks(theirs: Path, ours: Path) -> Iterator[RunChange]:
+    """Yield the networks of some results that are not what their data give, as they were fitted anew."""
+    for path in sorted(ours.glob("*.json")):
+        kept = theirs / path.name
+        if not kept.is_file():
+            continue
+        try:
+            same = _equal(load(kept)[0], load(path)[0])
+        except UserError:
+            same = False
+        if not same:
+            what = f"{kept} is not the network that the data give: edited, or of other versions; delete it"
+            yield RunChange("network", what)
+
+
+def changed_versions(headers: Iterable[JournalHeader | None], now: Versions) -> Iterator[RunChange]:
+    """Yield what the records under some headers were computed with and is of another version now."""
+    found: dict[tuple[str, str], tuple[str, str]] = {}
+    for header in filter(None, headers):
+        both = {name: (old, now.code[name]) for name, old in header.code.items() if name in now.code}
+        changed = {name: pair for name, pair in both.items() if pair[0] != pair[1]}
+        found |= {("code", name): pair for name, pair in changed.items()}
+        found |= {("versions", name): pair for name, pair in now.differences(header.versions).items()}
+    for (kind, name), pair in found.items():
+        old, new = (version.removeprefix("sha256:")[:SHOWN] for version in pair)
+        yield RunChange("code" if kind == "code" else "versions", f"{name} {old} → {new}")
+
+
+def _equal(one: BayesNet, other: BayesNet) -> bool:
+    tables = zip(one.cpts, other.cpts, strict=False)
+    alike = (one.columns, one.parents) == (other.columns, other.parents)
+    return alike and all(np.array_equal(own, its) for own, its in tables)

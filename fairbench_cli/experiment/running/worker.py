@@ -1,113 +1,160 @@
-"""What a worker process is: it ends with its parent, obeys limits, and says what it is doing."""
+"""What a worker is: a function of a pipe, which runs one repeat after the other within its limits.
 
-import multiprocessing
+Whatever a technique does, a record comes back, or the process ends, which its parent sees.
+"""
+
 import os
 import pickle
 import signal
-import struct
 import sys
 import threading
 import time
-from dataclasses import dataclass
-from functools import cache
-from multiprocessing.connection import wait
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection
 from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, NoReturn
 
 from threadpoolctl import threadpool_limits
 
-from fairbench_cli.base.scratch import WORKERS
-from fairbench_cli.experiment.cell import Repeat
+from fairbench_cli.experiment.cell import Repeat, Status, run_repeat
 from fairbench_cli.experiment.config.config import Limits
 from fairbench_cli.experiment.datasets import Population
 from fairbench_cli.experiment.plan import Cell
-from fairbench_cli.experiment.running.guard import Overtime, disarm, limited
-from fairbench_cli.experiment.running.orphans import die_with_parent
-from fairbench_cli.experiment.running.task import Task, run_task
+from fairbench_cli.experiment.running.processes import die_with_parent
 
-PRINTED = ".out"
-MOST_PRINTED = 20_000
-"""Bytes of what one repeat prints that are kept."""
+AGAIN = 0.5
+"""Seconds after which a technique that caught the first `Overtime` gets another one."""
 
-MOST_SENT = 4_000
-"""Bytes of an answer through a pipe: the system takes as many in one piece."""
-
-_STATE = struct.Struct("qqq")
+LONGEST_REASON = 500
 
 
-@dataclass(frozen=True)
-class WorkerState:
-    """What a worker is doing.
+class Overtime(BaseException):
+    """The repeat has run for longer than it may."""
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """One repeat of one cell, with all that it needs."""
+
+    cell: Cell
+    repeat: int
+    population: Population
+
+    def ended(self, status: Status, reason: str, seconds: float = 0.0) -> Repeat:
+        """Return the record of a repeat without a result."""
+        return Repeat(self.cell.key, self.repeat, status, one_line(reason), None, seconds=seconds)
+
+    def __str__(self) -> str:
+        """Return the cell and the repeat in words."""
+        cell = self.cell
+        where = f"{cell.dataset}, {cell.attribute}, β {cell.beta:g}"
+        return f"{where}, {cell.technique.spec}, {cell.classifier.name}, repeat {self.repeat}"
+
+
+@dataclass(frozen=True, eq=False)
+class Setup:
+    """What a worker is told first.
 
     Parameters
     ----------
-    ticket : int
-        The number of its order; 0: none.
-    start : int
-        Its start on the monotonic clock, nanoseconds.
-    memory : int
-        What the process took then, bytes; 0 where the system does not say.
+    path : list of str
+        Where modules are found.
+    folder : str
+        The working folder.
+    printed : Path
+        The file for what is printed.
+    limits : Limits
+        Of each repeat.
     """
 
-    ticket: int
-    start: int
-    memory: int
+    path: list[str]
+    folder: str
+    printed: Path
+    limits: Limits
 
 
 @dataclass(frozen=True, eq=False)
 class Order:
-    """One repeat as it is sent to a worker; the population is a file, which a worker reads once.
+    """One repeat as it is sent to a worker, which knows the population by its number."""
 
-    Parameters
-    ----------
-    ticket : int
-        From 1; no two orders of a pool have the same.
-    scratch : Path
-        The folder for temporary files.
-    log : Path or None
-        Where what techniques print is kept.
-    """
-
-    ticket: int
     cell: Cell
     repeat: int
-    population: Path
-    limits: Limits
-    scratch: Path
-    log: Path | None
+    population: int
 
 
-def serve(order: Order) -> bytes:
-    """Run one repeat within its limits; return what `received` reads.
+def work(handle: int, parent: int) -> NoReturn:
+    """Be a worker until the pipe behind an open file is closed by `parent`, which started this process.
 
-    A long answer is a file: a worker that is killed while it writes to a pipe would leave half of it there.
+    First comes a `Setup`, which is answered by the number of the process. A population, with its number, is
+    answered by None, and an `Order` by the record of its repeat. A thread receives, so that the end of the
+    pipe is seen while a repeat runs.
     """
-    content = pickle.dumps(_run(order), pickle.HIGHEST_PROTOCOL)
-    if len(content) <= MOST_SENT:
-        return content
-    path = order.scratch / f"result-{order.ticket}"
-    path.write_bytes(content)
-    return pickle.dumps(path)
+    die_with_parent(parent)
+    pipe = _opened(handle)
+    setup: Setup = pipe.recv()
+    _set_up(setup)
+    messages: SimpleQueue[bytes] = SimpleQueue()
+    threading.Thread(target=_receive, args=(pipe, messages), daemon=True).start()
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=pipe.close)  # its end is that of this process
+    populations: dict[int, Population] = {}
+    pipe.send(os.getpid())
+    while True:
+        message = pickle.loads(messages.get())  # noqa: S301 - from the process that started this one
+        if isinstance(message, Order):
+            task = Task(message.cell, message.repeat, populations[message.population])
+            pipe.send_bytes(_record(task, setup.limits))
+        else:
+            populations |= message
+            pipe.send(None)
 
 
-def received(content: bytes) -> Repeat:
-    """Return the record that a worker sent."""
-    answer = pickle.loads(content)  # noqa: S301 - from a worker of this run
-    if isinstance(answer, Path):
-        path, answer = answer, pickle.loads(answer.read_bytes())  # noqa: S301
-        path.unlink()
-    record: Repeat = answer
-    return record
+def _opened(handle: int) -> "Connection[Any, Any]":
+    if sys.platform == "win32":
+        from multiprocessing.connection import PipeConnection
+
+        return PipeConnection(handle)
+    return Connection(handle)
 
 
-def _run(order: Order) -> Repeat:
-    state, printed = _files(order.scratch)
-    task = Task(order.cell, order.repeat, _population(order.population))
-    _say(state, WorkerState(order.ticket, time.monotonic_ns(), memory_of(os.getpid())))
+def _receive(pipe: "Connection[Any, Any]", messages: "SimpleQueue[bytes]") -> None:
+    with suppress(EOFError, OSError):
+        while True:
+            messages.put(pipe.recv_bytes())
+    os._exit(1)
+
+
+def _set_up(setup: Setup) -> None:
+    """Prepare this process: no signals of the terminal, one thread, prints into a file."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(signal, "SIGALRM"):
+        signal.signal(signal.SIGALRM, signal.SIG_IGN)
+    threadpool_limits(1)  # of what is loaded; what comes later asks the environment
+    if hasattr(os, "setpgid"):
+        with suppress(OSError):  # it leads a session
+            os.setpgid(0, 0)  # so that it can be ended with processes that a technique starts
+    sys.path[:] = setup.path
+    with suppress(OSError):
+        os.chdir(setup.folder)
+    printed = os.open(setup.printed, os.O_WRONLY | os.O_APPEND)
+    for stream in (1, 2):
+        os.dup2(printed, stream)
+
+
+def _record(task: Task, limits: Limits) -> bytes:
+    """Return the pickled record of a repeat; one that cannot be pickled is a failure."""
+    record = run_within(task, limits)
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):  # a technique closed it
+            stream.flush()
     try:
-        return run_within(task, order.limits)
-    finally:
-        _say(state, WorkerState(0, 0, 0))
-        keep_prints(printed, str(task), order.log)
+        return pickle.dumps(record, pickle.HIGHEST_PROTOCOL)
+    except Exception as error:
+        return pickle.dumps(task.ended("failed", _described(error), record.seconds))
 
 
 def run_within(task: Task, limits: Limits) -> Repeat:
@@ -117,7 +164,7 @@ def run_within(task: Task, limits: Limits) -> Repeat:
         with limited(limits):
             return run_task(task)
     except Overtime:
-        disarm()
+        stop_clock()  # it may have come while the limits were lifted
         return task.ended("overtime", overtime(limits), time.process_time() - start)
 
 
@@ -126,82 +173,93 @@ def overtime(limits: Limits) -> str:
     return f"ran for longer than {limits.seconds:g} s; raise limits.seconds"
 
 
-def start(scratch: Path) -> None:
-    """Prepare a worker: no signals of the terminal, an end with its parent, prints into a file."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # where signals cannot be held back
-    end_with_parent()
-    disarm()
-    threadpool_limits(1)  # of what is loaded; what comes later asks the environment
-    if hasattr(os, "setpgid"):
-        os.setpgid(0, 0)  # so that it can be ended with processes that a technique starts
-    _, printed = _files(scratch)
-    sys.stdout.flush()
-    sys.stderr.flush()
-    for stream in (1, 2):
-        os.dup2(printed, stream)
-
-
-def end_with_parent() -> None:
-    """End this process when its parent does, whatever it is doing."""
-    die_with_parent()
-    parent = multiprocessing.parent_process()
-    if parent is None:
-        return
-
-    def watch() -> None:
-        wait([parent.sentinel])
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
-def memory_of(pid: int) -> int:
-    """Return the resident memory of a process, bytes; 0 where the system does not say."""
+def run_task(task: Task) -> Repeat:
+    """Run one repeat; an exception becomes a record without a result, and a warning its reason."""
+    start = time.process_time()
     try:
-        pages = Path(f"/proc/{pid}/statm").read_bytes().split()[1]
-    except (OSError, IndexError):
-        return 0
-    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+        with warnings.catch_warnings(record=True) as caught:
+            # Deprecations come once per process, at imports: they would differ with the number of workers.
+            warnings.simplefilter("ignore")
+            warnings.simplefilter("always", UserWarning)
+            warnings.simplefilter("always", RuntimeWarning)
+            outcome = run_repeat(task.cell, task.population, task.repeat)
+    except Overtime:
+        raise
+    except BaseException as error:
+        seconds = time.process_time() - start
+        status: Status = "memory" if isinstance(error, MemoryError) else "failed"
+        return task.ended(status, _described(error), seconds)
+    reason = outcome.reason
+    if caught and not reason:
+        reason = f"{caught[0].category.__name__}: {caught[0].message}"
+    return replace(outcome, reason=one_line(reason))
 
 
-def read_state(path: Path) -> WorkerState:
-    """Return what a worker last said of itself."""
-    content = path.read_bytes()
-    return WorkerState(*_STATE.unpack(content)) if len(content) == _STATE.size else WorkerState(0, 0, 0)
+def _described(error: BaseException) -> str:
+    """Return what was raised, even if it cannot say so itself."""
+    try:
+        message = str(error)
+    except BaseException:
+        message = "(its message cannot be read)"
+    return f"{type(error).__name__}: {message}".removesuffix(": ")
 
 
-def _say(file: int, state: WorkerState) -> None:
-    os.pwrite(file, _STATE.pack(state.ticket, state.start, state.memory), 0)
+def one_line(text: str) -> str:
+    r"""Return text as one line of proper Unicode, cut where it is very long.
+
+    >>> one_line("a\n  b")
+    'a b'
+    """
+    line = " ".join(str(text).split()).encode("utf-8", "replace").decode("utf-8")
+    return line if len(line) <= LONGEST_REASON else f"{line[: LONGEST_REASON - 1]}…"
 
 
-@cache
-def _files(scratch: Path) -> tuple[int, int]:
-    """Return the open files of this worker: what it is doing, and what is printed in it."""
-    own = scratch / WORKERS / str(os.getpid())
-    state = os.open(own, os.O_RDWR | os.O_CREAT, 0o600)
-    return state, os.open(own.with_suffix(PRINTED), os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+@contextmanager
+def limited(limits: Limits) -> Iterator[None]:
+    """Raise `Overtime` or MemoryError in a block that takes more than it may; in a main thread.
+
+    Compiled code is not interrupted: it has to end first. The limit of memory is one of address space, on top
+    of what the process has now, so that libraries that are loaded already do not count. Whoever had the alarm
+    before has it again afterwards.
+    """
+    armed, known = True, None
+
+    def ring(*_: object) -> None:
+        if armed:
+            raise Overtime
+
+    if hasattr(signal, "setitimer"):
+        known = signal.signal(signal.SIGALRM, ring)
+        signal.setitimer(signal.ITIMER_REAL, limits.seconds or 0, AGAIN)
+    before = _fence(limits.memory)
+    try:
+        yield
+    finally:
+        armed = False
+        stop_clock()
+        if known is not None:
+            signal.signal(signal.SIGALRM, known)
+        if before is not None:
+            import resource
+
+            resource.setrlimit(resource.RLIMIT_AS, before)
 
 
-@cache
-def _population(path: Path) -> Population:
-    population: Population = pickle.loads(path.read_bytes())  # noqa: S301 - the parent wrote it for this run
-    return population
+def stop_clock() -> None:
+    """Let no more alarms come."""
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def keep_prints(printed: int, title: str, log: Path | None) -> None:
-    """Move what was printed to the end of the log, under a title; in one step, as workers share it."""
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except (OSError, ValueError, AttributeError):  # a technique closed it
-            continue
-    size = os.fstat(printed).st_size
-    if not size:
-        return
-    text = os.pread(printed, min(size, MOST_PRINTED), 0).decode("utf-8", "replace").rstrip("\n")
-    os.ftruncate(printed, 0)
-    if log is None:
-        return
-    more = f"\n… and {size - MOST_PRINTED} more bytes" if size > MOST_PRINTED else ""
-    with log.open("ab", buffering=0) as file:
-        file.write(f"== {title}\n{text}{more}\n".encode())
+def _fence(memory: int | None) -> tuple[int, int] | None:
+    """Set the soft limit of address space; return the one before, or None where nothing was set."""
+    if memory is None or sys.platform != "linux":
+        return None
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    wanted = int(Path("/proc/self/statm").read_bytes().split()[0]) * resource.getpagesize() + memory
+    if before[0] != resource.RLIM_INFINITY and before[0] <= wanted:
+        return None
+    resource.setrlimit(resource.RLIMIT_AS, (wanted, before[1]))
+    return before

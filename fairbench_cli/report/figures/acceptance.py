@@ -24,8 +24,8 @@ from fairbench_cli.report.figures.pages import (
     pages_of,
     shortfall,
 )
-from fairbench_cli.report.repeats import key_of
-from fairbench_cli.report.results import RunResults, mean_and_interval
+from fairbench_cli.report.repeats import key_of, mean_and_interval
+from fairbench_cli.report.results import RunResults
 from fairbench_cli.report.tables import classifier_label
 
 
@@ -210,7 +210,7 @@ def _sweep(run: RunResults, title: str, beta: float, pages: Sequence[Page]) -> F
         _about(run.plan),
         [
             Panel(
-                partial(_rates, page=page, beta=beta, run=run, metric=metric),
+                partial(_rates, page, beta, run, metric),
                 name if metric == metrics[0] else "",
                 "acceptance rate π",
                 metric.replace("normalised-", "normalised\n"),
@@ -248,7 +248,7 @@ def _legend(techniques: Sequence[TechniqueLook], metrics: Sequence[str]) -> list
     return [*keys, (BASE | LABELS, "the labels themselves, at π₀")]
 
 
-def _rates(ax: Axes, *, page: Page, beta: float, run: RunResults, metric: str) -> None:
+def _rates(page: Page, beta: float, run: RunResults, metric: str, ax: Axes) -> None:
     """Draw a metric of a classifier over the acceptance rate."""
     ax.set_xlim(0, 1)
     ax.set_xticks([0, 0.2, 0.4, 0.6, 0.8, 1], ["0", "0.2", "0.4", "0.6", "0.8", "1"])
@@ -341,10 +341,7 @@ def _oracle(plan: RunPlan, title: str, points: Points) -> Figure:
         f"Markers: means of {shown} repeats with 95 % intervals, from the labels themselves (top right) to "
         f"none of their discrimination. Thin lines: closed forms, with α = {labels.alpha:.3f} favoured and "
         f"π₀ = {labels.base:.3f} favourable labels.",
-        [
-            Panel(partial(_costs, points=points, labels=labels, axes=axes), name, *axes.values())
-            for name, axes in AXES.items()
-        ],
+        [Panel(partial(_costs, points, labels, axes), name, *axes.values()) for name, axes in AXES.items()],
         2,
         (3.15, 2.6),
         _oracle_legend(points, labels),
@@ -374,7 +371,7 @@ def _strategy_look(strategy: str) -> Look:
     return {"color": colour, "marker": marker, "ms": 5, "mec": "white", "mew": 0.4}
 
 
-def _costs(ax: Axes, *, points: Points, labels: LabelShares, axes: Iterable[str]) -> None:
+def _costs(points: Points, labels: LabelShares, axes: Iterable[str], ax: Axes) -> None:
     """Draw what the run found, in order of what is removed, and the closed forms."""
     if labels.d > 0:  # the oracle leaves other labels as they are
         _forms(ax, points, labels, *axes)

@@ -45,7 +45,7 @@ def draw_against_truth(frame: pd.DataFrame, metrics: Sequence[str], subtitle: st
         subtitle,
         [
             Panel(
-                partial(draw, panel=own[(own["deprived"] == deprived) & (own["accepted"] == accepted)]),
+                partial(draw, own[(own["deprived"] == deprived) & (own["accepted"] == accepted)]),
                 f"P(+) = {accepted:.4g}" if deprived == rows[0] else "",
                 "true degree",
                 f"P(s=g) = {deprived:.4g}",
@@ -88,7 +88,7 @@ def _powers(low: float, high: float) -> tuple[list[float], list[str]]:
 
 
 def _panel(
-    ax: Axes, *, panel: pd.DataFrame, metrics: Sequence[str], limits: tuple[float, float], ratios: bool
+    metrics: Sequence[str], limits: tuple[float, float], ratios: bool, panel: pd.DataFrame, ax: Axes
 ) -> None:
     if ratios:
         ax.set_yscale("log")

@@ -23,7 +23,7 @@ from fairbench_cli.report.analyses import (
     LEAST,
     Correlations,
     Observations,
-    Row,
+    Rows,
     attributes_of,
     by_attribute,
     correlate,
@@ -31,6 +31,7 @@ from fairbench_cli.report.analyses import (
     pairs_of,
     two_metrics,
 )
+from fairbench_cli.report.figures import pages
 from fairbench_cli.report.figures.canvas import (
     GREY,
     IDEAL,
@@ -44,24 +45,9 @@ from fairbench_cli.report.figures.canvas import (
     facet,
     text_width,
 )
-from fairbench_cli.report.figures.pages import (
-    COLOURS,
-    MARKERS,
-    TESTED_ON,
-    Mark,
-    by_name,
-    cells_by_page,
-    fill_of,
-    legend_of,
-    marks_of,
-    means_text,
-    missing,
-    representation_name,
-    shortfall,
-    slugs,
-)
-from fairbench_cli.report.repeats import CellKey, key_of
-from fairbench_cli.report.results import RunResults, mean_and_interval
+from fairbench_cli.report.figures.pages import Mark
+from fairbench_cli.report.repeats import CellKey, key_of, mean_and_interval
+from fairbench_cli.report.results import RunResults
 from fairbench_cli.report.tables import OWN_MODEL
 
 RED_TO_BLUE = "RdBu"
@@ -98,7 +84,7 @@ def _heat_map(found: Correlations, seen: Observations, name: str) -> Figure:
     figure = facet(
         "Correlations of metrics" + ("" if name == ALL else f": {name}"),
         _about(seen),
-        [Panel(partial(_squares, found=found))],
+        [Panel(partial(_squares, found))],
         1,
         (side + 0.1 + TREE, side),
         notes=notes,
@@ -127,7 +113,7 @@ def _about(seen: Observations) -> str:
     return text + (f" Left out: {'; '.join(left_out)}." if left_out else "")
 
 
-def _squares(ax: Axes, *, found: Correlations) -> None:
+def _squares(found: Correlations, ax: Axes) -> None:
     matrix: Floats = found.matrix.to_numpy(dtype=float)
     n = len(matrix)
     colours = colormaps[RED_TO_BLUE](Normalize(-1, 1)(np.nan_to_num(matrix)))
@@ -192,7 +178,7 @@ def draw_stability(run: RunResults) -> dict[str, Figure]:
 
     A rectangle is a technique with a classifier; those that share a model are one.
     """
-    return {name: _stability(run, title, cells) for name, (title, cells) in cells_by_page(run).items()}
+    return {name: _stability(run, title, cells) for name, (title, cells) in pages.cells_by_page(run).items()}
 
 
 def _stability(run: RunResults, title: str, cells: list[dict[str, Any]]) -> Figure:
@@ -201,7 +187,7 @@ def _stability(run: RunResults, title: str, cells: list[dict[str, Any]]) -> Figu
         by_panel.setdefault((cell["representation"], cell["attribute"]), []).append(cell)
     order = list(dict.fromkeys(how for how, _ in by_panel))
     panels = {
-        ", ".join((attribute, *representation_name(how))): marks_of(run.plan, own)
+        ", ".join((attribute, *pages.representation_name(how))): pages.marks_of(run.plan, own)
         for (how, attribute), own in sorted(by_panel.items(), key=lambda one: order.index(one[0][0]))
     }
     x, y = metrics = two_metrics(run.plan.config)
@@ -216,12 +202,12 @@ def _stability(run: RunResults, title: str, cells: list[dict[str, Any]]) -> Figu
     return facet(
         f"Stability: {title}",
         f"A rectangle stands at the means of {run.plan.config.repeats} repeats and is one standard deviation "
-        f"wide and high. {TESTED_ON[run.plan.config.test]} Dashed line: the ideal.",
-        [Panel(partial(_rectangles, run=run, marked=own), name, x, y) for name, own in panels.items()],
+        f"wide and high. {pages.tested_on(run.plan)} Dashed line: the ideal.",
+        [Panel(partial(_rectangles, run, own), name, x, y) for name, own in panels.items()],
         columns,
         (width, width * 0.85),
-        legend_of(mark for own in panels.values() for _, mark in own),
-        missing(lacking, " ({})", "; "),
+        pages.legend_of(mark for own in panels.values() for _, mark in own),
+        pages.missing(lacking, " ({})", "; "),
     )
 
 
@@ -229,10 +215,10 @@ def _lacks(run: RunResults, keys: Sequence[CellKey], metrics: Sequence[str]) -> 
     """Say why fewer than all repeats have values in all of some cells: of the cell with the fewest."""
     known = [~np.isnan([run.get(key, name).values for name in metrics]).any(axis=0) for key in keys]
     fewest = min(range(len(keys)), key=lambda i: known[i].sum())
-    return shortfall(run, keys[fewest], int(np.logical_and.reduce(known).sum()))
+    return pages.shortfall(run, keys[fewest], int(np.logical_and.reduce(known).sum()))
 
 
-def _rectangles(ax: Axes, *, run: RunResults, marked: Sequence[tuple[Mapping[str, Any], Mark]]) -> None:
+def _rectangles(run: RunResults, marked: Sequence[tuple[Mapping[str, Any], Mark]], ax: Axes) -> None:
     metrics = two_metrics(run.plan.config)
     ideal = find(metrics[0]).ideal
     if ideal is not None:
@@ -268,9 +254,9 @@ class _Compared:
 def draw_representations(run: RunResults) -> dict[str, Figure]:
     """Draw one figure per data set, β and pair of representations: a panel per metric and attribute."""
     found: dict[tuple[str, ...], _Compared] = {}
-    marks = {key_of(cell): mark for cell, mark in marks_of(run.plan, run.plan.cells)}
-    pages = cells_by_page(run).items()
-    of = {key_of(cell): (name, title) for name, (title, cells) in pages for cell in cells}
+    marks = {key_of(cell): mark for cell, mark in pages.marks_of(run.plan, run.plan.cells)}
+    by_page = pages.cells_by_page(run).items()
+    of = {key_of(cell): (name, title) for name, (title, cells) in by_page for cell in cells}
     for data in run.datasets:
         for same in (False, True):
             for one, other in pairs_of(data, same=same):
@@ -286,7 +272,7 @@ def draw_representations(run: RunResults) -> dict[str, Figure]:
                     own.append((key_of(first), key_of(second), mark))
     found = {name: page for name, page in found.items() if page.pairs}
     several = len({page.names for page in found.values()}) > 1
-    names_of = slugs(name if several else name[:1] for name in found)
+    names_of = pages.slugs(name if several else name[:1] for name in found)
     return {name: _representations(run, page) for name, page in zip(names_of, found.values(), strict=True)}
 
 
@@ -302,28 +288,28 @@ def _representations(run: RunResults, page: _Compared) -> Figure:
     )
     return facet(
         f"{page.names[1]} against {page.names[0]}: {page.title}",
-        f"One dot per repeat, {run.plan.config.repeats} of each technique. {TESTED_ON[run.plan.config.test]} "
+        f"One dot per repeat, {run.plan.config.repeats} of each technique. {pages.tested_on(run.plan)} "
         "Dashed: the representation makes no difference.",
         [
-            Panel(partial(_pairs, run=run, pairs=pairs, metric=metric), f"{metric}, {attribute}", *page.names)
+            Panel(partial(_pairs, run, pairs, metric), f"{metric}, {attribute}", *page.names)
             for metric in metrics
             for attribute, pairs in page.pairs.items()
         ],
         columns,
         (width, width),
-        legend_of((mark for pairs in page.pairs.values() for *_, mark in pairs), dots=True),
-        notes + missing(lacking, " ({})", "; "),
+        pages.legend_of((mark for pairs in page.pairs.values() for *_, mark in pairs), dots=True),
+        notes + pages.missing(lacking, " ({})", "; "),
         handle=0.12,
     )
 
 
-def _pairs(ax: Axes, *, run: RunResults, pairs: Pairs, metric: str) -> None:
+def _pairs(run: RunResults, pairs: Pairs, metric: str, ax: Axes) -> None:
     every: list[float] = []
     for i, (one, other, mark) in enumerate(pairs):
         both = np.stack([run.get(key, metric).values for key in (one, other)])
         both = both[:, np.isfinite(both).all(axis=0)]
         look: Look = {"marker": mark.marker, "s": 13, "lw": 0.6, "alpha": 0.75, "zorder": 3}
-        look |= {"facecolors": fill_of(mark.technique), "edgecolors": mark.technique.colour}
+        look |= {"facecolors": pages.fill_of(mark.technique), "edgecolors": mark.technique.colour}
         ax.scatter(both[0], both[1], gid=f"dots-{i}", **look)
         every += both.ravel().tolist()
     limits = around(every, 0.04, 0.125)
@@ -335,31 +321,31 @@ def _pairs(ax: Axes, *, run: RunResults, pairs: Pairs, metric: str) -> None:
 def draw_combined(run: RunResults) -> dict[str, Figure]:
     """Draw one figure per data set with several attributes, representation and β: a panel per metric."""
     found = {
-        (dataset, *representation_name(how), beta): rows
+        (dataset, *pages.representation_name(how), beta): rows
         for (dataset, how, beta), rows in by_attribute(run).items()
         if any((dataset, attribute) in run.with_results for attribute in attributes_of(rows))
     }
-    return {name: _combined(run, *own) for name, own in by_name(found).items()}
+    return {name: _combined(run, *own) for name, own in pages.by_name(found).items()}
 
 
-def _combined(run: RunResults, title: str, rows: dict[Row, dict[str, Any]]) -> Figure:
+def _combined(run: RunResults, title: str, rows: Rows) -> Figure:
     attributes, metrics = attributes_of(rows), two_metrics(run.plan.config)[::-1]
     several = len({classifier for _, classifier in rows}) > 1
     labels = [f"{one} with {other}" if several and other != OWN_MODEL else one for one, other in rows]
     lacking = [
-        (label, attribute, shortfall(run, key_of(cell), run.get(key_of(cell), metrics[1]).mean.n))
+        (label, attribute, pages.shortfall(run, key_of(cell), run.get(key_of(cell), metrics[1]).mean.n))
         for label, own in zip(labels, rows.values(), strict=True)
         for attribute, cell in own.items()
     ]
     return facet(
         f"Single and combined attributes: {title}",
-        f"{means_text(run.plan)} Each technique works on the attribute by whose groups "
+        f"{pages.means_text(run.plan)} Each technique works on the attribute by whose groups "
         "it is measured. Dashed line: the ideal.",
-        [Panel(partial(_levels, run=run, rows=rows, labels=labels, metric=name), name) for name in metrics],
+        [Panel(partial(_levels, run, rows, labels, name), name) for name in metrics],
         len(metrics),
         (3.0, (0.13 * len(attributes) + 0.1) * len(rows) + 0.1),
         [(_attribute_look(k) | {"ls": ""}, name) for k, name in enumerate(attributes)],
-        missing(lacking, " ({})", "; "),
+        pages.missing(lacking, " ({})", "; "),
         alike=True,
         room=(max(text_width(label, SMALL) for label in labels), 0.0, 0.18, 0.4),
         handle=0.12,
@@ -368,13 +354,11 @@ def _combined(run: RunResults, title: str, rows: dict[Row, dict[str, Any]]) -> F
 
 def _attribute_look(k: int) -> Look:
     """Return how the dots of the k-th attribute are drawn."""
-    colour = COLOURS[(k + 1) % len(COLOURS)]
-    return {"color": colour, "marker": MARKERS[k % len(MARKERS)], "ms": 5, "mec": "white", "mew": 0.4}
+    colour, marker = pages.COLOURS[(k + 1) % len(pages.COLOURS)], pages.MARKERS[k % len(pages.MARKERS)]
+    return {"color": colour, "marker": marker, "ms": 5, "mec": "white", "mew": 0.4}
 
 
-def _levels(
-    ax: Axes, *, run: RunResults, rows: dict[Row, dict[str, Any]], labels: Sequence[str], metric: str
-) -> None:
+def _levels(run: RunResults, rows: Rows, labels: Sequence[str], metric: str, ax: Axes) -> None:
     attributes = attributes_of(rows)
     for i, own in enumerate(rows.values()):
         for k, attribute in enumerate(attributes):

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from fairbench_cli.measures.counts import Floats
+from fairbench_cli.report.figures import pages
 from fairbench_cli.report.figures.canvas import (
     GREY,
     INK,
@@ -24,18 +25,11 @@ from fairbench_cli.report.figures.canvas import (
     facet,
     text_width,
 )
-from fairbench_cli.report.figures.pages import (
-    TESTED_ON,
-    Page,
-    TechniqueLook,
-    means_text,
-    notes_of,
-    pages_by_name,
-)
+from fairbench_cli.report.figures.pages import Page, TechniqueLook
 from fairbench_cli.report.moved import TOLERANCES, MovedThresholds
 from fairbench_cli.report.paired import PARETO_METRICS, pareto_frame
-from fairbench_cli.report.repeats import CELL_COLUMNS, CellKey, is_baseline
-from fairbench_cli.report.results import RunResults, mean_and_interval
+from fairbench_cli.report.repeats import CELL_COLUMNS, CellKey, is_baseline, mean_and_interval
+from fairbench_cli.report.results import RunResults
 
 FADED = 0.45
 FAR = 12.0
@@ -53,7 +47,7 @@ def draw_pareto(run: RunResults) -> dict[str, Figure]:
     values of means.
     """
     points = points_of(run)
-    return {name: _pareto(page, run, points) for name, page in pages_by_name(run).items()}
+    return {name: _pareto(page, run, points) for name, page in pages.drawn_pages(run).items()}
 
 
 @dataclass(frozen=True)
@@ -92,21 +86,21 @@ def _pareto(page: Page, run: RunResults, points: dict[CellKey, Point]) -> Figure
     }
     return facet(
         f"Pareto front of |discrimination| and accuracy: {page.title}",
-        f"{means_text(run.plan)} Upper left is better; no technique dominates those named and in full "
+        f"{pages.means_text(run.plan)} Upper left is better; no technique dominates those named and in full "
         "colour." + (" Every panel has its own scale." if n > 1 else ""),
         [
-            Panel(partial(_pareto_panel, cloud=cloud), f"β = {beta:g}", "|discrimination|", "accuracy")
+            Panel(partial(_pareto_panel, cloud), f"β = {beta:g}", "|discrimination|", "accuracy")
             for beta, cloud in clouds.items()
         ],
         columns,
         size,
         [(t.dot(6.5) | {"ls": ""}, t.label) for t in page.techniques],
-        notes_of(page, run, {key: int(point.x["n_ok"]) for key, point in points.items()}),
+        pages.notes_of(page, run, {key: int(point.x["n_ok"]) for key, point in points.items()}),
         handle=0.12,
     )
 
 
-def _pareto_panel(ax: Axes, *, cloud: Cloud) -> None:
+def _pareto_panel(cloud: Cloud, ax: Axes) -> None:
     """Draw the techniques at one β, with room for labels."""
     ends = ("mean", "low", "high")
     left, right = around([point.x[end] for point in cloud.values() for end in ends], 0.22)
@@ -271,7 +265,7 @@ def draw_frontier(run: RunResults) -> dict[str, Figure]:
     }
     return {
         name: _frontier(page, run, places)
-        for name, page in pages_by_name(run).items()
+        for name, page in pages.drawn_pages(run).items()
         if any(_line(places, page.key(t, beta)) is not None for t in page.techniques for beta in page.betas)
     }
 
@@ -293,12 +287,12 @@ def _frontier(page: Page, run: RunResults, places: Places) -> Figure:
         legend.append(({"color": GREY, "lw": 0.7}, "of a technique's own model"))
     return facet(
         f"Did the techniques beat moving the thresholds? {page.title}",
-        f"{means}. {TESTED_ON[run.plan.config.test]} Lines: the best accuracy of thresholds for each group, "
+        f"{means}. {pages.tested_on(run.plan)} Lines: the best accuracy of thresholds for each group, "
         "chosen on the test rows, with no larger gap. A technique above the thick line does what moving "
         "thresholds cannot; one below it may lose to hindsight alone. Every panel has its own scale.",
         [
             Panel(
-                partial(_frontier_panel, page=page, beta=beta, held=held, places=places),
+                partial(_frontier_panel, page, beta, held, places),
                 f"β = {beta:g}" if held == "demographic-parity" else "",
                 name if j == columns // 2 else "",
                 "accuracy" if j == 0 else "",
@@ -318,7 +312,7 @@ def _is_baseline(technique: TechniqueLook) -> bool:
     return is_baseline(*technique.own[:2])
 
 
-def _frontier_panel(ax: Axes, *, page: Page, beta: float, held: str, places: Places) -> None:
+def _frontier_panel(page: Page, beta: float, held: str, places: Places, ax: Axes) -> None:
     for i, t in enumerate(page.techniques):
         key = page.key(t, beta)
         line = _line(places, key, held)
@@ -366,4 +360,4 @@ def _notes(page: Page, run: RunResults, places: Places) -> list[str]:
         if any(drawn[key] and _line(places, key) is None for key in keys):
             silent.append(t.label)
     scoreless = f"{', '.join(silent)}: some models have no scores, so there is no line of theirs."
-    return notes_of(page, run, drawn) + ([scoreless] if silent else [])
+    return pages.notes_of(page, run, drawn) + ([scoreless] if silent else [])

@@ -80,7 +80,7 @@ def pages_of(plan: RunPlan) -> list[Page]:
     ]
 
 
-def pages_by_name(run: RunResults) -> dict[str, Page]:
+def drawn_pages(run: RunResults) -> dict[str, Page]:
     """Return the pages of a run by file name, those of data sets without any result left out."""
     pages = [page for page in pages_of(run.plan) if (page.dataset, page.attribute) in run.with_results]
     names = (
@@ -195,11 +195,14 @@ def notes_of(page: Page, run: RunResults, drawn: Mapping[CellKey, int]) -> list[
     return idle_beta(run.plan, page) + missing(found, " at β = {}")
 
 
-TESTED_ON: dict[str | None, str] = {
-    "network": "Test sets: sampled from the network at β = 0.",
-    "holdout": "Test sets: the rows that are not trained on.",
-    "original": "Test set: the original data.",
-}
+def tested_on(plan: RunPlan) -> str:
+    """Say what the classifiers were tested on."""
+    sets: dict[str | None, str] = {
+        "network": "Test sets: sampled from the network at β = 0.",
+        "holdout": "Test sets: the rows that are not trained on.",
+        "original": "Test set: the original data.",
+    }
+    return sets[plan.config.test]
 
 
 def means_text(plan: RunPlan) -> str:
@@ -208,7 +211,7 @@ def means_text(plan: RunPlan) -> str:
     drawn = (
         "One repeat, so there are no intervals." if n == 1 else f"Means of {n} repeats with 95 % intervals."
     )
-    return f"{drawn} {TESTED_ON[plan.config.test]}"
+    return f"{drawn} {tested_on(plan)}"
 
 
 def idle_beta(plan: RunPlan, page: Page) -> list[str]:

@@ -1,0 +1,334 @@
+"""How many rows weighted, or clustered, rows are worth: for each group and rate.
+
+Weights: the linearised variance of a ratio of weighted sums (Särndal, Swensson & Wretman 1992, 5.7) and
+Kish's effective sample size (1965). Each alone is too bold somewhere: the linearised variance misses the
+heavy rows that a small group did not happen to have, Kish's number does not see weights that go with the
+outcome. The smaller of both is taken, with a variance that also looks at the spread of weights over all
+groups. Simulated in docs/verdicts.md.
+
+Several rows of one person: the variance of a rate between people, as of a ratio of their sums (Taylor
+linearisation; Särndal, Swensson & Wretman 1992, 8.2). It is unsteady with few people, so that then the rows
+are worth no more than the people.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairbench_cli.audit.compare.references import REST, Bools, Ints
+from fairbench_cli.audit.scan.tally import Clusters, Slice
+from fairbench_cli.measures.counts import Floats, divide
+from fairbench_cli.measures.rates import RATES, parts
+
+FEW_PEOPLE = 100  # in a group and rate; below, its rows are worth no more than its people
+MANY = 1e12  # a share of a list is a count without a limit: a rate of very many rows
+EQUAL = 1e-9  # weights of which Kish's number is the rows within this are equal
+OF_EVERYBODY = ("selection-rate", "base-rate", "accuracy")  # rates of all rows of a group
+
+
+@dataclass(frozen=True, eq=False)
+class RateRows:
+    """The numerators and denominators of rates in rows, each of shape (groups, rates).
+
+    Parameters
+    ----------
+    above, below : arrays
+        What is over and under the bar, in rows that weighted or clustered rows are worth.
+    scaled : bool array
+        Whether these are fewer than the rows; then they are no whole numbers, and no exact test is.
+    plain_above, plain_below : arrays
+        The rows themselves.
+    """
+
+    above: Floats
+    below: Floats
+    scaled: Bools
+    plain_above: Floats
+    plain_below: Floats
+
+    def take(self, groups: Ints) -> "RateRows":
+        """Return the rows of other groups: one for each place, or for each place and rate."""
+        columns = np.arange(self.above.shape[1])
+        at = groups if groups.ndim == 2 else groups[:, None]
+        return self._each(lambda of: of[at, columns])
+
+    def scale(self, by: Floats) -> "RateRows":
+        """Return them worth `by` of it, from 0 to 1; the limitless total of a share stays."""
+        below = np.where(self.below >= MANY, self.below, self.below * by)
+        return RateRows(self.above * by, below, self.scaled | (by < 1), self.plain_above, self.plain_below)
+
+    def _each(self, change: Callable[[NDArray[np.generic]], NDArray[np.generic]]) -> "RateRows":
+        return RateRows(*(change(of) for of in vars(self).values()))  # type: ignore[arg-type]
+
+
+def own_rows(part: Slice, names: Sequence[str]) -> RateRows:
+    """Return the rows behind the rates of each group."""
+    return _worth(part, names, rest=False)
+
+
+def rate_rows(part: Slice, names: Sequence[str], at: Ints) -> tuple[RateRows, RateRows]:
+    """Return the rows behind the rates of each group, and of its reference.
+
+    Parameters
+    ----------
+    part : Slice
+        Of G groups.
+    names : sequence of str
+        Rates.
+    at : array of int, shape (rates,)
+        Reference groups, see `judge.references`.
+    """
+    own, rest = own_rows(part, names), bool((at == REST).all())
+    ref = _worth(part, names, rest=True) if rest else own.take(np.broadcast_to(at, own.above.shape))
+    if part.clusters is None:
+        return own, ref
+    factor = factor_together(part.clusters, names, at, own.above.shape)
+    return own.scale(factor), ref.scale(factor)
+
+
+def rows_per_weight(part: Slice, groups: Sequence[int] | None = None) -> Floats:
+    """Return what a unit of weight is worth in rows: of each group, or of all in `groups` together.
+
+    For what is counted and is no rate of one group; those have `rate_rows`. It is the least that a unit is
+    worth in a rate of all rows of a group.
+    """
+    names = [name for name in OF_EVERYBODY if part.labelled or not RATES[name].needs_labels]
+    worth = own_rows(part, names).below
+    weight = part.counts.group_total[:, None]
+    if groups is not None:
+        worth, weight = worth[list(groups)].sum(0), weight[list(groups)].sum(0)
+    found: Floats = np.where(weight > 0, divide(worth, weight), 1.0).min(-1)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Sides:
+    """Sums above the bar of rates, and of what is below it and not above; shape (sets of groups, rates)."""
+
+    above: Floats
+    other: Floats
+
+    @property
+    def both(self) -> Floats:
+        return self.above + self.other
+
+
+def _sides(cells: NDArray[np.generic], names: Sequence[str], *, rest: bool) -> _Sides:
+    """Sum the cells of each group, or of all other groups, by side of the bar."""
+    values = cells.astype(np.float64)
+    others = 1 - np.eye(len(values))
+    above, below = parts(np.tensordot(others, values, 1) if rest else values, names)
+    of_all = np.array([RATES[name].of_all for name in names])
+    return _Sides(above, np.where(of_all, 0.0, below - above))
+
+
+def _worth(part: Slice, names: Sequence[str], *, rest: bool) -> RateRows:
+    """Return effective and plain rows above and below the bar, of each group or of everybody else."""
+    weights, squares, rows = (
+        _sides(cells, names, rest=rest) for cells in (part.counts.n, part.squares, part.cell_rows)
+    )
+    rate = divide(weights.above, weights.both)
+    kish = divide(weights.both**2, squares.both)
+    linear = divide((1 - rate) ** 2 * squares.above + rate**2 * squares.other, weights.both**2)
+    variance = np.fmax(linear, _pooled_variance(part, names, weights, rows))
+    inside = (rate > 0) & (rate < 1) & (variance > 0)
+    worth = np.where(inside, np.fmin(kish, divide(rate * (1 - rate), variance)), kish)
+    # A group that shows no spread of weights while others do may have missed its heavy rows by chance.
+    equal = ~(kish < rows.both * (1 - EQUAL)) & _equal_everywhere(part, names)
+    worth = np.where(equal, rows.both, np.fmin(worth, rows.both))
+    if part.clusters is not None:
+        people = rows_of_people(part.clusters, names, rows.both, rest=rest)
+        equal &= ~(people < rows.both * (1 - EQUAL))
+        worth = np.fmin(worth, people)
+    above = np.where(equal, rows.above, rate * worth)
+    # Of a share of all selected: what the selected rows are worth, of a number without limit.
+    of_all = np.array([RATES[name].of_all for name in names])
+    limitless = np.full_like(worth, 0.0 if rest and len(worth) == 1 else MANY)
+    return RateRows(
+        np.where(of_all, worth, above),
+        np.where(of_all, limitless, worth),
+        ~equal & (rows.both > 0),
+        rows.above,
+        np.where(of_all, limitless, rows.both),
+    )
+
+
+def _equal_everywhere(part: Slice, names: Sequence[str]) -> Bools:
+    """Return of which rates the rows weigh the same within each group, shape (rates,)."""
+    weights, squares, rows = (
+        _sides(cells, names, rest=False).both for cells in (part.counts.n, part.squares, part.cell_rows)
+    )
+    return np.asarray(np.all(~(divide(weights**2, squares) < rows * (1 - EQUAL)), axis=0))
+
+
+def _pooled_variance(part: Slice, names: Sequence[str], weights: _Sides, rows: _Sides) -> Floats:
+    """Return the variance of each rate with the spread of weights that all groups together show.
+
+    On each side of the bar: what Kish's number would lose, n Σw² / (Σw)², over all groups, with the weights
+    of each scaled to a mean of 1.
+    """
+    each_weight, each_square, each_rows = (
+        _sides(cells, names, rest=False) for cells in (part.counts.n, part.squares, part.cell_rows)
+    )
+    scale = divide(each_rows.both, each_weight.both)
+    rate = divide(weights.above, weights.both)
+
+    def term(share: Floats, side: str) -> Floats:
+        of_weight, of_square, of_rows = (
+            getattr(sides, side) for sides in (each_weight, each_square, each_rows)
+        )
+        total = np.nansum(scale * of_weight, axis=0)
+        loss = divide(np.nansum(scale**2 * of_square, axis=0) * of_rows.sum(0), total**2)
+        here = getattr(rows, side)
+        found: Floats = np.where(here > 0, share * loss * divide(getattr(weights, side) ** 2, here), 0.0)
+        return found
+
+    return divide(term((1 - rate) ** 2, "above") + term(rate**2, "other"), weights.both**2)
+
+
+@dataclass(frozen=True, eq=False)
+class _Entries:
+    """What each person in a group counts above the bar of each rate, and in all: (entries, rates)."""
+
+    above: Floats
+    all: Floats
+
+
+def rows_of_people(clusters: Clusters, names: Sequence[str], rows: Floats, *, rest: bool) -> Floats:
+    """Return what the rows behind each rate are worth, of each group or of everybody else.
+
+    Parameters
+    ----------
+    clusters : Clusters
+        The weights of each person and group.
+    names : sequence of str
+        Rates.
+    rows : array, shape (groups, rates)
+        How many there are.
+    rest : bool
+        Whether of all other groups together, in which a person may be several times.
+
+    Returns
+    -------
+    array, shape (groups, rates)
+        Independent rows, no more than there are; NaN without rows.
+    """
+    groups = len(rows)
+    entries = _entries(clusters, names)
+    above, total = (_by_group(of, clusters.group, groups) for of in (entries.above, entries.all))
+    moments = _moments(entries, clusters.group, groups)
+    if rest:
+        above, total = above.sum(0) - above, total.sum(0) - total
+        moments = _moments_of_rest(entries, clusters, groups)
+    first, mixed, second, people = moments
+    rate = divide(above, total)
+    capped = divide(total**2, second)
+    spread = np.maximum(first - 2 * rate * mixed + rate**2 * second, 0.0)
+    with np.errstate(invalid="ignore"):
+        variance = divide(people, people - 1) * divide(spread, total**2)
+    worth = np.where(people > 1, divide(rate * (1 - rate), variance), np.nan)  # one person is one row
+    count = np.array([RATES[name].of_all for name in names])  # of which the rate is 1, and says nothing
+    bad = ~np.isfinite(worth) | (people < FEW_PEOPLE)
+    found = np.where(count, capped, np.where(bad, np.fmin(worth, capped), worth))
+    return np.where(capped >= rows * (1 - 1e-9), rows, np.fmin(found, rows))  # or one row of each
+
+
+def factor_together(clusters: Clusters, names: Sequence[str], at: Ints, shape: tuple[int, int]) -> Floats:
+    """Return what is left of the rows where people are in a group and in its reference, from 0 to 1.
+
+    Where the same people do well in both, the comparison is safer than of separate groups, which is not used;
+    where one does well at the expense of the other (one is chosen of each household), it is less safe.
+
+    Returns
+    -------
+    array, shape (groups, rates)
+        The variance of the logarithm of the ratio if groups were separate, over that it has; at most 1.
+    """
+    if len(np.unique(clusters.person)) == len(clusters.person):
+        return np.ones(shape)
+    entries, group = _entries(clusters, names), clusters.group
+    above, total = (_by_group(of, group, shape[0]) for of in (entries.above, entries.all))
+    ref_above, ref_total = above.sum(0) - above, total.sum(0) - total
+    rest = bool((at == REST).all())
+    if not rest:
+        columns = np.arange(len(names))
+        ref_above, ref_total = (np.broadcast_to(of[at, columns], shape) for of in (above, total))
+    partner = _Entries(*(_of_partner(of, clusters, at, rest=rest) for of in (entries.above, entries.all)))
+
+    def influence(of: _Entries, hits: Floats, weight: Floats) -> Floats:
+        found = divide(of.above - divide(hits, weight)[group] * of.all, hits[group])
+        return np.where(np.isfinite(found), found, 0.0)
+
+    own, other = influence(entries, above, total), influence(partner, ref_above, ref_total)
+    separate = _by_group(own**2, group, shape[0])
+    whole = _spread_of_reference(entries, clusters, at, shape, rest=rest)
+    separate = separate + whole
+    joint = separate - 2 * _by_group(own * other, group, shape[0])
+    factor = np.where(joint > separate, divide(separate, joint), 1.0)
+    itself = np.arange(shape[0])[:, None] == at
+    return np.where(itself | np.isnan(factor), 1.0, factor)
+
+
+def _entries(clusters: Clusters, names: Sequence[str]) -> _Entries:
+    above, below = parts(clusters.n, names)
+    of_all = np.array([RATES[name].of_all for name in names])
+    return _Entries(above, np.where(of_all, above, below))
+
+
+def _by_group(values: Floats, group: Ints, groups: int) -> Floats:
+    """Sum the rows of a matrix by group."""
+    columns = [np.bincount(group, column, minlength=groups) for column in values.T]
+    return np.stack(columns, axis=1) if columns else np.zeros((groups, 0))
+
+
+Moments = tuple[Floats, Floats, Floats, Floats]  # Σ above², Σ above·all, Σ all², people with rows
+
+
+def _squares(of: _Entries) -> Moments:
+    return of.above**2, of.above * of.all, of.all**2, (of.all > 0).astype(np.float64)
+
+
+def _moments(of: _Entries, group: Ints, groups: int) -> Moments:
+    first, mixed, second, people = (_by_group(each, group, groups) for each in _squares(of))
+    return first, mixed, second, people
+
+
+def _moments_of_rest(entries: _Entries, clusters: Clusters, groups: int) -> Moments:
+    """Of all other groups together: of everybody, with the people of the group as they are without it."""
+    whole = _Entries(*(_by_person(of, clusters) for of in (entries.above, entries.all)))
+    mine = _Entries(*(of[clusters.person] for of in (whole.above, whole.all)))
+    without = _Entries(mine.above - entries.above, mine.all - entries.all)
+    every = [each.sum(0) for each in _squares(whole)]
+    before, after = (_moments(of, clusters.group, groups) for of in (mine, without))
+    first, mixed, second, people = (a - b + c for a, b, c in zip(every, before, after, strict=True))
+    return first, mixed, second, people
+
+
+def _by_person(values: Floats, clusters: Clusters) -> Floats:
+    return _by_group(values, clusters.person, int(clusters.person.max(initial=-1)) + 1)
+
+
+def _of_partner(values: Floats, clusters: Clusters, at: Ints, *, rest: bool) -> Floats:
+    """Return what the person of each entry counts in the reference; 0 for the reference itself."""
+    if rest:
+        return _by_person(values, clusters)[clusters.person] - values
+    inside = clusters.group[:, None] == at
+    return np.where(inside, 0.0, _by_person(np.where(inside, values, 0.0), clusters)[clusters.person])
+
+
+def _spread_of_reference(
+    entries: _Entries, clusters: Clusters, at: Ints, shape: tuple[int, int], *, rest: bool
+) -> Floats:
+    """Return the sum of the squared influences of people on the logarithm of the reference's rate."""
+    above, total = (_by_group(of, clusters.group, shape[0]) for of in (entries.above, entries.all))
+    if rest:
+        found = _moments_of_rest(entries, clusters, shape[0])
+        above, total = above.sum(0) - above, total.sum(0) - total
+    else:
+        found = _moments(entries, clusters.group, shape[0])
+    rate = divide(above, total)
+    spread = divide(np.maximum(found[0] - 2 * rate * found[1] + rate**2 * found[2], 0.0), above**2)
+    spread = np.where(np.isfinite(spread), spread, 0.0)
+    return spread if rest else np.broadcast_to(spread[at, np.arange(shape[1])], shape)

@@ -1,0 +1,385 @@
+"""The comparison: every rate of each group against its reference; values, tests, limits and what they decide.
+
+* **Fails**: the measured ratio lies outside τ, and equal rates are rejected after Holm over the family.
+* **Passes**: Miettinen and Nurminen's interval of the ratio lies within τ.
+* **Not decided**: anything else.
+
+The family is all comparisons that the verdict, or a gate, depends on, in the whole audit; one that cannot be
+tested counts with a p-value of 1. Where the reference was chosen by its rate, all pairs of groups are in it.
+Rates that add up to 1 share one test where they have the same reference. How often each verdict is wrong is
+simulated in docs/verdicts.md.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from statistics import NormalDist
+
+import numpy as np
+
+from fairbench_cli.audit.compare.effective import RateRows, rate_rows
+from fairbench_cli.audit.compare.family import Family
+from fairbench_cli.audit.compare.references import (
+    REST,
+    REST_NAME,
+    Bools,
+    Ints,
+    both_parts,
+    chosen_by_rate,
+    comparable,
+    references,
+)
+from fairbench_cli.audit.compare.report import Interval, Pair, Reason
+from fairbench_cli.audit.compare.verdict import decide, tau_of
+from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.metrics import ROLL_UPS, SHOWN, canonical
+from fairbench_cli.audit.scan.tally import Slice
+from fairbench_cli.document.model import Verdict
+from fairbench_cli.measures.counts import Floats, divide
+from fairbench_cli.measures.intervals import difference_interval, wilson
+from fairbench_cli.measures.rates import RATES
+from fairbench_cli.measures.score_test import (
+    FEW_EXPECTED,
+    equal_rates,
+    expected,
+    outside_p,
+    ratio_interval,
+    score_z,
+)
+
+Limits = tuple[Floats, Floats]
+
+
+@dataclass(frozen=True, eq=False)
+class Uncertainty:
+    """Lower and upper limits, each of shape (groups, metrics); NaN where undefined."""
+
+    ratio: Limits
+    difference: Limits
+
+
+@dataclass(frozen=True, eq=False)
+class Tests:
+    """What is tested on a slice; arrays of shape (groups, rates) where not said otherwise.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The rates.
+    at : int array, shape (rates,)
+        Their reference groups, or `REST`.
+    rows, ref : RateRows
+        What the tests are of.
+    compared : bool array
+        False for the reference itself, and for groups that are not compared.
+    p, outside : arrays
+        P-values of "the rates are equal" and of "the ratio lies within τ"; NaN where nothing is compared, and
+        where there are no rows.
+    exact : bool array
+        Which p are of Fisher's test.
+    few : bool array
+        Where weights leave too few rows to reject anything.
+    within : bool array
+        Whether the interval of the ratio lies within τ.
+    pairs, pairs_outside : arrays, shape (pairs, rates)
+        The p-values of other pairs of groups, where the reference was chosen by its rate; else no pairs.
+    """
+
+    names: tuple[str, ...]
+    at: Ints
+    rows: RateRows
+    ref: RateRows
+    compared: Bools
+    p: Floats
+    outside: Floats
+    exact: Bools
+    few: Bools
+    within: Bools
+    pairs: Floats
+    pairs_outside: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What is beyond chance on a slice, arrays of shape (groups, rates).
+
+    Parameters
+    ----------
+    p_holm : float array
+        Adjusted p-values of "the rates are equal"; NaN where there is no test.
+    differs, outside : bool arrays
+        Whether the rates differ, and whether their ratio lies outside τ.
+    """
+
+    p_holm: Floats
+    differs: Bools
+    outside: Bools
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """The rates of a slice against their references: arrays of shape (groups, rates), computed when used.
+
+    Parameters
+    ----------
+    part : Slice
+        Its groups.
+    names : tuple of str
+        Rates.
+    at : int array, shape (rates,)
+        Their reference groups, or `REST`.
+    config : AuditConfig
+        Its taus, confidence and rule, and how references are chosen.
+    """
+
+    part: Slice
+    names: tuple[str, ...]
+    at: Ints
+    config: AuditConfig
+
+    @cached_property
+    def counted(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """What is over and under the bar of the rates, then of the references'."""
+        return both_parts(self.part.counts.n, self.names, self.at)
+
+    @cached_property
+    def value(self) -> Floats:
+        """The rates."""
+        return divide(*self.counted[:2])
+
+    @cached_property
+    def reference_value(self) -> Floats:
+        """The references' rates."""
+        return divide(*self.counted[2:])
+
+    @cached_property
+    def rows(self) -> tuple[RateRows, RateRows]:
+        """The rows behind the rates, and behind the references'."""
+        return rate_rows(self.part, self.names, self.at)
+
+    @cached_property
+    def limits(self) -> Uncertainty:
+        """Intervals of the ratios and the differences."""
+        return uncertainty(self.names, *self.rows, self.config.confidence)
+
+    @cached_property
+    def tests(self) -> Tests:
+        """The tests of each group's rates against its reference's."""
+        known, taus = comparable(self.part, self.config), self._taus
+        compared = known[:, None] & (np.arange(len(known))[:, None] != self.at)
+        found = tests_of(self.names, self.at, *self.rows, compared, taus, self.config.confidence)
+        return with_pairs(found, known, taus) if chosen_by_rate(self.part, self.config) else found
+
+    @cached_property
+    def _taus(self) -> Floats:
+        return np.array([tau_of(name, self.config) for name in self.names])
+
+    @cached_property
+    def _ratio(self) -> Floats:
+        return divide(self.value, self.reference_value)
+
+    @cached_property
+    def _difference(self) -> Floats:
+        return self.value - self.reference_value
+
+    def pair(self, g: int, m: int) -> Pair:
+        """Return the names of a group and of its reference."""
+        groups, at = self.part.counts.groups, int(self.at[m])
+        return Pair(*self.part.place, groups[g], REST_NAME if at == REST else groups[at])
+
+    def behind(self, g: int, m: int) -> tuple[float, float, float, float]:
+        """Return what is over and under the bar of a group's rate, then of its reference's."""
+        above, below, ref_above, ref_below = (float(side[g, m]) for side in self.counted)
+        return above, below, ref_above, ref_below
+
+    def ratio(self, g: int, m: int) -> Interval:
+        """Return a rate over its reference's."""
+        return with_limits(self._ratio, self.limits.ratio, g, m, known=g == self.at[m])
+
+    def difference(self, g: int, m: int) -> Interval:
+        """Return a rate less its reference's."""
+        return with_limits(self._difference, self.limits.difference, g, m, known=g == self.at[m])
+
+    def ruling(self, evidence: Evidence, g: int, m: int) -> tuple[Verdict, Verdict, Reason]:
+        """Return whether the ratio itself lies within τ, the verdict, and why it is not decided."""
+        point = decide(*self.behind(g, m), float(self._taus[m]))
+        return point, *ruled(point, self.tests, evidence, g, m, self.config)
+
+
+def compared(part: Slice, names: Sequence[str], config: AuditConfig) -> Compared:
+    """Return the comparisons of some rates of a slice with the references that are given or chosen."""
+    return Compared(part, tuple(names), references(part, names, config), config)
+
+
+def shown_names(part: Slice) -> tuple[str, ...]:
+    """Return the rates that a slice has."""
+    return tuple(name for name in SHOWN if part.labelled or not RATES[name].needs_labels)
+
+
+def wanted_rates(
+    part: Slice, names: Sequence[str], deciding: Sequence[str], config: AuditConfig
+) -> frozenset[str]:
+    """Return the rates of a slice that the verdict or the gate depends on."""
+    gate = [canonical(name) for attribute, name in config.fail_on if attribute in ("", part.attribute)]
+    rates = {rate for name in (*deciding, *gate) for rate in ROLL_UPS.get(name, (name,))}
+    return frozenset(rates & set(names))
+
+
+def rate_limits(names: Sequence[str], rows: RateRows, confidence: float) -> Limits:
+    """Return Wilson's intervals of the rates of each group."""
+    return wilson(rows.above, _below(names, rows, rows.above.sum(0)), confidence)
+
+
+def uncertainty(names: Sequence[str], rows: RateRows, ref: RateRows, confidence: float) -> Uncertainty:
+    """Return intervals of each difference and ratio: Newcombe's, Miettinen and Nurminen's.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Rates.
+    rows, ref : RateRows
+        Their numerators and denominators, and those of the references.
+    confidence : float
+        In (0, 1).
+    """
+    ratio = ratio_interval(rows.above, rows.below, ref.above, ref.below, confidence)
+    # A share of a list is a proportion of the list; of two shares, what one group gets, another does not.
+    of_all, total = _of_all(names), rows.above.sum(0)
+    below, ref_below = _below(names, rows, total), _below(names, ref, total)
+    p, q = divide(rows.above, below), divide(ref.above, ref_below)
+    rho = np.where(of_all, -np.sqrt(np.minimum(divide(p * q, (1 - p) * (1 - q)), 1)), 0.0)
+    rho = np.where(np.isnan(rho), 0.0, rho)
+    return Uncertainty(ratio, difference_interval(rows.above, below, ref.above, ref_below, confidence, rho))
+
+
+def _of_all(names: Sequence[str]) -> Bools:
+    return np.array([RATES[name].of_all for name in names])
+
+
+def _below(names: Sequence[str], rows: RateRows, total: Floats) -> Floats:
+    """Return what is under the bar; of a share of a list, the list."""
+    return np.where(_of_all(names) & (rows.below > 0), total, rows.below)
+
+
+def with_limits(values: Floats, limits: Limits, g: int, m: int, known: bool) -> Interval:
+    """Return the value of group g and column m with its limits, or as its own limits when it is `known`."""
+    value = float(values[g, m])
+    if known:  # no estimate, as that of a group against itself is none
+        return Interval(value, value, value)
+    return Interval(value, float(limits[0][g, m]), float(limits[1][g, m]))
+
+
+def tests_of(
+    names: Sequence[str],
+    at: Ints,
+    rows: RateRows,
+    ref: RateRows,
+    compared: Bools,
+    taus: Floats,
+    confidence: float,
+) -> Tests:
+    """Return the tests of rates, given the rows behind them and behind their references."""
+    p, outside, exact, few = _tested(rows, ref, taus)
+    z = NormalDist().inv_cdf((1 + confidence) / 2)
+    counted = (rows.above, rows.below, ref.above, ref.below)
+    with np.errstate(invalid="ignore"):
+        within = (score_z(*counted, taus) > z) & (score_z(*counted, 1 / taus) < -z)
+    p, outside = (np.where(compared, values, np.nan) for values in (p, outside))
+    none = np.empty((0, len(names)))
+    p = p[:, distinct(names, at)]
+    return Tests(tuple(names), at, rows, ref, compared, p, outside, exact, few, within, none, none)
+
+
+def with_pairs(found: Tests, known: Bools, taus: Floats) -> Tests:
+    """Return tests with those of all other pairs of the groups that are `known`.
+
+    A reference that the data chose, as it has the highest rate, is the most extreme of all pairs.
+    """
+    first, second = np.triu_indices(len(known), 1)
+    other = (known[first] & known[second])[:, None]
+    other = other & (first[:, None] != found.at) & (second[:, None] != found.at)
+    p, outside, _, few = _tested(found.rows.take(first), found.rows.take(second), taus)
+    pairs, pairs_outside = (np.where(other, _or_one(values, few), np.nan) for values in (p, outside))
+    return replace(found, pairs=pairs, pairs_outside=pairs_outside)
+
+
+def _tested(rows: RateRows, ref: RateRows, taus: Floats) -> tuple[Floats, Floats, Bools, Bools]:
+    """Return p-values of equal rates and of a ratio within τ, which are exact, and where rows are too few."""
+    counted = (rows.above, rows.below, ref.above, ref.below)
+    plain = (rows.plain_above, rows.plain_below, ref.plain_above, ref.plain_below)
+    p, exact = equal_rates(*counted)
+    enough = np.fmin(expected(*counted), expected(*plain)) >= FEW_EXPECTED
+    return p, outside_p(*counted, taus), exact, (rows.scaled | ref.scaled) & ~enough
+
+
+def weigh(
+    slices: Sequence[Tests], deciding: Sequence[Collection[str]], config: AuditConfig
+) -> tuple[list[Evidence], int]:
+    """Return what is beyond chance on each slice, and how many comparisons the family has.
+
+    Parameters
+    ----------
+    slices : sequence of Tests
+        Of the whole audit.
+    deciding : sequence of sets of str
+        The rates that the verdict or a gate depends on, by slice. Other rates are adjusted for these and for
+        each other.
+    config : AuditConfig
+        Its confidence.
+    """
+    equal: list[tuple[Floats, Bools, Floats]] = []
+    far: list[tuple[Floats, Bools, Floats]] = []
+    columns = [distinct(tests.names, tests.at) for tests in slices]
+    for tests, wanted, column in zip(slices, deciding, columns, strict=True):
+        decides = np.array([name in wanted for name in tests.names], dtype=bool)
+        every = np.arange(len(column))
+        own = column == every  # the others share its test
+        p, outside = (
+            np.where(tests.compared, _or_one(values, tests.few), np.nan)
+            for values in (tests.p, tests.outside)
+        )
+        pairs = np.where(own, tests.pairs, np.nan)
+        equal.append((np.where(own, p, np.nan), np.isin(every, column[decides]), pairs))
+        far.append((outside, decides, tests.pairs_outside))
+    family, of_far = (Family(*zip(*members, strict=True)) for members in (equal, far))
+    found, alpha = [], 1 - config.confidence
+    for tests, column, p, p_far in zip(slices, columns, family.adjusted(), of_far.adjusted(), strict=True):
+        p_holm = np.where(np.isnan(tests.p), np.nan, p[:, column])
+        with np.errstate(invalid="ignore"):
+            differs = p_holm < alpha
+            found.append(Evidence(p_holm, differs, differs & (p_far < alpha)))
+    return found, family.size
+
+
+def distinct(names: Sequence[str], at: Ints) -> Ints:
+    """Which column holds each rate's test: complements with the same reference share one.
+
+    >>> distinct(["fpr", "tpr", "tnr"], np.array([0, 0, 0])).tolist()
+    [0, 1, 0]
+    """
+    columns = np.arange(len(names))
+    for m, name in enumerate(names):
+        complement = RATES[name].complement
+        if complement in names[:m] and at[names.index(complement)] == at[m]:
+            columns[m] = names.index(complement)
+    return columns
+
+
+def ruled(
+    point: Verdict, tests: Tests, evidence: Evidence, g: int, m: int, config: AuditConfig
+) -> tuple[Verdict, Reason]:
+    """Return the verdict, and why it is not decided."""
+    if point == "undecided":
+        return "undecided", "no rows"
+    if config.rule == "point" or g == tests.at[m]:
+        return point, ""
+    if point == "pass":
+        return ("pass", "") if tests.within[g, m] else ("undecided", "wide")
+    if evidence.differs[g, m]:
+        return "fail", ""
+    return "undecided", "few" if tests.few[g, m] else "chance"
+
+
+def _or_one(p: Floats, few: Bools) -> Floats:
+    """Return p-values, 1 where there is no test or too little to reject anything."""
+    return np.where(np.isnan(p) | few, 1.0, p)

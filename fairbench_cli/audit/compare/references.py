@@ -1,0 +1,201 @@
+"""Which group the others are compared with, for each measure."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from itertools import compress
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.scan.tally import MISSING, Slice, Tally
+from fairbench_cli.base.errors import Flag, Problem, UserError, shown, suggest, user_error
+from fairbench_cli.measures.counts import Counts, Floats, divide
+from fairbench_cli.measures.groups import CROSS
+from fairbench_cli.measures.rates import parts
+
+REST = -1  # instead of a group: everybody else
+REST_NAME = "(rest)"
+
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.intp]
+
+
+def references(part: Slice, names: Sequence[str], config: AuditConfig) -> Ints:
+    """Index of the reference group for each measure, or `REST`.
+
+    A reference given for the attribute (for an intersection: for each of its attributes) comes first; then
+    the configuration's `ref_method`, where ``given`` falls back to the majority. A group with a `MISSING`
+    part, or of fewer rows than `min_group` or than `min_share`, is not chosen where there is another. Ties go
+    to the first group in sorted order; undefined values are skipped.
+
+    Raises
+    ------
+    UserError
+        When the reference given is not a group of the attribute.
+    """
+    groups = part.counts.groups
+    given = _given(part, config)
+    if given is not None or config.ref_method == "rest":
+        return np.full(len(names), REST if given is None else groups.index(given), dtype=np.intp)
+    known = np.array([MISSING not in group.split(CROSS) for group in groups])
+    large = part.rows >= config.min_group
+    share = comparable(part, config)
+    may = next(some for some in (known & large & share, known & share, share, share | True) if some.any())
+    if config.ref_method in ("minimum", "maximum"):
+        rates = divide(*parts(part.counts.n, names))
+        down = rates if config.ref_method == "minimum" else -rates
+        undefined = np.where(may, 1e300, np.inf)[:, None]  # the first that may be is taken when all are
+        return np.asarray(np.argmin(np.where(may[:, None] & ~np.isnan(down), down, undefined), axis=0))
+    return np.full(len(names), np.argmax(np.where(may, part.counts.group_total, -1.0)), dtype=np.intp)
+
+
+def common_references(slices: Sequence[Slice], config: AuditConfig) -> AuditConfig:
+    """Return the config with the largest group of all slices together as reference, where none is given.
+
+    Parts of the rows that are compared with each other then have one reference: a group of every part, with
+    `min_group` rows in all if there is one. References chosen by rate stay each slice's own.
+    """
+    if config.ref_method not in ("given", "majority"):
+        return config
+    found = {}
+    for attribute in dict.fromkeys(part.attribute for part in slices):
+        parts_of = [part for part in slices if part.attribute == attribute]
+        everywhere = set.intersection(*(set(part.counts.groups) for part in parts_of))
+        rows, weight = dict.fromkeys(sorted(everywhere), 0), dict.fromkeys(everywhere, 0.0)
+        for part in parts_of:
+            for group, n, total in zip(part.counts.groups, part.rows, part.counts.group_total, strict=True):
+                if group in everywhere:
+                    rows[group] += int(n)
+                    weight[group] += float(total)
+        known = [group for group in rows if MISSING not in group.split(CROSS)]
+        large = [group for group in known if rows[group] >= config.min_group]
+        if known and all(_given(part, config) is None for part in parts_of):
+            found[attribute] = max(large or known, key=lambda group: weight[group])
+    return config.model_copy(update={"references": {**config.references, **found}})
+
+
+def reference_place(config: AuditConfig) -> Callable[[Slice], int]:
+    """Return what finds the reference of a slice's selection rate, or `REST`: one for all of its scores."""
+    return lambda part: int(references(part, ("selection-rate",), config)[0])
+
+
+def chosen_by_rate(part: Slice, config: AuditConfig) -> bool:
+    """Return whether the reference is the group with the highest or lowest rate: one that the data chose."""
+    return config.ref_method in ("minimum", "maximum") and _given(part, config) is None
+
+
+def excluded(part: Slice, config: AuditConfig) -> Bools:
+    """Return which groups are left out: they, or a part of them, are among `exclude`."""
+    out = set(config.exclude)
+    return np.array([bool(out & _levels(part, group)) for group in part.counts.groups], dtype=bool)
+
+
+def comparable(part: Slice, config: AuditConfig) -> Bools:
+    """Return which groups are compared: not left out, and with `min_share` of the rows that are not.
+
+    A reference that was named is compared with, whatever its share.
+    """
+    inside, given = ~excluded(part, config), _given(part, config)
+    least = Fraction(str(config.min_share)) * int(part.rows[inside].sum())
+    enough = [
+        group == given or (rows >= least and (rows > 0 or least == 0))
+        for group, rows in zip(part.counts.groups, part.rows.tolist(), strict=True)
+    ]
+    return np.asarray(inside & np.array(enough, dtype=bool))
+
+
+def kept(part: Slice, config: AuditConfig) -> Slice:
+    """Return a slice without the groups that are left out."""
+    out = excluded(part, config)
+    if not out.any():
+        return part
+    stays, clusters = ~out, part.clusters
+    if clusters is not None:
+        own = stays[clusters.group]
+        place = (np.cumsum(stays) - 1)[clusters.group[own]]
+        clusters = replace(clusters, person=clusters.person[own], group=place, n=clusters.n[own])
+    groups = tuple(compress(part.counts.groups, stays))
+    return replace(
+        part,
+        counts=Counts(groups, part.counts.n[stays]),
+        cell_rows=part.cell_rows[stays],
+        squares=part.squares[stays],
+        clusters=clusters,
+    )
+
+
+def both_parts(n: Floats, names: Sequence[str], at: Ints) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return what is over and under the bar of each group's rates, then of its reference's.
+
+    Each has the shape (..., groups, rates).
+    """
+    above, below = parts(n, names)
+    if (at == REST).all():
+        everybody = n.sum(-3)
+        all_others = everybody * float(n.shape[-3] > 1)  # the rest of one group is nobody, and has no share
+        return above, below, *parts(everybody[..., None, :, :] - n, names, all_others)
+    columns = np.arange(len(names))
+    ref_above, ref_below = (
+        np.broadcast_to(side[..., at, columns][..., None, :], side.shape) for side in (above, below)
+    )
+    return above, below, ref_above, ref_below
+
+
+def check_references(tally: Tally, config: AuditConfig) -> None:
+    """Check the references that were given: each attribute is audited, and has that group.
+
+    Raises
+    ------
+    UserError
+        Naming all that are wrong.
+    """
+    attributes = {part.attribute for part in tally.slices}
+    known = attributes | {name for attribute in attributes for name in attribute.split(CROSS)}
+    problems = [
+        Problem(f"no attribute called {shown(name)}", suggest(name, attributes), Flag("ref"))
+        for name in config.references
+        if name not in known
+    ]
+    levels = {
+        level for part in tally.slices for group in part.counts.groups for level in _levels(part, group)
+    }
+    problems += [
+        Problem(f"no group called {shown(text)}", suggest(text, levels), Flag("exclude"))
+        for text in config.exclude
+        if text not in levels and text.rpartition("=")[2] != MISSING  # nobody may be missing
+    ]
+    if problems:
+        raise UserError(*problems)
+    for part in tally.slices:
+        given, out = _given(part, config), excluded(part, config)
+        if out.all():
+            of_model = f" in {config.sliced_by or 'model'} {shown(part.model)}" if part.model else ""
+            what = f"all groups of {shown(part.attribute)}{of_model} are left out"
+            raise user_error(what, "leave out fewer groups, or audit other attributes", Flag("exclude"))
+        if given is not None and out[part.counts.groups.index(given)]:
+            left_out = (f"the reference {shown(given)} is left out by ", Flag("exclude"))
+            raise user_error(left_out, "name another reference, or keep it", Flag("ref"))
+
+
+def _levels(part: Slice, group: str) -> set[str]:
+    """Return what `exclude` may call a group by: its name, its parts, and these with their attribute."""
+    names = part.attribute.split(CROSS)
+    each = [(part.attribute, group), *zip(names, group.split(CROSS), strict=False)]
+    return {text for name, value in each for text in (value, f"{name}={value}")}
+
+
+def _given(part: Slice, config: AuditConfig) -> str | None:
+    """Find the reference given for this attribute, or for each attribute of an intersection."""
+    groups = part.counts.groups
+    name = config.references.get(part.attribute)
+    if name is None:
+        attributes = part.attribute.split(CROSS)
+        name = CROSS.join(config.references.get(attribute, "") for attribute in attributes)
+        return name if part.intersection and name in groups else None
+    if name not in groups:
+        what = f"attribute {shown(part.attribute)} has no group {shown(name)}"
+        of_model = f" in model {shown(part.model)}" if part.model else ""
+        raise user_error(what + of_model, suggest(name, groups), Flag("ref"))
+    return name

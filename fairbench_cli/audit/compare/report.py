@@ -1,0 +1,223 @@
+"""What every audit finds: rates, comparisons, verdicts; and what its parts find, by their keys.
+
+A difference is always group − reference, a ratio group / reference.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+from fairbench_cli.audit.config import WITHOUT_VERDICT, AuditConfig
+from fairbench_cli.audit.metrics import COMPARED, ROLL_UPS
+from fairbench_cli.audit.scan.tally import Slice
+from fairbench_cli.document.model import Verdict
+
+ALL = "(all)"  # the attribute and the group of everybody
+
+# Why a comparison is not decided: a rate has no rows; the ratio is outside τ, and chance may be why; it is
+# outside τ, and weights leave too few rows to test it; or it is within τ, and its interval is not.
+Reason = Literal["no rows", "chance", "few", "wide", ""]
+Test = Literal["score", "fisher", ""]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A number with its interval; NaN where undefined."""
+
+    value: float
+    low: float
+    high: float
+
+
+UNDEFINED = Interval(math.nan, math.nan, math.nan)
+
+
+@dataclass(frozen=True)
+class Place:
+    """An attribute, or an intersection, under a model and a decision; as of a `Slice`."""
+
+    model: str
+    decision: str
+    attribute: str
+
+
+@dataclass(frozen=True)
+class Pair(Place):
+    """A group and the one that it is compared with, by name."""
+
+    group: str
+    reference: str
+
+
+@dataclass(frozen=True)
+class GroupRow(Place):
+    """Counts and rates of one group."""
+
+    group: str
+    rows: int
+    small: bool  # fewer rows than min_group
+    counts: dict[str, float]  # tp fp fn tn pp pn size label_pos label_neg (tp … only with labels)
+    metrics: dict[str, Interval]  # by name of the rate
+    behind: dict[str, tuple[float, float]]  # over and under the bar of each rate
+
+
+@dataclass(frozen=True)
+class Disparity(Pair):
+    """One rate of one group against its reference.
+
+    Parameters
+    ----------
+    metric : str
+        The rate.
+    value, reference_value : float
+        The rates, in [0, 1].
+    ratio, difference : Interval
+        value / reference_value (Miettinen and Nurminen's interval), value − reference_value (Newcombe's).
+    p, p_holm : float
+        Of the hypothesis that the rates are equal, two-sided; and adjusted over the `Report.family`. NaN
+        where nothing is tested.
+    test : {"score", "fisher", ""}
+        Which test that is.
+    tau : float
+        The ratio passes from tau to 1/tau.
+    point : {"pass", "fail", "undecided"}
+        Whether the ratio itself lies within τ, whatever chance does.
+    verdict : {"pass", "fail", "undecided"}
+        See `compare.kernel`; under ``rule="point"`` the same as `point`.
+    shown_outside : bool
+        Of a failure: whether the ratio is outside τ by more than chance, not only different from 1.
+    reason : {"no rows", "chance", "few", "wide", ""}
+        Why it is not decided.
+    rows_needed : float
+        About how many rows of both groups would decide it, were the rates as they were measured; NaN where it
+        is decided, or no number of rows would.
+    is_reference : bool
+        Whether the group is the reference itself, which decides nothing.
+    deciding : bool
+        Whether the verdict on the attribute depends on it.
+    behind, reference_behind : tuple of two floats
+        Over and under the bar of the value and of the reference's.
+    """
+
+    metric: str
+    value: float
+    reference_value: float
+    ratio: Interval
+    difference: Interval
+    p: float
+    p_holm: float
+    test: Test
+    tau: float
+    point: Verdict
+    verdict: Verdict
+    shown_outside: bool
+    reason: Reason
+    rows_needed: float
+    is_reference: bool
+    deciding: bool
+    behind: tuple[float, float]
+    reference_behind: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class AttributeVerdict(Place):
+    """The roll-up of one attribute: fail if a group fails, else undecided if one is, else pass."""
+
+    by_metric: dict[str, Verdict]  # and by roll-up
+    verdict: Verdict  # over what decides
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Whether to stop, and a sentence that says why; for exit codes."""
+
+    stops: bool
+    reason: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """A finished audit; parts are judged with one that has no verdicts yet.
+
+    Parameters
+    ----------
+    config : AuditConfig
+        How it was audited.
+    source, rows, weighted
+        The file as given, its rows, and whether counts are sums of weights.
+    slices : tuple of Slice
+        The counts themselves, with the groups that are left out.
+    decided_by : tuple of str
+        The metrics and roll-ups that the verdict is over.
+    overall, groups : tuple of GroupRow
+        Everybody, once per model and decision, under the attribute and group "(all)"; and every group.
+    disparities : tuple of Disparity
+        Every rate of every group against its reference.
+    family : int
+        How many comparisons the p-values are adjusted for.
+    last : str
+        Of models or slices that are compared, the one that the verdict goes by; empty where none are.
+    notes : tuple of str
+        What a reader should know, each once, that of the data first.
+    found : mapping of str to anything
+        What the parts of the audit found that it has, by their keys; see `parts`.
+    verdicts : tuple of AttributeVerdict
+        Of each attribute, under each model and decision.
+    verdict : {"pass", "fail", "undecided"}
+        Over `decided_by`: fail if one comparison fails, pass if all pass. Of models or slices that are
+        compared, of the last.
+    gate : Gate
+        Whether a gate of the configuration stops, and why.
+    """
+
+    config: AuditConfig
+    source: str
+    rows: int
+    weighted: bool
+    slices: tuple[Slice, ...]
+    decided_by: tuple[str, ...]
+    overall: tuple[GroupRow, ...]
+    groups: tuple[GroupRow, ...]
+    disparities: tuple[Disparity, ...]
+    family: int
+    last: str = ""
+    notes: tuple[str, ...] = ()
+    found: Mapping[str, Any] = field(default_factory=dict)
+    verdicts: tuple[AttributeVerdict, ...] = ()
+    verdict: Verdict = "undecided"
+    gate: Gate = Gate(stops=False)
+
+    @cached_property
+    def judged(self) -> tuple[AttributeVerdict, ...]:
+        """The verdicts that the one over all, and the gate, go by: of models or slices compared, the last."""
+        return tuple(row for row in self.verdicts if self.last in ("", row.model))
+
+    @property
+    def without_verdict(self) -> bool:
+        """Whether the rule at hand has no pass mark, so that nothing passes or fails."""
+        return self.config.preset in WITHOUT_VERDICT
+
+    @cached_property
+    def deciding(self) -> tuple[str, ...]:
+        """The rates that decide, with roll-ups spelled out, in the order in which they are computed."""
+        wanted = {part for name in self.decided_by for part in ROLL_UPS.get(name, (name,))}
+        return tuple(name for name in COMPARED if name in wanted)
+
+    @cached_property
+    def by_audit(self) -> dict[tuple[str, str, str], tuple[list[Disparity], list[GroupRow]]]:
+        """Comparisons and groups by model, decision and attribute."""
+        found: dict[tuple[str, str, str], tuple[list[Disparity], list[GroupRow]]] = {
+            part.place: ([], []) for part in self.slices
+        }
+        for row in self.disparities:
+            found[row.model, row.decision, row.attribute][0].append(row)
+        for group in self.groups:
+            found[group.model, group.decision, group.attribute][1].append(group)
+        return found
+
+    @cached_property
+    def several(self) -> bool:
+        """Whether there is more than one pair of model and decision."""
+        return len({part.place[:2] for part in self.slices}) > 1

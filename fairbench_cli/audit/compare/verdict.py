@@ -1,0 +1,216 @@
+"""From comparisons to verdicts: pass, fail or undecided, of a metric, an attribute and the whole audit."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+
+from fairbench_cli.audit.compare.report import AttributeVerdict, Disparity, Gate, Interval, Place
+from fairbench_cli.audit.config import UNDECIDED, WORSE, AuditConfig
+from fairbench_cli.audit.metrics import (
+    COMPARED,
+    DEFAULT,
+    ROLL_UPS,
+    bounds,
+    can_decide,
+    canonical,
+    kind,
+    needs_labels,
+)
+from fairbench_cli.audit.scan.tally import Tally
+from fairbench_cli.base.errors import Flag, Problem, UserError, shown, suggest
+from fairbench_cli.document.model import Verdict
+from fairbench_cli.measures.metric import Metric
+from fairbench_cli.measures.rates import RATES
+
+# Fractional weights and metrics that are no ratio of rates count as at a limit within this relative error.
+TOLERANCE = 1e-9
+
+
+def deciding_names(tally: Tally, config: AuditConfig) -> tuple[str, ...]:
+    """Return the rates and roll-ups that decide, or the default ones."""
+    if config.measures is not None:
+        return tuple(dict.fromkeys(map(canonical, config.measures)))
+    return tuple(name for name in DEFAULT if _labelled(tally) or not RATES[name].needs_labels)
+
+
+def requested_names(config: AuditConfig) -> tuple[str, ...]:
+    """Return the metrics to compute for each group and its reference, those of the gate among them."""
+    gate = (metric for _, metric in config.fail_on if kind(metric) == "counts")
+    return tuple(dict.fromkeys(map(canonical, (*config.requested, *gate))))
+
+
+def check_names(tally: Tally, config: AuditConfig) -> None:
+    """Check the metrics and attributes that were named against what was counted.
+
+    Raises
+    ------
+    UserError
+        Listing metrics that need labels where there are none, metrics of the gate that cannot decide, and its
+        attributes that were not audited.
+    """
+    problems = []
+    if not _labelled(tally):
+        gate_names = (name for _, name in config.fail_on)
+        named = (*deciding_names(tally, config), *requested_names(config), *gate_names)
+        needing = [name for name in dict.fromkeys(map(canonical, named)) if needs_labels(name)]
+        if needing:
+            without = [name for name in COMPARED if not RATES[name].needs_labels]
+            fix = f"give the label column, or choose another metric, such as {' or '.join(without)}"
+            what = f"{', '.join(needing)} cannot be computed without labels"
+            problems.append(Problem(what, fix, Flag("metric")))
+    attributes = {part.attribute for part in tally.slices}
+    for attribute, name in config.fail_on:
+        if attribute and attribute not in attributes:
+            what = f"no attribute called {shown(attribute)} was audited"
+            problems.append(Problem(what, suggest(attribute, attributes), Flag("fail-on")))
+        if not can_decide(canonical(name)):
+            what = f"{name} has no value from which it passes, so it cannot decide"
+            problems.append(
+                Problem(what, ("name another metric; ", Flag("metric"), " shows this one"), Flag("fail-on"))
+            )
+    if problems:
+        raise UserError(*problems)
+
+
+def tau_of(name: str, config: AuditConfig) -> float:
+    """Return the tau of a metric, by its canonical name."""
+    return {canonical(typed): tau for typed, tau in config.taus.items()}.get(name, config.tau)
+
+
+def decide(above: float, below: float, ref_above: float, ref_below: float, tau: float) -> Verdict:
+    """Decide whether tau <= (above/below) / (ref_above/ref_below) <= 1/tau.
+
+    Whole numbers are compared by cross-multiplication, with tau as the decimal it is written as: a ratio of
+    exactly 4/5 passes at 0.8. Fractional weights are compared within a relative error of 1e-9.
+
+    Returns
+    -------
+    {"pass", "fail", "undecided"}
+        Undecidable when a rate has the denominator 0. Two rates of 0 are equal and pass, though their ratio
+        is undefined; a rate above 0 against a reference of 0 fails, as does the reverse.
+
+    Examples
+    --------
+    >>> decide(1, 3, 5, 12, 0.8), decide(0, 3, 0, 12, 0.8), decide(1, 3, 0, 12, 0.8), decide(0, 0, 1, 2, 0.8)
+    ('pass', 'pass', 'fail', 'undecided')
+    """
+    if not (below > 0 and ref_below > 0):
+        return "undecided"
+    exact = [Fraction(float(value)) for value in (above, below, ref_above, ref_below)]
+    mine, theirs, low = exact[0] * exact[3], exact[2] * exact[1], Fraction(str(tau))
+    if any(value.denominator > 1 for value in exact):
+        low *= 1 - Fraction(TOLERANCE)
+    return "pass" if low * theirs <= mine and low * mine <= theirs else "fail"
+
+
+def decide_metric(
+    entry: Metric, known: Interval, tau: float, config: AuditConfig, p_holm: float = math.nan
+) -> Verdict | None:
+    """Decide on a metric by `metrics.bounds`; None when it cannot decide.
+
+    By evidence it fails where the value is outside its bounds and "it is ideal" is rejected (`p_holm`, the
+    adjusted p-value, is below 1 − confidence), and passes where the interval is within the bounds. A p-value
+    fails, or says nothing.
+
+    >>> from fairbench_cli.measures.registry import find
+    >>> entry, point = find("selection-rate-difference"), AuditConfig(rule="point")
+    >>> values = [Interval(value, value - 0.1, value + 0.1) for value in (0, 0.2, 0.21)]
+    >>> [decide_metric(entry, value, 0.8, point) for value in values]
+    ['pass', 'pass', 'fail']
+    >>> [decide_metric(entry, value, 0.8, AuditConfig(), 0.01) for value in values]
+    ['pass', 'undecided', 'fail']
+    """
+    limits = bounds(entry, tau, config.confidence)
+    if limits is None:
+        return None
+    if math.isnan(known.value):
+        return "undecided"
+    low, high = limits[0] - TOLERANCE * abs(limits[0]), limits[1] + TOLERANCE * abs(limits[1])
+    inside = low <= known.value <= high
+    if config.rule == "point":
+        return "pass" if inside else "fail"
+    if inside:
+        sure = not entry.p_value and low <= known.low and known.high <= high
+        return "pass" if sure else "undecided"
+    return "fail" if p_holm < 1 - config.confidence else "undecided"
+
+
+def all_of(values: Iterable[Verdict]) -> Verdict:
+    """Return Kleene's "and": fail if one fails, else undecided if one is (or there is none), else pass.
+
+    >>> all_of(["pass", "undecided"]), all_of(["undecided", "fail"]), all_of([])
+    ('undecided', 'fail', 'undecided')
+    """
+    seen = set(values)
+    if "fail" in seen:
+        return "fail"
+    return "undecided" if "undecided" in seen or not seen else "pass"
+
+
+def roll_ups(by_metric: Mapping[str, Verdict]) -> dict[str, Verdict]:
+    """Return the roll-ups of metrics; one with a metric that is not there (no labels) is left out.
+
+    >>> roll_ups({"selected-share": "fail", "selection-rate": "pass"})
+    {'unsupervised-parity': 'fail'}
+    """
+    return {
+        name: all_of(by_metric[metric] for metric in metrics)
+        for name, metrics in ROLL_UPS.items()
+        if all(metric in by_metric for metric in metrics)
+    }
+
+
+def attribute_verdict(
+    at: Place, rows: Sequence[Disparity], more: Iterable[tuple[str, Verdict]], deciding: Sequence[str]
+) -> AttributeVerdict:
+    """Return the verdict on an attribute: fail if a group fails, else undecided if one is, else pass.
+
+    The reference itself decides nothing; where there is nobody else, nothing is decidable. `more` are
+    verdicts on other metrics, by their names.
+    """
+    by_metric: dict[str, list[Verdict]] = {row.metric: [] for row in rows}
+    for row in rows:
+        if not row.is_reference:
+            by_metric[row.metric].append(row.verdict)
+    for name, found in more:
+        by_metric.setdefault(name, []).append(found)
+    decided: dict[str, Verdict] = {name: all_of(values) for name, values in by_metric.items()}
+    decided |= roll_ups(decided)
+    verdict = all_of(decided.get(name, "undecided") for name in deciding)
+    return AttributeVerdict(**vars(at), by_metric=decided, verdict=verdict)
+
+
+def gate(verdicts: Sequence[AttributeVerdict], disparities: Sequence[Disparity], config: AuditConfig) -> Gate:
+    """Return whether to stop: where something fails, or nothing at all could be decided.
+
+    With "undecided" among what `fail_on` names, whatever does not pass stops.
+    """
+    proof = UNDECIDED in config.failing_metrics
+    if not (config.fail or set(config.failing_metrics) - {WORSE}):
+        return Gate(stops=False)
+    watched: dict[str, Verdict]
+    if config.fail_on:
+        watched = {
+            f"{row.attribute}:{canonical(name)}": row.by_metric.get(canonical(name), "undecided")
+            for attribute, name in config.fail_on
+            for row in verdicts
+            if attribute in ("", row.attribute)
+        }
+    else:
+        watched = {row.attribute: row.verdict for row in verdicts}
+    known = all_of(watched.values())
+    if known == "fail":
+        failing = [name for name, found in watched.items() if found == "fail"]
+        return Gate(stops=True, reason=f"{', '.join(failing)} {'fails' if len(failing) == 1 else 'fail'}")
+    if known == "pass":
+        return Gate(stops=False)
+    if proof:
+        return Gate(stops=True, reason="not everything passes")
+    decided = any(row.deciding and row.verdict != "undecided" for row in disparities)
+    if decided or "pass" in watched.values():
+        return Gate(stops=False)
+    return Gate(stops=True, reason="nothing could be decided")
+
+
+def _labelled(tally: Tally) -> bool:
+    return all(part.labelled for part in tally.slices)

@@ -1,0 +1,144 @@
+"""From a tally to a report: what every audit compares, then what its parts find. No file is read."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+from fairbench_cli.audit.compare.references import (
+    check_references,
+    common_references,
+    comparable,
+    excluded,
+    kept,
+    references,
+)
+from fairbench_cli.audit.compare.report import Gate, GroupRow, Place, Report
+from fairbench_cli.audit.compare.rows import disparities, group_rows, overall_rows
+from fairbench_cli.audit.compare.verdict import all_of, attribute_verdict, check_names, deciding_names, gate
+from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.parts import PARTS, parts_of
+from fairbench_cli.audit.parts.writing import listed
+from fairbench_cli.audit.scan.refusals import rows_in_words
+from fairbench_cli.audit.scan.scan import Scan
+from fairbench_cli.audit.scan.tally import Tally
+from fairbench_cli.document.model import Verdict
+
+EMPTY: Mapping[str, Any] = MappingProxyType({})
+
+
+def read(scan: Scan) -> dict[str, Any]:
+    """Return what the parts of an audit need of the rows, by their keys."""
+    return {part.key: part.read(scan) for part in PARTS if part.wanted(scan.config)}
+
+
+def judge(tally: Tally, config: AuditConfig, seen: Mapping[str, Any] = EMPTY) -> Report:
+    """Audit counts.
+
+    Parameters
+    ----------
+    tally : Tally
+        What was counted.
+    config : AuditConfig
+        References, tau, limits, what decides; its columns and decisions are those of the tally already.
+    seen : mapping
+        What the parts have read, by their keys.
+
+    Raises
+    ------
+    UserError
+        For an unknown reference, a metric that needs labels or cannot decide, what cannot be explained.
+    """
+    check_references(tally, config)
+    check_names(tally, config)
+    base = _compared(tally, config)
+    found = {part.key: part.judge(seen.get(part.key, ()), base) for part in PARTS if part.wanted(config)}
+    return _decided(replace(base, found=found))
+
+
+def _compared(tally: Tally, config: AuditConfig) -> Report:
+    """Return the report before any part is judged."""
+    deciding, slices = deciding_names(tally, config), [kept(part, config) for part in tally.slices]
+    compared_by = common_references(slices, config) if tally.last else config
+    rows, family = disparities(slices, deciding, compared_by)
+    groups = [row for part in slices for row in group_rows(part, config)]
+    notes = (*tally.notes, *_notes(tally), *_about_groups(tally, groups, config))
+    return Report(
+        config=config,
+        source=tally.source,
+        rows=tally.rows,
+        weighted=tally.weighted,
+        slices=tally.slices,
+        decided_by=deciding,
+        overall=tuple(overall_rows(tally.slices, config)),
+        groups=tuple(groups),
+        disparities=tuple(row for of_slice in rows for row in of_slice),
+        family=family,
+        last=tally.last,
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+def _decided(report: Report) -> Report:
+    """Return a report with its verdicts and its gate, given what the parts found."""
+    more: dict[Place, list[tuple[str, Verdict]]] = {}
+    for part, found in parts_of(report):
+        for at, name, verdict in part.verdicts(found):
+            more.setdefault(at, []).append((name, verdict))
+    verdicts = tuple(
+        attribute_verdict(at, rows, more.get(at, ()), report.decided_by)
+        for at, (rows, _) in ((Place(*place), rows) for place, rows in report.by_audit.items())
+    )
+    report = replace(report, verdicts=verdicts)
+    judged = () if report.without_verdict else report.judged
+    last = [row for row in report.disparities if report.last in ("", row.model)]
+    stop = gate(report.judged, last, report.config)
+    worse = [reason for part, found in parts_of(report) if (reason := part.worse(found, report))]
+    if worse and not stop.stops:
+        stop = Gate(stops=True, reason=worse[0])
+    return replace(report, verdict=all_of(row.verdict for row in judged), gate=stop)
+
+
+def _notes(tally: Tally) -> list[str]:
+    """Return what a reader should know about the comparison itself."""
+    notes = []
+    if tally.weighted:
+        notes.append("Counts are sums of weights; intervals and tests go by the rows that these are worth.")
+    for model, decision in dict.fromkeys((part.model, part.decision) for part in tally.slices):
+        of_model = f' of model "{model}"' if model else ""
+        parts_of = [part for part in tally.slices if (part.model, part.decision) == (model, decision)]
+        selected, rows = parts_of[0].counts.overall.sum(0)[1], parts_of[0].counts.overall.sum()
+        if math.isclose(selected, 0) or math.isclose(selected, rows):
+            who = "Nobody" if math.isclose(selected, 0) else "Everybody"
+            notes.append(f"{who} is selected by decision {decision}{of_model}: there is little to compare.")
+        notes += [
+            f'Attribute "{part.attribute}"{of_model} has one group only: nothing to compare.'
+            for part in parts_of
+            if len(part.counts.groups) == 1
+        ]
+    return notes
+
+
+def _about_groups(tally: Tally, groups: Sequence[GroupRow], config: AuditConfig) -> list[str]:
+    """Return notes on groups that are left out, not compared, or small."""
+    out, few, weak = [], [], []
+    for part in tally.slices:
+        gone, may = excluded(part, config), comparable(part, config)
+        at = int(references(part, ("selection-rate",), config)[0])
+        for g, group in enumerate(part.counts.groups):
+            called, rows = f"{group} ({part.attribute})", int(part.rows[g])
+            if gone[g]:
+                out.append(f"{called}, {rows_in_words(rows)}")
+            elif not may[g]:
+                few.append(called)
+            elif g == at and rows < config.min_group and len(may) > 1:
+                weak.append(called)
+    small = [f"{row.group} ({row.attribute})" for row in groups if row.small]
+    notes = {
+        "Left out": out,
+        f"Under {100 * config.min_share:g} % of the rows, shown and not compared": few,
+        f"The reference has fewer than {config.min_group} rows": weak,
+        f"Marked *: fewer than {config.min_group} rows, read with care": small,
+    }
+    return [f"{text}: {listed(list(dict.fromkeys(names)))}." for text, names in notes.items() if names]

@@ -1,1 +1,0 @@
-"""From counts to a report: references, comparisons, intervals, tests, verdicts."""

@@ -1,0 +1,27 @@
+"""The parts of an audit, in the order in which they are shown. A new one is a line here."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from fairbench_cli.audit.compare.report import Report
+from fairbench_cli.audit.parts.by_name import BY_NAME
+from fairbench_cli.audit.parts.changes.sections import CHANGES
+from fairbench_cli.audit.parts.curves.sections import CURVES
+from fairbench_cli.audit.parts.explained import EXPLAINED
+from fairbench_cli.audit.parts.guidelines import GUIDELINES
+from fairbench_cli.audit.parts.part import Part
+from fairbench_cli.audit.parts.rates import RATES_OF_GROUPS
+
+PARTS: tuple[Part[Any, Any], ...] = (
+    GUIDELINES,
+    CHANGES,
+    RATES_OF_GROUPS,
+    BY_NAME,
+    CURVES,
+    EXPLAINED,
+)
+
+
+def parts_of(report: Report) -> Iterator[tuple[Part[Any, Any], Any]]:
+    """Yield the parts that an audit has, with what they found."""
+    return ((part, report.found[part.key]) for part in PARTS if part.key in report.found)

@@ -1,0 +1,1 @@
+"""What the scores are worth, and at which thresholds an audit would pass."""

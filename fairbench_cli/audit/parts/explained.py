@@ -1,0 +1,561 @@
+"""What is behind the differences between groups: by strata of the rows, and among people alike."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, compress
+from statistics import NormalDist
+
+import numpy as np
+
+from fairbench_cli.audit.compare.effective import rows_per_weight
+from fairbench_cli.audit.compare.references import REST, REST_NAME, comparable, references
+from fairbench_cli.audit.compare.report import Interval, Report
+from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.parts.part import Part, View
+from fairbench_cli.audit.parts.writing import (
+    DASH,
+    count_cell,
+    interval_cell,
+    listed,
+    number,
+    number_cell,
+    p_cell,
+    percent,
+    with_interval,
+)
+from fairbench_cli.audit.scan.scan import Scan
+from fairbench_cli.audit.scan.strata import read_people, read_strata
+from fairbench_cli.audit.scan.tally import People, Slice, Strata
+from fairbench_cli.base.errors import Flag, user_error
+from fairbench_cli.document.model import Section, TableCell, TextTable, table_of
+from fairbench_cli.measures.conditional import (
+    belift_by_stratum,
+    compared,
+    explained_difference,
+    stratum_differences,
+    unexplained_difference,
+)
+from fairbench_cli.measures.counts import Counts, Floats, divide
+from fairbench_cli.measures.functions import acceptance_by_group, discrimination
+from fairbench_cli.measures.intervals import difference_interval
+from fairbench_cli.measures.propensity import RANGES, propensity
+from fairbench_cli.measures.redlining import balanced_error, balanced_error_interval, predicted_groups
+from fairbench_cli.measures.rows import GROUPS, Rows
+from fairbench_cli.measures.significance import cochran_mantel_haenszel, cochran_mantel_haenszel_p
+from fairbench_cli.measures.situation import MOST_PAIRS, against, in_favour, look_up, mean_agreement
+from fairbench_cli.measures.strata import DECIMALS, cluster_strata, counted, ranges
+
+Pairs = dict[tuple[int, int], tuple[int, int]]
+
+MOST_COMPARED = 20  # groups with their references
+FEWEST_PAIRS = MOST_PAIRS // 4  # for one of several comparisons
+FEWEST_ROWS = 2  # of a group
+DUST = 1e-12  # a difference as small is one of rounding
+CMH = (
+    "CMH p: how often groups that are selected alike within strata would differ as much (test of Cochran, "
+    "Mantel and Haenszel)."
+)
+FEW_COMPARED = 0.9  # rows in strata with both groups: fewer is said first
+
+
+@dataclass(frozen=True)
+class Stratum:
+    """Both groups within one stratum; weights summed."""
+
+    name: str
+    rows: float
+    reference_rows: float
+    rate: float
+    reference_rate: float
+    difference: Interval
+    belift: float  # rate / rate of all
+
+
+@dataclass(frozen=True)
+class Stratified:
+    """A difference of selection rates, taken apart by strata."""
+
+    by: str  # "education", "education × hours", "propensity", "clusters"
+    explained: Interval
+    unexplained: Interval
+    compared: float  # share of the rows in strata with both groups
+    cmh: float  # Cochran, Mantel and Haenszel's χ²
+    cmh_p: float
+    strata: tuple[Stratum, ...]
+    least_belift: int | None  # place of the stratum that has it, of those with rows enough
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What is behind the difference of selection rates between one group and its reference.
+
+    Parameters
+    ----------
+    attribute, group, reference : str
+        The group is taken for the deprived one.
+    rows, reference_rows : int
+        How many rows each has.
+    difference : Interval
+        Of the selection rates.
+    parts : tuple of Stratified
+        By each explanation asked for, by propensity, and by clusters; none where there are too few rows.
+    metrics : dict of str to Interval
+        By name, of those that need rows.
+    features : tuple of str
+        The columns that describe a person: X.
+    notes : tuple of str
+        What a reader should know.
+    """
+
+    attribute: str
+    group: str
+    reference: str
+    rows: int
+    reference_rows: int
+    difference: Interval
+    parts: tuple[Stratified, ...] = ()
+    metrics: dict[str, Interval] = field(default_factory=dict)
+    features: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Behind:
+    """What explanations are made of: strata by attribute, with notes on how columns were cut, and people."""
+
+    strata: dict[str, tuple[Strata, ...]]
+    notes: tuple[str, ...]
+    people: People
+
+
+def read(scan: Scan) -> Behind:
+    """Return strata and people of the rows."""
+    return Behind(*read_strata(scan), read_people(scan))
+
+
+def explain(behind: Behind, base: Report) -> tuple[Explanation, ...]:
+    """Explain the difference between every group and its reference, in the order of the audit.
+
+    Groups of fewer rows than `min_group` are named in a note; where an attribute has no others, its largest
+    has an explanation without parts to carry it. Where the attributes to audit were named, the features of a
+    person are all other columns; else each attribute in turn is taken for the protected one, and the others
+    are features, too.
+
+    Raises
+    ------
+    UserError
+        When there are too many groups.
+    """
+    config = base.config
+    slices = [(part, _pairs(part, config)) for part in base.slices if part.attribute in behind.strata]
+    many = sum(min(rows) >= config.min_group for _, pairs in slices for rows in pairs.values())
+    if many > MOST_COMPARED:
+        what = f"{many} groups of {len(slices)} attributes are too many to explain"
+        fix = ("name the protected attributes with ", Flag("attribute"), ", or raise ", Flag("min-group"))
+        raise user_error(f"{what}; at most {MOST_COMPARED} are", fix, Flag("explain"))
+    each = (_explanations(part, pairs, behind, many, config) for part, pairs in slices)
+    return tuple(chain.from_iterable(each))
+
+
+def _pairs(part: Slice, config: AuditConfig) -> Pairs:
+    """Return each group with its reference, by their places, and how many rows both have."""
+    at, own = int(references(part, ("selection-rate",), config)[0]), part.rows.tolist()
+    return {
+        (g, at): (own[g], sum(own) - own[g] if at == REST else own[at])
+        for g in np.flatnonzero(comparable(part, config)).tolist()
+        if g != at
+    }
+
+
+def _small(part: Slice, pairs: Pairs, least: int) -> list[str]:
+    """Return notes that name the groups that are not explained."""
+    names = part.counts.groups
+    few = f"fewer than {least} rows, not explained."
+    own = [names[g] for (g, _), (mine, _) in pairs.items() if mine < least]
+    other = [names[g] for (g, _), (mine, theirs) in pairs.items() if theirs < least <= mine]
+    notes = [f"{listed(own)}: {few}"] if own else []
+    return notes + ([f"{listed(other)}: the reference has {few}"] if other else [])
+
+
+def _explanations(
+    part: Slice, pairs: Pairs, behind: Behind, many: int, config: AuditConfig
+) -> Iterator[Explanation]:
+    """Yield an explanation of each group with rows enough; the first carries the notes on the attribute."""
+    notes = (*_small(part, pairs, config.min_group), *behind.notes)
+    worth = float(rows_per_weight(part, range(len(part.rows))))
+    enough = [pair for pair, rows in pairs.items() if min(rows) >= config.min_group]
+    if pairs and not enough:
+        largest = max(pairs, key=lambda pair: pairs[pair][0])
+        yield _bare(part, largest, pairs[largest], config, notes)
+    hidden = {part.attribute} if config.attributes is None else set(behind.strata)
+    for pair in enough:
+        parts = []
+        for strata in behind.strata[part.attribute]:
+            n = two(strata.n, *pair)
+            some = n.sum((-2, -1)) > 0
+            kept = tuple(compress(strata.names, some))
+            parts.append(stratified(strata.by, kept, of_decisions(n[some]), worth, config))
+        bare = replace(_bare(part, pair, pairs[pair], config, notes), parts=tuple(parts))
+        yield add_people(bare, behind.people, pair[1] == REST, hidden, many, worth, config)
+        notes = behind.notes
+
+
+def _bare(
+    part: Slice, pair: tuple[int, int], rows: tuple[int, int], config: AuditConfig, notes: tuple[str, ...]
+) -> Explanation:
+    """Return the difference of selection rates alone, group − reference, with Newcombe's interval."""
+    g, at = pair
+    names = part.counts.groups
+    overall = of_decisions(two(part.counts.predicted, g, at))
+    value = -float(discrimination(overall))
+    worth = float(rows_per_weight(part, range(len(part.rows)) if at == REST else pair))
+    low, high = _limits(overall.predicted * worth, config.confidence)
+    return Explanation(
+        part.attribute,
+        names[g],
+        REST_NAME if at == REST else names[at],
+        *rows,
+        Interval(0.0 if abs(value) < DUST else value, float(low), float(high)),
+        notes=notes,
+    )
+
+
+def two(n: Floats, g: int, at: int) -> Floats:
+    """Return counts of a group and its reference, or of all others: (..., groups, 2) becomes (..., 2, 2)."""
+    own = n[..., g, :]
+    return np.stack([own, n.sum(-2) - own if at == REST else n[..., at, :]], -2)
+
+
+def add_people(
+    found: Explanation,
+    people: People,
+    rest: bool,
+    hidden: set[str],
+    many: int,
+    worth: float,
+    config: AuditConfig,
+) -> Explanation:
+    """Return an explanation with what the rows of the group and of its reference add to it.
+
+    Parameters
+    ----------
+    found : Explanation
+        The groups, and what is known already.
+    people : People
+        Rows of all groups.
+    rest : bool
+        Whether the reference is all other groups.
+    hidden : set of str
+        Columns that are no features.
+    many : int
+        How many comparisons share the time there is for neighbours.
+    worth : float
+        Rows that a unit of weight is worth.
+    config : AuditConfig
+        How to audit, and what to explain by.
+    """
+    groups = people.groups[found.attribute]
+    deprived = groups == found.group
+    favoured = ~deprived if rest else groups == found.reference
+    both, shown = deprived | favoured, [name not in hidden for name in people.names]
+    decision = people.decision[both]
+    rows = Rows(
+        favoured[both].astype(np.int64),
+        decision,
+        decision,
+        features=people.features[both][:, shown],
+        nominal=tuple(compress(people.nominal, shown)),
+        weights=None if people.weights is None else people.weights[both],
+    )
+    features = tuple(dict.fromkeys(compress(people.names, shown)))
+    notes = [*found.notes, *people.notes]
+    if min(deprived.sum(), favoured.sum()) < FEWEST_ROWS or not features:
+        why = "too few of the rows that were read" if features else "no column is left to describe a person"
+        notes.append(f"No propensity, neighbours or redlining: {why}.")
+        return replace(found, features=features, notes=tuple(notes))
+    chances = propensity(rows).round(DECIMALS)
+    codes, tops = ranges(chances, RANGES, rows.weights)
+    spans = ((chances[codes == i].min(), chances[codes == i].max()) for i in range(len(tops)))
+    names = tuple(f"{low:.3f}–{high:.3f}" for low, high in spans)
+    clusters = cluster_strata(rows)
+    numbers = tuple(f"cluster {i + 1}" for i in range(int(clusters.max()) + 1))
+    parts = (
+        stratified("propensity", names, counted(rows, codes), worth, config),
+        stratified("clusters", numbers, counted(rows, clusters), worth, config),
+    )
+    guessed = predicted_groups(rows)
+    limits = balanced_error_interval(replace(guessed, n=guessed.n * worth), config.confidence)
+    metrics = {"redlining-potential": Interval(balanced_error(guessed), *limits)}
+    if rows.weights is not None:
+        notes.append("No situation testing or consistency: neighbours know no weights.")
+    else:
+        among_alike, more = _neighbours(rows, many, config)
+        metrics = among_alike | metrics
+        notes += more
+    return replace(
+        found, parts=(*found.parts, *parts), metrics=metrics, features=features, notes=tuple(notes)
+    )
+
+
+def _neighbours(rows: Rows, many: int, config: AuditConfig) -> tuple[dict[str, Interval], list[str]]:
+    """Compare people alike, without intervals: rows share neighbours, so they are not independent."""
+    most = max(MOST_PAIRS // many, FEWEST_PAIRS)
+    near = look_up(rows, config.neighbours, most=most)
+    found = {
+        "situation-testing": against(near, config.margin),
+        "situation-testing-reverse": in_favour(near, config.margin),
+        "consistency": mean_agreement(near),
+    }
+    metrics = {name: Interval(float(value[0]), np.nan, np.nan) for name, value in found.items()}
+    notes = ["Situation testing and consistency have no intervals: rows share neighbours."]
+    if len(near.asked) < len(rows.s):
+        notes.append(
+            f"Neighbours were looked up of {len(near.asked)} of {len(rows.s)} rows, drawn at random "
+            f"({len(near.excess)} of the group); they are looked for among all."
+        )
+    if any(np.isnan(metric.value) for metric in metrics.values()):
+        notes.append(f"A group has too few rows for {config.neighbours} neighbours.")
+    return metrics, notes
+
+
+def stratified(
+    by: str, names: tuple[str, ...], counts: Counts, worth: float, config: AuditConfig
+) -> Stratified:
+    """Return what strata explain of the difference, and what they leave.
+
+    All differences are group − reference, so minus those of `measures.conditional`.
+
+    Intervals of the parts are ± z standard errors, by leaving out one row at a time (the jackknife), the
+    strata as they are. A bootstrap would empty more cells than there are, and call too much explained. Those
+    within a stratum are Newcombe's.
+
+    Parameters
+    ----------
+    by : str
+        What the strata are of.
+    names : tuple of str
+        Of the strata.
+    counts : Counts
+        ``n`` of shape (strata, 2, 2, 2).
+    worth : float
+        Rows that a unit of weight is worth.
+    config : AuditConfig
+        Confidence, and how few rows of the group are too few for its belift to be the least.
+    """
+    worthy = Counts(GROUPS, counts.n * worth)
+    errors = standard_errors(worthy.predicted)
+    z = NormalDist().inv_cdf((1 + config.confidence) / 2)
+    low, high = _limits(worthy.predicted, config.confidence)
+    rate, reference = acceptance_by_group(counts)
+    differences, lift = -stratum_differences(counts), belift_by_stratum(counts)
+    strata = tuple(
+        Stratum(
+            name,
+            float(counts.group_total[i, 0]),
+            float(counts.group_total[i, 1]),
+            float(rate[i]),
+            float(reference[i]),
+            Interval(float(differences[i]), float(low[i]), float(high[i])),
+            float(lift[i]),
+        )
+        for i, name in enumerate(names)
+    )
+    enough = (worthy.group_total[:, 0] >= config.min_group) & ~np.isnan(lift)
+    return Stratified(
+        by,
+        _about(-float(explained_difference(counts)), z * errors[0]),
+        _about(-float(unexplained_difference(counts)), z * errors[1]),
+        float(compared(counts)),
+        float(cochran_mantel_haenszel(worthy)),
+        float(cochran_mantel_haenszel_p(worthy)),
+        strata,
+        int(np.argmin(np.where(enough, lift, np.inf))) if enough.any() else None,
+    )
+
+
+def standard_errors(cells: Floats) -> tuple[float, float]:
+    """Return standard errors of what strata explain and of what they leave, by the jackknife over rows.
+
+    Parameters
+    ----------
+    cells : array, shape (strata, 2, 2)
+        Rows by stratum, group and decision. Of a cell with less than a row all is left out.
+
+    Returns
+    -------
+    tuple of float
+        NaN when a group would be empty without one of its rows.
+    """
+    step = np.minimum(cells, 1.0)
+    times = np.where(cells > 0, divide(cells, step), 0.0)
+    rows, differences = _rows_and_differences(cells)
+    summed = differences[:, None] * rows
+    whole, left = np.zeros(cells.shape), np.zeros(cells.shape)
+    for group in (0, 1):
+        for decision in (0, 1):
+            fewer = cells.copy()
+            fewer[:, group, decision] -= step[:, group, decision]
+            own_rows, own_differences = _rows_and_differences(fewer)
+            totals = rows.sum(0) - rows + own_rows
+            # Only the stratum of the row changes: its share of the sum is computed again.
+            within = summed.sum(0) - summed + own_differences[:, None] * own_rows
+            left[:, group, decision] = divide(within, totals).sum(-1) / 2
+            rates = divide(cells[..., 1].sum(0) + (fewer - cells)[..., 1], totals)
+            whole[:, group, decision] = rates[:, 1] - rates[:, 0]
+    explained, unexplained = (_spread(values, times) for values in (whole - left, left))
+    return explained, unexplained
+
+
+def _rows_and_differences(cells: Floats) -> tuple[Floats, Floats]:
+    """Rows by stratum and group, and the difference in each stratum: 0 where there is one group only."""
+    rows = cells.sum(-1)
+    rates = divide(cells[..., 1], rows)
+    return rows, np.where((rows > 0).all(-1), rates[:, 1] - rates[:, 0], 0.0)
+
+
+def _spread(values: Floats, times: Floats) -> float:
+    """Jackknife standard error: each value is that without one of `times` rows."""
+    many, there = float(times.sum()), times > 0
+    if many < 2:
+        return np.nan
+    some, often = values[there], times[there]
+    away = some - (often @ some) / many
+    return float(np.sqrt((many - 1) / many * (often @ away**2)))
+
+
+def _about(value: float, half: float) -> Interval:
+    """Return a difference with its limits, none beyond −1 and 1; what is but rounding dust is 0."""
+    middle = 0.0 if abs(value) < DUST else value
+    if np.isnan(value + half):
+        return Interval(middle, np.nan, np.nan)
+    return Interval(middle, max(-1.0, middle - half), min(1.0, middle + half))
+
+
+def of_decisions(n: Floats) -> Counts:
+    """Return counts by stratum, group and decision, shape (..., 2, 2), as `Counts`; all labels are 0."""
+    full = np.zeros((*n.shape[:-1], 2, 2))
+    full[..., 0, :] = n
+    return Counts(GROUPS, full)
+
+
+def _limits(cells: Floats, confidence: float) -> tuple[Floats, Floats]:
+    """Return limits of the difference of the group's rate and the reference's; cells of shape (..., 2, 2)."""
+    above, below = cells[..., 1], cells.sum(-1)
+    return difference_interval(above[..., 0], below[..., 0], above[..., 1], below[..., 1], confidence)
+
+
+def explanation_sections(found: Sequence[Explanation], report: Report, view: View) -> tuple[Section, ...]:
+    """Return a section for each explanation."""
+    return tuple(_explanation(each, report, view) for each in found)
+
+
+def _explanation(each: Explanation, report: Report, view: View) -> Section:
+    sentences = [_overall_words(each)]
+    if each.features:
+        sentences.append(f"A person is described by {', '.join(each.features)}.")
+    few = [part for part in each.parts if part.compared < FEW_COMPARED]
+    some = [part for part in each.parts if FEW_COMPARED <= part.compared < 1]
+    tables = [_parts_table(each), _belift(each, report)] if each.parts else []
+    tables += [_row_metrics(each, report)] if each.metrics else []
+    tables += [_strata_table(part, view) for part in each.parts]
+    both = f"{each.group} ({each.rows} rows) and {each.reference} ({each.reference_rows})"
+    return Section(
+        f"{each.attribute}: what is behind the difference of {both}",
+        (*sentences, *([_alone(few)] if few else [])),
+        tuple(tables),
+        (*each.notes, *([_alone(some)] if some else []), *([CMH] if each.parts else [])),
+    )
+
+
+def _overall_words(each: Explanation) -> str:
+    """Return who is selected more often."""
+    value = number(abs(each.difference.value))
+    if value == DASH:
+        return "The difference is not defined."
+    said = with_interval(each.difference)
+    if value == number(0.0):
+        return f"{each.group} is selected as often as {each.reference}: the difference is {said}."
+    often = "less" if each.difference.value < 0 else "more"
+    return f"{each.group} is selected {often} often than {each.reference}: the difference is {said}."
+
+
+def _alone(parts: list[Stratified]) -> str:
+    """Return for which part of the rows there is nobody to compare them with."""
+    shares = ", ".join(f"{percent(1 - part.compared)} ({part.by})" for part in parts)
+    return (
+        "Not all can be compared: rows in strata of one group, whose difference counts as explained, are "
+        f"{shares} of all."
+    )
+
+
+def _parts_table(each: Explanation) -> TextTable:
+    columns: dict[str, Callable[[Stratified], TableCell]] = {
+        "explained by": lambda part: TableCell(part.by),
+        "explained": lambda part: interval_cell(part.explained),
+        "unexplained": lambda part: interval_cell(part.unexplained),
+        "compared": lambda part: TableCell(percent(part.compared), "", part.compared),
+        "CMH p": lambda part: p_cell(part.cmh_p),
+    }
+    title = "What is explained, and what is left; compared: rows in strata with both groups"
+    return table_of(title, columns, each.parts)
+
+
+def _belift(each: Explanation, report: Report) -> TextTable:
+    def least(part: Stratified) -> Stratum | None:
+        return None if part.least_belift is None else part.strata[part.least_belift]
+
+    columns: dict[str, Callable[[tuple[str, Stratum | None]], TableCell]] = {
+        "explained by": lambda line: TableCell(line[0]),
+        "stratum": lambda line: TableCell(line[1].name if line[1] else DASH),
+        "rows": lambda line: count_cell(line[1].rows if line[1] else math.nan),
+        "belift": lambda line: number_cell(line[1].belift if line[1] else math.nan),
+    }
+    return table_of(
+        f"Least belift, rate of {each.group} in a stratum / rate of all; strata with fewer than "
+        f"{report.config.min_group} left out",
+        columns,
+        [(part.by, least(part)) for part in each.parts],
+    )
+
+
+def _row_metrics(each: Explanation, report: Report) -> TextTable:
+    k, margin = report.config.neighbours, f"{report.config.margin:g}"
+    group, reference = each.group, each.reference
+    meaning = {
+        "situation-testing": f"share of {group} whose {k} most alike of {reference} are selected more often "
+        f"than their {k} most alike of {group}, by {margin} or more",
+        "situation-testing-reverse": "the same, selected less often",
+        "consistency": f"agreement of each row with the {k} most alike; 1 at best",
+        "redlining-potential": f"error of predicting {group} or {reference} from everything else; 0.5: no "
+        "better than chance",
+    }
+    lines = [
+        (TableCell(name), TableCell(meaning[name]), interval_cell(of)) for name, of in each.metrics.items()
+    ]
+    return TextTable("Among people alike", ("metric", "what it says", "value"), tuple(lines))
+
+
+def _strata_table(part: Stratified, view: View) -> TextTable:
+    size = sorted((-(one.rows + one.reference_rows), i) for i, one in enumerate(part.strata))
+    largest, more = view.cut(size, "smaller")
+    columns: dict[str, Callable[[Stratum], TableCell]] = {
+        "stratum": lambda one: TableCell(one.name),
+        "rows": lambda one: count_cell(one.rows),
+        "rate": lambda one: number_cell(one.rate),
+        "ref. rows": lambda one: count_cell(one.reference_rows),
+        "ref. rate": lambda one: number_cell(one.reference_rate),
+        "difference": lambda one: interval_cell(one.difference),
+    }
+    kept = [part.strata[i] for i in sorted(i for _, i in largest)]
+    return table_of(f"Strata of {part.by}", columns, kept, more)
+
+
+EXPLAINED = Part[Behind, tuple[Explanation, ...]](
+    "explanations",
+    wanted=lambda config: bool(config.explained_by),
+    read=read,
+    judge=explain,
+    sections=explanation_sections,
+    data=lambda found: {"explanations": found},
+)

@@ -1,0 +1,451 @@
+"""Impact ratios: the selection rate of each category over that of the category that is selected most.
+
+Sources: New York City, Local Law 144 of 2021 and 6 RCNY § 5-300 to 5-304 (rates and ratios, categories under
+2 %, unknown categories); Uniform Guidelines on Employee Selection Procedures, 29 CFR 1607.4 D (four fifths),
+Questions and Answers of 1979, 20 and 21 (one person more). The tests are ours.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
+from fractions import Fraction
+
+import numpy as np
+
+from fairbench_cli.audit.compare.family import Family
+from fairbench_cli.audit.compare.references import Bools, comparable, excluded
+from fairbench_cli.audit.compare.report import UNDEFINED, Interval, Place, Report, Test
+from fairbench_cli.audit.compare.verdict import decide
+from fairbench_cli.audit.config import ABOVE_MEDIAN, EXCLUDING, FOUR_FIFTHS, AuditConfig
+from fairbench_cli.audit.parts.part import Part, Row, View
+from fairbench_cli.audit.parts.writing import (
+    DASH,
+    counted_words,
+    flat,
+    interval,
+    number,
+    number_cell,
+    p_cell,
+    percent,
+    place,
+)
+from fairbench_cli.audit.scan.open import LOOK_MISSING
+from fairbench_cli.audit.scan.tally import Slice
+from fairbench_cli.base.errors import shown
+from fairbench_cli.document.model import Section, TableCell, TextTable, table_of
+from fairbench_cli.measures.counts import Floats
+from fairbench_cli.measures.groups import CROSS
+from fairbench_cli.measures.score_test import equal_rates, ratio_interval
+from fairbench_cli.measures.significance import two_proportions
+
+TITLES = {
+    "ll144": "What New York City's Local Law 144 asks for",
+    "eeoc": "Adverse impact, by the Uniform Guidelines (29 CFR 1607.4 D)",
+}
+NO_LIMIT = "The law sets no limit to these ratios and asks for no test: read them as they are."
+MOST_NAMED = 6  # tables in the headline
+TO_PUBLISH = (
+    "the source of the data, and what they are: ____",
+    "the date of the most recent bias audit, not older than a year: ____",
+    "the date from which this version of the tool is in use: ____",
+)
+
+
+@dataclass(frozen=True)
+class Chance:
+    """What a test says of the selection rate of a group against the highest.
+
+    Parameters
+    ----------
+    ratio : Interval
+        Miettinen and Nurminen's.
+    z : float
+        The difference in standard deviations (pooled); below 0 for the lower rate.
+    p, p_holm : float
+        Two-sided p-value, and adjusted over all pairs of all categories of the audit.
+    test : {"score", "fisher"}
+    """
+
+    ratio: Interval
+    z: float
+    p: float
+    p_holm: float
+    test: Test
+
+
+@dataclass(frozen=True)
+class FourFifths:
+    """What the rule of four fifths makes of a group.
+
+    Parameters
+    ----------
+    below : bool
+        Whether its rate is below 4/5 of the highest, exactly.
+    to_reach : int
+        How many more of the group would have to be selected for 4/5.
+    one_person : bool
+        Whether one more of the group, and one fewer of the other, would turn the difference round.
+    shortfall : float
+        How many more of the group would be selected at the rate of both groups together; below 0: fewer.
+    """
+
+    below: bool
+    to_reach: int
+    one_person: bool
+    shortfall: float
+
+
+@dataclass(frozen=True)
+class ImpactRow:
+    """A category, by the rules of a preset.
+
+    Parameters
+    ----------
+    group : str
+    rows, selected : int
+        People, and those of them who were selected.
+    share : float
+        Of the rows whose category is known.
+    rate : float
+        selected / rows.
+    ratio : float
+        The rate over the highest; NaN where there is none, and for a category that is left out.
+    left_out : bool
+        Whether the category is smaller than `min_share`: neither compared nor the one compared with.
+    highest : bool
+        Whether its rate is the highest.
+    chance : Chance, or None
+        None for the highest, and where nothing is compared.
+    four_fifths : FourFifths, or None
+        The same, and of the preset eeoc alone.
+    """
+
+    group: str
+    rows: int
+    selected: int
+    share: float
+    rate: float
+    ratio: float
+    left_out: bool
+    highest: bool
+    chance: Chance | None = None
+    four_fifths: FourFifths | None = None
+
+
+@dataclass(frozen=True)
+class ImpactTable(Place):
+    """The categories of one attribute, or of two crossed.
+
+    Parameters
+    ----------
+    highest : str
+        The category with the highest rate; empty where there is none.
+    unknown : int
+        Rows that are not in it, because their category is not known.
+    family : int
+        How many pairs of categories p-values are adjusted for, in the whole audit.
+    rows : tuple of ImpactRow
+    """
+
+    highest: str
+    unknown: int
+    family: int
+    rows: tuple[ImpactRow, ...]
+
+
+UNTESTED = Chance(UNDEFINED, math.nan, math.nan, math.nan, "")
+
+
+def impact(_: tuple[()], base: Report) -> tuple[ImpactTable, ...]:
+    """Return the impact ratios of each attribute and intersection."""
+    config = base.config
+    pairs = [_pairs(part, config) for part in base.slices]
+    adjusted = Family([p[:, None] for _, p, _ in pairs]).adjusted()
+    family, found = sum(len(p) for _, p, _ in pairs), []
+    for part, (which, p, exact), p_holm in zip(base.slices, pairs, adjusted, strict=True):
+        each = zip(p.tolist(), p_holm[:, 0].tolist(), exact.tolist(), strict=True)
+        tests = dict(zip(map(tuple, which), each, strict=True))
+        found.append(_impact_table(part, tests, family, config))
+    return tuple(found)
+
+
+def _pairs(part: Slice, config: AuditConfig) -> tuple[Floats, Floats, Bools]:
+    """Return all pairs of categories that are compared, their p-values, and which are of Fisher's test."""
+    at = np.flatnonzero(comparable(part, config))
+    first, second = (at[each] for each in np.triu_indices(len(at), 1))
+    selected, rows = part.counts.predicted[:, 1], part.rows.astype(np.float64)
+    p, exact = equal_rates(selected[first], rows[first], selected[second], rows[second])
+    return np.stack([first, second], axis=1), p, exact
+
+
+def _impact_table(
+    part: Slice, tests: dict[tuple[int, int], tuple[float, float, bool]], family: int, config: AuditConfig
+) -> ImpactTable:
+    rows, selected = part.rows, np.rint(part.counts.predicted[:, 1]).astype(np.int64)
+    known, may = ~excluded(part, config), comparable(part, config)
+    with np.errstate(invalid="ignore"):
+        rates = selected / rows
+    top = int(np.argmax(np.where(may & (rows > 0), rates, -1.0))) if may.any() else -1
+    all_known, found = int(rows[known].sum()), []
+    for g in np.flatnonzero(known).tolist():
+        against = may[g] and g != top
+        counted = (int(selected[g]), int(rows[g]), int(selected[top]), int(rows[top]))
+        chance = _chance(counted, tests[min(g, top), max(g, top)], config) if against else None
+        rule = _four_fifths(*counted) if against and config.preset == "eeoc" else None
+        ratio = float(rates[g] / rates[top]) if may[g] and rates[top] > 0 else math.nan
+        found.append(
+            ImpactRow(
+                group=part.counts.groups[g],
+                rows=int(rows[g]),
+                selected=int(selected[g]),
+                share=int(rows[g]) / all_known,
+                rate=float(rates[g]),
+                ratio=ratio,
+                left_out=not may[g],
+                highest=g == top,
+                chance=chance,
+                four_fifths=rule,
+            )
+        )
+    highest = part.counts.groups[top] if top >= 0 else ""
+    return ImpactTable(*part.place, highest, int(rows[~known].sum()), family, tuple(found))
+
+
+def _chance(counted: Sequence[int], test: tuple[float, float, bool], config: AuditConfig) -> Chance:
+    above, below, ref_above, ref_below = counted
+    value = above * ref_below / (ref_above * below) if ref_above else math.nan
+    low, high = ratio_interval(above, below, ref_above, ref_below, config.confidence)
+    z, _ = two_proportions(*counted)
+    p, p_holm, exact = test
+    return Chance(
+        Interval(value, float(low), float(high)), float(z), p, p_holm, "fisher" if exact else "score"
+    )
+
+
+def _four_fifths(above: int, below: int, ref_above: int, ref_below: int) -> FourFifths:
+    """Return what the rule says of a group against that with the highest rate.
+
+    >>> _four_fifths(6, 12, 9, 12)
+    FourFifths(below=True, to_reach=2, one_person=False, shortfall=1.5)
+    """
+    enough = math.ceil(Fraction(str(FOUR_FIFTHS)) * ref_above * below / ref_below)
+    return FourFifths(
+        below=decide(above, below, ref_above, ref_below, FOUR_FIFTHS) == "fail",
+        to_reach=max(0, enough - above),
+        one_person=(above + 1) * ref_below > (ref_above - 1) * below,
+        shortfall=below * (above + ref_above) / (below + ref_below) - above,
+    )
+
+
+def summary(found: Sequence[ImpactTable], report: Report) -> str:
+    """Return in a sentence what the tables of a rule without a pass mark show; nothing of others."""
+    if not report.without_verdict:
+        return ""
+    parts = []
+    for table in found:
+        known = [row for row in table.rows if not math.isnan(row.ratio)]
+        if known:
+            low = min(known, key=lambda row: row.ratio)
+            parts.append(
+                f"{_title(table, report)} {number(low.ratio)} ({low.group}, against {table.highest})"
+            )
+    more = len(parts) - MOST_NAMED
+    said = "; ".join(parts[:MOST_NAMED]) + (f"; and {more} more tables" if more > 0 else "")
+    return f"Lowest impact ratios: {said}." if parts else "There are no impact ratios to show."
+
+
+def impact_sections(found: Sequence[ImpactTable], report: Report, view: View) -> tuple[Section, ...]:
+    """Return the tables of the rule, and how they are to be read."""
+    pairs = counted_words(found[0].family, "pair")
+    make = _law_sections if report.without_verdict else _guideline_sections
+    return tuple(make(found, pairs, report, view))
+
+
+def _law_sections(found: Sequence[ImpactTable], pairs: str, report: Report, view: View) -> Iterable[Section]:
+    """Yield the sections of ``--preset ll144``: the law's tables, then statistics.
+
+    None of them says that something passes or fails.
+    """
+    yield Section(TITLES["ll144"], (_what_is_counted(found), NO_LIMIT))
+    for table in found:
+        title = f"Impact ratios by {_title(table, report)}"
+        yield Section(title, tables=(_rates(table, title, view),), notes=_notes(table, report))
+    tested = [table for table in found if any(row.chance for row in table.rows)]
+    statistics = (
+        "Std. dev.: the difference from the highest rate in standard deviations. p: how likely chance "
+        f"alone makes such a difference, two-sided and adjusted for {pairs} of categories (Holm). "
+        f"Brackets: {100 * report.config.confidence:g} % intervals of the ratio."
+    )
+    if tested:
+        yield Section(
+            "Statistics of ours, which the law does not ask for",
+            (statistics,),
+            tuple(_statistics(table, _title(table, report), view) for table in tested),
+        )
+    yield Section("To be published with the tables; fill in", notes=TO_PUBLISH)
+
+
+def _guideline_sections(
+    found: Sequence[ImpactTable], pairs: str, report: Report, _: View
+) -> Iterable[Section]:
+    """Yield the sections of ``--preset eeoc``: how to read its tables, then four fifths and chance."""
+    yield Section(
+        TITLES["eeoc"],
+        (
+            "Each group is compared with the one that is selected most. A rate below four fifths (80 %) of "
+            "that is taken for evidence of adverse impact, unless numbers are too small to be relied on; a "
+            "smaller difference may count where it is significant. So there are two answers: below 4/5, and "
+            "significant. The verdict needs both.",
+            "Std. dev.: the difference of the rates in standard deviations; courts look for two or three. p: "
+            f"two-sided, adjusted for {pairs} of groups (Holm). Shortfall: how many more of the group "
+            "would be selected at the rate of both groups together. To reach 4/5: how many more it takes. "
+            "One person: whether one more of the group, and one fewer of the other, turns the difference "
+            "round.",
+        ),
+    )
+    for table in found:
+        tables = (_two_answers(table, report), _how_far(table))
+        yield Section(f"Four fifths: {_title(table, report)}", tables=tables, notes=_notes(table, report))
+
+
+def _title(table: ImpactTable, report: Report) -> str:
+    return table.attribute + (f" ({place(table.model, table.decision)})" if report.several else "")
+
+
+def _scored(table: ImpactTable) -> bool:
+    return table.decision.startswith(ABOVE_MEDIAN)
+
+
+def _what_is_counted(tables: Sequence[ImpactTable]) -> str:
+    ratio = "Impact ratio: that rate over the highest in the table."
+    if not _scored(tables[0]):
+        return f"Selection rate: the share of a category that is selected. {ratio}"
+    decisions = "; ".join(dict.fromkeys(place(table.model, table.decision) for table in tables))
+    return (
+        "Scoring rate: the share of a category with a score above the median of all rows, those of unknown "
+        f"category among them; scores at the median are not above it. Here: {decisions}. {ratio}"
+    )
+
+
+def _notes(table: ImpactTable, report: Report) -> tuple[str, ...]:
+    """Return who is not in a table, and which categories have no ratio."""
+    known = sum(row.rows for row in table.rows)
+    notes = [f"Not included, because the category is not known: {table.unknown} of {known + table.unknown}."]
+    unclear = [row.group for row in table.rows if LOOK_MISSING & {*row.group.lower().split(CROSS)}]
+    if unclear:
+        advice = "if that means that the category is not known, leave it out with --exclude"
+        notes.append(f"Included as a category: {', '.join(map(shown, unclear))}; {advice}.")
+    small = sum(row.left_out for row in table.rows)
+    if small:
+        least = percent(report.config.min_share)
+        what = f"{small} with fewer than {least} of the {known} rows in the table"
+        notes.append(f"Marked *: {what}; not compared, and not taken for the highest.")
+    return tuple(notes)
+
+
+Columns = dict[str, Callable[[ImpactRow], TableCell]]
+
+
+def _counted(category: str, people: str, selected: str, rate: str) -> Columns:
+    """Return the columns that all tables of rates have."""
+    return {
+        category: _name,
+        people: lambda row: TableCell(str(row.rows), "", row.rows),
+        selected: lambda row: TableCell(str(row.selected), "", row.selected),
+        rate: lambda row: TableCell(
+            DASH if math.isnan(row.rate) else f"{100 * row.rate:.1f} %", "", row.rate
+        ),
+    }
+
+
+def _rates(table: ImpactTable, title: str, view: View) -> TextTable:
+    """Return the law's table."""
+    heads = ("above the median", "scoring rate") if _scored(table) else ("selected", "selection rate")
+    columns = _counted("category", "applicants", *heads)
+    columns["impact ratio"] = lambda row: number_cell(row.ratio)
+    return table_of(title, columns, *view.cut(table.rows))
+
+
+def _two_answers(table: ImpactTable, report: Report) -> TextTable:
+    """Return what the rule of four fifths and a test say, next to each other."""
+    alpha = 1 - report.config.confidence
+    columns = _counted("group", "applicants", "selected", "rate") | {
+        "ratio": lambda row: TableCell(
+            "highest" if row.highest else number(row.ratio), _limits(row), row.ratio
+        ),
+        "below 4/5": lambda row: _yes(row.four_fifths.below if row.four_fifths else None),
+        "significant": lambda row: _yes(row.chance.p_holm < alpha if row.chance else None),
+    }
+    return table_of(f"Against {table.highest}" if table.highest else "", columns, table.rows)
+
+
+def _how_far(table: ImpactTable) -> TextTable:
+    """Return by how much, and how surely, groups are below the highest."""
+
+    def rule(row: ImpactRow) -> FourFifths:
+        return row.four_fifths or FourFifths(below=False, to_reach=0, one_person=False, shortfall=math.nan)
+
+    columns = _tested("group") | {
+        "shortfall": lambda row: TableCell(number(rule(row).shortfall, 1), "", rule(row).shortfall),
+        "to reach 4/5": lambda row: TableCell(str(rule(row).to_reach), "", rule(row).to_reach),
+        "one person": lambda row: _yes(rule(row).one_person),
+    }
+    return table_of("How far, and how surely", columns, _against_the_highest(table))
+
+
+def _statistics(table: ImpactTable, title: str, view: View) -> TextTable:
+    columns = _tested("category")
+    columns["impact ratio"] = lambda row: number_cell(row.ratio, _limits(row))
+    return table_of(title, columns, *view.cut(_against_the_highest(table)))
+
+
+def _against_the_highest(table: ImpactTable) -> list[ImpactRow]:
+    return [row for row in table.rows if row.chance is not None]
+
+
+def _tested(category: str) -> Columns:
+    """Return the columns that all tables of tests have."""
+
+    def z(row: ImpactRow) -> TableCell:
+        value = (row.chance or UNTESTED).z
+        return TableCell(number(value, 1), "", value)
+
+    return {category: _name, "std. dev.": z, "p (Holm)": lambda row: p_cell((row.chance or UNTESTED).p_holm)}
+
+
+def _name(row: ImpactRow) -> TableCell:
+    return TableCell(f"{row.group}*" if row.left_out else row.group)
+
+
+def _yes(value: bool | None) -> TableCell:
+    return TableCell(DASH if value is None else "yes" if value else "no")
+
+
+def _limits(row: ImpactRow) -> str:
+    return interval(row.chance.ratio, 2) if row.chance else ""
+
+
+def impact_rows(found: Sequence[ImpactTable], report: Report) -> Iterable[Row]:
+    """Yield the impact ratio of every category, statistics, and what the rule of four fifths says."""
+    for table in found:
+        for row in table.rows:
+            chance, rule = row.chance or UNTESTED, row.four_fifths
+            own: Row = {**flat(table, "highest", "unknown", "family"), "category": row.group}
+            own |= {"rows": row.rows, "selected": row.selected, "rate": row.rate}
+            own |= {"impact_ratio": row.ratio, "highest": row.highest, "share": row.share}
+            own |= {"left_out": row.left_out, "unknown": table.unknown}
+            own |= {"ratio_low": chance.ratio.low, "ratio_high": chance.ratio.high}
+            own |= flat(chance, "ratio")
+            if report.config.preset == "eeoc":
+                own |= {one.name: getattr(rule, one.name, None) for one in fields(FourFifths)}
+            yield own
+
+
+GUIDELINES = Part[tuple[()], tuple[ImpactTable, ...]](
+    "impact",
+    wanted=lambda config: config.preset in EXCLUDING,
+    judge=impact,
+    tables={"impact": impact_rows},
+    sections=impact_sections,
+    summary=summary,
+)

@@ -1,0 +1,89 @@
+"""What an audit is made of: parts, of which each reads, judges and shows one thing."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from fairbench_cli.audit.compare.report import Place, Report
+from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.scan.scan import Scan
+from fairbench_cli.document.model import Section, Verdict
+
+Seen = TypeVar("Seen")
+Found = TypeVar("Found")
+
+Value = str | float | int | bool | None
+Row = dict[str, Value]
+
+
+@dataclass(frozen=True)
+class View:
+    """How much of an audit is shown.
+
+    Parameters
+    ----------
+    shown : int or None
+        How many rows of a table; None: all.
+    brief : bool
+        Whether to leave out what 80 columns have no room for.
+    """
+
+    shown: int | None = None
+    brief: bool = False
+
+    def cut(self, rows: Sequence[Any], left_out: str = "more") -> tuple[Sequence[Any], str]:
+        """Return the rows that are shown, and a sentence on the others.
+
+        >>> View(2).cut("abc")
+        ('ab', 'and 1 more: see --all')
+        """
+        more = len(rows) - len(rows[: self.shown])
+        return rows[: self.shown], f"and {more} {left_out}: see --all" if more else ""
+
+
+def _nothing(*_: Any) -> Any:
+    return ()
+
+
+@dataclass(frozen=True)
+class Part(Generic[Seen, Found]):
+    """One thing that an audit can find out; `parts.PARTS` has a line for each.
+
+    What is called with a report gets that of the audit: with counts, comparisons and its configuration, but
+    in `judge` without verdicts, which may depend on the part.
+
+    Parameters
+    ----------
+    key : str
+        Its name in `Report.found`, and in JSON.
+    wanted : callable
+        Whether a configuration asks for it.
+    judge : callable
+        What it finds, given what it has read.
+    read : callable
+        What it needs of the rows beyond their counts.
+    tables : dict of str to callable
+        Rows of text and numbers by name of a table, for CSV files, databases and frames; a table without
+        rows is left out.
+    sections : callable
+        What it shows.
+    data : callable
+        What JSON says, by key: what was found under the key of the part, if there is anything.
+    summary : callable
+        What it adds to the answer in words: a sentence, or nothing.
+    verdicts : callable
+        Verdicts that count for an attribute, by place and metric.
+    worse : callable
+        Why to stop, where a gate asks for it and the verdicts do not.
+    """
+
+    key: str
+    wanted: Callable[[AuditConfig], bool]
+    judge: Callable[[Seen, Report], Found]
+    read: Callable[[Scan], Seen] = _nothing
+    tables: Mapping[str, Callable[[Found, Report], Iterable[Row]]] = field(default_factory=dict)
+    sections: Callable[[Found, Report, View], Sequence[Section]] = _nothing
+    data: Callable[[Found], Mapping[str, Any]] | None = None
+    summary: Callable[[Found, Report], str] = lambda _found, _report: ""
+    verdicts: Callable[[Found], Iterable[tuple[Place, str, Verdict]]] = _nothing
+    worse: Callable[[Found, Report], str] = lambda _found, _report: ""

@@ -1,0 +1,346 @@
+"""Rates of groups and their comparisons, as they are shown: each attribute under a model and a decision."""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+
+from fairbench_cli.audit.compare.report import (
+    ALL,
+    UNDEFINED,
+    AttributeVerdict,
+    Disparity,
+    GroupRow,
+    Place,
+    Report,
+)
+from fairbench_cli.audit.parts.bars import UNTESTED, Bar, ratio_panel, value_panel
+from fairbench_cli.audit.parts.part import Part, Row, View
+from fairbench_cli.audit.parts.writing import (
+    REASONS,
+    count_cell,
+    fine_cell,
+    flat,
+    fraction,
+    group_cell,
+    interval,
+    nearest_to,
+    number,
+    number_cell,
+    p_cell,
+    place,
+    ratio,
+    ratio_cell,
+)
+from fairbench_cli.document.charts import Look
+from fairbench_cli.document.model import (
+    SYMBOLS,
+    VERDICTS,
+    Chart,
+    Section,
+    TableCell,
+    TextTable,
+    Verdict,
+    table_of,
+)
+from fairbench_cli.document.model import UNTESTED as UNTESTED_SYMBOLS
+from fairbench_cli.measures.rates import RATES
+
+MOST_BARS = 20  # groups in a figure; the tables have all
+
+
+def group_table_rows(_: None, report: Report) -> Iterable[Row]:
+    """Yield counts and metrics of every group, the overall rows first; counts have no interval."""
+    for row in (*report.overall, *report.groups):
+        own = flat(row)
+        for name, value in row.counts.items():
+            yield {**own, "metric": name, **vars(UNDEFINED), "value": value}
+        for name, known in row.metrics.items():
+            yield {**own, "metric": name, **vars(known)}
+
+
+def disparity_rows(_: None, report: Report) -> Iterable[Row]:
+    """Yield every comparison; an interval takes three columns."""
+    return () if report.without_verdict else map(flat, report.disparities)
+
+
+def verdict_rows(_: None, report: Report) -> Iterable[Row]:
+    """Yield the verdict of every attribute by metric and roll-up, then the one over all."""
+    if report.without_verdict:
+        return
+    for row in report.verdicts:
+        for metric, verdict in row.by_metric.items():
+            yield {**flat(row, "verdict"), "metric": metric, "verdict": verdict}
+    yield {"model": "", "decision": "", "attribute": ALL, "metric": ALL, "verdict": report.verdict}
+
+
+def rate_sections(_: None, report: Report, view: View) -> Sequence[Section]:
+    """Return a section an attribute; one of metrics that do not decide, and one of everybody."""
+    if report.without_verdict:
+        return ()
+    make = _brief_section if view.brief else _whole_section
+    found = [make(i, verdict, report, view) for i, verdict in enumerate(report.verdicts, start=1)]
+    if view.brief:
+        return found
+    others = [name for name in _metrics(report) if name not in report.deciding]
+    if others:
+        title = "Verdicts by attribute on what does not decide"
+        table = verdict_table(title, report, others, {name: name for name in others})
+        found.append(Section("Other metrics and roll-ups, which do not decide", tables=(table,)))
+    return (*found, Section("All rows", tables=(group_table("All rows", report.overall),)))
+
+
+def _metrics(report: Report) -> dict[str, None]:
+    return dict.fromkeys(name for row in report.verdicts for name in row.by_metric)
+
+
+def verdict_table(
+    title: str, report: Report, names: Sequence[str], heads: dict[str, str], *, decides: bool = False
+) -> TextTable:
+    """Return a table of verdicts, attributes down and metrics across; with those over what `decides`."""
+    columns: dict[str, Callable[[tuple[int, AttributeVerdict]], TableCell]] = {
+        "attribute": lambda line: TableCell(line[1].attribute, link=f"a{line[0]}")
+    }
+    if report.several:
+        columns["model, decision"] = lambda line: TableCell(where(line[1], report))
+    if decides:
+        columns["verdict"] = lambda line: _verdict_cell(line[1].verdict)
+    columns |= {
+        heads[name]: (lambda line, name=name: _verdict_cell(line[1].by_metric.get(name)))  # type: ignore[misc]
+        for name in names
+    }
+    return table_of(title, columns, list(enumerate(report.verdicts, start=1)))
+
+
+def _verdict_cell(verdict: Verdict | None) -> TableCell:
+    return TableCell(VERDICTS[verdict], verdict=verdict) if verdict else TableCell("")
+
+
+def where(at: Place, report: Report) -> str:
+    """Name the model, or slice, and the decision of an attribute."""
+    return place(at.model, at.decision, report.config.sliced_by)
+
+
+def in_brackets(at: Place, report: Report) -> str:
+    """Name them in brackets after a blank, where there are several."""
+    return f" ({where(at, report)})" if report.several else ""
+
+
+def _brief_section(_: int, verdict: AttributeVerdict, report: Report, view: View) -> Section:
+    """Return the comparisons of an attribute."""
+    rows, (every, groups) = decisive(verdict, report), of_attribute(verdict, report)
+    references = list(dict.fromkeys(row.reference for row in every if row.metric in report.deciding))
+    against = f", against {references[0]}" if len(references) == 1 else ""
+    title = f"{verdict.attribute}: {VERDICTS[verdict.verdict]}{against}{in_brackets(verdict, report)}"
+    table = _brief_table(rows, groups, view)
+    return Section(title, (failures(rows),) if rows else (), (table,), verdict=verdict.verdict)
+
+
+def _whole_section(i: int, verdict: AttributeVerdict, report: Report, _: View) -> Section:
+    """Return the comparisons and the groups of an attribute, with figures."""
+    rows, groups = of_attribute(verdict, report)
+    compared = decisive(verdict, report)
+    others = [row for row in rows if row.metric not in report.deciding and not row.is_reference]
+    name = f"{verdict.attribute}, {where(verdict, report)}" if report.several else verdict.attribute
+    tables = (
+        _comparison_table(f"{name}: comparisons, worst first", compared, groups),
+        _comparison_table(f"{name}: other metrics, which do not decide", others, groups),
+        group_table(f"{name}: groups", groups),
+    )
+    panels = [
+        _panel(metric, each, groups, report)
+        for metric in report.deciding
+        if (each := [row for row in rows if row.metric == metric])
+    ]
+    figures = (
+        Section("Group metrics", charts=tuple(values for values, _ in panels)),
+        Section("Disparities: ratio to the reference", charts=tuple(ratios for _, ratios in panels)),
+    )
+    return Section(
+        name,
+        (failures(compared) if compared else "There is nothing to compare.",),
+        verdict=verdict.verdict,
+        sections=(
+            *(figures if panels else ()),
+            Section("Tables", tables=tuple(table for table in tables if table.rows)),
+        ),
+        anchor=f"a{i}",
+    )
+
+
+def _panel(metric: str, rows: list[Disparity], groups: list[GroupRow], report: Report) -> tuple[Chart, Chart]:
+    """Return the two figures of one metric."""
+    of_group, untested = {row.group: row for row in groups}, report.config.rule == "point"
+    ordered = worst_first(rows)  # references come last, and are always shown
+    shown = [row for i, row in enumerate(ordered) if i < MOST_BARS or row.is_reference]
+    values, ratios = [], []
+    for row in shown:
+        own = of_group[row.group]
+        name = row.group + ("*" if own.small else "")
+        look: Look = UNTESTED[row.verdict] if untested else row.verdict
+        symbol = (UNTESTED_SYMBOLS if untested else SYMBOLS)[row.verdict]
+        if row.is_reference:
+            look, symbol = "reference", ""
+        said = f"{number(row.value)} ({fraction(row.behind)})"
+        values.append(Bar(name, said, own.metrics[metric], look, symbol))
+        ratios.append(Bar(name, _ratio_text(row), row.ratio, look, symbol))
+    references = {row.reference_value for row in shown if not math.isnan(row.reference_value)}
+    line = references.pop() if len(references) == 1 else math.nan
+    label, left_out = RATES[metric].label, len(rows) - len(shown)
+    caption = label if label != metric else ""
+    caption += f" ({left_out} more groups in the table)" if left_out else ""
+    return (
+        Chart(metric, value_panel(f"{label} by group", values, line), caption.strip()),
+        Chart(metric, ratio_panel(f"{label}, ratio to the reference", ratios, rows[0].tau), caption.strip()),
+    )
+
+
+def _ratio_text(row: Disparity) -> str:
+    if row.is_reference:
+        return "reference"
+    if math.isnan(row.ratio.value):
+        return "not decided" if row.verdict == "undecided" else "both 0"
+    return f"{ratio(row.ratio.value, row.tau)} {interval(row.ratio, 2)}".strip()
+
+
+def failures(rows: Sequence[Disparity]) -> str:
+    """Return how many comparisons fail: "7 of 25 comparisons fail, 3 pass, 15 are not decided."."""
+    if len(rows) == 1:
+        only = rows[0].verdict
+        return f"The only comparison {'is ' if only == 'undecided' else ''}{VERDICTS[only]}."
+    kinds = [row.verdict for row in rows]
+    failing, passing, still = (kinds.count(kind) for kind in ("fail", "pass", "undecided"))
+    parts = [f"{failing} of {len(rows)} comparisons {'fails' if failing == 1 else 'fail'}"]
+    parts += [f"{passing} {'passes' if passing == 1 else 'pass'}"] if passing else []
+    parts += [f"{still} {'is' if still == 1 else 'are'} not decided"] if still else []
+    return ", ".join(parts) + "."
+
+
+def _in_words(row: Disparity) -> str:
+    """Return the verdict on a comparison: "fails, shown outside", "not decided: could be chance"."""
+    if row.is_reference:
+        return "reference"
+    outside = ", shown outside" if row.shown_outside else ""
+    return VERDICTS[row.verdict] + outside + (f": {REASONS[row.reason]}" if row.reason else "")
+
+
+def rank(row: Disparity) -> int:
+    """Return what comes first: failures shown outside τ, others, what is not decided, passes, references."""
+    if row.is_reference:
+        return 4
+    if row.verdict == "fail":
+        return 0 if row.shown_outside else 1
+    return 2 if row.verdict == "undecided" else 3
+
+
+def worst_first(rows: Iterable[Disparity]) -> list[Disparity]:
+    """Sort by `rank`, then by how far the ratio is from 1, by the evidence at hand.
+
+    A failure goes by the limit of the interval that is nearest to 1: how large the gap is at least. A pass
+    goes by the other limit; what is not decided by its p-value, for a wild ratio of few rows says little.
+    """
+
+    def key(row: Disparity) -> tuple[float, ...]:
+        low, high = (abs(_log(limit)) for limit in (row.ratio.low, row.ratio.high))
+        point = abs(_log(row.ratio.value))
+        if row.verdict == "undecided":
+            return rank(row), 2.0 if math.isnan(row.p) else row.p, -point
+        surely = abs(_log(nearest_to(1.0, row.ratio)))
+        return rank(row), -(surely if row.verdict == "fail" else max(low, high)), -point
+
+    return sorted(rows, key=key)
+
+
+def _log(value: float) -> float:
+    """Return the logarithm; 0 where there is no number."""
+    if math.isnan(value):
+        return 0.0
+    return -math.inf if value <= 0 else math.inf if math.isinf(value) else math.log(value)
+
+
+def of_attribute(at: Place, report: Report) -> tuple[list[Disparity], list[GroupRow]]:
+    """Return the comparisons and the groups of an attribute under a model and a decision."""
+    return report.by_audit[at.model, at.decision, at.attribute]
+
+
+def decisive(at: Place, report: Report) -> list[Disparity]:
+    """Return the comparisons that decide on an attribute under a model and a decision."""
+    rows, _ = of_attribute(at, report)
+    return [row for row in rows if row.metric in report.deciding and not row.is_reference]
+
+
+def _comparison_table(title: str, rows: Sequence[Disparity], groups: Sequence[GroupRow]) -> TextTable:
+    """Return comparisons with all their numbers, the worst first; what does not decide has no sign."""
+    small = {row.group for row in groups if row.small}
+
+    def verdict(row: Disparity) -> TableCell:
+        decides = row.deciding or row.is_reference
+        return TableCell(_in_words(row), verdict=row.verdict) if decides else TableCell(f"({_in_words(row)})")
+
+    columns: dict[str, Callable[[Disparity], TableCell]] = {
+        "group": lambda row: group_cell(row.group, row.group in small),
+        "metric": lambda row: TableCell(row.metric),
+        "value": lambda row: number_cell(row.value, fraction(row.behind)),
+        "reference": lambda row: TableCell(row.reference),
+        "reference value": lambda row: number_cell(row.reference_value, fraction(row.reference_behind)),
+        "ratio": lambda row: ratio_cell(row.ratio, row.tau),
+        "difference": lambda row: fine_cell(row.difference),
+        "p (Holm)": lambda row: p_cell(row.p_holm),
+        "verdict": verdict,
+    }
+    return table_of(title, columns, worst_first(rows))
+
+
+def _brief_table(rows: Sequence[Disparity], groups: Sequence[GroupRow], view: View) -> TextTable:
+    """Return comparisons as they fit 80 columns, the worst first."""
+    of_group = {row.group: row for row in groups}
+    ordered = worst_first(rows)
+    several = len({row.reference for row in rows}) > 1
+    left_out = ordered[view.shown :] if view.shown else []
+    kinds = [(sum(row.verdict == parity for row in left_out), parity) for parity in VERDICTS]
+    said = {"pass": "pass", "fail": "fail", "undecided": "not decided"}
+    more = ", ".join(f"{n} {said[parity]}" for n, parity in kinds if n)
+
+    def reference(row: Disparity) -> TableCell:
+        return number_cell(row.reference_value, row.reference if several else fraction(row.reference_behind))
+
+    columns: dict[str, Callable[[Disparity], TableCell]] = {
+        "group": lambda row: group_cell(
+            row.group, of_group[row.group].small, f"{of_group[row.group].rows} rows"
+        ),
+        "metric": lambda row: TableCell(row.metric),
+        "value": lambda row: number_cell(row.value, fraction(row.behind)),
+        "reference": reference,
+        "ratio": lambda row: ratio_cell(row.ratio, row.tau, 2),
+        "verdict": lambda row: TableCell(_in_words(row), verdict=row.verdict),
+    }
+    text = f"and {len(left_out)} more ({more}): see --all" if left_out else ""
+    return table_of("", columns, ordered[: view.shown], text if rows else "nothing to compare")
+
+
+def group_table(title: str, rows: Sequence[GroupRow]) -> TextTable:
+    """Return counts and rates of groups; with model and decision when there are several."""
+    cells = ("tp", "fp", "fn", "tn") if "tp" in rows[0].counts else ("pp", "pn")
+    columns: dict[str, Callable[[GroupRow], TableCell]] = {
+        "group": lambda row: group_cell(row.group, row.small)
+    }
+    if len({(row.model, row.decision) for row in rows}) > 1:
+        columns["model, decision"] = lambda row: TableCell(place(row.model, row.decision))
+    columns["rows"] = lambda row: count_cell(row.rows)
+    columns |= {
+        name: (lambda row, name=name: count_cell(row.counts[name]))  # type: ignore[misc]
+        for name in cells
+    }
+    columns |= {
+        name: (lambda row, name=name: fine_cell(row.metrics[name]))  # type: ignore[misc]
+        for name in rows[0].metrics
+    }
+    return table_of(title, columns, rows)
+
+
+RATES_OF_GROUPS = Part[tuple[()], None](
+    "rates",
+    wanted=lambda _: True,
+    judge=lambda _seen, _base: None,
+    tables={"groups": group_table_rows, "disparities": disparity_rows, "verdicts": verdict_rows},
+    sections=rate_sections,
+    data=lambda _: {},
+)

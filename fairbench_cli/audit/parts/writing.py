@@ -1,0 +1,249 @@
+"""How numbers, counts, verdicts and names of an audit are written, the same in every output."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any, get_origin
+
+from fairbench_cli.audit.compare.references import REST_NAME
+from fairbench_cli.audit.compare.report import Interval, Reason
+from fairbench_cli.audit.parts.part import Row
+from fairbench_cli.document.model import TableCell
+
+DASH = "–"
+MOST_DIGITS = 16  # of the counts behind a rate; in a table of 80 columns more break in two
+MOST_NAME = 60  # characters of a group's name in a sentence
+MOST_LISTED = 10  # names in a note
+REASONS: dict[Reason, str] = {
+    "no rows": "nobody to compute it from",
+    "chance": "could be chance",
+    "few": "too few rows",
+    "wide": "too few rows to tell",
+    "": "",
+}
+
+
+def number(value: float, digits: int = 3) -> str:
+    """Write a number with fixed decimals; a dash where there is none.
+
+    >>> number(0.44847), number(float("inf")), number(float("nan"))
+    ('0.448', '∞', '–')
+    """
+    if math.isnan(value):
+        return DASH
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
+    return f"{value + 0.0:.{digits}f}"
+
+
+def ratio(value: float, tau: float, least: int = 3) -> str:
+    """Write a ratio with as many decimals as it takes to see on which side of a limit it is.
+
+    >>> ratio(0.79996, 0.8), ratio(0.8, 0.8), ratio(1.91209, 0.8), ratio(1.91209, 0.8, 2)
+    ('0.79996', '0.800', '1.912', '1.91')
+    """
+    for digits in range(least, 9):
+        text = number(value, digits)
+        if not math.isfinite(value) or all(
+            (value < limit) == (float(text) < limit) and (value > limit) == (float(text) > limit)
+            for limit in (tau, 1 / tau)
+        ):
+            return text
+    return number(value, least)
+
+
+def interval(known: Interval, digits: int = 3) -> str:
+    """Write the interval alone; empty where there is none."""
+    if math.isnan(known.low) or math.isnan(known.high):
+        return ""
+    return f"[{number(known.low, digits)}, {number(known.high, digits)}]"
+
+
+def with_interval(known: Interval) -> str:
+    """Write a value with its interval, if it has one.
+
+    >>> with_interval(Interval(0.5, 0.25, 0.75)), with_interval(Interval(0.5, math.nan, math.nan))
+    ('0.500 [0.250, 0.750]', '0.500')
+    """
+    return f"{number(known.value)} {interval(known)}".rstrip()
+
+
+def count(value: float) -> str:
+    """Write a count; a sum of weights below 100 has a decimal, where it has one to show.
+
+    >>> count(805.0), count(805.25), count(8.25)
+    ('805', '805', '8.2')
+    """
+    return f"{value:.0f}" if float(value).is_integer() or value >= 100 else f"{value:.1f}"
+
+
+def thousands(value: float) -> str:
+    """Write a whole number with commas.
+
+    >>> thousands(61720), thousands(999.6)
+    ('61,720', '1,000')
+    """
+    return f"{value:,.0f}"
+
+
+def about(value: float) -> float:
+    """Round up to two digits; NaN stays.
+
+    >>> about(1511.2), about(31.0), about(213)
+    (1600.0, 31.0, 220.0)
+    """
+    if not (math.isfinite(value) and value > 0):
+        return value
+    step = 10.0 ** max(0, math.floor(math.log10(value)) - 1)
+    return math.ceil(value / step * (1 - 1e-12)) * step
+
+
+def nearest_to(best: float, known: Interval) -> float:
+    """Return the value of an interval that is nearest to another: `best` itself where it is inside.
+
+    >>> nearest_to(1.0, Interval(0.5, 0.4, 0.6)), nearest_to(1.0, Interval(0.9, 0.7, 1.2))
+    (0.6, 1.0)
+    """
+    bounded = not (math.isnan(known.low) or math.isnan(known.high))
+    low, high = (known.low, known.high) if bounded else (known.value, known.value)
+    return min(max(best, low), high)
+
+
+def percent_words(share: float) -> str:
+    """Write a share as a sentence has it; what is not 0 or 100 % does not look so.
+
+    >>> [percent_words(share) for share in (0.42338, 0.0004, 1, 0.99996, float("nan"))]
+    ['42.3 %', '0.04 %', '100 %', '99.996 %', '–']
+    """
+    if math.isnan(share):
+        return DASH
+    if share in (0, 1):
+        return f"{100 * share:g} %"
+    digits = max(1, -math.floor(math.log10(100 * min(share, 1 - share))))
+    return f"{100 * share:.{digits}f} %"
+
+
+def fraction(behind: tuple[float, float]) -> str:
+    """Write the counts behind a rate; where they are long, as sums of weights may be, in millions.
+
+    >>> fraction((805.0, 1795.0)), fraction((216567452.0, 2000673518.0)), fraction((12.0, 534206567893123.0))
+    ('805/1795', '217M/2001M', '12/534206568M')
+    """
+    texts = [count(value) for value in behind]
+    if sum(map(len, texts)) > MOST_DIGITS:
+        texts = [_millions(value) if value >= 1e6 else count(value) for value in behind]
+    return "/".join(texts)
+
+
+def _millions(value: float) -> str:
+    return f"{value / 1e6:.{0 if value >= 1e8 else 1}f}M"
+
+
+def p_value(value: float) -> str:
+    """Write a p-value.
+
+    >>> p_value(2.1e-37), p_value(0.0504), p_value(0.0), p_value(float("nan"))
+    ('2e-37', '0.050', '<1e-300', '–')
+    """
+    if math.isnan(value):
+        return DASH
+    if value < 1e-300:  # what is smaller still may be 0 by the limits of numbers
+        return "<1e-300"
+    return f"{value:.3f}" if value >= 0.001 else f"{value:.0e}"
+
+
+def percent(share: float) -> str:
+    """Write a share in percent."""
+    return DASH if math.isnan(share) else f"{100 * share:.3g} %"
+
+
+def counted_words(count: int, noun: str) -> str:
+    """Write how many there are of something.
+
+    >>> counted_words(1, "pair"), counted_words(3, "pair")
+    ('1 pair', '3 pairs')
+    """
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def place(model: str, decision: str, kind: str | None = None) -> str:
+    """Name a model, or what it is (kind), and a decision: "model a, top 100"; "month 2, top 100"."""
+    return ", ".join(part for part in (f"{kind or 'model'} {model}" if model else "", decision) if part)
+
+
+def named(group: str) -> str:
+    """Return what a sentence calls a group; a long name is cut."""
+    short = group if len(group) <= MOST_NAME else f"{group[: MOST_NAME - 1]}…"
+    return "everybody else" if group == REST_NAME else short
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names in a note, the first of many."""
+    more = len(names) - MOST_LISTED
+    return ", ".join(names[:MOST_LISTED]) + (f" and {more} more" if more > 0 else "")
+
+
+def group_cell(name: str, small: bool, fine: str = "") -> TableCell:
+    """Return a group's name, marked when it has few rows."""
+    return TableCell(f"{name}*" if small else name, fine)
+
+
+def number_cell(value: float, fine: str = "") -> TableCell:
+    """Return a number, to sort by."""
+    return TableCell(number(value), fine, value)
+
+
+def interval_cell(known: Interval) -> TableCell:
+    """Return a number with its interval."""
+    return TableCell(with_interval(known), "", known.value)
+
+
+def fine_cell(known: Interval, digits: int = 3) -> TableCell:
+    """Return a number with its interval in small print."""
+    return TableCell(number(known.value, digits), interval(known, digits), known.value)
+
+
+def ratio_cell(known: Interval, tau: float, digits: int = 3) -> TableCell:
+    """Return a ratio, by which one sees on which side of τ it is, with its interval in small print."""
+    return TableCell(ratio(known.value, tau), interval(known, digits), known.value)
+
+
+def count_cell(value: float) -> TableCell:
+    """Return a count; a dash where there is none."""
+    return TableCell(DASH if math.isnan(value) else count(value), "", value)
+
+
+def p_cell(value: float) -> TableCell:
+    """Return a p-value."""
+    return TableCell(p_value(value), "", value)
+
+
+def flat(row: Any, *left_out: str) -> Row:
+    """Return the fields of a row of a report for a table: three of an interval, none of what holds several.
+
+    >>> flat(Interval(0.5, 0.25, 0.75), "low")
+    {'value': 0.5, 'high': 0.75}
+    """
+    found: Row = {}
+    for name in (each.name for each in fields(row) if each.name not in left_out):
+        value = getattr(row, name)
+        if isinstance(value, Interval):
+            found |= {name: value.value, f"{name}_low": value.low, f"{name}_high": value.high}
+        elif not isinstance(value, tuple | dict):
+            found[name] = value
+    return found
+
+
+def columns_of(kind: type) -> tuple[str, ...]:
+    """Return the columns that `flat` gives rows of a kind.
+
+    >>> columns_of(Interval)
+    ('value', 'low', 'high')
+    """
+    found: list[str] = []
+    for each in fields(kind):
+        if each.type is Interval:
+            found += [each.name, f"{each.name}_low", f"{each.name}_high"]
+        elif get_origin(each.type) not in (tuple, dict):
+            found.append(each.name)
+    return tuple(found)

@@ -1,0 +1,383 @@
+"""An audit in words: the verdict, the worst comparison of each attribute, and what is not decided.
+
+Within an attribute the worst comparison is that whose ratio is farthest from 1 at least: by the limit of its
+interval nearest to 1, failures shown outside τ before others. Attributes come in the order of how many people
+their worst gap concerns at least: the difference of the rates, at its limit nearest to 0, times the people
+behind the group's rate. So a small group with a wild ratio does not come before a large one.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fairbench_cli.audit.compare.report import AttributeVerdict, Disparity, GroupRow, Pair, Place, Report
+from fairbench_cli.audit.config import Effect
+from fairbench_cli.audit.parts import parts_of
+from fairbench_cli.audit.parts.rates import decisive, in_brackets, of_attribute, rank, worst_first
+from fairbench_cli.audit.parts.writing import (
+    REASONS,
+    about,
+    named,
+    nearest_to,
+    percent_words,
+    place,
+    ratio,
+    thousands,
+)
+from fairbench_cli.document.model import VERDICTS, Verdict
+from fairbench_cli.measures.rates import RATES
+
+MOST_LINES = 6  # sentences, and lines on what is open, unless all are asked for
+MOST_NAMES = 4  # attributes named in the sentence on all
+MOST_GROUPS = 6  # named in a sentence on what is open
+MOST_ROWS = 1e9  # more are never had: the ratio is at a limit
+
+# What happens to those whom a rate counts, and whom it is a share of.
+EVENTS: dict[str, tuple[str, str]] = {
+    "selection-rate": ("selected", ""),
+    "selected-share": ("", "everybody who is selected"),
+    "fpr": ("wrongly selected", "those who should not be selected"),
+    "fnr": ("missed", "those who should be selected"),
+    "fdr": ("wrongly selected", "those who are selected"),
+    "for": ("missed", "those who are not selected"),
+    "tpr": ("rightly selected", "those who should be selected"),
+    "tnr": ("rightly not selected", "those who should not be selected"),
+    "ppv": ("rightly selected", "those who are selected"),
+    "npv": ("rightly not selected", "those who are not selected"),
+    "accuracy": ("rightly decided on", ""),
+}
+
+# Whether the group with the higher (1) or the lower (-1) rate is harmed, where being selected hurts or helps.
+# A rate that is not here harms nobody for certain.
+HARMED: dict[Effect, dict[str, int]] = {
+    "punitive": {
+        **dict.fromkeys(("selection-rate", "selected-share", "fpr", "fdr", "tpr"), 1),
+        **dict.fromkeys(("fnr", "tnr", "ppv"), -1),
+    },
+    "assistive": {
+        **dict.fromkeys(("fnr", "for", "tnr"), 1),
+        **dict.fromkeys(("selection-rate", "selected-share", "fpr", "tpr", "npv"), -1),
+    },
+}
+
+
+@dataclass(frozen=True)
+class Sentence(Pair):
+    """The worst comparison of an attribute, in words.
+
+    `harmed` is the group whom it harms, where the configuration says what a decision does; else empty.
+    """
+
+    metric: str
+    verdict: Verdict
+    shown_outside: bool
+    harmed: str
+    text: str
+
+
+@dataclass(frozen=True)
+class OpenGroup:
+    """A group with comparisons that are not decided.
+
+    Parameters
+    ----------
+    group : str
+    rows : int
+        How many it has.
+    metrics : tuple of str
+        The rates that are not decided.
+    compared : int
+        On how many rates it is compared.
+    least_needed, most_needed : float
+        About how many rows of the group would decide the first and the last of them, were the reference's to
+        grow alike and the rates to stay; NaN where that is not known of any, or of one.
+    """
+
+    group: str
+    rows: int
+    metrics: tuple[str, ...]
+    compared: int
+    least_needed: float
+    most_needed: float
+
+
+@dataclass(frozen=True)
+class OpenAttribute(Place):
+    """What is not decided of an attribute, in words and by group; those with most open rates first."""
+
+    groups: tuple[OpenGroup, ...]
+    text: str
+
+
+@dataclass(frozen=True)
+class Headline:
+    """The answer of an audit in words: over all, of each attribute (the worst first), and what is open."""
+
+    verdict: Verdict | None
+    sentence: str
+    sentences: tuple[Sentence, ...] = ()
+    open: tuple[OpenAttribute, ...] = ()
+
+    def lines(self, *, everything: bool = False) -> tuple[list[tuple[Verdict, str]], list[str]]:
+        """Return the sentences with their verdicts, and what is open; a last line counts what is left out."""
+        most = None if everything else MOST_LINES
+        sentences = [(one.verdict, one.text) for one in self.sentences[:most]]
+        still = [one.text for one in self.open[:most]]
+        if more := len(self.sentences) - len(sentences):
+            sentences.append((self.sentences[len(sentences)].verdict, f"and {more} more, below."))
+        if more := len(self.open) - len(still):
+            still.append(f"and {more} more, below.")
+        return sentences, still
+
+
+def headline(report: Report) -> Headline:
+    """Return the answer in words; of a rule without a pass mark what its tables show, and no verdict."""
+    short = " ".join(filter(None, (part.summary(found, report) for part, found in parts_of(report))))
+    if report.without_verdict:
+        return Headline(None, short)
+    worst = []
+    for verdict in report.verdicts:
+        rows = worst_first(decisive(verdict, report))
+        failing = sum(row.verdict == "fail" for row in rows)
+        worst += [(rows[0], verdict, max(0, failing - 1))] if rows else []
+    worst.sort(key=lambda found: (found[1] not in report.judged, rank(found[0]), -_weight(found[0])))
+    found = tuple(sentence(row, report, more) for row, _, more in worst)
+    order = [verdict for _, verdict, _ in worst]
+    order += [verdict for verdict in report.verdicts if verdict not in order]
+    still = tuple(one for verdict in order if (one := open_attribute(verdict, report)) is not None)
+    return Headline(report.verdict, f"{_overall(report, order)} {short}".rstrip(), found, still)
+
+
+def sentence(row: Disparity, report: Report, more: int = 0) -> Sentence:
+    """Return a comparison in words, and how many `more` of the attribute fail."""
+    harmed = _harmed(row, report.config.effect)
+    who = f", to the disadvantage of {named(harmed)}" if harmed and row.verdict == "fail" else ""
+    said = f"{_rates(row)}{_times(row)}{_because(row, report)}{who}"
+    text = f"{row.attribute}{in_brackets(row, report)}: {said}."
+    text += f" {more} more comparison{'s fail' if more > 1 else ' fails'}." if more else ""
+    return Sentence(
+        *(row.model, row.decision, row.attribute, row.group, row.reference, row.metric),
+        *(row.verdict, row.shown_outside, harmed, text),
+    )
+
+
+def meaning(name: str) -> str:
+    """Return a rate in words.
+
+    >>> meaning("fpr"), meaning("selection-rate")
+    ('wrongly selected, of those who should not be selected', 'selected, of all')
+    """
+    if name not in EVENTS:
+        rate = RATES[name]
+        return f"P({rate.event}{f' | {rate.given}' if rate.given else ''})"
+    event, among = EVENTS[name]
+    return f"{event}, of {among or 'all'}" if event else f"share of {among}"
+
+
+def allowed(tau: float) -> str:
+    """Return the limits of a ratio.
+
+    >>> allowed(0.8), allowed(0.9)
+    ('0.8 to 1.25', '0.9 to 1.11')
+    """
+    return f"{tau:g} to {1 / tau:.3g}"
+
+
+def _rates(row: Disparity) -> str:
+    """Return both rates: "Female are selected in 6.0 % of cases, Male in 15.9 % (selection rate)"."""
+    label = RATES[row.metric].label
+    if row.reason == "no rows":
+        return f"{named(row.group)} against {named(row.reference)} by {label}"
+    mine, theirs = percent_words(row.value), percent_words(row.reference_value)
+    if row.metric not in EVENTS:
+        return f"{label} of {named(row.group)} {mine}, of {named(row.reference)} {theirs}"
+    event, among = EVENTS[row.metric]
+    if not event:
+        return f"{named(row.group)} are {mine} of {among}, {named(row.reference)} {theirs}"
+    of = f": of {among}" if among else ""
+    return (
+        f"{named(row.group)} are {event} in {mine} of cases, {named(row.reference)} in {theirs} ({label}{of})"
+    )
+
+
+def _times(row: Disparity) -> str:
+    """Return the ratio with its interval: ": 0.38 times as often (0.28 to 0.49)"."""
+    known, often = row.ratio, "as often"
+    if row.metric not in EVENTS:
+        often = "as large"
+    elif not EVENTS[row.metric][0]:
+        often = "as many"
+    if math.isnan(known.value):
+        return f": equally {often.removeprefix('as ')}" if row.value == row.reference_value == 0 else ""
+    low, high, value = (
+        ratio(part, row.tau, 2 if part == 0 or part >= 0.1 else 3)
+        for part in (known.low, known.high, known.value)
+    )
+    if math.isinf(known.value):
+        return f": at least {low} times {often}" if known.low > 0 else ""
+    if known.value == 0:
+        return f": at most {high} times {often}" if math.isfinite(known.high) else ""
+    limits = "" if math.isnan(known.low) else f" ({low} to {high})" if math.isfinite(known.high) else ""
+    return f": {value} times {often}{limits}"
+
+
+def _because(row: Disparity, report: Report) -> str:
+    """Return the verdict with its reason, as the end of a sentence."""
+    if report.config.rule == "point" and row.verdict != "undecided":
+        if row.verdict == "fail":
+            return ", more than is allowed: fails, chance not looked at"
+        return ", within what is allowed: passes, chance not looked at"
+    if row.verdict == "fail":
+        outside = " and, even at its mildest, outside the limits" if row.shown_outside else ""
+        return f", more than chance would do{outside}: fails"
+    if row.verdict == "pass":
+        return ", within the limits for every value that fits the data: passes"
+    return f"; {REASONS[row.reason]}: not decided"
+
+
+def _harmed(row: Disparity, effect: Effect | None) -> str:
+    """Return which of both groups a gap harms; nobody where that is not known."""
+    higher = HARMED[effect].get(row.metric, 0) if effect else 0
+    if not higher or not (row.value - row.reference_value):  # also where one of them is NaN
+        return ""
+    return row.group if (row.value - row.reference_value) * higher > 0 else row.reference
+
+
+def _weight(row: Disparity) -> float:
+    """Return what attributes of the same verdict are ordered by; NaN counts as 0."""
+    if row.verdict == "fail":
+        gap = nearest_to(0.0, row.difference)
+        people = abs(gap or row.difference.value) * row.behind[1]
+        return 0.0 if math.isnan(people) else people
+    return 0.0
+
+
+def _overall(report: Report, order: Sequence[AttributeVerdict]) -> str:
+    """Return the verdict on everything; attributes in the order of their sentences."""
+    judged = [verdict for verdict in order if verdict in report.judged]
+    rows = [row for verdict in judged for row in decisive(verdict, report)]
+    by = {kind: _attributes([one for one in judged if one.verdict == kind], report) for kind in VERDICTS}
+    limits = _limits(report)
+    if report.verdict == "fail":
+        said = "rates differ by more than chance, and the measured gap is larger than allowed"
+        if report.config.rule == "point":
+            said = "the measured gap is larger than allowed"
+        text = f"Fails: in {_names(by['fail'])} {said} ({limits})."
+        text += f" Passes: {_names(by['pass'])}." if by["pass"] else ""
+        text += f" Not decided: {_names(by['undecided'])}." if by["undecided"] else ""
+    elif report.verdict == "pass":
+        sure = "" if report.config.rule == "point" else ", for every value that fits the data"
+        text = f"Passes: in {_names(by['pass'])} no gap is larger than allowed{sure} ({limits})."
+    else:
+        n = sum(row.verdict == "undecided" for row in rows)
+        passing = f" Passes: {_names(by['pass'])}." if by["pass"] else ""
+        if not rows:
+            text = "Not decided: there is nothing to compare."
+        elif n == len(rows):
+            text = f"Not decided: the rows at hand decide none of {n} comparisons ({limits})."
+        else:
+            text = (
+                f"Not decided: nothing is shown to fail, and {n} of {len(rows)} comparisons "
+                f"{'is' if n == 1 else 'are'} open "
+                f"({limits}).{passing}"
+            )
+    if report.last:
+        text = text.replace(":", f", {place(report.last, '', report.config.sliced_by)}:", 1)
+    return text + (" Chance was not looked at." if report.config.rule == "point" else "")
+
+
+def _attributes(verdicts: Sequence[AttributeVerdict], report: Report) -> list[str]:
+    """Return the attributes of some verdicts, each once, and in which of its audits if it has several."""
+    found = []
+    for attribute in dict.fromkeys(one.attribute for one in verdicts):
+        n = sum(one.attribute == attribute for one in report.judged)
+        some = [one for one in verdicts if one.attribute == attribute]
+        if n == 1:
+            found.append(attribute)
+        elif len(some) == n:
+            found.append(f"{attribute} ({'both' if n == 2 else f'all {n}'} audits)")
+        elif len(some) == 1:
+            apart = len({one.decision for one in report.judged}) > 1 or not some[0].model
+            decision = some[0].decision if apart else ""
+            found.append(f"{attribute} ({place(some[0].model, decision, report.config.sliced_by)})")
+        else:
+            found.append(f"{attribute} ({len(some)} of {n} audits)")
+    return found
+
+
+def _limits(report: Report) -> str:
+    """Return which ratios are allowed: "allowed: 0.8 to 1.25 times, false positive rate 0.9 to 1.11"."""
+    config = report.config
+    if config.preset == "eeoc":
+        return "allowed: four fifths of the highest rate"
+    deciding = [row for row in report.disparities if row.metric in report.deciding]
+    taus = {row.metric: row.tau for row in deciding if row.tau != config.tau}
+    more = "".join(f", {RATES[name].label} {allowed(tau)}" for name, tau in taus.items())
+    return f"allowed: {allowed(config.tau)} times the reference's rate{more}"
+
+
+def _names(names: Sequence[str]) -> str:
+    """Join names: "race, sex and age"; the last ones are counted where there are many."""
+    shown = [*names] if len(names) <= MOST_NAMES else [*names[: MOST_NAMES - 1]]
+    rest = len(names) - len(shown)
+    shown += [f"{rest} more"] if rest else []
+    return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
+
+
+def open_attribute(verdict: AttributeVerdict, report: Report) -> OpenAttribute | None:
+    """Return what is not decided of an attribute; None where all is."""
+    rows = decisive(verdict, report)
+    sizes = {row.group: row for row in of_attribute(verdict, report)[1]}
+    groups = []
+    for group in dict.fromkeys(row.group for row in rows):
+        mine = [row for row in rows if row.group == group]
+        still = [row for row in mine if row.verdict == "undecided"]
+        if still:
+            needed = [_own_rows(row, sizes) for row in still]
+            known = [value for value in needed if not math.isnan(value)]
+            most = max(needed) if len(known) == len(needed) else math.nan
+            groups.append(
+                OpenGroup(
+                    *(group, sizes[group].rows, tuple(row.metric for row in still), len(mine)),
+                    *(min(known, default=math.nan), most),
+                )
+            )
+    if not groups:
+        return None
+    groups.sort(key=lambda one: (-len(one.metrics) / one.compared, one.rows))
+    parts = [_open_words(one, first=i == 0) for i, one in enumerate(groups[:MOST_GROUPS])]
+    parts += [f"and {len(groups) - MOST_GROUPS} more groups"] if len(groups) > MOST_GROUPS else []
+    text = f"{verdict.attribute}{in_brackets(verdict, report)}: {'; '.join(parts)}."
+    return OpenAttribute(*(verdict.model, verdict.decision, verdict.attribute), tuple(groups), text)
+
+
+def _own_rows(row: Disparity, sizes: dict[str, GroupRow]) -> float:
+    """Return about how many rows of the group itself would decide a comparison, rounded up; or NaN."""
+    mine = sizes[row.group].rows
+    whole = row.reference not in sizes  # everybody else
+    both = sum(one.rows for one in sizes.values()) if whole else mine + sizes[row.reference].rows
+    needed = row.rows_needed * mine / both if both else math.nan
+    return about(needed) if needed <= MOST_ROWS else math.nan
+
+
+def _open_words(one: OpenGroup, *, first: bool) -> str:
+    """Return a group that is open: "Asian on 5 of 5 rates (31 rows; about 220 to 1,600 would decide)"."""
+    rates = " rates" if first else ""
+    if len(one.metrics) == one.compared == 1:
+        on = ""
+    elif one.compared == 1 or len(one.metrics) > 1:
+        on = f" on {len(one.metrics)} of {one.compared}{rates}"
+    else:
+        on = f" on {RATES[one.metrics[0]].label}"
+    if math.isnan(one.least_needed):
+        needed = ""
+    elif math.isnan(one.most_needed):
+        needed = f"; {thousands(one.least_needed)} or more"
+    else:
+        same = one.least_needed == one.most_needed
+        needed = f"; about {thousands(one.least_needed)}" + (
+            "" if same else f" to {thousands(one.most_needed)}"
+        )
+    needed += " would decide" if needed and first else ""
+    rows = " row" if one.rows == 1 else " rows"
+    return f"{named(one.group)}{on} ({thousands(one.rows)}{rows}{needed})"

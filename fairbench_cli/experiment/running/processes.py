@@ -1,0 +1,73 @@
+"""Processes of our own, which end with the one that starts them. Loads little: they do this first."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+_START = """import json, sys
+path, target, given = json.loads(sys.argv[1])
+sys.path[:] = path
+from pkgutil import resolve_name
+resolve_name(target)(*given)
+"""
+
+
+def launch(target: str, handle: int, *given: Any) -> "subprocess.Popen[bytes]":
+    """Start a process that calls a function with an open file of this one, the number of this one, and more.
+
+    Whatever lies in the current folder, and the script that runs here, is not run there; what can be imported
+    is the same. Signals of the terminal do not reach it, and its libraries compute with one thread.
+
+    Parameters
+    ----------
+    target : str
+        ``module:function``.
+    handle : int
+        The file, for the new process alone.
+
+    Raises
+    ------
+    OSError
+        When this system starts no more processes.
+    """
+    own: dict[str, Any] = {"pass_fds": [handle], "start_new_session": True}
+    if sys.platform == "win32":
+        os.set_handle_inheritable(handle, True)
+        own = {"startupinfo": subprocess.STARTUPINFO(lpAttributeList={"handle_list": [handle]})}
+    call = json.dumps([list(map(str, sys.path)), target, [handle, os.getpid(), *given]])
+    environment = os.environ | dict.fromkeys(ONE_THREAD, "1")
+    command = [sys.executable, "-P", "-c", _START, call]
+    return subprocess.Popen(command, stdin=subprocess.DEVNULL, env=environment, **own)  # noqa: S603
+
+
+def die_with_parent(parent: int) -> None:
+    """Let Linux kill this process when `parent`, which started it, ends: also inside compiled code."""
+    if sys.platform != "linux":
+        return
+    import ctypes
+
+    set_death_signal = 1
+    ctypes.CDLL(None).prctl(set_death_signal, signal.SIGKILL)
+    if os.getppid() != parent:  # it has ended already
+        os._exit(1)
+
+
+def end_group(leader: int) -> None:
+    """End a worker and the processes that it has started, by its number."""
+    with suppress(OSError):
+        os.killpg(leader, signal.SIGKILL) if hasattr(os, "killpg") else os.kill(leader, signal.SIGTERM)
+
+
+def memory_of(pid: int) -> int:
+    """Return the resident memory of a process, bytes; 0 where the system does not say."""
+    try:
+        pages = Path(f"/proc/{pid}/statm").read_bytes().split()[1]
+    except (OSError, IndexError):
+        return 0
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")

@@ -1,0 +1,129 @@
+"""The fork server, which starts workers on Linux: it has loaded what repeats need, and does nothing but fork.
+
+A worker is there in some milliseconds, also in the place of one that died, and shares the memory of the
+libraries. What the techniques and classifiers of a run load is found out by using them on a few rows.
+"""
+
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import NoReturn
+
+from fairbench_cli.experiment.running.processes import die_with_parent, launch
+
+FORKS = sys.platform == "linux"
+PATIENCE = 1.0
+"""Seconds that a fork server has to end by itself."""
+LONGEST = 2.0
+"""Seconds that all techniques together may take."""
+
+
+class ForkServer:
+    """The process that forks workers, seen from the one that wants them.
+
+    Parameters
+    ----------
+    classifiers, techniques : sequence of str
+        Which are used, so that it loads what they need before the first worker is wanted.
+
+    Raises
+    ------
+    OSError
+        When this system starts no more processes.
+    """
+
+    def __init__(self, classifiers: Sequence[str] = (), techniques: Sequence[str] = ()) -> None:
+        self._ours, theirs = socket.socketpair()
+        self._has_forked = False
+        with theirs:
+            self._process = launch(f"{__name__}:fork_workers", theirs.fileno(), classifiers, techniques)
+
+    def fork(self, handle: int) -> None:
+        """Fork a worker, which gets an open file of this process; where it cannot, that file is closed there.
+
+        Raises
+        ------
+        OSError
+            When the server has ended.
+        """
+        self._has_forked = True
+        socket.send_fds(self._ours, [b"fork"], [handle])
+
+    def has_ended(self) -> bool:
+        """Return whether the process is no longer there: it never says anything."""
+        return bool(select.select([self._ours], [], [], 0)[0])
+
+    def end(self) -> None:
+        """End the process, and with it every worker."""
+        self._ours.close()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(PATIENCE if self._has_forked else 0)  # it adds up what its workers took
+        self._process.kill()
+        self._process.wait()
+
+
+def fork_workers(handle: int, parent: int, classifiers: list[str], techniques: list[str]) -> None:
+    """Be a fork server until the other end of a socket is closed."""
+    die_with_parent(parent)  # before anything is loaded, which takes a while
+    with suppress(BaseException):  # a repeat says what is wrong
+        warm_up(classifiers, techniques)
+    signal.signal(signal.SIGCHLD, _reap)
+    own = os.getpid()
+    with socket.socket(fileno=handle) as orders:
+        while handles := socket.recv_fds(orders, 4, 1)[1]:
+            with suppress(OSError):  # too many processes
+                if os.fork() == 0:
+                    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                    orders.close()
+                    _be_worker(handles[0], own)
+            os.close(handles[0])
+    with suppress(ChildProcessError):
+        while True:
+            os.wait()
+
+
+def _reap(*_: object) -> None:
+    """Let the workers that have ended go."""
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+def _be_worker(handle: int, parent: int) -> NoReturn:
+    from fairbench_cli.experiment.running.worker import work
+
+    try:
+        work(handle, parent)
+    finally:
+        os._exit(1)
+
+
+def warm_up(classifiers: list[str], techniques: list[str]) -> None:
+    """Import what a repeat needs; fit each classifier to a few rows, then each technique."""
+    import numpy as np
+
+    from fairbench_cli.classifiers.fit import Classifier
+    from fairbench_cli.classifiers.registry import CLASSIFIERS
+    from fairbench_cli.data.table import Column, Sample, Table
+    from fairbench_cli.experiment.config.config import Limits
+    from fairbench_cli.experiment.running.worker import limited
+    from fairbench_cli.interventions.registry import INTERVENTIONS
+
+    rng = np.random.default_rng(0)
+    columns = (Column("a", ("x", "y")), Column("s", ("u", "v")))
+    rows = Table(columns, rng.integers(0, 2, (40, 2)).astype(np.int16))
+    y, s = (rng.integers(0, 2, 40).astype(np.int8) for _ in range(2))
+    sample, fitted = Sample(rows, "s", y, s), None
+    for name in classifiers:
+        fitted = Classifier(CLASSIFIERS[name].load()(), include_protected=False, seed=0)
+        fitted.fit(sample)
+    entries = [INTERVENTIONS[name] for name in techniques if name in INTERVENTIONS]
+    with limited(Limits(seconds=LONGEST, memory=None)):
+        for entry in (one for one in entries if one.target.startswith("fairbench_cli.")):
+            with suppress(Exception):  # it needs parameters, or other rows
+                entry.load()().fit(sample, fitted, rng)
