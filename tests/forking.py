@@ -113,7 +113,7 @@ class Child:
 
 
 def launch(target: str, handle: int, *given: Any) -> Child:
-    """Fork what a run would execute: a process that calls a function with an open file, as its fork server."""
+    """Fork what a run would execute: a process that calls a function with an open file."""
     parent = os.getpid()
     pid = os.fork()
     if pid == 0:
