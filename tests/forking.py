@@ -243,7 +243,7 @@ def load() -> None:
     import fairbench_cli.cli.app
     import fairbench_cli.experiment.running.worker
     import fairbench_cli.report.write
-    from fairbench_cli.experiment.running.server import warm_up
+    from fairbench_cli.experiment.running import server
 
     server.warm_up(["c45", "naive-bayes", "tree"], ["none", "massaging", "uniform-sampling"])
     server.launch = launch
