@@ -20,7 +20,7 @@ from fairbench_cli.experiment.plan import Cell, make_cells, read_plan
 from fairbench_cli.experiment.tuning import candidates_of, distance
 from fairbench_cli.interventions.fitted import Infeasible
 from fairbench_cli.measures.registry import find, measure
-from fairbench_cli.papers.match import facts_of
+from fairbench_cli.papers.compare import facts_of
 from fairbench_cli.report.results import run_results
 from fairbench_cli.report.tuning import gains_frame
 

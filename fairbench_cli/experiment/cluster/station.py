@@ -24,8 +24,7 @@ from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
 from fairbench_cli.base.errors import user_error
-from fairbench_cli.base.plugins import CodeOrigin, version_of
-from fairbench_cli.base.sources import digest_of, read_sources
+from fairbench_cli.base.plugins import CodeOrigin, digest_of, read_sources, version_of
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.datasets import Population
 from fairbench_cli.experiment.running.pool import LocalPool
