@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from io import TextIOWrapper
 from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import SimpleQueue
@@ -111,8 +112,10 @@ def _set_up(path: list[str], folder: str, printed: Path) -> None:
     with suppress(OSError):
         os.chdir(folder)
     file = os.open(printed, os.O_WRONLY | os.O_APPEND)
-    for stream in (1, 2):
-        os.dup2(file, stream)
+    for number, stream in ((1, sys.stdout), (2, sys.stderr)):
+        os.dup2(file, number)
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(line_buffering=True)  # in turn with what compiled code prints
 
 
 def _record(task: Task, limits: Limits) -> bytes:
