@@ -41,7 +41,6 @@ from fairbench_cli.measures.conditional import (
 )
 from fairbench_cli.measures.counts import Counts, Floats, divide
 from fairbench_cli.measures.functions import acceptance_by_group, discrimination
-from fairbench_cli.measures.intervals import difference_interval
 from fairbench_cli.measures.rows import (
     DECIMALS,
     GROUPS,
@@ -52,6 +51,7 @@ from fairbench_cli.measures.rows import (
     propensity,
     ranges,
 )
+from fairbench_cli.measures.score_test import difference_interval
 from fairbench_cli.measures.significance import cochran_mantel_haenszel, cochran_mantel_haenszel_p
 from fairbench_cli.measures.situation import MOST_PAIRS, against, in_favour, look_up, mean_agreement
 

@@ -18,7 +18,7 @@ from fairbench_cli.audit.scan.tally import ScoreRanges, Scores, Slice
 from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.calibration import slope_and_intercept
 from fairbench_cli.measures.counts import Counts, divide
-from fairbench_cli.measures.intervals import wilson
+from fairbench_cli.measures.score_test import wilson
 from fairbench_cli.measures.scores import (
     Estimate,
     auc,
