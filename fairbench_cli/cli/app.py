@@ -14,17 +14,15 @@ from fairbench_cli.base.text import printable
 from fairbench_cli.cli import (
     audit,
     check,
-    compare,
     data,
     docs,
     init,
     listing,
     network,
     plan,
-    report,
+    results,
     run_command,
     simulate,
-    verify,
 )
 from fairbench_cli.cli.streams import widen
 
@@ -85,9 +83,9 @@ app.command("run")(run_command.run)
 app.command("init")(init.init)
 app.command("audit", cls=audit.AuditCommand)(audit.audit)
 app.command("plan")(plan.plan)
-app.command("report")(report.report)
-app.command("compare")(compare.compare)
-app.command("verify")(verify.verify)
+app.command("report")(results.report)
+app.command("compare")(results.compare)
+app.command("verify")(results.verify)
 app.command("simulate")(simulate.simulate)
 app.command("check")(check.check)
 app.command("list")(listing.list_names)

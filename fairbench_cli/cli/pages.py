@@ -8,12 +8,12 @@ from typing import Any, get_args
 
 from fairbench_cli.base.errors import shown, suggest, user_error
 from fairbench_cli.base.parameters import parameters_of
-from fairbench_cli.document.model import Document, plain_table
-from fairbench_cli.document.model import Section as Part
+from fairbench_cli.document.model import Document, Section, plain_table
 from fairbench_cli.experiment.config.components import word
 from fairbench_cli.measures.aliases import SOURCE
 from fairbench_cli.measures.comparisons import COMPARISONS
-from fairbench_cli.measures.metric import OF_LABELS, Metric, Section
+from fairbench_cli.measures.metric import OF_LABELS, Metric
+from fairbench_cli.measures.metric import Section as Kind
 from fairbench_cli.measures.rates import RATES
 from fairbench_cli.measures.registry import DEFAULT_METRICS, METRICS, find
 
@@ -59,13 +59,13 @@ def component_page(name: str, thing: Any, *, technique: bool, foreign: Any = Non
         parameters["include_protected"] = f"{in_words({'type': 'boolean'})}; default: the config's"
         meanings = {**meanings, "include_protected": INCLUDE}
     lines = tuple(f"{key}: {kind}. {meanings.get(key, '')}".rstrip() for key, kind in parameters.items())
-    own = Part("parameters" if lines else "no parameters", lines)
-    return _page(Part(name, tuple(filter(None, (summary, *about))), sections=(own,)))
+    own = Section("parameters" if lines else "no parameters", lines)
+    return _page(Section(name, tuple(filter(None, (summary, *about))), sections=(own,)))
 
 
-def _page(part: Part) -> Document:
-    """Return a document of one part, whose text is below its title."""
-    return Document("", sections=(Part("", sections=(part,)),))
+def _page(section: Section) -> Document:
+    """Return a document of one section, whose text is below its title."""
+    return Document("", sections=(Section("", sections=(section,)),))
 
 
 def described(thing: Any) -> dict[str, str]:
@@ -153,11 +153,11 @@ def docstring(thing: Any) -> tuple[str, list[str], dict[str, str]]:
     return (plain or [""])[0], plain[1:], meanings
 
 
-def by_section() -> dict[Section, list[Metric]]:
+def by_section() -> dict[Kind, list[Metric]]:
     """Return what is listed, by section: all but comparisons of rates and metrics of labels with a twin."""
     kept = [m for m in METRICS.values() if m.section != "comparison" and not m.name.endswith(OF_LABELS)]
-    sections: dict[Section, list[Metric]] = {
-        section: [m for m in kept if m.section == section] for section in get_args(Section)
+    sections: dict[Kind, list[Metric]] = {
+        section: [m for m in kept if m.section == section] for section in get_args(Kind)
     }
     return {section: found for section, found in sections.items() if found}
 
@@ -179,11 +179,11 @@ def metric_tables() -> Document:
         ("alias", ["name", "is"], aliases),
         (f"legacy, {SOURCE}", ["name", "rules"], legacy),
     ]
-    parts = (
-        Part(f"metrics: {title}", tables=(plain_table("", heads, rows, len(heads)),))
+    found = (
+        Section(f"metrics: {title}", tables=(plain_table("", heads, rows, len(heads)),))
         for title, heads, rows in tables
     )
-    return Document("", sections=tuple(parts))
+    return Document("", sections=tuple(found))
 
 
 def _functions(metrics: list[Metric]) -> list[list[str]]:
@@ -215,20 +215,20 @@ def metric_page(name: str) -> Document:
 
 def metric_pages() -> Document:
     """Return what there is to know about every metric."""
-    parts: list[Part] = []
+    found: list[Section] = []
     for section, metrics in by_section().items():
-        parts.append(Part(section.upper(), sections=tuple(map(_metric, metrics))))
+        found.append(Section(section.upper(), sections=tuple(map(_metric, metrics))))
         if section == "rate":
-            parts.append(Part("COMPARISON OF A RATE X", sections=tuple(_comparisons())))
-    return Document("", facts=HEAD, sections=tuple(parts))
+            found.append(Section("COMPARISON OF A RATE X", sections=tuple(_comparisons())))
+    return Document("", facts=HEAD, sections=tuple(found))
 
 
-def _comparisons() -> Iterator[Part]:
+def _comparisons() -> Iterator[Section]:
     for one in COMPARISONS.values():
         low, high, ideal = number(one.low), number(one.high), one.ideal
         best = "that of the rate" if one.of_rate else "none" if ideal is None else number(ideal)
         lines = (one.formula, f"range {low} to {high}, ideal {best}", one.undefined)
-        yield Part(f"RATE-{one.name}", tuple(filter(None, lines)))
+        yield Section(f"RATE-{one.name}", tuple(filter(None, lines)))
 
 
 def number(value: float) -> str:
@@ -241,7 +241,7 @@ def number(value: float) -> str:
     return f"−{text}" if value < 0 else text
 
 
-def _metric(metric: Metric) -> Part:
+def _metric(metric: Metric) -> Section:
     ideal = "" if metric.ideal is None else f", ideal {number(metric.ideal)}"
     on = "predictions and labels" if metric.on == "both" else metric.on
     needs = "the rows" if metric.needs == "rows" else metric.needs
@@ -253,4 +253,4 @@ def _metric(metric: Metric) -> Part:
         metric.undefined,
         f"source: {metric.source}",
     )
-    return Part(f"{metric.name}{' *' if metric.name in DEFAULT_METRICS else ''}", lines)
+    return Section(f"{metric.name}{' *' if metric.name in DEFAULT_METRICS else ''}", lines)

@@ -12,8 +12,16 @@ import numpy as np
 import pandas as pd
 
 from fairbench_cli.document.model import Document, Section, plain_table
-from fairbench_cli.papers.compare import NOT_RUN, OFF, VERDICTS, Reproduction, agreed, agreement, worst
-from fairbench_cli.papers.match import say_label
+from fairbench_cli.papers.compare import (
+    NOT_RUN,
+    OFF,
+    VERDICTS,
+    Reproduction,
+    agreed,
+    agreement,
+    say_label,
+    worst,
+)
 from fairbench_cli.papers.registry import Paper
 
 WORST = 10
@@ -52,8 +60,8 @@ def comparison_document(comparison: Reproduction, tolerance: float, *, brief: bo
     )
 
 
-def side_by_side(comparisons: Sequence[Reproduction], tolerance: float, *, brief: bool = False) -> Document:
-    """Return several runs' shares within the tolerance, "of n" values each; if `brief` under numbers."""
+def side_by_side(comparisons: Sequence[Reproduction], tolerance: float) -> Document:
+    """Return several runs' shares within the tolerance, "of n" values each."""
     paper = comparisons[0].paper
     parts = [_parts(one) for one in comparisons]
     total = list(parts[0])[-1]
@@ -63,18 +71,13 @@ def side_by_side(comparisons: Sequence[Reproduction], tolerance: float, *, brief
         [*block, *(_share_of(one, part.get(block), tolerance) for one, part in pairs)]
         for block in (*blocks, total)
     ]
-    runs = [f"({i})" if brief else one.run for i, one in enumerate(comparisons, start=1)]
     within = f"share {limit_name(paper, tolerance)}"
-    title = f"{within} of the published values" if brief else f"{len(runs)} runs"
-    about = (paper.source, f"Of the published values that a run covers, the {within} of its mean.")
+    heads = [*paper.blocks, *(one.run for one in comparisons)]
     return Document(
-        f"{paper.name}: {title}",
-        facts=() if brief else about,
-        sections=(_table("", [*paper.blocks, *runs], rows, len(paper.blocks)),),
-        notes=tuple(
-            f"{f'{name} ' if brief else ''}{one.run}: {coverage(one)}; {one.protocol}."
-            for name, one in zip(runs, comparisons, strict=True)
-        ),
+        f"{paper.name}: {within} of the published values",
+        facts=(paper.source, f"Of the published values that a run covers, the {within} of its mean."),
+        sections=(_table("", heads, rows, len(paper.blocks)),),
+        notes=tuple(f"{one.run}: {coverage(one)}; {one.protocol}." for one in comparisons),
     )
 
 

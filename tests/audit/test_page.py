@@ -40,6 +40,11 @@ window.onload = () => {
   button.click();
   found.down = [button.parentElement.getAttribute("aria-sort"), values()];
   found.said = frame.getElementById("said").textContent;
+  const filter = table.parentElement.previousElementSibling.querySelector("input");
+  filter.value = "african FPR";
+  filter.dispatchEvent(new Event("input"));
+  found.kept = [...table.tBodies[0].rows].filter((row) => !row.hidden).map((row) => row.textContent);
+  found.counted = frame.getElementById("said").textContent;
   found.scripts = frame.scripts.length;
   const seen = (element) => element.tabIndex >= 0 && element.getClientRects().length > 0;
   found.reachable = [...frame.querySelectorAll("button, a[href], .box")].every(seen);
@@ -152,6 +157,9 @@ def test_the_page_in_a_browser(page, browser, tmp_path):
     assert numbers == sorted(numbers)
     assert [float(value) for value in falling[:-1]] == sorted(numbers, reverse=True)
     assert found["said"] == "race: comparisons, worst first: sorted by value, descending"
+    (kept,) = found["kept"]
+    assert "African-American" in kept
+    assert found["counted"] == "race: comparisons, worst first: 1 of 16 rows"
     assert found["scripts"] == 1
     assert found["focused"]
     assert found["reachable"]

@@ -19,8 +19,7 @@ from fairbench_cli.experiment.running.run import prepare
 from fairbench_cli.measures.counts import PAIR, Counts
 from fairbench_cli.measures.registry import METRICS
 from fairbench_cli.papers import friedler2019
-from fairbench_cli.papers.compare import Reproduction, compare
-from fairbench_cli.papers.match import facts_of, match
+from fairbench_cli.papers.compare import Reproduction, compare, facts_of, match
 from fairbench_cli.papers.pages import comma_separated, comparison_document
 from fairbench_cli.papers.registry import PAPERS, read_published
 

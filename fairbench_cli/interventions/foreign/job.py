@@ -1,4 +1,4 @@
-"""What foreign techniques are fitted with, rows as their library takes them, and the model that comes of it."""
+"""What foreign techniques are fitted with: rows as a library takes them, and the model that comes of it."""
 
 import copy
 import inspect

@@ -1,0 +1,236 @@
+"""``fairbench report``, ``compare`` and ``verify``: what can be done with the results of a run."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fairbench_cli.cli import options
+from fairbench_cli.cli.options import DataDir, Set, config_path
+from fairbench_cli.papers.registry import PAPERS
+
+if TYPE_CHECKING:  # light when asked for --help
+    from fairbench_cli.experiment.running.verify import Recomputed, Verification
+    from fairbench_cli.papers.compare import Reproduction
+
+REPEATS_SHOWN = 20
+FIELDS_SHOWN = 4
+
+
+def report(
+    results: Annotated[Path, options.results("A folder that `fairbench run` wrote")],
+    attribute: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--attribute",
+            "-a",
+            help="Compare the groups of this protected attribute or intersection: -a sex -a sex×race",
+            show_default="the config's",
+        ),
+    ] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--metric",
+            "-m",
+            help="Add a metric to those of the run, by its name or by its code: -m phi -m ./mine.py:gap",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Write every CSV, table and figure of a run again from its journal. No training."""
+    from fairbench_cli.base.plugins import is_file
+    from fairbench_cli.cli.console import print_tables, talk, talk_of_damage
+    from fairbench_cli.experiment.journal.lock import locked_if_results
+    from fairbench_cli.experiment.journal.manifest import mixture_in_words
+    from fairbench_cli.report.write import redo_report
+
+    with locked_if_results(results, talk):
+        tables, damages, left_out, missing = redo_report(results, attribute or (), metric or ())
+    for line in mixture_in_words(results):
+        talk(line)
+    talk_of_damage(damages)
+    if missing:
+        talk(
+            f"{missing} repeats of the plan are in no journal: run them, or copy the journals of other shards"
+        )
+    for name in left_out:
+        again = f"./{name}" if is_file(name) else name
+        talk(f"{name} is left out, as a report runs no code that is not named: -m {again}")
+    print_tables(tables)
+
+
+def compare(
+    results: Annotated[list[Path], options.results("A folder that `fairbench run` wrote")],
+    paper: Annotated[str, typer.Option(help=f"One of: {', '.join(PAPERS)}.", show_default=False)],
+    table: Annotated[
+        list[str] | None, typer.Option(help="Compare some tables of the paper only: --table 2,3")
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="Compare some cells only: --only classifier=c45"),
+    ] = None,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=1,
+            help="How far off a value may be; papers with standard deviations have their own.",
+            show_default="0.05",
+        ),
+    ] = None,
+    fail_under: Annotated[
+        float | None,
+        typer.Option(
+            min=0, max=1, help="Exit code 1 if a smaller share is within the tolerance.", show_default=False
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Folder of the files.", show_default="RESULTS/compare"),
+    ] = None,
+) -> int:
+    """Compare runs with a paper's published values, number by number."""
+    from fairbench_cli.base.errors import user_error
+    from fairbench_cli.cli.console import print_document, talk_of_damage
+    from fairbench_cli.papers.compare import compare_folder
+    from fairbench_cli.papers.pages import comparison_document, side_by_side
+    from fairbench_cli.papers.registry import find_paper
+
+    found = find_paper(paper)
+    if found.floors and tolerance is not None:
+        raise user_error(
+            f"each value of {paper} has a tolerance of its own", "leave --tolerance out", "--tolerance"
+        )
+    limit = 0.05 if tolerance is None else tolerance
+    tables = tuple(one.strip() for text in table or () for one in text.split(","))
+    names = _names(results, alone=output is None)
+    comparisons = [
+        compare_folder(folder, found, name, tables=tables, filters=tuple(only or ()))
+        for folder, name in zip(results, names, strict=True)
+    ]
+    talk_of_damage([damage for one in comparisons for damage in one.damages])
+    _write(comparisons, results, output, limit)
+    if len(comparisons) > 1:
+        print_document(side_by_side(comparisons, limit))
+    else:
+        print_document(comparison_document(comparisons[0], limit, brief=True))
+    enough = [_print_share(one, limit, fail_under) for one in comparisons]
+    return 0 if all(enough) else 1
+
+
+def _names(folders: list[Path], *, alone: bool) -> list[str]:
+    """Call every run by its folder's name, or path if names clash and no two runs write to one folder."""
+    from fairbench_cli.base.errors import user_error
+
+    names = [folder.resolve().name for folder in folders]
+    if alone and len(set(names)) < len(names):
+        names = list(map(str, folders))
+    if len(set(names)) == len(names):
+        return names
+    again = next(name for name in names if names.count(name) > 1)
+    raise user_error(f'two folders are called "{again}"', "compare them one at a time, or rename one")
+
+
+def _print_share(comparison: "Reproduction", tolerance: float, fail_under: float | None) -> bool:
+    """Print the share within the tolerance; return whether it is enough."""
+    from fairbench_cli.cli.console import fold
+    from fairbench_cli.papers.pages import share_line
+
+    line, found = share_line(comparison, tolerance)
+    enough = fail_under is None or found >= fail_under
+    if fail_under is not None:
+        line += f", {'at least' if enough else 'less than'} the {fail_under:g} asked for"
+    fold(line, "" if enough else "bold red")
+    return enough
+
+
+def _write(
+    comparisons: "list[Reproduction]", folders: list[Path], output: Path | None, tolerance: float
+) -> None:
+    from fairbench_cli.base.files import make_folder, write_text
+    from fairbench_cli.cli.console import talk
+    from fairbench_cli.document.markdown import markdown
+    from fairbench_cli.papers.pages import comma_separated, comparison_document, side_by_side
+
+    for one, folder in zip(comparisons, folders, strict=True):
+        target = output or folder / "compare"
+        make_folder(target)
+        several = output is not None and len(comparisons) > 1
+        name = f"{one.paper.name}-{one.run}" if several else one.paper.name
+        write_text(target / f"{name}.csv", comma_separated(one))
+        write_text(target / f"{name}.md", markdown(comparison_document(one, tolerance)))
+        talk(f"{target}/: {name}.csv, {name}.md")
+        if several and one is comparisons[-1]:
+            write_text(target / f"{one.paper.name}.md", markdown(side_by_side(comparisons, tolerance)))
+            talk(f"{target}/: {one.paper.name}.md")
+
+
+def verify(
+    results: Annotated[Path, options.results("A folder that `fairbench run` wrote")],
+    cells: Annotated[int, typer.Option("--cells", min=1, help="How many finished repeats.")] = 20,
+    seed: Annotated[
+        int | None, typer.Option("--seed", min=0, help="Picks them.", show_default="of the experiment's name")
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config",
+            help="The experiment, for cells that need your own code, which is run only then.",
+            parser=config_path,
+            metavar="CONFIG",
+            show_default="that of the results",
+        ),
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", min=1, help="Worker processes.", show_default="all cores")
+    ] = None,
+    set_: Set = None,
+    data_dir: DataDir = None,
+) -> int:
+    """Compute some finished repeats again and compare them with the journal, bit for bit. Writes nothing."""
+    from fairbench_cli.base.errors import user_error
+    from fairbench_cli.cli.console import say, talk
+    from fairbench_cli.experiment.config.read import read_config
+    from fairbench_cli.experiment.running.pool import default_jobs
+    from fairbench_cli.experiment.running.verify import verify as compute
+
+    if set_ and config is None:
+        raise user_error("--set changes a config, and none is named", "add --config CONFIG", "--set")
+    given = None if config is None else read_config(config, tuple(set_ or ()))
+    found = compute(
+        results, cells=cells, seed=seed, config=given, data_dir=data_dir, jobs=jobs or default_jobs()
+    )
+    for name, n in found.unnamed.items():
+        talk(f"{n} finished repeat(s) left out: {name} is no code of fairbench's; name its config: --config")
+    for line in _lines(found):
+        say(line)
+    return 0 if found.good else 1
+
+
+def _lines(found: "Verification") -> list[str]:
+    """Return what differs, what has changed and, last, how many are the same."""
+    n, different = len(found.recomputed), found.different
+    lines = []
+    for one in different[:REPEATS_SHOWN]:
+        lines.append(_name(one))
+        lines += [f"  {difference}" for difference in one.differences[:FIELDS_SHOWN]]
+        if len(one.differences) > FIELDS_SHOWN:
+            lines.append(f"  and {len(one.differences) - FIELDS_SHOWN} more fields")
+    if len(different) > REPEATS_SHOWN:
+        lines.append(f"and {len(different) - REPEATS_SHOWN} more repeats")
+    lines += [f"changed since: {change}" for change in found.changes]
+    lines += found.reasons
+    same = f"{n - len(different)} of {n} are the same, bit for bit"
+    return [*lines, f"{same} (of {found.finished} finished repeats, picked by --seed {found.seed})"]
+
+
+def _name(one: "Recomputed") -> str:
+    from fairbench_cli.experiment.plan import CELL_COLUMNS
+
+    cell = one.cell.describe()
+    named = [f"{key}={cell[key]}" for key in CELL_COLUMNS]
+    parameters = [
+        f"{key}={cell[key]}" for key in ("parameters", "classifier_parameters") if cell[key] != "{}"
+    ]
+    return f"{', '.join([*named, *parameters])}, repeat {one.record.repeat}:"
