@@ -5,9 +5,9 @@ has width zero at 0 or n.
 
 The test of a ratio of rates, R = (above/below) / (ref_above/ref_below), is the score test of Miettinen &
 Nurminen (1985): the difference above/below − θ·ref_above/ref_below over its standard error, the rates in it
-estimated as if R were θ. At θ = 1 it is the "N − 1" chi-squared test of equal rates. The ratios that it does not reject
-are the interval, so that the two never contradict each other. Counts may be fractions: what weighted rows are
-worth. Only numpy is needed.
+estimated as if R were θ. At θ = 1 it is the "N − 1" chi-squared test of equal rates. The ratios that it does
+not reject are the interval, so that the two never contradict each other. Counts may be fractions: what
+weighted rows are worth. Only numpy is needed.
 """
 
 import math
