@@ -204,8 +204,7 @@ DOCUMENTED = {"_exit", "_replace", "_asdict", "_fields"}
 BORROWED = {  # by file: what scikit-learn and fairlearn ask of estimators, or show in no other way
     "classifiers/c45/estimator.py": {"_check_sample_weight"},
     "classifiers/foreign.py": {"_validate_params"},
-    "interventions/foreign/indexed.py": {"_more_tags"},
-    "interventions/foreign/sensitive.py": {"_pmf_predict"},
+    "interventions/foreign/shapes.py": {"_more_tags", "_pmf_predict"},
 }
 
 
