@@ -189,10 +189,10 @@ def load() -> None:
     """Load what command lines, runs and their workers need, most of it by a small fit of each technique."""
     import pandas  # noqa: F401, ICN001
     import sklearn.tree  # noqa: F401
-    from fairbench_cli.experiment.running.server import warm_up
 
     import fairbench_cli.cli.app
     import fairbench_cli.report.write
+    from fairbench_cli.experiment.running.server import warm_up
 
     warm_up(["c45", "naive-bayes", "tree"], ["none", "massaging", "uniform-sampling"])
     del fairbench_cli
