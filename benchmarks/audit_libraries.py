@@ -21,8 +21,8 @@ from predictions import COUNT, compas, made, write
 CODE = {
     "fairbench, counts": """
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.scan.open import read_tally
-read_tally("{path}", AuditConfig())
+from fairbench_cli.audit.scan.open import open_scan
+with open_scan("{path}", AuditConfig()): pass
 """,
     "DuckDB, counts": f"""
 import duckdb

@@ -17,8 +17,8 @@ from predictions import ATTRIBUTES, DECIDED, LABEL, made, write
 
 OURS = """
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.scan.open import read_tally
-read_tally({path!r}, AuditConfig({decisions}))
+from fairbench_cli.audit.scan.open import open_scan
+with open_scan({path!r}, AuditConfig({decisions})): pass
 """
 SCAN = """
 import duckdb

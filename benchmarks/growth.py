@@ -58,7 +58,7 @@ def calls(n: int, folder: Path) -> dict[str, Callable[[], object]]:
     from fairbench_cli.classifiers.fit import Classifier
     from fairbench_cli.data.card import find_card, read_card
     from fairbench_cli.data.table import to_sample
-    from fairbench_cli.interventions.massaging import Massaging
+    from fairbench_cli.interventions.preprocessing import Massaging
     from fairbench_cli.network.draw import sample
     from fairbench_cli.network.files import load
     from fairbench_cli.network.structure import LearnSettings, learn_structure

@@ -202,7 +202,7 @@ def write_parts(folder: Path) -> dict[str, Path]:
     from rows import adult_numbers, adult_split, numbers
 
     from fairbench_cli.classifiers.encode import fit_design
-    from fairbench_cli.interventions.validation import divide_rows
+    from fairbench_cli.interventions.cells import divide_rows
 
     train, test = adult_split()
     fit, held_out = divide_rows(train, 0.3)

@@ -20,10 +20,12 @@ from fairbench_cli.classifiers.builders import LogisticRegression
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Floats, Sample
 from fairbench_cli.interventions.baselines import NoIntervention
-from fairbench_cli.interventions.equalised_odds import EqualisedOdds
-from fairbench_cli.interventions.group_thresholds import GroupThresholds
-from fairbench_cli.interventions.post_processing import fit_and_hold_out
-from fairbench_cli.interventions.reject_option import RejectOption
+from fairbench_cli.interventions.post_processing import (
+    EqualisedOdds,
+    GroupThresholds,
+    RejectOption,
+    fit_and_hold_out,
+)
 from fairbench_cli.measures.counts import PAIR, count, expected_count
 from fairbench_cli.measures.registry import measure
 

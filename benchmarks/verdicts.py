@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairbench_cli.audit.compare.effective import RateRows, own_rows
-from fairbench_cli.audit.compare.kernel import Tests, find_tests, ruled, tests_of, weigh
-from fairbench_cli.audit.compare.references import references
+from fairbench_cli.audit.compare.kernel import Tests, compared, ruled, tests_of, weigh
 from fairbench_cli.audit.compare.verdict import all_of, decide
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.scan.tally import Clusters, Slice
@@ -177,7 +176,7 @@ def slice_of(selected: Floats, squares: Floats, rows: Floats, clusters: Clusters
 
 
 def _test(part: Slice, config: AuditConfig) -> Tests:
-    return find_tests(part, ONE, references(part, ONE, config), np.array([TAU]), config)
+    return compared(part, ONE, config).tests
 
 
 def _found(runs: Iterable[Sequence[Tests]]) -> Found:

@@ -10,34 +10,21 @@ TYPE_CHECKING = False  # to type checkers it is true; typing itself takes longer
 if TYPE_CHECKING:
     from typing import Any
 
-    from fairbench_cli.api.data import load
-    from fairbench_cli.api.measures import measure
-    from fairbench_cli.api.network import learn, load_network
-    from fairbench_cli.api.run import load_results, run
-    from fairbench_cli.audit.api import audit
-    from fairbench_cli.base.errors import UserError
-    from fairbench_cli.classifiers.fit import Classifier
-    from fairbench_cli.data.table import Sample
-    from fairbench_cli.interventions.fitted import Fitted, Infeasible
-    from fairbench_cli.measures.counts import Counts
+    from fairbench_cli.api.data import load as load
+    from fairbench_cli.api.measures import measure as measure
+    from fairbench_cli.api.network import learn as learn
+    from fairbench_cli.api.network import load_network as load_network
+    from fairbench_cli.api.run import load_results as load_results
+    from fairbench_cli.api.run import run as run
+    from fairbench_cli.audit.api import audit as audit
+    from fairbench_cli.base.errors import UserError as UserError
+    from fairbench_cli.classifiers.fit import Classifier as Classifier
+    from fairbench_cli.data.table import Sample as Sample
+    from fairbench_cli.interventions.fitted import Fitted as Fitted
+    from fairbench_cli.interventions.fitted import Infeasible as Infeasible
+    from fairbench_cli.measures.counts import Counts as Counts
 
 __version__ = "0.1.0"
-
-__all__ = [
-    "Classifier",
-    "Counts",
-    "Fitted",
-    "Infeasible",
-    "Sample",
-    "UserError",
-    "audit",
-    "learn",
-    "load",
-    "load_network",
-    "load_results",
-    "measure",
-    "run",
-]
 
 _TARGETS = {
     "Classifier": "classifiers.fit:Classifier",
@@ -54,6 +41,7 @@ _TARGETS = {
     "measure": "api.measures:measure",
     "run": "api.run:run",
 }
+__all__ = [*_TARGETS]
 
 
 def __getattr__(name: str) -> "Any":

@@ -5,12 +5,18 @@ from pathlib import Path
 
 import numpy as np
 
+from fairbench_cli.audit.scan.open import open_scan
 from fairbench_cli.audit.scan.tally import Slice, Tally
 from fairbench_cli.measures.counts import Counts
 
 AEQUITAS = Path(__file__).parent / "reference" / "aequitas"
 
 Cells = tuple[float, float, float, float]  # tp fp fn tn
+
+
+def read_tally(source, config, **options):
+    with open_scan(source, config, **options) as scan:
+        return scan.tally
 
 
 def slice_of(

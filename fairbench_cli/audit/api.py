@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairbench_cli.base.errors import ArgumentError, Problem, UserError, suggest
+from fairbench_cli.base.errors import ArgumentError, Problem, UserError, shown, suggest, user_error
 from fairbench_cli.base.text import printable
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def audit(
         settings = read_config(given, Path(config) if config is not None else None)
         rows: Any = source
         if arrays:
-            rows, settings = _of_arrays(source, y_pred, groups, weights, settings)
+            rows, settings = frame_of_arrays(source, y_pred, groups, weights, settings)
         return AuditResult(run(rows, settings, baseline))
     except UserError as error:
         raise UserError(*(problem.spelled("python") for problem in error.problems)) from None
@@ -206,17 +206,51 @@ def run(source: "str | Path | Frame", config: "AuditConfig", against: "Frame | N
     return judge(scan.tally, config, seen)
 
 
-def _of_arrays(
-    y_true: Any, y_pred: Any, groups: Any, weights: Any, config: "AuditConfig"
+def frame_of_arrays(
+    labels: Any, scores: Any, groups: Any, weights: Any, config: "AuditConfig"
 ) -> "tuple[pd.DataFrame, AuditConfig]":
-    """Return arrays as a frame, and the configuration that names its columns."""
-    from fairbench_cli.audit.scan.open import frame_of_arrays
+    """Return arrays of one value per person as a frame, and the configuration that names its columns.
 
-    if isinstance(groups, Mapping):
-        columns = dict(groups)
-    elif hasattr(groups, "columns"):  # a frame: pandas and Polars name their columns here, Arrow elsewhere
-        names = getattr(groups, "column_names", groups.columns)
-        columns = {str(name): groups[name] for name in names}
-    else:
-        columns = {str(getattr(groups, "name", None) or GROUP): groups}
-    return frame_of_arrays(y_pred, columns, config, labels=y_true, weights=weights)
+    They are called ``score``, ``label``, ``weight`` and by the attributes' names.
+
+    Raises
+    ------
+    UserError
+        For arrays of different lengths, and attributes called like another column.
+
+    Examples
+    --------
+    >>> from fairbench_cli.audit.config import AuditConfig
+    >>> frame, config = frame_of_arrays([1, 1], [1, 0], {"sex": ["f", "m"]}, None, AuditConfig())
+    >>> list(frame), config.attributes
+    (['score', 'label', 'sex'], ('sex',))
+    """
+    import pandas as pd
+
+    named = groups
+    if hasattr(named, "columns"):  # a frame: pandas and Polars name their columns here, Arrow elsewhere
+        named = {str(name): named[name] for name in getattr(named, "column_names", named.columns)}
+    elif not isinstance(named, Mapping):
+        named = {str(getattr(named, "name", None) or GROUP): named}
+    own = {"score": scores, "label": labels, "weight": weights}
+    known = {name: _unindexed(values) for name, values in own.items() if values is not None}
+    for name in named:
+        if name in own:
+            raise user_error(f"an attribute is called {shown(name)}", "rename it", "groups")
+    try:
+        frame = pd.DataFrame(known | {name: _unindexed(values) for name, values in named.items()})
+    except ValueError as error:
+        raise user_error(f"the arrays do not fit together: {error}", "give one value per person") from None
+    columns: dict[str, object] = {name: name for name in known if name != "score"} | {"scores": ("score",)}
+    if config.attributes is None:
+        columns |= {"attributes": tuple(named)}
+    return frame, config.model_copy(update=columns)
+
+
+def _unindexed(values: Any) -> Any:
+    """Return the values of a series without its index, by which pandas would put rows in another order."""
+    import numpy as np
+
+    if hasattr(values, "iloc"):
+        return values.array
+    return values if isinstance(values, list | tuple) else np.asarray(values)

@@ -74,13 +74,22 @@ def checked(of: Any, value: Any) -> Any:
     >>> checked(float, 1), checked(tuple[int, ...], [1, 2]), checked(Any, [1])
     (1.0, (1, 2), [1])
     """
+    return check_of(of)(value)
+
+
+def check_of(of: Any) -> Callable[[Any], Any]:
+    """Return the check of many values against one annotation, as `checked` does it."""
     try:
         adapter: TypeAdapter[Any] = TypeAdapter(of)
     except PydanticUserError:  # a class of somebody's, which nothing in a config can be
-        return value
-    if isinstance(value, list | dict):  # as JSON, whose lists may be tuples
-        return adapter.validate_json(json.dumps(value), strict=True)
-    return adapter.validate_python(value, strict=True)
+        return lambda value: value
+
+    def check(value: Any) -> Any:
+        if isinstance(value, list | dict):  # as JSON, whose lists may be tuples
+            return adapter.validate_json(json.dumps(value), strict=True)
+        return adapter.validate_python(value, strict=True)
+
+    return check
 
 
 def _hints(thing: Any) -> dict[str, Any]:

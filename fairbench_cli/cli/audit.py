@@ -171,7 +171,7 @@ def _write(report: "Report", output: Path | None, pdf: Path | None, to_db: str |
 
         write_pdf(report, pdf)
     if to_db is not None:
-        from fairbench_cli.audit.show.database import to_database
+        from fairbench_cli.audit.show.tables import to_database
 
         to_database(report, to_db)
 

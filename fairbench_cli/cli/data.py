@@ -42,17 +42,15 @@ def show(name: Name, data_dir: DataDir = None) -> None:
     """Show a data set: source, licence, columns with their levels, groups and outcome rates."""
     import numpy as np
 
+    from fairbench_cli.api.data import load
     from fairbench_cli.data.card import find_card, read_card
-    from fairbench_cli.data.load import load
-    from fairbench_cli.data.locate import folders, locate
     from fairbench_cli.data.table import to_sample
 
-    path = find_card(name)
-    card = read_card(path)
+    card = read_card(find_card(name))
     for key in ("title", "source", "licence", "citation", "note"):
         if text := getattr(card, key):
             say(f"{key}: {text}")
-    dataset = load(card, locate(card, folders(data_dir, path)))
+    dataset = load(name, data_dir=data_dir)
     table = dataset.table
     rows = [[c.name, str(len(c.levels)), _some(c.levels)] for c in table.columns]
     print_rows(["column", "levels", "in declared order"], rows, title=f"{len(table)} rows")
@@ -107,22 +105,18 @@ def export(
     data_dir: DataDir = None,
 ) -> None:
     """Write the rows that an experiment sees: every column's levels, the label as 1 (favourable) and 0."""
-    import numpy as np
-
+    from fairbench_cli.api.data import load
     from fairbench_cli.base.files import write_text
-    from fairbench_cli.data.load import load
-    from fairbench_cli.data.locate import find_files
 
-    card, found = find_files(name, data_dir)
-    table = load(card, found).table
-    frame = table.to_frame()
-    frame[card.label.column] = np.asarray(frame[card.label.column] == card.label.favourable, dtype=int)
+    dataset = load(name, data_dir=data_dir)
+    frame, label = dataset.table.to_frame(), dataset.card.label
+    frame[label.column] = (frame[label.column] == label.favourable).to_numpy(int)
     text = frame.to_csv(index=False, lineterminator="\n")
     if str(output) == "-":
         out().file.write(text)
         return
     write_text(output, text)
-    talk(f"{output}: {len(table)} rows, {card.label.column} = 1 where it is {card.label.favourable}")
+    talk(f"{output}: {len(frame)} rows, {label.column} = 1 where it is {label.favourable}")
 
 
 @app.command()

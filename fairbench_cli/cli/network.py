@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Iterable, Sequence
-from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -14,8 +13,9 @@ from fairbench_cli.cli.console import out, print_rows, say
 from fairbench_cli.cli.options import Attribute, DataDir, Net, NetCard, to
 
 if TYPE_CHECKING:  # light when asked for --help
+    import pandas as pd
+
     from fairbench_cli.api.network import Network
-    from fairbench_cli.network.model import BayesNet
 
 BETWEEN = 3  # blanks between two columns of a printed table
 
@@ -82,22 +82,24 @@ def show(
     ] = None,
 ) -> None:
     """Show a network: its arcs, or the CPT of a node."""
-    from fairbench_cli.network.files import open_network
+    from fairbench_cli.api.network import load_network
 
-    network, meta = open_network(net)
-    for name in node or []:
-        if name not in network.names:
-            raise user_error(f'the network has no node "{name}"', suggest(name, network.names), "--node")
-    for name in node or []:
-        heads, rows, right = _cpt_rows(network, name, out().width)
-        title = f"P({name} | {', '.join(network.parents_of(name)) or '-'})"
+    network = load_network(net)
+    try:
+        tables = {name: network.cpt(name) for name in node or ()}
+    except UserError as error:
+        raise UserError(*error.at("--node")) from None
+    for name, table in tables.items():
+        heads, rows, right = _cpt_rows(table, out().width)
+        title = f"P({name} | {', '.join(network.net.parents_of(name)) or '-'})"
         print_rows(heads, rows, right=right, title=title)
     if not node:
+        meta = network.meta
         source = meta.source.get("dataset", "?")
         say(f"{source}: {meta.learner}, {meta.score_name} {meta.score:.6f}, BIC {meta.bic:.6f}")
         rows = [
-            [column.name, str(len(column.levels)), ", ".join(network.parents_of(column.name))]
-            for column in network.columns
+            [column.name, str(len(column.levels)), ", ".join(network.net.parents_of(column.name))]
+            for column in network.net.columns
         ]
         print_rows(["node", "levels", "parents"], rows)
 
@@ -228,26 +230,21 @@ def _known(given: Iterable[str], names: Sequence[str]) -> dict[str, str]:
     return known
 
 
-def _cpt_rows(net: "BayesNet", node: str, width: int) -> tuple[list[str], list[list[str]], int]:
+def _cpt_rows(frame: "pd.DataFrame", width: int) -> tuple[list[str], list[list[str]], int]:
     """Return heads, rows and the number of numeric columns of a node's table.
 
     One row per parent configuration where that fits into `width` characters, else one row per parent
     configuration and level. Probabilities have six decimals, to show whether a paper rounded or
     truncated.
     """
-    own = net.columns[net.index(node)]
-    parents = net.parents_of(node)
-    levels = [net.columns[net.index(parent)].levels for parent in parents]
-    table = net.cpt(node).reshape(-1, len(own.levels))
-    heads = [*parents, *(f"{node}={level}" for level in own.levels)]
-    pairs = list(zip(product(*levels), table, strict=True))
-    rows = [[*configuration, *(f"{p:.6f}" for p in row)] for configuration, row in pairs]
+    node, parents = str(frame.columns.name), [str(name) for name in frame.index.names if name is not None]
+    given = frame.index.to_frame().to_numpy().tolist() if parents else [[]]
+    table = [[f"{p:.6f}" for p in row] for row in frame.to_numpy()]
+    heads = [*parents, *(f"{node}={level}" for level in frame.columns)]
+    rows = [[*levels, *row] for levels, row in zip(given, table, strict=True)]
     widest = (max(map(len, column)) for column in zip(heads, *rows, strict=True))
     if sum(widest) + BETWEEN * (len(heads) + 1) <= width:
-        return heads, rows, len(own.levels)
-    long = [
-        [*configuration, level, f"{p:.6f}"]
-        for configuration, row in pairs
-        for level, p in zip(own.levels, row, strict=True)
-    ]
+        return heads, rows, len(frame.columns)
+    each = [zip(frame.columns, row, strict=True) for row in table]
+    long = [[*levels, *one] for levels, row in zip(given, each, strict=True) for one in row]
     return [*parents, node, "probability"], long, 1

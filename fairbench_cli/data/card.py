@@ -120,7 +120,7 @@ class Card(StrictModel):
     separator: str = Field(default=",", min_length=1, max_length=1)
     decimal: Literal[".", ","] = Field(default=".", description="What separates the decimals of a number.")
     comment: str | None = Field(default=None, min_length=1, max_length=1)
-    missing: AnyLevels = Field(default=(), description="TextCells that mean a missing value.")
+    missing: AnyLevels = Field(default=(), description="Cells that mean a missing value.")
     missing_rows: Literal["keep", "drop"] = "keep"
     columns: dict[str, ColumnCard] = Field(default_factory=dict)
     other_columns: Literal["nominal", "drop"] = "nominal"

@@ -19,6 +19,7 @@ _ARFF_CELL = re.compile(
     r"""(?P<cell>\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^,'"\s][^,]*|))\s*)(?=,|$)"""
 )
 _ESCAPE = re.compile(r"\\(.)")
+SEPARATORS = ("\t", ";", ",", "|", " ")  # that are guessed
 _BLANK: tuple[list[str], ...] = ([], [""])
 
 Row = tuple[int, list[str]]
@@ -171,3 +172,31 @@ def _arff_header(lines: list[str], path: Path) -> tuple[int, list[str], dict[str
             fix = "write @attribute NAME {level, level}; in a CSV's card, leave out format: arff"
             raise user_error(f'not a line of an ARFF header: "{text[:40]}"', fix, where)
     raise user_error("no @data line", "give an ARFF file, or leave out format: arff in the card", str(path))
+
+
+def separator_of(lines: list[str]) -> str:
+    r"""Return what separates the cells: what gives every line the same number of them, of two the most.
+
+    Where nothing does, it is what gives the first line the most.
+
+    >>> separator_of(["a;b;c", "1,5;2;x"]), separator_of(["A11 6 A34", "A12 48  A32"])
+    (';', ' ')
+    """
+    found: dict[str, int] = {}
+    for one in SEPARATORS:
+        try:
+            widths = {len(row) for row in split_lines(lines, one)}
+        except csv.Error:
+            continue
+        if len(widths) == 1 and (width := widths.pop()) > 1:
+            found[one] = width
+    found = found or {one: lines[0].count(one) for one in (",", *SEPARATORS)}
+    return max(found, key=lambda one: found[one])
+
+
+def split_lines(lines: list[str], separator: str) -> list[list[str]]:
+    """Return the stripped cells of lines; raises `csv.Error` where quotes are wrong."""
+    if separator == " ":
+        lines = [line.rstrip(" ") for line in lines]
+    reader = csv.reader(lines, delimiter=separator, skipinitialspace=True, strict=True)
+    return [[cell.strip() for cell in row] for row in reader]

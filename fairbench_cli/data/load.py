@@ -29,8 +29,7 @@ from fairbench_cli.data.columns import (
     with_missing,
 )
 from fairbench_cli.data.doubts import doubtful_values
-from fairbench_cli.data.files import TextCells, read_cells
-from fairbench_cli.data.guess.layout import separator_of
+from fairbench_cli.data.files import TextCells, read_cells, separator_of
 from fairbench_cli.data.locate import LocatedFiles
 from fairbench_cli.data.roles import absent, checked_roles, joint_as_column
 from fairbench_cli.data.table import (

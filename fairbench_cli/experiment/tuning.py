@@ -10,13 +10,12 @@ from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.table import Sample
 from fairbench_cli.experiment.config.components import classifier_parameters, own_parameters
 from fairbench_cli.experiment.plan import Cell
+from fairbench_cli.interventions.cells import divide_rows
 from fairbench_cli.interventions.fitted import Infeasible
 from fairbench_cli.interventions.registry import INTERVENTIONS
-from fairbench_cli.interventions.validation import divide_rows
-from fairbench_cli.measures.aggregate import distance
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.groups import ProtectedAttributes
-from fairbench_cli.measures.registry import measure
+from fairbench_cli.measures.registry import distance, measure
 
 Attempt = Callable[[Cell], Counts]
 """Fits an untuned cell; returns the counts of its decisions by joint level of all protected attributes."""

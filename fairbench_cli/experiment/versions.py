@@ -11,8 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairbench_cli.base.plugins import packages_of
-from fairbench_cli.base.sources import imported_roots
+from fairbench_cli.base.plugins import imported_roots, packages_of
 
 if TYPE_CHECKING:
     from fairbench_cli.base.plugins import CodeOrigin

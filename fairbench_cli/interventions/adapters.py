@@ -19,14 +19,16 @@ import numpy as np
 from fairbench_cli.base.errors import suggest
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Sample
+from fairbench_cli.interventions.cells import Share
 from fairbench_cli.interventions.fitted import Fitted
-from fairbench_cli.interventions.foreign.construct import accepts, resolved
-from fairbench_cli.interventions.foreign.indexed import fit_indexed, post_processes
-from fairbench_cli.interventions.foreign.job import Asked, Job
+from fairbench_cli.interventions.foreign.job import Asked, Job, accepts, resolved
 from fairbench_cli.interventions.foreign.rows import Groups
-from fairbench_cli.interventions.foreign.sensitive import fit_sensitive
-from fairbench_cli.interventions.foreign.transformer import fit_transformer
-from fairbench_cli.interventions.validation import Share
+from fairbench_cli.interventions.foreign.shapes import (
+    fit_indexed,
+    fit_sensitive,
+    fit_transformer,
+    post_processes,
+)
 
 Shape = Literal["sensitive-features", "group-index", "transformer"]
 

@@ -14,19 +14,17 @@ from fairbench_cli.interventions.cells import discriminations, require_no_weight
 from fairbench_cli.interventions.fitted import Fitted
 from fairbench_cli.interventions.foreign.rows import Groups
 from fairbench_cli.interventions.repair import (
+    CategoryPlan,
     ColumnMap,
+    GroupCodes,
     Level,
     RepairedModel,
-    groups_of,
-    nothing_to_do,
-    stream_of,
-)
-from fairbench_cli.interventions.repair_columns import (
-    CategoryPlan,
-    GroupCodes,
     group_counts,
+    groups_of,
     lower_median,
     make_plan,
+    nothing_to_do,
+    stream_of,
 )
 
 NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)")

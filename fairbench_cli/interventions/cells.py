@@ -1,7 +1,10 @@
-"""The four cells of a sample, by group and label: their sizes, and those that would remove discrimination."""
+"""The cells of a sample, by group and label: sizes, those without discrimination, rows for validation."""
+
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from fairbench_cli.data.table import Floats, Rows, Sample
 from fairbench_cli.interventions.fitted import Infeasible
@@ -101,3 +104,30 @@ def require_both_groups(sample: Sample) -> None:
     for name, own in zip(("deprived", "favoured"), mass, strict=True):
         if not own > 0:
             raise Infeasible(f"the {name} group has no training rows")
+
+
+Share = Annotated[float, Field(gt=0, lt=1)]
+
+SEED = 0  # training rows are drawn at random: any fixed places among them are too
+
+
+def divide_rows(train: Sample, fraction: float) -> tuple[Sample, Sample]:
+    """Return the rows to fit to and the validation rows, each in the order of `train`.
+
+    Stratified: `fraction` of each cell of group and label, rounded to the nearest whole number of rows (half
+    to even), is taken for validation. Which ones depends on the training rows alone, so that techniques and
+    their parameters are compared on the same validation rows.
+
+    Parameters
+    ----------
+    train : Sample
+        The training rows.
+    fraction : float in (0, 1)
+        Share of validation rows.
+    """
+    place = np.random.default_rng(SEED).permutation(len(train))
+    chosen = np.zeros(len(train), dtype=bool)
+    for cell in CELLS:
+        rows = rows_of(train, cell)
+        chosen[rows[np.argsort(place[rows])][: round(fraction * len(rows))]] = True
+    return train.take(np.flatnonzero(~chosen)), train.take(np.flatnonzero(chosen))

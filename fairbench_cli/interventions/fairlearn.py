@@ -9,10 +9,9 @@ from pydantic import Field
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Sample
 from fairbench_cli.interventions.adapters import Adapted
-from fairbench_cli.interventions.cells import NAMES, rows_of
+from fairbench_cli.interventions.cells import NAMES, Share, rows_of
 from fairbench_cli.interventions.fitted import Fitted
 from fairbench_cli.interventions.foreign.rows import Groups
-from fairbench_cli.interventions.validation import Share
 
 REQUIRES = ("fairlearn", "0.13")  # since when thresholds have a tolerance
 

@@ -10,10 +10,10 @@ from scipy.special import expit, xlogy
 
 from fairbench_cli.classifiers.encode import BinEncoding, Design, fit_design
 from fairbench_cli.classifiers.fit import Classifier
-from fairbench_cli.data.table import Column, Floats, Labels, Sample
+from fairbench_cli.data.table import Floats, Sample
 from fairbench_cli.interventions.cells import require_both_groups
 from fairbench_cli.interventions.fitted import Fitted
-from fairbench_cli.interventions.zafar.rows import TrainingRows, training_rows
+from fairbench_cli.interventions.zafar.logistic import LinearModel, TrainingRows, armijo, training_rows
 
 TOLERANCE = 1e-10  # of the gradient, per unit of weight
 MOST_STEPS = 200
@@ -79,7 +79,7 @@ class PrejudiceRemover:
             "gradient": residual,
             "steps": steps,
         }
-        model = TwoRegressions(design, w)
+        model = LinearModel(design, w)
         if residual > 1e-6:
             return Fitted(model, "degraded", "the minimum was not reached", facts)
         if self.eta == 0:
@@ -204,16 +204,12 @@ def _newton(objective: PrejudiceObjective, w: Floats) -> tuple[Floats, float, in
         if residual <= TOLERANCE:
             return w, residual, steps
         step = _direction(objective, w, gradient)
-        fall, size = float((gradient * step).sum()), 1.0
-        while size > 1e-12:
-            trial = objective.value(w + size * step)
-            # Near the minimum the fall is smaller than what rounding does to the objective.
-            if trial <= value + 1e-4 * size * fall + 1e-14 * abs(value):
-                break
-            size /= 2
-        else:
+        moved = armijo(
+            objective.value, (w,), (step,), value, float((gradient * step).sum()), 1e-14 * abs(value)
+        )
+        if moved is None:
             return w, residual, steps
-        w, value = w + size * step, trial
+        (w,), value = moved
     return w, float(np.abs(objective.gradient(w)).max()) / total, MOST_STEPS
 
 
@@ -224,42 +220,3 @@ def _direction(objective: PrejudiceObjective, w: Floats, gradient: Floats) -> Fl
     except LinAlgError:
         factor = cho_factor(objective.hessian(w, convex=True))
     return np.asarray(-cho_solve(factor, gradient.ravel()).reshape(w.shape))
-
-
-@dataclass(frozen=True, eq=False)
-class TwoRegressions:
-    """A logistic regression of each group.
-
-    Parameters
-    ----------
-    design : Design
-        Makes X, the constant last.
-    w : float64 array, shape (2, width)
-        The weights, by group.
-    """
-
-    design: Design
-    w: Floats
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        """The features it was trained on."""
-        return self.design.columns
-
-    def decisions(self, sample: Sample) -> Floats:
-        """Return each row's log-odds of the favourable outcome, shape (rows,).
-
-        Raises
-        ------
-        KeyError, ValueError
-            When a feature is missing, or has other levels than in training.
-        """
-        return np.asarray(np.einsum("ij,ij->i", self.design.transform(sample.features), self.w[sample.s]))
-
-    def predict(self, sample: Sample) -> Labels:
-        """Return predicted outcomes: int8, shape (rows,), 1 for log-odds above 0; raises as `decisions`."""
-        return (self.decisions(sample) > 0).astype(np.int8)
-
-    def predict_proba(self, sample: Sample) -> Floats:
-        """Return each row's probability of the favourable outcome, shape (rows,); raises as `decisions`."""
-        return np.asarray(expit(self.decisions(sample)))

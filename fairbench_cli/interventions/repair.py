@@ -1,28 +1,284 @@
 """Repair: each column is changed until its distribution is the same in all groups."""
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Literal, Protocol
+from typing import Annotated, Literal, Protocol, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from fairbench_cli.classifiers.fit import Classifier, Model
-from fairbench_cli.data.table import Codes, Column, Floats, Labels, Sample, Table
+from fairbench_cli.data.columns import Misfit, keep_numbers
+from fairbench_cli.data.table import Codes, Column, Floats, Labels, Rows, Sample, Table
 from fairbench_cli.interventions.cells import require_no_weights
-from fairbench_cli.interventions.fitted import Fitted
+from fairbench_cli.interventions.fitted import Fitted, Infeasible
 from fairbench_cli.interventions.foreign.rows import Groups
-from fairbench_cli.interventions.repair_columns import (
-    CategoryMap,
-    GroupCodes,
-    Method,
-    RankMap,
-    group_counts,
-    nearest,
-    repair_by_category,
-    repair_by_rank,
-)
+
+Counts = NDArray[np.int64]
+GroupCodes = NDArray[np.int8] | NDArray[np.int16]
+Method = Literal["combinatorial", "geometric"]
+Number = TypeVar("Number", np.int16, np.intp, np.float64)
+# A desired count is floored, and one that is whole must not be missed by a rounding error.
+ROUNDING = 1e-9
+
+
+def _cells(codes: Codes | Labels, s: GroupCodes, shape: tuple[int, int]) -> NDArray[np.unsignedinteger]:
+    """Return the number of each row's cell of (groups, levels), ``s * levels + code``, shape (rows,).
+
+    In as few bits as suffice: up to 16 of them numpy sorts by radix.
+    """
+    bits = np.min_scalar_type(shape[0] * shape[1])
+    return np.asarray(s.astype(bits) * bits.type(shape[1]) + codes.astype(bits))
+
+
+def group_counts(codes: Codes | Labels, s: GroupCodes, levels: int, groups: int = 2) -> Counts:
+    """Return the number of rows of each group at each level, shape (groups, levels)."""
+    cells = _cells(codes, s, (groups, levels))
+    return np.bincount(cells, minlength=groups * levels).reshape(groups, levels).astype(np.int64)
+
+
+def _shuffled_order(cells: NDArray[np.unsignedinteger], rng: np.random.Generator) -> Rows:
+    """Return the rows ordered by their cell, those of one cell at random."""
+    shuffled = rng.permutation(len(cells))
+    return shuffled[np.argsort(cells[shuffled], kind="stable")]
+
+
+@dataclass(frozen=True, eq=False)
+class RankMap:
+    """How rows of a numeric column are repaired, as learned from the training rows.
+
+    Parameters
+    ----------
+    source, column : Column
+        The column before and after. They differ only by a geometric repair of numbers.
+    ordered : tuple of int16 arrays
+        Each group's training rows, as codes of `source`, in rising order.
+    level : float
+        λ: 0 moves nothing, 1 all the way.
+    method : {"combinatorial", "geometric"}
+        Whether a part of the way is counted in steps from one training value to the next, or measured.
+    """
+
+    source: Column
+    column: Column
+    ordered: tuple[Codes, ...]
+    level: float
+    method: Method
+
+    def apply(self, codes: Codes, s: GroupCodes, rng: np.random.Generator) -> Codes:
+        """Return the same column of other rows, repaired by rank among the training rows of their group.
+
+        Of the ranks that share a row's value one is drawn. A value that no training row has counts as the
+        next lower one that a row has, or as the lowest.
+        """
+        seen = np.unique(np.concatenate(self.ordered))
+        codes = seen[np.maximum(np.searchsorted(seen, codes, side="right") - 1, 0)]
+        goals = codes.copy()
+        for group, own in enumerate(self.ordered):
+            if not len(own):
+                continue
+            rows = np.flatnonzero(s == group)
+            first = np.searchsorted(own, codes[rows], side="left")
+            ties = np.searchsorted(own, codes[rows], side="right") - first
+            rank = first + (rng.random(len(rows)) * ties).astype(np.intp)
+            twice = np.where(ties > 0, 2 * rank + 1, np.clip(2 * first, 1, 2 * len(own) - 1))
+            goals[rows] = _goals(self.ordered, group, twice)
+        if self.method == "combinatorial":
+            return _stepped(codes, goals, seen, self.level)
+        return nearest(self.column, _between(self.source, codes, goals, self.level))
+
+
+def repair_by_rank(
+    column: Column,
+    codes: Codes,
+    s: GroupCodes,
+    level: float,
+    method: Method,
+    rng: np.random.Generator,
+    groups: int = 2,
+) -> tuple[RankMap, Codes]:
+    """Return what was learned from a numeric column, and its repaired codes.
+
+    Equal values of a group are ranked at random. A row of rank r = 0, 1, … of its group's n_s stands at
+    u = (r + ½) / n_s, and its goal is the lower median over the groups of their quantiles at u; of two
+    groups that is the smaller one.
+
+    Raises
+    ------
+    Infeasible
+        When a geometric repair gives more different numbers than a column can hold.
+    """
+    order = _shuffled_order(_cells(codes, s, (groups, len(column.levels))), rng)
+    rows_of = np.split(order, np.cumsum(np.bincount(s, minlength=groups))[:-1])
+    ordered = tuple(codes[rows] for rows in rows_of)
+    goals = np.empty_like(codes)
+    for group, rows in enumerate(rows_of):
+        goals[rows] = _goals(ordered, group, 2 * np.arange(len(rows)) + 1)
+    repaired, after = column, codes
+    if method == "combinatorial":
+        after = _stepped(codes, goals, np.unique(codes), level)
+    elif column.kind == "bins":
+        after = nearest(column, _between(column, codes, goals, level))
+    else:
+        try:
+            repaired, after = keep_numbers(column.name, _between(column, codes, goals, level))
+        except Misfit as misfit:
+            reason = f"geometric repair: {misfit.what}; use the combinatorial one, or bins"
+            raise Infeasible(reason) from None
+    return RankMap(column, repaired, ordered, level, method), after
+
+
+def nearest(column: Column, numbers: Floats) -> Codes:
+    """Return the codes of the levels nearest to some numbers; half-way the lower one.
+
+    >>> nearest(Column("age", ("20", "30"), "number", (20.0, 30.0)), np.array([1.0, 25, 26])).tolist()
+    [0, 0, 1]
+    """
+    values = np.array(column.values)
+    return np.searchsorted((values[:-1] + values[1:]) / 2, numbers, side="left").astype(np.int16)
+
+
+def _goals(ordered: tuple[Codes, ...], group: int, twice: NDArray[np.intp]) -> Codes:
+    """Return the lower median of all groups' quantiles at u = twice / (2 n_s), for one group; exact."""
+    size = len(ordered[group])
+    return lower_median([some[(twice * len(some) - 1) // (2 * size)] for some in ordered if len(some)])
+
+
+def lower_median(values: Sequence[NDArray[Number]]) -> NDArray[Number]:
+    """Return the lower median of arrays of one shape, entry by entry.
+
+    >>> lower_median([np.array([1, 5]), np.array([2, 4]), np.array([7, 3]), np.array([9, 9])]).tolist()
+    [2, 4]
+    """
+    if len(values) == 2:
+        return np.minimum(*values)
+    return np.asarray(np.sort(np.stack(values), axis=0)[(len(values) - 1) // 2])
+
+
+def _stepped(codes: Codes, goals: Codes, seen: Codes, level: float) -> Codes:
+    here, there = np.searchsorted(seen, codes), np.searchsorted(seen, goals)
+    return np.asarray(seen[here + np.rint(level * (there - here)).astype(np.intp)])
+
+
+def _between(column: Column, codes: Codes, goals: Codes, level: float) -> Floats:
+    values = np.array(column.values)
+    # A value that is its own goal must not become another one by a rounding error.
+    return np.where(codes == goals, values[codes], (1 - level) * values[codes] + level * values[goals])
+
+
+@dataclass(frozen=True, eq=False)
+class CategoryPlan:
+    """Which rows keep a category, and what the others draw.
+
+    Parameters
+    ----------
+    counts : int array, shape (groups, levels)
+        n_cs, rows of each group in each category.
+    keep : int array, shape (groups, levels)
+        How many of them keep it, at most n_cs.
+    unseen : float
+        Probability with which a row keeps a category that its group did not have.
+    law : float array, shape (groups, levels)
+        Probabilities of the categories that the other rows of each group draw from.
+    """
+
+    counts: Counts
+    keep: Counts
+    unseen: float
+    law: Floats
+
+    def carry_out(self, codes: Codes | Labels, s: GroupCodes, rng: np.random.Generator) -> NDArray[np.intp]:
+        """Return the rows that the plan was made for, repaired: exactly `keep`, at random, keep theirs."""
+        cells = _cells(codes, s, (self.counts.shape[0], self.counts.shape[1]))
+        order = _shuffled_order(cells, rng)
+        sizes = self.counts.ravel()
+        rank = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        moving = np.zeros(len(order), dtype=np.bool_)
+        moving[order] = rank >= np.repeat(self.keep.ravel(), sizes)
+        return self._redrawn(codes, s, moving, rng)
+
+    def follow(self, codes: Codes, s: GroupCodes, rng: np.random.Generator) -> NDArray[np.intp]:
+        """Return other rows, repaired: each keeps its category with probability keep / n_cs."""
+        share = np.full(self.counts.shape, self.unseen)
+        share[~self.counts.any(axis=1)] = 1.0
+        np.divide(self.keep, self.counts, out=share, where=self.counts > 0)
+        return self._redrawn(codes, s, rng.random(len(codes)) >= share[s, codes], rng)
+
+    def _redrawn(
+        self, codes: Codes | Labels, s: GroupCodes, moving: NDArray[np.bool_], rng: np.random.Generator
+    ) -> NDArray[np.intp]:
+        repaired = codes.astype(np.intp)
+        for group in range(len(self.counts)):
+            rows = np.flatnonzero(moving & (s == group))
+            if not len(rows):
+                continue
+            ends = np.cumsum(self.law[group])
+            drawn = np.searchsorted(ends, rng.random(len(rows)) * ends[-1], side="right")
+            repaired[rows] = np.minimum(drawn, np.flatnonzero(self.law[group])[-1])
+        return repaired
+
+
+def make_plan(counts: Counts, level: float) -> CategoryPlan:
+    """Return the plan that repairs a column with counts of each group, shape (groups, levels).
+
+    With shares p_cs, their lower median over the groups with rows m_c and repair level λ, d_cs =
+    (1−λ) n_cs + λ m_c n_s rows of a group should have category c. ⌊d_cs⌋ rows keep it, and all others draw
+    from d_cs, normalised. If that is 0 everywhere (λ = 1, and no category in enough groups), they draw from
+    all categories with the same probability. Of more than two groups one may have fewer rows than d_cs: its
+    other rows draw what is missing. The d_cs of a group may also sum to more than n_s: they are lowered.
+
+    >>> plan = make_plan(np.array([[90, 10], [30, 30]]), 1.0)
+    >>> plan.keep.tolist(), plan.law[0].round(3).tolist()
+    ([[50, 10], [30, 6]], [0.833, 0.167])
+    """
+    sizes = counts.sum(axis=1)
+    filled = np.flatnonzero(sizes)
+    common = lower_median([counts[k] * sizes[:, None] / sizes[k] for k in filled])  # m_c n_s
+    desired = counts - level * (counts - common)
+    if len(filled) > 2:
+        desired /= np.maximum(desired.sum(axis=1) / np.maximum(sizes, 1), 1)[:, None]
+    keep = np.floor(np.minimum(desired, counts) + ROUNDING).astype(np.int64)
+    law = (1 - level) * counts + level * common
+    if not law.any():
+        law = np.tile(counts.any(axis=0).astype(np.float64), (len(counts), 1))
+    law = law / np.maximum(law.sum(axis=1, keepdims=True), 1e-300)
+    lacking = (desired > counts + ROUNDING).any(axis=1)
+    if lacking.any():
+        missing = np.maximum(law * sizes[:, None] - keep, 0)[lacking]
+        law[lacking] = missing / missing.sum(axis=1, keepdims=True)
+    return CategoryPlan(counts, keep, 1 - level, law)
+
+
+@dataclass(frozen=True, eq=False)
+class CategoryMap:
+    """How rows of a categorical column are repaired, as learned from the training rows.
+
+    Parameters
+    ----------
+    source, column : Column
+        The column before and after; its levels stay as they are.
+    plan : Plan
+        The plan of the training rows.
+    """
+
+    source: Column
+    column: Column
+    plan: CategoryPlan
+
+    def apply(self, codes: Codes, s: GroupCodes, rng: np.random.Generator) -> Codes:
+        """Return the same column of other rows, repaired by their group."""
+        return self.plan.follow(codes, s, rng).astype(np.int16)
+
+
+def repair_by_category(
+    column: Column, codes: Codes, s: GroupCodes, level: float, rng: np.random.Generator, groups: int = 2
+) -> tuple[CategoryMap, Codes]:
+    """Return what was learned from a column taken as a category, and its repaired codes."""
+    plan = make_plan(group_counts(codes, s, len(column.levels), groups), level)
+    return CategoryMap(column, column, plan), plan.carry_out(codes, s, rng).astype(np.int16)
+
 
 Level = Annotated[float, Field(ge=0, le=1)]
 BinRepair = Literal["number", "nominal"]

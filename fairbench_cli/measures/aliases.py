@@ -1,4 +1,11 @@
-"""The literature's names of metrics, each defined by others."""
+"""The literature's names of metrics, each defined by others; and those of Friedler et al.'s program.
+
+The latter follow the edge rules of Friedler et al. (2019), to compare with their published numbers. Where a
+rate is 0/0, a group is absent or a mean is 0 the program writes a constant, mostly the best value: as the
+rules below say. Everywhere else in fairbench such a value is NaN, so these are no measures to judge a model
+by. Each ends in ``-legacy``; those that end in ``-binary-legacy`` are over the deprived and the favoured
+group, the others over all levels of the attribute.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -8,8 +15,9 @@ from typing import Literal
 import numpy as np
 
 from fairbench_cli.measures.comparisons import MIRRORED, SAME
-from fairbench_cli.measures.counts import Counts, Floats
+from fairbench_cli.measures.counts import Counts, Floats, divide
 from fairbench_cli.measures.metric import Metric, Swap
+from fairbench_cli.measures.rates import RATES, rate_by_group
 
 How = Literal["same", "swapped", "one plus", "largest of", "smallest of", "mean of"]
 
@@ -196,3 +204,161 @@ def _under_swapped_outcomes(alias: Alias, parts: list[Metric], known: Mapping[st
     # Of the other metric with the groups swapped, which is a change of it.
     again = known[swap.other].swap_groups
     return swap if alias.how == "same" else again and Swap(swap.other, again.change)
+
+
+SUFFIX = "-legacy"
+
+SOURCE = "the program of Friedler et al. 2019; for comparison with its published numbers alone"
+
+# What the program takes for a rate that is 0/0, of a group that has rows.
+WITHOUT_A_CASE = {"tpr": 0.0, "tnr": 1.0, "ppv": 1.0, "for": 1.0}
+
+# The program's averages over groups, by our name of the measure.
+SENSITIVE = {
+    "accuracy": "accuracy",
+    "tpr": "tpr",
+    "tnr": "tnr",
+    "calibration-positive": "ppv",
+    "calibration-negative-stored": "for",
+}
+COMPARED = ("accuracy", "tpr", "tnr")
+
+
+def group_rates(counts: Counts, rate: str) -> Floats:
+    """Return the rate of each group with rows, shape (..., groups), a constant where it is 0/0.
+
+    No favourable labels: TPR 0, as for a model that finds none of many. No unfavourable labels: TNR 1. No
+    favourable predictions: precision 1, so a model that selects nobody of a group is perfectly calibrated
+    for it. No unfavourable ones: a false omission rate of 1, its worst value. NaN of a group without rows.
+
+    >>> one = Counts(("g",), np.array([[[3.0, 1], [0, 0]]]))
+    >>> [group_rates(one, rate).tolist() for rate in ("tpr", "tnr", "bcr")]
+    [[0.0], [0.75], [0.375]]
+    """
+    if parts := RATES[rate].mean_of:
+        return np.asarray(np.mean([group_rates(counts, part) for part in parts], axis=0))
+    found = rate_by_group(counts, rate)
+    constant = np.where(counts.group_total > 0, WITHOUT_A_CASE.get(rate, np.nan), np.nan)
+    return np.where(np.isnan(found), constant, found)
+
+
+def quotient(above: Floats, below: Floats) -> Floats:
+    """Return above / below, where 0/0 is 1 and x/0 is 0; NaN where one of them is.
+
+    0/0 calls two groups of which nobody is selected equal. x/0 is infinite in truth: the most unfair to the
+    reference is written as the most unfair to the other group, and a mean over repeats falls by it.
+
+    >>> quotient(np.array([0.0, 0.2, 0.1]), np.array([0.0, 0.0, 0.4])).tolist()
+    [1.0, 0.0, 0.25]
+    """
+    return np.where((below == 0) & ~np.isnan(above), np.where(above == 0, 1.0, 0.0), divide(above, below))
+
+
+def mean_over_all(values: Floats) -> Floats:
+    """Return the sum of the values that are there over the number of all groups; 1 where the sum is 0.
+
+    A group without a value, of the test rows or of all, is left out above the bar and counted below, which
+    lowers the mean by its share.
+    A mean of 0, the worst value of a rate, is written as 1, the best.
+
+    >>> mean_over_all(np.array([[0.8, 0.4, np.nan], [0.0, 0.0, 0.0]])).round(3).tolist()
+    [0.4, 1.0]
+    """
+    total = np.nansum(values, axis=-1)
+    return np.where(total == 0, 1.0, total / values.shape[-1])
+
+
+def dibinary(counts: Counts) -> Floats:
+    """Return P(ŷ=+|g) / P(ŷ=+|r); a group without rows has rate 0, 0/0 is 1 and x/0 is 0."""
+    rates = np.nan_to_num(rate_by_group(counts.pair, "selection-rate"))
+    return _of_rows(counts, quotient(rates[..., 0], rates[..., 1]))
+
+
+def diavgall(counts: Counts) -> Floats:
+    """Return the mean of P(ŷ=+|s) / P(ŷ=+|r) over the other groups s with rows; a mean of 0 is 1.
+
+    Where nobody is selected but in the reference every ratio is 0 and the mean is written as 1: the most
+    unfair outcome scores as perfect.
+    """
+    reference = rate_by_group(counts.pair, "selection-rate")[..., 1]
+    ratios = quotient(rate_by_group(counts, "selection-rate")[..., counts.outside], reference[..., None])
+    total, there = np.nansum(ratios, axis=-1), (~np.isnan(ratios)).sum(-1)
+    return np.where(np.isnan(reference), np.nan, np.where(total == 0, 1.0, divide(total, there)))
+
+
+def overall(counts: Counts, rate: str) -> Floats:
+    """Return a rate over all rows, a constant where it is 0/0 as in `group_rates`."""
+    return group_rates(counts.all_rows, rate)[..., 0]
+
+
+def sensitive(counts: Counts, rate: str) -> Floats:
+    """Return the mean of X(s) over the groups s, as `mean_over_all` and `group_rates` say."""
+    return _of_rows(counts, mean_over_all(group_rates(counts, rate)))
+
+
+def comparative(counts: Counts, rate: str) -> Floats:
+    """Return the mean of 1 − (X(r) − X(s)) over the other groups s, as `mean_over_all` and `group_rates` say.
+
+    Where the reference has 1 and all others 0 the mean is 0, the most unfair, and is written as 1.
+    """
+    others, reference = _sides(counts, rate)
+    return _of_rows(counts, mean_over_all(1 - (reference - others)))
+
+
+def comparative_ratio(counts: Counts, rate: str) -> Floats:
+    """Return the mean of X(s) / X(r) over the other groups s, as `mean_over_all` and `quotient` say."""
+    return _of_rows(counts, mean_over_all(quotient(*_sides(counts, rate))))
+
+
+def _sides(counts: Counts, rate: str) -> tuple[Floats, Floats]:
+    """Return the rates of the groups outside the reference, and that of the reference: a last axis of one."""
+    return group_rates(counts, rate)[..., counts.outside], group_rates(counts.pair, rate)[..., 1:]
+
+
+def _of_rows(counts: Counts, values: Floats) -> Floats:
+    return np.where(counts.total > 0, values, np.nan)
+
+
+_ABSENT = "an absent group counts 0, a mean of 0 is 1"
+_QUOTIENT = "0/0 is 1, x/0 is 0"
+
+
+def _rules() -> dict[str, tuple[Callable[[Counts], Floats], str]]:
+    """Return by the name of a measure its function and what it writes where the measure has no value."""
+    of_rate = {rate: f"0/0 is {constant:g}" for rate, constant in WITHOUT_A_CASE.items()}
+    found: dict[str, tuple[Callable[[Counts], Floats], str]] = {
+        "tpr": (partial(overall, rate="tpr"), of_rate["tpr"]),
+        "tnr": (partial(overall, rate="tnr"), of_rate["tnr"]),
+        "bcr": (partial(overall, rate="bcr"), "TPR 0/0 is 0, TNR 0/0 is 1"),
+        "dibinary": (dibinary, f"an absent group has rate 0; {_QUOTIENT}"),
+    }
+    for end in ("", "-binary"):
+        found[f"diavgall{end}"] = diavgall, f"{_QUOTIENT}; a mean of 0 is 1"
+        for name, rate in SENSITIVE.items():
+            rule = "; ".join(filter(None, (of_rate.get(rate), _ABSENT)))
+            found[f"sensitive-{name}{end}"] = partial(sensitive, rate=rate), rule
+        for rate in COMPARED:
+            rule = "; ".join(filter(None, (of_rate.get(rate), _ABSENT)))
+            name = f"comparative-sensitive-{rate}"
+            found[name + end] = partial(comparative, rate=rate), rule
+            found[f"{name}-ratio{end}"] = partial(comparative_ratio, rate=rate), f"{_QUOTIENT}; {_ABSENT}"
+    return found
+
+
+def legacy_metrics(known: Mapping[str, Metric]) -> dict[str, Metric]:
+    """Return every measure that has such rules, given the measures as they are elsewhere."""
+    return {
+        f"{name}{SUFFIX}": replace(
+            known[name],
+            name=f"{name}{SUFFIX}",
+            function=function,
+            source=SOURCE,
+            undefined="NaN when there are no rows" + (" of the reference" if "diavgall" in name else ""),
+            section="legacy",
+            on="predictions",
+            swap_groups=None,
+            swap_outcomes=None,
+            alias_of=f"{name}; {rule}",
+        )
+        for name, (function, rule) in _rules().items()
+    }

@@ -1,32 +1,38 @@
-"""Measures of what is left of a difference between two groups within strata (Žliobaitė 2017, §4.3).
+"""What is left of a difference between two groups within strata (Žliobaitė 2017, §4.3); redlining.
 
-All take counts whose last leading axis is that of the strata, ``n`` of shape (..., strata, 2, 2, 2), the
-deprived group first, and return one value per axis before it. For the same measure of the labels give
-``counts.of_labels()``.
+All but redlining take counts whose last leading axis is that of the strata, ``n`` of shape (...,
+strata, 2, 2, 2), the deprived group first, and return one value per axis before it. For the same measure of
+the labels give ``counts.of_labels()``.
 
 A stratum with one group only has nobody to compare with: the rate of the group that is there stands for both,
 so all of the difference that it makes counts as explained. What is explained and what is not then add up to
 the discrimination whatever the strata; `compared` says how many rows can be compared at all.
 """
 
-import numpy as np
-from numpy.typing import ArrayLike
+import math
 
-from fairbench_cli.measures.counts import Counts, Floats, deprived_and_favoured, divide
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fairbench_cli.measures.counts import Counts, Floats, count, deprived_and_favoured, divide
 from fairbench_cli.measures.functions import acceptance_by_group, discrimination
-from fairbench_cli.measures.propensity import propensity_strata
-from fairbench_cli.measures.rows import Rows
-from fairbench_cli.measures.strata import cluster_strata, counted
+from fairbench_cli.measures.intervals import difference_interval
+from fairbench_cli.measures.rows import (
+    GROUPS,
+    SEED,
+    STEPS,
+    Rows,
+    cluster_strata,
+    counted,
+    distance_matrix,
+    propensity_strata,
+)
 
 
 def unexplained_difference(strata: Counts) -> Floats:
     """Difference d − dₑ = Σᵢ (P(ŷ=+|zᵢ,ḡ) − P(ŷ=+|zᵢ,g)) (P(zᵢ|ḡ) + P(zᵢ|g)) / 2 over the strata zᵢ.
 
     d_u = d − d_e: what the strata leave of the discrimination (Kamiran, Žliobaitė & Calders 2013).
-
-    Source: Kamiran, Žliobaitė & Calders 2013; Žliobaitė 2017.
-
-    NaN when a group is empty; a stratum with one group explains all of its difference.
 
     It is Σᵢ (P(+|zᵢ,ḡ) − P(+|zᵢ,g)) (P(zᵢ|ḡ) + P(zᵢ|g)) / 2, the mean difference within strata.
 
@@ -53,10 +59,6 @@ def explained_difference(strata: Counts) -> Floats:
 
     d_e = Σᵢ P*(+|zᵢ) (P(zᵢ|ḡ) − P(zᵢ|g)), P* the mean of both groups' rates in a stratum.
 
-    Source: Kamiran, Žliobaitė & Calders 2013; Žliobaitė 2017.
-
-    NaN when a group is empty; a stratum with one group explains all of its difference.
-
     >>> one, other = [[[8.0, 0], [0, 2]], [[2, 0], [0, 0.5]]], [[[0.5, 0], [0, 2]], [[2, 0], [0, 8]]]
     >>> strata = Counts(("g", "f"), np.array([one, other]))
     >>> round(float(explained_difference(strata)), 12)
@@ -67,22 +69,12 @@ def explained_difference(strata: Counts) -> Floats:
 
 
 def propensity_difference(rows: Rows) -> float:
-    """Unexplained-difference over five ranges of P(s=g|X), by logistic regression, equally large.
-
-    Source: Calders et al. 2013; Žliobaitė 2017.
-
-    NaN when a group is empty; a stratum with one group explains all of its difference.
-    """
+    """Unexplained-difference over five ranges of P(s=g|X), by logistic regression, equally large."""
     return float(unexplained_difference(counted(rows, propensity_strata(rows))))
 
 
 def cluster_difference(rows: Rows) -> float:
-    """Unexplained-difference over ten clusters of X, by k-means (fixed seed).
-
-    Source: Žliobaitė 2017.
-
-    NaN when a group is empty; a stratum with one group explains all of its difference.
-    """
+    """Unexplained-difference over ten clusters of X, by k-means (fixed seed)."""
     return float(unexplained_difference(counted(rows, cluster_strata(rows))))
 
 
@@ -114,11 +106,6 @@ def belift(strata: Counts) -> Floats:
     """Least over the strata zᵢ, whatever their size, of P(ŷ=+|g,zᵢ) / P(ŷ=+).
 
     Return the least `belift_by_stratum`; NaN when no stratum has one.
-
-    Source: Mancuhan & Clifton 2014; Žliobaitė 2017.
-
-    NaN when there are no deprived or no prediction is favourable; 0 as soon as any stratum, however
-    small, has deprived and no favourable prediction of them: choose strata that are large enough.
 
     The mean over the deprived would be P(+|g) / P(+) again, whatever the strata.
 
@@ -172,3 +159,79 @@ def _within(strata: Counts) -> Floats:
     rates = np.stack(acceptance_by_group(strata), -1)
     rates = np.where(np.isnan(rates), rates[..., ::-1], rates)
     return np.where(np.isnan(rates), 0.0, rates)
+
+
+FOLDS = 5
+
+
+def redlining_potential(rows: Rows) -> float:
+    """Mean of P(ŝ≠s|s) over both groups, ŝ predicted from X by logistic regression in five folds.
+
+    Balanced error rate of predicting s from X (Feldman et al. 2015; Žliobaitė 2017).
+
+    The mean of both groups' error rates, by logistic regression with balanced classes, of rows it was not
+    trained on (five folds, fixed seed). Weights are honoured in training and counting.
+
+    Returns
+    -------
+    float
+        0.5 when the features do not separate the groups, 0 when they give it away. NaN when a group has fewer
+        than five rows, or no weight.
+
+    Raises
+    ------
+    ValueError
+        When the rows have no features.
+    """
+    return balanced_error(predicted_groups(rows))
+
+
+def predicted_groups(rows: Rows) -> Counts:
+    """Count the two groups as they are (label) and as predicted from the features (prediction).
+
+    Returns
+    -------
+    Counts
+        Empty when a group has fewer than five rows.
+    """
+    matrix = distance_matrix(rows)
+    if min(np.sum(rows.s == 0), np.sum(rows.s == 1)) < FOLDS:
+        return Counts(GROUPS, np.zeros((2, 2, 2)))
+    return count(rows.s, rows.s, _predicted(matrix, rows), GROUPS, rows.weights)
+
+
+def balanced_error(counts: Counts) -> float:
+    """Return the mean of both groups' error rates; NaN when a group is empty."""
+    return float(_errors(counts).mean())
+
+
+def balanced_error_interval(counts: Counts, confidence: float = 0.95) -> tuple[float, float]:
+    """Interval of `balanced_error` by Newcombe's method 10, for what was trained as it was."""
+    wrong = counts.n[[0, 1], [0, 1], [1, 0]]
+    of = counts.group_total
+    # e₀ + e₁ is one more than the difference of e₀ and 1 − e₁.
+    low, high = difference_interval(wrong[0], of[0], of[1] - wrong[1], of[1], confidence)
+    return (float(low) + 1) / 2, (float(high) + 1) / 2
+
+
+def _predicted(matrix: Floats, rows: Rows) -> NDArray[np.intp]:
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import StratifiedKFold
+
+    found = np.zeros(len(rows.s), dtype=np.intp)
+    for train, test in StratifiedKFold(FOLDS, shuffle=True, random_state=SEED).split(matrix, rows.s):
+        weights = np.ones(len(train)) if rows.weights is None else rows.weights[train]
+        mass = np.bincount(rows.s[train], weights, 2)
+        if not mass.all():
+            raise ValueError("a group has no weight in a part of the rows")
+        # As class_weight="balanced", which does not look at row weights.
+        balanced = weights / mass[rows.s[train]] * mass.sum() / 2
+        model = LogisticRegression(max_iter=STEPS, solver="newton-cholesky")
+        found[test] = model.fit(matrix[train], rows.s[train], sample_weight=balanced).predict(matrix[test])
+    return found
+
+
+def _errors(counts: Counts) -> Floats:
+    if not math.isclose(counts.n[0, 1].sum() + counts.n[1, 0].sum(), 0.0):
+        raise ValueError("needs counts of groups by what they are predicted to be")
+    return divide(counts.n[[0, 1], [0, 1], [1, 0]], counts.group_total)

@@ -25,10 +25,6 @@ def discrimination(counts: Counts) -> Floats:
 def kappa(counts: Counts) -> Floats:
     """κ = (A − R) / (1 − R), R = π₀π + (1−π₀)(1−π).
 
-    Source: Cohen 1960; normalised accuracy in Žliobaitė 2015.
-
-    NaN when all labels and predictions are the same.
-
     R is the accuracy of a random prediction with the same acceptance rate π where a share π₀ of the labels is
     favourable. Any number of groups.
 
@@ -46,10 +42,6 @@ def kappa(counts: Counts) -> Floats:
 def f1(counts: Counts) -> Floats:
     """2 TP / (2 TP + FP + FN).
 
-    Source: van Rijsbergen 1979.
-
-    NaN when no label and no prediction is favourable.
-
     The harmonic mean of PPV and TPR. Any number of groups.
 
     >>> float(f1(Counts(("all",), np.array([[[2.0, 1], [1, 1]]]))))
@@ -62,10 +54,6 @@ def f1(counts: Counts) -> Floats:
 
 def mcc(counts: Counts) -> Floats:
     """(TP TN − FP FN) / √((TP+FP)(TP+FN)(TN+FP)(TN+FN)).
-
-    Source: Matthews 1975.
-
-    NaN when all labels or all predictions are the same.
 
     The correlation of label and prediction. Any number of groups.
 
@@ -82,10 +70,6 @@ def mcc(counts: Counts) -> Floats:
 
 def normalised_discrimination(counts: Counts) -> Floats:
     """δ = d / d_max, d_max = min(π/α, (1−π)/(1−α)); for d < 0 with the groups swapped.
-
-    Source: Žliobaitė 2015.
-
-    NaN when a group is empty or all predictions are the same.
 
     d_max is the most that d can be at this acceptance rate. For d < 0 it is the most that −d can be, which is
     the same formula with the groups swapped, so that −1 ≤ δ ≤ 1 and reverse discrimination reaches −1.
@@ -105,10 +89,6 @@ def normalised_discrimination(counts: Counts) -> Floats:
 def elift(counts: Counts) -> Floats:
     """P(ŷ=+|g) / P(ŷ=+).
 
-    Source: Žliobaitė 2017.
-
-    NaN when the deprived group is empty or no prediction is favourable.
-
     >>> float(elift(Counts(("g", "f"), np.array([[[3.0, 0], [0, 1]], [[0, 0], [0, 4]]]))))
     0.4
     """
@@ -117,10 +97,6 @@ def elift(counts: Counts) -> Floats:
 
 def elift_as_printed(counts: Counts) -> Floats:
     """P(ŷ=+|ḡ) / P(ŷ=+).
-
-    Source: Žliobaitė 2017.
-
-    NaN when the favoured group is empty or no prediction is favourable.
 
     As the survey prints it; its limits are those of `elift`.
 
@@ -132,10 +108,6 @@ def elift_as_printed(counts: Counts) -> Floats:
 
 def odds_ratio(counts: Counts) -> Floats:
     """odds(ŷ=+|g) / odds(ŷ=+|ḡ).
-
-    Source: Žliobaitė 2017.
-
-    NaN when both products of the cross ratio are 0; infinite when only the lower one is.
 
     >>> float(odds_ratio(Counts(("g", "f"), np.array([[[3.0, 0], [0, 1]], [[2, 0], [0, 2]]]))))
     0.3333333333333333
@@ -149,10 +121,6 @@ def odds_ratio(counts: Counts) -> Floats:
 
 def mutual_information(counts: Counts) -> Floats:
     """I(ŷ,s) / √(H(ŷ) H(s)), in bits.
-
-    Source: Žliobaitė 2017.
-
-    NaN when a group is empty or all predictions are the same.
 
     >>> float(mutual_information(Counts(("g", "f"), np.array([[[4.0, 0], [0, 0]], [[0, 0], [0, 4]]]))))
     1.0
@@ -172,10 +140,6 @@ def mutual_information(counts: Counts) -> Floats:
 def phi(counts: Counts) -> Floats:
     """Correlation of ŷ=+ with s=ḡ.
 
-    Source: Žliobaitė 2017.
-
-    NaN when a group is empty or all predictions are the same.
-
     >>> float(phi(Counts(("g", "f"), np.array([[[4.0, 0], [0, 0]], [[0, 0], [0, 4]]]))))
     1.0
     """
@@ -188,10 +152,6 @@ def phi(counts: Counts) -> Floats:
 def auc_between_groups(counts: Counts) -> Floats:
     """P(a favoured is above a deprived), ties half; (d + 1) / 2 for two classes ŷ.
 
-    Source: Žliobaitė 2017.
-
-    NaN when a group is empty.
-
     >>> float(auc_between_groups(Counts(("g", "f"), np.array([[[3.0, 0], [0, 1]], [[0, 0], [0, 4]]]))))
     0.875
     """
@@ -201,10 +161,6 @@ def auc_between_groups(counts: Counts) -> Floats:
 
 def one_class_accuracy(counts: Counts) -> Floats:
     """Σ_s max(P(ŷ=+,s), P(ŷ=−,s)): accuracy of predicting ŷ from s alone; at least max(π, 1−π).
-
-    Source: Žliobaitė 2017.
-
-    NaN when there are no rows.
 
     Predicting ŷ from nothing gives max(π, 1 − π); what s adds to that is what the two have in common. Any
     number of groups.
@@ -218,10 +174,6 @@ def one_class_accuracy(counts: Counts) -> Floats:
 
 def eta_neutrality(counts: Counts) -> Floats:
     """Largest over ŷ and s of |P(ŷ,s) / (P(ŷ) P(s)) − 1|.
-
-    Source: Fukuchi et al. 2013; Žliobaitė 2017.
-
-    NaN when a group is empty or all predictions are the same.
 
     Any number of groups.
 
@@ -237,10 +189,6 @@ def eta_neutrality(counts: Counts) -> Floats:
 
 def balanced_residuals(counts: Counts) -> Floats:
     """mean(y − ŷ|g) − mean(y − ŷ|ḡ) = d(ŷ) − d(y).
-
-    Source: Calders et al. 2013; Žliobaitė 2017.
-
-    NaN when a group is empty.
 
     What the predictions add to the discrimination in the labels.
 

@@ -1,29 +1,31 @@
 """Every metric by name: compositions, functions, rows and aliases. A new one is a function and a line here.
 
 A metric that is defined on predictions and on labels stands here twice: under its name, of the predictions,
-and under its name with ``-of-labels``.
+and under its name with ``-of-labels``. `own_metric` makes an entry of a user's function; `aggregate` compares
+pairs of groups by a metric of two (the survey advises the maximum, Žliobaitė 2017).
 """
 
 import math
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
-from inspect import cleandoc
-from typing import Any, Literal
+from inspect import cleandoc, signature
+from itertools import combinations
+from typing import Any, Literal, get_type_hints
 
 import numpy as np
 
-from fairbench_cli.measures import conditional, functions, significance, significance_rows, situation
-from fairbench_cli.measures.aliases import ALIASES, defined
+from fairbench_cli.measures import conditional, functions, significance, situation
+from fairbench_cli.measures.aliases import ALIASES, defined, legacy_metrics
 from fairbench_cli.measures.comparisons import INVERTED, MIRRORED, SAME, compositions
-from fairbench_cli.measures.counts import Counts, Floats
-from fairbench_cli.measures.legacy import legacy_metrics
+from fairbench_cli.measures.conditional import redlining_potential
+from fairbench_cli.measures.counts import PAIR, Counts, Floats, divide
 from fairbench_cli.measures.metric import OF_LABELS, Metric, Needs, Section, Swap
-from fairbench_cli.measures.propensity import propensity_strata
-from fairbench_cli.measures.redlining import redlining_potential
-from fairbench_cli.measures.rows import Rows
-from fairbench_cli.measures.strata import cluster_strata, counted
+from fairbench_cli.measures.rows import Rows, cluster_strata, counted, propensity_strata
 
 On = Literal["predictions", "labels", "both"]
+
+_SURVEY = "Žliobaitė 2017"
 
 
 def _metric(
@@ -32,26 +34,25 @@ def _metric(
     high: float,
     ideal: float | None,
     section: Section,
+    undefined: str,
     groups: Swap | None = None,
     outcomes: Swap | None = None,
     *,
+    source: str = _SURVEY,
     on: On = "both",
     any_groups: bool = False,
     needs: Needs = "counts",
 ) -> Metric:
-    """Return the entry of a function; formula, source and undefined cases are paragraphs of its docstring."""
-    paragraphs = [" ".join(part.split()) for part in cleandoc(function.__doc__ or "").split("\n\n")]
-    source = next((part for part in paragraphs if part.startswith("Source: ")), "")
-    undefined = next((part for part in paragraphs if part.startswith("NaN when")), "")
+    """Return the entry of a function, whose formula is the first line of its docstring."""
     return Metric(
         name=function.__name__.replace("_", "-"),
         function=partial(_within_strata, function) if needs == "strata" else function,
         low=low,
         high=high,
         ideal=ideal,
-        formula=paragraphs[0].removesuffix("."),
-        source=source.removeprefix("Source: ").removesuffix("."),
-        undefined=undefined.removesuffix("."),
+        formula=(function.__doc__ or "").splitlines()[0].removesuffix("."),
+        source=source,
+        undefined=f"NaN when {undefined}",
         section=section,
         needs=needs,
         groups="any" if any_groups else "pair",
@@ -66,52 +67,93 @@ def _within_strata(function: Callable[[Counts], Floats], rows: Rows) -> Floats:
 
 
 _INF = math.inf
+_MIRROR = MIRRORED, MIRRORED
+_all = partial(_metric, any_groups=True)
+_pure = partial(_all, on="predictions")
+_of_predictions = partial(_metric, on="predictions")
 _rows = partial(_metric, needs="rows")
 _strata = partial(_metric, needs="strata")
 _scores = partial(_metric, needs="scores", on="predictions")
 
+_KAPPA = "Cohen 1960; normalised accuracy in Žliobaitė 2015"
+_STUDENT = "Student 1908; Žliobaitė 2017 (which misprints a minus)"
+_SHARE = "Žliobaitė 2015"
+_PEARSON, _ETA = f"Pearson 1900; {_SURVEY}", f"Fukuchi et al. 2013; {_SURVEY}"
+_CALDERS, _LUONG = f"Calders et al. 2013; {_SURVEY}", f"Luong et al. 2011; {_SURVEY}"
+_MANN, _MANTEL = f"Mann & Whitney 1947; {_SURVEY}", f"Mantel & Haenszel 1959; {_SURVEY}"
+_ZEMEL, _FELDMAN = f"Zemel et al. 2013; {_SURVEY}", f"Feldman et al. 2015; {_SURVEY}"
+_KAMIRAN = f"Kamiran, Žliobaitė & Calders 2013; {_SURVEY}"
+_BELIFT = f"Mancuhan & Clifton 2014; {_SURVEY}"
+
+_SAME_ROWS = "all labels and predictions are the same"
+_SAME_LABELS = "all labels or all predictions are the same"
+_NOT_ONE = "no label and no prediction is favourable"
+_NONE = "the {} group is empty or no prediction is favourable"
+_CROSS = "both products of the cross ratio are 0; infinite when only the lower one is"
+_EMPTY = "a group is empty"
+_ALIKE = f"{_EMPTY} or all predictions are the same"
+_TWO = f"{_ALIKE}, or there are two rows"
+_TWO_T = f"{_TWO}; infinite when each group has one class"
+_STRATUM = f"{_EMPTY}; a stratum with one group explains all of its difference"
+_NO_STRATUM = "no stratum has both groups and both kinds of prediction"
+_NO_DEPRIVED = (
+    "there are no deprived or no prediction is favourable; 0 as soon as any stratum, however small, has "
+    "deprived and no favourable prediction of them: choose strata that are large enough"
+)
+_LONELY = "a group has fewer than k neighbours to offer"
+_NO_OTHERS = "there are no k other rows"
+_FEW_ROWS = "a group has fewer than five rows"
+_NO_SCORES = "the model gives no scores,"
+_NO_GROUP = f"{_NO_SCORES} {_EMPTY}"
+_SCORES = "all scores are the same"
+_EITHER = "(also when these are all the same), or there are too few rows"
+_FIXED = f"the features alone determine s, or the predictions {_EITHER}"
+_FIXED_SCORES = f"{_NO_SCORES} the features alone determine s, or the scores {_EITHER}"
+_EXACT = "infinite when the features and s leave no residual"
+
 FUNCTIONS: tuple[Metric, ...] = (
-    _metric(functions.kappa, -1, 1, 1, "accuracy", SAME, SAME, on="predictions", any_groups=True),
-    _metric(functions.mcc, -1, 1, 1, "accuracy", SAME, SAME, on="predictions", any_groups=True),
-    _metric(functions.f1, 0, 1, 1, "accuracy", SAME, None, on="predictions", any_groups=True),
-    _metric(functions.normalised_discrimination, -1, 1, 0, "absolute", MIRRORED, MIRRORED),
-    _metric(functions.elift, 0, _INF, 1, "absolute", Swap("elift-as-printed")),
-    _metric(functions.elift_as_printed, 0, _INF, 1, "absolute", Swap("elift")),
-    _metric(functions.odds_ratio, 0, _INF, 1, "absolute", INVERTED, INVERTED),
-    _metric(functions.mutual_information, 0, 1, 0, "absolute", SAME, SAME),
-    _metric(functions.phi, -1, 1, 0, "absolute", MIRRORED, MIRRORED),
-    _metric(functions.auc_between_groups, 0, 1, 0.5, "absolute", MIRRORED, MIRRORED),
-    _metric(functions.one_class_accuracy, 0.5, 1, None, "absolute", SAME, SAME, any_groups=True),
-    _metric(functions.eta_neutrality, 0, _INF, 0, "absolute", SAME, SAME, any_groups=True),
-    _metric(functions.balanced_residuals, -2, 2, 0, "absolute", MIRRORED, MIRRORED, on="predictions"),
-    _metric(significance.difference_of_means_t, -_INF, _INF, 0, "test", MIRRORED, MIRRORED),
-    _metric(significance.difference_of_means_p, 0, 1, None, "test", SAME, SAME),
-    _metric(significance.chi_squared, 0, _INF, 0, "test", SAME, SAME, any_groups=True),
-    _metric(significance.chi_squared_p, 0, 1, None, "test", SAME, SAME, any_groups=True),
-    _metric(significance.mann_whitney_u, 0, _INF, None, "test"),
-    _metric(significance.mann_whitney_p, 0, 1, None, "test", SAME, SAME),
-    _strata(conditional.unexplained_difference, -1, 1, 0, "conditional"),
-    _strata(conditional.explained_difference, -1, 1, None, "conditional"),
-    _rows(conditional.propensity_difference, -1, 1, 0, "conditional"),
-    _rows(conditional.cluster_difference, -1, 1, 0, "conditional"),
-    _strata(conditional.belift, 0, _INF, 1, "conditional"),
-    _rows(situation.situation_testing, 0, 1, 0, "situation"),
-    _rows(situation.situation_testing_reverse, 0, 1, 0, "situation"),
-    _rows(situation.consistency, 0, 1, 1, "situation"),
-    _scores(significance_rows.auc_between_groups_of_scores, 0, 1, 0.5, "absolute"),
-    _rows(redlining_potential, 0, 1, 0.5, "redlining", on="labels"),  # of the data, whatever is predicted
-    _rows(significance_rows.slope_t, -_INF, _INF, 0, "test"),
-    _rows(significance_rows.slope_p, 0, 1, None, "test"),
-    _scores(significance_rows.slope_t_of_scores, -_INF, _INF, 0, "test"),
-    _scores(significance_rows.slope_p_of_scores, 0, 1, None, "test"),
-    _scores(significance_rows.mann_whitney_u_of_scores, 0, _INF, None, "test"),
-    _scores(significance_rows.mann_whitney_p_of_scores, 0, 1, None, "test"),
-    _strata(significance.cochran_mantel_haenszel, 0, _INF, 0, "test"),
-    _strata(significance.cochran_mantel_haenszel_p, 0, 1, None, "test"),
+    _pure(functions.kappa, -1, 1, 1, "accuracy", _SAME_ROWS, SAME, SAME, source=_KAPPA),
+    _pure(functions.mcc, -1, 1, 1, "accuracy", _SAME_LABELS, SAME, SAME, source="Matthews 1975"),
+    _pure(functions.f1, 0, 1, 1, "accuracy", _NOT_ONE, SAME, source="van Rijsbergen 1979"),
+    _metric(functions.normalised_discrimination, -1, 1, 0, "absolute", _ALIKE, *_MIRROR, source=_SHARE),
+    _metric(functions.elift, 0, _INF, 1, "absolute", _NONE.format("deprived"), Swap("elift-as-printed")),
+    _metric(functions.elift_as_printed, 0, _INF, 1, "absolute", _NONE.format("favoured"), Swap("elift")),
+    _metric(functions.odds_ratio, 0, _INF, 1, "absolute", _CROSS, INVERTED, INVERTED),
+    _metric(functions.mutual_information, 0, 1, 0, "absolute", _ALIKE, SAME, SAME),
+    _metric(functions.phi, -1, 1, 0, "absolute", _ALIKE, *_MIRROR),
+    _metric(functions.auc_between_groups, 0, 1, 0.5, "absolute", _EMPTY, *_MIRROR),
+    _all(functions.one_class_accuracy, 0.5, 1, None, "absolute", "there are no rows", SAME, SAME),
+    _all(functions.eta_neutrality, 0, _INF, 0, "absolute", _ALIKE, SAME, SAME, source=_ETA),
+    _of_predictions(functions.balanced_residuals, -2, 2, 0, "absolute", _EMPTY, *_MIRROR, source=_CALDERS),
+    _metric(significance.difference_of_means_t, -_INF, _INF, 0, "test", _TWO_T, *_MIRROR, source=_STUDENT),
+    _metric(significance.difference_of_means_p, 0, 1, None, "test", _TWO, SAME, SAME),
+    _all(significance.chi_squared, 0, _INF, 0, "test", _ALIKE, SAME, SAME, source=_PEARSON),
+    _all(significance.chi_squared_p, 0, 1, None, "test", _ALIKE, SAME, SAME),
+    _metric(significance.mann_whitney_u, 0, _INF, None, "test", _EMPTY, source=_MANN),
+    _metric(significance.mann_whitney_p, 0, 1, None, "test", _ALIKE, SAME, SAME),
+    _strata(conditional.unexplained_difference, -1, 1, 0, "conditional", _STRATUM, source=_KAMIRAN),
+    _strata(conditional.explained_difference, -1, 1, None, "conditional", _STRATUM, source=_KAMIRAN),
+    _rows(conditional.propensity_difference, -1, 1, 0, "conditional", _STRATUM, source=_CALDERS),
+    _rows(conditional.cluster_difference, -1, 1, 0, "conditional", _STRATUM),
+    _strata(conditional.belift, 0, _INF, 1, "conditional", _NO_DEPRIVED, source=_BELIFT),
+    _rows(situation.situation_testing, 0, 1, 0, "situation", _LONELY, source=_LUONG),
+    _rows(situation.situation_testing_reverse, 0, 1, 0, "situation", _LONELY, source=_LUONG),
+    _rows(situation.consistency, 0, 1, 1, "situation", _NO_OTHERS, source=_ZEMEL),
+    _scores(significance.auc_between_groups_of_scores, 0, 1, 0.5, "absolute", f"{_NO_SCORES} or {_EMPTY}"),
+    # Of the data, whatever is predicted.
+    _rows(redlining_potential, 0, 1, 0.5, "redlining", _FEW_ROWS, source=_FELDMAN, on="labels"),
+    _rows(significance.slope_t, -_INF, _INF, 0, "test", f"{_FIXED}; {_EXACT}"),
+    _rows(significance.slope_p, 0, 1, None, "test", _FIXED),
+    _scores(significance.slope_t_of_scores, -_INF, _INF, 0, "test", f"{_FIXED_SCORES}; {_EXACT}"),
+    _scores(significance.slope_p_of_scores, 0, 1, None, "test", _FIXED_SCORES),
+    _scores(significance.mann_whitney_u_of_scores, 0, _INF, None, "test", _NO_GROUP, source=_MANN),
+    _scores(significance.mann_whitney_p_of_scores, 0, 1, None, "test", f"{_NO_GROUP} or {_SCORES}"),
+    _strata(significance.cochran_mantel_haenszel, 0, _INF, 0, "test", _NO_STRATUM, source=_MANTEL),
+    _strata(significance.cochran_mantel_haenszel_p, 0, 1, None, "test", _NO_STRATUM),
 )
 
 
-def _all() -> dict[str, Metric]:
+def _every() -> dict[str, Metric]:
     found = {metric.name: metric for metric in (*compositions(), *FUNCTIONS)}
     found |= {alias.name: defined(alias, found) for alias in ALIASES}
     found |= legacy_metrics(found)
@@ -122,7 +164,7 @@ def _all() -> dict[str, Metric]:
     }
 
 
-METRICS: dict[str, Metric] = _all()
+METRICS: dict[str, Metric] = _every()
 COUNT_METRICS = {name: metric for name, metric in METRICS.items() if metric.needs == "counts"}
 ROW_METRICS = {name: metric for name, metric in METRICS.items() if metric.needs != "counts"}
 
@@ -229,3 +271,168 @@ _NEIGHBOURS = {
     "situation-testing-reverse": situation.in_favour,
     "consistency": situation.mean_agreement,
 }
+
+
+_COUNTS = Counts(PAIR, np.arange(24.0).reshape(3, 2, 2, 2) + 1)
+_ROWS = Rows(
+    np.array([0, 0, 0, 0, 1, 1, 1, 1]),
+    np.array([0, 0, 1, 1, 0, 0, 1, 1]),
+    np.array([0, 1, 0, 1, 0, 1, 0, 1]),
+    score=np.linspace(0.1, 0.9, 8),
+    features=np.arange(16.0).reshape(8, 2),
+    nominal=(False, True),
+)
+
+
+def own_metric(name: str, function: Callable[[Any], Any]) -> Metric:
+    """Return the entry of a function; tried out on a few counts or rows.
+
+    It takes `Counts` of the deprived and the favoured group, shape (..., 2, 2, 2), and returns one value per
+    leading axis; or, where its argument is annotated with `Rows`, it takes rows and returns one value. The
+    first line of its docstring is the formula. Its attributes ``low``, ``high`` and ``ideal``, if it has
+    them, are its range and its best value.
+
+    Raises
+    ------
+    ValueError
+        When it takes other arguments, fails, or returns something else.
+
+    >>> def gap(counts: Counts) -> object: return counts.group_total[..., 1] - counts.group_total[..., 0]
+    >>> own_metric("gap", gap).needs
+    'counts'
+    >>> own_metric("gap", lambda counts: 0.5)
+    Traceback (most recent call last):
+    ValueError: returned shape () for counts of shape (3, 2, 2, 2), not (3,)
+    """
+    of_rows = _takes_rows(function)
+    metric = Metric(
+        name=name,
+        function=function,
+        low=float(getattr(function, "low", -math.inf)),
+        high=float(getattr(function, "high", math.inf)),
+        ideal=getattr(function, "ideal", None),
+        formula=cleandoc(function.__doc__ or name).splitlines()[0].removesuffix("."),
+        source=name,
+        undefined="",
+        section="absolute",
+        needs="rows" if of_rows else "counts",
+    )
+    given: Counts | Rows = _ROWS if of_rows else replace(_COUNTS)
+    try:
+        value = np.asarray(function(given), dtype=np.float64)
+    except Exception as error:
+        raise ValueError(f"{type(error).__name__} on a few {metric.needs}: {error}") from None
+    shape = () if of_rows else (3,)
+    if value.shape != shape:
+        what = "rows" if of_rows else f"counts of shape {_COUNTS.n.shape}"
+        raise ValueError(f"returned shape {value.shape} for {what}, not {shape}")
+    return metric
+
+
+def _takes_rows(function: Callable[[Any], Any]) -> bool:
+    try:
+        names = list(signature(function).parameters)
+        return bool(names) and get_type_hints(function).get(names[0]) is Rows
+    except (NameError, TypeError, ValueError):
+        return False
+
+
+Against = Literal["pairs", "rest", "reference"]
+How = Literal["maximum", "weighted-mean", "mean"]
+
+
+def pairs_of(counts: Counts, against: Against = "pairs") -> tuple[Counts, Floats]:
+    """Return the counts of pairs of groups, and what each counts in a weighted mean.
+
+    Parameters
+    ----------
+    counts : Counts
+        Of two or more groups.
+    against : {"pairs", "rest", "reference"}
+        Every two groups once, in their order; every group against all others; every other group against the
+        reference of the counts.
+
+    Returns
+    -------
+    Counts
+        ``n`` has shape (..., pairs, 2, 2, 2), the one taken for deprived first.
+    array, shape (..., pairs)
+        The rows of the one taken for deprived; for ``pairs`` of both.
+
+    Raises
+    ------
+    ValueError
+        When there are fewer than two groups, or no reference is named.
+    """
+    n, many = counts.n, range(len(counts.groups))
+    if len(many) < 2:
+        raise ValueError(f"needs two groups or more; got {counts.groups}")
+    one = [n[..., g, :, :] for g in many]
+    if against == "pairs":
+        chosen = [(one[a], one[b]) for a, b in combinations(many, 2)]
+    elif against == "rest":
+        chosen = [(one[g], np.delete(n, g, axis=-3).sum(-3)) for g in many]
+    else:
+        reference = counts.pair.n[..., 1, :, :]
+        names = counts.reference or counts.groups[1:]
+        chosen = [(one[g], reference) for g in many if counts.groups[g] not in names]
+    two = Counts(("deprived", "favoured"), np.stack([np.stack(pair, -3) for pair in chosen], -4))
+    return two, two.total if against == "pairs" else two.group_total[..., 0]
+
+
+def aggregate(name: str, counts: Counts, against: Against = "pairs", how: How = "maximum") -> Floats:
+    """Return a metric of two groups over more: one value per leading axis.
+
+    Parameters
+    ----------
+    name : str
+        Of the metric.
+    counts, against
+        As for `pairs_of`.
+    how : {"maximum", "weighted-mean", "mean"}
+        The value farthest from the ideal one (ratios on a log scale; the first of equals), with its sign; the
+        mean weighted by the rows of the groups; the plain mean.
+
+    Returns
+    -------
+    array, shape (...)
+        Pairs without a value, such as those of an empty group, are left out. NaN when none has one.
+
+    Raises
+    ------
+    ValueError
+        As `pairs_of`, and for the maximum of a metric that has no ideal value.
+
+    Examples
+    --------
+    >>> three = Counts(("a", "b", "c"), np.array([[[3.0, 0], [0, 1]], [[2, 0], [0, 2]], [[0, 0], [0, 4]]]))
+    >>> [float(aggregate("discrimination", three, how=how)) for how in ("maximum", "weighted-mean")]
+    [0.75, 0.5]
+    """
+    pairs, rows = pairs_of(counts, against)
+    values = measure(name, pairs)
+    known = ~np.isnan(values)
+    if how == "maximum":
+        if find(name).ideal is None:
+            raise ValueError(f"{name} has no ideal value to be farthest from; take a mean")
+        away = np.where(known, distance(find(name), values), -1.0)
+        return np.asarray(np.take_along_axis(values, away.argmax(-1)[..., None], axis=-1)[..., 0])
+    weights = np.where(known, rows if how == "weighted-mean" else 1.0, 0.0)
+    # Not 0 × ∞: a pair that counts nothing must not undo the mean.
+    return divide((np.where(weights > 0, values, 0.0) * weights).sum(-1), weights.sum(-1))
+
+
+def distance(metric: Metric, values: Floats) -> Floats:
+    """Return how far values are from the ideal of a metric, ratios on a log scale; NaN without one.
+
+    >>> distance(find("impact-ratio"), np.array([0.5, 1, 2, 0, np.nan])).round(3).tolist()
+    [0.693, 0.0, 0.693, inf, nan]
+    >>> distance(find("accuracy"), np.array([0.75, 1])).tolist()
+    [0.25, 0.0]
+    """
+    if metric.ideal is None:
+        return np.full_like(values, np.nan)
+    if metric.ratio:
+        with np.errstate(divide="ignore"):
+            return np.abs(np.log(values))
+    return np.abs(values - metric.ideal)

@@ -18,6 +18,7 @@ from fairbench_cli.measures.significance import fisher, normal_p
 FEW_EXPECTED = 5  # where one cell of the table expects fewer rows, Fisher's test is taken
 STEPS = 60  # of bisection, on a logarithm within ±EDGE
 EDGE = 40.0
+CLOSE = 1e-6  # a discriminant smaller than this part of what it is the difference of has lost digits
 SAME = 1e-9  # logarithms of ratios that differ by rounding alone
 
 Bools = NDArray[np.bool_]
@@ -51,15 +52,39 @@ def score_z(
     # The reference's rate as if the ratio were θ, by maximum likelihood: the smaller root of a quadratic,
     # written so that nothing cancels.
     a, b = total * theta, n * theta + x + m + y * theta
+    discriminant = b * b - 4 * a * hits
+    close = discriminant < CLOSE * b * b
+    if close.any():
+        missed, ref_missed, beyond = n - x, m - y, theta - 1
+        slope = (n + y) * beyond + missed - ref_missed
+        discriminant = np.where(close, slope**2 + 4 * theta * missed * ref_missed, discriminant)
+    root = np.sqrt(np.maximum(discriminant, 0.0))
     with np.errstate(divide="ignore", invalid="ignore"):
-        q = 2 * hits / (b + np.sqrt(np.maximum(b * b - 4 * a * hits, 0.0)))
+        q = 2 * hits / (b + root)
         p = np.clip(theta * q, 0.0, 1.0)
         q = np.clip(q, 0.0, 1.0)
-        variance = (p * (1 - p) / n + theta**2 * q * (1 - q) / m) * total / (total - 1)
-        away = x / n - theta * y / m
+        p_left, q_left, away = 1 - p, 1 - q, x / n - theta * y / m
+        if close.any():  # the larger roots of two other quadratics
+            p_left = np.where(
+                close,
+                _larger_root(total, missed + ref_missed - (n + y) * beyond, -missed * beyond, root),
+                p_left,
+            )
+            q_left = np.where(
+                close,
+                _larger_root(a, missed + ref_missed * theta + total * beyond, ref_missed * beyond, root),
+                q_left,
+            )
+            away = np.where(close, (x * m - y * n) / (n * m) - beyond * y / m, away)
+        variance = (p * p_left / n + theta**2 * q * q_left / m) * total / (total - 1)
         z = away / np.sqrt(variance)
     none = ~(variance > 0) & (n > 0) & (m > 0)
     return np.where(none, np.where(away == 0, 0.0, np.copysign(np.inf, away)), z)
+
+
+def _larger_root(a: Floats, b: Floats, c: Floats, root: Floats) -> Floats:
+    """Return the larger root of ax² - bx + c, in [0, 1]; `root` is that of its discriminant."""
+    return np.clip(np.where(b >= 0, (b + root) / (2 * a), 2 * c / (b - root)), 0.0, 1.0)
 
 
 def ratio_interval(

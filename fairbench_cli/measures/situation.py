@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairbench_cli.measures.counts import Floats
-from fairbench_cli.measures.rows import Rows
-from fairbench_cli.measures.strata import SEED, Ints, distance_matrix
+from fairbench_cli.measures.rows import SEED, Ints, Rows, distance_matrix
 
 NEIGHBOURS = 8
 MARGIN = 0.3
@@ -128,10 +127,6 @@ def situation_testing(rows: Rows, k: int = NEIGHBOURS, margin: float = MARGIN) -
 
     Share of the deprived who are treated worse than favoured people like them (Luong et al. 2011).
 
-    Source: Luong et al. 2011; Žliobaitė 2017.
-
-    NaN when a group has fewer than k neighbours to offer.
-
     That is, whose k nearest favoured neighbours are accepted more often than their k nearest deprived ones,
     by `margin` or more. See `look_up` for what happens above 20,000 rows, and what is raised.
 
@@ -154,10 +149,6 @@ def situation_testing_reverse(rows: Rows, k: int = NEIGHBOURS, margin: float = M
     """Share of the deprived whose k nearest favoured are accepted less often than their k nearest deprived.
 
     Share of the deprived who are treated better than favoured people like them by `margin` or more.
-
-    Source: Luong et al. 2011; Žliobaitė 2017.
-
-    NaN when a group has fewer than k neighbours to offer.
     """
     return float(in_favour(look_up(rows, k), margin)[0])
 
@@ -166,10 +157,6 @@ def consistency(rows: Rows, k: int = NEIGHBOURS) -> float:
     """1 − 1/(Nk) Σᵢ Σⱼ |ŷᵢ − ŷⱼ| over the k nearest j of each row i but itself.
 
     1 − (1/Nk) Σᵢ Σⱼ |ŷᵢ − ŷⱼ| over the k nearest neighbours j of each row i (Zemel et al. 2013).
-
-    Source: Zemel et al. 2013; Žliobaitė 2017.
-
-    NaN when there are no k other rows.
 
     The original counts a row among its own neighbours; here it does not. Of the rows looked up (`look_up`).
 

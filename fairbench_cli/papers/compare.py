@@ -11,9 +11,8 @@ import numpy as np
 import pandas as pd
 
 from fairbench_cli.base.errors import UserError, user_error
-from fairbench_cli.experiment.journal.checked import checked
 from fairbench_cli.experiment.journal.journal import Damage, Records, list_journals, read_journals
-from fairbench_cli.experiment.journal.manifest import refuse_lost
+from fairbench_cli.experiment.journal.manifest import checked, refuse_lost
 from fairbench_cli.experiment.plan import CELL_COLUMNS, RunPlan, read_plan
 from fairbench_cli.experiment.select import Facts, select, text_of
 from fairbench_cli.papers.registry import Paper, Where, read_published

@@ -105,15 +105,10 @@ def distance_frame(run: RunResults) -> pd.DataFrame:
 def frontier_table(name: str, run: RunResults) -> Document:
     """Lay out `distance_frame`: rows of a technique, β across. Empty without a sweep or without none."""
     texts: Cells = {}
-    frame = distance_frame(run)
-    rest = ["beta", *TECHNIQUE, "constraint", "n", *DISTANCE_COLUMNS[len(COMPARED) + 2 :]]
-    statuses = {key: found.statuses for key, found in run.cells.items()}
-    for place, row in zip(
-        frame[BLOCK].itertuples(index=False, name=None), frame[rest].to_dict("records"), strict=True
-    ):
+    for row in distance_frame(run).to_dict("records"):
+        place = tuple(row[column] for column in BLOCK)
         technique = technique_label(*(row[column] for column in TECHNIQUE))
-        found = row | dict(zip(BLOCK, place, strict=True))
-        own = statuses[key_of(found)]
+        own = run.cell(key_of(row)).statuses
         word = row["verdict"] if row["verdict"] in (ABOVE, BELOW) else ""
         lines = {_SHORT[row["constraint"]]: written(row["difference"], word=word)}
         if row["constraint"] == "demographic-parity":

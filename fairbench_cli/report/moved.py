@@ -10,9 +10,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairbench_cli.measures.counts import PAIR, Counts, Floats
-from fairbench_cli.measures.frontier import Frontier, Held, frontier_of_hulls, points_of_counts
 from fairbench_cli.measures.registry import measure
-from fairbench_cli.measures.thresholds import GroupPoints, hull
+from fairbench_cli.measures.thresholds import (
+    Frontier,
+    GroupPoints,
+    Held,
+    frontier_of_hulls,
+    hull,
+    points_of_counts,
+)
 from fairbench_cli.report.repeats import DatasetRepeats, is_baseline, mean_and_interval
 
 TOLERANCES = (*(k / 100 for k in range(7)), 0.08, 0.1, 0.12, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)

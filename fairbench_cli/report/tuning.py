@@ -13,9 +13,8 @@ from fairbench_cli.document.model import Document
 from fairbench_cli.experiment.config.components import Tuning, own_parameters, tuning_of
 from fairbench_cli.experiment.tuning import Curve
 from fairbench_cli.interventions.registry import INTERVENTIONS
-from fairbench_cli.measures.aggregate import distance
 from fairbench_cli.measures.counts import Floats
-from fairbench_cli.measures.registry import METRICS, measure
+from fairbench_cli.measures.registry import METRICS, distance, measure
 from fairbench_cli.report.paired import RANDOM_SPLITS, paired_test, written
 from fairbench_cli.report.repeats import CELL_COLUMNS, TECHNIQUE, DatasetRepeats, key_of
 from fairbench_cli.report.results import RunResults

@@ -6,12 +6,12 @@ import os
 
 import duckdb
 import pytest
+from audit_counts import read_tally
 from conftest import law
 from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.scan.open import read_tally
 from fairbench_cli.audit.scan.tally import Tally
 from fairbench_cli.base.errors import UserError
 

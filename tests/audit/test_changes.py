@@ -6,12 +6,13 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from audit_counts import read_tally
 from conftest import plain, two_lines
 
 from fairbench_cli.audit import audit
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.parts.changes.judge import find_changes
-from fairbench_cli.audit.scan.open import open_scan, read_tally
+from fairbench_cli.audit.parts.changes import find_changes
+from fairbench_cli.audit.scan.open import open_scan
 from fairbench_cli.audit.scan.pairs import read_sides
 from fairbench_cli.audit.scan.tally import BeforeAfter
 from fairbench_cli.measures.change import TwoSides, apart, rate_changes, same_size_p

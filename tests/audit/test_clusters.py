@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from audit_counts import read_tally
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,7 +11,6 @@ from fairbench_cli.audit.compare.references import REST
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge import judge
 from fairbench_cli.audit.options import read_config
-from fairbench_cli.audit.scan.open import read_tally
 from fairbench_cli.audit.scan.tally import Clusters, Slice, Tally
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.measures.counts import Counts

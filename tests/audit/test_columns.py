@@ -8,12 +8,13 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
+from audit_counts import read_tally
 
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.options import read_config
 from fairbench_cli.audit.scan import open as opening
 from fairbench_cli.audit.scan import roles, scan, source
-from fairbench_cli.audit.scan.open import open_scan, read_tally
+from fairbench_cli.audit.scan.open import open_scan
 from fairbench_cli.audit.scan.strata import read_people
 from fairbench_cli.base.errors import UserError
 

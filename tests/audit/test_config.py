@@ -9,6 +9,7 @@ from fairbench_cli.audit.metrics import INTERVENTIONS, ROLL_UPS
 from fairbench_cli.audit.options import read_config
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.base.strict_yaml import dump_yaml
+from fairbench_cli.cli.audit import PANELS
 from fairbench_cli.measures.registry import COUNT_METRICS
 
 FULL = {
@@ -171,3 +172,13 @@ def test_a_tau_without_an_effect_is_refused(given, what):
     with pytest.raises(UserError) as caught:
         read_config(given)
     assert [problem.what for problem in caught.value.problems] == [what]
+
+
+def test_every_key_is_a_flag_in_a_panel_of_the_help(say, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert sorted(key for keys in PANELS.values() for key in keys.split()) == sorted(meanings())
+    shown = say("audit", "--help").out
+    for key, meaning in meanings().items():
+        assert f"--{key} " in shown
+        assert meaning.split()[0] in shown
+    assert max(map(len, shown.splitlines())) <= 80

@@ -15,8 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import brier_score_loss, roc_auc_score
 
 from fairbench_cli.audit.api import audit
-from fairbench_cli.audit.parts.curves.figures import runs
-from fairbench_cli.audit.parts.curves.sections import curve_sections
+from fairbench_cli.audit.parts.curves import curve_sections, runs
 from fairbench_cli.audit.parts.part import View
 from fairbench_cli.audit.scan import scores
 from fairbench_cli.audit.show.document import to_html

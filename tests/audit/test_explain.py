@@ -18,8 +18,7 @@ from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.table import Column
 from fairbench_cli.measures.conditional import explained_difference, unexplained_difference
 from fairbench_cli.measures.registry import measure
-from fairbench_cli.measures.rows import Rows
-from fairbench_cli.measures.strata import counted
+from fairbench_cli.measures.rows import Rows, counted
 from fairbench_cli.network.draw import sample
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.network.query import network_belift

@@ -5,11 +5,11 @@ import io
 import numpy as np
 import pandas as pd
 import pytest
+from audit_counts import read_tally
 
 from fairbench_cli.audit.api import audit
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.options import read_config
-from fairbench_cli.audit.scan.open import read_tally
 from fairbench_cli.base.errors import UserError
 
 ROWS = "yes,yes,a\nno,no,a\nyes,no,b\n no,yes,b\nmaybe,yes,b\n"

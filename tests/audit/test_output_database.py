@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from audit_sample import SCRIPT, sample_audit
 
-from fairbench_cli.audit.show.database import PREFIX, audit_id, to_database
-from fairbench_cli.audit.show.tables import TABLES
+from fairbench_cli.audit.show.tables import PREFIX, TABLES, audit_id, to_database
 from fairbench_cli.base.errors import UserError
 
 sql = pytest.importorskip("sqlalchemy", reason="needs SQLAlchemy: pip install 'fairbench-cli[db]'")

@@ -90,6 +90,7 @@ def test_an_audit_without_a_single_comparison_has_tables(say, tmp_path, frame):
     assert result.to_pandas().empty
     for name in FORMATS:
         assert write(result.report, name)
+    assert "400 rows; nobody to compare; decided by" in write(result.report, "markdown")
 
 
 @pytest.mark.parametrize("how", [(), ("--ref-method", "rest"), ("--slice", "month")])

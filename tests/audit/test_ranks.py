@@ -6,12 +6,12 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
+from audit_counts import read_tally
 from conftest import law
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.scan.open import read_tally
 from fairbench_cli.base.errors import UserError
 
 NUMBERS = st.one_of(

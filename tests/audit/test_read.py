@@ -5,30 +5,37 @@ import gzip
 import io
 import json
 import random
+import re
 import subprocess
 import sys
 from collections import Counter
+from pathlib import Path
 
 import duckdb
 import numpy as np
 import pandas as pd
 import pytest
+from audit_counts import read_tally
 from conftest import law
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairbench_cli.audit.api import audit
+import fairbench_cli.audit.scan
+from fairbench_cli.audit.api import audit, frame_of_arrays
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.scan import scan as counting
-from fairbench_cli.audit.scan.open import frame_of_arrays, read_tally
+from fairbench_cli.audit.scan.open import open_scan
+from fairbench_cli.audit.scan.scores import read_scores
+from fairbench_cli.audit.scan.source import open_frame, start_database
+from fairbench_cli.audit.scan.strata import read_people, read_strata
 from fairbench_cli.base.errors import UserError
 
 QUICK = law(20)  # an audit each
 TEXT = "score,label,race,sex\n"
 
 
-def read_arrays(*arrays, **options):
-    return read_tally(*frame_of_arrays(*arrays, **options))
+def read_arrays(scores, groups, config, labels=None, weights=None):
+    return read_tally(*frame_of_arrays(labels, scores, groups, weights, config))
 
 
 def read(text, spec=None):
@@ -163,7 +170,7 @@ def test_pipe(compas):
 def test_light():
     code = "import io, sys, fairbench_cli.audit.scan.open as r\n"
     code += "from fairbench_cli.audit.config import AuditConfig\n"
-    code += "r.read_tally('-', AuditConfig(), stdin=io.BytesIO(b'score,race\\n1,a\\n0,b\\n'))\n"
+    code += "with r.open_scan('-', AuditConfig(), stdin=io.BytesIO(b'score,race\\n1,a\\n0,b\\n')): pass\n"
     code += "print(sorted({'pandas', 'scipy', 'torch', 'sklearn', 'pyarrow'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
@@ -435,3 +442,52 @@ def test_rows_of_weight_0_change_nothing_but_a_note(tmp_path):
     assert repr(having.disparities) == repr(without.disparities)  # NaN is not itself
     assert repr(having.groups) == repr(without.groups)
     assert "2 rows of weight 0 left out." in having.notes
+
+
+# -- the engine ------------------------------------------------------------------------------------
+
+
+def engine_settings(source):
+    names = ("preserve_insertion_order", "threads", "memory_limit")
+    return [source.one(f"SELECT current_setting('{name}')") for name in names]
+
+
+def test_the_engine_s_settings_are_set_back(tmp_path):
+    source = open_frame(start_database(tmp_path), pd.DataFrame({"score": [1, 0], "race": ["a", "b"]}))
+    before = engine_settings(source)
+    with source.engine(ordered=False, threads=1, memory=64):
+        assert engine_settings(source) == [(False,), (1,), ("64.0 MiB",)]
+    assert engine_settings(source) == before
+    with pytest.raises(duckdb.CatalogException), source.engine(threads=1):
+        source.execute("SELECT * FROM nothing")
+    assert engine_settings(source) == before
+
+
+def test_readers_leave_each_other_alone():
+    rng = np.random.default_rng(0)
+    columns = {"score": rng.random(300), "hours": rng.integers(0, 90, 300), "weight": rng.random(300)}
+    frame = pd.DataFrame({**columns, "race": rng.choice(["a", "b"], 300), "sex": rng.choice(["f", "m"], 300)})
+    config = AuditConfig(threshold=(0.5,), attributes=("race",), weight="weight", explained_by=(("sex",),))
+    with open_scan(frame, config) as scan:
+        before = engine_settings(scan.source)
+        people, strata = read_people(scan), read_strata(scan)
+        scores = read_scores(scan, lambda _: 0)
+        assert engine_settings(scan.source) == before
+    with open_scan(frame, config) as scan:
+        again = read_scores(scan, lambda _: 0)
+        assert [each.sums.wins.tolist() for each in again] == [each.sums.wins.tolist() for each in scores]
+        assert read_strata(scan)[1] == strata[1]
+        assert np.array_equal(read_people(scan).features, people.features)
+
+
+def test_the_source_alone_changes_the_settings():
+    folder = Path(fairbench_cli.audit.scan.__file__).parent
+    files = [path.name for path in folder.glob("*.py") if re.search(r'"SET ', path.read_text())]
+    assert files == ["source.py"]
+
+
+def test_a_scan_ends_with_its_block():
+    with open_scan(pd.DataFrame({"score": [1, 0], "race": ["a", "b"]}), AuditConfig()) as scan:
+        assert scan.source.one("SELECT 1") == (1,)
+    with pytest.raises(duckdb.ConnectionException):
+        scan.source.one("SELECT 1")

@@ -16,8 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from fairbench_cli.classifiers.builders import C45Settings
 from fairbench_cli.classifiers.c45 import C45, fast, reference
 from fairbench_cli.classifiers.c45.coded import rules_of
-from fairbench_cli.classifiers.c45.columns import TreeRows
-from fairbench_cli.classifiers.c45.estimates import added_errors, normal_quantile
+from fairbench_cli.classifiers.c45.tree import TreeRows, added_errors, normal_quantile
 
 
 @parametrize_with_checks([C45()])

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.naive_bayes import CategoricalNB
 
-from fairbench_cli.classifiers.naive_bayes import LevelsNaiveBayes
+from fairbench_cli.classifiers.builders import LevelsNaiveBayes
 
 
 def both(levels, X, y, weights, laplace):

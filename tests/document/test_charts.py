@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairbench_cli.audit.compare.report import Interval
-from fairbench_cli.audit.parts.bars import Bar, ratio_panel, value_panel
+from fairbench_cli.audit.parts.rates import Bar, ratio_panel, value_panel
 from fairbench_cli.document.charts import WIDTH, Axis, ChartLine, plot, ratio_axis
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -98,7 +98,8 @@ def test_rows_of_many_parameters_are_one(tmp_path, say):
         interventions=["none", {"repair": {"level": LEVELS}}],
         classifiers=[{"tree": {"min_leaf": [1, 2, 3]}}],
     )
-    rows = [line.split() for line in say("plan", config).out.splitlines() if line.startswith(" compas")]
+    lines = say("plan", config).out.splitlines()
+    rows = [line.split() for line in lines if line.lstrip().startswith("compas ")]
     assert [row[2] for row in rows] == ["none", "repair"]
     assert [row[-1] for row in rows] == ["12", "1200"]
 

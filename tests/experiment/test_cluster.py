@@ -12,6 +12,10 @@ from pathlib import Path
 import pytest
 from conftest import SMALL, derived, environment, fairbench, journal_lines, write_config
 
+from fairbench_cli.experiment.cluster.station import read_code
+from fairbench_cli.experiment.datasets import populate
+from fairbench_cli.experiment.running.run import prepare
+
 pytest.importorskip("distributed")
 
 MINE = """
@@ -163,6 +167,33 @@ def test_a_dead_worker_costs_what_it_was_doing_and_a_stranger_is_left_out(schedu
     assert refused.code == 2
     assert "1 of 3 workers would not compute the same numbers: tcp://" in refused.err
     assert not journal_lines(tmp_path / "not")
+
+
+def test_a_station_keeps_its_process_until_it_rests_and_no_file_at_its_end(tmp_path):
+    from fairbench_cli.experiment.cluster.station import SentRun, Station, fingerprint_of, pack
+
+    prepared = prepare(config(tmp_path, "Mine", repeats=1), folder=tmp_path / "out")
+    population = pack(populate(prepared.datasets[0], prepared.config, tmp_path))
+    files = [origin for _, origin in prepared.config.plugins]
+    code = {origin.version: read_code(origin) for origin in files}
+    run = SentRun("a", fingerprint_of(prepared.config), pack(prepared.config), code)
+    assert run.expected.differences() == ()
+    (tmp_path / "there").mkdir()
+    station = Station(tmp_path / "there", run)
+    pids = []
+    for cell, repeat in prepared.todo:
+        assert str(tmp_path).encode() not in pack((cell, repeat))
+        found = station.repeat(pack((cell, repeat)), "p", population)
+        assert (found.status, found.key) == ("ok", cell.key)
+        (pool,) = station._idle
+        pids += [worker.pid for worker in pool._workers]
+    assert len(set(pids)) == 1
+    station.rest()
+    assert not Path(f"/proc/{pids[0]}").exists()
+    found = station.repeat(pack((cell, repeat)), "p", population)
+    assert found.status == "ok"
+    station.end()
+    assert not (tmp_path / "there").exists()
 
 
 def wait_for(happens, process: subprocess.Popen[bytes]) -> None:

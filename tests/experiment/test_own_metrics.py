@@ -7,8 +7,7 @@ from conftest import two_lines, write_config
 
 from fairbench_cli.experiment.config.read import read_config
 from fairbench_cli.measures.counts import Counts
-from fairbench_cli.measures.own import own_metric
-from fairbench_cli.measures.registry import measure
+from fairbench_cli.measures.registry import measure, own_metric
 from fairbench_cli.measures.rows import Rows
 
 MINE = '''

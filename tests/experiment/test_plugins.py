@@ -11,8 +11,7 @@ import yaml
 from conftest import derived, journal_lines, write_config
 
 from fairbench_cli.base.errors import UserError
-from fairbench_cli.base.plugins import CodeOrigin, SourceChanged, clashes, find
-from fairbench_cli.base.sources import digest_of, read_sources
+from fairbench_cli.base.plugins import CodeOrigin, SourceChanged, clashes, digest_of, find, read_sources
 from fairbench_cli.experiment.config.read import read_config
 from fairbench_cli.experiment.plan import make_cells, read_plan
 

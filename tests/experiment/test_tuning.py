@@ -15,8 +15,7 @@ from fairbench_cli.experiment import cell as page
 from fairbench_cli.experiment.cell import run_repeat
 from fairbench_cli.experiment.config.read import read_config
 from fairbench_cli.experiment.datasets import populate, prepare_datasets
-from fairbench_cli.experiment.journal.journal import read_journals
-from fairbench_cli.experiment.journal.records import opened, parse_repeat, repeat_line
+from fairbench_cli.experiment.journal.journal import opened, parse_repeat, read_journals, repeat_line
 from fairbench_cli.experiment.plan import Cell, make_cells, read_plan
 from fairbench_cli.experiment.tuning import candidates_of, distance
 from fairbench_cli.interventions.fitted import Infeasible

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import bare_data, own_card, two_lines, write_config
 
-from fairbench_cli.experiment.journal.records import sealed
+from fairbench_cli.experiment.journal.journal import sealed
 
 TREE = {"repeats": 2, "classifiers": ["tree"], "interventions": ["none", "massaging"]}
 PLUGIN = """

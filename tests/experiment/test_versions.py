@@ -9,7 +9,7 @@ from conftest import Finished, derived, two_lines, write_config
 import fairbench_cli as fb
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.experiment.config.read import read_config
-from fairbench_cli.experiment.journal.records import JournalHeader, header_line
+from fairbench_cli.experiment.journal.journal import JournalHeader, header_line
 from fairbench_cli.experiment.versions import PACKAGES, versions_of_numbers
 
 

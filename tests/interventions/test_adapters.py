@@ -19,10 +19,10 @@ from fairbench_cli.classifiers.foreign import ForeignEstimator
 from fairbench_cli.data.table import Column, Sample, Table
 from fairbench_cli.interventions import adapters
 from fairbench_cli.interventions.adapters import adapt, missing_requirement, options_of, shape_of, takes
+from fairbench_cli.interventions.cells import divide_rows
 from fairbench_cli.interventions.fitted import Infeasible
 from fairbench_cli.interventions.foreign.estimator import MatrixClassifier
-from fairbench_cli.interventions.reweighing import Reweighing
-from fairbench_cli.interventions.validation import divide_rows
+from fairbench_cli.interventions.preprocessing import Reweighing
 
 SIZES = (60, 20, 40, 50)
 

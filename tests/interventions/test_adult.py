@@ -12,11 +12,12 @@ from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Column, Roles, Table, to_sample
 from fairbench_cli.interventions.baselines import NoIntervention
 from fairbench_cli.interventions.cells import CELLS, label_discrimination, rows_of, sizes
-from fairbench_cli.interventions.massaging import Massaging, massage
-from fairbench_cli.interventions.reweighing import Reweighing
-from fairbench_cli.interventions.sampling import (
+from fairbench_cli.interventions.preprocessing import (
+    Massaging,
     PreferentialSampling,
+    Reweighing,
     UniformSampling,
+    massage,
     preferential_rows,
     uniform_rows,
 )

@@ -9,9 +9,14 @@ from techniques_data import adult, doubled, golden, of_numbers, reordered
 
 from fairbench_cli.classifiers.builders import NaiveBayes
 from fairbench_cli.classifiers.fit import Classifier
-from fairbench_cli.interventions.fair_representations import FairRepresentations
+from fairbench_cli.interventions.fair_representations import (
+    FairRepresentations,
+    GroupRows,
+    PrototypeObjective,
+    Prototypes,
+    minimise,
+)
 from fairbench_cli.interventions.fitted import Infeasible
-from fairbench_cli.interventions.prototypes import GroupRows, PrototypeObjective, Prototypes, minimise
 from fairbench_cli.measures.counts import count
 from fairbench_cli.measures.registry import measure
 

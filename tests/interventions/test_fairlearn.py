@@ -12,6 +12,7 @@ from fairbench_cli.classifiers.encode import one_hot
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Column, Sample, Table
 from fairbench_cli.interventions.adapters import adapt, missing_requirement
+from fairbench_cli.interventions.cells import divide_rows
 from fairbench_cli.interventions.fairlearn import (
     CorrelationRemover,
     ExponentiatedGradient,
@@ -20,7 +21,6 @@ from fairbench_cli.interventions.fairlearn import (
 )
 from fairbench_cli.interventions.fitted import Infeasible
 from fairbench_cli.interventions.registry import INTERVENTIONS
-from fairbench_cli.interventions.validation import divide_rows
 
 pytest.importorskip("fairlearn")
 # fairlearn 0.15 warns of pandas' next version when it is called directly.

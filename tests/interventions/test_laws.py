@@ -15,22 +15,23 @@ from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Column, Sample, Table
 from fairbench_cli.interventions.auditor import Auditor
 from fairbench_cli.interventions.cells import CELLS, expected, label_discrimination, rows_of, sizes, targets
-from fairbench_cli.interventions.equalised_odds import EqualisedOdds
 from fairbench_cli.interventions.fair_representations import FairRepresentations
 from fairbench_cli.interventions.fitted import Fitted, Infeasible
-from fairbench_cli.interventions.group_thresholds import GroupThresholds
-from fairbench_cli.interventions.massaging import Massaging, massage, swaps
-from fairbench_cli.interventions.ranker import scores
-from fairbench_cli.interventions.registry import INTERVENTIONS
-from fairbench_cli.interventions.reject_option import RejectOption
-from fairbench_cli.interventions.repair import Repair
-from fairbench_cli.interventions.reweighing import Reweighing, cell_weights
-from fairbench_cli.interventions.sampling import (
+from fairbench_cli.interventions.post_processing import EqualisedOdds, GroupThresholds, RejectOption
+from fairbench_cli.interventions.preprocessing import (
+    Massaging,
     PreferentialSampling,
+    Reweighing,
     UniformSampling,
+    cell_weights,
+    massage,
     preferential_rows,
+    scores,
+    swaps,
     uniform_rows,
 )
+from fairbench_cli.interventions.registry import INTERVENTIONS
+from fairbench_cli.interventions.repair import Repair
 from fairbench_cli.interventions.zafar_di import ZafarDI
 from fairbench_cli.interventions.zafar_dm import ZafarDM
 

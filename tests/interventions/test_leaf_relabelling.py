@@ -12,9 +12,16 @@ from techniques_data import adult, doubled, golden, of_levels, reordered
 from fairbench_cli.classifiers.builders import C45Settings, NaiveBayes, RandomForest, Tree
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.interventions.fitted import Infeasible
-from fairbench_cli.interventions.leaf_relabelling import LeafRelabelling
-from fairbench_cli.interventions.leaves import greedy, leaves_of, optimal, without_needless
-from fairbench_cli.interventions.splits import grow, information_gains, split_values
+from fairbench_cli.interventions.leaf_relabelling import (
+    LeafRelabelling,
+    greedy,
+    grow,
+    information_gains,
+    leaves_of,
+    optimal,
+    split_values,
+    without_needless,
+)
 from fairbench_cli.measures.counts import count
 from fairbench_cli.measures.registry import measure
 
@@ -231,7 +238,7 @@ def test_the_optimum_of_fractional_weights_is_refused():
 
 
 def test_a_table_that_is_too_large_is_refused(monkeypatch):
-    monkeypatch.setattr("fairbench_cli.interventions.leaves.MOST_CELLS", 10)
+    monkeypatch.setattr("fairbench_cli.interventions.leaf_relabelling.MOST_CELLS", 10)
     with pytest.raises(Infeasible, match="take solver greedy"):
         fit(sample(), CART, solver="optimal")
 

@@ -18,12 +18,16 @@ from pydantic import TypeAdapter, ValidationError
 from fairbench_cli.classifiers.builders import LogisticRegression, NaiveBayes
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Column, Sample, Table
-from fairbench_cli.interventions.cells import CELLS
-from fairbench_cli.interventions.equalised_odds import EqualisedOdds, as_scorer
+from fairbench_cli.interventions.cells import CELLS, divide_rows
 from fairbench_cli.interventions.fitted import Infeasible
-from fairbench_cli.interventions.group_thresholds import GroupThresholds
-from fairbench_cli.interventions.reject_option import RejectOption, choose, decide
-from fairbench_cli.interventions.validation import divide_rows
+from fairbench_cli.interventions.post_processing import (
+    EqualisedOdds,
+    GroupThresholds,
+    RejectOption,
+    as_scorer,
+    choose,
+    decide,
+)
 from fairbench_cli.measures.counts import PAIR, count, expected_count
 from fairbench_cli.measures.registry import measure
 

@@ -25,9 +25,10 @@ from fairbench_cli.interventions.repair import (
     apply_maps,
     distance,
     is_ranked,
+    make_plan,
+    repair_by_rank,
     repair_features,
 )
-from fairbench_cli.interventions.repair_columns import make_plan, repair_by_rank
 
 CLASSIFIER = Classifier(Tree(min_leaf=2), include_protected=False, seed=0)
 LEVELS = (Fraction(0), Fraction(1, 4), Fraction(1, 2), Fraction(3, 4), Fraction(1))

@@ -14,8 +14,7 @@ from fairbench_cli.classifiers.builders import Tree
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Column, Sample, Table
 from fairbench_cli.interventions.auditor import Auditor, repair_by_distinct_values
-from fairbench_cli.interventions.repair import Repair, distance, repair_features
-from fairbench_cli.interventions.repair_columns import make_plan, repair_by_rank
+from fairbench_cli.interventions.repair import Repair, distance, make_plan, repair_by_rank, repair_features
 
 CLASSIFIER = Classifier(Tree(min_leaf=2), include_protected=False, seed=0)
 groups = st.lists(st.lists(st.integers(0, 8), min_size=1, max_size=12), min_size=2, max_size=5)

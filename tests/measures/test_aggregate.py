@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from fairbench_cli.measures.aggregate import aggregate, pairs_of
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.rates import rate_by_group
-from fairbench_cli.measures.registry import METRICS, measure
+from fairbench_cli.measures.registry import METRICS, aggregate, measure, pairs_of
 
 NAMES = ("a", "b", "c", "d")
 full = arrays(np.float64, (4, 2, 2), elements=st.integers(1, 30))

@@ -9,20 +9,31 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from fairbench_cli.measures.conditional import (
+    balanced_error_interval,
     belift,
     belift_by_stratum,
     belift_of_beliefs,
     compared,
     explained_difference,
+    predicted_groups,
+    redlining_potential,
     unexplained_difference,
 )
 from fairbench_cli.measures.counts import Counts, count
 from fairbench_cli.measures.functions import discrimination
-from fairbench_cli.measures.propensity import propensity, propensity_strata
-from fairbench_cli.measures.redlining import balanced_error_interval, predicted_groups, redlining_potential
 from fairbench_cli.measures.registry import ROW_METRICS, measure, measure_rows
-from fairbench_cli.measures.rows import GROUPS, Rows
-from fairbench_cli.measures.strata import cluster_strata, clusters, counted, crossed, distance_matrix, ranges
+from fairbench_cli.measures.rows import (
+    GROUPS,
+    Rows,
+    cluster_strata,
+    clusters,
+    counted,
+    crossed,
+    distance_matrix,
+    propensity,
+    propensity_strata,
+    ranges,
+)
 
 STRATA = arrays(
     np.int64, st.tuples(st.integers(1, 5), st.just(2), st.just(2), st.just(2)), elements=st.integers(0, 9)

@@ -11,10 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairbench_cli.measures.counts import PAIR, Counts, count
-from fairbench_cli.measures.frontier import HELD, frontier, points_of_counts
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.measures.sweep import swept_counts
-from fairbench_cli.measures.thresholds import GroupPoints, best_thresholds, group_points, hull
+from fairbench_cli.measures.thresholds import (
+    HELD,
+    GroupPoints,
+    best_thresholds,
+    frontier,
+    group_points,
+    hull,
+    points_of_counts,
+)
 
 GOLDENS = Path(__file__).parents[1] / "reference/thresholds"
 COUNTS = pd.read_csv(GOLDENS / "counts.csv")

@@ -1,11 +1,13 @@
 """The test and interval of a ratio of rates: reference values, laws, and others where these are right."""
 
 import csv
+from decimal import Decimal, localcontext
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.stats import fisher_exact
 from statsmodels.stats.proportion import confint_proportions_2indep, proportions_ztest
@@ -78,7 +80,12 @@ def test_the_interval_is_what_the_test_does_not_reject(found: Table) -> None:
         np.testing.assert_allclose((low, high), theirs, rtol=1e-6)
 
 
-@given(tables, st.floats(0.3, 3))
+# 1 / ratio is rounded: nearer to 1 its distance from 1 has too few digits left to compare.
+ratios = st.floats(0.3, 3).filter(lambda ratio: ratio == 1 or abs(ratio - 1) > 1e-9)
+
+
+@given(tables, ratios)
+@example((2, 2, 1, 1), 0.99999)
 def test_groups_change_places_and_the_ratio_is_inverted(found: Table, ratio: float) -> None:
     back = (*found[2:], *found[:2])
     np.testing.assert_allclose(score_z(*found, ratio), -score_z(*back, 1 / ratio), rtol=1e-6, atol=1e-9)
@@ -87,6 +94,30 @@ def test_groups_change_places_and_the_ratio_is_inverted(found: Table, ratio: flo
         np.testing.assert_allclose(ratio_interval(*back), (1 / high, 1 / low), rtol=1e-9)
     np.testing.assert_allclose(equal_rates(*found)[0], equal_rates(*back)[0], rtol=1e-9)
     np.testing.assert_allclose(outside_p(*found, 0.8), outside_p(*back, 0.8), rtol=1e-6)
+
+
+def score_in_fractions(found: Table, ratio: float) -> float:
+    """Return the statistic by whole fractions, with square roots of 60 digits."""
+    x, n, y, m, theta = map(Fraction, (*found, ratio))
+    a, b, hits = (n + m) * theta, n * theta + x + m + y * theta, x + y
+    with localcontext(prec=60):
+
+        def decimal(value: Fraction) -> Decimal:
+            return Decimal(value.numerator) / Decimal(value.denominator)
+
+        q = Fraction(2 * decimal(hits) / (decimal(b) + decimal(b * b - 4 * a * hits).sqrt()))
+        p = theta * q
+        variance = (p * (1 - p) / n + theta**2 * q * (1 - q) / m) * (n + m) / (n + m - 1)
+        return float(decimal(x / n - theta * y / m) / decimal(variance).sqrt())
+
+
+@given(tables, st.sampled_from([1e-12, 1e-9, 1e-6, 1e-3, 1.0]), st.floats(-1, 1))
+def test_no_digit_is_lost_near_a_ratio_of_1_nor_where_everybody_is_selected(found, small, part):
+    ratio = float(np.exp(small * part))
+    for counts in (found, (found[1], found[1], *found[2:]), (found[1], found[1], found[3], found[3])):
+        if counts[0] + counts[2] > 0 and (ratio != 1 or counts[0] + counts[2] < counts[1] + counts[3]):
+            exact = score_in_fractions(counts, ratio)
+            assert float(score_z(*counts, ratio)) == pytest.approx(exact, rel=1e-9, abs=1e-12)
 
 
 @given(tables, st.lists(st.floats(0.05, 20), min_size=2, max_size=6, unique=True))

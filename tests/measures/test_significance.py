@@ -19,8 +19,7 @@ from fairbench_cli.measures import significance
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.rates import parts
 from fairbench_cli.measures.registry import ROW_METRICS, measure
-from fairbench_cli.measures.rows import Rows
-from fairbench_cli.measures.strata import counted
+from fairbench_cli.measures.rows import Rows, counted
 
 GROUPS = ("deprived", "favoured")
 cells = arrays(np.float64, (2, 2, 2), elements=st.integers(0, 30))

@@ -12,7 +12,7 @@ from conftest import law
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairbench_cli.interventions.equalised_odds import equal_odds
+from fairbench_cli.interventions.post_processing import equal_odds
 from fairbench_cli.measures.thresholds import GroupPoints, Mixture, best_thresholds, group_points, hull
 
 REFERENCE = Path(__file__).parent.parent / "reference/thresholds"

@@ -315,7 +315,7 @@ def test_lines_are_the_means_and_triangles_what_a_logarithmic_axis_cannot_show(s
     (line,) = (line for line in plain.axes[5 + 4].lines if line.get_gid() == "line-1")
     assert line.get_xdata().tolist() == panel["truth"].tolist()
     assert line.get_ydata().tolist() == panel["mean"].tolist()
-    assert plain.axes[4].get_title() == "P(+) = 0.9"
+    assert plain.axes[4].get_title(loc="left") == "P(+) = 0.9"
     assert plain.axes[5].get_ylabel() == "P(s=g) = 0.3"
     assert {ax.get_ylim() for ax in ratio.axes} == {ratio.axes[0].get_ylim()}
     for ax in ratio.axes:

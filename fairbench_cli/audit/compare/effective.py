@@ -52,7 +52,7 @@ class RateRows:
         """Return the rows of other groups: one for each place, or for each place and rate."""
         columns = np.arange(self.above.shape[1])
         at = groups if groups.ndim == 2 else groups[:, None]
-        return self._each(lambda of: of[at, columns])
+        return self._each(lambda side: side[at, columns])
 
     def scale(self, by: Floats) -> "RateRows":
         """Return them worth `by` of it, from 0 to 1; the limitless total of a share stays."""
@@ -60,7 +60,7 @@ class RateRows:
         return RateRows(self.above * by, below, self.scaled | (by < 1), self.plain_above, self.plain_below)
 
     def _each(self, change: Callable[[NDArray[np.generic]], NDArray[np.generic]]) -> "RateRows":
-        return RateRows(*(change(of) for of in vars(self).values()))  # type: ignore[arg-type]
+        return RateRows(*(change(side) for side in vars(self).values()))  # type: ignore[arg-type]
 
 
 def own_rows(part: Slice, names: Sequence[str]) -> RateRows:
@@ -217,7 +217,7 @@ def rows_of_people(clusters: Clusters, names: Sequence[str], rows: Floats, *, re
     """
     groups = len(rows)
     entries = _entries(clusters, names)
-    above, total = (_by_group(of, clusters.group, groups) for of in (entries.above, entries.all))
+    above, total = (_by_group(side, clusters.group, groups) for side in (entries.above, entries.all))
     moments = _moments(entries, clusters.group, groups)
     if rest:
         above, total = above.sum(0) - above, total.sum(0) - total
@@ -249,16 +249,16 @@ def factor_together(clusters: Clusters, names: Sequence[str], at: Ints, shape: t
     if len(np.unique(clusters.person)) == len(clusters.person):
         return np.ones(shape)
     entries, group = _entries(clusters, names), clusters.group
-    above, total = (_by_group(of, group, shape[0]) for of in (entries.above, entries.all))
+    above, total = (_by_group(side, group, shape[0]) for side in (entries.above, entries.all))
     ref_above, ref_total = above.sum(0) - above, total.sum(0) - total
     rest = bool((at == REST).all())
     if not rest:
         columns = np.arange(len(names))
-        ref_above, ref_total = (np.broadcast_to(of[at, columns], shape) for of in (above, total))
-    partner = _Entries(*(_of_partner(of, clusters, at, rest=rest) for of in (entries.above, entries.all)))
+        ref_above, ref_total = (np.broadcast_to(side[at, columns], shape) for side in (above, total))
+    partner = _Entries(*(_of_partner(side, clusters, at, rest=rest) for side in (entries.above, entries.all)))
 
-    def influence(of: _Entries, hits: Floats, weight: Floats) -> Floats:
-        found = divide(of.above - divide(hits, weight)[group] * of.all, hits[group])
+    def influence(counted: _Entries, hits: Floats, weight: Floats) -> Floats:
+        found = divide(counted.above - divide(hits, weight)[group] * counted.all, hits[group])
         return np.where(np.isfinite(found), found, 0.0)
 
     own, other = influence(entries, above, total), influence(partner, ref_above, ref_total)
@@ -286,22 +286,22 @@ def _by_group(values: Floats, group: Ints, groups: int) -> Floats:
 Moments = tuple[Floats, Floats, Floats, Floats]  # Σ above², Σ above·all, Σ all², people with rows
 
 
-def _squares(of: _Entries) -> Moments:
-    return of.above**2, of.above * of.all, of.all**2, (of.all > 0).astype(np.float64)
+def _squares(entries: _Entries) -> Moments:
+    return entries.above**2, entries.above * entries.all, entries.all**2, (entries.all > 0).astype(np.float64)
 
 
-def _moments(of: _Entries, group: Ints, groups: int) -> Moments:
-    first, mixed, second, people = (_by_group(each, group, groups) for each in _squares(of))
+def _moments(entries: _Entries, group: Ints, groups: int) -> Moments:
+    first, mixed, second, people = (_by_group(each, group, groups) for each in _squares(entries))
     return first, mixed, second, people
 
 
 def _moments_of_rest(entries: _Entries, clusters: Clusters, groups: int) -> Moments:
     """Of all other groups together: of everybody, with the people of the group as they are without it."""
-    whole = _Entries(*(_by_person(of, clusters) for of in (entries.above, entries.all)))
-    mine = _Entries(*(of[clusters.person] for of in (whole.above, whole.all)))
+    whole = _Entries(*(_by_person(side, clusters) for side in (entries.above, entries.all)))
+    mine = _Entries(*(side[clusters.person] for side in (whole.above, whole.all)))
     without = _Entries(mine.above - entries.above, mine.all - entries.all)
     every = [each.sum(0) for each in _squares(whole)]
-    before, after = (_moments(of, clusters.group, groups) for of in (mine, without))
+    before, after = (_moments(side, clusters.group, groups) for side in (mine, without))
     first, mixed, second, people = (a - b + c for a, b, c in zip(every, before, after, strict=True))
     return first, mixed, second, people
 
@@ -322,7 +322,7 @@ def _spread_of_reference(
     entries: _Entries, clusters: Clusters, at: Ints, shape: tuple[int, int], *, rest: bool
 ) -> Floats:
     """Return the sum of the squared influences of people on the logarithm of the reference's rate."""
-    above, total = (_by_group(of, clusters.group, shape[0]) for of in (entries.above, entries.all))
+    above, total = (_by_group(side, clusters.group, shape[0]) for side in (entries.above, entries.all))
     if rest:
         found = _moments_of_rest(entries, clusters, shape[0])
         above, total = above.sum(0) - above, total.sum(0) - total

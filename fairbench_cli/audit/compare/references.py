@@ -108,7 +108,11 @@ def comparable(part: Slice, config: AuditConfig) -> Bools:
 
 def kept(part: Slice, config: AuditConfig) -> Slice:
     """Return a slice without the groups that are left out."""
-    out = excluded(part, config)
+    return without(part, excluded(part, config))
+
+
+def without(part: Slice, out: Bools) -> Slice:
+    """Return a slice without some of its groups."""
     if not out.any():
         return part
     stays, clusters = ~out, part.clusters

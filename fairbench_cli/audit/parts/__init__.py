@@ -5,8 +5,8 @@ from typing import Any
 
 from fairbench_cli.audit.compare.report import Report
 from fairbench_cli.audit.parts.by_name import BY_NAME
-from fairbench_cli.audit.parts.changes.sections import CHANGES
-from fairbench_cli.audit.parts.curves.sections import CURVES
+from fairbench_cli.audit.parts.changes import CHANGES
+from fairbench_cli.audit.parts.curves import CURVES
 from fairbench_cli.audit.parts.explained import EXPLAINED
 from fairbench_cli.audit.parts.guidelines import GUIDELINES
 from fairbench_cli.audit.parts.part import Part

@@ -12,39 +12,29 @@ from fairbench_cli.audit.compare.effective import rows_per_weight
 from fairbench_cli.audit.compare.references import REST, REST_NAME, comparable, references
 from fairbench_cli.audit.compare.report import Interval, Report
 from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.parts import writing
 from fairbench_cli.audit.parts.part import Part, View
-from fairbench_cli.audit.parts.writing import (
-    DASH,
-    count_cell,
-    interval_cell,
-    listed,
-    number,
-    number_cell,
-    p_cell,
-    percent,
-    with_interval,
-)
 from fairbench_cli.audit.scan.scan import Scan
 from fairbench_cli.audit.scan.strata import read_people, read_strata
 from fairbench_cli.audit.scan.tally import People, Slice, Strata
 from fairbench_cli.base.errors import Flag, user_error
 from fairbench_cli.document.model import Section, TableCell, TextTable, table_of
-from fairbench_cli.measures.conditional import (
-    belift_by_stratum,
-    compared,
-    explained_difference,
-    stratum_differences,
-    unexplained_difference,
-)
+from fairbench_cli.measures import conditional
 from fairbench_cli.measures.counts import Counts, Floats, divide
 from fairbench_cli.measures.functions import acceptance_by_group, discrimination
 from fairbench_cli.measures.intervals import difference_interval
-from fairbench_cli.measures.propensity import RANGES, propensity
-from fairbench_cli.measures.redlining import balanced_error, balanced_error_interval, predicted_groups
-from fairbench_cli.measures.rows import GROUPS, Rows
+from fairbench_cli.measures.rows import (
+    DECIMALS,
+    GROUPS,
+    RANGES,
+    Rows,
+    cluster_strata,
+    counted,
+    propensity,
+    ranges,
+)
 from fairbench_cli.measures.significance import cochran_mantel_haenszel, cochran_mantel_haenszel_p
 from fairbench_cli.measures.situation import MOST_PAIRS, against, in_favour, look_up, mean_agreement
-from fairbench_cli.measures.strata import DECIMALS, cluster_strata, counted, ranges
 
 Pairs = dict[tuple[int, int], tuple[int, int]]
 
@@ -174,8 +164,8 @@ def _small(part: Slice, pairs: Pairs, least: int) -> list[str]:
     few = f"fewer than {least} rows, not explained."
     own = [names[g] for (g, _), (mine, _) in pairs.items() if mine < least]
     other = [names[g] for (g, _), (mine, theirs) in pairs.items() if theirs < least <= mine]
-    notes = [f"{listed(own)}: {few}"] if own else []
-    return notes + ([f"{listed(other)}: the reference has {few}"] if other else [])
+    notes = [f"{writing.listed(own)}: {few}"] if own else []
+    return notes + ([f"{writing.listed(other)}: the reference has {few}"] if other else [])
 
 
 def _explanations(
@@ -284,9 +274,9 @@ def add_people(
         stratified("propensity", names, counted(rows, codes), worth, config),
         stratified("clusters", numbers, counted(rows, clusters), worth, config),
     )
-    guessed = predicted_groups(rows)
-    limits = balanced_error_interval(replace(guessed, n=guessed.n * worth), config.confidence)
-    metrics = {"redlining-potential": Interval(balanced_error(guessed), *limits)}
+    guessed = conditional.predicted_groups(rows)
+    limits = conditional.balanced_error_interval(replace(guessed, n=guessed.n * worth), config.confidence)
+    metrics = {"redlining-potential": Interval(conditional.balanced_error(guessed), *limits)}
     if rows.weights is not None:
         notes.append("No situation testing or consistency: neighbours know no weights.")
     else:
@@ -348,7 +338,7 @@ def stratified(
     z = NormalDist().inv_cdf((1 + config.confidence) / 2)
     low, high = _limits(worthy.predicted, config.confidence)
     rate, reference = acceptance_by_group(counts)
-    differences, lift = -stratum_differences(counts), belift_by_stratum(counts)
+    differences, lift = -conditional.stratum_differences(counts), conditional.belift_by_stratum(counts)
     strata = tuple(
         Stratum(
             name,
@@ -364,9 +354,9 @@ def stratified(
     enough = (worthy.group_total[:, 0] >= config.min_group) & ~np.isnan(lift)
     return Stratified(
         by,
-        _about(-float(explained_difference(counts)), z * errors[0]),
-        _about(-float(unexplained_difference(counts)), z * errors[1]),
-        float(compared(counts)),
+        _about(-float(conditional.explained_difference(counts)), z * errors[0]),
+        _about(-float(conditional.unexplained_difference(counts)), z * errors[1]),
+        float(conditional.compared(counts)),
         float(cochran_mantel_haenszel(worthy)),
         float(cochran_mantel_haenszel_p(worthy)),
         strata,
@@ -470,11 +460,11 @@ def _explanation(each: Explanation, report: Report, view: View) -> Section:
 
 def _overall_words(each: Explanation) -> str:
     """Return who is selected more often."""
-    value = number(abs(each.difference.value))
-    if value == DASH:
+    value = writing.number(abs(each.difference.value))
+    if value == writing.DASH:
         return "The difference is not defined."
-    said = with_interval(each.difference)
-    if value == number(0.0):
+    said = writing.with_interval(each.difference)
+    if value == writing.number(0.0):
         return f"{each.group} is selected as often as {each.reference}: the difference is {said}."
     often = "less" if each.difference.value < 0 else "more"
     return f"{each.group} is selected {often} often than {each.reference}: the difference is {said}."
@@ -482,7 +472,7 @@ def _overall_words(each: Explanation) -> str:
 
 def _alone(parts: list[Stratified]) -> str:
     """Return for which part of the rows there is nobody to compare them with."""
-    shares = ", ".join(f"{percent(1 - part.compared)} ({part.by})" for part in parts)
+    shares = ", ".join(f"{writing.percent(1 - part.compared)} ({part.by})" for part in parts)
     return (
         "Not all can be compared: rows in strata of one group, whose difference counts as explained, are "
         f"{shares} of all."
@@ -492,10 +482,10 @@ def _alone(parts: list[Stratified]) -> str:
 def _parts_table(each: Explanation) -> TextTable:
     columns: dict[str, Callable[[Stratified], TableCell]] = {
         "explained by": lambda part: TableCell(part.by),
-        "explained": lambda part: interval_cell(part.explained),
-        "unexplained": lambda part: interval_cell(part.unexplained),
-        "compared": lambda part: TableCell(percent(part.compared), "", part.compared),
-        "CMH p": lambda part: p_cell(part.cmh_p),
+        "explained": lambda part: writing.interval_cell(part.explained),
+        "unexplained": lambda part: writing.interval_cell(part.unexplained),
+        "compared": lambda part: TableCell(writing.percent(part.compared), "", part.compared),
+        "CMH p": lambda part: writing.p_cell(part.cmh_p),
     }
     title = "What is explained, and what is left; compared: rows in strata with both groups"
     return table_of(title, columns, each.parts)
@@ -507,9 +497,9 @@ def _belift(each: Explanation, report: Report) -> TextTable:
 
     columns: dict[str, Callable[[tuple[str, Stratum | None]], TableCell]] = {
         "explained by": lambda line: TableCell(line[0]),
-        "stratum": lambda line: TableCell(line[1].name if line[1] else DASH),
-        "rows": lambda line: count_cell(line[1].rows if line[1] else math.nan),
-        "belift": lambda line: number_cell(line[1].belift if line[1] else math.nan),
+        "stratum": lambda line: TableCell(line[1].name if line[1] else writing.DASH),
+        "rows": lambda line: writing.count_cell(line[1].rows if line[1] else math.nan),
+        "belift": lambda line: writing.number_cell(line[1].belift if line[1] else math.nan),
     }
     return table_of(
         f"Least belift, rate of {each.group} in a stratum / rate of all; strata with fewer than "
@@ -531,7 +521,8 @@ def _row_metrics(each: Explanation, report: Report) -> TextTable:
         "better than chance",
     }
     lines = [
-        (TableCell(name), TableCell(meaning[name]), interval_cell(of)) for name, of in each.metrics.items()
+        (TableCell(name), TableCell(meaning[name]), writing.interval_cell(value))
+        for name, value in each.metrics.items()
     ]
     return TextTable("Among people alike", ("metric", "what it says", "value"), tuple(lines))
 
@@ -541,11 +532,11 @@ def _strata_table(part: Stratified, view: View) -> TextTable:
     largest, more = view.cut(size, "smaller")
     columns: dict[str, Callable[[Stratum], TableCell]] = {
         "stratum": lambda one: TableCell(one.name),
-        "rows": lambda one: count_cell(one.rows),
-        "rate": lambda one: number_cell(one.rate),
-        "ref. rows": lambda one: count_cell(one.reference_rows),
-        "ref. rate": lambda one: number_cell(one.reference_rate),
-        "difference": lambda one: interval_cell(one.difference),
+        "rows": lambda one: writing.count_cell(one.rows),
+        "rate": lambda one: writing.number_cell(one.rate),
+        "ref. rows": lambda one: writing.count_cell(one.reference_rows),
+        "ref. rate": lambda one: writing.number_cell(one.reference_rate),
+        "difference": lambda one: writing.interval_cell(one.difference),
     }
     kept = [part.strata[i] for i in sorted(i for _, i in largest)]
     return table_of(f"Strata of {part.by}", columns, kept, more)

@@ -17,18 +17,8 @@ from fairbench_cli.audit.compare.references import Bools, comparable, excluded
 from fairbench_cli.audit.compare.report import UNDEFINED, Interval, Place, Report, Test
 from fairbench_cli.audit.compare.verdict import decide
 from fairbench_cli.audit.config import ABOVE_MEDIAN, EXCLUDING, FOUR_FIFTHS, AuditConfig
+from fairbench_cli.audit.parts import writing
 from fairbench_cli.audit.parts.part import Part, Row, View
-from fairbench_cli.audit.parts.writing import (
-    DASH,
-    counted_words,
-    flat,
-    interval,
-    number,
-    number_cell,
-    p_cell,
-    percent,
-    place,
-)
 from fairbench_cli.audit.scan.open import LOOK_MISSING
 from fairbench_cli.audit.scan.tally import Slice
 from fairbench_cli.base.errors import shown
@@ -247,7 +237,7 @@ def summary(found: Sequence[ImpactTable], report: Report) -> str:
         if known:
             low = min(known, key=lambda row: row.ratio)
             parts.append(
-                f"{_title(table, report)} {number(low.ratio)} ({low.group}, against {table.highest})"
+                f"{_title(table, report)} {writing.number(low.ratio)} ({low.group}, against {table.highest})"
             )
     more = len(parts) - MOST_NAMED
     said = "; ".join(parts[:MOST_NAMED]) + (f"; and {more} more tables" if more > 0 else "")
@@ -256,7 +246,7 @@ def summary(found: Sequence[ImpactTable], report: Report) -> str:
 
 def impact_sections(found: Sequence[ImpactTable], report: Report, view: View) -> tuple[Section, ...]:
     """Return the tables of the rule, and how they are to be read."""
-    pairs = counted_words(found[0].family, "pair")
+    pairs = writing.counted_words(found[0].family, "pair")
     make = _law_sections if report.without_verdict else _guideline_sections
     return tuple(make(found, pairs, report, view))
 
@@ -309,7 +299,7 @@ def _guideline_sections(
 
 
 def _title(table: ImpactTable, report: Report) -> str:
-    return table.attribute + (f" ({place(table.model, table.decision)})" if report.several else "")
+    return table.attribute + (f" ({writing.place(table.model, table.decision)})" if report.several else "")
 
 
 def _scored(table: ImpactTable) -> bool:
@@ -320,7 +310,7 @@ def _what_is_counted(tables: Sequence[ImpactTable]) -> str:
     ratio = "Impact ratio: that rate over the highest in the table."
     if not _scored(tables[0]):
         return f"Selection rate: the share of a category that is selected. {ratio}"
-    decisions = "; ".join(dict.fromkeys(place(table.model, table.decision) for table in tables))
+    decisions = "; ".join(dict.fromkeys(writing.place(table.model, table.decision) for table in tables))
     return (
         "Scoring rate: the share of a category with a score above the median of all rows, those of unknown "
         f"category among them; scores at the median are not above it. Here: {decisions}. {ratio}"
@@ -337,7 +327,7 @@ def _notes(table: ImpactTable, report: Report) -> tuple[str, ...]:
         notes.append(f"Included as a category: {', '.join(map(shown, unclear))}; {advice}.")
     small = sum(row.left_out for row in table.rows)
     if small:
-        least = percent(report.config.min_share)
+        least = writing.percent(report.config.min_share)
         what = f"{small} with fewer than {least} of the {known} rows in the table"
         notes.append(f"Marked *: {what}; not compared, and not taken for the highest.")
     return tuple(notes)
@@ -353,7 +343,7 @@ def _counted(category: str, people: str, selected: str, rate: str) -> Columns:
         people: lambda row: TableCell(str(row.rows), "", row.rows),
         selected: lambda row: TableCell(str(row.selected), "", row.selected),
         rate: lambda row: TableCell(
-            DASH if math.isnan(row.rate) else f"{100 * row.rate:.1f} %", "", row.rate
+            writing.DASH if math.isnan(row.rate) else f"{100 * row.rate:.1f} %", "", row.rate
         ),
     }
 
@@ -362,7 +352,7 @@ def _rates(table: ImpactTable, title: str, view: View) -> TextTable:
     """Return the law's table."""
     heads = ("above the median", "scoring rate") if _scored(table) else ("selected", "selection rate")
     columns = _counted("category", "applicants", *heads)
-    columns["impact ratio"] = lambda row: number_cell(row.ratio)
+    columns["impact ratio"] = lambda row: writing.number_cell(row.ratio)
     return table_of(title, columns, *view.cut(table.rows))
 
 
@@ -371,7 +361,7 @@ def _two_answers(table: ImpactTable, report: Report) -> TextTable:
     alpha = 1 - report.config.confidence
     columns = _counted("group", "applicants", "selected", "rate") | {
         "ratio": lambda row: TableCell(
-            "highest" if row.highest else number(row.ratio), _limits(row), row.ratio
+            "highest" if row.highest else writing.number(row.ratio), _limits(row), row.ratio
         ),
         "below 4/5": lambda row: _yes(row.four_fifths.below if row.four_fifths else None),
         "significant": lambda row: _yes(row.chance.p_holm < alpha if row.chance else None),
@@ -386,7 +376,7 @@ def _how_far(table: ImpactTable) -> TextTable:
         return row.four_fifths or FourFifths(below=False, to_reach=0, one_person=False, shortfall=math.nan)
 
     columns = _tested("group") | {
-        "shortfall": lambda row: TableCell(number(rule(row).shortfall, 1), "", rule(row).shortfall),
+        "shortfall": lambda row: TableCell(writing.number(rule(row).shortfall, 1), "", rule(row).shortfall),
         "to reach 4/5": lambda row: TableCell(str(rule(row).to_reach), "", rule(row).to_reach),
         "one person": lambda row: _yes(rule(row).one_person),
     }
@@ -395,7 +385,7 @@ def _how_far(table: ImpactTable) -> TextTable:
 
 def _statistics(table: ImpactTable, title: str, view: View) -> TextTable:
     columns = _tested("category")
-    columns["impact ratio"] = lambda row: number_cell(row.ratio, _limits(row))
+    columns["impact ratio"] = lambda row: writing.number_cell(row.ratio, _limits(row))
     return table_of(title, columns, *view.cut(_against_the_highest(table)))
 
 
@@ -408,9 +398,13 @@ def _tested(category: str) -> Columns:
 
     def z(row: ImpactRow) -> TableCell:
         value = (row.chance or UNTESTED).z
-        return TableCell(number(value, 1), "", value)
+        return TableCell(writing.number(value, 1), "", value)
 
-    return {category: _name, "std. dev.": z, "p (Holm)": lambda row: p_cell((row.chance or UNTESTED).p_holm)}
+    return {
+        category: _name,
+        "std. dev.": z,
+        "p (Holm)": lambda row: writing.p_cell((row.chance or UNTESTED).p_holm),
+    }
 
 
 def _name(row: ImpactRow) -> TableCell:
@@ -418,11 +412,11 @@ def _name(row: ImpactRow) -> TableCell:
 
 
 def _yes(value: bool | None) -> TableCell:
-    return TableCell(DASH if value is None else "yes" if value else "no")
+    return TableCell(writing.DASH if value is None else "yes" if value else "no")
 
 
 def _limits(row: ImpactRow) -> str:
-    return interval(row.chance.ratio, 2) if row.chance else ""
+    return writing.interval(row.chance.ratio, 2) if row.chance else ""
 
 
 def impact_rows(found: Sequence[ImpactTable], report: Report) -> Iterable[Row]:
@@ -430,12 +424,12 @@ def impact_rows(found: Sequence[ImpactTable], report: Report) -> Iterable[Row]:
     for table in found:
         for row in table.rows:
             chance, rule = row.chance or UNTESTED, row.four_fifths
-            own: Row = {**flat(table, "highest", "unknown", "family"), "category": row.group}
+            own: Row = {**writing.flat(table, "highest", "unknown", "family"), "category": row.group}
             own |= {"rows": row.rows, "selected": row.selected, "rate": row.rate}
             own |= {"impact_ratio": row.ratio, "highest": row.highest, "share": row.share}
             own |= {"left_out": row.left_out, "unknown": table.unknown}
             own |= {"ratio_low": chance.ratio.low, "ratio_high": chance.ratio.high}
-            own |= flat(chance, "ratio")
+            own |= writing.flat(chance, "ratio")
             if report.config.preset == "eeoc":
                 own |= {one.name: getattr(rule, one.name, None) for one in fields(FourFifths)}
             yield own

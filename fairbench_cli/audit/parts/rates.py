@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 from fairbench_cli.audit.compare.report import (
     ALL,
@@ -9,30 +10,16 @@ from fairbench_cli.audit.compare.report import (
     AttributeVerdict,
     Disparity,
     GroupRow,
+    Interval,
     Place,
     Report,
 )
-from fairbench_cli.audit.parts.bars import UNTESTED, Bar, ratio_panel, value_panel
+from fairbench_cli.audit.parts import writing
 from fairbench_cli.audit.parts.part import Part, Row, View
-from fairbench_cli.audit.parts.writing import (
-    REASONS,
-    count_cell,
-    fine_cell,
-    flat,
-    fraction,
-    group_cell,
-    interval,
-    nearest_to,
-    number,
-    number_cell,
-    p_cell,
-    place,
-    ratio,
-    ratio_cell,
-)
-from fairbench_cli.document.charts import Look
+from fairbench_cli.document.charts import Axis, ChartRow, Look, box, dot, ratio_axis, row_chart, rule, whisker
 from fairbench_cli.document.model import (
     SYMBOLS,
+    UNTESTED,
     VERDICTS,
     Chart,
     Section,
@@ -41,16 +28,17 @@ from fairbench_cli.document.model import (
     Verdict,
     table_of,
 )
-from fairbench_cli.document.model import UNTESTED as UNTESTED_SYMBOLS
 from fairbench_cli.measures.rates import RATES
 
 MOST_BARS = 20  # groups in a figure; the tables have all
+# How a verdict looks where chance was not looked at.
+LOOKS: dict[Verdict, Look] = {"pass": "inside", "fail": "outside", "undecided": "undecided"}
 
 
 def group_table_rows(_: None, report: Report) -> Iterable[Row]:
     """Yield counts and metrics of every group, the overall rows first; counts have no interval."""
     for row in (*report.overall, *report.groups):
-        own = flat(row)
+        own = writing.flat(row)
         for name, value in row.counts.items():
             yield {**own, "metric": name, **vars(UNDEFINED), "value": value}
         for name, known in row.metrics.items():
@@ -59,7 +47,7 @@ def group_table_rows(_: None, report: Report) -> Iterable[Row]:
 
 def disparity_rows(_: None, report: Report) -> Iterable[Row]:
     """Yield every comparison; an interval takes three columns."""
-    return () if report.without_verdict else map(flat, report.disparities)
+    return () if report.without_verdict else map(writing.flat, report.disparities)
 
 
 def verdict_rows(_: None, report: Report) -> Iterable[Row]:
@@ -68,7 +56,7 @@ def verdict_rows(_: None, report: Report) -> Iterable[Row]:
         return
     for row in report.verdicts:
         for metric, verdict in row.by_metric.items():
-            yield {**flat(row, "verdict"), "metric": metric, "verdict": verdict}
+            yield {**writing.flat(row, "verdict"), "metric": metric, "verdict": verdict}
     yield {"model": "", "decision": "", "attribute": ALL, "metric": ALL, "verdict": report.verdict}
 
 
@@ -116,7 +104,7 @@ def _verdict_cell(verdict: Verdict | None) -> TableCell:
 
 def where(at: Place, report: Report) -> str:
     """Name the model, or slice, and the decision of an attribute."""
-    return place(at.model, at.decision, report.config.sliced_by)
+    return writing.place(at.model, at.decision, report.config.sliced_by)
 
 
 def in_brackets(at: Place, report: Report) -> str:
@@ -175,11 +163,11 @@ def _panel(metric: str, rows: list[Disparity], groups: list[GroupRow], report: R
     for row in shown:
         own = of_group[row.group]
         name = row.group + ("*" if own.small else "")
-        look: Look = UNTESTED[row.verdict] if untested else row.verdict
-        symbol = (UNTESTED_SYMBOLS if untested else SYMBOLS)[row.verdict]
+        look: Look = LOOKS[row.verdict] if untested else row.verdict
+        symbol = (UNTESTED if untested else SYMBOLS)[row.verdict]
         if row.is_reference:
             look, symbol = "reference", ""
-        said = f"{number(row.value)} ({fraction(row.behind)})"
+        said = f"{writing.number(row.value)} ({writing.fraction(row.behind)})"
         values.append(Bar(name, said, own.metrics[metric], look, symbol))
         ratios.append(Bar(name, _ratio_text(row), row.ratio, look, symbol))
     references = {row.reference_value for row in shown if not math.isnan(row.reference_value)}
@@ -193,12 +181,94 @@ def _panel(metric: str, rows: list[Disparity], groups: list[GroupRow], report: R
     )
 
 
+@dataclass(frozen=True)
+class Bar:
+    """One group in a panel.
+
+    Parameters
+    ----------
+    name, said : str
+        The group; and what is written at its right end.
+    known : Interval
+        Value and interval.
+    look : {"pass", "fail", "undecided", "outside", "inside", "reference"}
+        Picks colour and mark; the reference, and what chance was not looked at for, is hollow.
+    symbol : str
+        Before the name.
+    """
+
+    name: str
+    said: str
+    known: Interval
+    look: Look
+    symbol: str = ""
+
+    @property
+    def title(self) -> str:
+        """Group and value in words."""
+        return f"{self.name}: {self.said}"
+
+
+def value_panel(title: str, bars: Sequence[Bar], reference: float) -> str:
+    """Draw values from 0 on, with a dashed line at the reference's."""
+    ends = [x for bar in bars for x in (bar.known.value, bar.known.high) if math.isfinite(x)]
+    axis = Axis(0.0, _round_up(max([*ends, 0.0 if math.isnan(reference) else reference])))
+    rows = []
+    for bar in bars:
+        marks = [box("track", axis, axis.low, axis.high, 8, bar.title)]
+        if math.isfinite(bar.known.value):
+            marks.append(box(f"bar {bar.look}", axis, 0, bar.known.value, 8, bar.title))
+            marks.append(whisker(axis, bar.known.low, bar.known.high, bar.title))
+        if math.isfinite(reference):
+            marks.append(rule("ref", axis, reference, 16, f"reference: {reference:.3f}", "3 2"))
+        rows.append(ChartRow(f"{bar.symbol} {bar.name}".strip(), bar.said, marks))
+    return row_chart(_all_bars(title, bars), axis, rows)
+
+
+def ratio_panel(title: str, bars: Sequence[Bar], tau: float) -> str:
+    """Draw ratios from 1 on, on a log axis with the band [τ, 1/τ]."""
+    axis = ratio_axis(
+        [bar.known.value for bar in bars], [x for bar in bars for x in (bar.known.low, bar.known.high)], tau
+    )
+    rows = []
+    for bar in bars:
+        marks = [band(axis, tau), rule("one", axis, 1.0, 16, "equal to the reference")]
+        if not math.isnan(bar.known.value):
+            marks.append(box(f"bar {bar.look}", axis, 1.0, bar.known.value, 8, bar.title))
+            marks.append(whisker(axis, bar.known.low, bar.known.high, bar.title))
+            marks.append(dot(axis, bar.known.value, bar.look, bar.title))
+        rows.append(ChartRow(f"{bar.symbol} {bar.name}".strip(), bar.said, marks))
+    return row_chart(_all_bars(title, bars), axis, rows)
+
+
+def band(axis: Axis, tau: float) -> str:
+    """Draw the ratios that are allowed."""
+    return box("band", axis, tau, 1 / tau, 18, f"allowed: {tau:.4g} to {1 / tau:.4g}")
+
+
+def _all_bars(title: str, bars: Sequence[Bar]) -> str:
+    return f"{title}: {'; '.join(f'{bar.name} {bar.said}' for bar in bars)}"
+
+
+def _round_up(value: float) -> float:
+    """Round up to 1, 2, 4, 6, 8 or 10 tenths of a power of ten.
+
+    >>> _round_up(0.31), _round_up(0.0)
+    (0.4, 1.0)
+    """
+    if value <= 0:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(value))
+    step = next(step for step in (1, 2, 4, 6, 8, 10) if value <= step * power * (1 + 1e-9))
+    return float(f"{step * power:g}")
+
+
 def _ratio_text(row: Disparity) -> str:
     if row.is_reference:
         return "reference"
     if math.isnan(row.ratio.value):
         return "not decided" if row.verdict == "undecided" else "both 0"
-    return f"{ratio(row.ratio.value, row.tau)} {interval(row.ratio, 2)}".strip()
+    return f"{writing.ratio(row.ratio.value, row.tau)} {writing.interval(row.ratio, 2)}".strip()
 
 
 def failures(rows: Sequence[Disparity]) -> str:
@@ -219,7 +289,7 @@ def _in_words(row: Disparity) -> str:
     if row.is_reference:
         return "reference"
     outside = ", shown outside" if row.shown_outside else ""
-    return VERDICTS[row.verdict] + outside + (f": {REASONS[row.reason]}" if row.reason else "")
+    return VERDICTS[row.verdict] + outside + (f": {writing.REASONS[row.reason]}" if row.reason else "")
 
 
 def rank(row: Disparity) -> int:
@@ -243,7 +313,7 @@ def worst_first(rows: Iterable[Disparity]) -> list[Disparity]:
         point = abs(_log(row.ratio.value))
         if row.verdict == "undecided":
             return rank(row), 2.0 if math.isnan(row.p) else row.p, -point
-        surely = abs(_log(nearest_to(1.0, row.ratio)))
+        surely = abs(_log(writing.nearest_to(1.0, row.ratio)))
         return rank(row), -(surely if row.verdict == "fail" else max(low, high)), -point
 
     return sorted(rows, key=key)
@@ -276,14 +346,16 @@ def _comparison_table(title: str, rows: Sequence[Disparity], groups: Sequence[Gr
         return TableCell(_in_words(row), verdict=row.verdict) if decides else TableCell(f"({_in_words(row)})")
 
     columns: dict[str, Callable[[Disparity], TableCell]] = {
-        "group": lambda row: group_cell(row.group, row.group in small),
+        "group": lambda row: writing.group_cell(row.group, row.group in small),
         "metric": lambda row: TableCell(row.metric),
-        "value": lambda row: number_cell(row.value, fraction(row.behind)),
+        "value": lambda row: writing.number_cell(row.value, writing.fraction(row.behind)),
         "reference": lambda row: TableCell(row.reference),
-        "reference value": lambda row: number_cell(row.reference_value, fraction(row.reference_behind)),
-        "ratio": lambda row: ratio_cell(row.ratio, row.tau),
-        "difference": lambda row: fine_cell(row.difference),
-        "p (Holm)": lambda row: p_cell(row.p_holm),
+        "reference value": lambda row: writing.number_cell(
+            row.reference_value, writing.fraction(row.reference_behind)
+        ),
+        "ratio": lambda row: writing.ratio_cell(row.ratio, row.tau),
+        "difference": lambda row: writing.fine_cell(row.difference),
+        "p (Holm)": lambda row: writing.p_cell(row.p_holm),
         "verdict": verdict,
     }
     return table_of(title, columns, worst_first(rows))
@@ -300,16 +372,18 @@ def _brief_table(rows: Sequence[Disparity], groups: Sequence[GroupRow], view: Vi
     more = ", ".join(f"{n} {said[parity]}" for n, parity in kinds if n)
 
     def reference(row: Disparity) -> TableCell:
-        return number_cell(row.reference_value, row.reference if several else fraction(row.reference_behind))
+        return writing.number_cell(
+            row.reference_value, row.reference if several else writing.fraction(row.reference_behind)
+        )
 
     columns: dict[str, Callable[[Disparity], TableCell]] = {
-        "group": lambda row: group_cell(
+        "group": lambda row: writing.group_cell(
             row.group, of_group[row.group].small, f"{of_group[row.group].rows} rows"
         ),
         "metric": lambda row: TableCell(row.metric),
-        "value": lambda row: number_cell(row.value, fraction(row.behind)),
+        "value": lambda row: writing.number_cell(row.value, writing.fraction(row.behind)),
         "reference": reference,
-        "ratio": lambda row: ratio_cell(row.ratio, row.tau, 2),
+        "ratio": lambda row: writing.ratio_cell(row.ratio, row.tau, 2),
         "verdict": lambda row: TableCell(_in_words(row), verdict=row.verdict),
     }
     text = f"and {len(left_out)} more ({more}): see --all" if left_out else ""
@@ -320,17 +394,17 @@ def group_table(title: str, rows: Sequence[GroupRow]) -> TextTable:
     """Return counts and rates of groups; with model and decision when there are several."""
     cells = ("tp", "fp", "fn", "tn") if "tp" in rows[0].counts else ("pp", "pn")
     columns: dict[str, Callable[[GroupRow], TableCell]] = {
-        "group": lambda row: group_cell(row.group, row.small)
+        "group": lambda row: writing.group_cell(row.group, row.small)
     }
     if len({(row.model, row.decision) for row in rows}) > 1:
-        columns["model, decision"] = lambda row: TableCell(place(row.model, row.decision))
-    columns["rows"] = lambda row: count_cell(row.rows)
+        columns["model, decision"] = lambda row: TableCell(writing.place(row.model, row.decision))
+    columns["rows"] = lambda row: writing.count_cell(row.rows)
     columns |= {
-        name: (lambda row, name=name: count_cell(row.counts[name]))  # type: ignore[misc]
+        name: (lambda row, name=name: writing.count_cell(row.counts[name]))  # type: ignore[misc]
         for name in cells
     }
     columns |= {
-        name: (lambda row, name=name: fine_cell(row.metrics[name]))  # type: ignore[misc]
+        name: (lambda row, name=name: writing.fine_cell(row.metrics[name]))  # type: ignore[misc]
         for name in rows[0].metrics
     }
     return table_of(title, columns, rows)

@@ -16,15 +16,12 @@ Policies:
 
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
-
-import numpy as np
-from numpy.typing import ArrayLike
+from typing import TYPE_CHECKING, BinaryIO
 
 from fairbench_cli.audit.config import AuditConfig, Decision
 from fairbench_cli.audit.scan.clusters import with_clusters
@@ -94,8 +91,7 @@ def open_scan(
     >>> part.counts.groups, part.counts.predicted.tolist()
     (('f', 'm'), [[1.0, 1.0], [0.0, 1.0]])
     """
-    with _interruptible(), _temporary() as folder:
-        database = start_database(folder)
+    with _database() as (database, folder):
         rows = _opened(database, source, stdin, folder)
         with reading(rows):
             if not config.against:
@@ -113,98 +109,26 @@ def open_scan(
                 yield from _counted(pair_up(rows, other, config), config, names_of(rows, other)[::-1])
 
 
-def read_tally(
-    source: "str | Path | Frame",
-    config: AuditConfig,
-    *,
-    against: "Frame | None" = None,
-    stdin: BinaryIO | None = None,
-) -> Tally:
-    """Return the counts of a file or frame, see `open_scan`."""
-    with open_scan(source, config, against=against, stdin=stdin) as scan:
-        return scan.tally
+@contextmanager
+def _database() -> "Iterator[tuple[DuckDBPyConnection, Path]]":
+    """Start DuckDB in a folder for what outgrows memory; refuse one that DuckDB cannot name.
 
-
-def frame_of_arrays(
-    scores: ArrayLike,
-    groups: Mapping[str, ArrayLike],
-    config: AuditConfig,
-    *,
-    labels: ArrayLike | None = None,
-    weights: ArrayLike | None = None,
-) -> "tuple[pd.DataFrame, AuditConfig]":
-    """Return arrays of one value per person as a frame, and the configuration that names its columns.
-
-    Parameters
-    ----------
-    scores : array, shape (rows,)
-        Predictions of 0 and 1, or scores that `config` says how to cut.
-    groups : mapping of attribute to array, shape (rows,)
-        The groups that people belong to.
-    config : AuditConfig
-        As for a file; the columns are called ``score``, ``label``, ``weight`` and by the attributes' names.
-    labels : array of 0 and 1, shape (rows,), optional
-        What really happened.
-    weights : array, shape (rows,), optional
-
-    Raises
-    ------
-    UserError
-        For arrays of different lengths, and attributes called like another column.
-
-    Examples
-    --------
-    >>> frame, config = frame_of_arrays([1, 0, 1], {"sex": ["f", "f", "m"]}, AuditConfig(), labels=[1, 1, 0])
-    >>> read_tally(frame, config).slices[0].counts.n.tolist()
-    [[[0.0, 0.0], [1.0, 1.0]], [[0.0, 1.0], [0.0, 0.0]]]
+    Ctrl-C in a query, of which DuckDB makes a `RuntimeError`, is a `KeyboardInterrupt`.
     """
-    import pandas as pd
-
-    own = {"score": scores, "label": labels, "weight": weights}
-    known = {name: _unindexed(values) for name, values in own.items() if values is not None}
-    for name in groups:
-        if name in own:
-            raise user_error(f"an attribute is called {shown(name)}", "rename it", "groups")
-    try:
-        frame = pd.DataFrame({**known, **{name: _unindexed(values) for name, values in groups.items()}})
-    except ValueError as error:
-        raise user_error(f"the arrays do not fit together: {error}", "give one value per person") from None
-    columns: dict[str, object] = {name: name for name in known if name != "score"} | {"scores": ("score",)}
-    if config.attributes is None:
-        columns |= {"attributes": tuple(groups)}
-    return frame, config.model_copy(update=columns)
-
-
-def _unindexed(values: Any) -> Any:
-    """Return the values of a series without its index, by which pandas would put rows in another order."""
-    if hasattr(values, "iloc"):
-        return values.array
-    return values if isinstance(values, list | tuple) else np.asarray(values)
-
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """Raise `KeyboardInterrupt` for Ctrl-C in a query, of which DuckDB makes a `RuntimeError`."""
-    try:
-        yield
-    except RuntimeError as error:
-        if "interrupted" in str(error):
-            raise KeyboardInterrupt from None
-        raise
-
-
-@contextmanager
-def _temporary() -> Iterator[Path]:
-    """Make a folder for what outgrows memory; refuse one that DuckDB cannot name."""
     fix = "set TMPDIR to a folder with free space whose name is UTF-8"
     with ExitStack() as stack:
         try:
-            folder = str(stack.enter_context(scratch_folder()))
+            folder = stack.enter_context(scratch_folder())
         except OSError as error:
             raise user_error(f"no temporary folder can be made: {error.strerror}", fix) from None
-        if shown_path(folder) != folder:
+        if shown_path(folder) != str(folder):
             raise user_error(f"the name of {shown_path(tempfile.gettempdir())} is not UTF-8", fix)
-        yield Path(folder)
+        try:
+            yield stack.enter_context(start_database(folder)), folder  # closed before the folder goes
+        except RuntimeError as error:
+            if "interrupted" in str(error):
+                raise KeyboardInterrupt from None
+            raise
 
 
 def _opened(

@@ -29,7 +29,7 @@ REST = -1  # as a reference: everybody else
 MOST_RESTS = 20  # groups of which each is compared with everybody else; with more, none is
 TOGETHER = 6  # attributes and intersections in a table; of more, several tables are made one by one
 AT_ONCE = 122_880  # rows of the table: DuckDB stores them in groups of as many
-FOR_PASSES = 64  # megabytes for DuckDB: passes over the table need no more, and numpy needs some
+FOR_PASSES = 61  # MiB for DuckDB: passes over the table need no more, and numpy needs some
 MOST_THRESHOLDS = 99
 MOST_BINS = 10
 KEPT = 250_000  # cells that are kept from pass to pass instead of being read again
@@ -188,11 +188,6 @@ def _references(groups: int, at: int) -> Ints:
     rests = groups if 1 < groups <= MOST_RESTS else 0
     own = np.arange(groups + rests)
     return np.concatenate([own[groups:], own[groups:]]) if rests else own
-
-
-def largest_group(part: Slice) -> int:
-    """Return the place of the group with the most rows."""
-    return int(np.argmax(part.rows))
 
 
 def _look(scan: Scan, model: int, fixed: Sequence[float]) -> _Span:

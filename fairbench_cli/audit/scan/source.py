@@ -41,8 +41,8 @@ BLANKS = " \t\r\n\v\f\u00a0\ufeff"
 SNIFF = 1 << 18  # bytes
 SAMPLE = 10_000  # rows
 SAMPLE_CELLS = 8_000_000
-MEMORY = 200  # MB
-MEMORY_OF_COLUMN = 0.5  # MB, of tables with more than `FEW_COLUMNS`
+MEMORY = 190  # MiB
+MEMORY_OF_COLUMN = 0.5  # MiB, of tables with more than `FEW_COLUMNS`
 FEW_COLUMNS = 100
 MOST_THREADS = 4  # each has buffers of its own
 TABLES = 24  # of groups at once, over all threads: each takes some 4 MB at least
@@ -127,7 +127,7 @@ class Source:
 
     @property
     def memory(self) -> float:
-        """How many megabytes a scan may use: more of a wide table."""
+        """How many MiB a scan may use: more of a wide table."""
         wide = len(self.columns) > FEW_COLUMNS
         return MEMORY + MEMORY_OF_COLUMN * len(self.columns) if wide else MEMORY
 
@@ -153,9 +153,11 @@ class Source:
         threads : int, optional
             How many there are; one sums up in one order, hence with the same last digit each time.
         memory : float, optional
-            Megabytes, beyond which it uses the disk.
+            MiB, beyond which it uses the disk.
         """
-        limit = None if memory is None else f"'{memory:.0f}MB'"
+        import duckdb
+
+        limit = None if memory is None else f"'{memory:.0f}MiB'"  # whole ones can be set back
         given = {"preserve_insertion_order": ordered, "threads": threads, "memory_limit": limit}
         changed = {name: value for name, value in given.items() if value is not None}
         before = {name: self.one(f"SELECT current_setting('{name}')")[0] for name in changed}
@@ -165,7 +167,8 @@ class Source:
             yield
         finally:
             for name, value in before.items():
-                self.database.execute(f"SET {name}='{value}'")
+                with suppress(duckdb.OutOfMemoryException):  # a limit that is below what is in use
+                    self.database.execute(f"SET {name}='{value}'")
 
     def execute(self, sql: str, parameters: Sequence[object] = ()) -> "DuckDBPyConnection":
         """Run a query, for which the views have the columns that it names and no others.
@@ -207,7 +210,7 @@ def start_database(folder: Path) -> "DuckDBPyConnection":
 
     database = duckdb.connect(
         config={
-            "memory_limit": f"{MEMORY}MB",
+            "memory_limit": f"{MEMORY}MiB",
             "threads": str(min(MOST_THREADS, os.cpu_count() or 1)),
             "temp_directory": str(folder / "spill"),
             "autoinstall_known_extensions": "false",

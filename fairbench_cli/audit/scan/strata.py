@@ -14,7 +14,7 @@ from fairbench_cli.base.errors import Flag, shown, suggest, user_error
 from fairbench_cli.data.recognise import follows, named_like_identifiers, named_like_scores
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.groups import CROSS
-from fairbench_cli.measures.propensity import RANGES
+from fairbench_cli.measures.rows import RANGES
 
 MOST_ROWS = 100_000  # whose features are read
 MOST_LEVELS = 100  # of a feature

@@ -7,20 +7,19 @@ at the boundary, infinite disparities written 10, undefined taken for fair at th
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from fairbench_cli.audit.compare.references import references
+from fairbench_cli.audit.compare.references import references, without
 from fairbench_cli.audit.compare.report import Report
 from fairbench_cli.audit.compare.verdict import tau_of
 from fairbench_cli.audit.parts.part import Row, Value
 from fairbench_cli.audit.scan.tally import MISSING, Slice
 from fairbench_cli.audit.show.tables import csv_text
-from fairbench_cli.base.errors import Problem, UserError
+from fairbench_cli.base.errors import Flag, user_error
 from fairbench_cli.base.files import write_files
-from fairbench_cli.measures.counts import Counts, divide
+from fairbench_cli.measures.counts import divide
 from fairbench_cli.measures.rates import CELLS, parts
 from fairbench_cli.measures.registry import METRICS
 
@@ -61,14 +60,15 @@ def write_compat(report: Report, folder: Path) -> None:
     Raises
     ------
     UserError
-        When Aequitas has no such audit: no labels, weights, or another way to choose the reference.
+        When there are no labels.
     """
     write_files(folder, compat_files(report))
 
 
 def compat_files(report: Report) -> dict[str, str]:
     """Return what `write_compat` writes, by file name."""
-    _check(report)
+    if not all(part.labelled for part in report.slices):
+        raise user_error("Aequitas needs labels", "give the label column", Flag("preset"))
     rows = [row for part in report.slices if not part.intersection for row in _slice_rows(part, report)]
     attributes = _attribute_rows(rows)
     keys = (*_KEYS, "attribute_value")
@@ -94,20 +94,6 @@ def pair_rule(one: bool | None, other: bool | None) -> bool | None:
     return one is True and other is True
 
 
-def _check(report: Report) -> None:
-    problems = []
-    if not all(part.labelled for part in report.slices):
-        problems.append(Problem("Aequitas needs labels", "give the label column", "--preset"))
-    if report.weighted:
-        problems.append(Problem("Aequitas has no weights", "leave the weights out", "--preset"))
-    method = report.config.ref_method
-    if method in ("maximum", "rest"):
-        what = f"Aequitas has no reference method {method}"
-        problems.append(Problem(what, "use majority or minimum", "--ref-method"))
-    if problems:
-        raise UserError(*problems)
-
-
 def _disparity_columns(report: Report) -> tuple[str, ...]:
     """Order disparities and references: side by side for the minimum, else one after another."""
     columns = [(f"{name}_disparity", f"{name}_ref_group_value") for name in _COMPARED]
@@ -119,16 +105,10 @@ def _disparity_columns(report: Report) -> tuple[str, ...]:
 def _slice_rows(part: Slice, report: Report) -> list[Row]:
     """Return everything about each group of one attribute, by column."""
     k, total = round(float(part.counts.predicted[:, 1].sum())), round(float(part.counts.total))
-    known = [group for group in part.counts.groups if group != MISSING]
+    seen = without(part, np.array([group == MISSING for group in part.counts.groups]))
+    known = seen.counts.groups
     if not known:
         return []
-    there = np.array([group != MISSING for group in part.counts.groups])
-    seen = replace(
-        part,
-        counts=Counts(tuple(known), part.counts.n[there]),
-        cell_rows=part.cell_rows[there],
-        squares=part.squares[there],
-    )
     ours = list(_OURS.values())
     rates = divide(*parts(seen.counts.n, ours, part.counts.overall))
     at = dict(zip(_OURS, references(seen, ours, report.config), strict=True))

@@ -128,6 +128,8 @@ def against(report: Report) -> str:
     found: dict[str, dict[str, None]] = {}
     for row in report.disparities:
         found.setdefault(row.attribute, {})[row.reference] = None
+    if not found:
+        return "nobody to compare"
     if config.ref_method in ("minimum", "maximum", "rest") or len(found) > MOST_NAMED:
         who = ", ".join(found) if len(found) <= MOST_NAMED else f"{len(found)} attributes"
         return f"{who} against {REFERENCES[config.ref_method]}"

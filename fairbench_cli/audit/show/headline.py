@@ -12,18 +12,8 @@ from dataclasses import dataclass
 
 from fairbench_cli.audit.compare.report import AttributeVerdict, Disparity, GroupRow, Pair, Place, Report
 from fairbench_cli.audit.config import Effect
-from fairbench_cli.audit.parts import parts_of
+from fairbench_cli.audit.parts import parts_of, writing
 from fairbench_cli.audit.parts.rates import decisive, in_brackets, of_attribute, rank, worst_first
-from fairbench_cli.audit.parts.writing import (
-    REASONS,
-    about,
-    named,
-    nearest_to,
-    percent_words,
-    place,
-    ratio,
-    thousands,
-)
 from fairbench_cli.document.model import VERDICTS, Verdict
 from fairbench_cli.measures.rates import RATES
 
@@ -151,7 +141,7 @@ def headline(report: Report) -> Headline:
 def sentence(row: Disparity, report: Report, more: int = 0) -> Sentence:
     """Return a comparison in words, and how many `more` of the attribute fail."""
     harmed = _harmed(row, report.config.effect)
-    who = f", to the disadvantage of {named(harmed)}" if harmed and row.verdict == "fail" else ""
+    who = f", to the disadvantage of {writing.named(harmed)}" if harmed and row.verdict == "fail" else ""
     said = f"{_rates(row)}{_times(row)}{_because(row, report)}{who}"
     text = f"{row.attribute}{in_brackets(row, report)}: {said}."
     text += f" {more} more comparison{'s fail' if more > 1 else ' fails'}." if more else ""
@@ -185,19 +175,17 @@ def allowed(tau: float) -> str:
 
 def _rates(row: Disparity) -> str:
     """Return both rates: "Female are selected in 6.0 % of cases, Male in 15.9 % (selection rate)"."""
-    label = RATES[row.metric].label
+    group, reference, label = writing.named(row.group), writing.named(row.reference), RATES[row.metric].label
     if row.reason == "no rows":
-        return f"{named(row.group)} against {named(row.reference)} by {label}"
-    mine, theirs = percent_words(row.value), percent_words(row.reference_value)
+        return f"{group} against {reference} by {label}"
+    mine, theirs = writing.percent_words(row.value), writing.percent_words(row.reference_value)
     if row.metric not in EVENTS:
-        return f"{label} of {named(row.group)} {mine}, of {named(row.reference)} {theirs}"
+        return f"{label} of {group} {mine}, of {reference} {theirs}"
     event, among = EVENTS[row.metric]
     if not event:
-        return f"{named(row.group)} are {mine} of {among}, {named(row.reference)} {theirs}"
-    of = f": of {among}" if among else ""
-    return (
-        f"{named(row.group)} are {event} in {mine} of cases, {named(row.reference)} in {theirs} ({label}{of})"
-    )
+        return f"{group} are {mine} of {among}, {reference} {theirs}"
+    label += f": of {among}" if among else ""
+    return f"{group} are {event} in {mine} of cases, {reference} in {theirs} ({label})"
 
 
 def _times(row: Disparity) -> str:
@@ -210,7 +198,7 @@ def _times(row: Disparity) -> str:
     if math.isnan(known.value):
         return f": equally {often.removeprefix('as ')}" if row.value == row.reference_value == 0 else ""
     low, high, value = (
-        ratio(part, row.tau, 2 if part == 0 or part >= 0.1 else 3)
+        writing.ratio(part, row.tau, 2 if part == 0 or part >= 0.1 else 3)
         for part in (known.low, known.high, known.value)
     )
     if math.isinf(known.value):
@@ -232,7 +220,7 @@ def _because(row: Disparity, report: Report) -> str:
         return f", more than chance would do{outside}: fails"
     if row.verdict == "pass":
         return ", within the limits for every value that fits the data: passes"
-    return f"; {REASONS[row.reason]}: not decided"
+    return f"; {writing.REASONS[row.reason]}: not decided"
 
 
 def _harmed(row: Disparity, effect: Effect | None) -> str:
@@ -246,7 +234,7 @@ def _harmed(row: Disparity, effect: Effect | None) -> str:
 def _weight(row: Disparity) -> float:
     """Return what attributes of the same verdict are ordered by; NaN counts as 0."""
     if row.verdict == "fail":
-        gap = nearest_to(0.0, row.difference)
+        gap = writing.nearest_to(0.0, row.difference)
         people = abs(gap or row.difference.value) * row.behind[1]
         return 0.0 if math.isnan(people) else people
     return 0.0
@@ -282,7 +270,7 @@ def _overall(report: Report, order: Sequence[AttributeVerdict]) -> str:
                 f"({limits}).{passing}"
             )
     if report.last:
-        text = text.replace(":", f", {place(report.last, '', report.config.sliced_by)}:", 1)
+        text = text.replace(":", f", {writing.place(report.last, '', report.config.sliced_by)}:", 1)
     return text + (" Chance was not looked at." if report.config.rule == "point" else "")
 
 
@@ -299,7 +287,7 @@ def _attributes(verdicts: Sequence[AttributeVerdict], report: Report) -> list[st
         elif len(some) == 1:
             apart = len({one.decision for one in report.judged}) > 1 or not some[0].model
             decision = some[0].decision if apart else ""
-            found.append(f"{attribute} ({place(some[0].model, decision, report.config.sliced_by)})")
+            found.append(f"{attribute} ({writing.place(some[0].model, decision, report.config.sliced_by)})")
         else:
             found.append(f"{attribute} ({len(some)} of {n} audits)")
     return found
@@ -357,7 +345,7 @@ def _own_rows(row: Disparity, sizes: dict[str, GroupRow]) -> float:
     whole = row.reference not in sizes  # everybody else
     both = sum(one.rows for one in sizes.values()) if whole else mine + sizes[row.reference].rows
     needed = row.rows_needed * mine / both if both else math.nan
-    return about(needed) if needed <= MOST_ROWS else math.nan
+    return writing.about(needed) if needed <= MOST_ROWS else math.nan
 
 
 def _open_words(one: OpenGroup, *, first: bool) -> str:
@@ -372,12 +360,12 @@ def _open_words(one: OpenGroup, *, first: bool) -> str:
     if math.isnan(one.least_needed):
         needed = ""
     elif math.isnan(one.most_needed):
-        needed = f"; {thousands(one.least_needed)} or more"
+        needed = f"; {writing.thousands(one.least_needed)} or more"
     else:
         same = one.least_needed == one.most_needed
-        needed = f"; about {thousands(one.least_needed)}" + (
-            "" if same else f" to {thousands(one.most_needed)}"
+        needed = f"; about {writing.thousands(one.least_needed)}" + (
+            "" if same else f" to {writing.thousands(one.most_needed)}"
         )
     needed += " would decide" if needed and first else ""
     rows = " row" if one.rows == 1 else " rows"
-    return f"{named(one.group)}{on} ({thousands(one.rows)}{rows}{needed})"
+    return f"{writing.named(one.group)}{on} ({writing.thousands(one.rows)}{rows}{needed})"

@@ -7,13 +7,17 @@ from typing import Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from fairbench_cli.classifiers.c45.columns import Floats, Ints, TreeRows, from_codes
-from fairbench_cli.classifiers.c45.estimates import Rules, normal_quantile
 from fairbench_cli.classifiers.c45.tree import (
     FlatTree,
+    Floats,
+    Ints,
+    Rules,
+    TreeRows,
     first_best,
+    from_codes,
     leaf_of,
     leaf_probabilities,
+    normal_quantile,
     predict_probabilities,
 )
 

@@ -16,11 +16,16 @@ from sklearn.utils.validation import (
 )
 
 from fairbench_cli.classifiers.c45.coded import tree_of
-from fairbench_cli.classifiers.c45.columns import Floats, Ints, Levels, TreeRows, from_codes, from_frame
 from fairbench_cli.classifiers.c45.tree import (
     FlatTree,
+    Floats,
+    Ints,
+    Levels,
+    TreeRows,
     export_text,
     first_best,
+    from_codes,
+    from_frame,
     leaf_of,
     predict_probabilities,
 )

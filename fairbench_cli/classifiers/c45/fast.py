@@ -10,9 +10,7 @@ import math
 import numba
 import numpy as np
 
-from fairbench_cli.classifiers.c45.columns import Floats, Ints, TreeRows
-from fairbench_cli.classifiers.c45.estimates import EPS, Rules
-from fairbench_cli.classifiers.c45.tree import FlatTree
+from fairbench_cli.classifiers.c45.tree import EPS, FlatTree, Floats, Ints, Rules, TreeRows
 
 NODE = np.dtype(
     [("feature", np.int64), ("first", np.int64), ("kids", np.int64), ("start", np.int64), ("stop", np.int64)]

@@ -8,9 +8,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fairbench_cli.classifiers.c45.columns import Floats, Ints, TreeRows
-from fairbench_cli.classifiers.c45.estimates import EPS, Rules, estimated_errors
-from fairbench_cli.classifiers.c45.tree import LEAF, FlatTree
+from fairbench_cli.classifiers.c45.tree import (
+    EPS,
+    LEAF,
+    FlatTree,
+    Floats,
+    Ints,
+    Rules,
+    TreeRows,
+    estimated_errors,
+)
 from fairbench_cli.classifiers.encode import NUMBER
 
 

@@ -11,10 +11,9 @@ import pandas as pd
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.base.files import read_text
 from fairbench_cli.data.columns import is_number
-from fairbench_cli.data.files import read_cells
+from fairbench_cli.data.files import read_cells, separator_of, split_lines
 
 LINES = 1000  # of the file that are looked at
-SEPARATORS = ("\t", ";", ",", "|", " ")
 SEPARATOR_NAMES = {"tab": "\t", "comma": ",", "semicolon": ";", "space": " "}
 
 
@@ -46,30 +45,10 @@ def layout_of(path: Path, separator: str | None = None, header: bool | None = No
         raise user_error("the file is empty", "give a file with rows", f"{path}:1")
     chosen = separator or separator_of(lines)
     try:
-        rows = _split(lines, chosen)
+        rows = split_lines(lines, chosen)
     except csv.Error:
         rows = []  # whoever reads the file says where the quotes are wrong
     return FileLayout("csv", chosen, (not rows or has_header(rows)) if header is None else header)
-
-
-def separator_of(lines: list[str]) -> str:
-    r"""Return what separates the cells: what gives every line the same number of them, of two the most.
-
-    Where nothing does, it is what gives the first line the most.
-
-    >>> separator_of(["a;b;c", "1,5;2;x"]), separator_of(["A11 6 A34", "A12 48  A32"])
-    (';', ' ')
-    """
-    found: dict[str, int] = {}
-    for one in SEPARATORS:
-        try:
-            widths = {len(row) for row in _split(lines, one)}
-        except csv.Error:
-            continue
-        if len(widths) == 1 and (width := widths.pop()) > 1:
-            found[one] = width
-    found = found or {one: lines[0].count(one) for one in (",", *SEPARATORS)}
-    return max(found, key=lambda one: found[one])
 
 
 def has_header(rows: list[list[str]]) -> bool:
@@ -120,10 +99,3 @@ def named_cells(path: Path, layout: FileLayout, names: list[str] | None) -> pd.D
             where = "--columns" if names is not None else f"{path}:1"
             raise user_error(f'two columns are called "{name}"', "give every column a name of its own", where)
     return frame.loc[:, ~again]
-
-
-def _split(lines: list[str], separator: str) -> list[list[str]]:
-    if separator == " ":
-        lines = [line.rstrip(" ") for line in lines]
-    reader = csv.reader(lines, delimiter=separator, skipinitialspace=True, strict=True)
-    return [[cell.strip() for cell in row] for row in reader]

@@ -19,12 +19,14 @@ from typing import TYPE_CHECKING, Any
 from fairbench_cli.base.errors import UserError, user_error
 from fairbench_cli.base.files import read_text
 from fairbench_cli.experiment.cell import Repeat
-from fairbench_cli.experiment.cluster.parcel import fingerprint_of, pack, read_code
 from fairbench_cli.experiment.cluster.station import (
     ClusterAnswer,
     SentRun,
     check_there,
     end_there,
+    fingerprint_of,
+    pack,
+    read_code,
     run_there,
 )
 from fairbench_cli.experiment.running.pool import BETWEEN_NEWS, DIED, Say, Watch
@@ -310,15 +312,11 @@ def _in_file(path: Path) -> str:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Hold back what dask logs of a lost connection, which we say in two lines."""
-    logs = [logging.getLogger(name) for name in ("distributed", "distributed.client", "distributed.comm")]
-    before = [log.level for log in logs]
-    for log in logs:
-        log.setLevel(logging.CRITICAL)
+    logging.disable(logging.ERROR)
     try:
         yield
     finally:
-        for log, level in zip(logs, before, strict=True):
-            log.setLevel(level)
+        logging.disable(logging.NOTSET)
 
 
 def _unlike(unlike: Mapping[str, tuple[str, ...]], workers: int) -> UserError:

@@ -24,7 +24,7 @@ from pydantic import (
 from pydantic_core import core_schema
 
 from fairbench_cli.base.errors import Problem, UserError, shown, suggest
-from fairbench_cli.base.parameters import Parameters, checked, parameters_of
+from fairbench_cli.base.parameters import Parameters, check_of, checked, parameters_of
 from fairbench_cli.base.plugins import CodeOrigin, find, is_plugin, named_in_packages, short
 from fairbench_cli.base.registry import Registry
 from fairbench_cli.base.validation import (
@@ -82,25 +82,35 @@ def context_of(info: ValidationInfo) -> ReadContext:
     return info.context or ReadContext()
 
 
+def metric_of(name: str, info: ValidationInfo) -> str | OwnMetric:
+    """Return a metric as `find_metric` does, in a validator.
+
+    Raises
+    ------
+    pydantic.ValidationError
+        When there is no such metric, or its code is no metric's.
+    """
+    try:
+        return find_metric(name, context_of(info).base)
+    except UserError as error:
+        raise refused(*(((), problem) for problem in error.problems)) from None
+
+
 def _tunable(name: str, info: ValidationInfo) -> str:
     """Check that candidates can be compared by a metric."""
-    try:
-        found = find_metric(name, context_of(info).base)
-    except UserError as error:
-        raise refused(*(((), one) for one in error.problems)) from None
+    found = metric_of(name, info)
     entry = METRICS.get(found) if isinstance(found, str) else found.entry
-    fix = "tune for a metric such as accuracy or impact-ratio"
-    if entry is None:
-        return name
-    if entry.needs != "counts":
-        what = f"tune: {entry.name} needs rows, and candidates have counts alone"
-    elif entry.ideal is None:
-        what = f"tune: no value of {entry.name} is better than another"
-    elif entry.on == "labels":
-        what = f"tune: {entry.name} is the same whatever is predicted"
-    else:
-        return name
-    raise refused(((), Problem(what, fix)))
+    what = ""
+    if entry is not None and entry.needs != "counts":
+        what = f"{entry.name} needs rows, and candidates have counts alone"
+    elif entry is not None and entry.ideal is None:
+        what = f"no value of {entry.name} is better than another"
+    elif entry is not None and entry.on == "labels":
+        what = f"{entry.name} is the same whatever is predicted"
+    if what:
+        fix = "tune for a metric such as accuracy or impact-ratio"
+        raise refused(((), Problem(f"tune: {what}", fix)))
+    return name
 
 
 MetricByName = WithJsonSchema({"anyOf": [{"enum": list(METRICS)}, PLUGIN]})
@@ -357,17 +367,19 @@ class _Value:
     name: str
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
-        return core_schema.no_info_plain_validator_function(self._check)
+        check = check_of(self.of)
+
+        def read(value: Any) -> Any:
+            try:
+                return check(value)
+            except ValidationError as error:
+                what, fix = wording(error.errors()[0])
+                raise refused(((), Problem(f"{self.name} {what}", fix))) from None
+
+        return core_schema.no_info_plain_validator_function(read)
 
     def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> Any:
         return TypeAdapter(self.of).json_schema()
-
-    def _check(self, value: Any) -> Any:
-        try:
-            return checked(self.of, value)
-        except ValidationError as error:
-            what, fix = wording(error.errors()[0])
-            raise refused(((), Problem(f"{self.name} {what}", fix))) from None
 
 
 def component_model(name: str, types: Mapping[str, Any]) -> type[BaseModel]:
@@ -393,8 +405,10 @@ def read_parameters(
     name: str, takes: Parameters, given: Mapping[str, Any]
 ) -> tuple[dict[str, list[Any]], list[Finding]]:
     """Return the values of each parameter that is given, checked; or what is wrong with them."""
+    if not given:
+        return {}, []
     types = (dict.fromkeys(given, Any) if takes.open else {}) | dict(takes.types)
-    model = component_model(name, types)
+    model = component_model(name, {key: of for key, of in types.items() if key in given})
     try:
         found = model.model_validate(given)
     except ValidationError as error:

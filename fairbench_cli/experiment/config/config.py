@@ -43,11 +43,12 @@ from fairbench_cli.experiment.config.components import (
     MetricByName,
     TechniqueSpec,
     context_of,
+    metric_of,
     named,
     read_classifiers,
     read_interventions,
 )
-from fairbench_cli.experiment.config.metrics import OwnMetric, RequestedRowMetrics, find_metric
+from fairbench_cli.experiment.config.metrics import OwnMetric, RequestedRowMetrics
 from fairbench_cli.experiment.config.outputs import DEFAULT_TABLES, FIGURES, TABLES
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.registry import DEFAULT_METRICS, METRICS, ROW_METRICS
@@ -69,14 +70,10 @@ def canonical_attribute(text: str) -> str:
 
 def _metric(name: str, info: ValidationInfo) -> str:
     """Return what results call a metric; one that is not registered is noted."""
-    context = context_of(info)
-    try:
-        found = find_metric(name, context.base)
-    except UserError as error:
-        raise refused(*(((), problem) for problem in error.at(""))) from None
+    found = metric_of(name, info)
     if isinstance(found, str):
         return found
-    context.own.append(found)
+    context_of(info).own.append(found)
     return found.name
 
 

@@ -12,10 +12,8 @@ from fairbench_cli.base.plugins import CodeOrigin, find, is_plugin, named_in_pac
 from fairbench_cli.data.table import Floats, Labels, Sample
 from fairbench_cli.measures.groups import CROSS
 from fairbench_cli.measures.metric import Metric
-from fairbench_cli.measures.own import own_metric
-from fairbench_cli.measures.registry import METRICS, measure, measure_rows
-from fairbench_cli.measures.rows import Rows
-from fairbench_cli.measures.strata import crossed
+from fairbench_cli.measures.registry import METRICS, measure, measure_rows, own_metric
+from fairbench_cli.measures.rows import Rows, crossed
 
 GROUP = "fairbench.measures"
 

@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 
 from fairbench_cli.base.errors import user_error
-from fairbench_cli.experiment.journal.records import host_name
+from fairbench_cli.experiment.journal.journal import host_name
 
 NAME = ".lock"
 NO_LOCKS = {errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK, errno.EINVAL}

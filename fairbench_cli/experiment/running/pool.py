@@ -154,6 +154,8 @@ class _Pipes(ParallelBackendBase):  # type: ignore[misc]
         self._pool.waiting.append(HandedOut(task, callback))
         return callback
 
+    apply_async = submit  # what joblib before 1.5 calls
+
     def retrieve_result_callback(self, out: list[Repeat]) -> list[Repeat]:
         """Return the results of a batch."""
         return out

@@ -21,7 +21,6 @@ from fairbench_cli.experiment.datasets import (
     populate,
     prepare_datasets,
 )
-from fairbench_cli.experiment.journal.checked import checked, other_versions
 from fairbench_cli.experiment.journal.journal import (
     RETRIED,
     Journal,
@@ -29,13 +28,13 @@ from fairbench_cli.experiment.journal.journal import (
     Records,
     damage_in_words,
     list_journals,
+    new_header,
     read_journals,
     together,
 )
 from fairbench_cli.experiment.journal.lock import locked
 from fairbench_cli.experiment.journal.manifest import FILE as MANIFEST
-from fairbench_cli.experiment.journal.manifest import update_manifest, write_run
-from fairbench_cli.experiment.journal.records import new_header
+from fairbench_cli.experiment.journal.manifest import checked, other_versions, update_manifest, write_run
 from fairbench_cli.experiment.plan import CELL_COLUMNS, Cell, RunPlan, make_cells, make_plan, write_plan
 from fairbench_cli.experiment.running.todo import Shard, Todo
 from fairbench_cli.experiment.running.worker import Task

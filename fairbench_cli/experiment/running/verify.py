@@ -16,8 +16,13 @@ from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.experiment.datasets import Population, PreparedDataset, populate, prepare_datasets
-from fairbench_cli.experiment.journal.journal import RETRIED, Records, read_journals
-from fairbench_cli.experiment.journal.records import JournalHeader, RepeatLine
+from fairbench_cli.experiment.journal.journal import (
+    RETRIED,
+    JournalHeader,
+    Records,
+    RepeatLine,
+    read_journals,
+)
 from fairbench_cli.experiment.plan import Cell, RunPlan, make_cells, make_plan, read_plan
 from fairbench_cli.experiment.running.pool import LocalPool, Pool
 from fairbench_cli.experiment.running.worker import Task
@@ -241,7 +246,7 @@ def differences(old: Repeat, new: Repeat) -> Iterator[Difference]:
     groups = () if new.counts is None else new.counts.groups
     for field in ("status", "reason", "counts", "facts", "values", "swept", "tuning"):
         was, now = dict(_leaves(before[field])), dict(_leaves(after[field]))
-        changed = [place for place in was | now if was.get(place) != now.get(place)]
+        changed = [place for place in was | now if was.get(place, ...) != now.get(place, ...)]
         if not changed:
             continue
         first = changed[0]

@@ -1,17 +1,132 @@
-"""Logistic regression by Newton's method, free or with one linear equality, and the fitted linear model."""
+"""Logistic regression by Newton's method, free or with a linear equality: its rows, and the fitted model."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.sparse import csr_array
 from scipy.special import expit
 
-from fairbench_cli.classifiers.encode import BinEncoding, Design, fit_design
+from fairbench_cli.classifiers.encode import BinEncoding, Design, distinct_rows, fit_design
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Column, Floats, Labels, Sample
 from fairbench_cli.interventions.fitted import Fitted
-from fairbench_cli.interventions.zafar.rows import TrainingRows, training_rows
+
+FEW = 32  # columns of numbers; einsum takes seconds for hundreds
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingRows:
+    """The distinct training rows (x, s, y), sorted, and the design matrix X over them.
+
+    X is never formed: a one-hot block is a column of codes. Sums run over the rows in their order, so that a
+    result depends neither on the order of the sample nor on the number of threads; but the product of more
+    than `FEW` columns of numbers is left to BLAS, of which workers have one thread.
+
+    Parameters
+    ----------
+    numbers : float64 array, shape (rows, numbers)
+        The columns of X that are no one-hot blocks, the intercept included.
+    number_places : int array, shape (numbers,)
+        Which columns of X those are.
+    blocks : tuple of (codes, start, size)
+        The level codes of each one-hot block, shape (rows,), its first column of X and its number of columns.
+    y, s : int8 array, shape (rows,)
+        Outcome and group.
+    share : float64 array, shape (rows,)
+        Each row's share of the total weight, all positive.
+    total : float
+        Total weight of the sample.
+    """
+
+    numbers: Floats
+    number_places: NDArray[np.intp]
+    blocks: tuple[tuple[NDArray[np.intp], int, int], ...]
+    y: Labels
+    s: Labels
+    share: Floats
+    total: float
+
+    @property
+    def width(self) -> int:
+        """Number of columns of X."""
+        return len(self.number_places) + sum(size for _, _, size in self.blocks)
+
+    def times(self, w: Floats) -> Floats:
+        """Return X w, shape (rows,)."""
+        product: Floats = np.einsum("ij,j->i", self.numbers, w[self.number_places])
+        for codes, start, size in self.blocks:
+            product += w[start : start + size][codes]
+        return product
+
+    def transposed_times(self, v: Floats) -> Floats:
+        """Return Xᵀ v, shape (width,)."""
+        product = np.empty(self.width)
+        product[self.number_places] = np.einsum("ij,i->j", self.numbers, v)
+        for codes, start, size in self.blocks:
+            product[start : start + size] = np.bincount(codes, v, size)
+        return product
+
+    def gram(self, v: Floats) -> Floats:
+        """Return Xᵀ diag(v) X, shape (width, width)."""
+        product = np.zeros((self.width, self.width))
+        scaled = np.ascontiguousarray((self.numbers * v[:, np.newaxis]).T)
+        by_hand = len(self.number_places) <= FEW
+        square = np.einsum("ji,ik->jk", scaled, self.numbers) if by_hand else scaled @ self.numbers
+        product[np.ix_(self.number_places, self.number_places)] = square
+        for j, (codes, start, size) in enumerate(self.blocks):
+            block = slice(start, start + size)
+            for place, weighted in zip(self.number_places, scaled, strict=True):
+                product[place, block] = product[block, place] = np.bincount(codes, weighted, size)
+            product[range(start, start + size), range(start, start + size)] = np.bincount(codes, v, size)
+            for others, other_start, other_size in self.blocks[j + 1 :]:
+                joint = np.bincount(codes * other_size + others, v, size * other_size)
+                other = slice(other_start, other_start + other_size)
+                product[block, other] = joint.reshape(size, other_size)
+                product[other, block] = product[block, other].T
+        return product
+
+    def matrix(self) -> csr_array[np.float64]:
+        """Return X itself, shape (rows, width)."""
+        each = np.arange(len(self.y))
+        i = np.concatenate([np.repeat(each, self.numbers.shape[1]), *(each for _ in self.blocks)])
+        places = (codes + start for codes, start, _ in self.blocks)
+        j = np.concatenate([np.tile(self.number_places, len(each)), *places])
+        entries = np.concatenate([self.numbers.ravel(), np.ones(len(each) * len(self.blocks))])
+        return csr_array((entries, (i, j)), shape=(len(each), self.width))
+
+
+def training_rows(sample: Sample, design: Design) -> TrainingRows:
+    """Return the rows of a sample, equal ones merged; rows without weight are left out."""
+    weights = np.ones(len(sample)) if sample.weights is None else sample.weights
+    kept = np.flatnonzero(weights > 0)
+    codes = sample.features.codes[:, [sample.features.index(column.name) for column in design.columns]]
+    first, group = distinct_rows(codes[kept], sample.s[kept] * 2 + sample.y[kept])
+    rows = kept[first]
+    numbers, number_places, blocks, start = [], [], [], 0
+    for j, table in enumerate(design.tables):
+        if table.shape[1] == 1:
+            numbers.append(table[codes[rows, j], 0])
+            number_places.append(start)
+        else:
+            blocks.append((codes[rows, j].astype(np.intp), start, table.shape[1]))
+        start += table.shape[1]
+    if design.intercept:
+        numbers.append(np.ones(len(rows)))
+        number_places.append(start)
+    total = float(weights.sum())
+    return TrainingRows(
+        np.stack(numbers, axis=1) if numbers else np.empty((len(rows), 0)),
+        np.array(number_places, dtype=np.intp),
+        tuple(blocks),
+        sample.y[rows],
+        sample.s[rows],
+        np.bincount(group, weights[kept]) / total,
+        total,
+    )
+
 
 TOLERANCE = 1e-10  # of the residual of the optimality conditions, per unit of weight
 MOST_STEPS = 200
@@ -142,18 +257,41 @@ def minimise(
         if residual <= TOLERANCE or taken == MOST_STEPS:
             break
         along, fall = problem.rows.times(step), float(gradient @ step)
-        size = 1.0
-        while size > 1e-12:
-            trial_w, trial_d = w + size * step, d + size * along
-            trial = problem.value(trial_w, trial_d)
-            # Near the minimum the fall is smaller than what rounding does to f: a full step is right there.
-            if trial <= value + 1e-4 * size * fall + 1e-15 * abs(value):
-                break
-            size /= 2
-        else:
+        # Near the minimum the fall is smaller than what rounding does to f: a full step is right there.
+        moved = armijo(problem.value, (w, d), (step, along), value, fall, 1e-15 * abs(value))
+        if moved is None:
             break
-        w, d, value, taken = trial_w, trial_d, trial, taken + 1
+        ((w, d), value), taken = moved, taken + 1
     return Solution(w, residual, steps + taken, value=value, multiplier=multiplier)
+
+
+def armijo(
+    f: Callable[..., float],
+    at: Sequence[Floats],
+    step: Sequence[Floats],
+    value: float,
+    fall: float,
+    hair: float,
+) -> tuple[tuple[Floats, ...], float] | None:
+    """Return where a step leads, halved until f falls enough, and f there; None where no part of it does.
+
+    Parameters
+    ----------
+    f : callable
+        Takes as many arrays as `at` and `step` have.
+    value, fall : float
+        f at the start, and its derivative along the step.
+    hair : float
+        By how much rounding may lift f.
+    """
+    size = 1.0
+    while size > 1e-12:
+        moved = tuple(start + size * along for start, along in zip(at, step, strict=True))
+        trial = f(*moved)
+        if trial <= value + 1e-4 * size * fall + hair:
+            return moved, trial
+        size /= 2
+    return None
 
 
 def _hessian(problem: Logistic, d: Floats, a: Floats | None) -> Floats:
@@ -198,8 +336,8 @@ class LinearModel:
     ----------
     design : Design
         Makes X, the intercept last.
-    w : float64 array, shape (width,)
-        The coefficients.
+    w : float64 array, shape (width,) or (2, width)
+        The coefficients, of all rows or by group.
     border : float
         0, or a hair less where rows on 0 are to count as favourable whatever the rounding.
     """
@@ -221,7 +359,10 @@ class LinearModel:
         KeyError, ValueError
             When a feature is missing, or has other levels than in training.
         """
-        return np.asarray(np.einsum("ij,j->i", self.design.transform(sample.features), self.w))
+        x = self.design.transform(sample.features)
+        if self.w.ndim > 1:
+            return np.asarray(np.einsum("ij,ij->i", x, self.w[sample.s]))
+        return np.asarray(np.einsum("ij,j->i", x, self.w))
 
     def predict(self, sample: Sample) -> Labels:
         """Return predicted outcomes: int8, shape (rows,), 1 for the favourable one; raises as `decisions`."""

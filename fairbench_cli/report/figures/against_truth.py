@@ -37,20 +37,22 @@ def draw_against_truth(frame: pd.DataFrame, metrics: Sequence[str], subtitle: st
     ratios = METRICS[metrics[0]].ratio
     own = frame[frame["metric"].isin(metrics)].sort_values("truth", kind="stable")
     rows, columns = (sorted(own[axis].unique()) for axis in ("deprived", "accepted"))
-    draw = partial(
-        _panel, metrics=metrics, limits=_limits(own["mean"].to_numpy(), ratios=ratios), ratios=ratios
-    )
+    limits = _limits(own["mean"].to_numpy(), ratios=ratios)
+    panels = {
+        place: own[(own["deprived"] == place[0]) & (own["accepted"] == place[1])]
+        for place in product(rows, columns)
+    }
     return facet(
         "Measures against the true degree of discrimination",
         subtitle,
         [
             Panel(
-                partial(draw, own[(own["deprived"] == deprived) & (own["accepted"] == accepted)]),
+                partial(_panel, metrics, limits, ratios, panel),
                 f"P(+) = {accepted:.4g}" if deprived == rows[0] else "",
                 "true degree",
                 f"P(s=g) = {deprived:.4g}",
             )
-            for deprived, accepted in product(rows, columns)
+            for (deprived, accepted), panel in panels.items()
         ],
         len(columns),
         (SIDE, SIDE),

@@ -7,6 +7,7 @@ single against combined protected attributes.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -213,7 +214,7 @@ def _stability(run: RunResults, title: str, cells: list[dict[str, Any]]) -> Figu
 
 def _lacks(run: RunResults, keys: Sequence[CellKey], metrics: Sequence[str]) -> str:
     """Say why fewer than all repeats have values in all of some cells: of the cell with the fewest."""
-    known = [~np.isnan([run.get(key, name).values for name in metrics]).any(axis=0) for key in keys]
+    known = [np.isfinite([run.get(key, name).values for name in metrics]).all(axis=0) for key in keys]
     fewest = min(range(len(keys)), key=lambda i: known[i].sum())
     return pages.shortfall(run, keys[fewest], int(np.logical_and.reduce(known).sum()))
 
@@ -245,39 +246,35 @@ Pairs = Sequence[tuple[CellKey, CellKey, Mark]]
 class _Compared:
     """Two representations of a data set at a β: the pairs by attribute, and what is the same in both."""
 
-    title: str
-    names: tuple[str, str]
     pairs: dict[str, list[tuple[CellKey, CellKey, Mark]]] = field(default_factory=dict)
     same: dict[str, None] = field(default_factory=dict)
 
 
 def draw_representations(run: RunResults) -> dict[str, Figure]:
     """Draw one figure per data set, β and pair of representations: a panel per metric and attribute."""
-    found: dict[tuple[str, ...], _Compared] = {}
+    found: dict[tuple[str, float, str, str], _Compared] = {}
     marks = {key_of(cell): mark for cell, mark in pages.marks_of(run.plan, run.plan.cells)}
-    by_page = pages.cells_by_page(run).items()
-    of = {key_of(cell): (name, title) for name, (title, cells) in by_page for cell in cells}
-    for data in run.datasets:
-        for same in (False, True):
-            for one, other in pairs_of(data, same=same):
-                first, second = data.cells[one], data.cells[other]
-                names = first["representation"], second["representation"]
-                name, title = of[key_of(first)]
-                page = found.setdefault((name, *names), _Compared(title, names))
-                mark = marks[key_of(first)]
-                if same:
-                    page.same[mark.label] = None
-                else:
-                    own = page.pairs.setdefault(data.attribute, [])
-                    own.append((key_of(first), key_of(second), mark))
-    found = {name: page for name, page in found.items() if page.pairs}
-    several = len({page.names for page in found.values()}) > 1
-    names_of = pages.slugs(name if several else name[:1] for name in found)
-    return {name: _representations(run, page) for name, page in zip(names_of, found.values(), strict=True)}
+    for data, same in product(run.datasets, (False, True)):
+        for cells in pairs_of(data, same=same):
+            one, other = (data.cells[i] for i in cells)
+            names = one["representation"], other["representation"]
+            page = found.setdefault((data.dataset, one["beta"], *names), _Compared())
+            mark = marks[key_of(one)]
+            if same:
+                page.same[mark.label] = None
+            else:
+                page.pairs.setdefault(data.attribute, []).append((key_of(one), key_of(other), mark))
+    found = {names: page for names, page in found.items() if page.pairs}
+    several = len({names[2:] for names in found}) > 1
+    named = pages.by_name({names if several else names[:2]: (names, page) for names, page in found.items()})
+    return {name: _representations(run, title, *own) for name, (title, own) in named.items()}
 
 
-def _representations(run: RunResults, page: _Compared) -> Figure:
+def _representations(
+    run: RunResults, title: str, names: tuple[str, float, str, str], page: _Compared
+) -> Figure:
     metrics, n = two_metrics(run.plan.config)[::-1], len(page.pairs)
+    first, second = names[2:]
     columns = n if n > 1 else len(metrics)
     width = 3.2 if columns == 2 else 2.7
     notes = [f"The same model in both, and not drawn: {', '.join(page.same)}."] if page.same else []
@@ -287,11 +284,11 @@ def _representations(run: RunResults, page: _Compared) -> Figure:
         for *keys, mark in pairs
     )
     return facet(
-        f"{page.names[1]} against {page.names[0]}: {page.title}",
+        f"{second} against {first}: {title}",
         f"One dot per repeat, {run.plan.config.repeats} of each technique. {pages.tested_on(run.plan)} "
         "Dashed: the representation makes no difference.",
         [
-            Panel(partial(_pairs, run, pairs, metric), f"{metric}, {attribute}", *page.names)
+            Panel(partial(_pairs, run, pairs, metric), f"{metric}, {attribute}", first, second)
             for metric in metrics
             for attribute, pairs in page.pairs.items()
         ],

@@ -1,1 +1,0 @@
-"""What became of each disparity, from one model, or slice of the rows, to the next."""

@@ -1,1 +1,0 @@
-"""What the scores are worth, and at which thresholds an audit would pass."""
