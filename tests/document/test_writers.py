@@ -128,6 +128,7 @@ def test_pages_and_notebooks_show_every_text_as_it_is(text):
 
 def untex(text: str) -> str:
     """Return what LaTeX shows."""
+    text = re.sub(r"\$(\\beta|\\tau)=(\d[\d.]*)\$", r"$\1$ = \2", text)
     number = re.match(r"\$(-\d[\d.]*)\$", text)
     if number:
         return number[1] + untex(text[number.end() :])
