@@ -1,7 +1,7 @@
 """Random combinations of options: an audit or a run ends in a result or in two lines, soon.
 
 usage: python benchmarks/fuzz_options.py [--audits 2000] [--runs 500] [--seed 0] [--first 0] [--keep FOLDER]
-       python benchmarks/fuzz_options.py --show audit NUMBER
+       python benchmarks/fuzz_options.py --list audit COUNT | --show audit NUMBER
        python benchmarks/fuzz_options.py --compare BEFORE AFTER
 
 `fuzz.py` mutates files and keeps the options; this makes small files in which everything is well-formed and
@@ -18,6 +18,7 @@ CSV files and audit.json have to be equal to the byte, and other files are count
 import argparse
 import contextlib
 import gzip
+import hashlib
 import io
 import json
 import multiprocessing
@@ -677,7 +678,7 @@ def trouble_of(exits: Sequence[str], said: str) -> str:
 
 def outcomes(kind: str, seed: int, numbers: range, keep: Path | None) -> Iterator[dict[str, Any]]:
     """Yield what came of every case, run in processes forked from this one."""
-    load(kind)
+    load()
     at_once = RUNS_AT_ONCE if kind == "run" else 1
     waiting = list(numbers)
     with tempfile.TemporaryDirectory(prefix="fuzz-") as scratch:
@@ -692,27 +693,25 @@ def outcomes(kind: str, seed: int, numbers: range, keep: Path | None) -> Iterato
             waiting = [number for number in some_of if number not in done] + waiting
 
 
-def load(kind: str) -> None:
-    """Import what the command loads, so that every case is forked with it."""
+def load() -> None:
+    """Import what an audit loads, so that every case is forked with it."""
     with tempfile.TemporaryDirectory(prefix="fuzz-") as scratch:
-        for number in range(3):
-            read, write = os.pipe()
-            child = os.fork()
-            if child == 0:
-                before = set(sys.modules)
-                with contextlib.suppress(BaseException):
-                    run_here(case("audit", 7, number), Path(scratch) / str(number))
-                os.write(write, " ".join(sorted(set(sys.modules) - before)).encode()[:60_000])
-                os._exit(0)
-            os.close(write)
-            with os.fdopen(read) as answer:
-                names = answer.read().split()
-            os.waitpid(child, 0)
-            for name in names:
-                with contextlib.suppress(Exception), warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    __import__(name)
-    del kind
+        read, write = os.pipe()
+        child = os.fork()
+        if child == 0:
+            before = set(sys.modules)
+            with contextlib.suppress(BaseException):
+                run_here(case("audit", 7, 0), Path(scratch))
+            os.write(write, " ".join(sorted(set(sys.modules) - before)).encode()[:60_000])
+            os._exit(0)
+        os.close(write)
+        with os.fdopen(read) as answer:
+            names = answer.read().split()
+        os.waitpid(child, 0)
+    for name in names:
+        with contextlib.suppress(Exception), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            __import__(name)
 
 
 def forked(kind: str, seed: int, numbers: Sequence[int], place: Path) -> Iterator[dict[str, Any]]:
@@ -844,10 +843,18 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--keep", type=Path)
     parser.add_argument("--show", nargs=2, metavar=("audit|run", "NUMBER"))
+    parser.add_argument("--list", nargs=2, metavar=("audit|run", "COUNT"))
     parser.add_argument("--compare", type=Path, nargs=2, metavar=("BEFORE", "AFTER"))
     given = parser.parse_args()
     if given.compare:
         return compare(*given.compare)
+    if given.list:
+        kind, count = given.list
+        for number in range(given.first, given.first + int(count)):
+            one = case(kind, given.seed, number)
+            content = hashlib.sha256(repr(sorted(one.files.items())).encode()).hexdigest()
+            print(json.dumps([number, *one.commands, one.stdin, content[:16]]))
+        return 0
     if given.show:
         kind, number = given.show
         place = given.keep or Path(tempfile.mkdtemp(prefix="fuzz-"))

@@ -56,6 +56,21 @@ def one_thread():
         nursery().end()
 
 
+# Files that take longest, whose tests begin first, so that no worker is left alone with one of them.
+LONG = """
+experiment/test_kills.py test_fuzz.py experiment/test_cluster.py test_docs.py test_extending.py
+experiment/test_run_laws.py test_architecture.py classifiers/test_c45_weka.py experiment/test_limits.py
+data/test_shipped.py audit/test_read.py data/test_check.py cli/test_commands.py audit/test_cli.py
+audit/test_uncertainty.py experiment/test_runner.py test_notebook.py test_security.py audit/test_page.py
+"""
+LONGEST = {Path(__file__).parent / name: place for place, name in enumerate(LONG.split())}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the tests of long files first; the order is the same in every worker."""
+    items.sort(key=lambda item: LONGEST.get(item.path, len(LONGEST)))
+
+
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # a shell that runs the tests in the background does so
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -18,9 +18,11 @@ import time
 import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 MOST = 1 << 20  # bytes of a request, an environment among them
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD)
 
 
@@ -81,6 +83,55 @@ class Forked:
             os.kill(self.pid, signal.SIGKILL)
 
 
+class Child:
+    """A child of this process, as far as a run asks `subprocess.Popen` for one."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid, self.returncode = pid, None
+
+    def poll(self) -> int | None:
+        """Return the exit code; None while it runs."""
+        if self.returncode is None:
+            ended, status = os.waitpid(self.pid, os.WNOHANG)
+            self.returncode = os.waitstatus_to_exitcode(status) if ended else None
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end."""
+        end = None if timeout is None else time.monotonic() + timeout
+        while self.poll() is None:
+            if end is not None and time.monotonic() >= end:
+                raise subprocess.TimeoutExpired("a forked process", timeout or 0)
+            time.sleep(0.002)
+        assert self.returncode is not None
+        return self.returncode
+
+    def kill(self) -> None:
+        """End it at once."""
+        if self.poll() is None:
+            os.kill(self.pid, signal.SIGKILL)
+
+
+def launch(target: str, handle: int, *given: Any) -> Child:
+    """Fork what a run would execute: a process that calls a function with an open file."""
+    parent = os.getpid()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.setsid()
+            nothing = os.open(os.devnull, os.O_RDWR)
+            os.dup2(nothing, 0)
+            os.closerange(3, handle)
+            os.closerange(handle + 1, os.sysconf("SC_OPEN_MAX"))
+            for number in SIGNALS:
+                signal.signal(number, signal.SIG_DFL)
+            os.environ.update(ONE_THREAD)
+            resolve_name(target)(handle, parent, *given)
+        finally:
+            os._exit(1)
+    return Child(pid)
+
+
 class Nursery:
     """The process that forks, seen from the tests."""
 
@@ -88,11 +139,10 @@ class Nursery:
         self._ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         for end in (self._ours, theirs):
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, MOST)
-        one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
         with theirs:
             command = [sys.executable, __file__, str(theirs.fileno())]
             self._process = subprocess.Popen(
-                command, pass_fds=[theirs.fileno()], env={**environment, **one_thread}
+                command, pass_fds=[theirs.fileno()], env={**environment, **ONE_THREAD}
             )
 
     def start(
@@ -191,10 +241,12 @@ def load() -> None:
     import sklearn.tree  # noqa: F401
 
     import fairbench_cli.cli.app
+    import fairbench_cli.experiment.running.worker
     import fairbench_cli.report.write
-    from fairbench_cli.experiment.running.server import warm_up
+    from fairbench_cli.experiment.running import server
 
-    warm_up(["c45", "naive-bayes", "tree"], ["none", "massaging", "uniform-sampling"])
+    server.warm_up(["c45", "naive-bayes", "tree"], ["none", "massaging", "uniform-sampling"])
+    server.launch = launch
     del fairbench_cli
 
 

@@ -184,10 +184,10 @@ def test_files_need_each_other_without_a_circle():
 
 def test_texts_that_name_modules_are_seen():
     assert named_files("interventions/registry.py") >= {
-        "interventions/massaging.py",
+        "interventions/preprocessing.py",
         "interventions/repair.py",
     }
-    assert "report/figures/fronts.py" in named_files("report/registry.py")
+    assert any(file.startswith("report/figures/") for file in named_files("report/registry.py"))
     assert "experiment/plan.py" not in named_files("interventions/registry.py")
 
 
@@ -204,8 +204,7 @@ DOCUMENTED = {"_exit", "_replace", "_asdict", "_fields"}
 BORROWED = {  # by file: what scikit-learn and fairlearn ask of estimators, or show in no other way
     "classifiers/c45/estimator.py": {"_check_sample_weight"},
     "classifiers/foreign.py": {"_validate_params"},
-    "interventions/foreign/indexed.py": {"_more_tags"},
-    "interventions/foreign/sensitive.py": {"_pmf_predict"},
+    "interventions/foreign/shapes.py": {"_more_tags", "_pmf_predict"},
 }
 
 
@@ -218,21 +217,27 @@ def own_private_names() -> set[str]:
                 found.add(node.name)
             elif isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
                 found.add(node.id if isinstance(node, ast.Name) else node.attr)
-    return found
+    return {name for name in found if name.startswith("_")}
+
+
+def names_of_others(file: str) -> Iterator[tuple[int, str]]:
+    """Yield every name that a file reads of an object or imports from a library, with its line."""
+    for node in ast.walk(parsed(file)):
+        if isinstance(node, ast.Attribute):
+            yield node.lineno, node.attr
+        elif isinstance(node, ast.ImportFrom) and not str(node.module).startswith("fairbench_cli"):
+            yield from ((node.lineno, part) for part in str(node.module).split("."))
+            yield from ((node.lineno, alias.name) for alias in node.names)
 
 
 def test_nothing_private_of_a_library_is_used():
     own = own_private_names() | DOCUMENTED
-    for file in set(FILES) - {"experiment/running/workers.py"}:
-        for node in ast.walk(parsed(file)):
-            names = [node.attr] if isinstance(node, ast.Attribute) else []
-            if isinstance(node, ast.ImportFrom) and not str(node.module).startswith("fairbench_cli"):
-                names = [part for alias in node.names for part in (*str(node.module).split("."), alias.name)]
-                names = [name for name in names if name not in ("__future__", "annotations")]
-            private = {name for name in names if name.startswith("_") and not name.startswith("__")}
-            private -= own | BORROWED.get(file, set())
-            assert not private, f"{file}:{node.lineno} uses {', '.join(private)}"
-            assert "externals" not in names, f"{file}:{node.lineno} reaches into another library's copy"
+    for file in FILES:
+        allowed = own | BORROWED.get(file, set())
+        for line, name in names_of_others(file):
+            private = name.startswith("_") and not name.startswith("__")
+            assert not private or name in allowed, f"{file}:{line} uses {name}"
+            assert name != "externals", f"{file}:{line} reaches into another library's copy"
 
 
 def test_measures_stand_alone():

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from conftest import STUDIES, environment, seed_of_today, study_of
@@ -17,38 +18,64 @@ def test_mutated_files_give_no_traceback_and_take_neither_long_nor_much(finished
     assert {one["code"] for one in outcomes} <= {0, 1, 2}
 
 
-def test_random_options_give_no_traceback(tmp_path):
+def options(*arguments: str | Path, **env: str) -> subprocess.CompletedProcess[str]:
+    """Run the study of options."""
+    command = [sys.executable, str(STUDIES / "fuzz_options.py"), *map(str, arguments)]
+    return subprocess.run(
+        command, env=environment(**env), capture_output=True, text=True, check=False, timeout=600
+    )
+
+
+def test_random_options_give_no_traceback():
     seed = seed_of_today()
-    command = [sys.executable, str(STUDIES / "fuzz_options.py"), "--audits", "60", "--runs", "10"]
-    done = subprocess.run(
-        [*command, "--seed", str(seed)], env=environment(), capture_output=True, text=True, check=False
-    )
+    done = options("--audits", "24", "--runs", "3", "--seed", str(seed))
     assert done.returncode == 0, f"FAIRBENCH_SEED={seed}\n{done.stdout}{done.stderr}"
-    assert "60 of audit: exit codes " in done.stdout
-    assert "10 of run: exit codes " in done.stdout
+    assert "24 of audit: exit codes " in done.stdout
+    assert "3 of run: exit codes " in done.stdout
 
 
-def test_random_options_are_the_same_every_time_and_two_folders_are_compared(tmp_path):
-    study = [sys.executable, str(STUDIES / "fuzz_options.py")]
-    folders = [tmp_path / "one", tmp_path / "two"]
-    for folder in folders:
-        hashes = environment(PYTHONHASHSEED=str(len(folder.name)))
-        subprocess.run(
-            [*study, "--audits", "4", "--seed", "3", "--keep", str(folder)],
-            env=hashes,
-            check=True,
-            timeout=300,
-        )
-    compared = [*study, "--compare", *map(str, folders)]
-    same = subprocess.run(compared, capture_output=True, text=True, check=False)
-    assert (same.returncode, same.stdout) == (
-        0,
-        "4 cases; 0 differences in exit codes, CSV files and audit.json\n",
+def test_random_options_are_the_same_every_time():
+    first, second = (
+        options("--list", "audit", "40", PYTHONHASHSEED=seed).stdout
+        + options("--list", "run", "40", PYTHONHASHSEED=seed).stdout
+        for seed in ("1", "2")
     )
-    table = next(folders[1].glob("*/case/out/*.csv"))
-    table.write_text(f"{table.read_text()}x\n")
-    (table.parents[2] / "stdout").write_text("other words\n")
-    other = subprocess.run(compared, capture_output=True, text=True, check=False)
+    assert first == second
+    assert len(set(first.splitlines())) == 80
+
+
+def test_two_versions_are_compared(tmp_path):
+    files = {
+        "exit": "0\n",
+        "stdout": "well\n",
+        "case/out/groups.csv": "a\n",
+        "case/out/audit.json": "{}",
+        "case/out/audit.md": "#\n",
+    }
+    for version in ("before", "after"):
+        for name, text in files.items():
+            for case in ("audit-00000", "audit-00001"):
+                path = tmp_path / version / case / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
+    both = "--compare", tmp_path / "before", tmp_path / "after"
+    same = options(*both)
+    assert same.stdout == "2 cases; 0 differences in exit codes, CSV files and audit.json\n"
+    assert same.returncode == 0
+    first, second = (tmp_path / "after" / case for case in ("audit-00000", "audit-00001"))
+    (first / "stdout").write_text("otherwise\n")
+    (first / "case/out/audit.md").unlink()
+    assert options(*both).returncode == 0
+    (second / "case/out/groups.csv").write_text("b\n")
+    (first / "exit").write_text("2\n")
+    other = options(*both)
     assert other.returncode == 1
-    assert f"{table.relative_to(folders[1])} differs\n" in other.stdout
-    assert "  stdout: 1 cases differ (" in other.stdout
+    assert other.stdout.splitlines() == [
+        "audit-00000: exit ['0'] became ['2']",
+        "audit-00001/case/out/groups.csv differs",
+        "2 cases; 2 differences in exit codes, CSV files and audit.json",
+        "  audit.md only before: 1 cases differ (audit-00000)",
+        "  stdout: 1 cases differ (audit-00000)",
+    ]
+    (tmp_path / "before/audit-00000/exit").write_text("ValueError: no\n")
+    assert "  crashed before, 1 times: ValueError: no → 2\n" in options(*both).stdout
