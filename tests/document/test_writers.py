@@ -6,7 +6,8 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from hypothesis import example, given, settings
+from conftest import law
+from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -94,7 +95,7 @@ class Read(HTMLParser):
         return [squeezed(text) for name, text in self.found if name == tag]
 
 
-@settings(deadline=None, max_examples=150)
+@law(150)
 @given(texts)
 @example("<b>")
 @example("a|b*")
@@ -114,7 +115,7 @@ def test_markdown_shows_every_text_as_it_is(text):
     ]  # fmt: skip
 
 
-@settings(deadline=None, max_examples=100)
+@law(100)
 @given(texts)
 @example("<b>")
 def test_pages_and_notebooks_show_every_text_as_it_is(text):
@@ -144,7 +145,7 @@ SHOWN |= {r"\textasciigrave{}": "`", r"\textendash{}": "–", r"$\beta$": "β", 
 SHOWN |= {r"$\times$": "×", r"$\infty$": "∞", "``": '"', "''": '"', "-{}": "-"}
 
 
-@settings(deadline=None, max_examples=150)
+@law(150)
 @given(texts.filter(lambda text: "'" not in text))
 @example("[a]")
 @example("*")
@@ -159,7 +160,7 @@ def test_latex_shows_every_text_as_it_is(text):
     assert untex(re.search(r"\\caption\{(.*)\}\n\\begin\{tab", page, re.DOTALL)[1]) == f"{shown}."
 
 
-@settings(deadline=None, max_examples=100)
+@law(100)
 @given(texts)
 def test_csv_holds_every_text(text):
     table = plain_table("", ["x", "y"], [[text, "b"]], words=1, keys=["x", "key"])
