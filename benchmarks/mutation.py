@@ -30,7 +30,7 @@ os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")  #
 
 import numpy as np
 
-from fairbench_cli.measures.intervals import wilson
+from fairbench_cli.measures.score_test import wilson
 
 ROOT = Path(__file__).parents[1]
 COPIED = "fairbench_cli", "tests", "configs", "datasets", "pyproject.toml"

@@ -12,8 +12,8 @@ import numpy as np
 from costs import seconds
 from rows import adult_raw, sample_of
 
-from fairbench_cli.interventions.auditor import Auditor
 from fairbench_cli.interventions.repair import (
+    Auditor,
     Repair,
     apply_maps,
     distance,

@@ -2,6 +2,7 @@
 
 import difflib
 import json
+import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -53,7 +54,7 @@ class Flag:
             given = f"{{{value[0]}: {value[1]}}}" if isinstance(value, tuple) else value
             return name if given is None else f"{name}: {given}"
         given = f"{value[0]}={value[1]}" if isinstance(value, tuple) else value
-        return f"--{name}" if given is None else f"--{name} {given}"
+        return f"--{name}" if given is None else f"--{name} {shlex.quote(str(given))}"
 
 
 Words = str | Flag | tuple[str | Flag, ...]

@@ -1,6 +1,5 @@
 """How things look: results to stdout, talk to stderr, no colour in a pipe; a document on a console."""
 
-import re
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,7 +21,6 @@ if TYPE_CHECKING:  # pandas comes with it
     from fairbench_cli.experiment.journal.journal import Damage
 
 GAP = 2  # characters between two columns
-NARROWEST = 13  # of a column that folds, where there is room
 KEPT = "\u00a0"  # a space that no line ends at
 SHORT = 16  # of a column that need not
 
@@ -128,6 +126,7 @@ def print_tables(documents: Iterable[Document]) -> None:
 def print_table(table: TextTable) -> None:
     """Print a table with its title."""
     print_document(Document("", sections=(Section(table.title, tables=(table,)),)))
+    say("")
 
 
 def print_rows(
@@ -182,19 +181,30 @@ class _Shown(NamedTuple):
     hang: int = 0
 
     def folded(self, width: int) -> list[str]:
-        """Return its lines in a column."""
-        hang = " " * self.hang
-        lines = (textwrap.wrap(line, width, subsequent_indent=hang) for line in self.text.split("\n"))
+        """Return its lines in a column; only a word that is too long for it is cut at its hyphens."""
+        hang, long = " " * self.hang, max(map(len, self.text.split()), default=0) > width
+        lines = (
+            textwrap.wrap(line, width, subsequent_indent=hang, break_on_hyphens=long)
+            for line in self.text.split("\n")
+        )
         return [line.replace(KEPT, " ") for own in lines for line in own or [""]]
 
 
 class _Column(NamedTuple):
-    """A column of a table as it is printed, and how wide its longest line is, or word if words may fold."""
+    """A column of a table as it is printed; how wide its longest line is, and its longest word.
+
+    Numbers that are stacked are as wide as their longest word.
+    """
 
     head: str
     cells: list[_Shown]
     number: bool
     width: int
+    word: int
+
+    def least(self, longest: int) -> int:
+        """Return how narrow it may be, if words of more than `longest` letters are cut."""
+        return self.width if self.number and longest else max(1, min(self.word, longest))
 
 
 def _print_table(table: TextTable, marks: Marks) -> None:
@@ -204,7 +214,7 @@ def _print_table(table: TextTable, marks: Marks) -> None:
     """
     width = out().width
     columns = _columns(table, marks, stacked=False)
-    least = [one.width if one.number else min(one.width, NARROWEST) for one in columns]
+    least = [one.width if one.number else one.least(SHORT) for one in columns]
     if sum(least) + GAP * (len(least) - 1) > width:
         columns = _columns(table, marks, stacked=True)
     for i, part in enumerate(_parts(columns, width)):
@@ -219,9 +229,10 @@ def _columns(table: TextTable, marks: Marks, *, stacked: bool) -> list[_Column]:
         folds = stacked and number
         head = plain(name).replace(" = ", "=") if folds else plain(name)
         cells = [_shown(row[j], marks, stacked=stacked) for row in table.rows]
-        texts = (head, *(cell.text for cell in cells))
-        words = (word for text in texts for word in re.split("[ \n]" if folds else "\n", text))
-        columns.append(_Column(head, cells, number, max(map(cell_len, words))))
+        lines = [line for text in (head, *(cell.text for cell in cells)) for line in text.split("\n")]
+        word = max(cell_len(word) for line in lines for word in line.split(" "))
+        widest = word if folds else max(map(cell_len, lines))
+        columns.append(_Column(head, cells, number, widest, word))
     return columns
 
 
@@ -238,7 +249,7 @@ def _parts(columns: list[_Column], width: int) -> Iterator[list[_Column]]:
     if any(one.number for one in columns[: len(words)]):  # what follows on numbers stays with them
         yield columns
         return
-    free = width - sum(min(one.width, NARROWEST if i == 0 else width) + GAP for i, one in enumerate(words))
+    free = width - sum((one.width if i else min(one.word, width // 3)) + GAP for i, one in enumerate(words))
     part: list[_Column] = []
     for one in columns[len(words) :]:
         if part and sum(other.width + GAP for other in (*part, one)) > free + GAP:
@@ -249,27 +260,18 @@ def _parts(columns: list[_Column], width: int) -> Iterator[list[_Column]]:
 
 
 def _fitted(columns: list[_Column], width: int) -> list[int]:
-    """Return how wide columns are: names and short ones as they are if there is room, else numbers alone."""
+    """Return how wide columns are: numbers and words whole if there is room, the rest shared fairly."""
     room = width - GAP * (len(columns) - 1)
-    firm: list[bool] = []
-    for first, others in ((width, width // 3), (width, SHORT), (0, SHORT), (0, 0), (-1, -1)):
-        limits = [first, *[others] * (len(columns) - 1)]
-        firm = [
-            one.width <= limit or (one.number and limit >= 0)
-            for one, limit in zip(columns, limits, strict=True)
-        ]
-        least = (
-            one.width if uncut else min(one.width, NARROWEST)
-            for one, uncut in zip(columns, firm, strict=True)
-        )
-        if sum(least) <= room:
+    for longest in (width, SHORT, SHORT // 2, 0):
+        fitted = [one.least(longest) for one in columns]
+        if sum(fitted) <= room:
             break
-    fitted = [one.width for one in columns]
-    folds = sorted((j for j, uncut in enumerate(firm) if not uncut), key=lambda j: fitted[j])
-    free = room - sum(of for of, uncut in zip(fitted, firm, strict=True) if uncut)
-    for i, j in enumerate(folds):  # the others share what is left
-        fitted[j] = max(1, min(fitted[j], free // (len(folds) - i)))
-        free -= fitted[j]
+    free = max(0, room - sum(fitted))
+    missing = sorted((one.width - own, j) for j, (one, own) in enumerate(zip(columns, fitted, strict=True)))
+    for i, (more, j) in enumerate(missing):
+        share = min(more, free // (len(missing) - i))
+        fitted[j] += share
+        free -= share
     return fitted
 
 

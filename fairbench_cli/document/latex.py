@@ -23,6 +23,7 @@ _TEX |= {
     "∞": r"$\infty$",
 }
 _NUMBER = re.compile(r"-\d[\d.]*")
+_EQUAL = re.compile(r"\$(\\beta|\\tau)\$ = (\d[\d.]*)")  # a formula, not three words
 
 
 def latex(document: Document) -> str:
@@ -57,12 +58,12 @@ def escaped(text: str) -> str:
 
     A minus sign before a number is a minus; a lone "-" stays, as papers print it for "infeasible".
 
-    >>> print(escaped('-0.125 of "a_b" & 50 %'))
-    $-0.125$ of ``a\_b'' \& 50 \%
+    >>> print(escaped('-0.125 of "a_b" & 50 %, β = 0.5'))
+    $-0.125$ of ``a\_b'' \& 50 \%, $\beta=0.5$
     """
     number = _NUMBER.match(text)
     if number:
         return f"${number[0]}${escaped(text[number.end() :])}"
     letters = "".join(_TEX.get(letter, letter) for letter in printable(text.replace("\n", " ")))
     quoted = re.sub(r'"([^"]*)"', r"``\1''", letters).replace('"', "''")
-    return re.sub("-(?=-)", "-{}", quoted)
+    return re.sub("-(?=-)", "-{}", _EQUAL.sub(r"$\1=\2$", quoted))

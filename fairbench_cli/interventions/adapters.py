@@ -21,8 +21,7 @@ from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Sample
 from fairbench_cli.interventions.cells import Share
 from fairbench_cli.interventions.fitted import Fitted
-from fairbench_cli.interventions.foreign.job import Asked, Job, accepts, resolved
-from fairbench_cli.interventions.foreign.rows import Groups
+from fairbench_cli.interventions.foreign.job import Asked, Groups, Job, accepts, resolved
 from fairbench_cli.interventions.foreign.shapes import (
     fit_indexed,
     fit_sensitive,

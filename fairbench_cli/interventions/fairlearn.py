@@ -11,7 +11,7 @@ from fairbench_cli.data.table import Sample
 from fairbench_cli.interventions.adapters import Adapted
 from fairbench_cli.interventions.cells import NAMES, Share, rows_of
 from fairbench_cli.interventions.fitted import Fitted
-from fairbench_cli.interventions.foreign.rows import Groups
+from fairbench_cli.interventions.foreign.job import Groups
 
 REQUIRES = ("fairlearn", "0.13")  # since when thresholds have a tolerance
 

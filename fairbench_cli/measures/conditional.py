@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from fairbench_cli.measures.counts import Counts, Floats, count, deprived_and_favoured, divide
 from fairbench_cli.measures.functions import acceptance_by_group, discrimination
-from fairbench_cli.measures.intervals import difference_interval
 from fairbench_cli.measures.rows import (
     GROUPS,
     SEED,
@@ -27,6 +26,7 @@ from fairbench_cli.measures.rows import (
     distance_matrix,
     propensity_strata,
 )
+from fairbench_cli.measures.score_test import difference_interval
 
 
 def unexplained_difference(strata: Counts) -> Floats:

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairbench_cli.measures.counts import Floats, divide
-from fairbench_cli.measures.intervals import wilson
+from fairbench_cli.measures.score_test import wilson
 
 Ints = NDArray[np.int64]
 Estimate = tuple[Floats, Floats, Floats]

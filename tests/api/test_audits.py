@@ -128,7 +128,7 @@ NAN = [float("nan"), 1, 0]
         (lambda: fb.audit([1, 0], [0.2, 1], ["a", "b"]), fb.UserError, r"threshold=0\.5, top_k=100"),
         (lambda: fb.audit([1, 0], [1], ["a", "b"]), fb.UserError, "one value per person"),
         (lambda: fb.audit([1, 0, 1], NAN, ["a", "b", "a"]), fb.UserError, "score"),
-        (lambda: fb.audit(pl.DataFrame({"score": [1]})), fb.UserError, "attributes="),
+        (lambda: fb.audit(pl.DataFrame({"score": [1]})), fb.UserError, "attribute="),
         (lambda: fb.audit(pl.DataFrame()), fb.UserError, "no columns"),
         (lambda: fb.audit({"score": [1]}), fb.UserError, "pandas, Polars or Arrow"),
         (lambda: fb.audit("no.csv"), fb.UserError, "no such file"),

@@ -49,6 +49,16 @@ def test_learning_is_that_of_the_command_line(say, tmp_path):
     assert drawn.to_csv(index=False, lineterminator="\n") == (tmp_path / "rows.csv").read_text()
 
 
+def test_a_bare_csv_and_a_name_are_learned_from_too(say, tmp_path):
+    card = bare_data(tmp_path, "toy")
+    fb.learn(tmp_path / "toy.csv", require_arcs=["s>y"]).save(tmp_path / "ours.json")
+    assert say("network", "learn", "toy.csv", "--require-arc", "s→y", "-o", "cli.json").code == 0
+    assert (tmp_path / "ours.json").read_bytes() == (tmp_path / "cli.json").read_bytes()
+    assert fb.learn(card).arcs == fb.learn(fb.load(card)).arcs
+    with pytest.raises(fb.UserError, match="FROM>TO"):
+        fb.learn(card, require_arcs=["s-y"])
+
+
 @pytest.fixture(scope="module")
 def frame():
     rng = np.random.default_rng(1)

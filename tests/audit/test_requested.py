@@ -17,8 +17,8 @@ from fairbench_cli.audit.parts.part import View
 from fairbench_cli.audit.show.formats import write
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.measures.counts import Counts
-from fairbench_cli.measures.intervals import difference_interval
 from fairbench_cli.measures.registry import COUNT_METRICS, find, measure
+from fairbench_cli.measures.score_test import difference_interval
 
 TWO = {"a": (50.0, 25.0, 30.0, 40.0), "b": (40.0, 15.0, 20.0, 120.0)}
 NAMES = tuple(name for name in COUNT_METRICS if kind(name) == "counts" and canonical(name) == name)

@@ -23,7 +23,7 @@ from fairbench_cli.audit.judge import judge
 from fairbench_cli.audit.metrics import SHOWN
 from fairbench_cli.audit.parts.by_name import stream
 from fairbench_cli.measures.counts import Floats, divide
-from fairbench_cli.measures.intervals import difference_interval, wilson
+from fairbench_cli.measures.score_test import difference_interval, wilson
 from fairbench_cli.measures.significance import fisher, holm, two_proportions
 
 AUDITS = 300

@@ -28,3 +28,10 @@ def test_problems_may_be_said_of_another_place():
     with pytest.raises(UserError) as caught:
         raise UserError(*UserError(Problem("a", "b"), Problem("c", "d", "x:1")).at("y:2"))
     assert str(caught.value) == "y:2: error: a\n  fix: b\ny:2: error: c\n  fix: d"
+
+
+def test_an_error_is_spelled_for_who_called_and_again_for_the_command_line():
+    arc = Flag("require-arc", "s>y", 'require_arcs=[("s", "y")]')
+    error = UserError(Problem("no arc", ("learn one: ", arc)), surface="python")
+    assert str(error) == 'error: no arc\n  fix: learn one: require_arcs=[("s", "y")]'
+    assert str(error.problems[0]) == "error: no arc\n  fix: learn one: --require-arc 's>y'"

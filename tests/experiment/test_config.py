@@ -1,5 +1,7 @@
 """A config is read strictly: every mistake at once, each with its line and what to do."""
 
+import json
+import re
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ from fairbench_cli.data.card import known_cards
 from fairbench_cli.experiment.config.components import ComponentSpec
 from fairbench_cli.experiment.config.outputs import DEFAULT_TABLES
 from fairbench_cli.experiment.config.read import read_config
+from fairbench_cli.experiment.config.schema import config_schema
 from fairbench_cli.measures.registry import DEFAULT_METRICS
 
 GOOD = {"name": "x", "datasets": "[adult]", "interventions": "[none]"}
@@ -426,3 +429,17 @@ def test_a_setting_heals_a_mistake_and_leaves_the_others_lines_alone(tmp_path):
     found = errors(tmp_path, EVERYTHING, "sample.beta=[0, 2]", "repeats=3", "tables=[]")
     lines = [error.split(" ")[0] for error in found]
     assert lines == [*(f"f.yaml:{n}:" for n in (1, 2, 5, 6, 7, 7, 15, 16, 17, 20, 22, 23)), "--set"]
+
+
+def test_a_value_of_a_classifier_that_is_tuned_is_said_before_its_number(tmp_path):
+    head = "name: x\ndatasets: [adult]\nclassifiers: [tree]\ninterventions:\n- repair:\n    tune:\n"
+    (error,) = errors(tmp_path, f"{head}      for: accuracy\n      over:\n        classifier.min_leaf: x\n")
+    assert error.startswith('f.yaml:9: error: tree: min_leaf must be a whole number, not "x"')
+    (error,) = errors(tmp_path, f"{head}      for: accuracy\n      over:\n        classifier.min_leaf: 3\n")
+    assert error.startswith("f.yaml:8: error: tune: over holds one candidate")
+
+
+def test_every_reference_of_the_schema_leads_somewhere():
+    schema = config_schema()
+    text = json.dumps(schema)
+    assert set(re.findall(r'"\$ref": "#/\$defs/(\w+)"', text)) == set(schema["$defs"])

@@ -16,9 +16,9 @@ from fairbench_cli.data.card import find_card, read_card
 from fairbench_cli.data.load import load
 from fairbench_cli.data.locate import folders, locate
 from fairbench_cli.data.table import Column, Sample, Table, to_sample
-from fairbench_cli.interventions.auditor import Auditor, obscuring, repair_by_distinct_values
 from fairbench_cli.interventions.baselines import NoIntervention
 from fairbench_cli.interventions.fitted import Infeasible
+from fairbench_cli.interventions.repair import Auditor, obscuring, repair_by_distinct_values
 
 CLASSIFIER = Classifier(Tree(min_leaf=2), include_protected=True, seed=0)
 

@@ -13,7 +13,6 @@ from pydantic import TypeAdapter, ValidationError
 from fairbench_cli.classifiers.builders import NaiveBayes, Tree
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Column, Sample, Table
-from fairbench_cli.interventions.auditor import Auditor
 from fairbench_cli.interventions.cells import CELLS, expected, label_discrimination, rows_of, sizes, targets
 from fairbench_cli.interventions.fair_representations import FairRepresentations
 from fairbench_cli.interventions.fitted import Fitted, Infeasible
@@ -31,9 +30,8 @@ from fairbench_cli.interventions.preprocessing import (
     uniform_rows,
 )
 from fairbench_cli.interventions.registry import INTERVENTIONS
-from fairbench_cli.interventions.repair import Repair
-from fairbench_cli.interventions.zafar_di import ZafarDI
-from fairbench_cli.interventions.zafar_dm import ZafarDM
+from fairbench_cli.interventions.repair import Auditor, Repair
+from fairbench_cli.interventions.zafar.constrained import ZafarDI, ZafarDM
 
 VARIANTS = {
     "massaging-logistic": Massaging(ranker="logistic"),

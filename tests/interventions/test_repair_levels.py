@@ -13,8 +13,15 @@ from hypothesis import strategies as st
 from fairbench_cli.classifiers.builders import Tree
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Column, Sample, Table
-from fairbench_cli.interventions.auditor import Auditor, repair_by_distinct_values
-from fairbench_cli.interventions.repair import Repair, distance, make_plan, repair_by_rank, repair_features
+from fairbench_cli.interventions.repair import (
+    Auditor,
+    Repair,
+    distance,
+    make_plan,
+    repair_by_distinct_values,
+    repair_by_rank,
+    repair_features,
+)
 
 CLASSIFIER = Classifier(Tree(min_leaf=2), include_protected=False, seed=0)
 groups = st.lists(st.lists(st.integers(0, 8), min_size=1, max_size=12), min_size=2, max_size=5)

@@ -36,15 +36,16 @@ from fairbench_cli.audit.metrics import ROLL_UPS, SHOWN, canonical
 from fairbench_cli.audit.scan.tally import Slice
 from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.counts import Floats, divide
-from fairbench_cli.measures.intervals import difference_interval, wilson
 from fairbench_cli.measures.rates import RATES
 from fairbench_cli.measures.score_test import (
     FEW_EXPECTED,
+    difference_interval,
     equal_rates,
     expected,
     outside_p,
     ratio_interval,
     score_z,
+    wilson,
 )
 
 Limits = tuple[Floats, Floats]

@@ -34,7 +34,7 @@ from fairbench_cli.document.model import (
 )
 from fairbench_cli.measures.calibration import slope_and_intercept
 from fairbench_cli.measures.counts import Counts, divide
-from fairbench_cli.measures.intervals import wilson
+from fairbench_cli.measures.score_test import wilson
 from fairbench_cli.measures.scores import (
     Estimate,
     auc,

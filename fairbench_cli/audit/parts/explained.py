@@ -22,7 +22,6 @@ from fairbench_cli.document.model import Section, TableCell, TextTable, table_of
 from fairbench_cli.measures import conditional
 from fairbench_cli.measures.counts import Counts, Floats, divide
 from fairbench_cli.measures.functions import acceptance_by_group, discrimination
-from fairbench_cli.measures.intervals import difference_interval
 from fairbench_cli.measures.rows import (
     DECIMALS,
     GROUPS,
@@ -33,6 +32,7 @@ from fairbench_cli.measures.rows import (
     propensity,
     ranges,
 )
+from fairbench_cli.measures.score_test import difference_interval
 from fairbench_cli.measures.significance import cochran_mantel_haenszel, cochran_mantel_haenszel_p
 from fairbench_cli.measures.situation import MOST_PAIRS, against, in_favour, look_up, mean_agreement
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import combinations
-from shlex import quote
 
 import numpy as np
 
@@ -195,7 +194,7 @@ def _check_classes(words: list[_Words], favourable: tuple[str, ...]) -> None:
 
 
 def _flags(first: str, second: str) -> tuple[Flag | str, ...]:
-    return Flag("favourable", quote(first)), " ", Flag("favourable", quote(second))
+    return Flag("favourable", first), " ", Flag("favourable", second)
 
 
 def _own_words(words: list[_Words], favourable: tuple[str, ...]) -> dict[int, tuple[str, ...]]:

@@ -11,8 +11,10 @@ from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.card import Card
 from fairbench_cli.experiment.config.components import (
     OF_CLASSIFIER,
+    ONE_CANDIDATE,
     ComponentSpec,
     classifier_parameters,
+    has_one_candidate,
     named,
     read_parameters,
 )
@@ -153,9 +155,14 @@ def _tuned_classifiers(given: Given) -> Iterator[Conflict]:
                     what = f"tune: {OF_CLASSIFIER}{key} has no effect on {name}, which has a model of its own"
                     yield (*place, f"{OF_CLASSIFIER}{key}"), what, "tune its own parameters"
                 continue
-            for spec in given.config.classifiers:
-                for at, problem in read_parameters(spec.name, spec.takes(CLASSIFIERS), theirs)[1]:
-                    yield (*place, f"{OF_CLASSIFIER}{at[0]}", *at[1:]), problem.what, problem.fix
+            wrong = [
+                ((*place, f"{OF_CLASSIFIER}{at[0]}", *at[1:]), problem.what, problem.fix)
+                for spec in given.config.classifiers
+                for at, problem in read_parameters(spec.name, spec.takes(CLASSIFIERS), theirs)[1]
+            ]
+            yield from wrong
+            if theirs and not wrong and has_one_candidate(tune["over"]):
+                yield place, ONE_CANDIDATE.what, ONE_CANDIDATE.fix
 
 
 def _listed_twice(given: Given) -> Iterator[Conflict]:

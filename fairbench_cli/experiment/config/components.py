@@ -417,6 +417,14 @@ def read_parameters(
     return {alias: list(getattr(found, key)) for key, alias in aliases.items()}, []
 
 
+ONE_CANDIDATE = Problem("tune: over holds one candidate", "give several values, or make it a parameter")
+
+
+def has_one_candidate(over: Mapping[str, Any]) -> bool:
+    """Return whether what is tuned has one value each."""
+    return all(not isinstance(values, list) or len(values) == 1 for values in over.values())
+
+
 def _in_words(name: str, error: ValidationError, known: Iterable[str]) -> Iterator[Finding]:
     """Yield what is wrong with the parameters of a component."""
     for finding in error.errors():
@@ -453,9 +461,8 @@ def read_tunings(
             twice = [one for i, one in enumerate(over.get(key, ())) if one in over[key][:i]]
             wrong += [((key,), Problem(f"{key} has the value {one} twice", "keep one")) for one in twice]
         wrong = [(("over", *place), problem) for place, problem in wrong]
-        if not wrong and all(len(values) == 1 for values in over.values()):
-            fix = "give several values, or make it a parameter"
-            wrong.append((("over",), Problem("tune: over holds one candidate", fix)))
+        if not wrong and not classifier_parameters(over) and has_one_candidate(over):
+            wrong.append((("over",), ONE_CANDIDATE))
         if "fraction" in options.model_fields_set and "validation" not in options.on:
             what, fix = "tune: fraction has no effect with `on: test`", "remove it, or write on: validation"
             wrong.append((("fraction",), Problem(what, fix)))

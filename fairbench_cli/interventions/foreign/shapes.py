@@ -14,20 +14,18 @@ from fairbench_cli.interventions.foreign.job import (
     DRAWN,
     ForeignModel,
     Job,
+    LibraryRows,
     accepts,
+    each_group_first,
     favourable,
     fits,
     fitted,
-    seeded,
-    takes_classifier,
-    weights_for,
-)
-from fairbench_cli.interventions.foreign.rows import (
-    LibraryRows,
-    each_group_first,
     known_groups,
     require_both_labels,
     require_known,
+    seeded,
+    takes_classifier,
+    weights_for,
 )
 
 
