@@ -21,6 +21,8 @@ if TYPE_CHECKING:  # light when asked for --help
 
 REASONS_SHOWN = 5
 LOG = "log.txt"
+ENDINGS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+"""The signals that ask a run to end."""
 
 
 def run(
@@ -128,14 +130,8 @@ def _compute(prepared: "PreparedRun", pool: "Pool", quiet: bool) -> bool:
     return True
 
 
-def _endings() -> list[int]:
-    """Return the signals that ask a run to end, as far as this system has them."""
-    known = (getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP"))
-    return [number for number in known if number]
-
-
 def _ignore_endings() -> None:
-    for number in _endings():
+    for number in ENDINGS:
         signal.signal(number, signal.SIG_IGN)
 
 
@@ -157,7 +153,7 @@ def _stoppable() -> Iterator[list[int]]:
         stopped.append(number)
         raise KeyboardInterrupt
 
-    heard = [number for number in _endings() if signal.getsignal(number) != signal.SIG_IGN]
+    heard = [number for number in ENDINGS if signal.getsignal(number) != signal.SIG_IGN]
     before = {number: signal.signal(number, stop) for number in heard}
     try:
         yield stopped

@@ -50,12 +50,8 @@ class TrialResult:
     mend: str = ""
 
 
-@dataclass(frozen=True)
-class Reply:
-    """What a fit led to: whether it was infeasible, and the bytes of all that it says of the test rows."""
-
-    infeasible: str
-    decisions: bytes
+Reply = tuple[str, bytes]
+"""What a fit led to: why it was infeasible, empty if it was not; and all that it says of the test rows."""
 
 
 class Misbehaviour(Exception):  # noqa: N818 - becomes the text of a finding
@@ -119,18 +115,15 @@ class Trial:
             raise Misbehaviour(f"The status {fitted.status!r} is unknown; use one of {known}.")
         return fitted
 
-    def ask(self, train: Sample, test: Sample) -> Reply:
+    def ask(self, train: Sample, test: Sample, *, copied: bool = True) -> Reply:
         """Fit and predict, on copies of the rows, and check the shape and range of all that comes out."""
-        return self.ask_of_these(_copy(train), _copy(test))
-
-    def ask_of_these(self, train: Sample, test: Sample) -> Reply:
-        """Do as `ask` does with the very rows that are given."""
+        train, test = (_copy(rows) if copied else rows for rows in (train, test))
         try:
             fitted = self.fit(train)
             predicted = np.asarray(fitted.predict(test))
             scores, chance = fitted.scores(test), fitted.decision_probability(test)
         except Infeasible as reason:
-            return Reply(str(reason), b"")
+            return str(reason), b""
         rows = (len(test),)
         said = {"predict": predicted, "predict_proba": scores, "decision_probability": chance}
         for name, found in said.items():
@@ -143,7 +136,7 @@ class Trial:
         if chance is not None and not ((chance >= 0) & (chance <= 1)).all():
             raise Misbehaviour("decision_probability leaves [0, 1]; return probabilities.")
         parts = [predicted.astype(np.int8), *(part for part in (scores, chance) if part is not None)]
-        return Reply("", b"".join(np.ascontiguousarray(part).tobytes() for part in parts))
+        return "", b"".join(np.ascontiguousarray(part).tobytes() for part in parts)
 
 
 @cache
@@ -165,10 +158,10 @@ def samples(network: str = NETWORKS[0]) -> tuple[Sample, Sample]:
 def _runs(trial: Trial) -> None:
     reasons = []
     for network in NETWORKS:
-        answer = trial.ask(*samples(network))
-        if not answer.infeasible:
+        infeasible, _ = trial.ask(*samples(network))
+        if not infeasible:
             return
-        reasons.append(answer.infeasible)
+        reasons.append(infeasible)
     raise Misbehaviour(
         f"It can run on neither compas nor adult: {reasons[0]}. Look at when it raises Infeasible."
     )
@@ -212,14 +205,15 @@ def answer_of(text: str) -> str:
 
 
 def _digest(answer: Reply) -> str:
-    return hashlib.sha256(answer.infeasible.encode() + answer.decisions).hexdigest()
+    infeasible, decisions = answer
+    return hashlib.sha256(infeasible.encode() + decisions).hexdigest()
 
 
 def _changes_nothing(trial: Trial) -> None:
     train, test = (_copy(rows) for rows in samples())
     for given in (replace(train, weights=np.ones(len(train))), train):
         before = [_bytes(rows) for rows in (given, test)]
-        trial.ask_of_these(given, test)
+        trial.ask(given, test, copied=False)
         for what, old, rows in zip(("training", "test"), before, (given, test), strict=True):
             for name, new in _bytes(rows).items():
                 if old[name] != new:
@@ -262,7 +256,7 @@ def _weights(trial: Trial) -> None:
     plain = trial.ask(train, test)
     heavy = replace(train, weights=np.where(train.y == 1, 0.01, 1.0))
     weighted = trial.ask(heavy, test)
-    if not plain.infeasible and weighted == plain:
+    if not plain[0] and weighted == plain:
         raise Misbehaviour(
             "Training rows with weights give the same predictions as without. Use train.weights, or raise "
             'Infeasible("takes no weights") where train.weights is not None.'

@@ -125,7 +125,7 @@ def on(scheduler: Path) -> tuple[str, ...]:
 
 
 def test_same_bytes_as_here_with_code_in_files_and_what_misbehaves(scheduler, tmp_path, say):
-    one = {"sample": SMALL["sample"] | {"beta": 0}, "repeats": 1, "limits": {"seconds": 5}}
+    one = {"sample": SMALL["sample"] | {"beta": 0}, "repeats": 1, "limits": {"seconds": 8}}
     path = config(tmp_path, "Mine", "Raises", "Kills", "Sleeps", **one)
     done = fairbench("run", path, "-o", tmp_path / "dask", *on(scheduler))
     assert done.returncode == 1, done.stderr
@@ -189,6 +189,9 @@ def test_a_station_keeps_its_process_until_it_rests_and_no_file_at_its_end(tmp_p
         pids += [worker.pid for worker in pool._workers]
     assert len(set(pids)) == 1
     station.rest()
+    end = time.monotonic() + 20
+    while Path(f"/proc/{pids[0]}").exists() and time.monotonic() < end:
+        time.sleep(0.05)
     assert not Path(f"/proc/{pids[0]}").exists()
     found = station.repeat(pack((cell, repeat)), "p", population)
     assert found.status == "ok"

@@ -11,7 +11,6 @@ import warnings
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,9 +19,8 @@ from fairbench_cli.base.errors import UserError, user_error
 from fairbench_cli.base.files import read_text
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.cluster.station import (
-    ClusterAnswer,
+    Answer,
     SentRun,
-    check_there,
     end_there,
     fingerprint_of,
     pack,
@@ -47,21 +45,7 @@ BETWEEN_LOOKS = 0.02  # seconds
 BETWEEN_COUNTS = 2.0  # seconds
 
 
-@dataclass(frozen=True, eq=False)
-class Sent:
-    """A task that is out.
-
-    Parameters
-    ----------
-    attempts : int
-        How often it was sent.
-    at : float
-        When it was sent, on the monotonic clock.
-    """
-
-    task: Task
-    attempts: int
-    at: float = field(default_factory=time.monotonic)
+Sent = tuple[Task, int, float]  # how often it was sent, and when the last time, on the monotonic clock
 
 
 class Cluster:
@@ -110,7 +94,7 @@ class Cluster:
             Listing the workers that would not compute the same numbers, and why.
         """
         self._wait("has no workers yet: waiting for the first")
-        found = self._client.run(check_there, self._run.expected, on_error="return")
+        found = self._client.run(self._run.expected.differences, on_error="return")
         unlike = {
             worker: (_in_words(differs),) if isinstance(differs, Exception) else differs
             for worker, differs in found.items()
@@ -146,18 +130,18 @@ class Cluster:
                 self._send(suspects.popleft(), ALONE)
             if not self._comes():
                 continue
-            sent, answer = self._next()
-            if answer is not None and answer.repeat is not None:
-                yield answer.repeat
+            task, attempts, answer = self._next()
+            if isinstance(answer, Repeat):
+                yield answer
             elif answer is not None:
-                self._refuse(answer)
-                self._send(sent.task, sent.attempts)
-            elif sent.attempts < ATTEMPTS:
-                self._send(sent.task, sent.attempts + 1)
-            elif sent.attempts < ALONE:
-                suspects.append(sent.task)
+                self._refuse(*answer)
+                self._send(task, attempts)
+            elif attempts < ATTEMPTS:
+                self._send(task, attempts + 1)
+            elif attempts < ALONE:
+                suspects.append(task)
             else:
-                yield sent.task.ended("killed", DIED)
+                yield task.ended("killed", DIED)
 
     def stop(self) -> None:
         """Cancel what is out, and end the processes of this run on the workers."""
@@ -190,7 +174,7 @@ class Cluster:
         key = f"fairbench-{uuid.uuid4().hex}"
         sent = self._run, pack((task.cell, task.repeat)), name, population
         future = self._client.submit(run_there, *sent, key=key, pure=False, retries=0, **only)
-        self._out[key] = Sent(task, attempts)
+        self._out[key] = task, attempts, time.monotonic()
         self._window.add(future)
 
     def _population(self, population: Any) -> tuple[str, Any]:
@@ -215,24 +199,24 @@ class Cluster:
             now = time.monotonic()
             if now - self._looked > BETWEEN_NEWS:
                 self._looked = now
-                self._watch([(sent.task, now - sent.at) for sent in self._out.values()])
+                self._watch([(task, now - since) for task, _, since in self._out.values()])
                 self._wait("has no workers any more: waiting for one")
                 return False
         return True
 
-    def _next(self) -> tuple[Sent, ClusterAnswer | None]:
-        """Return a task that came back, and its answer; None where its worker died or it was lost."""
+    def _next(self) -> tuple[Task, int, Answer | None]:
+        """Return a task that came back and its answer: None where its worker died or it was lost."""
         from distributed.scheduler import KilledWorker
 
         future = next(self._window)
-        sent = self._out.pop(future.key)
+        task, attempts, _ = self._out.pop(future.key)
         answer, status = None, future.status
         if status == "error":
             error = future.exception()
             if not isinstance(error, KilledWorker):
                 what = f"a worker of {self._address} cannot run a repeat: {_in_words(error)}"
                 raise user_error(what, "install there what is installed here; its log says more")
-            sent = replace(sent, attempts=max(sent.attempts, ATTEMPTS))  # dask has sent it again already
+            attempts = max(attempts, ATTEMPTS)  # dask has sent it again already
         elif status == "finished":
             with suppress(Exception):  # its worker is gone, and the result with it
                 answer = future.result(timeout=60)
@@ -241,17 +225,17 @@ class Cluster:
         if answer is None:
             self._scattered.clear()  # what was lost may be what it needs: send it again
         future.release()
-        return sent, answer
+        return task, attempts, answer
 
-    def _refuse(self, answer: ClusterAnswer) -> None:
+    def _refuse(self, worker: str, differs: tuple[str, ...]) -> None:
         """Note that a worker that joined late is of no use."""
-        if answer.worker not in self._refused:
-            self._refused.add(answer.worker)
-            self._say(f"worker {answer.worker} is left out: {'; '.join(answer.differs)}")
+        if worker not in self._refused:
+            self._refused.add(worker)
+            self._say(f"worker {worker} is left out: {'; '.join(differs)}")
         else:  # none of the others is there at the moment
             time.sleep(BETWEEN_COUNTS)
         if not self._workers():
-            raise _unlike({answer.worker: answer.differs}, 1)
+            raise _unlike({worker: differs}, 1)
 
     def _lost(self) -> UserError:
         what = f"the scheduler at {self._address} does not answer any more"

@@ -215,23 +215,8 @@ class SentRun:
     sources: Sources
 
 
-@dataclass(frozen=True)
-class ClusterAnswer:
-    """What came of an order.
-
-    Parameters
-    ----------
-    worker : str
-        The address of the worker.
-    repeat : Repeat or None
-        None where the worker refused.
-    differs : tuple of str
-        Why the worker refused.
-    """
-
-    worker: str
-    repeat: Repeat | None
-    differs: tuple[str, ...] = ()
+Answer = Repeat | tuple[str, tuple[str, ...]]
+"""The record of a repeat; or the address of a worker that refused, and why."""
 
 
 class Station:
@@ -299,7 +284,7 @@ def _stations() -> dict[str, Station]:
     return {}
 
 
-def run_there(run: SentRun, task: bytes, name: str, population: bytes) -> ClusterAnswer:
+def run_there(run: SentRun, task: bytes, name: str, population: bytes) -> Answer:
     """Run a repeat on the worker of dask that this is called on."""
     from distributed import get_worker
 
@@ -308,16 +293,11 @@ def run_there(run: SentRun, task: bytes, name: str, population: bytes) -> Cluste
         if run.name not in _stations():  # the first of this run, perhaps on a worker that joined late
             differs = run.expected.differences()
             if differs:
-                return ClusterAnswer(worker.address, None, differs)
+                return worker.address, differs
             folder = mkdtemp(prefix="fairbench-", dir=worker.local_directory)
             _stations()[run.name] = Station(Path(folder), run)
         station = _stations()[run.name]
-    return ClusterAnswer(worker.address, station.repeat(task, name, population))
-
-
-def check_there(expected: Fingerprint) -> tuple[str, ...]:
-    """Return in words what is different on the worker that this is called on."""
-    return expected.differences()
+    return station.repeat(task, name, population)
 
 
 def end_there(run: str) -> None:

@@ -12,7 +12,7 @@ from fairbench_cli.base.checksums import is_whole, signed
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.base.files import read_text, write_json
 from fairbench_cli.experiment.cell import Repeat
-from fairbench_cli.experiment.journal.journal import RETRIED, JournalFile, Place, Reading, list_journals
+from fairbench_cli.experiment.journal.journal import RETRIED, JournalFile, Reading, list_journals
 from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.experiment.versions import Versions
 
@@ -25,21 +25,16 @@ def checked(reading: Reading, plan: RunPlan) -> Reading:
     The counts of a repeat are those of the test rows, whose number the plan knows, by the joint levels of its
     protected attributes; and so are those at each acceptance rate.
     """
-    groups = {
-        (one["dataset"], one["attribute"]): len(plan.protected(one["dataset"], one["attribute"]).groups)
-        for one in plan.datasets
+    sizes = {}
+    for one in plan.datasets:
+        source = one["dataset"], one["attribute"]
+        sizes[source] = len(plan.protected(*source).groups), one.get("test_rows")
+    expected = {cell["key"]: sizes[cell["dataset"], cell["attribute"]] for cell in plan.cells}
+    wrong = {
+        place: fault
+        for place, record in reading.records.items()
+        if place[0] in expected and (fault := _fault(record, *expected[place[0]]))
     }
-    rows = {(one["dataset"], one["attribute"]): one.get("test_rows") for one in plan.datasets}
-    expected = {
-        cell["key"]: (groups[cell["dataset"], cell["attribute"]], rows[cell["dataset"], cell["attribute"]])
-        for cell in plan.cells
-    }
-    wrong: dict[Place, str] = {}
-    for place, record in reading.records.items():
-        if record.counts is not None and place[0] in expected:
-            fault = _fault(record, *expected[place[0]])
-            if fault is not None:
-                wrong[place] = fault
     if not wrong:
         return reading
     damages = [reading.damage(place, what) for place, what in wrong.items()]
@@ -86,15 +81,11 @@ def other_versions(
     return {name: (tuple(sorted(theirs)), versions.packages[name]) for name, theirs in found.items()}
 
 
-def mixed_versions(headers: Iterable[Mapping[str, str]]) -> dict[str, list[str]]:
-    """Return the packages of which results were computed with several versions, and these.
-
-    >>> mixed_versions([{"numpy": "2.2", "numba": "0.63"}, {"numpy": "2.3", "numba": "0.63"}])
-    {'numpy': ['2.2', '2.3']}
-    """
+def mixed_versions(files: Iterable[JournalFile]) -> dict[str, list[str]]:
+    """Return the packages of which the results in files were computed with several versions, and these."""
     found: dict[str, set[str]] = {}
-    for versions in headers:
-        for name, version in versions.items():
+    for header in (file.header for file in files if file.header is not None and file.lines):
+        for name, version in header.versions.items():
             found.setdefault(name, set()).add(version)
     return {name: sorted(versions) for name, versions in found.items() if len(versions) > 1}
 
@@ -147,17 +138,14 @@ def refuse_lost(folder: Path, files: list[JournalFile]) -> None:
 
 def _stock(files: list[JournalFile]) -> dict[str, Any]:
     """Return what the manifest says about the journals of a folder."""
-    heads = [None if file.header is None else file.header.model_dump() for file in files]
-    known = [head for head in heads if head is not None]
     journals = []
-    for file, head in zip(files, heads, strict=True):
-        told = {} if head is None else {key: value for key, value in head.items() if key != "journal"}
+    for file in files:
+        told = {} if file.header is None else file.header.model_dump(exclude={"journal"})
         journals.append({"file": file.name, "lines": file.lines, **told})
-    held = [head["versions"] for head, file in zip(heads, files, strict=True) if head and file.lines]
     return {
         "journals": journals,
-        "mixed_versions": mixed_versions(held),
-        "told_to_mix_versions": any(head["mixed"] for head in known),
+        "mixed_versions": mixed_versions(files),
+        "told_to_mix_versions": any(entry.get("mixed") for entry in journals),
     }
 
 
@@ -192,7 +180,6 @@ def mixture_in_words(folder: Path) -> list[str]:
     UserError
         When a journal cannot be read.
     """
-    files = list_journals(folder / "journal")
-    mixed = mixed_versions(file.header.versions for file in files if file.header and file.lines)
+    mixed = mixed_versions(list_journals(folder / "journal"))
     listed = "; ".join(f"{name} {', '.join(versions)}" for name, versions in mixed.items())
     return [f"these results mix versions: {listed}"] if mixed else []

@@ -31,7 +31,7 @@ from fairbench_cli.experiment.config.config import ExperimentConfig, Limits, siz
 from fairbench_cli.experiment.datasets import Population
 from fairbench_cli.experiment.running.processes import end_group, launch, memory_of
 from fairbench_cli.experiment.running.server import FORKS, ForkServer
-from fairbench_cli.experiment.running.worker import Order, Setup, Task, overtime, run_within, work
+from fairbench_cli.experiment.running.worker import Task, overtime, run_within, work
 
 DIED = "its worker process died: killed, out of memory, or a crash in compiled code"
 DEATHS = 2
@@ -111,10 +111,10 @@ class Worker:
         with suppress(OSError):
             self.pipe.send_bytes(content)
 
-    def run(self, job: HandedOut, population: int) -> None:
+    def run(self, job: HandedOut) -> None:
         """Let it run a task, whose population it knows."""
         self.job, self.since, self.memory = job, time.monotonic(), memory_of(self.pid)
-        self.send(Order(job.task.cell, job.task.repeat, population))
+        self.send((job.task.cell, job.task.repeat, id(job.task.population)))
 
     def excess(self, limits: Limits) -> tuple[Status, str] | None:
         """Return the status and the reason where its task takes more than it may, else None."""
@@ -203,7 +203,7 @@ class LocalPool:
         self._stack = ExitStack()
         self._server: ForkServer | None = None
         self._workers: list[Worker] = []
-        self._populations: list[Population] = []
+        self._populations: dict[int, Population] = {}
         self._started = self._fruitless = 0
         self._looked = self._told = 0.0
 
@@ -301,20 +301,13 @@ class LocalPool:
             raise user_error(what, "look for a limit of processes; finished repeats are kept") from None
         for worker in free:
             if self.waiting and worker.idle:
-                number = self._number(self.waiting[0].task.population)
-                if number in worker.knows:
-                    worker.run(self.waiting.popleft(), number)
+                population = self.waiting[0].task.population
+                self._populations[id(population)] = population  # so that no other gets its number
+                if id(population) in worker.knows:
+                    worker.run(self.waiting.popleft())
                 else:
-                    worker.knows.add(number)
-                    worker.send({number: self._populations[number]})
-
-    def _number(self, population: Population) -> int:
-        """Return the number of a population, by which workers know it."""
-        for number, known in enumerate(self._populations):
-            if known is population:
-                return number
-        self._populations.append(population)
-        return len(self._populations) - 1
+                    worker.knows.add(id(population))
+                    worker.send({id(population): population})
 
     def _start(self) -> None:
         """Start a worker, which is there some time later."""
@@ -329,7 +322,7 @@ class LocalPool:
             else:
                 worker = Worker(ours, printed, launch(f"{work.__module__}:work", theirs.fileno()))
         self._workers.append(worker)
-        worker.send(Setup(list(map(str, sys.path)), os.getcwd(), printed, self.limits))
+        worker.send((list(map(str, sys.path)), os.getcwd(), printed, self.limits))
 
     def _fork(self, handle: int) -> None:
         """Let the fork server start a worker; the successor of one that died loads nothing in advance."""

@@ -15,7 +15,7 @@ from fairbench_cli.base.files import scratch_folder
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.config.config import ExperimentConfig
-from fairbench_cli.experiment.datasets import Population, PreparedDataset, populate, prepare_datasets
+from fairbench_cli.experiment.datasets import populate, prepare_datasets
 from fairbench_cli.experiment.journal.journal import (
     RETRIED,
     JournalHeader,
@@ -46,18 +46,6 @@ class RunChange:
         return f"{'data' if self.kind == 'network' else self.kind}: {self.what}"
 
 
-@dataclass(frozen=True)
-class Difference:
-    """One field of a record that came out otherwise."""
-
-    what: str
-    old: str
-    new: str
-
-    def __str__(self) -> str:
-        return f"{self.what}: {self.old} → {self.new}"
-
-
 @dataclass(frozen=True, eq=False)
 class Recomputed:
     """One finished repeat, as the journal has it and as it came out now.
@@ -77,7 +65,7 @@ class Recomputed:
     steady: bool = True
 
     @property
-    def differences(self) -> tuple[Difference, ...]:
+    def differences(self) -> tuple[str, ...]:
         """What differs, in the order of a record."""
         return tuple(differences(self.record, self.now))
 
@@ -183,7 +171,8 @@ def verify(
     wanted = {pairs[key].source for key, _ in picked}
     chosen = [dataset for dataset in datasets if dataset.name in wanted]
     with scratch_folder() as own:
-        populations = _populations(chosen, used, own, [records[place] for place in picked])
+        swept = any(records[place].swept is not None for place in picked)
+        populations = {one.name: replace(populate(one, used, own), sweep=swept) for one in chosen}
         networks = list(changed_networks(folder / "networks", own))
     tasks = {
         (pairs[key].key, repeat): Task(pairs[key], repeat, populations[pairs[key].source])
@@ -229,15 +218,15 @@ def _compute(tasks: Iterable[Task], pool: Pool) -> dict[tuple[str, int], Repeat]
         return {(outcome.key, outcome.repeat): outcome for outcome in outcomes}
 
 
-def differences(old: Repeat, new: Repeat) -> Iterator[Difference]:
-    """Yield the fields of a record that came out otherwise, bit for bit; seconds may.
+def differences(old: Repeat, new: Repeat) -> Iterator[str]:
+    """Yield in words which fields of a record came out otherwise, bit for bit; seconds may.
 
     What was measured later than the old record is no difference.
 
     >>> from fairbench_cli.measures.counts import PAIR, Counts
     >>> counts = [Counts(PAIR, np.full((2, 2, 2), n)) for n in (3.0, 4.0)]
     >>> old, new = (Repeat("k", 0, "ok", "", n, values={"a": float("nan")}) for n in counts)
-    >>> [str(one) for one in differences(old, new)]
+    >>> list(differences(old, new))
     ['counts (deprived, label 0, decided 0): 3.0 → 4.0 and 7 more']
     """
     before, after = (RepeatLine.of(one).model_dump(warnings=False) for one in (old, new))
@@ -255,7 +244,8 @@ def differences(old: Repeat, new: Repeat) -> Iterator[Difference]:
             both = ["none" if row[field] is None else "some" for row in (before, after)]
             first, changed = (), [()]
         more = f" and {len(changed) - 1} more" * (len(changed) > 1)
-        yield Difference(_place_in_words(field, first, groups), both[0] or '""', (both[1] or '""') + more)
+        old_value, new_value = (text or '""' for text in both)
+        yield f"{_place_in_words(field, first, groups)}: {old_value} → {new_value}{more}"
 
 
 Leaf = tuple[tuple[str | int, ...], Any]
@@ -289,14 +279,6 @@ def _pairs(plan: RunPlan, made: list[Cell]) -> dict[str, Cell]:
 
 def _description(cell: dict[str, Any]) -> str:
     return canonical({name: value for name, value in cell.items() if name != "key"})
-
-
-def _populations(
-    datasets: list[PreparedDataset], config: ExperimentConfig, networks: Path, records: list[Repeat]
-) -> dict[tuple[str, str], Population]:
-    """Fit every network anew; count at every rate where one of the records has such counts."""
-    swept = any(record.swept is not None for record in records)
-    return {dataset.name: replace(populate(dataset, config, networks), sweep=swept) for dataset in datasets}
 
 
 def _without_code(plan: RunPlan, records: Records) -> tuple[ExperimentConfig, dict[str, int]]:

@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from io import TextIOWrapper
 from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import SimpleQueue
@@ -55,48 +56,18 @@ class Task:
         return f"{where}, {cell.technique.spec}, {cell.classifier.name}, repeat {self.repeat}"
 
 
-@dataclass(frozen=True, eq=False)
-class Setup:
-    """What a worker is told first.
-
-    Parameters
-    ----------
-    path : list of str
-        Where modules are found.
-    folder : str
-        The working folder.
-    printed : Path
-        The file for what is printed.
-    limits : Limits
-        Of each repeat.
-    """
-
-    path: list[str]
-    folder: str
-    printed: Path
-    limits: Limits
-
-
-@dataclass(frozen=True, eq=False)
-class Order:
-    """One repeat as it is sent to a worker, which knows the population by its number."""
-
-    cell: Cell
-    repeat: int
-    population: int
-
-
 def work(handle: int, parent: int) -> NoReturn:
     """Be a worker until the pipe behind an open file is closed by `parent`, which started this process.
 
-    First comes a `Setup`, which is answered by the number of the process. A population, with its number, is
-    answered by None, and an `Order` by the record of its repeat. A thread receives, so that the end of the
+    First come the path of modules, the working folder, the file for what is printed, and the limits of a
+    repeat, which are answered by the number of the process. A population by a number is answered by None; a
+    cell, a repeat and the number of its population by the record. A thread receives, so that the end of the
     pipe is seen while a repeat runs.
     """
     die_with_parent(parent)
     pipe = _opened(handle)
-    setup: Setup = pipe.recv()
-    _set_up(setup)
+    path, folder, printed, limits = pipe.recv()
+    _set_up(path, folder, printed)
     messages: SimpleQueue[bytes] = SimpleQueue()
     threading.Thread(target=_receive, args=(pipe, messages), daemon=True).start()
     if hasattr(os, "register_at_fork"):
@@ -105,12 +76,12 @@ def work(handle: int, parent: int) -> NoReturn:
     pipe.send(os.getpid())
     while True:
         message = pickle.loads(messages.get())  # noqa: S301 - from the process that started this one
-        if isinstance(message, Order):
-            task = Task(message.cell, message.repeat, populations[message.population])
-            pipe.send_bytes(_record(task, setup.limits))
-        else:
+        if isinstance(message, dict):
             populations |= message
             pipe.send(None)
+        else:
+            cell, repeat, population = message
+            pipe.send_bytes(_record(Task(cell, repeat, populations[population]), limits))
 
 
 def _opened(handle: int) -> "Connection[Any, Any]":
@@ -128,7 +99,7 @@ def _receive(pipe: "Connection[Any, Any]", messages: "SimpleQueue[bytes]") -> No
     os._exit(1)
 
 
-def _set_up(setup: Setup) -> None:
+def _set_up(path: list[str], folder: str, printed: Path) -> None:
     """Prepare this process: no signals of the terminal, one thread, prints into a file."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "SIGALRM"):
@@ -137,12 +108,14 @@ def _set_up(setup: Setup) -> None:
     if hasattr(os, "setpgid"):
         with suppress(OSError):  # it leads a session
             os.setpgid(0, 0)  # so that it can be ended with processes that a technique starts
-    sys.path[:] = setup.path
+    sys.path[:] = path
     with suppress(OSError):
-        os.chdir(setup.folder)
-    printed = os.open(setup.printed, os.O_WRONLY | os.O_APPEND)
-    for stream in (1, 2):
-        os.dup2(printed, stream)
+        os.chdir(folder)
+    file = os.open(printed, os.O_WRONLY | os.O_APPEND)
+    for number, stream in ((1, sys.stdout), (2, sys.stderr)):
+        os.dup2(file, number)
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(line_buffering=True)  # in turn with what compiled code prints
 
 
 def _record(task: Task, limits: Limits) -> bytes:
