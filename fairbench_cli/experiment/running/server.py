@@ -5,13 +5,13 @@ libraries. What the techniques and classifiers of a run load is found out by usi
 """
 
 import os
-import select
 import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from multiprocessing.connection import wait
 from typing import NoReturn
 
 from fairbench_cli.experiment.running.processes import die_with_parent, launch
@@ -56,7 +56,7 @@ class ForkServer:
 
     def has_ended(self) -> bool:
         """Return whether the process is no longer there: it never says anything."""
-        return bool(select.select([self._ours], [], [], 0)[0])
+        return bool(wait([self._ours], 0))
 
     def end(self) -> None:
         """End the process, and with it every worker."""
