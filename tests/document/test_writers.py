@@ -180,6 +180,18 @@ def test_a_console_shows_every_text_and_no_line_is_too_long(width, capsys, monke
         assert "".join(text.split()) in words, text
 
 
+def test_a_console_cuts_no_number_and_no_verdict(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "65")
+    verdict = TableCell("not decided: could be chance", verdict="undecided")
+    shares = (TableCell("18.0 %", value=18), TableCell("0.366", "[0.310, 0.430]", 0.366))
+    rows = tuple((TableCell(name), TableCell("selection-rate"), *shares, verdict) for name in ("ab", "cd"))
+    heads = ("group", "metric", "selected", "ratio", "verdict")
+    print_document(Document("", sections=(Section("x", tables=(TextTable("", heads, rows),)),)))
+    lines = capsys.readouterr().out.splitlines()
+    assert sum("18.0 %" in line for line in lines) == sum("not decided:" in line for line in lines) == 2
+    assert sum("[0.310, 0.430]" in line for line in lines) == 2
+
+
 def test_numbers_that_do_not_fit_follow_in_a_further_table(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
     heads = ["technique", "metric", *(f"β = {i / 10:g}" for i in range(11))]
