@@ -172,15 +172,15 @@ def _pooled_variance(part: Slice, names: Sequence[str], weights: _Sides, rows: _
     each_weight, each_square, each_rows = (
         _sides(cells, names, rest=False) for cells in (part.counts.n, part.squares, part.cell_rows)
     )
-    scale = divide(each_rows.both, each_weight.both)
+    scale = np.where(each_weight.both > 0, divide(each_rows.both, each_weight.both), 0.0)
     rate = divide(weights.above, weights.both)
 
     def term(share: Floats, side: str) -> Floats:
         of_weight, of_square, of_rows = (
             getattr(sides, side) for sides in (each_weight, each_square, each_rows)
         )
-        total = np.nansum(scale * of_weight, axis=0)
-        loss = divide(np.nansum(scale**2 * of_square, axis=0) * of_rows.sum(0), total**2)
+        total = (scale * of_weight).sum(0)
+        loss = divide((scale**2 * of_square).sum(0) * of_rows.sum(0), total**2)
         here = getattr(rows, side)
         found: Floats = np.where(here > 0, share * loss * divide(getattr(weights, side) ** 2, here), 0.0)
         return found
