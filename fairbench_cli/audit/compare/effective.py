@@ -11,7 +11,7 @@ linearisation; Särndal, Swensson & Wretman 1992, 8.2). It is unsteady with few 
 are worth no more than the people.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,15 +52,12 @@ class RateRows:
         """Return the rows of other groups: one for each place, or for each place and rate."""
         columns = np.arange(self.above.shape[1])
         at = groups if groups.ndim == 2 else groups[:, None]
-        return self._each(lambda side: side[at, columns])
+        return RateRows(*(side[at, columns] for side in vars(self).values()))
 
     def scale(self, by: Floats) -> "RateRows":
         """Return them worth `by` of it, from 0 to 1; the limitless total of a share stays."""
         below = np.where(self.below >= MANY, self.below, self.below * by)
         return RateRows(self.above * by, below, self.scaled | (by < 1), self.plain_above, self.plain_below)
-
-    def _each(self, change: Callable[[NDArray[np.generic]], NDArray[np.generic]]) -> "RateRows":
-        return RateRows(*(change(side) for side in vars(self).values()))  # type: ignore[arg-type]
 
 
 def own_rows(part: Slice, names: Sequence[str]) -> RateRows:
@@ -115,28 +112,33 @@ class _Sides:
         return self.above + self.other
 
 
-def _sides(cells: NDArray[np.generic], names: Sequence[str], *, rest: bool) -> _Sides:
-    """Sum the cells of each group, or of all other groups, by side of the bar."""
-    values = cells.astype(np.float64)
-    others = 1 - np.eye(len(values))
-    above, below = parts(np.tensordot(others, values, 1) if rest else values, names)
+def _sides(part: Slice, names: Sequence[str], *, rest: bool) -> tuple[_Sides, _Sides, _Sides]:
+    """Sum weights, their squares and rows of each group, or of all other groups, by side of the bar."""
     of_all = np.array([RATES[name].of_all for name in names])
-    return _Sides(above, np.where(of_all, 0.0, below - above))
+
+    def summed(cells: NDArray[np.generic]) -> _Sides:
+        values = cells.astype(np.float64)
+        others = 1 - np.eye(len(values))
+        above, below = parts(np.tensordot(others, values, 1) if rest else values, names)
+        return _Sides(above, np.where(of_all, 0.0, below - above))
+
+    return summed(part.counts.n), summed(part.squares), summed(part.cell_rows)
 
 
 def _worth(part: Slice, names: Sequence[str], *, rest: bool) -> RateRows:
     """Return effective and plain rows above and below the bar, of each group or of everybody else."""
-    weights, squares, rows = (
-        _sides(cells, names, rest=rest) for cells in (part.counts.n, part.squares, part.cell_rows)
-    )
+    of_each = _sides(part, names, rest=False)
+    weights, squares, rows = _sides(part, names, rest=True) if rest else of_each
     rate = divide(weights.above, weights.both)
     kish = divide(weights.both**2, squares.both)
     linear = divide((1 - rate) ** 2 * squares.above + rate**2 * squares.other, weights.both**2)
-    variance = np.fmax(linear, _pooled_variance(part, names, weights, rows))
+    variance = np.fmax(linear, _pooled_variance(*of_each, weights, rows))
     inside = (rate > 0) & (rate < 1) & (variance > 0)
     worth = np.where(inside, np.fmin(kish, divide(rate * (1 - rate), variance)), kish)
     # A group that shows no spread of weights while others do may have missed its heavy rows by chance.
-    equal = ~(kish < rows.both * (1 - EQUAL)) & _equal_everywhere(part, names)
+    each_weight, each_square, each_rows = (side.both for side in of_each)
+    uneven = divide(each_weight**2, each_square) < each_rows * (1 - EQUAL)
+    equal = ~(kish < rows.both * (1 - EQUAL)) & ~uneven.any(0)
     worth = np.where(equal, rows.both, np.fmin(worth, rows.both))
     if part.clusters is not None:
         people = rows_of_people(part.clusters, names, rows.both, rest=rest)
@@ -155,23 +157,14 @@ def _worth(part: Slice, names: Sequence[str], *, rest: bool) -> RateRows:
     )
 
 
-def _equal_everywhere(part: Slice, names: Sequence[str]) -> Bools:
-    """Return of which rates the rows weigh the same within each group, shape (rates,)."""
-    weights, squares, rows = (
-        _sides(cells, names, rest=False).both for cells in (part.counts.n, part.squares, part.cell_rows)
-    )
-    return np.asarray(np.all(~(divide(weights**2, squares) < rows * (1 - EQUAL)), axis=0))
-
-
-def _pooled_variance(part: Slice, names: Sequence[str], weights: _Sides, rows: _Sides) -> Floats:
+def _pooled_variance(
+    each_weight: _Sides, each_square: _Sides, each_rows: _Sides, weights: _Sides, rows: _Sides
+) -> Floats:
     """Return the variance of each rate with the spread of weights that all groups together show.
 
     On each side of the bar: what Kish's number would lose, n Σw² / (Σw)², over all groups, with the weights
     of each scaled to a mean of 1.
     """
-    each_weight, each_square, each_rows = (
-        _sides(cells, names, rest=False) for cells in (part.counts.n, part.squares, part.cell_rows)
-    )
     scale = np.where(each_weight.both > 0, divide(each_rows.both, each_weight.both), 0.0)
     rate = divide(weights.above, weights.both)
 
