@@ -60,6 +60,11 @@ class RateRows:
         return RateRows(self.above * by, below, self.scaled | (by < 1), self.plain_above, self.plain_below)
 
 
+def of_all(names: Sequence[str]) -> Bools:
+    """Return which rates are shares: what a group has of the sum of all groups."""
+    return np.array([RATES[name].of_all for name in names], dtype=bool)
+
+
 def own_rows(part: Slice, names: Sequence[str]) -> RateRows:
     """Return the rows behind the rates of each group."""
     return _worth(part, names, rest=False)
@@ -114,13 +119,12 @@ class _Sides:
 
 def _sides(part: Slice, names: Sequence[str], *, rest: bool) -> tuple[_Sides, _Sides, _Sides]:
     """Sum weights, their squares and rows of each group, or of all other groups, by side of the bar."""
-    of_all = np.array([RATES[name].of_all for name in names])
 
     def summed(cells: NDArray[np.generic]) -> _Sides:
         values = cells.astype(np.float64)
         others = 1 - np.eye(len(values))
         above, below = parts(np.tensordot(others, values, 1) if rest else values, names)
-        return _Sides(above, np.where(of_all, 0.0, below - above))
+        return _Sides(above, np.where(of_all(names), 0.0, below - above))
 
     return summed(part.counts.n), summed(part.squares), summed(part.cell_rows)
 
@@ -146,14 +150,14 @@ def _worth(part: Slice, names: Sequence[str], *, rest: bool) -> RateRows:
         worth = np.fmin(worth, people)
     above = np.where(equal, rows.above, rate * worth)
     # Of a share of all selected: what the selected rows are worth, of a number without limit.
-    of_all = np.array([RATES[name].of_all for name in names])
+    shares = of_all(names)
     limitless = np.full_like(worth, 0.0 if rest and len(worth) == 1 else MANY)
     return RateRows(
-        np.where(of_all, worth, above),
-        np.where(of_all, limitless, worth),
+        np.where(shares, worth, above),
+        np.where(shares, limitless, worth),
         ~equal & (rows.both > 0),
         rows.above,
-        np.where(of_all, limitless, rows.both),
+        np.where(shares, limitless, rows.both),
     )
 
 
@@ -222,7 +226,7 @@ def rows_of_people(clusters: Clusters, names: Sequence[str], rows: Floats, *, re
     with np.errstate(invalid="ignore"):
         variance = divide(people, people - 1) * divide(spread, total**2)
     worth = np.where(people > 1, divide(rate * (1 - rate), variance), np.nan)  # one person is one row
-    count = np.array([RATES[name].of_all for name in names])  # of which the rate is 1, and says nothing
+    count = of_all(names)  # of which the rate is 1, and says nothing
     bad = ~np.isfinite(worth) | (people < FEW_PEOPLE)
     found = np.where(count, capped, np.where(bad, np.fmin(worth, capped), worth))
     return np.where(capped >= rows * (1 - 1e-9), rows, np.fmin(found, rows))  # or one row of each
@@ -266,8 +270,7 @@ def factor_together(clusters: Clusters, names: Sequence[str], at: Ints, shape: t
 
 def _entries(clusters: Clusters, names: Sequence[str]) -> _Entries:
     above, below = parts(clusters.n, names)
-    of_all = np.array([RATES[name].of_all for name in names])
-    return _Entries(above, np.where(of_all, above, below))
+    return _Entries(above, np.where(of_all(names), above, below))
 
 
 def _by_group(values: Floats, group: Ints, groups: int) -> Floats:
