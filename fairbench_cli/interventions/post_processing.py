@@ -1,6 +1,5 @@
 """Post-processing: thresholds by group, equalised odds, and the reject option, and what they share."""
 
-import math
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Protocol
 
@@ -119,7 +118,7 @@ def facts_of(solution: BestThresholds) -> dict[str, float | int]:
     """Return what a solution promises on the validation rows, and its thresholds, as facts.
 
     A group's thresholds are numbered from its highest; `share` is how often one is drawn. Those that accept
-    nobody or everybody are infinite and so have a share alone.
+    nobody or everybody are infinite, which `Fitted` leaves out, so these have a share alone.
     """
     facts: dict[str, float | int] = {
         "accuracy_validation": solution.accuracy,
@@ -129,7 +128,7 @@ def facts_of(solution: BestThresholds) -> dict[str, float | int]:
     for group, mixture in zip(PAIR, solution.mixtures, strict=True):
         for k, (threshold, share) in enumerate(zip(mixture.thresholds, mixture.weights, strict=True), 1):
             facts |= {f"threshold_{group}_{k}": float(threshold), f"share_{group}_{k}": float(share)}
-    return {name: value for name, value in facts.items() if math.isfinite(value)}
+    return facts
 
 
 Objective = Literal["accuracy", "youden"]
