@@ -11,7 +11,7 @@ from scipy.sparse import csc_array, csr_array
 
 from fairbench_cli.classifiers.encode import BinEncoding, Design, fit_design
 from fairbench_cli.classifiers.fit import Classifier
-from fairbench_cli.data.table import Column, Floats, Labels, Sample
+from fairbench_cli.data.table import Floats, Labels, Sample
 from fairbench_cli.interventions.cells import require_both_groups
 from fairbench_cli.interventions.fitted import Fitted
 from fairbench_cli.interventions.zafar.logistic import training_rows
@@ -431,11 +431,6 @@ class Represented:
     design: Design
     at: Prototypes
     distance: Distance
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        """The features it was trained on."""
-        return self.design.columns
 
     def mixtures(self, sample: Sample) -> Floats:
         """Return each row's probability of each prototype, shape (rows, K).

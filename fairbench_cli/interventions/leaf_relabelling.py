@@ -12,7 +12,7 @@ from scipy.special import xlogy
 
 from fairbench_cli.classifiers.encode import NUMBER, Encoder, fit_encoder, pick, with_numbers
 from fairbench_cli.classifiers.fit import Classifier, Model
-from fairbench_cli.data.table import Column, Floats, Labels, Rows, Sample, Table
+from fairbench_cli.data.table import Floats, Labels, Rows, Sample, Table
 from fairbench_cli.interventions.cells import require_both_groups
 from fairbench_cli.interventions.fitted import Fitted, Infeasible
 from fairbench_cli.measures.counts import divide
@@ -176,11 +176,6 @@ class GrownTree:
 
     encoder: Encoder
     tree: "FlatTree"
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        """The features it was trained on."""
-        return self.encoder.columns
 
     def leaf_of(self, sample: Sample) -> Rows:
         """Return the node in which each row ends, shape (rows,).
@@ -483,11 +478,6 @@ class Relabelled:
 
     model: Tree
     nodes: NDArray[np.int64]
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        """The features it was trained on."""
-        return self.model.columns
 
     def predict(self, sample: Sample) -> Labels:
         """Return predicted outcomes: int8, shape (rows,), 1 for the favourable one; raises as the model."""

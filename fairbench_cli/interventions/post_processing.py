@@ -9,7 +9,7 @@ from pydantic import Field
 
 from fairbench_cli.classifiers.encode import training_weights
 from fairbench_cli.classifiers.fit import Classifier, Model
-from fairbench_cli.data.table import Column, Floats, Labels, Sample
+from fairbench_cli.data.table import Floats, Labels, Sample
 from fairbench_cli.interventions.cells import Share, divide_rows, empty_cells, weight_sums
 from fairbench_cli.interventions.fitted import Fitted, Infeasible, drawn
 from fairbench_cli.measures.counts import PAIR
@@ -26,11 +26,6 @@ from fairbench_cli.measures.thresholds import (
 
 class Scorer(Protocol):
     """A model with scores."""
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        """The features it was trained on."""
-        ...
 
     def predict(self, sample: Sample) -> Labels:
         """Return each row's predicted outcome: int8, shape (rows,)."""
@@ -90,11 +85,6 @@ class GroupThresholdModel:
     model: Scorer
     mixtures: tuple[Mixture, ...]
     seed: int
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        """The features that its model was trained on."""
-        return self.model.columns
 
     def decision_probability(self, sample: Sample) -> Floats:
         """Return the probability with which each row is accepted, shape (rows,)."""
@@ -207,11 +197,6 @@ class LabelScorer:
 
     model: Model
     reversed: tuple[bool, bool]
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        """The features that its model was trained on."""
-        return self.model.columns
 
     def predict(self, sample: Sample) -> Labels:
         """Return each row's decision, reversed in the groups named: int8, shape (rows,)."""
@@ -369,11 +354,6 @@ class RejectOptionModel:
 
     model: Scorer
     theta: float
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        """The features that its model was trained on."""
-        return self.model.columns
 
     def predict(self, sample: Sample) -> Labels:
         """Return each row's predicted outcome: int8, shape (rows,), 1 for the favourable one."""

@@ -376,11 +376,6 @@ class RepairedModel:
     learned: dict[str, ColumnMap]
     seed: int
 
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        """The features that the classifier was trained on."""
-        return self.model.columns
-
     def predict(self, sample: Sample) -> Labels:
         """Return each row's predicted outcome: int8, shape (rows,), 1 for the favourable one."""
         return self.model.predict(self.repaired(sample))
