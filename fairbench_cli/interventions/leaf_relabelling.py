@@ -3,17 +3,16 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 from scipy.special import xlogy
 
 from fairbench_cli.classifiers.encode import NUMBER, Encoder, fit_encoder, pick, with_numbers
 from fairbench_cli.classifiers.fit import Classifier, Model
 from fairbench_cli.data.table import Floats, Labels, Rows, Sample, Table
-from fairbench_cli.interventions.cells import require_both_groups
+from fairbench_cli.interventions.cells import NotNegative, Positive, require_both_groups
 from fairbench_cli.interventions.fitted import Fitted, Infeasible
 from fairbench_cli.measures.counts import divide
 
@@ -391,9 +390,9 @@ class LeafRelabelling:
     """
 
     criterion: Literal["classifier"] | SplitCriterion = "classifier"
-    min_leaf: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    min_leaf: Positive | None = None
     solver: Literal["greedy", "optimal"] = "greedy"
-    epsilon: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    epsilon: NotNegative = 0.0
 
     def __post_init__(self) -> None:
         if self.min_leaf is not None and self.criterion == "classifier":

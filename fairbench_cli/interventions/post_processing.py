@@ -10,7 +10,14 @@ from pydantic import Field
 from fairbench_cli.classifiers.encode import training_weights
 from fairbench_cli.classifiers.fit import Classifier, Model
 from fairbench_cli.data.table import Floats, Labels, Sample
-from fairbench_cli.interventions.cells import Share, divide_rows, empty_cells, weight_sums
+from fairbench_cli.interventions.cells import (
+    NotNegative,
+    Proportion,
+    Share,
+    divide_rows,
+    empty_cells,
+    weight_sums,
+)
 from fairbench_cli.interventions.fitted import Fitted, Infeasible, drawn
 from fairbench_cli.measures.counts import PAIR
 from fairbench_cli.measures.thresholds import (
@@ -224,9 +231,6 @@ def chances(scorer: LabelScorer, solution: BestThresholds) -> dict[str, float | 
     return facts
 
 
-Cost = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-
-
 @dataclass(frozen=True)
 class GroupThresholds:
     """Give each group the thresholds that cost least while its rates differ by no more than a tolerance.
@@ -253,10 +257,10 @@ class GroupThresholds:
     """
 
     constraint: Constraint = "demographic-parity"
-    tolerance: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    tolerance: NotNegative = 0.0
     norm: Norm = "max"
-    cost_fp: Cost = 1.0
-    cost_fn: Cost = 1.0
+    cost_fp: NotNegative = 1.0
+    cost_fn: NotNegative = 1.0
     validation: Share = 0.3
 
     def __post_init__(self) -> None:
@@ -311,7 +315,7 @@ class RejectOption:
     """
 
     theta: Annotated[float, Field(ge=0.5, lt=1)] | None = None
-    target: Annotated[float, Field(ge=0, le=1)] = 0.0
+    target: Proportion = 0.0
     validation: Share = 0.3
 
     def __post_init__(self) -> None:
