@@ -259,7 +259,7 @@ class CategoryMap:
     ----------
     source, column : Column
         The column before and after; its levels stay as they are.
-    plan : Plan
+    plan : CategoryPlan
         The plan of the training rows.
     """
 
