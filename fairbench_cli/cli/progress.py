@@ -133,7 +133,7 @@ class RunProgress:
         self._show()
 
     def watch(self, running: Iterable[tuple[Task, float]]) -> None:
-        """Take in the tasks that are under way and for how many seconds; the longest is shown once it is long.
+        """Take in the tasks under way and for how many seconds; the longest is shown once it is long.
 
         To be called now and then: that also shows the time that passes while no repeat ends.
         """
