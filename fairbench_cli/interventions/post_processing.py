@@ -1,7 +1,7 @@
 """Post-processing: thresholds by group, equalised odds, and the reject option, and what they share."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,18 +29,6 @@ from fairbench_cli.measures.thresholds import (
     best_thresholds,
     group_points,
 )
-
-
-class Scorer(Protocol):
-    """A model with scores."""
-
-    def predict(self, sample: Sample) -> Labels:
-        """Return each row's predicted outcome: int8, shape (rows,)."""
-        ...
-
-    def predict_proba(self, sample: Sample) -> Floats:
-        """Return each row's score, shape (rows,), higher for the favourable outcome."""
-        ...
 
 
 def fit_and_hold_out(train: Sample, classifier: Classifier, validation: float) -> tuple[Model, Sample]:
@@ -81,7 +69,7 @@ class GroupThresholdModel:
 
     Parameters
     ----------
-    model : Scorer
+    model : Model or LabelScorer
         Gives the scores.
     mixtures : tuple of Mixture
         The thresholds of the deprived and of the favoured group.
@@ -89,7 +77,7 @@ class GroupThresholdModel:
         Of the draws; the same rows get the same predictions.
     """
 
-    model: Scorer
+    model: "Model | LabelScorer"
     mixtures: tuple[Mixture, ...]
     seed: int
 
@@ -167,7 +155,7 @@ class EqualisedOdds:
             where they are asked for.
         """
         model, rows = fit_and_hold_out(train, classifier, self.validation)
-        scorer: Scorer = model if self.based_on == "scores" else as_scorer(model, rows)
+        scorer = model if self.based_on == "scores" else as_scorer(model, rows)
         solution = equal_odds(points_of(rows, scores_of(scorer, rows)), self.objective)
         fitted = GroupThresholdModel(scorer, solution.mixtures, int(rng.integers(2**63)))
         facts = facts_of(solution)
@@ -356,7 +344,7 @@ class RejectOption:
 class RejectOptionModel:
     """Decides as its model does, except on critical rows."""
 
-    model: Scorer
+    model: Model
     theta: float
 
     def predict(self, sample: Sample) -> Labels:
@@ -364,7 +352,7 @@ class RejectOptionModel:
         return decide(probabilities_of(self.model, sample), sample.s, self.theta)
 
 
-def probabilities_of(model: Scorer, sample: Sample) -> Floats:
+def probabilities_of(model: Model, sample: Sample) -> Floats:
     """Return P(y=+|x) of each row, shape (rows,); `Infeasible` if a model has none."""
     p = scores_of(model, sample)
     if not ((p >= 0) & (p <= 1)).all():

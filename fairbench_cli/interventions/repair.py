@@ -4,7 +4,7 @@ import re
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol, TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -354,14 +354,6 @@ class Repair:
         return on_levels(sample, learned)
 
 
-class Preparation(Protocol):
-    """What a technique does to rows before its classifier predicts them."""
-
-    def to_predict(self, sample: Sample, learned: dict[str, ColumnMap], seed: int) -> Sample:
-        """Return the rows, repaired."""
-        ...
-
-
 @dataclass(frozen=True, eq=False)
 class RepairedModel:
     """A classifier that was trained on repaired rows, and repairs the rows it is to predict.
@@ -370,7 +362,7 @@ class RepairedModel:
     """
 
     model: Model
-    how: Preparation
+    how: "Repair | Auditor"
     learned: dict[str, ColumnMap]
     seed: int
 
