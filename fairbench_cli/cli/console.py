@@ -214,7 +214,10 @@ def _print_table(table: TextTable, marks: Marks) -> None:
     """
     width = out().width
     columns = _columns(table, marks, stacked=False)
-    least = [one.width if one.number else one.least(SHORT) for one in columns]
+    small = any(cell.fine for row in table.rows for cell in row)  # else there is nothing to put below
+    least = [
+        one.width if one.number else min(one.width, SHORT) if small else one.least(SHORT) for one in columns
+    ]
     if sum(least) + GAP * (len(least) - 1) > width:
         columns = _columns(table, marks, stacked=True)
     for i, part in enumerate(_parts(columns, width)):
@@ -230,7 +233,8 @@ def _columns(table: TextTable, marks: Marks, *, stacked: bool) -> list[_Column]:
         head = plain(name).replace(" = ", "=") if folds else plain(name)
         cells = [_shown(row[j], marks, stacked=stacked) for row in table.rows]
         lines = [line for text in (head, *(cell.text for cell in cells)) for line in text.split("\n")]
-        word = max(cell_len(word) for line in lines for word in line.split(" "))
+        hang = max((cell.hang for cell in cells), default=0)
+        word = hang + max(cell_len(word) for line in lines for word in line.split(" "))
         widest = word if folds else max(map(cell_len, lines))
         columns.append(_Column(head, cells, number, widest, word))
     return columns
@@ -238,7 +242,7 @@ def _columns(table: TextTable, marks: Marks, *, stacked: bool) -> list[_Column]:
 
 def _shown(cell: TableCell, marks: Marks, *, stacked: bool) -> _Shown:
     mark, style = marks[cell.verdict] if cell.verdict else ("", "")
-    text = plain(cell.text if stacked else cell.whole, "\n")
+    text = plain(cell.text if stacked else cell.whole, "\n").replace(" %", f"{KEPT}%")
     below = f"\n{plain(cell.fine)}".replace(" ", KEPT) if stacked and cell.fine else ""
     return _Shown(marked(text, mark) + below, style, len(mark) + 1 if mark else 0)
 

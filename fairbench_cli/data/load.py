@@ -235,14 +235,12 @@ class Dataset:
 
     def base_rates(self, attribute: str | None = None) -> "pd.Series[float]":
         """Return the share of favourable outcomes by level of a protected attribute; raises as `sample`."""
-        return self._base_rates(self.card.attribute(attribute))
-
-    def _base_rates(self, attribute: str) -> "pd.Series[float]":
-        label, of = self.card.label, self.card.protected[attribute].of
-        table = with_columns(self.table, [joint_column(self.table, attribute, of)]) if of else self.table
+        name, label = self.card.attribute(attribute), self.card.label
+        of = self.card.protected[name].of
+        table = with_columns(self.table, [joint_column(self.table, name, of)]) if of else self.table
         frame = table.to_pandas()
         favourable = (frame[label.column] == label.favourable).astype(float).rename("base rate")
-        return favourable.groupby(frame[attribute], observed=True).mean()
+        return favourable.groupby(frame[name], observed=True).mean()
 
     def __repr__(self) -> str:
         label, levels = self.card.label, {column.name: column.levels for column in self.table.columns}
@@ -255,7 +253,7 @@ class Dataset:
                 deprived = self.card.roles(name, levels).deprived
                 groups = ", ".join(
                     f"{level}{' (deprived)' if level in deprived else ''} {rate:.3f}"
-                    for level, rate in self._base_rates(name).items()
+                    for level, rate in self.base_rates(name).items()
                 )
                 lines.append(f"  by {name}: {groups}")
         return "\n".join(lines) + ">"

@@ -131,14 +131,11 @@ class Chart:
         Trusted: it stands in a page as it is.
     caption : str
         In small print after the title.
-    wide : bool
-        Whether it takes a page's whole width.
     """
 
     title: str
     svg: str
     caption: str = ""
-    wide: bool = False
 
 
 @dataclass(frozen=True)
@@ -159,10 +156,6 @@ class Section:
         What belongs to it.
     anchor : str
         What links name it by; empty where nothing links to it.
-    label : str
-        What the list of sections calls it, where that is not its title.
-    folded : bool
-        Whether a page shows it when it is opened.
     """
 
     title: str
@@ -173,8 +166,6 @@ class Section:
     charts: tuple[Chart, ...] = ()
     sections: "tuple[Section, ...]" = ()
     anchor: str = ""
-    label: str = ""
-    folded: bool = False
 
 
 @dataclass(frozen=True)

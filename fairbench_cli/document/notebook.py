@@ -13,8 +13,9 @@ Marks = Mapping[Verdict | None, str]  # by verdict, a symbol in its colour
 
 def notebook(document: Document) -> str:
     """Return the answer in words, the facts and all tables; charts are for pages."""
+    colours = COLOURS if document.tested else dict.fromkeys(COLOURS, COLOURS["undecided"])
     marks = {
-        verdict: f'<strong style="color: {_colour(verdict, document)}">{mark}</strong>' if verdict else ""
+        verdict: f'<strong style="color: {colours[verdict]}">{mark}</strong>' if verdict else ""
         for verdict, mark in document.marks.items()
     }
     parts = []
@@ -29,10 +30,6 @@ def notebook(document: Document) -> str:
     parts += [_section(section, marks) for section in document.sections]
     parts.append(_list(document.notes))
     return printable(f"<div>{''.join(parts)}</div>", keep="\n")
-
-
-def _colour(verdict: Verdict, document: Document) -> str:
-    return COLOURS[verdict if document.tested else "undecided"]
 
 
 def _lines(texts: Iterable[str]) -> str:

@@ -50,11 +50,3 @@ function addFilter(table) {
 }
 for (const button of document.querySelectorAll("th > button")) button.addEventListener("click", () => sort(button));
 for (const table of document.querySelectorAll("table")) if (table.tBodies[0].rows.length > FEW) addFilter(table);
-const folds = document.querySelectorAll("details");
-addEventListener("beforeprint", () => folds.forEach((fold) => (fold.open = true)));
-function unfold() {
-  const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
-  for (let fold = target && target.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
-}
-addEventListener("hashchange", unfold);
-unfold();

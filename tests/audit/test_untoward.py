@@ -316,3 +316,10 @@ def test_devices_and_links_stay_what_they_are(tmp_path):
     write_bytes(tmp_path / "link", b"y")
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "file").read_bytes() == b"y"
+
+
+def test_rows_that_weigh_nothing_are_audited_without_a_warning():
+    labels, scores, groups = [1, 0] * 12, [0.1, 0.3, 0.6, 0.9] * 6, ["a"] * 8 + ["b"] * 16
+    weights = [0, 1] * 4 + [1, 2] * 8  # nobody in a with a label of 1 counts
+    found = audit(labels, scores, groups, weights=weights, draws=0, top_share=1.0, curves=True)
+    assert found.verdict == "undecided"

@@ -11,7 +11,7 @@ linearisation; Särndal, Swensson & Wretman 1992, 8.2). It is unsteady with few 
 are worth no more than the people.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,15 +52,17 @@ class RateRows:
         """Return the rows of other groups: one for each place, or for each place and rate."""
         columns = np.arange(self.above.shape[1])
         at = groups if groups.ndim == 2 else groups[:, None]
-        return self._each(lambda side: side[at, columns])
+        return RateRows(*(side[at, columns] for side in vars(self).values()))
 
     def scale(self, by: Floats) -> "RateRows":
         """Return them worth `by` of it, from 0 to 1; the limitless total of a share stays."""
         below = np.where(self.below >= MANY, self.below, self.below * by)
         return RateRows(self.above * by, below, self.scaled | (by < 1), self.plain_above, self.plain_below)
 
-    def _each(self, change: Callable[[NDArray[np.generic]], NDArray[np.generic]]) -> "RateRows":
-        return RateRows(*(change(side) for side in vars(self).values()))  # type: ignore[arg-type]
+
+def of_all(names: Sequence[str]) -> Bools:
+    """Return which rates are shares: what a group has of the sum of all groups."""
+    return np.array([RATES[name].of_all for name in names], dtype=bool)
 
 
 def own_rows(part: Slice, names: Sequence[str]) -> RateRows:
@@ -115,28 +117,32 @@ class _Sides:
         return self.above + self.other
 
 
-def _sides(cells: NDArray[np.generic], names: Sequence[str], *, rest: bool) -> _Sides:
-    """Sum the cells of each group, or of all other groups, by side of the bar."""
-    values = cells.astype(np.float64)
-    others = 1 - np.eye(len(values))
-    above, below = parts(np.tensordot(others, values, 1) if rest else values, names)
-    of_all = np.array([RATES[name].of_all for name in names])
-    return _Sides(above, np.where(of_all, 0.0, below - above))
+def _sides(part: Slice, names: Sequence[str], *, rest: bool) -> tuple[_Sides, _Sides, _Sides]:
+    """Sum weights, their squares and rows of each group, or of all other groups, by side of the bar."""
+
+    def summed(cells: NDArray[np.generic]) -> _Sides:
+        values = cells.astype(np.float64)
+        others = 1 - np.eye(len(values))
+        above, below = parts(np.tensordot(others, values, 1) if rest else values, names)
+        return _Sides(above, np.where(of_all(names), 0.0, below - above))
+
+    return summed(part.counts.n), summed(part.squares), summed(part.cell_rows)
 
 
 def _worth(part: Slice, names: Sequence[str], *, rest: bool) -> RateRows:
     """Return effective and plain rows above and below the bar, of each group or of everybody else."""
-    weights, squares, rows = (
-        _sides(cells, names, rest=rest) for cells in (part.counts.n, part.squares, part.cell_rows)
-    )
+    of_each = _sides(part, names, rest=False)
+    weights, squares, rows = _sides(part, names, rest=True) if rest else of_each
     rate = divide(weights.above, weights.both)
     kish = divide(weights.both**2, squares.both)
     linear = divide((1 - rate) ** 2 * squares.above + rate**2 * squares.other, weights.both**2)
-    variance = np.fmax(linear, _pooled_variance(part, names, weights, rows))
+    variance = np.fmax(linear, _pooled_variance(*of_each, weights, rows))
     inside = (rate > 0) & (rate < 1) & (variance > 0)
     worth = np.where(inside, np.fmin(kish, divide(rate * (1 - rate), variance)), kish)
     # A group that shows no spread of weights while others do may have missed its heavy rows by chance.
-    equal = ~(kish < rows.both * (1 - EQUAL)) & _equal_everywhere(part, names)
+    each_weight, each_square, each_rows = (side.both for side in of_each)
+    uneven = divide(each_weight**2, each_square) < each_rows * (1 - EQUAL)
+    equal = ~(kish < rows.both * (1 - EQUAL)) & ~uneven.any(0)
     worth = np.where(equal, rows.both, np.fmin(worth, rows.both))
     if part.clusters is not None:
         people = rows_of_people(part.clusters, names, rows.both, rest=rest)
@@ -144,43 +150,34 @@ def _worth(part: Slice, names: Sequence[str], *, rest: bool) -> RateRows:
         worth = np.fmin(worth, people)
     above = np.where(equal, rows.above, rate * worth)
     # Of a share of all selected: what the selected rows are worth, of a number without limit.
-    of_all = np.array([RATES[name].of_all for name in names])
+    shares = of_all(names)
     limitless = np.full_like(worth, 0.0 if rest and len(worth) == 1 else MANY)
     return RateRows(
-        np.where(of_all, worth, above),
-        np.where(of_all, limitless, worth),
+        np.where(shares, worth, above),
+        np.where(shares, limitless, worth),
         ~equal & (rows.both > 0),
         rows.above,
-        np.where(of_all, limitless, rows.both),
+        np.where(shares, limitless, rows.both),
     )
 
 
-def _equal_everywhere(part: Slice, names: Sequence[str]) -> Bools:
-    """Return of which rates the rows weigh the same within each group, shape (rates,)."""
-    weights, squares, rows = (
-        _sides(cells, names, rest=False).both for cells in (part.counts.n, part.squares, part.cell_rows)
-    )
-    return np.asarray(np.all(~(divide(weights**2, squares) < rows * (1 - EQUAL)), axis=0))
-
-
-def _pooled_variance(part: Slice, names: Sequence[str], weights: _Sides, rows: _Sides) -> Floats:
+def _pooled_variance(
+    each_weight: _Sides, each_square: _Sides, each_rows: _Sides, weights: _Sides, rows: _Sides
+) -> Floats:
     """Return the variance of each rate with the spread of weights that all groups together show.
 
     On each side of the bar: what Kish's number would lose, n Σw² / (Σw)², over all groups, with the weights
     of each scaled to a mean of 1.
     """
-    each_weight, each_square, each_rows = (
-        _sides(cells, names, rest=False) for cells in (part.counts.n, part.squares, part.cell_rows)
-    )
-    scale = divide(each_rows.both, each_weight.both)
+    scale = np.where(each_weight.both > 0, divide(each_rows.both, each_weight.both), 0.0)
     rate = divide(weights.above, weights.both)
 
     def term(share: Floats, side: str) -> Floats:
         of_weight, of_square, of_rows = (
             getattr(sides, side) for sides in (each_weight, each_square, each_rows)
         )
-        total = np.nansum(scale * of_weight, axis=0)
-        loss = divide(np.nansum(scale**2 * of_square, axis=0) * of_rows.sum(0), total**2)
+        total = (scale * of_weight).sum(0)
+        loss = divide((scale**2 * of_square).sum(0) * of_rows.sum(0), total**2)
         here = getattr(rows, side)
         found: Floats = np.where(here > 0, share * loss * divide(getattr(weights, side) ** 2, here), 0.0)
         return found
@@ -229,7 +226,7 @@ def rows_of_people(clusters: Clusters, names: Sequence[str], rows: Floats, *, re
     with np.errstate(invalid="ignore"):
         variance = divide(people, people - 1) * divide(spread, total**2)
     worth = np.where(people > 1, divide(rate * (1 - rate), variance), np.nan)  # one person is one row
-    count = np.array([RATES[name].of_all for name in names])  # of which the rate is 1, and says nothing
+    count = of_all(names)  # of which the rate is 1, and says nothing
     bad = ~np.isfinite(worth) | (people < FEW_PEOPLE)
     found = np.where(count, capped, np.where(bad, np.fmin(worth, capped), worth))
     return np.where(capped >= rows * (1 - 1e-9), rows, np.fmin(found, rows))  # or one row of each
@@ -273,8 +270,7 @@ def factor_together(clusters: Clusters, names: Sequence[str], at: Ints, shape: t
 
 def _entries(clusters: Clusters, names: Sequence[str]) -> _Entries:
     above, below = parts(clusters.n, names)
-    of_all = np.array([RATES[name].of_all for name in names])
-    return _Entries(above, np.where(of_all, above, below))
+    return _Entries(above, np.where(of_all(names), above, below))
 
 
 def _by_group(values: Floats, group: Ints, groups: int) -> Floats:

@@ -17,7 +17,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from fairbench_cli.audit.compare.effective import RateRows, rate_rows
+from fairbench_cli.audit.compare.effective import RateRows, of_all, rate_rows
 from fairbench_cli.audit.compare.family import Family
 from fairbench_cli.audit.compare.references import (
     REST,
@@ -69,8 +69,8 @@ class Tests:
         The rates.
     at : int array, shape (rates,)
         Their reference groups, or `REST`.
-    rows, ref : RateRows
-        What the tests are of.
+    rows : RateRows
+        Those of each group.
     compared : bool array
         False for the reference itself, and for groups that are not compared.
     p, outside : arrays
@@ -89,7 +89,6 @@ class Tests:
     names: tuple[str, ...]
     at: Ints
     rows: RateRows
-    ref: RateRows
     compared: Bools
     p: Floats
     outside: Floats
@@ -245,21 +244,17 @@ def uncertainty(names: Sequence[str], rows: RateRows, ref: RateRows, confidence:
     """
     ratio = ratio_interval(rows.above, rows.below, ref.above, ref.below, confidence)
     # A share of a list is a proportion of the list; of two shares, what one group gets, another does not.
-    of_all, total = _of_all(names), rows.above.sum(0)
+    total = rows.above.sum(0)
     below, ref_below = _below(names, rows, total), _below(names, ref, total)
     p, q = divide(rows.above, below), divide(ref.above, ref_below)
-    rho = np.where(of_all, -np.sqrt(np.minimum(divide(p * q, (1 - p) * (1 - q)), 1)), 0.0)
+    rho = np.where(of_all(names), -np.sqrt(np.minimum(divide(p * q, (1 - p) * (1 - q)), 1)), 0.0)
     rho = np.where(np.isnan(rho), 0.0, rho)
     return Uncertainty(ratio, difference_interval(rows.above, below, ref.above, ref_below, confidence, rho))
 
 
-def _of_all(names: Sequence[str]) -> Bools:
-    return np.array([RATES[name].of_all for name in names])
-
-
 def _below(names: Sequence[str], rows: RateRows, total: Floats) -> Floats:
     """Return what is under the bar; of a share of a list, the list."""
-    return np.where(_of_all(names) & (rows.below > 0), total, rows.below)
+    return np.where(of_all(names) & (rows.below > 0), total, rows.below)
 
 
 def with_limits(values: Floats, limits: Limits, g: int, m: int, known: bool) -> Interval:
@@ -288,7 +283,7 @@ def tests_of(
     p, outside = (np.where(compared, values, np.nan) for values in (p, outside))
     none = np.empty((0, len(names)))
     p = p[:, distinct(names, at)]
-    return Tests(tuple(names), at, rows, ref, compared, p, outside, exact, few, within, none, none)
+    return Tests(tuple(names), at, rows, compared, p, outside, exact, few, within, none, none)
 
 
 def with_pairs(found: Tests, known: Bools, taus: Floats) -> Tests:

@@ -33,7 +33,7 @@ from fairbench_cli.audit.compare.verdict import decide_metric, requested_names, 
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import bounds, needs_labels
 from fairbench_cli.audit.parts.part import Part, View
-from fairbench_cli.audit.parts.writing import DASH, group_cell, interval_cell, p_cell, place
+from fairbench_cli.audit.parts.writing import DASH, fine_cell, group_cell, p_cell, place
 from fairbench_cli.audit.scan.tally import Slice
 from fairbench_cli.document.model import VERDICTS, Section, TableCell, TextTable, Verdict, table_of
 from fairbench_cli.measures.counts import Counts, Floats
@@ -284,7 +284,7 @@ def _table(rows: list[RequestedRow], report: Report, view: View) -> TextTable:
 
     def value(row: RequestedRow, name: str) -> TableCell:
         known = row.values[name]
-        return p_cell(known.value) if find(name).p_value else interval_cell(known)
+        return p_cell(known.value) if find(name).p_value else fine_cell(known)
 
     def ideal(name: str) -> TableCell:
         best = find(name).ideal

@@ -138,7 +138,10 @@ def judge_curves(read: Sequence[Scores], base: Report) -> tuple[ScoreCurves, ...
         of_model = list(same)
         thresholds, families = [], []
         for at in range(len(of_model[0].thresholds)):
-            slices = [kept(_selected(scores, at), config) for scores in of_model]
+            slices = [
+                kept(_counted(scores, scores.cuts, np.arange(len(scores.cuts.low)) > at), config)
+                for scores in of_model
+            ]
             verdicts, family = verdicts_of(slices, deciding, config)
             thresholds.append(list(zip(slices, verdicts, strict=True)))
             families.append(family)
@@ -169,11 +172,6 @@ def verdicts_of(
             by_metric[name] = all_of(table.ruling(known, g, m)[1] for g in groups)
         found.append(by_metric | roll_ups(by_metric))
     return found, family
-
-
-def _selected(scores: Scores, at: int) -> Slice:
-    """Return the groups with the scores of a threshold and more selected."""
-    return _counted(scores, scores.cuts, np.arange(len(scores.cuts.low)) > at)
 
 
 def _counted(scores: Scores, ranges: ScoreRanges, chosen: NDArray[np.bool_]) -> Slice:
@@ -522,7 +520,7 @@ def _worth(curves: ScoreCurves, where: str, report: Report, view: View) -> Secti
     columns: dict[str, Callable[[tuple[ScoreRow, str]], TableCell]] = {
         "group": lambda line: writing.group_cell(line[0].group, line[0].small),
         "measure": lambda line: TableCell(MEASURES[line[1]][0]),
-        "value": lambda line: writing.interval_cell(line[0].values[line[1]]),
+        "value": lambda line: writing.fine_cell(line[0].values[line[1]]),
     }
     if curves.reference:
         columns["difference from the reference"] = lambda line: _difference(*line)
@@ -568,7 +566,7 @@ def _bin_table(lines: Sequence[tuple[ScoreRow, CalibrationBin]]) -> TextTable:
         "scores": lambda line: TableCell(span(line[1].low, line[1].high)),
         "rows": lambda line: TableCell(str(line[1].rows), "", line[1].rows),
         "mean score": lambda line: writing.number_cell(line[1].mean_score),
-        "share with label 1": lambda line: writing.interval_cell(line[1].rate),
+        "share with label 1": lambda line: writing.fine_cell(line[1].rate),
     }
     return table_of("Calibration: what happened, by score", columns, lines)
 
@@ -576,9 +574,7 @@ def _bin_table(lines: Sequence[tuple[ScoreRow, CalibrationBin]]) -> TextTable:
 def _difference(row: ScoreRow, name: str) -> TableCell:
     if row.is_reference:
         return TableCell("reference")
-    return (
-        writing.interval_cell(row.differences[name]) if name in row.differences else TableCell(writing.DASH)
-    )
+    return writing.fine_cell(row.differences[name]) if name in row.differences else TableCell(writing.DASH)
 
 
 def score_rows(found: Sequence[ScoreCurves], _: Report) -> Iterable[Row]:

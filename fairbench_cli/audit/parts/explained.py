@@ -482,8 +482,8 @@ def _alone(parts: list[Stratified]) -> str:
 def _parts_table(each: Explanation) -> TextTable:
     columns: dict[str, Callable[[Stratified], TableCell]] = {
         "explained by": lambda part: TableCell(part.by),
-        "explained": lambda part: writing.interval_cell(part.explained),
-        "unexplained": lambda part: writing.interval_cell(part.unexplained),
+        "explained": lambda part: writing.fine_cell(part.explained),
+        "unexplained": lambda part: writing.fine_cell(part.unexplained),
         "compared": lambda part: TableCell(writing.percent(part.compared), "", part.compared),
         "CMH p": lambda part: writing.p_cell(part.cmh_p),
     }
@@ -521,7 +521,7 @@ def _row_metrics(each: Explanation, report: Report) -> TextTable:
         "better than chance",
     }
     lines = [
-        (TableCell(name), TableCell(meaning[name]), writing.interval_cell(value))
+        (TableCell(name), TableCell(meaning[name]), writing.fine_cell(value))
         for name, value in each.metrics.items()
     ]
     return TextTable("Among people alike", ("metric", "what it says", "value"), tuple(lines))
@@ -536,7 +536,7 @@ def _strata_table(part: Stratified, view: View) -> TextTable:
         "rate": lambda one: writing.number_cell(one.rate),
         "ref. rows": lambda one: writing.count_cell(one.reference_rows),
         "ref. rate": lambda one: writing.number_cell(one.reference_rate),
-        "difference": lambda one: writing.interval_cell(one.difference),
+        "difference": lambda one: writing.fine_cell(one.difference),
     }
     kept = [part.strata[i] for i in sorted(i for _, i in largest)]
     return table_of(f"Strata of {part.by}", columns, kept, more)

@@ -339,7 +339,7 @@ Columns = dict[str, Callable[[ImpactRow], TableCell]]
 def _counted(category: str, people: str, selected: str, rate: str) -> Columns:
     """Return the columns that all tables of rates have."""
     return {
-        category: _name,
+        category: lambda row: writing.group_cell(row.group, row.left_out),
         people: lambda row: TableCell(str(row.rows), "", row.rows),
         selected: lambda row: TableCell(str(row.selected), "", row.selected),
         rate: lambda row: TableCell(
@@ -401,14 +401,10 @@ def _tested(category: str) -> Columns:
         return TableCell(writing.number(value, 1), "", value)
 
     return {
-        category: _name,
+        category: lambda row: writing.group_cell(row.group, row.left_out),
         "std. dev.": z,
         "p (Holm)": lambda row: writing.p_cell((row.chance or UNTESTED).p_holm),
     }
-
-
-def _name(row: ImpactRow) -> TableCell:
-    return TableCell(f"{row.group}*" if row.left_out else row.group)
 
 
 def _yes(value: bool | None) -> TableCell:

@@ -68,16 +68,13 @@ def rate_sections(_: None, report: Report, view: View) -> Sequence[Section]:
     found = [make(i, verdict, report, view) for i, verdict in enumerate(report.verdicts, start=1)]
     if view.brief:
         return found
-    others = [name for name in _metrics(report) if name not in report.deciding]
+    named = dict.fromkeys(name for row in report.verdicts for name in row.by_metric)
+    others = [name for name in named if name not in report.deciding]
     if others:
         title = "Verdicts by attribute on what does not decide"
         table = verdict_table(title, report, others, {name: name for name in others})
         found.append(Section("Other metrics and roll-ups, which do not decide", tables=(table,)))
     return (*found, Section("All rows", tables=(group_table("All rows", report.overall),)))
-
-
-def _metrics(report: Report) -> dict[str, None]:
-    return dict.fromkeys(name for row in report.verdicts for name in row.by_metric)
 
 
 def verdict_table(

@@ -193,11 +193,6 @@ def number_cell(value: float, fine: str = "") -> TableCell:
     return TableCell(number(value), fine, value)
 
 
-def interval_cell(known: Interval) -> TableCell:
-    """Return a number with its interval."""
-    return TableCell(with_interval(known), "", known.value)
-
-
 def fine_cell(known: Interval, digits: int = 3) -> TableCell:
     """Return a number with its interval in small print."""
     return TableCell(number(known.value, digits), interval(known, digits), known.value)
