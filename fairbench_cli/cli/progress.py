@@ -3,7 +3,7 @@
 import math
 import time
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from statistics import median
 from typing import Self
 
@@ -133,19 +133,15 @@ class RunProgress:
         self._show()
 
     def watch(self, running: Iterable[tuple[Task, float]]) -> None:
-        """Take in the tasks that are under way, and for how many seconds they have been."""
-        self.stuck([(_task_in_words(task), seconds) for task, seconds in running if seconds > LONG])
-
-    def stuck(self, cells: Sequence[tuple[str, float]]) -> None:
-        """Take in which repeats are under way and for how many seconds; the longest is shown once it is long.
+        """Take in the tasks under way, and for how many seconds; the longest is named once it is long.
 
         To be called now and then: that also shows the time that passes while no repeat ends.
         """
-        name, seconds = max(cells, key=lambda cell: cell[1], default=("", 0.0))
         self._longest = ""
-        if seconds > LONG:
-            limit = "" if self._limit is None else f" of {in_words(self._limit)}"
-            self._longest = f"longest: {printable(name)}: {in_words(seconds)}{limit}"
+        for task, seconds in sorted(running, key=lambda one: one[1])[-1:]:
+            if seconds > LONG:
+                limit = "" if self._limit is None else f" of {in_words(self._limit)}"
+                self._longest = f"longest: {printable(_task_in_words(task))}: {in_words(seconds)}{limit}"
         self._show()
 
     def _show(self) -> None:

@@ -4,6 +4,7 @@ import itertools
 import random
 import time
 import tracemalloc
+from dataclasses import replace
 
 import pytest
 from conftest import write_config
@@ -13,6 +14,7 @@ from fairbench_cli.cli.progress import Clock, RunProgress, kinds_of
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.running.run import PreparedRun, prepare
 from fairbench_cli.experiment.running.todo import TRIED_LAST
+from fairbench_cli.experiment.running.worker import Task
 
 LEVELS = [i / 100 for i in range(100)]
 
@@ -168,20 +170,23 @@ def test_the_time_left_is_by_the_latest_repeats_of_a_kind(small):
 
 def test_the_repeat_that_runs_for_long_is_named(small, capfd, monkeypatch):
     monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.0)
-    cells = [("compas, race, β 0.5, none, tree, repeat 1", 3.0), ("compas, race, [c45], repeat 3", 125.0)]
+    first, *_, last = small.distinct
+    last = replace(last, classifier=replace(last.classifier, name="[c45]"))  # no markup
+    named = "longest: compas, race, β 1, uniform-sampling, [c45], repeat 3"
+    cells = [(Task(first, 1, None), 3.0), (Task(last, 3, None), 125.0)]
     with RunProgress(small, 2) as shown:
-        shown.stuck(cells[:1])
-        shown.stuck(cells)
-        shown.stuck([])
+        shown.watch(cells[:1])
+        shown.watch(cells)
+        shown.watch([])
     lines = capfd.readouterr().err.splitlines()
     assert lines == [
         "0/24 repeats, 0.0/s",
-        "0/24 repeats, 0.0/s, longest: compas, race, [c45], repeat 3: 2 min 5 s of 10 min 0 s",
+        f"0/24 repeats, 0.0/s, {named}: 2 min 5 s of 10 min 0 s",
         "0/24 repeats, 0.0/s",
         "0/24 repeats, 0.0/s",
     ]
     monkeypatch.setenv("FORCE_COLOR", "1")
     with RunProgress(small, 2) as shown:
-        shown.stuck(cells)
+        shown.watch(cells)
         shown._bar.refresh()
-    assert "longest: compas, race, [c45], repeat 3: 2 min 5 s of 10 min 0 s" in capfd.readouterr().err
+    assert named in capfd.readouterr().err

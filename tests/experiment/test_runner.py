@@ -7,8 +7,9 @@ import pytest
 from conftest import SMALL, derived, fairbench, journal_lines, write_config
 
 from fairbench_cli.experiment.cell import Repeat
-from fairbench_cli.experiment.journal.journal import Journal
+from fairbench_cli.experiment.journal.journal import Journal, new_header
 from fairbench_cli.experiment.running.run import compute, prepare
+from fairbench_cli.experiment.versions import versions_of_numbers
 from fairbench_cli.measures.counts import Counts
 
 ONE_BETA = {"sample": SMALL["sample"] | {"beta": 0}, "metrics": ["accuracy"]}
@@ -143,7 +144,7 @@ def test_a_record_that_cannot_be_is_none_after_ctrl_c_either(tmp_path):
     prepared = prepare(config(tmp_path), folder=folder)
     cell, number = next(iter(prepared.todo))
     wrong = Repeat(cell.key, number, "ok", "", Counts(("0", "1"), np.ones((2, 2, 2))))
-    with Journal(folder / "journal") as journal:
+    with Journal(folder / "journal", new_header(versions_of_numbers())) as journal:
         journal.append(wrong)
     prepared = prepare(config(tmp_path), folder=folder)
     assert not prepared.records
