@@ -69,7 +69,9 @@ def test_every_shipped_config_has_a_title_and_its_network_or_cards_are_there():
 
 def test_the_wheel_holds_what_is_found_by_name():
     built = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
-    assert built["force-include"] == {folder: f"fairbench_cli/{folder}" for folder in ("configs", "datasets")}
+    pages = {path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md")}
+    named = {"configs", "datasets", "docs/papers", *pages}
+    assert built["force-include"] == {path: f"fairbench_cli/{path}" for path in named}
 
 
 def test_a_list_fits_80_columns_with_whole_summaries(say):
