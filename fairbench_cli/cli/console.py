@@ -73,12 +73,12 @@ def print_text(text: str, format_: str) -> None:
     sys.stdout.write(text)
 
 
-def talk_of_damage(damages: "Sequence[Damage]", then: str = "their repeats are left out") -> None:
-    """Print which lines of a journal are damaged, if any, and what becomes of their repeats."""
+def talk_of_damage(damages: "Sequence[Damage]") -> None:
+    """Print which lines of a journal are damaged, if any; their repeats are left out."""
     if damages:  # else nothing heavy is loaded
         from fairbench_cli.experiment.journal.journal import damage_in_words
 
-        talk(*damage_in_words(damages, then))
+        talk(*damage_in_words(damages, "their repeats are left out"))
 
 
 def print_document(document: Document) -> None:

@@ -88,16 +88,10 @@ def open_network(name: str) -> tuple[BayesNet, Meta]:
     return load(fitted[0] if fitted else Path(name))
 
 
-def card_of_network(meta: Meta, named: str | None = None) -> Card | None:
-    """Return the card that is named, or that of the network's data set if it is a shipped one.
-
-    Raises
-    ------
-    UserError
-        When the card that is named does not exist, or is no card.
-    """
-    name = named or str(meta.source.get("dataset", ""))
-    return read_card(find_card(name)) if named or name in known_cards() else None
+def card_of_network(meta: Meta) -> Card | None:
+    """Return the card of the network's data set if that is a shipped one."""
+    name = str(meta.source.get("dataset", ""))
+    return read_card(find_card(name)) if name in known_cards() else None
 
 
 def to_json(net: BayesNet, meta: Meta) -> str:
