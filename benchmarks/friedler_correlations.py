@@ -10,10 +10,29 @@ from pathlib import Path
 
 import pandas as pd
 
-from fairbench_cli.papers.friedler2019 import CORRELATED, CORRELATED_PUBLISHED
+from fairbench_cli.papers.friedler2019 import MEASURES_BINARY, PUBLISHED_BINARY
 
 REFERENCE = Path(__file__).parents[1] / "tests" / "reference" / "friedler"
 FARTHEST = 8  # pairs that are listed
+
+
+def _correlated(names: dict[str, str]) -> dict[str, str]:
+    """Return the 17 measures of the published correlation figure, in its order, over the pair of groups."""
+    compared = {
+        f"comparative-sensitive-{rate}": f"sensitive-{rate}Diff" for rate in ("accuracy", "TPR", "TNR")
+    }
+    groups = {"0-accuracy": "accuracy-of-group", "1-accuracy": "accuracy-of-reference"}
+    order = (
+        *("DIbinary", "DIavgall", "CV", "comparative-sensitive-TPR", "accuracy", "0-accuracy", "1-accuracy"),
+        *("sensitive-accuracy", "TNR", "sensitive-TNR", "BCR", "sensitive-calibration+"),
+        *("comparative-sensitive-accuracy", "comparative-sensitive-TNR", "TPR", "sensitive-TPR"),
+        "sensitive-calibration-",
+    )
+    return {name: groups.get(name) or names[compared.get(name, name)] for name in order}
+
+
+CORRELATED, CORRELATED_PUBLISHED = _correlated(MEASURES_BINARY), _correlated(PUBLISHED_BINARY)
+"""The measures of the correlation figure by their names there: undefined is undefined; as published."""
 
 
 def main(folder: Path) -> None:

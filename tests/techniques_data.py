@@ -34,6 +34,15 @@ def of_levels(frame, levels):
     return _sample(columns, [frame[name] for name in levels], frame)
 
 
+def reads(model, rows, name):
+    """Return whether a model cannot predict rows that lack one of their features."""
+    try:
+        model.predict(replace(rows, features=rows.features.without(name)))
+    except KeyError:
+        return True
+    return False
+
+
 def _sample(columns, codes, frame):
     columns, codes = (*columns, Column("s", ("0", "1"))), [*codes, frame["s"]]
     table = Table(columns, np.asfortranarray(np.stack(codes, axis=1).astype(np.int16)))

@@ -74,7 +74,7 @@ def print_text(text: str, format_: str) -> None:
 
 
 def talk_of_damage(damages: "Sequence[Damage]") -> None:
-    """Print which lines of a journal are damaged, if any; their repeats are left out."""
+    """Print which lines of a journal are damaged, if any."""
     if damages:  # else nothing heavy is loaded
         from fairbench_cli.experiment.journal.journal import damage_in_words
 

@@ -132,15 +132,16 @@ class RunProgress:
         self._show()
 
     def watch(self, running: Iterable[tuple[Task, float]]) -> None:
-        """Take in the tasks under way, and for how many seconds; the longest is named once it is long.
+        """Take in the tasks under way and for how many seconds; the longest is shown once it is long.
 
         To be called now and then: that also shows the time that passes while no repeat ends.
         """
+        late = [(task, seconds) for task, seconds in running if seconds > LONG]
         self._longest = ""
-        for task, seconds in sorted(running, key=lambda one: one[1])[-1:]:
-            if seconds > LONG:
-                limit = "" if self._limit is None else f" of {in_words(self._limit)}"
-                self._longest = f"longest: {printable(_task_in_words(task))}: {in_words(seconds)}{limit}"
+        if late:
+            task, seconds = max(late, key=lambda one: one[1])
+            limit = "" if self._limit is None else f" of {in_words(self._limit)}"
+            self._longest = f"longest: {printable(_task_in_words(task))}: {in_words(seconds)}{limit}"
         self._show()
 
     def _show(self) -> None:

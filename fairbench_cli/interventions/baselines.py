@@ -1,15 +1,14 @@
 """What techniques are compared with: no intervention, an oracle, and chance."""
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
-from pydantic import Field
 
 from fairbench_cli.classifiers.encode import training_weights
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Floats, Labels, Sample
-from fairbench_cli.interventions.cells import label_discrimination, rows_of
+from fairbench_cli.interventions.cells import Proportion, label_discrimination, rows_of
 from fairbench_cli.interventions.fitted import Fitted, drawn
 
 Strategy = Literal["decrease-favoured", "increase-deprived", "both"]
@@ -45,7 +44,7 @@ class Oracle:
     uses_classifier: ClassVar[bool] = False
 
     strategy: Strategy = "both"
-    remove: Annotated[float, Field(ge=0, le=1)] = 1.0
+    remove: Proportion = 1.0
 
     def fit(self, train: Sample, classifier: Classifier, rng: np.random.Generator) -> Fitted:  # noqa: ARG002
         """Return the oracle; training rows and classifier are not used."""

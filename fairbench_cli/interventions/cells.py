@@ -107,6 +107,9 @@ def require_both_groups(sample: Sample) -> None:
 
 
 Share = Annotated[float, Field(gt=0, lt=1)]
+Proportion = Annotated[float, Field(ge=0, le=1)]
+NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 SEED = 0  # training rows are drawn at random: any fixed places among them are too
 

@@ -11,8 +11,8 @@ from scipy.sparse import csc_array, csr_array
 
 from fairbench_cli.classifiers.encode import BinEncoding, Design, fit_design
 from fairbench_cli.classifiers.fit import Classifier
-from fairbench_cli.data.table import Column, Floats, Labels, Sample
-from fairbench_cli.interventions.cells import require_both_groups
+from fairbench_cli.data.table import Floats, Labels, Sample
+from fairbench_cli.interventions.cells import NotNegative, require_both_groups
 from fairbench_cli.interventions.fitted import Fitted
 from fairbench_cli.interventions.zafar.logistic import training_rows
 
@@ -293,7 +293,6 @@ def minimise(
     return start.unflatten(flat)
 
 
-NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 SMOOTHING = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
 
 
@@ -431,11 +430,6 @@ class Represented:
     design: Design
     at: Prototypes
     distance: Distance
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        """The features it was trained on."""
-        return self.design.columns
 
     def mixtures(self, sample: Sample) -> Floats:
         """Return each row's probability of each prototype, shape (rows, K).

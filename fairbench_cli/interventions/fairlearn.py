@@ -9,7 +9,7 @@ from pydantic import Field
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Sample
 from fairbench_cli.interventions.adapters import Adapted
-from fairbench_cli.interventions.cells import NAMES, Share, rows_of
+from fairbench_cli.interventions.cells import NAMES, Positive, Proportion, Share, rows_of
 from fairbench_cli.interventions.fitted import Fitted
 from fairbench_cli.interventions.foreign.job import Groups
 
@@ -18,8 +18,6 @@ REQUIRES = ("fairlearn", "0.13")  # since when thresholds have a tolerance
 Constraint = Literal["demographic-parity", "equalised-odds", "tpr-parity", "fpr-parity", "error-rate-parity"]
 RateConstraint = Literal["demographic-parity", "equalised-odds", "tpr-parity", "fpr-parity"]
 Objective = Literal["accuracy", "balanced-accuracy", "selection-rate", "tpr", "tnr"]
-Proportion = Annotated[float, Field(ge=0, le=1)]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
 
 _MOMENTS: dict[Constraint, str] = {

@@ -3,17 +3,16 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 from scipy.special import xlogy
 
 from fairbench_cli.classifiers.encode import NUMBER, Encoder, fit_encoder, pick, with_numbers
 from fairbench_cli.classifiers.fit import Classifier, Model
-from fairbench_cli.data.table import Column, Floats, Labels, Rows, Sample, Table
-from fairbench_cli.interventions.cells import require_both_groups
+from fairbench_cli.data.table import Floats, Labels, Rows, Sample, Table
+from fairbench_cli.interventions.cells import NotNegative, Positive, require_both_groups
 from fairbench_cli.interventions.fitted import Fitted, Infeasible
 from fairbench_cli.measures.counts import divide
 
@@ -176,11 +175,6 @@ class GrownTree:
 
     encoder: Encoder
     tree: "FlatTree"
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        """The features it was trained on."""
-        return self.encoder.columns
 
     def leaf_of(self, sample: Sample) -> Rows:
         """Return the node in which each row ends, shape (rows,).
@@ -396,9 +390,9 @@ class LeafRelabelling:
     """
 
     criterion: Literal["classifier"] | SplitCriterion = "classifier"
-    min_leaf: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    min_leaf: Positive | None = None
     solver: Literal["greedy", "optimal"] = "greedy"
-    epsilon: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    epsilon: NotNegative = 0.0
 
     def __post_init__(self) -> None:
         if self.min_leaf is not None and self.criterion == "classifier":
@@ -483,11 +477,6 @@ class Relabelled:
 
     model: Tree
     nodes: NDArray[np.int64]
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        """The features it was trained on."""
-        return self.model.columns
 
     def predict(self, sample: Sample) -> Labels:
         """Return predicted outcomes: int8, shape (rows,), 1 for the favourable one; raises as the model."""

@@ -1,8 +1,7 @@
 """Post-processing: thresholds by group, equalised odds, and the reject option, and what they share."""
 
-import math
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,8 +9,15 @@ from pydantic import Field
 
 from fairbench_cli.classifiers.encode import training_weights
 from fairbench_cli.classifiers.fit import Classifier, Model
-from fairbench_cli.data.table import Column, Floats, Labels, Sample
-from fairbench_cli.interventions.cells import Share, divide_rows, empty_cells, weight_sums
+from fairbench_cli.data.table import Floats, Labels, Sample
+from fairbench_cli.interventions.cells import (
+    NotNegative,
+    Proportion,
+    Share,
+    divide_rows,
+    empty_cells,
+    weight_sums,
+)
 from fairbench_cli.interventions.fitted import Fitted, Infeasible, drawn
 from fairbench_cli.measures.counts import PAIR
 from fairbench_cli.measures.thresholds import (
@@ -23,23 +29,6 @@ from fairbench_cli.measures.thresholds import (
     best_thresholds,
     group_points,
 )
-
-
-class Scorer(Protocol):
-    """A model with scores."""
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        """The features it was trained on."""
-        ...
-
-    def predict(self, sample: Sample) -> Labels:
-        """Return each row's predicted outcome: int8, shape (rows,)."""
-        ...
-
-    def predict_proba(self, sample: Sample) -> Floats:
-        """Return each row's score, shape (rows,), higher for the favourable outcome."""
-        ...
 
 
 def fit_and_hold_out(train: Sample, classifier: Classifier, validation: float) -> tuple[Model, Sample]:
@@ -80,7 +69,7 @@ class GroupThresholdModel:
 
     Parameters
     ----------
-    model : Scorer
+    model : Model or LabelScorer
         Gives the scores.
     mixtures : tuple of Mixture
         The thresholds of the deprived and of the favoured group.
@@ -88,14 +77,9 @@ class GroupThresholdModel:
         Of the draws; the same rows get the same predictions.
     """
 
-    model: Scorer
+    model: "Model | LabelScorer"
     mixtures: tuple[Mixture, ...]
     seed: int
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        """The features that its model was trained on."""
-        return self.model.columns
 
     def decision_probability(self, sample: Sample) -> Floats:
         """Return the probability with which each row is accepted, shape (rows,)."""
@@ -119,7 +103,7 @@ def facts_of(solution: BestThresholds) -> dict[str, float | int]:
     """Return what a solution promises on the validation rows, and its thresholds, as facts.
 
     A group's thresholds are numbered from its highest; `share` is how often one is drawn. Those that accept
-    nobody or everybody are infinite and so have a share alone.
+    nobody or everybody are infinite, which `Fitted` leaves out, so these have a share alone.
     """
     facts: dict[str, float | int] = {
         "accuracy_validation": solution.accuracy,
@@ -129,7 +113,7 @@ def facts_of(solution: BestThresholds) -> dict[str, float | int]:
     for group, mixture in zip(PAIR, solution.mixtures, strict=True):
         for k, (threshold, share) in enumerate(zip(mixture.thresholds, mixture.weights, strict=True), 1):
             facts |= {f"threshold_{group}_{k}": float(threshold), f"share_{group}_{k}": float(share)}
-    return {name: value for name, value in facts.items() if math.isfinite(value)}
+    return facts
 
 
 Objective = Literal["accuracy", "youden"]
@@ -171,7 +155,7 @@ class EqualisedOdds:
             where they are asked for.
         """
         model, rows = fit_and_hold_out(train, classifier, self.validation)
-        scorer: Scorer = model if self.based_on == "scores" else as_scorer(model, rows)
+        scorer = model if self.based_on == "scores" else as_scorer(model, rows)
         solution = equal_odds(points_of(rows, scores_of(scorer, rows)), self.objective)
         fitted = GroupThresholdModel(scorer, solution.mixtures, int(rng.integers(2**63)))
         facts = facts_of(solution)
@@ -209,11 +193,6 @@ class LabelScorer:
     model: Model
     reversed: tuple[bool, bool]
 
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        """The features that its model was trained on."""
-        return self.model.columns
-
     def predict(self, sample: Sample) -> Labels:
         """Return each row's decision, reversed in the groups named: int8, shape (rows,)."""
         return self.model.predict(sample) ^ np.array(self.reversed, dtype=np.int8)[sample.s]
@@ -238,9 +217,6 @@ def chances(scorer: LabelScorer, solution: BestThresholds) -> dict[str, float | 
         refused, accepted = mixture.chance([0.0, 1.0])[:: -1 if turned else 1]
         facts |= {f"q0_{group}": float(refused), f"q1_{group}": float(accepted)}
     return facts
-
-
-Cost = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 @dataclass(frozen=True)
@@ -269,10 +245,10 @@ class GroupThresholds:
     """
 
     constraint: Constraint = "demographic-parity"
-    tolerance: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    tolerance: NotNegative = 0.0
     norm: Norm = "max"
-    cost_fp: Cost = 1.0
-    cost_fn: Cost = 1.0
+    cost_fp: NotNegative = 1.0
+    cost_fn: NotNegative = 1.0
     validation: Share = 0.3
 
     def __post_init__(self) -> None:
@@ -327,7 +303,7 @@ class RejectOption:
     """
 
     theta: Annotated[float, Field(ge=0.5, lt=1)] | None = None
-    target: Annotated[float, Field(ge=0, le=1)] = 0.0
+    target: Proportion = 0.0
     validation: Share = 0.3
 
     def __post_init__(self) -> None:
@@ -368,20 +344,15 @@ class RejectOption:
 class RejectOptionModel:
     """Decides as its model does, except on critical rows."""
 
-    model: Scorer
+    model: Model
     theta: float
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        """The features that its model was trained on."""
-        return self.model.columns
 
     def predict(self, sample: Sample) -> Labels:
         """Return each row's predicted outcome: int8, shape (rows,), 1 for the favourable one."""
         return decide(probabilities_of(self.model, sample), sample.s, self.theta)
 
 
-def probabilities_of(model: Scorer, sample: Sample) -> Floats:
+def probabilities_of(model: Model, sample: Sample) -> Floats:
     """Return P(y=+|x) of each row, shape (rows,); `Infeasible` if a model has none."""
     p = scores_of(model, sample)
     if not ((p >= 0) & (p <= 1)).all():

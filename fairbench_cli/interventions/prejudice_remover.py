@@ -1,17 +1,16 @@
 """Prejudice remover: a logistic regression per group, penalised by what predictions say about the group."""
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from pydantic import Field
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import expit, xlogy
 
 from fairbench_cli.classifiers.encode import BinEncoding, Design, fit_design
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Floats, Sample
-from fairbench_cli.interventions.cells import require_both_groups
+from fairbench_cli.interventions.cells import NotNegative, Positive, require_both_groups
 from fairbench_cli.interventions.fitted import Fitted
 from fairbench_cli.interventions.zafar.logistic import LinearModel, TrainingRows, armijo, training_rows
 
@@ -48,8 +47,8 @@ class PrejudiceRemover:
 
     uses_classifier: ClassVar[bool] = False
 
-    eta: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
-    l2: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
+    eta: NotNegative = 1.0
+    l2: Positive = 1.0
     bins: BinEncoding = "one-hot"
     scale: bool = True
 

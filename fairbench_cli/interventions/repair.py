@@ -4,16 +4,15 @@ import re
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Literal, Protocol, TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
 from fairbench_cli.classifiers.fit import Classifier, Model
 from fairbench_cli.data.columns import Misfit, keep_numbers
 from fairbench_cli.data.table import Codes, Column, Floats, Labels, Rows, Sample, Table
-from fairbench_cli.interventions.cells import discriminations, require_no_weights
+from fairbench_cli.interventions.cells import Proportion, discriminations, require_no_weights
 from fairbench_cli.interventions.fitted import Fitted, Infeasible
 from fairbench_cli.interventions.foreign.job import Groups
 
@@ -260,7 +259,7 @@ class CategoryMap:
     ----------
     source, column : Column
         The column before and after; its levels stay as they are.
-    plan : Plan
+    plan : CategoryPlan
         The plan of the training rows.
     """
 
@@ -281,7 +280,6 @@ def repair_by_category(
     return CategoryMap(column, column, plan), plan.carry_out(codes, s, rng).astype(np.int16)
 
 
-Level = Annotated[float, Field(ge=0, le=1)]
 BinRepair = Literal["number", "nominal"]
 ColumnMap = RankMap | CategoryMap
 
@@ -313,7 +311,7 @@ class Repair:
         to predict of a value without training rows stay as they are.
     """
 
-    level: Level = 1.0
+    level: Proportion = 1.0
     test_repair: Literal["train_map", "own", "none"] = "train_map"
     method: Method = "combinatorial"
     bins: BinRepair = "number"
@@ -356,14 +354,6 @@ class Repair:
         return on_levels(sample, learned)
 
 
-class Preparation(Protocol):
-    """What a technique does to rows before its classifier predicts them."""
-
-    def to_predict(self, sample: Sample, learned: dict[str, ColumnMap], seed: int) -> Sample:
-        """Return the rows, repaired."""
-        ...
-
-
 @dataclass(frozen=True, eq=False)
 class RepairedModel:
     """A classifier that was trained on repaired rows, and repairs the rows it is to predict.
@@ -372,14 +362,9 @@ class RepairedModel:
     """
 
     model: Model
-    how: Preparation
+    how: "Repair | Auditor"
     learned: dict[str, ColumnMap]
     seed: int
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        """The features that the classifier was trained on."""
-        return self.model.columns
 
     def predict(self, sample: Sample) -> Labels:
         """Return each row's predicted outcome: int8, shape (rows,), 1 for the favourable one."""
@@ -542,7 +527,7 @@ class Auditor:
         Whether the groups are the deprived and the favoured, or all values of the protected attribute.
     """
 
-    level: Level = 1.0
+    level: Proportion = 1.0
     label: bool | None = None
     columns: Literal["all", "none"] = "all"
     obscure: bool = True

@@ -12,10 +12,9 @@ from scipy.special import expit
 from fairbench_cli.classifiers.encode import pick
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Codes, Column, Floats, Labels, Rows, Sample
-from fairbench_cli.interventions.cells import require_both_groups, weight_sums
+from fairbench_cli.interventions.cells import Positive, require_both_groups, weight_sums
 from fairbench_cli.interventions.fitted import Fitted, Status
 
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Move = Literal["promote", "demote", "stop"]
 
 

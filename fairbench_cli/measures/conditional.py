@@ -12,7 +12,7 @@ the discrimination whatever the strata; `compared` says how many rows can be com
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from fairbench_cli.measures.counts import Counts, Floats, count, deprived_and_favoured, divide
 from fairbench_cli.measures.functions import acceptance_by_group, discrimination
@@ -116,28 +116,6 @@ def belift(strata: Counts) -> Floats:
     each = belift_by_stratum(strata)
     least = np.where(np.isnan(each), np.inf, each).min(-1, initial=np.inf)
     return np.where(np.isinf(least), np.nan, least)
-
-
-def belift_of_beliefs(given_all: ArrayLike, given_allowed: ArrayLike) -> Floats:
-    """P(+|g,x_r,x_a) / P(+|x_a), belift as read off a Bayesian network (Mancuhan & Clifton 2014).
-
-    Parameters
-    ----------
-    given_all, given_allowed : array
-        What the network believes of the favourable outcome of a deprived person given everything: the group,
-        what gives it away (x_r) and all else (x_a); and given all else alone. Cells or persons.
-
-    Returns
-    -------
-    array
-        1 when neither the group nor what gives it away changes anything; NaN for 0/0.
-
-    Examples
-    --------
-    >>> belift_of_beliefs([0.2, 0.5], [0.4, 0.5]).tolist()
-    [0.5, 1.0]
-    """
-    return divide(given_all, given_allowed)
 
 
 def _shares(strata: Counts) -> Floats:

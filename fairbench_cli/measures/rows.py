@@ -177,9 +177,9 @@ def clusters(matrix: Floats, k: int = CLUSTERS, weights: ArrayLike | None = None
     return np.asarray(found, dtype=np.intp)
 
 
-def cluster_strata(rows: Rows, k: int = CLUSTERS) -> Ints:
+def cluster_strata(rows: Rows) -> Ints:
     """Cluster rows by their features, shape (rows,); `ValueError` without features."""
-    return clusters(distance_matrix(rows), k, rows.weights)
+    return clusters(distance_matrix(rows), weights=rows.weights)
 
 
 def distance_matrix(rows: Rows) -> Floats:
@@ -264,8 +264,8 @@ def propensity(rows: Rows) -> Floats:
     return np.asarray(model.predict_proba(matrix)[:, 0])
 
 
-def propensity_strata(rows: Rows, parts: int = RANGES) -> Ints:
-    """Cut rows into `parts` ranges of their propensity with equally many rows, shape (rows,).
+def propensity_strata(rows: Rows) -> Ints:
+    """Cut rows into five ranges of their propensity with equally many rows, shape (rows,).
 
     Five ranges take away nine tenths of the bias of what the propensity sums up (Rosenbaum & Rubin 1984).
     Rows with the same features stay together. All rows are one stratum when a group is empty.
@@ -273,7 +273,7 @@ def propensity_strata(rows: Rows, parts: int = RANGES) -> Ints:
     chances = propensity(rows)
     if np.isnan(chances).any():
         return np.zeros(len(chances), dtype=np.intp)
-    return ranges(chances.round(DECIMALS), parts, rows.weights)[0]
+    return ranges(chances.round(DECIMALS), RANGES, rows.weights)[0]
 
 
 def _both_groups(rows: Rows) -> bool:

@@ -1,6 +1,6 @@
 """Measures of how people are treated who are alike: situation testing and consistency.
 
-Neighbours are near by `strata.distance_matrix`, and nobody is a neighbour of their own. Where more rows are
+Neighbours are near by `rows.distance_matrix`, and nobody is a neighbour of their own. Where more rows are
 equally far than fit among the k, each of them counts in part, which is the mean over all ways to choose: the
 order of the rows does not matter.
 """

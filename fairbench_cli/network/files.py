@@ -89,7 +89,7 @@ def open_network(name: str) -> tuple[BayesNet, Meta]:
 
 
 def card_of_network(meta: Meta) -> Card | None:
-    """Return the card of the network's data set if that is a shipped one."""
+    """Return the card of the network's data set if it is a shipped one."""
     name = str(meta.source.get("dataset", ""))
     return read_card(find_card(name)) if name in known_cards() else None
 

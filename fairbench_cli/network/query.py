@@ -10,7 +10,7 @@ import numpy as np
 
 from fairbench_cli.base.errors import UserError, suggest, user_error
 from fairbench_cli.data.table import Codes, Floats, Table
-from fairbench_cli.measures.conditional import belift_of_beliefs
+from fairbench_cli.measures.counts import divide
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.network.pomegranate import loopy_posterior
 
@@ -244,9 +244,7 @@ def network_belift(
     hidden = tuple(dict.fromkeys((attribute, *redlining)))
     if outcome in hidden:
         raise ValueError(f'the outcome "{outcome}" cannot be what gives the group away')
-    return belift_of_beliefs(
-        belief(net, people, outcome, favourable), belief(net, people, outcome, favourable, hidden)
-    )
+    return divide(belief(net, people, outcome, favourable), belief(net, people, outcome, favourable, hidden))
 
 
 def belief(net: BayesNet, people: Table, outcome: str, favourable: str, hidden: Sequence[str] = ()) -> Floats:

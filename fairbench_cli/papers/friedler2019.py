@@ -45,25 +45,6 @@ def _as_published(names: dict[str, str]) -> dict[str, str]:
 PUBLISHED, PUBLISHED_BINARY = _as_published(MEASURES), _as_published(MEASURES_BINARY)
 """`MEASURES` and `MEASURES_BINARY` with the rules that the published numbers were computed by."""
 
-
-def _correlated(names: dict[str, str]) -> dict[str, str]:
-    """Return the 17 measures of the published correlation figure, in its order, over the pair of groups."""
-    compared = {
-        f"comparative-sensitive-{rate}": f"sensitive-{rate}Diff" for rate in ("accuracy", "TPR", "TNR")
-    }
-    groups = {"0-accuracy": "accuracy-of-group", "1-accuracy": "accuracy-of-reference"}
-    order = (
-        *("DIbinary", "DIavgall", "CV", "comparative-sensitive-TPR", "accuracy", "0-accuracy", "1-accuracy"),
-        *("sensitive-accuracy", "TNR", "sensitive-TNR", "BCR", "sensitive-calibration+"),
-        *("comparative-sensitive-accuracy", "comparative-sensitive-TNR", "TPR", "sensitive-TPR"),
-        "sensitive-calibration-",
-    )
-    return {name: groups.get(name) or names[compared.get(name, name)] for name in order}
-
-
-CORRELATED, CORRELATED_PUBLISHED = _correlated(MEASURES_BINARY), _correlated(PUBLISHED_BINARY)
-"""The measures of the correlation figure by their names there: undefined is undefined; as published."""
-
 CLASSIFIERS = {
     "SVM": "svm",
     "GaussianNB": "naive-bayes",

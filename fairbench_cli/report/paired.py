@@ -67,12 +67,8 @@ def paired_test(differences: Floats) -> PairedTest:
     return PairedTest(n, mean, mean - half, mean + half, np.where(enough, p, np.nan))
 
 
-def distance(metric: str, values: Floats) -> Floats:
-    """Return how far values are from the metric's ideal; NaN for a metric without one."""
-    return _away(find(metric).ideal, values)
-
-
 def _away(ideal: float | None, values: Floats) -> Floats:
+    """Return how far values are from an ideal; NaN without one."""
     return np.full_like(values, np.nan) if ideal is None else np.abs(values - ideal)
 
 
@@ -258,7 +254,7 @@ def pareto_table(name: str, run: RunResults) -> Document:
 
 def _front(cells: pd.DataFrame, values: Floats, metrics: tuple[str, str]) -> pd.DataFrame:
     """Judge the techniques of one situation; values have shape (2, techniques, repeats)."""
-    far = np.stack([distance(name, found) for name, found in zip(metrics, values, strict=True)])
+    far = np.stack([_away(find(name).ideal, found) for name, found in zip(metrics, values, strict=True)])
     means = np.nanmean(far, axis=2)
     ahead = means[:, None, :] - means[:, :, None]  # [metric, i, j] > 0: i is nearer than j
     dominates = (ahead >= -EQUAL).all(axis=0) & (ahead > EQUAL).any(axis=0)

@@ -170,23 +170,22 @@ def test_the_time_left_is_by_the_latest_repeats_of_a_kind(small):
 
 def test_the_repeat_that_runs_for_long_is_named(small, capfd, monkeypatch):
     monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.0)
-    first, *_, last = small.distinct
-    last = replace(last, classifier=replace(last.classifier, name="[c45]"))  # no markup
-    named = "longest: compas, race, β 1, uniform-sampling, [c45], repeat 3"
-    cells = [(Task(first, 1, None), 3.0), (Task(last, 3, None), 125.0)]
+    odd = replace(small.distinct[1], dataset="[c45]")
+    tasks = [(Task(small.distinct[0], 1, None), 3.0), (Task(odd, 2, None), 11.0), (Task(odd, 3, None), 125.0)]
     with RunProgress(small, 2) as shown:
-        shown.watch(cells[:1])
-        shown.watch(cells)
+        shown.watch(tasks[:1])
+        shown.watch(tasks)
         shown.watch([])
+    longest = "longest: [c45], race, β 1, none, tree, repeat 3: 2 min 5 s of 10 min 0 s"
     lines = capfd.readouterr().err.splitlines()
     assert lines == [
         "0/24 repeats, 0.0/s",
-        f"0/24 repeats, 0.0/s, {named}: 2 min 5 s of 10 min 0 s",
+        f"0/24 repeats, 0.0/s, {longest}",
         "0/24 repeats, 0.0/s",
         "0/24 repeats, 0.0/s",
     ]
     monkeypatch.setenv("FORCE_COLOR", "1")
     with RunProgress(small, 2) as shown:
-        shown.watch(cells)
+        shown.watch(tasks)
         shown._bar.refresh()
-    assert named in capfd.readouterr().err
+    assert longest in capfd.readouterr().err

@@ -12,7 +12,6 @@ from fairbench_cli.measures.conditional import (
     balanced_error_interval,
     belift,
     belift_by_stratum,
-    belift_of_beliefs,
     compared,
     explained_difference,
     predicted_groups,
@@ -128,7 +127,6 @@ def test_nothing_to_divide_by_is_nan():
     nobody = Counts(GROUPS, np.array([stratum((3, 0), (4, 0))]))
     assert np.isnan(belift(nobody))
     assert unexplained_difference(nobody) == 0
-    assert np.isnan(belift_of_beliefs(0, 0))
 
 
 def test_strata_are_asked_for():

@@ -218,7 +218,7 @@ def collapse(nodes, counts):
 
 @numba.njit(cache=True)
 def _estimate(counts, confidence, z):
-    """Return the estimated errors of a leaf; see `estimates.added_errors`."""
+    """Return the estimated errors of a leaf; see `tree.added_errors`."""
     n, top = 0.0, 0.0
     for k in range(len(counts)):
         n += counts[k]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from fairbench_cli.base.errors import nearest
 from fairbench_cli.classifiers.encode import Encoder, Encoding, fit_encoder
 from fairbench_cli.classifiers.fit import Classifier
-from fairbench_cli.data.table import Column, Floats, Labels, Sample
+from fairbench_cli.data.table import Floats, Labels, Sample
 from fairbench_cli.interventions.fitted import Fitted, Infeasible, Predictor, drawn
 from fairbench_cli.measures.counts import PAIR
 
@@ -40,11 +40,6 @@ class LibraryRows:
     encoder: Encoder
     attribute: str
     groups: Groups
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        """The features of the matrix."""
-        return self.encoder.columns
 
     def matrix(self, sample: Sample) -> Any:
         """Return the features, dense, shape (rows, width)."""
@@ -298,11 +293,6 @@ class ForeignModel:
     score: OfSample | None
     seed: int
     known: frozenset[int] | None = None
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        """The features it was trained on."""
-        return self.rows.columns
 
     def predict(self, sample: Sample) -> Labels:
         """Return each row's predicted outcome: int8, shape (rows,), 1 for the favourable one.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairbench_cli.classifiers.fit import Model
-from fairbench_cli.data.table import Column, Floats, Labels, Sample
+from fairbench_cli.data.table import Floats, Labels, Sample
 from fairbench_cli.interventions.cells import divide_rows, empty_cells, expected, weight_sums
 from fairbench_cli.interventions.fitted import Fitted, Infeasible
 from fairbench_cli.interventions.foreign.job import (
@@ -261,11 +261,9 @@ def fit_transformer(job: Job) -> Fitted:
     weights = weights_for(thing.fit, train.weights)
     needs_group = drops or "sensitive_features" in accepts(thing.transform)
     known = known_groups(encoded, train) if needs_group else None
-    protected = train.features.columns[train.features.index(train.attribute)]
-    seen = protected if drops and job.classifier.include_protected else None
     # Centred, as fairlearn before 0.15 takes one mean of all these columns away.
     means = encoded.indicators(train).mean(axis=0) if drops else None
-    transforms = Transforms(thing, encoded, means, seen, known)
+    transforms = Transforms(thing, encoded, means, drops and job.classifier.include_protected, known)
     with seeded(job.seed):
         X = transforms.fitted(train, weights)
         numbers = MatrixClassifier(job.classifier, None, train.favourable_first)
@@ -285,8 +283,8 @@ class Transforms:
         How samples become what it takes.
     means : float64 array, shape (columns,), or None
         Of the columns of the group that it is given less these; None: it is given none.
-    seen : Column or None
-        The protected attribute, where the classifier sees what the pre-processor drops.
+    seen : bool
+        Whether the classifier sees the group, which the pre-processor drops.
     known : frozenset of int, or None
         Groups with training rows, if it needs the group of every row.
     """
@@ -294,7 +292,7 @@ class Transforms:
     thing: Any
     rows: LibraryRows
     means: Floats | None
-    seen: Column | None
+    seen: bool
     known: frozenset[int] | None
 
     def fitted(self, train: Sample, weights: dict[str, Floats]) -> Floats:
@@ -328,7 +326,7 @@ class Transforms:
         X = np.asarray(made.toarray() if hasattr(made, "toarray") else made, dtype=np.float64)
         if X.shape[:1] != (len(sample),) or X.ndim != 2 or not np.isfinite(X).all():
             raise ValueError("a pre-processor must return a finite number for each row and column it leaves")
-        return X if self.seen is None else np.column_stack([X, self.rows.indicators(sample)])
+        return np.column_stack([X, self.rows.indicators(sample)]) if self.seen else X
 
 
 @dataclass(frozen=True, eq=False)
@@ -338,12 +336,6 @@ class TransformedModel:
     transforms: Transforms
     estimator: Any
     seed: int
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        """The features that the classifier sees, as the pre-processor leaves them."""
-        seen = self.transforms.seen
-        return self.transforms.rows.columns + (() if seen is None else (seen,))
 
     def predict(self, sample: Sample) -> Labels:
         """Return each row's predicted outcome: int8, shape (rows,), 1 for the favourable one.

@@ -1,14 +1,14 @@
 """Zafar et al.: logistic regression constrained to treat groups alike, in decisions or in error rates."""
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
-from pydantic import Field
 
 from fairbench_cli.classifiers.encode import BinEncoding
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Floats, Sample
+from fairbench_cli.interventions.cells import NotNegative
 from fairbench_cli.interventions.fitted import Fitted
 from fairbench_cli.interventions.zafar.covariance import (
     Tradeoff,
@@ -33,7 +33,6 @@ from fairbench_cli.interventions.zafar.mistreatment_ccp import procedure
 from fairbench_cli.interventions.zafar.mistreatment_direct import direct
 
 Mode = Literal["none", "fairness", "accuracy", "misclassification"]
-NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from fairbench_cli.classifiers.encode import BinEncoding, Design, distinct_rows, fit_design
 from fairbench_cli.classifiers.fit import Classifier
-from fairbench_cli.data.table import Column, Floats, Labels, Sample
+from fairbench_cli.data.table import Floats, Labels, Sample
 from fairbench_cli.interventions.fitted import Fitted
 
 FEW = 32  # columns of numbers; einsum takes seconds for hundreds
@@ -345,11 +345,6 @@ class LinearModel:
     design: Design
     w: Floats
     border: float = 0.0
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        """The features it was trained on."""
-        return self.design.columns
 
     def decisions(self, sample: Sample) -> Floats:
         """Return X w, shape (rows,): the signed distances from the border, times the norm of w.
