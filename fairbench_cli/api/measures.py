@@ -80,20 +80,18 @@ def measure(
     {'accuracy': 0.75, 'impact-ratio': 0.5}
     """
     single = isinstance(names, str)
-    asked = [names] if single else list(names)
-    for name in asked:
-        _known(name)
+    asked = {name: _known(name) for name in ([names] if single else names)}
     data = (
         y_true if isinstance(y_true, Counts | Rows) else _counted(y_true, y_pred, groups, reference, weights)
     )
     if data is y_true and not all(value is None for value in (y_pred, groups, reference, weights)):
         what = f"y_pred=, groups=, reference= and weights= are part of the {type(data).__name__}"
         raise ArgumentError(Problem(what, "leave them out"))
-    comparing = [name for name in asked if _known(name).groups != "any"]
+    comparing = [name for name, metric in asked.items() if metric.groups != "any"]
     if comparing and data is not y_true and reference is None and isinstance(data, Counts):
         what = f'"{comparing[0]}" compares groups, and no reference group is given'
         raise ArgumentError(Problem(what, f"name the favoured group: reference={data.groups[-1]!r}"))
-    found = {name: _value(name, data) for name in asked}
+    found = {name: _value(name, metric, data) for name, metric in asked.items()}
     return found[names] if single else found
 
 
@@ -104,8 +102,7 @@ def _known(name: Any) -> Metric:
         raise user_error(f'no metric is called "{name}"', suggest(str(name), METRICS)) from None
 
 
-def _value(name: str, data: Counts | Rows) -> float | Floats:
-    metric = _known(name)
+def _value(name: str, metric: Metric, data: Counts | Rows) -> float | Floats:
     if metric.needs != "counts" and isinstance(data, Counts):
         what = f'"{name}" needs the rows themselves, not arrays of labels and predictions'
         raise user_error(what, "name it in the `metrics` of a run, or give fairbench_cli.measures.rows.Rows")

@@ -1,11 +1,14 @@
 """Experiments from Python: run a config, and its result files as frames."""
 
+import sys
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from html import escape
 from io import StringIO
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -173,12 +176,19 @@ def run(
         checked = prepare(
             given, folder=target, data_dir=None if data_dir is None else Path(data_dir), filters=filters
         )
-        with working_in(checked, mix_versions=mix_versions, warn=_to_stderr) as prepared:
-            todo = len(prepared.todo)
-            counter = _Progress(todo, progress)
+        warn = partial(print, file=sys.stderr)
+        with working_in(checked, mix_versions=mix_versions, warn=warn) as prepared:
+            todo, numbers = len(prepared.todo), count(1)
+
+            def note(_: Repeat) -> None:
+                if progress:
+                    done = next(numbers)
+                    sys.stderr.write(f"\r{done} of {todo} repeats" + "\n" * (done == todo))
+                    sys.stderr.flush()
+
             if todo:
                 with LocalPool(given, jobs) as pool:
-                    compute(prepared, pool.outcomes, counter.note)
+                    compute(prepared, pool.outcomes, note)
             write_report(target, prepared.plan, prepared.records)
             write_manifest(prepared, jobs=jobs, computed=todo - len(prepared.todo), start=start)
         return _read(target, given.name, Path(folder) if folder else None)
@@ -236,25 +246,3 @@ def _yaml(value: Any) -> str:
     except yaml.YAMLError as error:
         what = f"a config holds texts, numbers, lists and dicts: {error.args[0]}"
         raise ArgumentError(Problem(what, "write what would stand in a YAML file")) from None
-
-
-def _to_stderr(line: str) -> None:
-    import sys
-
-    sys.stderr.write(f"{line}\n")
-
-
-class _Progress:
-    """Counts repeats on standard error, if that is asked for."""
-
-    def __init__(self, todo: int, wanted: bool) -> None:
-        self.todo, self.done, self.wanted = todo, 0, wanted
-
-    def note(self, _: Repeat) -> None:
-        """Count one more."""
-        import sys
-
-        self.done += 1
-        if self.wanted:
-            sys.stderr.write(f"\r{self.done} of {self.todo} repeats" + "\n" * (self.done == self.todo))
-            sys.stderr.flush()

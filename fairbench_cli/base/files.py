@@ -6,9 +6,10 @@ import secrets
 import shlex
 import shutil
 import stat
+import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -190,14 +191,14 @@ def scratch_folder(place: Path | None = None) -> Iterator[Path]:
     place = Path(tempfile.gettempdir()) if place is None else place
     sweep(place)
     folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=place))
-    held = os.open(folder / "new", os.O_RDWR | os.O_CREAT, 0o600)
-    _try_lock(held)
-    (folder / "new").rename(folder / HELD)  # from here on others look at it, and find it locked
-    try:
+    with ExitStack() as held:
+        if sys.platform != "win32":  # which has no such locks, and moves and removes no open file
+            file = os.open(folder / "new", os.O_RDWR | os.O_CREAT, 0o600)
+            held.callback(os.close, file)
+            _try_lock(file)
+            (folder / "new").rename(folder / HELD)  # from here on others look at it, and find it locked
+        held.callback(shutil.rmtree, folder, ignore_errors=True)
         yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        os.close(held)
 
 
 def sweep(place: Path) -> None:

@@ -24,7 +24,6 @@ SECONDS_BETWEEN_ESTIMATES = 0.5  # of the time left; one looks at every kind of 
 LATEST = 101  # repeats of a kind
 LONG = 10.0  # seconds; a repeat that runs for longer is named
 
-
 Kind = tuple[str, ...]
 
 

@@ -1,1 +1,1 @@
-"""The experiment: config, plan, one repeat of one cell, the runner and its journal."""
+"""The experiment: config, plan, one repeat of one cell, how a run goes on, and its journal."""

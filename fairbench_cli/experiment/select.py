@@ -9,7 +9,7 @@ from fairbench_cli.experiment.config.components import word
 Facts = Mapping[str, Any]
 
 
-def select(cells: Sequence[Facts], filters: tuple[str, ...], where: str = "--only") -> list[bool]:
+def select(cells: Sequence[Facts], filters: tuple[str, ...]) -> list[bool]:
     """Return which cells match every filter.
 
     A key given twice with ``=`` means either value; ``!=`` leaves a value out. A cell that does not have a
@@ -32,14 +32,14 @@ def select(cells: Sequence[Facts], filters: tuple[str, ...], where: str = "--onl
         key, out = left.removesuffix("!"), left.endswith("!")
         if not equals:
             fix = "write KEY=VALUE, such as dataset=adult or classifier=c45, or KEY!=VALUE"
-            raise user_error(f'cannot read the filter "{item}"', fix, where)
+            raise user_error(f'cannot read the filter "{item}"', fix, "--only")
         having = [facts[key] for facts in cells if key in facts]
         if not having:
             known = {name for facts in cells for name in facts}
-            raise user_error(f'unknown key "{key}"', suggest(key, known), where)
+            raise user_error(f'unknown key "{key}"', suggest(key, known), "--only")
         if not any(_is(one, value) for one in having):
             fix = suggest(value, {text_of(one) for one in having})
-            raise user_error(f'no cell has {key} "{value}"', fix, where)
+            raise user_error(f'no cell has {key} "{value}"', fix, "--only")
         wanted.setdefault((key, out), []).append(value)
     kept = [
         all(
@@ -49,7 +49,7 @@ def select(cells: Sequence[Facts], filters: tuple[str, ...], where: str = "--onl
         for facts in cells
     ]
     if not any(kept):
-        raise user_error("no cell matches all filters", "drop one of them", where)
+        raise user_error("no cell matches all filters", "drop one of them", "--only")
     return kept
 
 

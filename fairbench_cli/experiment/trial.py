@@ -189,8 +189,9 @@ def _fresh_process(trial: Trial) -> None:
         check=False,
     )
     if done.returncode:
-        raise Misbehaviour(f"It fails in a new process: {done.stderr.strip().splitlines()[-1]}.")
-    if done.stdout.strip().splitlines()[-1] != _digest(trial.ask(*samples())):
+        last = [f"exit code {done.returncode}", *done.stderr.strip().splitlines()][-1]
+        raise Misbehaviour(f"It fails in a new process: {last}.")
+    if done.stdout.split()[-1:] != [_digest(trial.ask(*samples()))]:
         raise Misbehaviour(
             "It predicts differently in another process. Look for the order of a set, for hash(), for the "
             "time or the process's number, and for what an earlier fit left behind."

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn
 
 import numpy as np
-from pydantic import Field, FiniteFloat, ValidationError
+from pydantic import BaseModel, Field, FiniteFloat, ValidationError, field_validator
 
 from fairbench_cli.base.checksums import is_whole, signed
 from fairbench_cli.base.errors import suggest, user_error
@@ -153,6 +153,27 @@ class _CptEntry(StrictModel):
     rows: list[Any]
 
 
+class _Roles(BaseModel):
+    label: str
+    favourable: str
+    attribute: str
+    deprived: list[str]
+    favoured: list[str]
+
+
+class _Tilt(BaseModel):
+    beta: float
+    attribute: str
+    both: bool
+
+
+class _Source(BaseModel):
+    """What else than facts `source` may hold."""
+
+    roles: _Roles | None = None
+    tilts: list[_Tilt] = []
+
+
 class _NetworkFile(StrictModel):
     format: Literal["fairbench-network/2"]
     learner: str
@@ -164,6 +185,12 @@ class _NetworkFile(StrictModel):
     arcs: list[list[str]]
     cpts: dict[str, _CptEntry]
     sha256: str | None = None
+
+    @field_validator("source")
+    @classmethod
+    def _usable(cls, source: dict[str, Any]) -> dict[str, Any]:
+        _Source.model_validate(source)
+        return source
 
 
 def _network(file: _NetworkFile) -> BayesNet:

@@ -52,3 +52,12 @@ def test_a_folder_that_is_being_made_stays(tmp_path, monkeypatch):
         sweep(tmp_path)
         assert (folder / HELD).exists()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_where_open_files_cannot_be_moved_there_is_none(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "platform", "win32")
+    with scratch_folder(tmp_path) as folder:
+        assert list(folder.iterdir()) == []
+        sweep(tmp_path)
+        assert folder.is_dir()
+    assert list(tmp_path.iterdir()) == []

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
@@ -197,6 +198,28 @@ def test_a_station_keeps_its_process_until_it_rests_and_no_file_at_its_end(tmp_p
     assert found.status == "ok"
     station.end()
     assert not (tmp_path / "there").exists()
+
+
+def test_the_end_of_a_run_ends_what_is_at_work_on_a_station(tmp_path):
+    from fairbench_cli.experiment.cluster.station import SentRun, Station, fingerprint_of, pack
+
+    prepared = prepare(config(tmp_path, "Sleeps", repeats=1), folder=tmp_path / "out")
+    population = pack(populate(prepared.datasets[0], prepared.config, tmp_path))
+    files = [origin for _, origin in prepared.config.plugins]
+    code = {origin.version: read_code(origin) for origin in files}
+    run = SentRun("a", fingerprint_of(prepared.config), pack(prepared.config), code)
+    (tmp_path / "there").mkdir()
+    station = Station(tmp_path / "there", run)
+    task = next(pack(place) for place in prepared.todo if "Sleeps" in place[0].technique.spec.name)
+    with ThreadPoolExecutor() as threads:
+        found = threads.submit(station.repeat, task, "p", population)
+        time.sleep(3)
+        start = time.monotonic()
+        station.end()
+        assert isinstance(found.exception(5), RuntimeError)
+    assert time.monotonic() - start < 6
+    assert not (tmp_path / "there").exists()
+    assert not station._idle
 
 
 def wait_for(happens, process: subprocess.Popen[bytes]) -> None:

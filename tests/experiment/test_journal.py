@@ -25,7 +25,7 @@ def repeat(number: int = 0, status="ok", key="k", **more) -> Repeat:
 
 
 def written(folder, *repeats: Repeat):
-    with Journal(folder) as journal:
+    with Journal(folder, new_header(versions_of_numbers())) as journal:
         for one in repeats:
             journal.append(one)
     return journal.path
@@ -51,7 +51,7 @@ def test_what_is_written_is_read(tmp_path):
 
 
 def test_every_line_is_there_before_the_journal_is_closed(tmp_path):
-    journal = Journal(tmp_path)
+    journal = Journal(tmp_path, new_header(versions_of_numbers()))
     journal.append(repeat(0))
     journal.append(repeat(1))
     assert len(read_journals(tmp_path).records) == 2

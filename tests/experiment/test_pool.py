@@ -77,6 +77,15 @@ class Holds:
 
 
 @dataclass(frozen=True)
+class Leaves:
+    """Leaves a program that inherits what is open, and ends."""
+
+    def fit(self, train, classifier, rng):
+        os.system("setsid sleep 30 &")
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+@dataclass(frozen=True)
 class Server:
     """Ends the process that forked its own."""
 
@@ -188,6 +197,19 @@ def test_a_pipe_that_somebody_holds_open_and_a_dead_server(tmp_path, monkeypatch
         server.kill()
         server.wait()
         assert len(list(workers.outcomes(tasks[1:2]))) == 1
+
+
+@pytest.mark.usefixtures("warm_server")
+@pytest.mark.skipif(sys.platform != "linux", reason="there is no setsid")
+@pytest.mark.parametrize("forks", [True, False])
+def test_a_program_that_outlives_its_worker_does_not_hold_its_pipe(tmp_path, monkeypatch, forks):
+    monkeypatch.setattr(pool, "FORKS", forks)
+    prepared = prepared_run(tmp_path, "Leaves")
+    tasks = tasks_of(prepared)
+    start = time.monotonic()
+    with LocalPool(prepared.config, 1) as workers:
+        assert [one.status for one in workers.outcomes(tasks)] == ["killed"]
+    assert time.monotonic() - start < 20
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="there is no fork server")

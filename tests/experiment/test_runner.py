@@ -2,8 +2,15 @@
 
 import json
 
+import numpy as np
 import pytest
 from conftest import SMALL, derived, fairbench, journal_lines, write_config
+
+from fairbench_cli.experiment.cell import Repeat
+from fairbench_cli.experiment.journal.journal import Journal, new_header
+from fairbench_cli.experiment.running.run import compute, prepare
+from fairbench_cli.experiment.versions import versions_of_numbers
+from fairbench_cli.measures.counts import Counts
 
 ONE_BETA = {"sample": SMALL["sample"] | {"beta": 0}, "metrics": ["accuracy"]}
 
@@ -130,3 +137,22 @@ def test_a_failure_beyond_the_repeats_asked_for_does_not_count(tmp_path):
     assert fairbench("run", path, "-o", tmp_path / "out", "--jobs", "1").returncode == 1
     done = fairbench("run", path, "-o", tmp_path / "out", "--jobs", "1", "--only", "intervention=none")
     assert done.returncode == 0
+
+
+def test_a_record_that_cannot_be_is_none_after_ctrl_c_either(tmp_path):
+    folder = tmp_path / "out"
+    prepared = prepare(config(tmp_path), folder=folder)
+    cell, number = next(iter(prepared.todo))
+    wrong = Repeat(cell.key, number, "ok", "", Counts(("0", "1"), np.ones((2, 2, 2))))
+    with Journal(folder / "journal", new_header(versions_of_numbers())) as journal:
+        journal.append(wrong)
+    prepared = prepare(config(tmp_path), folder=folder)
+    assert not prepared.records
+
+    def interrupted(_: object):
+        raise KeyboardInterrupt
+        yield
+
+    with pytest.raises(KeyboardInterrupt):
+        compute(prepared, interrupted, lambda _: None)
+    assert not prepared.records

@@ -11,7 +11,9 @@ from fairbench_cli.experiment.trial import TRIALS, find_component
 RUNS, SEED, PROCESS, ROWS, GROUP, OUTCOME, CELL, WEIGHTS, LEVEL, PICKLED = TRIALS
 
 ROGUES = '''
+import os
 import random
+import sys
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -45,6 +47,13 @@ class Draws(Good):
 class Hashes(Good):
     def fit(self, train, classifier, rng):
         return super().fit(train, classifier, np.random.default_rng(abs(hash("seed"))))
+
+
+class Leaves(Good):
+    def fit(self, train, classifier, rng):
+        if "-c" in sys.orig_argv:
+            os._exit(3)
+        return super().fit(train, classifier, rng)
 
 
 class Changes(Good):
@@ -237,7 +246,12 @@ def test_each_rogue_is_found_out_by_one_trial(rogues, monkeypatch, name, title, 
 
 def test_what_another_process_predicts(rogues, monkeypatch):
     monkeypatch.setattr(trial, "TRIALS", {title: TRIALS[title] for title in (RUNS, SEED, PROCESS)})
-    for name, mend in (("Hashes", "Look for the order of a set, for hash()"), ("Good", "")):
+    cases = (
+        ("Hashes", "Look for the order of a set, for hash()"),
+        ("Leaves", "It fails in a new process: exit code 3."),
+        ("Good", ""),
+    )
+    for name, mend in cases:
         *others, last = find_component(f"{rogues}:{name}", {"share": 0.25}).findings()
         assert [one.mend for one in others] == ["", ""]
         assert mend in last.mend

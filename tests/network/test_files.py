@@ -74,6 +74,11 @@ def test_what_the_file_looks_like():
         (broken(lambda c: c.update(score="high")), "score: Input should be a valid number"),
         (broken(lambda c: c.update(score=float("nan"))), "score: "),
         (broken(lambda c: c.update(extra=1)), "extra: "),
+        (
+            broken(lambda c: c["source"].update(roles={"label": "y"})),
+            "source.roles.favourable: Field required",
+        ),
+        (broken(lambda c: c["source"].update(tilts=[3])), "source.tilts.0: "),
     ],
 )
 def test_broken_files_are_refused(text, message):

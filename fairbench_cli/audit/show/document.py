@@ -54,9 +54,9 @@ def audit_page(report: Report) -> Document:
     return replace(audit_document(report), answer=_answer(report, everything=False))
 
 
-def to_html(report: Report, *, printed: bool = False) -> str:
+def to_html(report: Report) -> str:
     """Return the page; the same audit gives the same bytes."""
-    return html.html(audit_page(report), printed=printed)
+    return html.html(audit_page(report))
 
 
 def write_pdf(report: Report, path: Path) -> None:

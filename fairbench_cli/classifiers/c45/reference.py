@@ -108,9 +108,9 @@ def _numeric(
     return Split(feature, gain, _ratio(gain, bags[chosen], total), threshold)
 
 
-def _entropy(weights: Floats, axis: int = -1) -> Floats:
+def _entropy(weights: Floats) -> Floats:
     """Return total times entropy in bits."""
-    return np.asarray(_xlogx(weights.sum(axis=axis)) - _xlogx(weights).sum(axis=axis))
+    return np.asarray(_xlogx(weights.sum(axis=-1)) - _xlogx(weights).sum(axis=-1))
 
 
 def _xlogx(x: Floats) -> Floats:

@@ -15,6 +15,7 @@ import secrets
 import shutil
 import sys
 import threading
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -190,6 +191,8 @@ def code_of_fairbench() -> str:
 
 IDLE = 20.0
 """Seconds without work after which processes end."""
+ENDS_WITHIN = 10.0
+"""Seconds that a repeat has to be stopped; it looks once a second."""
 _LOCK = threading.Lock()
 
 
@@ -236,6 +239,7 @@ class Station:
         self._idle: list[LocalPool] = []
         self._populations: dict[str, Population] = {}
         self._timer: threading.Timer | None = None
+        self._at_work, self._ended = 0, False
 
     def repeat(self, task: bytes, name: str, population: bytes) -> Repeat:
         """Return the record of a repeat, of a packed cell and number on a packed population and its name.
@@ -244,19 +248,20 @@ class Station:
         ------
         OSError
             When no process can be started.
+        RuntimeError
+            When the run has ended meanwhile.
         """
+        cell, number = unpack(task, self._folder)
         with self._lock:
             if name not in self._populations:
                 self._populations[name] = unpack(population, self._folder)
             pool = self._idle.pop() if self._idle else None
-        if pool is None:
-            log = Path(mkdtemp(dir=self._folder)) / "printed"
-            pool = LocalPool(self._config, 1, log=log, place=self._folder).__enter__()
-            if pool.fault is not None:
-                raise pool.fault
-        cell, number = unpack(task, self._folder)
-        [outcome] = pool.outcomes([Task(cell, number, self._populations[name])])
-        _show(pool.log)
+            self._at_work += 1
+        try:
+            outcome, pool = self._run(pool, Task(cell, number, self._populations[name]))
+        finally:
+            with self._lock:
+                self._at_work -= 1
         with self._lock:
             self._idle.append(pool)
             if self._timer is not None:
@@ -266,6 +271,27 @@ class Station:
             self._timer.start()
         return outcome
 
+    def _run(self, pool: LocalPool | None, task: Task) -> tuple[Repeat, LocalPool]:
+        """Run a task in a pool, by default a new one, which is left where that fails."""
+        if pool is None:
+            log = Path(mkdtemp(dir=self._folder)) / "printed"
+            pool = LocalPool(self._config, 1, log=log, place=self._folder).__enter__()
+        if pool.fault is not None:
+            pool.__exit__()
+            raise pool.fault
+        try:
+            [outcome] = pool.outcomes([task], self._go_on)
+        except BaseException:
+            pool.__exit__()
+            raise
+        _show(pool.log)
+        return outcome, pool
+
+    def _go_on(self, _: object) -> None:
+        """Refuse to go on where nobody waits for the outcome."""
+        if self._ended:
+            raise RuntimeError("the run has ended")
+
     def rest(self) -> None:
         """End the processes that have nothing to do."""
         with self._lock:
@@ -273,7 +299,11 @@ class Station:
                 self._idle.pop().__exit__()
 
     def end(self) -> None:
-        """End the processes, and remove what they wrote."""
+        """End the processes, also those at work, and remove what they wrote."""
+        self._ended = True
+        until = time.monotonic() + ENDS_WITHIN
+        while self._at_work and time.monotonic() < until:
+            time.sleep(0.05)
         self.rest()
         shutil.rmtree(self._folder, ignore_errors=True)
 

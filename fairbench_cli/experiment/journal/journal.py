@@ -25,7 +25,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError,
 from fairbench_cli.base.errors import UserError, user_error
 from fairbench_cli.experiment.cell import Repeat, Status
 from fairbench_cli.experiment.tuning import Curve
-from fairbench_cli.experiment.versions import Versions, versions_of_numbers
+from fairbench_cli.experiment.versions import Versions
 from fairbench_cli.measures.counts import Counts
 
 FORMAT = 1
@@ -68,11 +68,8 @@ class JournalHeader(BaseModel):
         return f"{started}-{self.host}-{self.pid}-{time.time_ns() % 10**9:09d}{shard}.jsonl"
 
 
-def new_header(
-    versions: Versions | None = None, shard: str | None = None, *, mixed: bool = False
-) -> JournalHeader:
+def new_header(versions: Versions, shard: str | None = None, *, mixed: bool = False) -> JournalHeader:
     """Return the header of a journal that this process begins now; `versions` are those of this process."""
-    versions = versions or versions_of_numbers()
     return JournalHeader(
         started=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         host=host_name(),
@@ -296,13 +293,13 @@ class Journal:
 
     Parameters
     ----------
-    header : JournalHeader, optional
-        The first line; by default that of a run with no plug-ins on the whole matrix.
+    header : JournalHeader
+        The first line.
     """
 
-    def __init__(self, folder: Path, header: JournalHeader | None = None) -> None:
-        self.header = header or new_header()
-        self.path = folder / self.header.name
+    def __init__(self, folder: Path, header: JournalHeader) -> None:
+        self.header = header
+        self.path = folder / header.name
         self._file: IO[bytes] | None = None
         self._synced = 0.0
 

@@ -39,7 +39,10 @@ def launch(target: str, handle: int, *given: Any) -> "subprocess.Popen[bytes]":
     own: dict[str, Any] = {"pass_fds": [handle], "start_new_session": True}
     if sys.platform == "win32":
         os.set_handle_inheritable(handle, True)
-        own = {"startupinfo": subprocess.STARTUPINFO(lpAttributeList={"handle_list": [handle]})}
+        own = {
+            "startupinfo": subprocess.STARTUPINFO(lpAttributeList={"handle_list": [handle]}),
+            "creationflags": subprocess.CREATE_NEW_PROCESS_GROUP,
+        }
     call = json.dumps([list(map(str, sys.path)), target, [handle, os.getpid(), *given]])
     environment = os.environ | dict.fromkeys(ONE_THREAD, "1")
     command = [sys.executable, "-P", "-c", _START, call]

@@ -155,9 +155,7 @@ def working_in(
     open_folder(prepared.folder)
     with locked(prepared.folder, None if prepared.shard is None else str(prepared.shard), warn):
         journals = prepared.folder / "journal"
-        if [file.lines for file in list_journals(journals)] != [
-            file.lines for file in prepared.reading.files
-        ]:
+        if list_journals(journals) != list(prepared.reading.files):
             prepared = replace(prepared, reading=checked(read_journals(journals), prepared.plan))
         if prepared.todo:
             prepared = replace(prepared, mixed=_mixes(prepared, mix_versions))
@@ -195,7 +193,7 @@ def compute(prepared: PreparedRun, run: Run, listen: Callable[[Repeat], None]) -
     Parameters
     ----------
     run : callable
-        Yields the outcomes of tasks, in any order: `runner.run_tasks` with its workers.
+        Yields the outcomes of tasks, in any order: `Pool.outcomes`.
 
     Raises
     ------
@@ -225,7 +223,7 @@ def compute(prepared: PreparedRun, run: Run, listen: Callable[[Repeat], None]) -
                 prepared.records[place] = together(prepared.records.get(place), outcome)
                 listen(outcome)
     except KeyboardInterrupt:  # perhaps between a line of the journal and its record
-        prepared.records.update(read_journals(journals).records)
+        prepared.records.update(checked(read_journals(journals), prepared.plan).records)
         raise
 
 

@@ -85,10 +85,13 @@ def work(handle: int, parent: int) -> NoReturn:
 
 
 def _opened(handle: int) -> "Connection[Any, Any]":
+    """Return the pipe behind an open file, which no program that a technique starts holds open."""
     if sys.platform == "win32":
         from multiprocessing.connection import PipeConnection
 
+        os.set_handle_inheritable(handle, False)
         return PipeConnection(handle)
+    os.set_inheritable(handle, False)
     return Connection(handle)
 
 
