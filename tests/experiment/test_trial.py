@@ -51,7 +51,7 @@ class Hashes(Good):
 
 class Leaves(Good):
     def fit(self, train, classifier, rng):
-        if "-c" in sys.orig_argv:
+        if any("answer_of" in part for part in sys.orig_argv):  # the new process of a check
             os._exit(3)
         return super().fit(train, classifier, rng)
 

@@ -69,8 +69,8 @@ class Tests:
         The rates.
     at : int array, shape (rates,)
         Their reference groups, or `REST`.
-    rows : RateRows
-        Those of each group.
+    rows, ref : RateRows
+        Those of each group, and of its references.
     compared : bool array
         False for the reference itself, and for groups that are not compared.
     p, outside : arrays
@@ -89,6 +89,7 @@ class Tests:
     names: tuple[str, ...]
     at: Ints
     rows: RateRows
+    ref: RateRows
     compared: Bools
     p: Floats
     outside: Floats
@@ -283,7 +284,7 @@ def tests_of(
     p, outside = (np.where(compared, values, np.nan) for values in (p, outside))
     none = np.empty((0, len(names)))
     p = p[:, distinct(names, at)]
-    return Tests(tuple(names), at, rows, compared, p, outside, exact, few, within, none, none)
+    return Tests(tuple(names), at, rows, ref, compared, p, outside, exact, few, within, none, none)
 
 
 def with_pairs(found: Tests, known: Bools, taus: Floats) -> Tests:
