@@ -26,6 +26,7 @@ UNDECIDED = "undecided"  # in `fail-on`: stop unless everything passes
 WORSE = "worse"  # in `fail-on`: stop where a disparity is larger than it was
 DEFAULT = "default"  # in `tau`: every metric that has no tau of its own
 ABOVE_MEDIAN = "above the median"
+MISSING = "(missing)"  # the group of those whose group is not known
 FOUR_FIFTHS = 0.8
 EXCLUDING = ("eeoc", "ll144")  # presets: rules of the United States, which leave out small categories
 WITHOUT_VERDICT = ("ll144",)  # presets by which nothing passes or fails

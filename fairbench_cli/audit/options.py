@@ -7,13 +7,20 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
 
-from fairbench_cli.audit.config import EXCLUDING, FOUR_FIFTHS, MOST_SCORES, READERS, WORSE, AuditConfig
+from fairbench_cli.audit.config import (
+    EXCLUDING,
+    FOUR_FIFTHS,
+    MISSING,
+    MOST_SCORES,
+    READERS,
+    WORSE,
+    AuditConfig,
+)
 from fairbench_cli.audit.metrics import COMPARED, canonical
 from fairbench_cli.base.errors import Flag, Problem, UserError, Words, shown, user_error
 from fairbench_cli.base.strict_yaml import Place, YamlDocument, read_yaml
 from fairbench_cli.base.validation import in_file_order, problems_of
 
-MISSING = "(missing)"
 SMALL = 0.02  # of the data: smaller categories may be left out, in both American rules
 OUT = "leave one of the two out"
 

@@ -5,9 +5,8 @@ from audit_counts import Cells, one, slice_of, tally_of
 
 from fairbench_cli.audit.compare.references import comparable, kept, references
 from fairbench_cli.audit.compare.report import Report
-from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.config import MISSING, AuditConfig
 from fairbench_cli.audit.judge import judge
-from fairbench_cli.audit.scan.tally import MISSING
 from fairbench_cli.base.errors import UserError
 
 FAIR: Cells = (200, 100, 100, 200)

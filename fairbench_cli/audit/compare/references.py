@@ -8,8 +8,8 @@ from itertools import compress
 import numpy as np
 from numpy.typing import NDArray
 
-from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.scan.tally import MISSING, Slice, Tally
+from fairbench_cli.audit.config import MISSING, AuditConfig
+from fairbench_cli.audit.scan.tally import Slice, Tally
 from fairbench_cli.base.errors import Flag, Problem, UserError, shown, suggest, user_error
 from fairbench_cli.measures.counts import Counts, Floats, divide
 from fairbench_cli.measures.groups import CROSS

@@ -23,7 +23,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from fairbench_cli.audit.config import AuditConfig, Decision
+from fairbench_cli.audit.config import MISSING, AuditConfig, Decision
 from fairbench_cli.audit.scan.clusters import with_clusters
 from fairbench_cli.audit.scan.cuts import bins_note, find_bins, find_cuts, is_binary, settled
 from fairbench_cli.audit.scan.pairs import names_of, pair_up, side_slices
@@ -38,7 +38,7 @@ from fairbench_cli.audit.scan.refusals import (
 from fairbench_cli.audit.scan.roles import MOST_CHECKED, Contradicted, assign, too_many_groups, words_below
 from fairbench_cli.audit.scan.scan import Scan, TooManyGroups, count_cells, group_name
 from fairbench_cli.audit.scan.source import ArrowStream, Source, open_file, open_frame, start_database
-from fairbench_cli.audit.scan.tally import MISSING, Tally
+from fairbench_cli.audit.scan.tally import Tally
 from fairbench_cli.base.errors import Flag, shown, user_error
 from fairbench_cli.base.files import scratch_folder
 from fairbench_cli.base.text import shown_path

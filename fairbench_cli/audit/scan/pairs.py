@@ -11,14 +11,14 @@ from pathlib import PurePath
 
 import numpy as np
 
-from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.config import MISSING, AuditConfig
 from fairbench_cli.audit.scan.cuts import scores_of, selected
 from fairbench_cli.audit.scan.readings import read_percent
 from fairbench_cli.audit.scan.refusals import reading, refuse_codes, refuse_if, refuse_scores, rows_in_words
 from fairbench_cli.audit.scan.roles import ColumnRoles, assign, find_column
 from fairbench_cli.audit.scan.scan import Scan, group_name, make_slices
 from fairbench_cli.audit.scan.source import FRAME, ColumnSql, Source, blank, code_sql, not_finite, text_sql
-from fairbench_cli.audit.scan.tally import MISSING, BeforeAfter, Slice
+from fairbench_cli.audit.scan.tally import BeforeAfter, Slice
 from fairbench_cli.base.errors import Flag, UserError, shown, user_error
 from fairbench_cli.measures.change import KINDS, TwoSides, apart
 from fairbench_cli.measures.counts import Floats

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.config import MISSING, AuditConfig
 from fairbench_cli.audit.scan.cuts import (
     Cut,
     CutsByModel,
@@ -37,7 +37,7 @@ from fairbench_cli.audit.scan.source import (
     quoted,
     word_sql,
 )
-from fairbench_cli.audit.scan.tally import MISSING, Slice, Tally
+from fairbench_cli.audit.scan.tally import Slice, Tally
 from fairbench_cli.base.errors import Flag, user_error
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.groups import CROSS

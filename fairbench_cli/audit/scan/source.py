@@ -20,7 +20,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol, TextIO, TypeVar, cast, runtime_checkable
 
-from fairbench_cli.audit.scan.tally import MISSING
+from fairbench_cli.audit.config import MISSING
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.base.text import shown_path
 

@@ -5,11 +5,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairbench_cli.audit.config import MISSING
 from fairbench_cli.audit.scan.cuts import NumberBins, bin_sql, bins_note, find_bins
 from fairbench_cli.audit.scan.roles import MOST_CODES, MOST_GROUPS, RESERVED
 from fairbench_cli.audit.scan.scan import Scan, grouped
 from fairbench_cli.audit.scan.source import blank, code_sql, literal, not_finite, quoted, text_sql
-from fairbench_cli.audit.scan.tally import MISSING, People, Slice, Strata
+from fairbench_cli.audit.scan.tally import People, Slice, Strata
 from fairbench_cli.base.errors import Flag, shown, suggest, user_error
 from fairbench_cli.data.recognise import follows, named_like_identifiers, named_like_scores
 from fairbench_cli.measures.counts import Floats

@@ -11,8 +11,6 @@ from fairbench_cli.measures.change import TwoSides
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.scores import ScoreSums, ScoreTotals
 
-MISSING = "(missing)"
-
 
 @dataclass(frozen=True, eq=False)
 class Clusters:
