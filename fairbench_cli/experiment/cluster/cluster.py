@@ -296,11 +296,15 @@ def _in_file(path: Path) -> str:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Hold back what dask logs of a lost connection, which we say in two lines."""
-    logging.disable(logging.ERROR)
+    logs = [logging.getLogger(name) for name in ("distributed", "distributed.client", "distributed.comm")]
+    before = [log.level for log in logs]
+    for log in logs:
+        log.setLevel(logging.CRITICAL)
     try:
         yield
     finally:
-        logging.disable(logging.NOTSET)
+        for log, level in zip(logs, before, strict=True):
+            log.setLevel(level)
 
 
 def _unlike(unlike: Mapping[str, tuple[str, ...]], workers: int) -> UserError:
