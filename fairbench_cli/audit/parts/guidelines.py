@@ -35,6 +35,12 @@ TITLES = {
 }
 NO_LIMIT = "The law sets no limit to these ratios and asks for no test: read them as they are."
 MOST_NAMED = 6  # tables in the headline
+# By whether a group is below four fifths, and whether its rate differs taken alone.
+ALONE = {
+    (True, True): "significantly",
+    (True, False): "not significantly",
+    (False, True): "not below, but significantly less",
+}
 SMALL_OUT = (
     "why categories under {least} of the rows have no impact ratio ({names}); the rule wants a justification "
     "for each: ____"
@@ -254,15 +260,14 @@ def summary(found: Sequence[ImpactTable], report: Report) -> str:
 
 def _alone(found: Sequence[ImpactTable], report: Report) -> str:
     """Return who is below four fifths, those first whose rate differs significantly taken alone."""
-    alpha, names = 1 - report.config.confidence, (([], []), ([], []))
+    alpha = 1 - report.config.confidence
+    names: dict[tuple[bool, bool], list[str]] = {}
     for table in found:
         for row in _against_the_highest(table):
             if row.chance and row.four_fifths:
                 p = f"{row.group} (p {writing.p_value(row.chance.p)})"
-                names[row.four_fifths.below][row.chance.p < alpha].append(p)
-    (_, above), (below, both) = names
-    kinds = {"significantly": both, "not significantly": below, "not below, but significantly less": above}
-    said = [f"{words} {writing.listed(some)}" for words, some in kinds.items() if some]
+                names.setdefault((row.four_fifths.below, row.chance.p < alpha), []).append(p)
+    said = [f"{words} {writing.listed(names[kind])}" for kind, words in ALONE.items() if kind in names]
     return f"Below four fifths, each pair tested alone as practice has it: {'; '.join(said) or 'nobody'}."
 
 
