@@ -1,7 +1,7 @@
 """How often a verdict is wrong, by simulation through the audit's own functions.
 
 ``python benchmarks/verdicts.py [runs] [part ...]`` simulates audits of worlds whose truth is known: 2,000 per
-point, unless said otherwise. Parts: fair, gap, weights, references, clusters (all, if none is named). It
+point, unless said otherwise. Parts: fair, gap, weights, references, clusters, sizes (all, if none is named). It
 prints a Markdown table of each, the points next to those of ``tests/reference/verdicts`` where the design is
 the same, and the largest differences from these. Every point has a seed of its own.
 """
@@ -325,16 +325,9 @@ def _of_selected(selected: NDArray[np.int64], sizes: NDArray[np.int64], config: 
 
 
 def clusters(runs: int) -> None:
-    """Print two fair groups of people with several rows each: with --cluster and without."""
-    _head(
-        "rows each",
-        "correlation",
-        "people in a group",
-        "fails",
-        "reference CSV",
-        "without --cluster",
-        "R = .8: passes",
-    )
+    """Print two fair groups of people with several rows each, as many for all: with --cluster and without."""
+    titles = ("rows each", "correlation", "people in a group", "fails", "reference CSV")
+    _head(*titles, "without --cluster", "R = .8: passes", "R = .6: fails")
     with (REFERENCE / "clusters.csv").open(newline="") as file:
         known = {
             (int(row["m"]), float(row["icc"]), int(row["clusters_per_group"])): row
@@ -344,37 +337,112 @@ def clusters(runs: int) -> None:
     for many, icc, people in product((2, 5, 10), (0.1, 0.5, 1.0), (20, 100, 400)):
         if people == 400 and icc != 0.5:
             continue
-        rng = np.random.default_rng([many, round(10 * icc), people])
-        drawn = [_people(rng, many, icc, people, 0.3, 1.0) for _ in range(runs)]
-        own = _found([each] for each in _of_slices(drawn))
-        plain = _found([each] for each in _of_slices([replace(part, clusters=None) for part in drawn]))
-        low = "–"
-        if icc == 0.5:
-            drawn = [_people(rng, many, icc, people, 0.3, 0.8) for _ in range(runs)]
-            low = f"{_found([each] for each in _of_slices(drawn)).passes:.3f}"
+        fair, low, unfair = (
+            Crowd("equal", many, icc, (people, people), 0.3, ratio) for ratio in (1, 0.8, 0.6)
+        )
+        drawn = crowds(fair, runs)
         row = known.get((many, icc, people))
         print(
-            f"| {many} | {icc} | {people} | {own.fails:.3f} | {row['fails_A_max'] if row else '–'} "
-            f"| {plain.fails:.3f} | {low} |"
+            f"| {many} | {icc} | {people} | {_of_crowds(drawn).fails:.3f} | {row['fails_A_max'] if row else '–'} "
+            f"| {_of_crowds([replace(part, clusters=None) for part in drawn]).fails:.3f} "
+            f"| {_of_crowds(crowds(low, runs)).passes:.3f} | {_of_crowds(crowds(unfair, runs)).fails:.2f} |"
         )
 
 
-def _people(rng: np.random.Generator, many: int, icc: float, people: int, rate: float, ratio: float) -> Slice:
-    """Draw two groups of people with `many` rows each, correlated by `icc`."""
-    rates = np.repeat([rate, rate * ratio], people)
-    if icc < 1:
-        rates = rng.beta(rates * (1 - icc) / icc, (1 - rates) * (1 - icc) / icc)
-        hits = rng.binomial(many, rates)
-    else:
-        hits = many * rng.binomial(1, rates)
-    n = np.zeros((2 * people, 2, 2))
+def sizes(runs: int) -> None:
+    """Print people with as many rows as chance has it: fair groups, and the power that is left."""
+    _head(
+        "rows each", "people", "mean rows", "rate", "correlation", "fails", "R = .6: fails", "R = .8: passes"
+    )
+    for design in designs():
+        fair, unfair, low = (
+            _of_crowds(crowds(replace(design, ratio=ratio), runs)) for ratio in (1.0, 0.6, 0.8)
+        )
+        like = " and ".join(dict.fromkeys(f"{icc:g}" for icc in design.likeness))
+        print(
+            f"| {design.law} | {' and '.join(f'{n:,}' for n in design.people)} | {design.mean} | {design.rate} "
+            f"| {like} | {fair.fails:.3f} | {unfair.fails:.2f} | {low.passes:.3f} |"
+        )
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """Two groups of people with rows: how many of both there are, and how alike the rows of a person are.
+
+    The first group has the rate × ratio. A correlation may be of both groups, or one for each.
+    """
+
+    law: str
+    mean: int
+    icc: float | tuple[float, float]
+    people: tuple[int, int]
+    rate: float = 0.3
+    ratio: float = 1.0
+
+    @property
+    def likeness(self) -> tuple[float, float]:
+        """The correlations of both groups."""
+        return self.icc if isinstance(self.icc, tuple) else (self.icc, self.icc)
+
+
+SIZES: dict[str, Callable[[np.random.Generator, int, int], Floats]] = {
+    "equal": lambda rng, mean, people: np.full(people, float(mean)),
+    "lognormal": lambda rng, mean, people: np.rint(rng.lognormal(np.log(mean) - 0.72, 1.2, people)).clip(1),
+    "geometric": lambda rng, mean, people: rng.geometric(1 / mean, people).astype(np.float64),
+    "few heavy": lambda rng, mean, people: np.where(rng.random(people) < 0.05, 10.0 * mean, mean // 2).clip(
+        1
+    ),
+}
+
+
+def designs() -> Iterator[Crowd]:
+    """Yield the worlds of people that `sizes` looks at."""
+    pairs = ((50, 50), (99, 99), (100, 100), (100, 1000), (1000, 1000))
+    for law, icc, people in product(("lognormal", "geometric"), (0.2, 0.5, 1.0), pairs):
+        yield Crowd(law, 5, icc, people)
+    for law, icc in product(("lognormal", "geometric"), (0.2, 0.5, 1.0)):
+        yield Crowd(law, 10, icc, (100, 5000))
+    for law in ("lognormal", "geometric", "few heavy"):
+        yield Crowd(law, 5, 0.5, (100, 1000), 0.2)
+        yield Crowd(law, 5, (1.0, 0.0), (100, 1000))
+        yield Crowd(law, 5, (0.0, 1.0), (100, 1000))
+        yield Crowd(law, 10, 0.5, (8, 8), 0.5)
+        yield Crowd(law, 20, 0.05, (10, 10))
+        yield Crowd(law, 5, 0.5, (5000, 5000), 0.1)
+
+
+def crowds(crowd: Crowd, runs: int) -> list[Slice]:
+    """Draw slices of a world of people."""
+    rng = np.random.default_rng(zlib.crc32(repr(crowd).encode()))
+    return [_people(rng, crowd) for _ in range(runs)]
+
+
+def _people(rng: np.random.Generator, crowd: Crowd) -> Slice:
+    group = np.repeat([0, 1], crowd.people)
+    many = np.concatenate([SIZES[crowd.law](rng, crowd.mean, people) for people in crowd.people])
+    rates = np.array([crowd.rate * crowd.ratio, crowd.rate])[group]
+    icc = np.array(crowd.likeness)[group]
+    like = np.clip((1 - icc) / np.maximum(icc, 1e-9), 1e-9, None)
+    own = np.where(icc > 0, rng.beta(rates * like, (1 - rates) * like), rates)
+    hits = np.where(icc < 1, rng.binomial(many.astype(np.int64), own), many * rng.binomial(1, rates))
+    n = np.zeros((len(group), 2, 2))
     n[:, 0, 1], n[:, 0, 0] = hits, many - hits
-    group = np.repeat([0, 1], people)
     sums = np.stack([n[group == g, 0].sum(0) for g in (0, 1)])
-    return slice_of(sums, sums, sums, Clusters(np.arange(2 * people), group, n))
+    return slice_of(sums, sums, sums, Clusters(np.arange(len(group)), group, n, n))
 
 
-PARTS = {"fair": fair, "gap": gap, "weights": weights, "references": reference, "clusters": clusters}
+def _of_crowds(drawn: Sequence[Slice]) -> Found:
+    return _found([each] for each in _of_slices(drawn))
+
+
+PARTS = {
+    "fair": fair,
+    "gap": gap,
+    "weights": weights,
+    "references": reference,
+    "clusters": clusters,
+    "sizes": sizes,
+}
 
 
 if __name__ == "__main__":
