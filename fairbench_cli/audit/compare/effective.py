@@ -6,12 +6,12 @@ heavy rows that a small group did not happen to have, Kish's number does not see
 outcome. The smaller of both is taken, with a variance that also looks at the spread of weights over all
 groups. Simulated in docs/verdicts.md.
 
-Several rows of one person: the least of two. The variance of a rate between people, as of a ratio of their sums
-(Taylor linearisation; Särndal, Swensson & Wretman 1992, 8.2), sees everything but is unsteady where few people
-have most of the rows. So the variance is also computed from how many rows each person has, which is known, and
-how alike the rows of a person are, one number of all groups together (Donner 1989): the mean over people of the
-product of two of their rows (Karlin, Cameron & Williams 1981; Ridout, Demétrio & Firth 1999, with a weight of
-1 for each person), or that of the group itself where it is larger.
+Several rows of one person: the least of two. The variance of a rate between people, as of a ratio of their
+sums (Taylor linearisation; Särndal, Swensson & Wretman 1992, 8.2), sees everything but is unsteady where few
+people have most of the rows. So the variance is also computed from how many rows each person has, which is
+known, and how alike the rows of a person are, one number of all groups together (Donner 1989): the mean over
+people of the product of two of their rows (Karlin, Cameron & Williams 1981; Ridout, Demétrio & Firth 1999,
+with a weight of 1 for each person), or that of the group itself where it is larger.
 """
 
 from collections.abc import Sequence
@@ -29,6 +29,7 @@ ALIKE = 2  # people who are added when it is estimated how alike the rows of a p
 MANY = 1e12  # a share of a list is a count without a limit: a rate of very many rows
 EQUAL = 1e-9  # weights of which Kish's number is the rows within this are equal
 OF_EVERYBODY = ("selection-rate", "base-rate", "accuracy")  # rates of all rows of a group
+BY_LABEL = ("tpr", "tnr")  # rates of those with one label
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,11 +98,12 @@ def rows_per_weight(part: Slice, groups: Sequence[int] | None = None) -> Floats:
     """Return what a unit of weight is worth in rows: of each group, or of all in `groups` together.
 
     For what is counted and is no rate of one group; those have `rate_rows`. It is the least that a unit is
-    worth in a rate of all rows of a group.
+    worth in a rate of all rows of a group; where people have several, of those with one label, too.
     """
-    names = [name for name in OF_EVERYBODY if part.labelled or not RATES[name].needs_labels]
-    worth = own_rows(part, names).below
-    weight = part.counts.group_total[:, None]
+    known = OF_EVERYBODY if part.clusters is None else (*OF_EVERYBODY, *BY_LABEL)
+    names = [name for name in known if part.labelled or not RATES[name].needs_labels]
+    worth, everybody = own_rows(part, names).below, part.counts.group_total[:, None]
+    weight = np.where(np.isin(names, BY_LABEL), parts(part.counts.n, names)[1], everybody)
     if groups is not None:
         worth, weight = worth[list(groups)].sum(0), weight[list(groups)].sum(0)
     found: Floats = np.where(weight > 0, divide(worth, weight), 1.0).min(-1)
