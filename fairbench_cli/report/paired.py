@@ -1,13 +1,11 @@
 """Techniques against doing nothing, and against each other, repeat by repeat on the same training sets."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import stdtr, stdtrit
 
 from fairbench_cli.data.table import Rows
 from fairbench_cli.document.model import Document
@@ -15,56 +13,17 @@ from fairbench_cli.experiment.config.outputs import TABLES
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.registry import find
 from fairbench_cli.measures.significance import holm
+from fairbench_cli.report.inference import EQUAL, paired_test
+from fairbench_cli.report.population import BASES, over_population
 from fairbench_cli.report.repeats import SITUATION, TECHNIQUE, is_baseline
 from fairbench_cli.report.results import COMPARED, ROW_COLUMNS, Results, RunResults
 from fairbench_cli.report.tables import BLOCK, Cells, blocks_of, technique_label
 
 LEVEL = 0.05
-EQUAL = 1e-12  # differences below this are rounding
 RANDOM_SPLITS = (
     "The repeats are random splits of the same rows, which overlap: the tests are too ready to see a "
     "difference (Nadeau and Bengio 2003)."
 )
-
-
-@dataclass(frozen=True)
-class PairedTest:
-    """Paired t-tests, one an entry: pairs, mean difference, its 95 % interval and the two-sided p-value."""
-
-    n: Floats
-    mean: Floats
-    low: Floats
-    high: Floats
-    p: Floats
-
-
-def paired_test(differences: Floats) -> PairedTest:
-    """Test along the last axis whether paired differences have mean 0 (Student's t).
-
-    NaN and infinite differences are no pairs. With fewer than two pairs, interval and p are NaN. Where
-    all differences are equal the t-statistic has no value: p is 1 if they are 0, else 0.
-
-    Parameters
-    ----------
-    differences : float array, shape (..., repeats)
-
-    >>> test = paired_test(np.array([[0.1, 0.3, np.nan], [0.2, 0.2, 0.2], [0.0, 0.0, 0.0]]))
-    >>> test.n.tolist(), test.mean.round(3).tolist(), test.p.round(3).tolist()
-    ([2.0, 3.0, 3.0], [0.2, 0.2, 0.0], [0.295, 0.0, 1.0])
-    """
-    there = np.isfinite(differences)
-    known = np.where(there, differences, 0.0)
-    n = there.sum(axis=-1).astype(np.float64)
-    enough = n >= 2
-    freedom = np.where(enough, n - 1, 1)
-    mean = np.where(n > 0, known.sum(axis=-1) / np.maximum(n, 1), np.nan)
-    apart = np.where(there, known - mean[..., None], 0.0)
-    error = np.sqrt((apart**2).sum(axis=-1) / freedom / np.maximum(n, 1))
-    constant = np.abs(apart).max(axis=-1, initial=0.0) <= EQUAL
-    t = mean / np.where(constant, 1.0, error)
-    p = np.where(constant, np.abs(mean) <= EQUAL, 2 * stdtr(freedom, -np.abs(t)))
-    half = np.where(enough, stdtrit(freedom, 0.975) * np.where(constant, 0.0, error), np.nan)
-    return PairedTest(n, mean, mean - half, mean + half, np.where(enough, p, np.nan))
 
 
 def _away(ideal: float | None, values: Floats) -> Floats:
@@ -86,15 +45,19 @@ def paired_frame(results: Results) -> pd.DataFrame:
     metrics whose ideal is an end of their range, such as accuracy, that is the test on values. Metrics
     without an ideal are tested on values.
 
+    Two questions are answered. ``low`` to ``verdict`` are about *these test rows*: would other training sets
+    give a difference too? Columns that begin with ``population_`` are about the *population*: would other
+    training sets and other test rows? Both give the same where repeats draw test rows of their own. Where all
+    repeats share their test rows the first says nothing of other rows: of two techniques that are equal in
+    the population nearly always one is better on a thousand given rows. ``population_basis`` says what the
+    second answer rests on (`BASES`), or why there is none; see `over_population`.
+
     ``p_holm`` is Holm's adjustment over the family that one reads together: one metric in one table, which
     is all techniques and all β of a data set, attribute, groups compared and classifier; ``tests`` is its
     size. ``verdict``: better, worse or no difference at 5 % after Holm (higher or lower for a metric without
     an ideal), empty without a test.
 
-    What repeats share and do not share decides what p is about: training sets vary, the network that they
-    are sampled from does not. A small p says that a difference does not come from the draw of training
-    sets; it says nothing of other populations. Where repeats are random splits of the same rows, training
-    sets overlap, and p is too small (Nadeau and Bengio 2003).
+    The network that training sets are sampled from is given in both: nothing is said of other networks.
     """
     cells, values = results.rows.reset_index(drop=True), results.values
     ours, theirs, seen = _pairs(cells)
@@ -103,11 +66,16 @@ def paired_frame(results: Results) -> pd.DataFrame:
     for metric, at in cells.groupby("metric", sort=False).indices.items():
         far[at] = _away(results.ideal(str(metric)), values[at])
     with np.errstate(invalid="ignore"):  # infinite ratios are no pairs
-        of_values = paired_test(values[ours] - values[theirs])
-        of_distances = paired_test(far[ours] - far[theirs])
+        differences = values[ours] - values[theirs]
+        closer = far[ours] - far[theirs]
+    of_values, of_distances = paired_test(differences), paired_test(closer)
     has_ideal = np.array([results.ideal(metric) is not None for metric in rows["metric"]], dtype=bool)
+    twice = np.tile(ours, 2), np.tile(theirs, 2), np.concatenate([differences, closer])
+    everywhere, basis = over_population(results, *twice, np.repeat([False, True], len(ours)))
+    low, high, p_of = (values.reshape(2, -1) for values in (everywhere.low, everywhere.high, everywhere.p))
     p = np.where(has_ideal, of_distances.p, of_values.p)
-    tests = adjusted(rows, p, [*BLOCK, "metric"])
+    population_p = np.where(has_ideal, p_of[1], p_of[0])
+    tests, population = (adjusted(rows, own, [*BLOCK, "metric"]) for own in (p, population_p))
     up, down = np.where(has_ideal, "worse", "higher"), np.where(has_ideal, "better", "lower")
     change = np.where(has_ideal, of_distances.mean, of_values.mean)
     return rows[ROW_COLUMNS].assign(
@@ -122,6 +90,15 @@ def paired_frame(results: Results) -> pd.DataFrame:
         p=p,
         **tests,
         verdict=verdicts(change, tests["p_holm"], up, down, "no difference"),
+        population_low=low[0],
+        population_high=high[0],
+        population_distance_low=low[1],
+        population_distance_high=high[1],
+        population_p=population_p,
+        population_p_holm=population["p_holm"],
+        population_tests=population["tests"],
+        population_verdict=verdicts(change, population["p_holm"], up, down, "no difference"),
+        population_basis=np.where(of_values.n > 0, basis[: len(ours)], ""),
     )
 
 
