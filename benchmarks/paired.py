@@ -1,21 +1,23 @@
 """How often paired verdicts of a run are wrong, by simulation through the report's own functions.
 
-``python benchmarks/paired.py [runs] [part ...]``: 1,000 runs a point, unless said otherwise. Parts: equal, power,
-frontier (all, if none is named). Every point has a seed of its own.
+``python benchmarks/paired.py [runs] [part ...]``: 1,000 runs a point, unless said otherwise. Parts: equal,
+power, frontier (all, if none is named). Every point has a seed of its own.
 
 The population is 300,000 rows drawn from the shipped network of Adult. A second set of features is drawn
 for each row from the rows with its sex and label, so that two naive Bayes, one on each set, differ row by
 row and are equal in the population, in every measure. ``original``: test rows are drawn once a run, and
-training rows, as many, anew in each repeat. ``data``: 2n rows are drawn once a run and halved at random in each
-repeat. ``network``: training and test rows are drawn anew in each repeat.
+training rows, as many, anew in each repeat. ``data``: 2n rows are drawn once a run and halved at random in
+each repeat. ``network``: training and test rows are drawn anew in each repeat.
 """
 
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +34,9 @@ from fairbench_cli.report.results import results_of
 
 NETWORK = Path(__file__).parents[1] / "datasets" / "adult.network.json"
 POOL = 300_000
+TOGETHER = 50  # runs that are reported at once
+REFUSED = 0.93  # share of the deprived whom the two models refuse, about
+LIFTS = (0.01, 0.02, 0.05)
 METRICS = ("discrimination", "accuracy", "impact-ratio", "equal-opportunity", "equalised-odds")
 DESIGNS = {"original": RowDesign("shared"), "data": RowDesign("split", 1.0), "network": RowDesign("drawn")}
 SEX = ProtectedAttributes((ProtectedAttribute("sex", PAIR, PAIR[:1], PAIR[1:]),))
@@ -62,16 +67,21 @@ def population() -> tuple[Codes, Codes, Codes, Floats]:
     return s, y, np.stack([one, other]), rng.random(POOL)
 
 
+@cache
+def levels() -> list[int]:
+    """Return how many levels each feature has."""
+    return [int(most) + 1 for most in population()[2].max(axis=(0, 1))]
+
+
 class NaiveBayes:
     """Naive Bayes on level codes with Laplace's correction."""
 
     def __init__(self, x: Codes, y: Codes) -> None:
-        self.levels = population()[2].max(axis=(0, 1)) + 1
         n = np.bincount(y, minlength=2) + 1
         self.prior = np.log(n / n.sum())
         self.tables = [
             np.log(np.bincount(x[:, j] * 2 + y, minlength=2 * k).reshape(k, 2) + 1.0) - np.log(n - 1 + k)
-            for j, k in enumerate(self.levels)
+            for j, k in enumerate(levels())
         ]
 
     def scores(self, x: Codes) -> Floats:
@@ -98,15 +108,15 @@ def splits(design: str, n: int, repeats: int, rng: np.random.Generator) -> Itera
 
 
 def run(
-    design: str, n: int, repeats: int, rng: np.random.Generator, lift: float = 0.0, kept: bool = True
+    design: str, n: int, repeats: int, rng: np.random.Generator, apart: float = 0.0, kept: bool = True
 ) -> DatasetRepeats:
-    """Return repeats of two techniques that are equal in the population, but for a lift of one of them.
+    """Return repeats of two techniques that are equal in the population, but for what sets them apart.
 
     Parameters
     ----------
-    lift : float
-        The share of the deprived who are refused, and of the favoured who are accepted, whose decision the
-        second technique turns round.
+    apart : float
+        By how much the second technique lowers discrimination: of those whom it would refuse a share of the
+        deprived, the same at every time, is accepted.
     kept : bool
         Whether decisions on shared rows are kept.
     """
@@ -119,8 +129,8 @@ def run(
             order = np.lexsort((y[test], s[test]))
         for which in (0, 1):
             predicted = NaiveBayes(x[which, train], y[train]).scores(x[which, test]) > 0
-            if which and lift:
-                predicted ^= (u[test] < lift) & (predicted == (s[test] == 1))
+            if which and apart:
+                predicted |= (s[test] == 0) & (u[test] < apart / REFUSED)
             counts[which].append(count(s[test], y[test], predicted.astype(np.int8), PAIR).n)
             if kept and design == "original":
                 decisions[which][repeat] = packed(predicted[order])
@@ -134,42 +144,71 @@ def run(
     )
 
 
-def shares(runs: int, point: tuple[object, ...], columns: tuple[str, ...], **more: object) -> list[float]:
-    """Return how often each metric is called better or worse in `runs` runs, by column of paired.csv."""
+def shares(
+    runs: int,
+    point: tuple[Any, ...],
+    columns: tuple[str, ...],
+    repeat: Callable[..., DatasetRepeats] = run,
+    **more: Any,
+) -> Floats:
+    """Return how often each metric is called better or worse, shape (columns, metrics)."""
     design, n, repeats = point[:3]
     rng = seed("paired", *point)
     called = np.zeros((len(columns), len(METRICS)))
-    for _ in range(runs):
-        frame = paired_frame(results_of([run(design, n, repeats, rng, **more)], METRICS))
-        called += [frame[column].isin(["better", "worse"]).to_numpy() for column in columns]
-    return (called / runs).ravel().tolist()
+    for start in range(0, runs, TOGETHER):
+        some = [repeat(design, n, repeats, rng, **more) for _ in range(start, min(start + TOGETHER, runs))]
+        named = [named_so(one, f"run {i}") for i, one in enumerate(some)]
+        frame = paired_frame(results_of(named, METRICS))
+        for i, column in enumerate(columns):
+            words = frame[column].isin(["better", "worse"]).to_numpy()
+            called[i] += words.reshape(-1, len(METRICS)).sum(axis=0)
+    return called / runs
 
 
-def table(head: list[str], rows: list[list[str]]) -> None:
-    """Print a Markdown table."""
-    for line in (head, ["---"] * len(head), *rows):
-        print("| " + " | ".join(line) + " |", flush=True)
-    print()
+def named_so(data: DatasetRepeats, name: str) -> DatasetRepeats:
+    """Return repeats as those of a data set of another name."""
+    return replace(data, cells=[cell | {"dataset": name} for cell in data.cells])
+
+
+def line(texts: Sequence[object]) -> None:
+    """Print a line of a Markdown table."""
+    print("| " + " | ".join(map(str, texts)) + " |", flush=True)
+
+
+def head(*texts: str) -> None:
+    """Print the head of a Markdown table."""
+    line(texts)
+    line(["---"] * len(texts))
 
 
 def equal(runs: int) -> None:
     """Print how often two techniques that are equal in the population are told apart."""
-    print("Equal in the population, called better or worse: on these test rows, then in the population\n")
-    rows = []
-    for design, n, repeats, kept in [
-        *product(DESIGNS, (500, 3000), (5, 30), (True,)),
-        *product(("original",), (500, 3000), (5, 30), (False,)),
-    ]:
+    print("\nEqual in the population, called better or worse: on these test rows, in the population\n")
+    head("test rows", "rows", "repeats", *METRICS)
+    points = [*product(DESIGNS, (500, 3000), (5, 30), (True,))]
+    for design, n, repeats, kept in [*points, *product(("original",), (500, 3000), (5, 30), (False,))]:
         found = shares(runs, (design, n, repeats), ("verdict", "population_verdict"), kept=kept)
-        texts = [f"{a:.3f}, {b:.3f}" for a, b in zip(found[:5], found[5:], strict=True)]
-        rows.append([design + " (counts alone)" * (not kept), str(n), str(repeats), *texts])
-    table(["test rows", "rows", "repeats", *METRICS], rows)
+        texts = [f"{here:.3f}, {there:.3f}" for here, there in found.T]
+        line([design + " (counts alone)" * (not kept), n, repeats, *texts])
+
+
+def power(runs: int) -> None:
+    """Print how often a difference that is there is shown in the population."""
+    print("\nDiscrimination differs by: called better or worse, on these test rows, in the population\n")
+    head("test rows", "rows", "repeats", *(f"{lift:.0%}" for lift in LIFTS))
+    for design, n, repeats in product(DESIGNS, (500, 3000), (5, 30)):
+        texts = []
+        for lift in LIFTS:
+            point = design, n, repeats, lift
+            found = shares(runs, point, ("verdict", "population_verdict"), apart=lift)[:, 0]
+            texts.append(f"{found[0]:.2f}, {found[1]:.2f}")
+        line([design, n, repeats, *texts])
 
 
 def main() -> None:
     """Run the parts that are named."""
     runs = int(next(iter(sys.argv[1:]), "1000"))
-    parts = {"equal": equal}
+    parts = {"equal": equal, "power": power}
     for name in sys.argv[2:] or parts:
         parts[name](runs)
 

@@ -212,7 +212,7 @@ def row_variance(ours: Decided, theirs: Decided, slope: Floats, their_slope: Flo
     """
     used = (np.abs(slope).sum((2, 3)) + np.abs(their_slope).sum((2, 3)) > 0).sum(1)
     if ours.rows is None or theirs.rows is None:
-        return _bound(ours.n, theirs.n, slope, their_slope)
+        return bound(ours.n, theirs.n, slope, their_slope)
     sizes = ours.n[0].sum(-1)
     ends = np.cumsum(sizes).astype(np.intp)
     both = np.concatenate([ours.rows, theirs.rows])
@@ -250,8 +250,14 @@ def row_variance(ours: Decided, theirs: Decided, slope: Floats, their_slope: Flo
     return RowVariance(whole, np.maximum(whole - of_single, 0.0), freedom)
 
 
-def _bound(n: Floats, their_n: Floats, slope: Floats, their_slope: Floats) -> RowVariance:
-    """Return the largest variance that counts of decisions allow, whatever was decided on which row."""
+def bound(
+    n: Floats, their_n: Floats, slope: Floats, their_slope: Floats, both: Floats | None = None
+) -> RowVariance:
+    """Return the largest variance that counts of decisions allow, whatever was decided on which row.
+
+    Parameters are those of `row_variance`, with counts alone; `both`, shape (repeats, strata), are the rows
+    that both accept, where these are known.
+    """
     sizes, total = n.sum(-1), n[0].sum()
     with np.errstate(invalid="ignore"):
         p, q = (np.nan_to_num(one[..., 1] / one.sum(-1)) for one in (n, their_n))
@@ -259,6 +265,9 @@ def _bound(n: Floats, their_n: Floats, slope: Floats, their_slope: Floats) -> Ro
     means = slope[..., 0] - their_slope[..., 0] + a * p - b * q  # (metrics, repeats, strata)
     least, most = np.maximum(0.0, p + q - 1) - p * q, np.minimum(p, q) - p * q
     together = np.where(a * b > 0, least, most)
+    if both is not None:
+        with np.errstate(invalid="ignore"):
+            together = np.nan_to_num(both / sizes) - p * q
     within = np.sqrt(np.maximum(a**2 * p * (1 - p) + b**2 * q * (1 - q) - 2 * a * b * together, 0.0))
     mean = (means.sum(1) @ sizes[0]) / total
     whole = ((means.sum(1) - mean[:, None]) ** 2 + within.sum(1) ** 2) @ sizes[0]

@@ -14,7 +14,7 @@ from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.registry import find
 from fairbench_cli.measures.significance import holm
 from fairbench_cli.report.inference import EQUAL, paired_test
-from fairbench_cli.report.population import BASES, over_population
+from fairbench_cli.report.population import over_population
 from fairbench_cli.report.repeats import SITUATION, TECHNIQUE, is_baseline
 from fairbench_cli.report.results import COMPARED, ROW_COLUMNS, Results, RunResults
 from fairbench_cli.report.tables import BLOCK, Cells, blocks_of, technique_label

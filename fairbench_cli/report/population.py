@@ -1,7 +1,7 @@
 """Paired tests of a run's metrics that speak of the population: test rows are a sample too."""
 
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,7 +91,7 @@ def _shared(
     there, basis = np.isfinite(differences), np.full(len(ours), ROW_BY_ROW, dtype=object)
     names = results.rows[["compared", "metric"]].to_numpy()
     found = np.full((3, len(ours)), np.nan)
-    slopes_of, decided_of = _slopes_of(results, data), _decided_of(data)
+    slopes_of, decided_of = _slopes_of(results, data), decisions_of(data)
     cells = np.stack([results.place[theirs, 1], results.place[ours, 1]], axis=1)
     for their_cell, cell in np.unique(cells, axis=0):
         at = np.flatnonzero((cells == (their_cell, cell)).all(axis=1) & there.any(axis=1))
@@ -117,7 +117,7 @@ def _shared(
                 pairs = there[i, repeats]
                 each.append(np.where(pairs[:, None, None], slope, 0.0) / pairs.sum())
             both.append(np.array(each))
-        models = [_some(decided_of(int(own)), data.done[own], repeats) for own in (cell, their_cell)]
+        models = [some_of(decided_of(int(own)), data.done[own], repeats) for own in (cell, their_cell)]
         own_variance = row_variance(*models, *both)
         found[:, known] = own_variance.whole, own_variance.more, own_variance.freedom
         if any(model.rows is None for model in models):
@@ -128,22 +128,35 @@ def _shared(
 
 def _slopes_of(results: Results, data: DatasetRepeats) -> Callable[[str, str], Floats]:
     """Return a function of groups compared and metric: its slopes, shape (cells, repeats, strata, 2)."""
-    groups, done = data.counts.groups, data.done
-    ones = np.zeros((len(groups), len(groups), 2, 2))
-    ones[np.arange(len(groups)), np.arange(len(groups))] = 1
+    done = data.done
 
     @cache
     def of(compared: str, metric: str) -> Floats:
-        level = data.levels(Counts(groups, ones), compared).n[..., 0, 0].argmax(axis=1)
-        counts = data.levels(Counts(groups, data.counts.n[done]), compared)
+        counts = data.levels(Counts(data.counts.groups, data.counts.n[done]), compared)
         found = np.full((*done.shape, *counts.n.shape[1:]), np.nan)
         found[done] = slopes(results.metric(metric), counts)
-        return found[:, :, level].reshape(*done.shape, 2 * len(groups), 2)
+        return by_stratum(data, found, partial(data.levels, compared=compared))
 
     return of
 
 
-def _decided_of(data: DatasetRepeats) -> Callable[[int], Decided]:
+def by_stratum(data: DatasetRepeats, slope: Floats, summed: Callable[[Counts], Counts]) -> Floats:
+    """Return slopes of sums of groups as those of the strata that are summed, shape (..., strata, 2).
+
+    Parameters
+    ----------
+    slope : float array, shape (..., sums, 2, 2)
+    summed : callable
+        Returns the sums of counts of the joint levels, in the order of `slope`.
+    """
+    groups = data.counts.groups
+    ones = np.zeros((len(groups), len(groups), 2, 2))
+    ones[np.arange(len(groups)), np.arange(len(groups))] = 1
+    level = summed(Counts(groups, ones)).n[..., 0, 0].argmax(axis=1)
+    return slope[..., level, :, :].reshape(*slope.shape[:-3], 2 * len(groups), 2)
+
+
+def decisions_of(data: DatasetRepeats) -> Callable[[int], Decided]:
     """Return a function of a cell: what its models decided, in the repeats that are done."""
 
     @lru_cache(maxsize=KEPT)
@@ -155,7 +168,7 @@ def _decided_of(data: DatasetRepeats) -> Callable[[int], Decided]:
     return of
 
 
-def _some(model: Decided, done: NDArray[np.bool_], repeats: Rows) -> Decided:
+def some_of(model: Decided, done: NDArray[np.bool_], repeats: Rows) -> Decided:
     """Return what was decided in some of the repeats that are done."""
     at = (np.cumsum(done) - 1)[repeats]
     if len(at) == len(model.n):
