@@ -20,17 +20,26 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
+from pydantic_core import to_jsonable_python
 
+from fairbench_cli.experiment.cell import Repeat
+from fairbench_cli.experiment.config.components import ComponentSpec, TechniqueSpec
+from fairbench_cli.experiment.config.config import DatasetSpec, ExperimentConfig, SampleConfig
 from fairbench_cli.experiment.decisions import packed
+from fairbench_cli.experiment.journal.journal import Records
+from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.measures.counts import PAIR, Counts, Floats, count
 from fairbench_cli.measures.groups import ProtectedAttribute, ProtectedAttributes
+from fairbench_cli.measures.sweep import swept_counts
 from fairbench_cli.network.draw import sample
 from fairbench_cli.network.files import load
+from fairbench_cli.report.frontier import distance_frame
 from fairbench_cli.report.inference import RowDesign
 from fairbench_cli.report.paired import paired_frame
 from fairbench_cli.report.repeats import DatasetRepeats
-from fairbench_cli.report.results import results_of
+from fairbench_cli.report.results import RunResults, results_of, run_results
 
 NETWORK = Path(__file__).parents[1] / "datasets" / "adult.network.json"
 POOL = 300_000
@@ -205,10 +214,101 @@ def power(runs: int) -> None:
         line([design, n, repeats, *texts])
 
 
+@cache
+def best_decisions() -> tuple[Floats, NDArray[np.bool_]]:
+    """Return a score of every row of the population, and what the best thresholds on it decide.
+
+    The score is the share of the favourable label among rows of the same sex and about the same log odds of a
+    naive Bayes, so that a threshold of ½ is the best one for both groups: no others reach its accuracy, in
+    the population and whatever the gap. The model that decides so is on the frontier.
+    """
+    s, y, x, _ = population()
+    odds = NaiveBayes(x[0], y).scores(x[0])
+    score = np.empty(POOL)
+    for group in (0, 1):
+        at = np.flatnonzero(s == group)
+        bins = np.searchsorted(np.quantile(odds[at], np.linspace(0, 1, 200)[1:-1]), odds[at])
+        score[at] = (np.bincount(bins, y[at]) / np.maximum(np.bincount(bins), 1))[bins]
+    return score, score > 0.5
+
+
+def moved(
+    design: str, n: int, repeats: int, rng: np.random.Generator, noise: float, other: str
+) -> RunResults:
+    """Return repeats of ``none``, which decides by its best thresholds, and of another technique.
+
+    Parameters
+    ----------
+    noise : float
+        Of the model of each repeat: the standard deviation of what is added to the log odds of its score.
+    other : {"copy", "lift", "promote"}
+        What the technique does: nothing; promote deprived people next to the threshold, as a threshold of their
+        own would; or promote some of all deprived people, at random.
+    """
+    s, y, _, u = population()
+    score, _ = best_decisions()
+    odds = np.log(score.clip(0.001, 0.999) / (1 - score).clip(0.001, 0.999))
+    records: Records = {}
+    order: Codes | None = None
+    for repeat, (_, test) in enumerate(splits(design, n, repeats, rng)):
+        own = odds[test] + noise * rng.standard_normal(n)
+        if order is None or design != "original":
+            order = np.lexsort((y[test], s[test]))
+        decided = {"none": own > 0}
+        decided["technique"] = {
+            "copy": own > 0,
+            "lift": own > np.where(s[test] == 0, -0.5, 0),
+            "promote": (own > 0) | ((s[test] == 0) & (u[test] < 0.05)),
+        }[other]
+        swept = swept_counts(s[test], y[test], own, PAIR)
+        for name, taken in decided.items():
+            counts = count(s[test], y[test], taken.astype(np.int8), PAIR)
+            kept = packed(taken[order]) if design == "original" else None
+            records[name, repeat] = Repeat(name, repeat, "ok", "", counts, swept=swept, decisions=kept)
+    return run_results(Path(), plan_of(design, repeats), records, ("accuracy", "discrimination"))
+
+
+def plan_of(design: str, repeats: int) -> RunPlan:
+    """Return the plan of such a run."""
+    source = {"from": "data" if design == "data" else "shipped"}
+    config = ExperimentConfig(
+        name="x",
+        repeats=repeats,
+        datasets=(DatasetSpec(card="adult"),),
+        interventions=(TechniqueSpec(ComponentSpec("none"), include_protected=False),),
+        sample=SampleConfig.model_validate(source),
+        test="network" if design == "network" else "original",
+        sweep="acceptance-rate",
+        tables=(),
+    )
+    cells = [CELL | {"intervention": name, "key": name} for name in ("none", "technique")]
+    facts = {"dataset": "adult", "attribute": "sex", "edited_column": "sex", "arc_to_outcome": True}
+    return RunPlan(config, [facts | {"protected": to_jsonable_python(SEX.attributes)}], cells)
+
+
+def frontier(runs: int) -> None:
+    """Print how often a technique is called above or below moved thresholds."""
+    print("\nAgainst moved thresholds, at the gap of demographic parity and of TPR: below, above\n")
+    head("technique", "test rows", "rows", "repeats", "demographic-parity", "tpr-parity")
+    for other, (design, n, repeats) in product(
+        ("copy", "lift", "promote"), product(DESIGNS, (500, 3000), (5, 30))
+    ):
+        rng = seed("frontier", other, design, n, repeats)
+        words = pd.concat(
+            distance_frame(moved(design, n, repeats, rng, 0.5, other)).query("intervention != 'none'")
+            for _ in range(runs)
+        )
+        texts = []
+        for held in ("demographic-parity", "tpr-parity"):
+            own = words.loc[words["constraint"] == held, "verdict"]
+            texts.append(f"{(own == 'below').mean():.3f}, {(own == 'above').mean():.3f}")
+        line([other, design, n, repeats, *texts])
+
+
 def main() -> None:
     """Run the parts that are named."""
     runs = int(next(iter(sys.argv[1:]), "1000"))
-    parts = {"equal": equal, "power": power}
+    parts = {"equal": equal, "power": power, "frontier": frontier}
     for name in sys.argv[2:] or parts:
         parts[name](runs)
 

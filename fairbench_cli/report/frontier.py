@@ -70,21 +70,21 @@ def distance_frame(run: RunResults) -> pd.DataFrame:
     and ``include_protected``, and scores of it. In every repeat the technique's accuracy is compared with two
     kinds of thresholds of the model of ``none`` that was learned from the same training set:
 
-    * ``difference``: with the best at the gap that the technique has in that repeat. They are chosen with the
-      labels of the test rows, which no technique sees: this is the most that moving thresholds can reach.
-    * ``chosen_difference``: with thresholds that are the best at that gap on one half of the test rows, chosen
-      at random, and are judged on the other half, both ways. ``chosen_accuracy`` and ``chosen_gap`` are
-      theirs; this is what moving thresholds reaches without hindsight. Not for equalised odds.
+    * ``difference``: with the best at the gap that the technique has in that repeat. They are chosen with
+      the labels of the test rows, which no technique sees: the most that moving thresholds can reach.
+    * ``chosen_difference``: with thresholds that are the best at that gap on one half of the test rows,
+      divided at random, and are judged on the other half, both ways. ``chosen_accuracy`` and ``chosen_gap``
+      are theirs; this is what moving thresholds reaches without hindsight. Not for equalised odds.
 
     A technique is ``above`` where it is more accurate than the best of all, and ``below`` where it is less
     accurate than thresholds chosen on other rows, at the same gap: a gap of theirs that is larger or smaller
     than the technique's counts at the price that gap has on the frontier. Both are about the population
     (`over_population`), by ``p``, of the one of the two that the means are on the side of, or 1; ``p_holm``
     adjusts it over all techniques and β of a data set, attribute, groups compared, classifier and constraint.
-    ``basis`` says what p rests on. Where all repeats share their test rows, the variance between test rows is
-    a bound: how a technique differs from ``none`` row by row is known, and how the thresholds do, as both cut
-    the same score; the standard deviations are added. ``low`` to ``high`` and ``chosen_low`` to ``chosen_high``
-    are 95 % t-intervals over the repeats, on these test rows.
+    ``basis`` says what p rests on. Where all repeats share their test rows, the variance between test rows
+    is a bound: how a technique differs from ``none`` row by row is known, and how the thresholds do, as both
+    cut the same score; the standard deviations are added. ``low`` to ``high`` and ``chosen_low`` to
+    ``chosen_high`` are 95 % t-intervals over the repeats, on these test rows.
 
     ``none`` is not tested. ``unprocessed_accuracy`` is the best that thresholds of the technique's own model
     reach without any constraint.
@@ -152,11 +152,11 @@ def _over_population(moved: MovedThresholds, differences: Floats, thresholds: De
             (slopes("accuracy", counts) - price * slopes(GAPS[moved.held], counts))[None] / len(repeats)
             for counts in (Counts(PAIR, one) for one in n)
         )
-        models = [some_of(kept(i), data.done[i], repeats) for i in (cell, base)]
+        model, plain = (some_of(kept(i), data.done[i], repeats) for i in (cell, base))
         summed = partial(data.pair, compared=moved.compared)
-        to_none = row_variance(*models, *(by_stratum(data, slope, summed) for slope in (own, none)))
-        flat = (one.reshape(*one.shape[:-3], 4, 2) for one in (n[1], n[2], none, cut))
-        to_cut = bound(*flat, thresholds.both[cell, repeats].reshape(-1, 4))
+        to_none = row_variance(model, plain, *(by_stratum(data, slope, summed) for slope in (own, none)))
+        before, after, *moves = (one.reshape(*one.shape[:-3], 4, 2) for one in (n[1], n[2], none, cut))
+        to_cut = bound(before, after, moves[0], moves[1], thresholds.both[cell, repeats].reshape(-1, 4))
         whole, more = ((np.sqrt(one) + np.sqrt(to_cut.whole)) ** 2 for one in (to_none.whole, to_none.more))
         found[:, cell] = np.concatenate([whole, more, np.minimum(to_none.freedom, to_cut.freedom)])
     return paired_test(differences, rows=RowVariance(*found))
@@ -198,12 +198,12 @@ def _caption(run: RunResults) -> tuple[str, ...]:
         "moved thresholds: the best accuracy that a threshold for each group, drawn at random where that "
         "helps, gets from the model of none in the same repeat, at the technique's own |discrimination|. "
         "difference: the technique's accuracy less that; also at its gaps in TPR and in equalised odds.",
-        "chosen on other rows: the same, with thresholds that are the best on one half of the test rows and are "
-        "judged on the other half.",
+        "chosen on other rows: the same, with thresholds that are the best on one half of the test rows and "
+        "are judged on the other half.",
         "above: more accurate than the best thresholds, though these are chosen with the labels of the test "
-        "rows. below: less accurate, at the same gap, than thresholds chosen on other rows. Both are about the "
-        "population, at 5 % after Holm's adjustment over all techniques and β of the table; a number alone: not "
-        "shown. none is not tested: its difference is what hindsight gains.",
+        "rows. below: less accurate, at the same gap, than thresholds chosen on other rows. Both are about "
+        "the population, at 5 % after Holm's adjustment over all techniques and β of the table; a number "
+        "alone: not shown. none is not tested: its difference is what hindsight gains.",
         f"Thresholds are tried at {len(RATES)} acceptance rates and where the classifier itself decides; "
         "those between them may be better by some thousandths.",
     )

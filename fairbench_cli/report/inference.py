@@ -9,6 +9,7 @@ method, from how a metric changes with each count and from what was decided on e
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -228,7 +229,7 @@ def row_variance(ours: Decided, theirs: Decided, slope: Floats, their_slope: Flo
     influence = np.empty((len(slope), len(starts)))
     squares = np.zeros(len(slope))
     repeats = len(ours.n)
-    for s, (low, high) in enumerate(zip(first[:-1], first[1:], strict=True)):
+    for s, (low, high) in enumerate(pairwise(first)):
         own = values[:, low:high]
         influence[:, low:high] = steps[:, :, s] @ own + base[:, :, s].sum(1)[:, None]
         mine, other, weight = own[:repeats], own[repeats:], times[low:high]

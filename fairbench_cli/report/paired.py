@@ -14,16 +14,12 @@ from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.registry import find
 from fairbench_cli.measures.significance import holm
 from fairbench_cli.report.inference import EQUAL, paired_test
-from fairbench_cli.report.population import over_population
+from fairbench_cli.report.population import BASES, over_population
 from fairbench_cli.report.repeats import SITUATION, TECHNIQUE, is_baseline
 from fairbench_cli.report.results import COMPARED, ROW_COLUMNS, Results, RunResults
 from fairbench_cli.report.tables import BLOCK, Cells, blocks_of, technique_label
 
 LEVEL = 0.05
-RANDOM_SPLITS = (
-    "The repeats are random splits of the same rows, which overlap: the tests are too ready to see a "
-    "difference (Nadeau and Bengio 2003)."
-)
 
 
 def _away(ideal: float | None, values: Floats) -> Floats:
@@ -105,13 +101,13 @@ def paired_frame(results: Results) -> pd.DataFrame:
 def paired_table(name: str, run: RunResults) -> Document:
     """Lay out the differences to ``none`` of the metrics that the run's other tables show.
 
-    Where the repeats are random splits of the same rows, the caption says what that does to the tests.
+    The words are about the population; the caption says what they rest on.
     """
     shown = [metric for table in run.plan.config.tables for metric in TABLES[table].metrics]
     metrics = tuple(dict.fromkeys(shown)) or TABLES[name].metrics
     frame = paired_frame(run.asked(metrics))
     frame = frame.sort_values("metric", key=lambda names: names.map(metrics.index), kind="stable")
-    columns = [*BLOCK, *TECHNIQUE, "metric", "beta", "difference", "verdict"]
+    columns = [*BLOCK, *TECHNIQUE, "metric", "beta", "difference", "population_verdict"]
     texts: Cells = {}
     for *place, metric, beta, difference, verdict in frame[columns].itertuples(index=False, name=None):
         block, own = tuple(place[: len(BLOCK)]), place[len(BLOCK) :]
@@ -120,11 +116,11 @@ def paired_table(name: str, run: RunResults) -> Document:
         )
     caption: tuple[str, ...] = (
         "Mean differences to none over paired repeats; a minus sign is a lower value.",
-        "better, worse: nearer to the measure's ideal or farther from it, by a paired t-test at 5 % after "
-        "Holm's adjustment over all techniques and β of the table. A number alone: no difference shown.",
+        "better, worse: nearer to the measure's ideal or farther from it in the population, that is with "
+        "other training sets and other test rows, at 5 % after Holm's adjustment over all techniques and β "
+        "of the table. A number alone: no difference shown.",
+        *(BASES[basis] for basis in BASES if (frame["population_basis"] == basis).any()),
     )
-    if run.plan.config.sample.source == "data":
-        caption += (RANDOM_SPLITS,)
     return Document(name, facts=caption, sections=blocks_of(run, texts, ""))
 
 
@@ -181,13 +177,15 @@ def pareto_frame(results: Results, metrics: tuple[str, str] = PARETO_METRICS) ->
     in the end, and a technique that is too high half of the time and too low the other half is not fair.
 
     A technique is dominated by another one that is at least as good on both means and better on one.
-    Domination is clear when paired t-tests of the distances reject equality on both metrics, Holm-adjusted
-    over all pairs of techniques of that data set, attribute, classifier and β (a pair's p is the larger of
-    its two, for both must hold). A metric on which the two agree in every repeat does not count against it.
+    Domination is clear when tests of the distances reject equality on both metrics, Holm-adjusted over all
+    pairs of techniques of that data set, attribute, classifier and β (a pair's p is the larger of its two,
+    for both must hold). A metric on which the two agree in every repeat does not count against it. As in
+    `paired_frame` there are two answers: on these test rows, by paired t-tests, and in the population.
 
     Columns: the cell's, ``technique`` (its label), ``n`` (repeats with both metrics), per metric the mean
-    value and the mean ``…_distance``, ``front`` (bool), ``dominated_by`` and ``clearly_dominated_by``
-    (labels, joined by ``"; "``). Cells without a value, such as infeasible ones, are absent.
+    value and the mean ``…_distance``, ``front`` (bool), and labels joined by ``"; "``: ``dominated_by``,
+    ``clearly_dominated_by`` (on these test rows) and ``population_clearly_dominated_by``. Cells without a
+    value, such as infeasible ones, are absent.
 
     Parameters
     ----------
@@ -198,15 +196,15 @@ def pareto_frame(results: Results, metrics: tuple[str, str] = PARETO_METRICS) ->
     """
     situation = [*SITUATION[:2], "compared", *SITUATION[2:]]
     numbers = ["n", *metrics, *(f"{name}_distance" for name in metrics)]
-    judged = ["front", "dominated_by", "clearly_dominated_by"]
+    judged = ["front", "dominated_by", "clearly_dominated_by", "population_clearly_dominated_by"]
     columns = [*situation, *TECHNIQUE, "technique", *numbers, *judged]
     one, other = (results.take((results.rows["metric"] == name).to_numpy()) for name in metrics)
     values = np.stack([one.values, other.values])
     values = np.where(np.isfinite(values).all(axis=0), values, np.nan)
-    some = ~np.isnan(values[0]).all(axis=1)
-    cells = one.rows.loc[some, COMPARED].reset_index(drop=True)
+    some = np.flatnonzero(~np.isnan(values[0]).all(axis=1))
+    cells = one.rows.iloc[some][COMPARED].reset_index(drop=True)
     parts = [
-        _front(cells.iloc[at], values[:, some][:, at], metrics)
+        _front(cells.iloc[at], values[:, some[at]], metrics, (one.take(some[at]), other.take(some[at])))
         for at in cells.groupby(situation, sort=False).indices.values()
     ]
     return pd.concat([pd.DataFrame(columns=columns), *parts][bool(parts) :], ignore_index=True)[columns]
@@ -215,7 +213,7 @@ def pareto_frame(results: Results, metrics: tuple[str, str] = PARETO_METRICS) ->
 def pareto_table(name: str, run: RunResults) -> Document:
     """Lay out `pareto_frame`: a row per technique, β across."""
     frame = pareto_frame(run.asked(PARETO_METRICS))
-    columns = [*BLOCK, "technique", "beta", "front", "clearly_dominated_by"]
+    columns = [*BLOCK, "technique", "beta", "front", "population_clearly_dominated_by"]
     texts: Cells = {
         (tuple(block), (technique, "Pareto"), beta): "front"
         if front
@@ -224,12 +222,15 @@ def pareto_table(name: str, run: RunResults) -> Document:
     }
     caption = (
         f"front: no technique is at least as good on {' and '.join(PARETO_METRICS)} and better on one "
-        "(mean distances to the ideal). dominated clearly: paired tests agree on both. -: no value.",
+        "(mean distances to the ideal). dominated clearly: in the population too, by tests on both at 5 % "
+        "after Holm's adjustment over all pairs of techniques. -: no value.",
     )
     return Document(name, facts=caption, sections=blocks_of(run, texts, "-"))
 
 
-def _front(cells: pd.DataFrame, values: Floats, metrics: tuple[str, str]) -> pd.DataFrame:
+def _front(
+    cells: pd.DataFrame, values: Floats, metrics: tuple[str, str], results: tuple[Results, Results]
+) -> pd.DataFrame:
     """Judge the techniques of one situation; values have shape (2, techniques, repeats)."""
     far = np.stack([_away(find(name).ideal, found) for name, found in zip(metrics, values, strict=True)])
     means = np.nanmean(far, axis=2)
@@ -244,15 +245,24 @@ def _front(cells: pd.DataFrame, values: Floats, metrics: tuple[str, str]) -> pd.
         front=~dominates.any(axis=0),
         dominated_by=_names(dominates, labels),
         clearly_dominated_by=_names(dominates & _apart(far), labels),
+        population_clearly_dominated_by=_names(dominates & _apart(far, results), labels),
     )
 
 
-def _apart(far: Floats) -> NDArray[np.bool_]:
-    """Return which pairs of techniques the tests keep apart, on all metrics on which they ever differ."""
+def _apart(far: Floats, results: Sequence[Results] = ()) -> NDArray[np.bool_]:
+    """Return which pairs of techniques the tests keep apart, on all metrics on which they ever differ.
+
+    With the results of each metric, in the population.
+    """
     first, second = np.triu_indices(far.shape[1], k=1)
     differences = far[:, first] - far[:, second]
     same = ~(np.abs(differences) > EQUAL).any(axis=2)
     p = paired_test(differences).p
+    if results:
+        pairs = first, second
+        judged = np.ones(len(first), dtype=bool)
+        own = zip(results, differences, strict=True)
+        p = np.stack([over_population(one, *pairs, apart, judged)[0].p for one, apart in own])
     joint = np.where(same & ~np.isnan(p), 0.0, p).max(axis=0)
     rejected = holm(np.where(same.all(axis=0), p[0], joint)) < LEVEL
     apart = np.zeros((far.shape[1], far.shape[1]), dtype=bool)

@@ -25,13 +25,13 @@ ROW_BY_ROW, FROM_COUNTS = "decisions row by row", "bound from counts"
 OF_ROWS, OF_SIZE, NO_SLOPE = "none: not from counts", "none: a test statistic", "none: no derivative"
 
 BASES = {
-    FRESH: "every repeat draws test rows of its own, so the paired t-test speaks of the population",
-    SPLITS: "repeats are random splits of the same rows: a paired t-test with the variance of Nadeau and "
-    "Bengio (2003), for splits overlap",
-    ROW_BY_ROW: "all repeats share their test rows: the variance between test rows is added, from what was "
-    "decided on each",
-    FROM_COUNTS: "all repeats share their test rows, and the journal is from before decisions on them were kept: "
-    "the largest variance that the counts allow is added, so differences are harder to show",
+    FRESH: "Every repeat draws test rows of its own, so a paired t-test speaks of the population.",
+    SPLITS: "The repeats are random splits of the same rows, which overlap: paired t-tests with the variance "
+    "of Nadeau and Bengio (2003).",
+    ROW_BY_ROW: "All repeats share their test rows: the variance between test rows is added to that between "
+    "repeats, from what was decided on each.",
+    FROM_COUNTS: "All repeats share their test rows, and decisions on them were not kept: the largest "
+    "variance that the counts allow is added, so differences are harder to show.",
 }
 """What the answer for the population rests on, as paired.csv names it, and in words."""
 
@@ -117,10 +117,10 @@ def _shared(
                 pairs = there[i, repeats]
                 each.append(np.where(pairs[:, None, None], slope, 0.0) / pairs.sum())
             both.append(np.array(each))
-        models = [some_of(decided_of(int(own)), data.done[own], repeats) for own in (cell, their_cell)]
-        own_variance = row_variance(*models, *both)
+        model, other = (some_of(decided_of(int(own)), data.done[own], repeats) for own in (cell, their_cell))
+        own_variance = row_variance(model, other, *both)
         found[:, known] = own_variance.whole, own_variance.more, own_variance.freedom
-        if any(model.rows is None for model in models):
+        if model.rows is None or other.rows is None:
             basis[known] = FROM_COUNTS
     basis[np.isnan(found[0]) & there.any(axis=1) & np.isin(basis, [ROW_BY_ROW, FROM_COUNTS])] = NO_SLOPE
     return RowVariance(*found), basis

@@ -85,7 +85,7 @@ class DatasetRepeats:
     swept_repeats: list[Rows]
     curves: list[dict[int, Curve]] = field(default_factory=list)
     decisions: list[dict[int, str]] = field(default_factory=list)
-    design: RowDesign = RowDesign()
+    design: RowDesign = field(default_factory=RowDesign)
 
     @property
     def dataset(self) -> str:

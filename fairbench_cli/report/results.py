@@ -111,8 +111,8 @@ def results_of(
         place.append(np.stack([np.full_like(own_cells, at), own_cells], axis=1))
     if not rows:
         return Results(pd.DataFrame(columns=ROW_COLUMNS), np.zeros((0, 0)), np.zeros((0, 0), dtype=object))
-    found = np.concatenate(values), np.concatenate(status), own, datasets, np.concatenate(place)
-    return Results(pd.concat(rows, ignore_index=True), *found)
+    arrays = np.concatenate(values), np.concatenate(status), own, datasets, np.concatenate(place)
+    return Results(pd.concat(rows, ignore_index=True), *arrays)
 
 
 def results_frame(results: Results) -> pd.DataFrame:
