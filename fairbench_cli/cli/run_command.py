@@ -8,7 +8,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -77,7 +76,8 @@ def run(
         finished = _compute(prepared, pool, quiet)
         _ignore_endings()  # what follows takes seconds, and no result should be without its files
         left = len(prepared.todo)
-        if part is None:  # of a part alone, tables would look like those of the whole
+        known = prepared.plan.held(prepared.records)
+        if part is None and (finished or known):  # of a part, or of nothing, they would be no whole ones
             tables = write_report(prepared.folder, prepared.plan, prepared.records)
             write_manifest(prepared, jobs=count, computed=todo - left, start=start)
         if not finished:
@@ -124,7 +124,7 @@ def _compute(prepared: "PreparedRun", pool: "Pool", quiet: bool) -> bool:
             compute(prepared, pool.outcomes, lambda _: None)
         elif prepared.todo:
             with RunProgress(prepared, pool.jobs) as progress:
-                compute(prepared, partial(pool.outcomes, watch=progress.watch), progress.note)
+                compute(prepared, pool.outcomes, progress.note, progress.watch)
     except KeyboardInterrupt:
         return False
     return True

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from io import TextIOWrapper
@@ -54,6 +54,10 @@ class Task:
         cell = self.cell
         where = f"{cell.dataset}, {cell.attribute}, β {cell.beta:g}"
         return f"{where}, {cell.technique.spec}, {cell.classifier.name}, repeat {self.repeat}"
+
+
+Watch = Callable[[list[tuple[Task, float]]], None]
+"""Called now and then with the tasks that are running, and for how many seconds they have been."""
 
 
 def work(handle: int, parent: int) -> NoReturn:
