@@ -275,6 +275,8 @@ class LocalPool:
             if now - self._told >= BETWEEN_NEWS:
                 self._told = now
                 watch([(worker.job.task, now - worker.since) for worker in self._workers if worker.job])
+                if self._server is not None and not all(worker.pid for worker in self._workers):
+                    self._server.wake()
             look = now - self._looked >= TICK
             self._looked = now if look else self._looked
             for worker in tuple(self._workers):

@@ -25,7 +25,7 @@ from fairbench_cli.experiment.cell import Repeat, Status, run_repeat
 from fairbench_cli.experiment.config.config import Limits
 from fairbench_cli.experiment.datasets import Population
 from fairbench_cli.experiment.plan import Cell
-from fairbench_cli.experiment.running.processes import die_with_parent
+from fairbench_cli.experiment.running.processes import die_with_parent, end_group
 
 AGAIN = 0.5
 """Seconds after which a technique that caught the first `Overtime` gets another one."""
@@ -103,6 +103,7 @@ def _receive(pipe: "Connection[Any, Any]", messages: "SimpleQueue[bytes]") -> No
     with suppress(EOFError, OSError):
         while True:
             messages.put(pipe.recv_bytes())
+    end_group(os.getpid())
     os._exit(1)
 
 
