@@ -67,7 +67,7 @@ _NAME = __name__.rpartition(".")[2]
 
 @cache  # what is loaded once stays loaded
 def _whole_folder() -> Path | None:
-    """Return the folder in which numba keeps what it compiles, without what is damaged there; None: nowhere."""
+    """Return the folder in which numba keeps what it compiles, less what is damaged there; None: nowhere."""
     if numba.config.DISABLE_JIT:
         return None
     folder = Path(grow.stats.cache_path)
