@@ -79,7 +79,8 @@ def talk_of_damage(damages: "Sequence[Damage]") -> None:
     if damages:  # else nothing heavy is loaded
         from fairbench_cli.experiment.journal.journal import damage_in_words
 
-        talk(*damage_in_words(damages, "their repeats are left out"))
+        for line in damage_in_words(damages, "their repeats are left out"):
+            talk(line)
 
 
 def print_document(document: Document) -> None:
