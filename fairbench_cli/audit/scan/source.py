@@ -141,6 +141,13 @@ class Source:
         (rows,) = self.database.execute(f"SELECT count(*) FROM {self.first}").fetchone() or (0,)
         return replace(self, table=self.first) if rows < self.first_rows else self
 
+    def with_scores_of_1(self) -> "Source":
+        """Return these rows with a column of scores that are all 1, in the place of one that there may be."""
+        ones, at = ColumnSql("'1'", "1.0", "1", "'1'"), self.places.get("score")
+        if at is None:
+            return replace(self, columns=(*self.columns, "score"), sql=(*self.sql, ones))
+        return replace(self, sql=(*self.sql[:at], ones, *self.sql[at + 1 :]))
+
     @contextmanager
     def engine(
         self, *, ordered: bool | None = None, threads: int | None = None, memory: float | None = None
