@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairbench_cli.data.table import Labels, Table
-from fairbench_cli.measures.counts import Floats
 
 BITS, BYTES = b"\x01", b"\x08"  # a row takes: the first byte of what is compressed
 STEPS = 255  # of a chance that takes a byte
@@ -41,8 +40,8 @@ def packed(accepted: ArrayLike) -> str:
 
     A chance is rounded to the nearest of 255 steps.
 
-    >>> unpacked(packed([0, 1, 1])).tolist(), unpacked(packed([0.0, 0.2, 1.0])).tolist()
-    ([0.0, 1.0, 1.0], [0.0, 0.2, 1.0])
+    >>> unpacked(packed([0, 1, 1])).tolist(), unpacked(packed([0.0, 0.6, 1.0])).tolist()
+    ([0.0, 1.0, 1.0], [0.0, 0.6000000238418579, 1.0])
     """
     chance = np.asarray(accepted, dtype=np.float64)
     whole = bool(((chance == 0) | (chance == 1)).all())
@@ -52,8 +51,8 @@ def packed(accepted: ArrayLike) -> str:
     return base64.b64encode(zlib.compress(head + rows.tobytes(), 9)).decode("ascii")
 
 
-def unpacked(text: str) -> Floats:
-    """Return the chance with which each row is accepted, shape (rows,), as float32.
+def unpacked(text: str) -> NDArray[np.float32]:
+    """Return the chance with which each row is accepted, shape (rows,).
 
     Raises
     ------
