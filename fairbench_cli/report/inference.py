@@ -184,11 +184,11 @@ def decided(n: Floats, kept: Sequence[str | None]) -> Decided:
     rows = []
     for own, text in zip(flat, kept, strict=True):
         try:
-            chances = unpacked(text or "")
+            chances = unpacked(text or "", int(starts[-1]))
         except ValueError:
             return Decided(flat, None)
         sums = np.concatenate([[0.0], np.cumsum(chances, dtype=np.float64)])
-        if len(chances) != starts[-1] or (own.sum(-1) != sizes).any():
+        if (own.sum(-1) != sizes).any():
             return Decided(flat, None)
         if (np.abs(np.diff(sums[starts]) - own[:, 1]) > CHANCE_STEP * sizes + EQUAL).any():
             return Decided(flat, None)
