@@ -208,6 +208,7 @@ class RepeatLine(BaseModel):
     values: dict[str, Number] = {}
     swept: list[ByGroup] | None = None
     tuning: _Tuning | None = None
+    decisions: str | None = None
 
     @model_validator(mode="after")
     def _same_groups(self) -> Self:
@@ -228,6 +229,8 @@ class RepeatLine(BaseModel):
             counts = [None if np.isnan(n).any() else n.tolist() for n in curve.counts.n]
             values = [_number(value) for value in curve.values]
             more["tuning"] = {"chosen": curve.chosen, "values": values, "counts": counts}
+        if repeat.decisions is not None:
+            more["decisions"] = repeat.decisions
         return cls.model_construct(
             key=repeat.key,
             repeat=repeat.repeat,
@@ -249,7 +252,7 @@ class RepeatLine(BaseModel):
         values = {name: _float(value) for name, value in self.values.items()}
         tuning = None if self.tuning is None else self.tuning.curve()
         so_far = self.key, self.repeat, self.status, self.reason, counts, self.facts, self.seconds
-        return Repeat(*so_far, values, swept, tuning)
+        return Repeat(*so_far, values, swept, tuning, self.decisions)
 
 
 def repeat_line(repeat: Repeat) -> bytes:
@@ -620,4 +623,9 @@ def together(known: Repeat | None, later: Repeat) -> Repeat:
         return later
     if later.status in RETRIED or known.counts is None:
         return known
-    return replace(known, swept=known.swept or later.swept, values={**later.values, **known.values})
+    return replace(
+        known,
+        swept=known.swept or later.swept,
+        values={**later.values, **known.values},
+        decisions=known.decisions or later.decisions,
+    )
