@@ -143,7 +143,7 @@ def draw(cell: Cell, population: Population, repeat: int) -> tuple[Sample, Sampl
     """
     if population.network is None:
         return _divided(population, cell.sample_seed(repeat))
-    beta = cell.beta if population.biased else 0.0
+    beta = cell.beta if population.edits else 0.0
     seed = 0 if population.rows is not None else cell.test_seed(repeat)
     return _drawn(population, beta, cell.sample_seed(repeat)), _test(population, seed)
 
@@ -151,11 +151,10 @@ def draw(cell: Cell, population: Population, repeat: int) -> tuple[Sample, Sampl
 @lru_cache(maxsize=2)
 def _drawn(population: Population, beta: float, seed: int) -> Sample:
     """Return training rows of the network at β."""
-    network, target, roles = population.network, population.target, population.roles
+    network, roles = population.network, population.roles
     assert network is not None  # noqa: S101 - real rows are divided
-    if population.biased:
-        column, groups = target.column, (target.deprived, target.favoured)
-        network = shift(network, roles.label, roles.favourable, column, *groups, beta, both=population.both)
+    for groups, share in population.edits:
+        network = shift(network, roles.label, roles.favourable, groups, beta * share, both=population.both)
     return _shared(to_sample(sample(network, population.size, seed), roles), population)
 
 
