@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.represent import Representation, represent
-from fairbench_cli.data.table import Labels, Sample, read_only, to_sample
+from fairbench_cli.data.table import Floats, Labels, Sample, in_other_group, read_only, to_sample
 from fairbench_cli.experiment.datasets import Population
 from fairbench_cli.experiment.plan import Cell
 from fairbench_cli.experiment.tuning import Attempt, Curve, tune
@@ -92,7 +92,9 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
 
     # 4. What counts of decisions do not suffice for, if asked for: metrics of rows, every acceptance rate.
     scores = model.scores(shown) if population.sweep or population.row_metrics.names else None
-    values = population.row_metrics.measure(test, predicted, scores)
+    twins = in_other_group(test, population.roles.of) if population.row_metrics.of_twins else None
+    stays = None if twins is None else _stays(model, shown, represent(twins, *how))
+    values = population.row_metrics.measure(test, predicted, scores, stays)
     swept = None
     if population.sweep:
         none = Counts(counts.groups, np.zeros((0, *counts.n.shape)))
@@ -119,6 +121,13 @@ def decide(
     if chance is None:
         return predicted, count(group, rows.y, predicted, protected.groups)
     return predicted, expected_count(group, rows.y, chance, protected.groups)
+
+
+def _stays(model: Fitted, rows: Sample, twins: Sample) -> Floats:
+    """Return the probability that each row's decision stays the same for its twin, shape (rows,)."""
+    chances = [(each, model.decision_probability(each)) for each in (rows, twins)]
+    own, other = (model.predict(each) * 1.0 if chance is None else chance for each, chance in chances)
+    return 1.0 - np.abs(own - other)
 
 
 def groups_of(rows: Sample, protected: ProtectedAttributes) -> NDArray[np.intp]:
