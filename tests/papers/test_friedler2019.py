@@ -255,7 +255,9 @@ def test_only_scored_values_without_a_flag_count():
     assert found.flagged["metric"].tolist() == ["BCR", "accuracy"]
     tables = [section.tables[0] for section in comparison_document(found, 0.05).sections[:5]]
     assert tables[0].heads == ("measure", "adult", "all")
-    within, rules, further, off, flagged = ([[cell.text for cell in row] for row in one.rows] for one in tables)
+    within, rules, further, off, flagged = (
+        [[cell.text for cell in row] for row in one.rows] for one in tables
+    )
     assert within == [
         ["accuracy", "1/1", "1/1"], ["TPR", "0/1", "0/1"], ["TNR", "1/1", "1/1"], ["CV", "0/1", "0/1"],
         ["all", "2/4", "2/4"],
