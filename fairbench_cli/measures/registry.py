@@ -172,7 +172,7 @@ def _weighted(metric: Metric) -> Metric:
         metric,
         name=f"{metric.name}-weighted",
         function=lambda counts: aggregate(metric.name, counts, "reference", "weighted-mean"),
-        formula=f"Σ n(s) {metric.name}(s, r) / Σ n(s) over the other groups s, n(s) their rows",
+        formula="The measure of the other groups s, each against r, on average by their rows n(s)",
         source=_SURVEY,
         undefined="NaN when no other group has a value",
         section="absolute",
@@ -189,7 +189,7 @@ def _within(metric: Metric) -> Metric:
         function=partial(
             _within_strata, lambda strata: conditional.mean_within(measure(metric, strata), strata)
         ),
-        formula=f"Mean over strata zᵢ with a value of {metric.name}, weighted by P(zᵢ|ḡ) + P(zᵢ|g)",
+        formula="The measure within strata zᵢ, on average by P(zᵢ|ḡ) + P(zᵢ|g)",
         source=_SURVEY,
         undefined="NaN when a group is empty or no stratum has a value",
         section="conditional",
