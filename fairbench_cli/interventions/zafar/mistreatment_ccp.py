@@ -56,7 +56,7 @@ class Whitened:
 
 
 def procedure(problem: Mistreatment, start: Floats, threshold: float, *, exact: bool = True) -> Solution:
-    """Return the end of the convex-concave procedure, if `exact` moved to the threshold where slacks were left."""
+    """Return the end of the convex-concave procedure, `exact` to the threshold or where slacks left it."""
     w, rounds, converged = ccp(problem, start, threshold)
     trouble = "" if converged else "the convex-concave procedure did not converge"
     near = restored(problem, w, threshold) if exact else w
