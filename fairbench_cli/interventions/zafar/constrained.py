@@ -205,10 +205,9 @@ class ZafarDM:
         Bound on each |F|.
     l2 : float, at least 0
         Weight of the penalty.
-    solver : {"direct", "ccp", "ccp-slack"}
+    solver : {"direct", "ccp"}
         Directly to a stationary point, nearly always a local minimum, or by the published convex-concave
-        procedure (τ = 5, μ = 1.2), which stops short of one; ``ccp-slack`` leaves its end where it is, up to
-        1e-3 beyond the threshold, and ``ccp`` moves it there.
+        procedure, which stops short of one, with the authors' τ = 5 and μ = 1.2.
     bins : {"one-hot", "number"}
         Take bins as levels, or as the numbers in their middles.
     average : {"label", "group"}
@@ -222,7 +221,7 @@ class ZafarDM:
     constraint: Constraint = "both"
     threshold: NotNegative = 0.0
     l2: NotNegative = 1.0
-    solver: Literal["direct", "ccp", "ccp-slack"] = "direct"
+    solver: Literal["direct", "ccp"] = "direct"
     bins: BinEncoding = "one-hot"
     average: Average = field(default_factory=lambda: "label")  # in results and keys only where given
 
@@ -249,10 +248,8 @@ class ZafarDM:
         before = stated.disparities(stated.x @ free)
         needed = bool((np.abs(before) > self.threshold).any())
         if needed:
-            if self.solver == "direct":
-                solution = direct(stated, free, self.threshold)
-            else:
-                solution = procedure(stated, free, self.threshold, exact=self.solver == "ccp")
+            solve = direct if self.solver == "direct" else procedure
+            solution = solve(stated, free, self.threshold)
         else:
             residual = kkt(stated, free, self.threshold)
             solution = Solution(

@@ -55,11 +55,11 @@ class Whitened:
         return slopes @ self.problem.x @ self.t
 
 
-def procedure(problem: Mistreatment, start: Floats, threshold: float, *, exact: bool = True) -> Solution:
-    """Return the end of the convex-concave procedure, `exact` to the threshold or where slacks left it."""
+def procedure(problem: Mistreatment, start: Floats, threshold: float) -> Solution:
+    """Return the end of the convex-concave procedure, moved to the threshold where slacks were left."""
     w, rounds, converged = ccp(problem, start, threshold)
+    near = restored(problem, w, threshold)
     trouble = "" if converged else "the convex-concave procedure did not converge"
-    near = restored(problem, w, threshold) if exact else w
     if near is None:
         near, trouble = constant(problem), "the convex-concave procedure kept no constraint: a constant model"
     return Solution(near, kkt(problem, near, threshold), rounds, trouble)
