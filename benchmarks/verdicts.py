@@ -7,6 +7,7 @@ the same, and the largest differences from these. Every point has a seed of its 
 """
 
 import csv
+import itertools
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,7 +24,9 @@ from fairbench_cli.audit.compare.verdict import all_of, decide
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.scan.tally import Clusters, Slice
 from fairbench_cli.measures.counts import Counts, Floats
+from fairbench_cli.measures.pooling import pooled_rates
 from fairbench_cli.measures.rates import parts
+from fairbench_cli.measures.score_test import wilson
 
 REFERENCE = Path(__file__).parents[1] / "tests" / "reference" / "verdicts"
 TAU = 0.8
@@ -374,7 +377,69 @@ def _people(rng: np.random.Generator, many: int, icc: float, people: int, rate: 
     return slice_of(sums, sums, sums, Clusters(np.arange(2 * people), group, n))
 
 
-PARTS = {"fair": fair, "gap": gap, "weights": weights, "references": reference, "clusters": clusters}
+@dataclass(frozen=True)
+class Rates:
+    """Groups whose rates are pooled: how many, of what sizes, and how their true rates are spread.
+
+    `sizes` is the rows of each, or lognormal around them (σ = 1.2) with 3 at least; `spread` is the standard
+    deviation of the rates (a beta distribution), or "outlier": one group in four has twice the rate.
+    """
+
+    groups: int
+    rows: int
+    lognormal: bool
+    rate: float
+    spread: float | str
+
+    def draw(self, rng: np.random.Generator) -> tuple[NDArray[np.int64], Floats]:
+        """Return the rows and the true rate of each group."""
+        sizes = np.full(self.groups, self.rows)
+        if self.lognormal:
+            sizes = np.maximum(3, np.rint(self.rows * rng.lognormal(0, 1.2, self.groups))).astype(np.int64)
+        if self.spread == "outlier":
+            alone = np.arange(self.groups) < max(1, self.groups // 4)
+            return sizes, np.where(alone, 2 * self.rate, self.rate)
+        if not self.spread:
+            return sizes, np.full(self.groups, self.rate)
+        prior = self.rate * (1 - self.rate) / float(self.spread) ** 2 - 1
+        return sizes, rng.beta(self.rate * prior, (1 - self.rate) * prior, self.groups)
+
+
+def pooled(runs: int) -> None:
+    """Print how often pooled intervals, and Wilson's, hold the true rate, and how wide they are.
+
+    The rates are drawn anew in each run.
+    """
+    _head(
+        *("groups", "rows", "rate", "spread", "pooled: holds", "the worst group", "Wilson: holds"),
+        *("width, of Wilson's", "error, of the measured rate's"),
+    )
+    for world in itertools.starmap(
+        Rates,
+        product((2, 4, 12, 36), (10, 40, 200), (False, True), (0.1, 0.3), (0.0, 0.05, 0.15, "outlier")),
+    ):
+        rng = np.random.default_rng(zlib.crc32(repr(world).encode()))
+        seen = []
+        for _ in range(runs):
+            sizes, rates = world.draw(rng)
+            hits = rng.binomial(sizes, rates)
+            found, own = pooled_rates(hits, sizes), (hits / sizes, *wilson(hits, sizes))
+            seen.append(
+                [
+                    [(low <= rates) & (rates <= high), high - low, (value - rates) ** 2]
+                    for value, low, high in (found, own)
+                ]
+            )
+        (inside, width, error), (w_inside, w_width, w_error) = np.mean(np.array(seen, dtype=float), axis=0)
+        size = f"{world.rows}{', lognormal' if world.lognormal else ''}"
+        print(
+            f"| {world.groups} | {size} | {world.rate} | {world.spread} | {inside.mean():.3f} "
+            f"| {inside.min():.3f} | {w_inside.mean():.3f} | {width.mean() / w_width.mean():.2f} "
+            f"| {np.sqrt(error.mean() / w_error.mean()):.2f} |"
+        )
+
+
+PARTS = {"pooled": pooled, "fair": fair, "gap": gap, "weights": weights, "references": reference, "clusters": clusters}
 
 
 if __name__ == "__main__":
