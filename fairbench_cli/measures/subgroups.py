@@ -48,7 +48,7 @@ class Subgroups:
 
 
 @dataclass(frozen=True, eq=False)
-class Search:
+class Extremes:
     """What was found among subgroups: the one whose rate is most clearly below that of all others, and above.
 
     Parameters
@@ -93,18 +93,18 @@ def subgroups(codes: Ints) -> Subgroups:
     from scipy.sparse import csr_array
 
     cells, attributes = codes.shape
-    known: dict[bytes, list[int]] = {}
+    known: dict[bytes, Ints] = {}
     for many in range(1, attributes + 1):
         for chosen in itertools.combinations(range(attributes), many):
-            levels, of_cell = np.unique(codes[:, chosen], axis=0, return_inverse=True)
-            order = np.argsort(of_cell, kind="stable")
-            ends = np.cumsum(np.bincount(of_cell.ravel(), minlength=len(levels)))
-            for level, inside in zip(levels.tolist(), np.split(order, ends[:-1]), strict=True):
-                if len(inside) < cells:
-                    row = [ANY] * attributes
-                    for at, code in zip(chosen, level, strict=True):
-                        row[at] = code
-                    known.setdefault(inside.tobytes(), row)
+            level = np.zeros(cells, dtype=np.int64)
+            for at in chosen:  # renumbered by turns, so that no number outgrows its place
+                level = np.unique(level * (codes[:, at].max() + 1) + codes[:, at], return_inverse=True)[1]
+            order = np.argsort(level, kind="stable")
+            for inside in np.split(order, np.cumsum(np.bincount(level))[:-1]):
+                if len(inside) < cells and inside.tobytes() not in known:
+                    row = np.full(attributes, ANY, dtype=np.int64)
+                    row[list(chosen)] = codes[inside[0], chosen]
+                    known[inside.tobytes()] = row
     each = [np.frombuffer(key, dtype=np.intp) for key in known]
     starts = np.cumsum([0, *map(len, each)])
     places = np.concatenate([*each, np.empty(0, dtype=np.intp)])
@@ -112,7 +112,7 @@ def subgroups(codes: Ints) -> Subgroups:
     return Subgroups(np.array(list(known.values()), dtype=np.int64).reshape(-1, attributes), member)
 
 
-def search(some: Subgroups, above: Floats, below: Floats, deals: Iterator[Floats]) -> Search:
+def search(some: Subgroups, above: Floats, below: Floats, deals: Iterator[Floats]) -> Extremes:
     """Return the subgroups that stand out most, and what chance finds.
 
     Parameters
@@ -139,7 +139,7 @@ def search(some: Subgroups, above: Floats, below: Floats, deals: Iterator[Floats
         for first in range(0, len(block), step):
             dealt = some.member @ block[first : first + step].T
             most.append(likelihood_ratio(dealt, rows[:, None], total, whole).max(0))
-    return Search((best[0], best[1]), (ratios[0], ratios[1]), np.concatenate(most))
+    return Extremes((best[0], best[1]), (ratios[0], ratios[1]), np.concatenate(most))
 
 
 def _first_of_largest(found: Floats, some: Subgroups, rows: Floats) -> int:

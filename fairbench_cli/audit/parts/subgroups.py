@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from fairbench_cli.audit.compare.references import excluded, without
+from fairbench_cli.audit.compare.references import Bools, excluded, without
 from fairbench_cli.audit.compare.report import Interval, Place, Report
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.parts import writing
@@ -20,7 +21,7 @@ from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.rates import RATES, parts
 from fairbench_cli.measures.score_test import difference_interval, ratio_interval
 from fairbench_cli.measures.significance import normal_p
-from fairbench_cli.measures.subgroups import ANY, Search, deal_people, deal_rows, search, subgroups
+from fairbench_cli.measures.subgroups import ANY, Ints, deal_people, deal_rows, search, subgroups
 
 Side = Literal["lower", "higher"]
 SIDES: tuple[Side, Side] = ("lower", "higher")
@@ -87,7 +88,7 @@ class _Rows:
 
     joint: Joint
     metric: str
-    cells: np.ndarray[tuple[int], np.dtype[np.intp]]
+    cells: NDArray[np.intp]
     above: Floats
     below: Floats
 
@@ -119,7 +120,7 @@ def find_subgroups(read: Sequence[Joint], names: Sequence[str], config: AuditCon
     return tuple(one for rows in found for one in _searched(rows, config, len(found)))
 
 
-def _kept(joint: Joint, out: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Joint:
+def _kept(joint: Joint, out: Bools) -> Joint:
     return Joint(without(joint.part, out), joint.names, joint.levels, joint.codes[~out])
 
 
@@ -132,77 +133,65 @@ def _searched(rows: _Rows, config: AuditConfig, family: int) -> Iterator[Subgrou
     if not len(some.levels):
         return
     found = search(some, rows.above, rows.below, rows.deals(config.draws, config.seed))
+    sides = [side for side, at in enumerate(found.best) if at is not None]
+    member = some.member[[at for at in found.best if at is not None]]
+    within = member @ rows.above, member @ rows.below
+    counted = np.stack([*within, rows.above.sum() - within[0], whole - within[1]])
     alpha = 1 - config.confidence
-    limit = found.limit(alpha / family)
-    for side, at in enumerate(found.best):
-        if at is None:
-            continue
-        member = some.member[[at]].toarray()[0] > 0
-        levels = {
-            name: known[code]
-            for name, known, code in zip(
-                rows.joint.names, rows.joint.levels, some.levels[at].tolist(), strict=True
-            )
-            if code != ANY
-        }
-        counted = [float(each[of].sum()) for of in (member, ~member) for each in (rows.above, rows.below)]
-        yield _subgroup(rows, levels, found, side, (counted, limit, family, alpha, len(some.levels)))
+    effects = _effects(counted, found.limit(alpha / family))
+    for side, behind, ratio, difference in zip(sides, counted.T.tolist(), *effects, strict=True):
+        p = found.p(side)
+        p_adjusted = min(1.0, family * p)
+        levels, own = _levels(rows.joint, some.levels[found.best[side]])
+        yield Subgroup(
+            *rows.joint.part.place,
+            metric=rows.metric,
+            side=SIDES[side],
+            subgroup=", ".join(f"{name} = {level}" for name, level in levels.items()),
+            levels=levels,
+            rows=int(rows.joint.part.rows[own].sum()),
+            value=behind[0] / behind[1],
+            others_value=behind[2] / behind[3],
+            ratio=ratio,
+            difference=difference,
+            likelihood_ratio=found.ratios[side],
+            p=p,
+            p_adjusted=p_adjusted,
+            stands_out=p_adjusted < alpha,
+            searched=len(some.levels),
+            behind=(behind[0], behind[1]),
+            others_behind=(behind[2], behind[3]),
+        )
 
 
-def _subgroup(
-    rows: _Rows,
-    levels: dict[str, str],
-    found: Search,
-    side: int,
-    known: tuple[list[float], float, int, float, int],
-) -> Subgroup:
-    counted, limit, family, alpha, searched = known
-    value, others = (float(divide(*counted[i : i + 2])) for i in (0, 2))
-    names, part = rows.joint.names, rows.joint.part
-    own = np.ones(len(part.rows), dtype=np.bool_)
-    for name, level in levels.items():
-        at = names.index(name)
-        own &= rows.joint.codes[:, at] == rows.joint.levels[at].index(level)
-    p = found.p(side)
-    p_adjusted = min(1.0, family * p)
-    ratio, difference = _effects(counted, limit)
-    return Subgroup(
-        *part.place,
-        metric=rows.metric,
-        side=SIDES[side],
-        subgroup=", ".join(f"{name} = {level}" for name, level in levels.items()),
-        levels=levels,
-        rows=int(part.rows[own].sum()),
-        value=value,
-        others_value=others,
-        ratio=ratio,
-        difference=difference,
-        likelihood_ratio=found.ratios[side],
-        p=p,
-        p_adjusted=p_adjusted,
-        stands_out=p_adjusted < alpha,
-        searched=searched,
-        behind=(counted[0], counted[1]),
-        others_behind=(counted[2], counted[3]),
-    )
+def _levels(joint: Joint, codes: Ints) -> tuple[dict[str, str], Bools]:
+    """Return the levels of a subgroup by attribute, and which combinations it has."""
+    levels = {
+        name: known[code]
+        for name, known, code in zip(joint.names, joint.levels, codes.tolist(), strict=True)
+        if code != ANY
+    }
+    own: Bools = ((joint.codes == codes) | (codes == ANY)).all(1)
+    return levels, own
 
 
-def _effects(counted: Sequence[float], limit: float) -> tuple[Interval, Interval]:
-    """Return ratio and difference, with intervals as wide as likelihood ratios up to `limit` make them.
+def _effects(counted: Floats, limit: float) -> tuple[list[Interval], list[Interval]]:
+    """Return ratios and differences, with intervals as wide as likelihood ratios up to `limit` make them.
 
     Likelihood ratios are counted in rows: half of the rows have half of the ratio.
     """
     z = math.sqrt(2 * limit)
     fewer = max(1.0, (z / FARTHEST) ** 2)
     confidence = 1 - float(normal_p(min(z, FARTHEST)))
-    above, below, ref_above, ref_below = counted
-    rate, reference = above / below, ref_above / ref_below
-    scaled = (above / fewer, below / fewer, ref_above / fewer, ref_below / fewer, confidence)
-    found = []
-    for value, make in ((divide(rate, reference), ratio_interval), (rate - reference, difference_interval)):
-        low, high = (math.nan, math.nan) if math.isinf(limit) else map(float, make(*scaled))
-        found.append(Interval(float(value), low, high))
-    return found[0], found[1]
+    rate, others = divide(counted[0], counted[1]), divide(counted[2], counted[3])
+    above, below, ref_above, ref_below = counted / fewer
+    scaled = (above, below, ref_above, ref_below, confidence)
+    ratio, difference = ratio_interval(*scaled), difference_interval(*scaled)
+    return _intervals(divide(rate, others), ratio), _intervals(rate - others, difference)
+
+
+def _intervals(values: Floats, limits: tuple[Floats, Floats]) -> list[Interval]:
+    return [Interval(*map(float, each)) for each in zip(values, *limits, strict=True)]
 
 
 def in_short(found: Sequence[Subgroup], report: Report) -> str:
@@ -230,7 +219,7 @@ def subgroup_sections(found: Sequence[Subgroup], report: Report, view: View) -> 
     config, title = report.config, "Subgroups that stand out"
     least = f"{config.min_group} rows" + (f" and {100 * config.min_share:g} %" if config.min_share else "")
     if not found:
-        return (Section(title, (f"No subgroup and its rest have {least} each: nothing was searched.",)),)
+        return (Section(title, (f"No subgroup of {least}, with as many other rows, has another rate.",)),)
     names = found[0].attribute
     many = max(one.searched for one in found)
     tests = len({(*vars(one).values(),)[:4] for one in found})
