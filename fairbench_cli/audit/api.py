@@ -168,7 +168,8 @@ def audit(
         fix = 'give a frame with both columns of scores: audit(frame, score=["old", "new"])'
         raise ArgumentError(Problem(what, fix))
     try:
-        settings = read_config(given, Path(config) if config is not None else None)
+        path = Path(config) if config is not None else None
+        settings: AuditConfig = read_config(given, path)
         rows: Any = source
         if arrays:
             rows, settings = frame_of_arrays(source, y_pred, groups, weights, settings)

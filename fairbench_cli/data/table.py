@@ -229,15 +229,25 @@ def read_only(sample: Sample) -> Sample:
     Traceback (most recent call last):
     ValueError: assignment destination is read-only
     """
-    features = Table(sample.features.columns, _locked(sample.features.codes))
-    weights = None if sample.weights is None else _locked(sample.weights)
-    return replace(sample, features=features, y=_locked(sample.y), s=_locked(sample.s), weights=weights)
+    features = Table(sample.features.columns, locked(sample.features.codes))
+    weights = None if sample.weights is None else locked(sample.weights)
+    return replace(sample, features=features, y=locked(sample.y), s=locked(sample.s), weights=weights)
 
 
-def _locked(array: NDArray[Any]) -> NDArray[Any]:
-    view = array.view()
-    view.flags.writeable = False
-    return view
+def locked(array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array of the same values over bytes, which nobody can make writable again.
+
+    >>> locked(np.zeros(2)).flags.writeable = True
+    Traceback (most recent call last):
+    ValueError: cannot set WRITEABLE flag to True of this array
+    """
+    base = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    if isinstance(base, bytes):
+        return array
+    order: Literal["C", "F"] = "C" if array.flags.c_contiguous else "F"
+    return np.ndarray(array.shape, array.dtype, array.tobytes(order), order=order)
 
 
 def joint_levels(levels: Sequence[Sequence[str]]) -> tuple[str, ...]:

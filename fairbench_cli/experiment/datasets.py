@@ -355,6 +355,11 @@ class Population:
     sweep: bool
     row_metrics: RequestedRowMetrics
 
+    @property
+    def shares_test_rows(self) -> bool:
+        """Whether every repeat is tested on the same rows: the real ones."""
+        return self.network is not None and self.rows is not None
+
 
 def populate(prepared: PreparedDataset, config: ExperimentConfig, networks: Path) -> Population:
     """Fit the CPTs of a data set, or read them from the folder of networks; return it with its test rows."""

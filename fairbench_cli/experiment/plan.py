@@ -1,7 +1,9 @@
 """From a config to its cells, their keys and seeds; and the plan that is kept next to the results."""
 
 import json
+import os
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -203,6 +205,16 @@ class RunPlan:
         """Return what `datasets` says about one of them."""
         return next(one for one in self.datasets if (one["dataset"], one["attribute"]) == (name, attribute))
 
+    def held(self, places: Iterable[tuple[str, int]]) -> int:
+        """Return how many of some keys and numbers of repeats are of this plan."""
+        keys = {cell["key"] for cell in self.cells}
+        return sum(key in keys and repeat < self.config.repeats for key, repeat in places)
+
+    @property
+    def size(self) -> int:
+        """Return how many repeats there are."""
+        return len({cell["key"] for cell in self.cells}) * self.config.repeats
+
     def protected(self, dataset: str, attribute: str) -> ProtectedAttributes:
         """Return the attributes by whose joint levels the repeats of a data set are counted."""
         own = self.dataset(dataset, attribute)
@@ -255,6 +267,36 @@ class _File(BaseModel):
     sha256: str | None = None
 
 
+ROOMS = "journal", "networks", "tables", "figures", "compare"
+_OWN = re.compile(r"\.lock.*|.*\.csv|config\.yaml|plan\.json|manifest\.json|log\.txt|" + "|".join(ROOMS))
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse a folder of results, which may be somebody else's, that leads out of itself.
+
+    Raises
+    ------
+    UserError
+        When a link, a device or a pipe stands where a file or a folder of results is read or written.
+    """
+    for place in (folder, *(folder / name for name in ROOMS)):
+        try:
+            with os.scandir(place) as listed:
+                entries = [entry for entry in listed if place != folder or _OWN.fullmatch(entry.name)]
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            what = f"cannot read {place}: {error.strerror}"
+            raise user_error(what, "check its permissions, or name another folder") from None
+        for entry in entries:
+            if entry.is_symlink():
+                what = f"{entry.path} is a link, and results are neither read nor written through links"
+                raise user_error(what, "put the file or folder itself there, or move the link away")
+            if not (entry.is_file() or entry.is_dir()):
+                what = f"{entry.path} is a device or a pipe, and no file of results"
+                raise user_error(what, "move it away")
+
+
 _LONE = re.compile(rb"\\ud[89a-f][0-9a-f]{2}")  # of a file's name that is not UTF-8; pydantic takes none
 
 
@@ -264,8 +306,9 @@ def read_plan(folder: Path) -> RunPlan:
     Raises
     ------
     UserError
-        When the folder holds no results of a run.
+        When the folder holds no results of a run. As `check_folder` raises.
     """
+    check_folder(folder)
     path = folder / FILE
     again = "run the experiment again; finished repeats are kept"
     try:

@@ -42,6 +42,7 @@ def _metric(
     on: On = "both",
     any_groups: bool = False,
     needs: Needs = "counts",
+    equal: str = "",
 ) -> Metric:
     """Return the entry of a function, whose formula is the first line of its docstring."""
     return Metric(
@@ -59,6 +60,7 @@ def _metric(
         on=on,
         swap_groups=groups,
         swap_outcomes=outcomes,
+        equal=equal,
     )
 
 
@@ -74,6 +76,7 @@ _of_predictions = partial(_metric, on="predictions")
 _rows = partial(_metric, needs="rows")
 _strata = partial(_metric, needs="strata")
 _scores = partial(_metric, needs="scores", on="predictions")
+_SELECTION = "selection-rate"
 
 _KAPPA = "Cohen 1960; normalised accuracy in Žliobaitė 2015"
 _STUDENT = "Student 1908; Žliobaitė 2017 (which misprints a minus)"
@@ -119,18 +122,18 @@ FUNCTIONS: tuple[Metric, ...] = (
     _metric(functions.elift, 0, _INF, 1, "absolute", _NONE.format("deprived"), Swap("elift-as-printed")),
     _metric(functions.elift_as_printed, 0, _INF, 1, "absolute", _NONE.format("favoured"), Swap("elift")),
     _metric(functions.odds_ratio, 0, _INF, 1, "absolute", _CROSS, INVERTED, INVERTED),
-    _metric(functions.mutual_information, 0, 1, 0, "absolute", _ALIKE, SAME, SAME),
+    _metric(functions.mutual_information, 0, 1, 0, "absolute", _ALIKE, SAME, SAME, equal=_SELECTION),
     _metric(functions.phi, -1, 1, 0, "absolute", _ALIKE, *_MIRROR),
     _metric(functions.auc_between_groups, 0, 1, 0.5, "absolute", _EMPTY, *_MIRROR),
     _all(functions.one_class_accuracy, 0.5, 1, None, "absolute", "there are no rows", SAME, SAME),
     _all(functions.eta_neutrality, 0, _INF, 0, "absolute", _ALIKE, SAME, SAME, source=_ETA),
     _of_predictions(functions.balanced_residuals, -2, 2, 0, "absolute", _EMPTY, *_MIRROR, source=_CALDERS),
     _metric(significance.difference_of_means_t, -_INF, _INF, 0, "test", _TWO_T, *_MIRROR, source=_STUDENT),
-    _metric(significance.difference_of_means_p, 0, 1, None, "test", _TWO, SAME, SAME),
+    _metric(significance.difference_of_means_p, 0, 1, None, "test", _TWO, SAME, SAME, equal=_SELECTION),
     _all(significance.chi_squared, 0, _INF, 0, "test", _ALIKE, SAME, SAME, source=_PEARSON),
-    _all(significance.chi_squared_p, 0, 1, None, "test", _ALIKE, SAME, SAME),
+    _all(significance.chi_squared_p, 0, 1, None, "test", _ALIKE, SAME, SAME, equal=_SELECTION),
     _metric(significance.mann_whitney_u, 0, _INF, None, "test", _EMPTY, source=_MANN),
-    _metric(significance.mann_whitney_p, 0, 1, None, "test", _ALIKE, SAME, SAME),
+    _metric(significance.mann_whitney_p, 0, 1, None, "test", _ALIKE, SAME, SAME, equal=_SELECTION),
     _strata(conditional.unexplained_difference, -1, 1, 0, "conditional", _STRATUM, source=_KAMIRAN),
     _strata(conditional.explained_difference, -1, 1, None, "conditional", _STRATUM, source=_KAMIRAN),
     _rows(conditional.propensity_difference, -1, 1, 0, "conditional", _STRATUM, source=_CALDERS),

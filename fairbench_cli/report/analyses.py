@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from fairbench_cli.document.model import Document, Section, plain_table
 from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.measures.counts import Floats
-from fairbench_cli.report.paired import EQUAL, paired_test
+from fairbench_cli.report.inference import EQUAL, paired_test
 from fairbench_cli.report.repeats import CELL_COLUMNS, TECHNIQUE, DatasetRepeats
 from fairbench_cli.report.results import RunResults, summary_frame
 from fairbench_cli.report.tables import caption, distinct_models, shown, technique_label
@@ -76,8 +76,8 @@ def representations_frame(run: RunResults) -> pd.DataFrame:
     """Return representations.csv: every metric of every cell in two representations, over paired repeats.
 
     ``difference`` is second − first, the mean over the ``n`` repeats in which both have a finite value, with
-    its 95 % t-interval; ``higher`` is the share of these in which the second is higher, ``equal`` in which
-    the two are equal. Which cells: see `pairs_of`.
+    its 95 % t-interval over the repeats, on these test rows; ``higher`` is the share of these in which the
+    second is higher, ``equal`` in which the two are equal. Which cells: see `pairs_of`.
     """
     parts = [pd.DataFrame(columns=COLUMNS)]
     for data in run.datasets:

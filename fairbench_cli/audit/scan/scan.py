@@ -35,6 +35,7 @@ from fairbench_cli.audit.scan.source import (
     in_parts,
     literal,
     not_finite,
+    not_weight,
     quoted,
     word_sql,
 )
@@ -303,7 +304,7 @@ def _sums(roles: ColumnRoles) -> list[str]:
             "count(*) FILTER (weight > 0)",
             "coalesce(sum(weight), 0)",
             "coalesce(sum(weight * weight), 0)",
-            f"count(*) FILTER ({not_finite('weight')} OR weight < 0)",
+            f"count(*) FILTER ({not_weight('weight')})",
         ]
     return sums + [f"count(*) FILTER (word_{column})" for column in _checked(roles)]
 

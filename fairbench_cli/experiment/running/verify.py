@@ -16,6 +16,7 @@ from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.experiment.datasets import populate, prepare_datasets
+from fairbench_cli.experiment.decisions import unpacked
 from fairbench_cli.experiment.journal.journal import (
     RETRIED,
     JournalHeader,
@@ -232,8 +233,11 @@ def differences(old: Repeat, new: Repeat) -> Iterator[str]:
     before, after = (RepeatLine.of(one).model_dump(warnings=False) for one in (old, new))
     after["values"] = {name: value for name, value in after["values"].items() if name in before["values"]}
     after["swept"] = None if before["swept"] is None else after["swept"]
+    for row in before, after:  # compared as decisions: compression is another one's business
+        row["decisions"] = row["decisions"] and digest(unpacked(row["decisions"]).tolist())[:SHOWN]
+    after["decisions"] = before["decisions"] and after["decisions"]
     groups = () if new.counts is None else new.counts.groups
-    for field in ("status", "reason", "counts", "facts", "values", "swept", "tuning"):
+    for field in ("status", "reason", "counts", "facts", "values", "swept", "tuning", "decisions"):
         was, now = dict(_leaves(before[field])), dict(_leaves(after[field]))
         changed = [place for place in was | now if was.get(place, ...) != now.get(place, ...)]
         if not changed:
