@@ -76,7 +76,8 @@ def check_thresholds(scan: Scan, thresholds: tuple[float, ...]) -> list[str]:
     """
     if scan.binary:
         return []
-    name, scale = scan.source.columns[scan.roles.score], _scale(scan, "sample")
+    name = scan.source.columns[scan.roles.score]
+    scale = _scale(scan, "sample" if scan.source.alone is None else "predictions")
     if scale.mixed or any(_selects(scale, threshold) for threshold in thresholds):
         scale = _scale(scan, "predictions")
     for threshold in thresholds:
@@ -116,9 +117,8 @@ def _scale(scan: Scan, table: str) -> _Scale:
     score = f"number_{scan.roles.score}"
     parts = (f"{score} > 0 AND {score} < 1", f"{score} BETWEEN 0 AND 1", f"{score} >= 1")
     counts = (f"count(*) FILTER ({part})" for part in (*parts, f"{score} > 1 AND {score} < 2"))
-    return _Scale(
-        *scan.source.one(f"SELECT count(*), min({score}), max({score}), {', '.join(counts)} FROM {table}")
-    )
+    ends = f"coalesce(min({score}), -1), coalesce(max({score}), -1)"
+    return _Scale(*scan.source.one(f"SELECT count({score}), {ends}, {', '.join(counts)} FROM {table}"))
 
 
 @dataclass(frozen=True)
