@@ -14,6 +14,7 @@ MOST_OUTCOMES = 100  # different values of one column
 MOST_LISTED = 10
 FAVOURABLE = Flag("favourable")
 PERCENT = 100.0
+TWO = 2.0  # shares that overshoot 1 do not come as far
 NEARLY = 0.95  # of the scores
 FEWEST_SHARES = 10  # scores between 0 and 1
 AFTER_NUMBER = "% \u00a0\u202f"  # a sign, and the blanks before it
@@ -63,7 +64,7 @@ class _Scale:
 
         Of a smooth scale up to 100 that has `FEWEST_SHARES` scores between 0 and 1, some are between 1 and 2.
         """
-        wide = self.low >= 0 and 2 <= self.high <= PERCENT
+        wide = self.low >= 0 and TWO <= self.high <= PERCENT
         return wide and self.inside >= FEWEST_SHARES and self.between == 0
 
 
@@ -101,7 +102,7 @@ def check_thresholds(scan: Scan, thresholds: tuple[float, ...]) -> list[str]:
 def _selects(scale: _Scale, threshold: float) -> str:
     """Return whom a threshold of another scale selects; empty where it may well be of this one."""
     nearly = NEARLY * scale.rows
-    if 0 < threshold < 1 < scale.high <= PERCENT:
+    if 0 < threshold < 1 and TWO <= scale.high <= PERCENT:
         if threshold <= scale.low:
             return "everybody"
         return "nearly everybody" if scale.low >= 0 and scale.from_one >= nearly else ""
