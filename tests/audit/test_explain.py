@@ -60,10 +60,10 @@ def table(tmp_path, monkeypatch):
 
 
 def rows_of(frame: pd.DataFrame, outcome: np.ndarray, by: str) -> Rows:
-    features = np.column_stack([pd.factorize(frame["job"], sort=True)[0], frame["age"]]).astype(float)
+    features = np.column_stack([frame["age"], pd.factorize(frame["job"], sort=True)[0]]).astype(float)
     s = (frame["sex"] == "m").to_numpy().astype(int)
     strata = pd.factorize(frame[by])[0]
-    return Rows(s, outcome, outcome, features=features, nominal=(True, False), strata=strata)
+    return Rows(s, outcome, outcome, features=features, nominal=(False, True), strata=strata)
 
 
 def test_admissions_that_departments_explain_leave_nothing(admission, say):
