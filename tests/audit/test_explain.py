@@ -90,7 +90,7 @@ def test_admissions_that_departments_explain_leave_nothing(admission, say):
 
 def test_every_number_is_that_of_the_measure(table):
     (sex,) = audit("people.csv", label="y", attribute=["sex"], explain="job").report.found[KEY]
-    ordered = table.sort_values(["job", "age", "sex", "y"])  # by which clusters and folds go
+    ordered = table.sort_values(["sex", "job", "age", "y"])  # by which clusters and folds go
     rows = rows_of(ordered, ordered["y"].to_numpy(), "job")
     job, propensity, clusters = sex.parts
     assert sex.features == ("age", "job")
