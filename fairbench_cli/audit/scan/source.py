@@ -14,6 +14,7 @@ import re
 import shutil
 import stat
 import sys
+import tempfile
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -310,6 +311,10 @@ def open_file(database: "DuckDBPyConnection", source: str, stdin: BinaryIO | Non
             return _parquet(found)
         if not head.strip(b"\xef\xbb\xbf \t\r\n"):
             raise user_error("the file is empty", "write a header line and one row per person", name)
+        if found.format == "ndjson" and head.startswith(codecs.BOM_UTF8):  # which DuckDB takes in CSV alone
+            with _unzipped(path, zipped) as file:
+                file.seek(len(codecs.BOM_UTF8))
+                found = replace(found, path=_spool(file, folder / "plain", name), zipped=False)
         return _ndjson(found) if found.format == "ndjson" else _csv(found, head)
 
 
@@ -392,7 +397,7 @@ def _in_place(frame: Any) -> tuple[list[str] | None, Any]:
 def _on_disk(source: str, stdin: BinaryIO | None, folder: Path) -> Path:
     """Return a path that may be read more than once and that DuckDB takes literally."""
     if source == "-":
-        return _spool(sys.stdin.buffer if stdin is None else stdin, folder, source)
+        return _spool(sys.stdin.buffer if stdin is None else stdin, folder / "input", source)
     path = Path(source)
     if path.is_dir():
         raise user_error("it is a folder", "name a file of predictions", source)
@@ -400,7 +405,7 @@ def _on_disk(source: str, stdin: BinaryIO | None, folder: Path) -> Path:
         raise user_error("no such file", "check the path", source)
     with path.open("rb") as file:
         if not path.is_file():  # a pipe
-            return _spool(cast("BinaryIO", file), folder, source)
+            return _spool(cast("BinaryIO", file), folder / "input", source)
     path = path.absolute()
     if set("*?[]{}") & set(str(path)) or shown_path(path) != str(path):
         # DuckDB would look for many files, or takes no name that is not UTF-8
@@ -410,21 +415,18 @@ def _on_disk(source: str, stdin: BinaryIO | None, folder: Path) -> Path:
     return path
 
 
-def _spool(stream: BinaryIO, folder: Path, name: str) -> Path:
+def _spool(stream: BinaryIO, path: Path, name: str) -> Path:
     """Keep what can be read only once; refuse a device, and what takes over half of the free space."""
-    path = folder / "input"
     with path.open("wb") as file:
         while chunk := stream.read(CHUNK):
             if _is_device(stream):
                 raise user_error("it is a device", "name a file, or give the rows through a pipe", name)
             file.write(chunk)
-            if file.tell() > shutil.disk_usage(folder).free:
-                what = (
-                    f"it goes on after {file.tell() / 1e9:.1f} GB, half of the free space in {folder.parent}"
-                )
-                raise user_error(
-                    what, "write it to a file and name that, or set TMPDIR to a larger disk", name
-                )
+            if file.tell() > shutil.disk_usage(path.parent).free:
+                size, place = f"{file.tell() / 1e9:.1f} GB", tempfile.gettempdir()
+                what = f"it goes on after {size}, half of the free space in {place}"
+                fix = "write it to a file and name that, or set TMPDIR to a larger disk"
+                raise user_error(what, fix, name)
     return path
 
 
@@ -542,13 +544,16 @@ def _csv(source: Source, head: bytes) -> Source:
     notes: list[str] = []
     tabs = name.lower().removesuffix(".gz").endswith((".tsv", ".tab"))
     separator = "\t" if tabs else ","
-    header = _header(first, separator, name)
-    if len(header) == 1:
-        other = max(";\t|,", key=lambda mark: len(_header(first, mark, name)))
-        if len(_header(first, other, name)) > 1:
-            separator, header = other, _header(first, other, name)
+    headers = {mark: _header(first, mark) for mark in dict.fromkeys((separator, *";\t|,"))}
+    if len(headers[separator]) < 2:
+        other = max(headers, key=lambda mark: len(headers[mark]))
+        if len(headers[other]) > 1:
+            separator = other
             called = {"\t": "tabs", ";": "semicolons", "|": "bars", ",": "commas"}[other]
             notes.append(f"Columns are separated by {called}.")
+    header = headers[separator]
+    if not header:
+        raise user_error("the header cannot be read", "check its quotes", f"{name}:1")
     kinds = ", ".join(f"'x{i}': 'VARCHAR'" for i in range(len(header)))
     mark = "chr(9)" if separator == "\t" else quoted(separator)
     options = (
@@ -579,11 +584,12 @@ def too_long(where: str) -> UserError:
     return user_error(f"the row is longer than {LONGEST} bytes", "leave out columns of long texts", where)
 
 
-def _header(text: str, separator: str, name: str) -> list[str]:
+def _header(text: str, separator: str) -> list[str]:
+    """Return the cells of the first line; none where its quotes do not go with the separator."""
     try:
         return next(csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True))
     except (csv.Error, StopIteration):
-        raise user_error("the header cannot be read", "check its quotes", f"{name}:1") from None
+        return []
 
 
 def _names(names: list[str], name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
