@@ -109,7 +109,10 @@ class Network:
         """
         _refuse_unknown("engine", engine, get_args(Engine))
         asked = [of] if isinstance(of, str) else list(of)
-        found = posterior(self.net, asked, given, engine)
+        try:
+            found = posterior(self.net, asked, given, engine)
+        except UserError as error:
+            raise UserError(*error.problems, surface="python") from None
         levels = [self.net.columns[self.net.index(name)].levels for name in asked]
         index = pd.MultiIndex.from_product(levels, names=asked)
         single = index if len(asked) > 1 else index.get_level_values(0)

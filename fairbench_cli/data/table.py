@@ -270,7 +270,7 @@ def locked(array: NDArray[Any]) -> NDArray[Any]:
     Traceback (most recent call last):
     ValueError: cannot set WRITEABLE flag to True of this array
     """
-    base = array
+    base: Any = array
     while isinstance(base, np.ndarray):
         base = base.base
     if isinstance(base, bytes):

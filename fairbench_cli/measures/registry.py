@@ -51,7 +51,7 @@ def _metric(
         low=low,
         high=high,
         ideal=ideal,
-        formula=(function.__doc__ or "").splitlines()[0].removesuffix("."),
+        formula=(function.__doc__ or "").partition("\n")[0].removesuffix("."),
         source=source,
         undefined=f"NaN when {undefined}",
         section=section,

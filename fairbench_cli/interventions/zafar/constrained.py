@@ -207,7 +207,7 @@ class ZafarDM:
         Weight of the penalty.
     solver : {"direct", "ccp"}
         Directly to a stationary point, nearly always a local minimum, or by the published convex-concave
-        procedure, which stops short of one.
+        procedure, which stops short of one, with the authors' τ = 5 and μ = 1.2.
     bins : {"one-hot", "number"}
         Take bins as levels, or as the numbers in their middles.
     average : {"label", "group"}

@@ -92,8 +92,8 @@ def problem(
 
     Over the U rows with the label that the rate is about (negatives for fpr, positives for fnr),
     F = Σ k min(0, ±d), k = (U_0/U)/U in the favoured group and −(U_1/U)/U in the deprived one. A rate is left
-    out if a group has no such row: F would be 0 whatever the model. With `average` "group" U, U_0 and U_1 count
-    all rows; the sum is over the same ones.
+    out if a group has no such row: F would be 0 whatever the model. With `average` "group" U, U_0 and U_1
+    count all rows; the sum is over the same ones.
 
     Parameters
     ----------
