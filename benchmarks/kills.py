@@ -3,11 +3,11 @@
 usage: python benchmarks/kills.py [--kills 200] [--chain 10] [--seed 0] [--jobs 2] [--private]
 
 A chain is one results folder of 300 repeats: it is started, hit at a random moment, started again, …, and
-at last left alone until it ends. What is hit, and how, is random: the parent, its whole group, a worker, the
-process that workers are forked from (KILL, STOP), or the parent with TERM, HUP or INT, also after that process
-was stopped. A third of the hits come while the run starts. Every third fit starts a program, which has to end
-with its worker. Every process is known by a variable of its environment, and every fit writes a line to
-a trace, so that the repeats that were computed and not kept can be counted. Linux only. With --private
+at last left alone until it ends. What is hit, and how, is random: the parent, its whole group, a worker,
+the process that workers are forked from (KILL, STOP), or the parent with TERM, HUP or INT, also after that
+one was stopped. A third of the hits come while the run starts. Every third fit starts a program, which has
+to end with its worker. Every process is known by a variable of its environment, and every fit writes a line
+to a trace, so that the repeats that were computed and not kept can be counted. Linux only. With --private
 nobody else uses /dev/shm (`unshare -m sh -c 'mount -t tmpfs none /dev/shm && …'`): every file in it counts.
 """
 

@@ -242,8 +242,8 @@ def moved(
     noise : float
         Of the model of each repeat: the standard deviation of what is added to the log odds of its score.
     other : {"copy", "lift", "promote"}
-        What the technique does: nothing; promote deprived people next to the threshold, as a threshold of their
-        own would; or promote some of all deprived people, at random.
+        What the technique does: nothing; promote the deprived next to the threshold, as a threshold of their
+        own would; or promote one in twenty of all deprived, the same at every time.
     """
     s, y, _, u = population()
     score, _ = best_decisions()
@@ -290,9 +290,9 @@ def frontier(runs: int) -> None:
     """Print how often a technique is called above or below moved thresholds."""
     print("\nAgainst moved thresholds, at the gap of demographic parity and of TPR: below, above\n")
     head("technique", "test rows", "rows", "repeats", "demographic-parity", "tpr-parity")
-    for other, (design, n, repeats) in product(
-        ("copy", "lift", "promote"), product(DESIGNS, (500, 3000), (5, 30))
-    ):
+    points = [("copy", point) for point in product(DESIGNS, (500, 3000), (5, 30))]
+    points += [*product(("lift", "promote"), product(DESIGNS, (3000,), (30,)))]
+    for other, (design, n, repeats) in points:
         rng = seed("frontier", other, design, n, repeats)
         words = pd.concat(
             distance_frame(moved(design, n, repeats, rng, 0.5, other)).query("intervention != 'none'")

@@ -1,12 +1,14 @@
 """How often a verdict is wrong, by simulation through the audit's own functions.
 
 ``python benchmarks/verdicts.py [runs] [part ...]`` simulates audits of worlds whose truth is known: 2,000 per
-point, unless said otherwise. Parts: fair, gap, weights, references, clusters, sizes, odds, gates (all, if
-none is named). It prints a Markdown table of each, the points next to those of ``tests/reference/verdicts``
-where the design is the same, and the largest differences from these. Every point has a seed of its own.
+point, unless said otherwise. Parts: fair, gap, weights, references, clusters, sizes, odds, gates, pooled,
+scan (all, if none is named). It prints a Markdown table of each, the points next to those of
+``tests/reference/verdicts`` where the design is the same, and the largest differences from these. Every point
+has a seed of its own.
 """
 
 import csv
+import itertools
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,15 +21,19 @@ from numpy.typing import NDArray
 
 from fairbench_cli.audit.compare.effective import RateRows, own_rows
 from fairbench_cli.audit.compare.kernel import Tests, compared, ruled, tests_of, weigh
+from fairbench_cli.audit.compare.report import Report
 from fairbench_cli.audit.compare.verdict import all_of, decide, decide_metric, tau_of
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.judge import judge
 from fairbench_cli.audit.metrics import can_decide, canonical, kind
-from fairbench_cli.audit.parts.by_name import Requested, RequestedTest, parts_tested
-from fairbench_cli.audit.scan.tally import Clusters, Slice, Tally
+from fairbench_cli.audit.parts.by_name import Requested, RequestedTest, parts_tested, requested
+from fairbench_cli.audit.parts.subgroups import Subgroup, find_subgroups
+from fairbench_cli.audit.scan.joint import Joint
+from fairbench_cli.audit.scan.tally import Clusters, Slice
 from fairbench_cli.measures.counts import Counts, Floats
+from fairbench_cli.measures.pooling import pooled_rates
 from fairbench_cli.measures.rates import parts
 from fairbench_cli.measures.registry import COUNT_METRICS, find, measure
+from fairbench_cli.measures.score_test import wilson
 from fairbench_cli.measures.significance import holm
 
 REFERENCE = Path(__file__).parents[1] / "tests" / "reference" / "verdicts"
@@ -481,8 +487,8 @@ def labelled(rng: np.random.Generator, world: Labelled) -> Slice:
 
 def by_name(part: Slice, config: AuditConfig) -> Requested:
     """Return what an audit finds of the metrics that it is asked for by name."""
-    found: Requested = judge(Tally("", int(part.rows.sum()), (part,)), config).found["requested"]
-    return found
+    empty = Report(config, "", 0, False, (part,), (), (), (), (), 0)
+    return requested((), empty)
 
 
 COIN = (0.25, 0.25, 0.25, 0.25)
@@ -502,7 +508,7 @@ def odds(runs: int) -> None:
         "passes",
     )
     for name, (rows, tau), (law, each) in product(
-        ("equalised-odds", "equalised-odds-ratio", "tpr-spread"),
+        ("equalised-odds", "equalised-odds-ratio"),
         ((160, 0.8), (300, 0.85), (600, 0.9), (3000, 0.9)),
         (("none", 1), ("ln1", 1), ("none", 5)),
     ):
@@ -590,6 +596,183 @@ def gates(runs: int) -> None:
     print("\nThe largest means over all points:", ", ".join(f"{n} {np.mean(seen[n]):.3f}" for n in far[:12]))
 
 
+@dataclass(frozen=True)
+class Rates:
+    """Groups whose rates are pooled: how many, of what sizes, and how their true rates are spread.
+
+    `sizes` is the rows of each, or lognormal around them (σ = 1.2) with 3 at least; `spread` is the standard
+    deviation of the rates (a beta distribution), or "outlier": one group in four has twice the rate.
+    """
+
+    groups: int
+    rows: int
+    lognormal: bool
+    rate: float
+    spread: float | str
+
+    def draw(self, rng: np.random.Generator) -> tuple[NDArray[np.int64], Floats]:
+        """Return the rows and the true rate of each group."""
+        sizes = np.full(self.groups, self.rows)
+        if self.lognormal:
+            sizes = np.maximum(3, np.rint(self.rows * rng.lognormal(0, 1.2, self.groups))).astype(np.int64)
+        if self.spread == "outlier":
+            alone = np.arange(self.groups) < max(1, self.groups // 4)
+            return sizes, np.where(alone, 2 * self.rate, self.rate)
+        if not self.spread:
+            return sizes, np.full(self.groups, self.rate)
+        prior = self.rate * (1 - self.rate) / float(self.spread) ** 2 - 1
+        return sizes, rng.beta(self.rate * prior, (1 - self.rate) * prior, self.groups)
+
+
+def pooled(runs: int) -> None:
+    """Print how often pooled intervals, and Wilson's, hold the true rates, and how wide they are.
+
+    Over sizes of 40, 200, and lognormal around 20, and rates of .1 and .3; true rates are drawn in each run.
+    """
+    _head(
+        *(
+            "groups",
+            "spread",
+            "pooled: holds, mean",
+            "smallest",
+            "the worst group",
+            "Wilson: mean",
+            "smallest",
+        ),
+        *("width, of Wilson's", "error, of the measured rate's"),
+    )
+    for groups, spread in product((2, 6, 24), (0.0, 0.05, 0.15, "outlier")):
+        found = np.array(
+            [
+                _pooled(Rates(groups, *sizes, rate, spread), runs)
+                for sizes, rate in product(((40, False), (200, False), (20, True)), (0.1, 0.3))
+            ]
+        )
+        holds, worst, wilsons, width, error = found.T
+        print(
+            f"| {groups} | {spread} | {holds.mean():.3f} | {holds.min():.3f} | {worst.min():.3f} "
+            f"| {wilsons.mean():.3f} | {wilsons.min():.3f} | {width.mean():.2f} | {error.mean():.2f} |",
+            flush=True,
+        )
+
+
+def _pooled(world: Rates, runs: int) -> tuple[float, float, float, float, float]:
+    """Return how often pooled intervals hold, of all groups and of the worst, and Wilson's; width, error."""
+    rng = np.random.default_rng(zlib.crc32(repr(world).encode()))
+    seen = []
+    for _ in range(runs):
+        sizes, rates = world.draw(rng)
+        hits = rng.binomial(sizes, rates)
+        both = pooled_rates(hits, sizes), (hits / sizes, *wilson(hits, sizes))
+        seen.append(
+            [
+                [(low <= rates) & (rates <= high), high - low, (value - rates) ** 2]
+                for value, low, high in both
+            ]
+        )
+    (inside, width, error), (own_inside, own_width, own_error) = np.mean(np.array(seen, dtype=float), axis=0)
+    return (
+        *(inside.mean(), inside.min(), own_inside.mean()),
+        width.mean() / own_width.mean(),
+        np.sqrt(error.mean() / own_error.mean()),
+    )
+
+
+@dataclass(frozen=True)
+class Searched:
+    """Rows of three attributes of 5, 2 and 3 levels of unequal shares, in which subgroups are searched.
+
+    `planted` is the ratio of the rate of one subgroup, p = b and r = y (6 % of the rows), to that of the
+    others. Each person has `people` rows on average (geometric), if that is not 0, with outcomes correlated
+    by `icc`.
+    """
+
+    rows: int
+    rate: float
+    planted: float = 1.0
+    people: float = 0.0
+    icc: float = 0.5
+    names: tuple[str, ...] = ONE
+
+    def draw(self, rng: np.random.Generator) -> tuple[Joint, Floats]:
+        """Return the rows as they are counted, and how many of each combination would be selected."""
+        levels = (("a", "b", "c", "d", "e"), ("f", "m"), ("x", "y", "z"))
+        shares = ((0.5, 0.3, 0.12, 0.06, 0.02), (0.6, 0.4), (0.3, 0.2, 0.5))
+        many = round(self.rows / self.people) if self.people else self.rows
+        codes = np.stack([rng.choice(len(of), many, p=of) for of in shares], axis=1)
+        planted = (codes[:, 0] == 1) & (codes[:, 2] == 1)
+        rates = own = np.where(planted, self.rate * self.planted, self.rate)
+        size = np.ones(many, dtype=np.int64)
+        if self.people:
+            size = rng.geometric(1 / self.people, many)
+            own = rng.beta(rates * (1 - self.icc) / self.icc, (1 - rates) * (1 - self.icc) / self.icc)
+        n = np.zeros((many, 2, 2))
+        selected = rng.binomial(size, own)
+        n[:, 1, 1], n[:, 1, 0] = rng.binomial(selected, 0.75), rng.binomial(size - selected, 0.25)
+        n[:, 0, 1], n[:, 0, 0] = selected - n[:, 1, 1], size - selected - n[:, 1, 0]
+        known, place = np.unique(codes, axis=0, return_inverse=True)
+        counted = np.zeros((len(known), 2, 2))
+        np.add.at(counted, place.ravel(), n)
+        names = tuple("".join(levels[i][code] for i, code in enumerate(row)) for row in known.tolist())
+        clusters = Clusters(np.arange(many), place.ravel(), n, n) if self.people else None
+        counts = Counts(names, counted)
+        part = Slice("", "binary", "p × q × r", counts, counted.astype(np.int64), counted, labelled=True)
+        expected = np.bincount(place.ravel(), size * rates)
+        return Joint(replace(part, clusters=clusters), ("p", "q", "r"), levels, known), expected
+
+
+def _holds(one: Subgroup, joint: Joint, expected: Floats) -> bool:
+    """Return whether the intervals of a subgroup hold the ratio and the difference of the true rates."""
+    inside = np.ones(len(expected), dtype=bool)
+    for name, level in one.levels.items():
+        at = joint.names.index(name)
+        inside &= joint.codes[:, at] == joint.levels[at].index(level)
+    rows = joint.part.counts.group_total
+    rate, others = (expected[some].sum() / rows[some].sum() for some in (inside, ~inside))
+    ratio, difference = one.ratio, one.difference
+    return ratio.low <= rate / others <= ratio.high and difference.low <= rate - others <= difference.high
+
+
+def scan(runs: int) -> None:
+    """Print how often a scan says that a subgroup stands out, fairly and where one does.
+
+    "all hold" is how often the intervals of both subgroups hold their true ratios and differences.
+    """
+    _head(
+        *("rows", "rate", "rates", "planted", "rows a person", "ICC", "says so", "that very one"),
+        *("all hold", "without multiplicity"),
+    )
+    fair = [*product((300, 1000, 5000), (0.1, 0.4), (ONE,)), (300, 0.1, FIVE), (3000, 0.4, FIVE)]
+    worlds = [Searched(rows, rate, names=names) for rows, rate, names in fair]
+    worlds += itertools.starmap(Searched, product((1000, 5000, 20_000), (0.1, 0.4), (0.6, 1.5)))
+    worlds += [
+        Searched(rows, 0.3, 1.0, *people) for rows, *people in product((1000, 5000), (2.0, 5.0), (0.2, 0.8))
+    ]
+    worlds += [Searched(20_000, 0.3, 1.5, 5.0, 0.5)]
+    for world in worlds:
+        seen = []
+        for run in range(runs):
+            joint, expected = world.draw(np.random.default_rng([zlib.crc32(repr(world).encode()), run]))
+            found = find_subgroups([joint], world.names, AuditConfig(draws=200, seed=run))
+            standing = [one for one in found if one.stands_out]
+            seen.append(
+                (
+                    bool(standing),
+                    any(one.levels == {"p": "b", "r": "y"} for one in standing),
+                    world.names != ONE or all(_holds(one, joint, expected) for one in found),
+                    any(one.likelihood_ratio > 1.92 for one in found),  # as if it were the only one
+                )
+            )
+        says, that, holds, plain = np.mean(seen, axis=0)
+        print(
+            f"| {world.rows:,} | {world.rate} | {len(world.names)} | {world.planted:g} "
+            f"| {world.people or 1:g} | {world.icc if world.people else '–'} | {says:.3f} "
+            f"| {'–' if world.planted == 1 else f'{that:.2f}'} "
+            f"| {f'{holds:.3f}' if world.names == ONE else '–'} | {plain:.2f} |",
+            flush=True,
+        )
+
+
 PARTS = {
     "fair": fair,
     "gap": gap,
@@ -599,6 +782,8 @@ PARTS = {
     "sizes": sizes,
     "odds": odds,
     "gates": gates,
+    "pooled": pooled,
+    "scan": scan,
 }
 
 

@@ -274,12 +274,21 @@ class AuditConfig(BaseModel):
         "disparity became larger.",
     )
     draws: int = Field(
-        1000, ge=0, le=1_000_000, description="Bootstrap draws, for metrics without a closed form."
+        1000,
+        ge=0,
+        le=1_000_000,
+        description="Bootstrap draws, for metrics without a closed form; deals of a scan.",
     )
-    seed: int = Field(0, ge=0, description="Of draws and random ties.")
+    seed: int = Field(0, ge=0, description="Of draws, deals and random ties.")
     confidence: float = Field(0.95, gt=0, lt=1, description="Of intervals and tests.")
     curves: bool = Field(
         False, description="Also AUC, calibration and more of the scores, and the verdict at all thresholds."
+    )
+    pooled: bool = Field(
+        False, description="Also rates of groups drawn towards each other, the fewer rows the more."
+    )
+    scan: bool = Field(
+        False, description="Also the subgroup that stands out most, of all combinations of attributes."
     )
     explained_by: Annotated[ColumnSets, BeforeValidator(_explained)] = Field(
         (), alias="explain", description="Column to explain differences by; a,b crosses two."
@@ -339,7 +348,8 @@ class AuditConfig(BaseModel):
         >>> AuditConfig(min_group=5).resolved()["min-group"]
         5
         """
-        unused = {"fail", "failing_metrics", *(() if self.explained_by else ("neighbours", "margin"))}
+        unused = {name for name in ("pooled", "scan") if not getattr(self, name)}
+        unused |= {"fail", "failing_metrics", *(() if self.explained_by else ("neighbours", "margin"))}
         unused |= set() if self.top_k or self.top_share else {"ties"}
         found = self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=unused)
         if self.scores and len(self.scores) == 1:

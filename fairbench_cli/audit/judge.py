@@ -108,7 +108,16 @@ def _notes(tally: Tally) -> list[str]:
     for model, decision in dict.fromkeys((part.model, part.decision) for part in tally.slices):
         of_model = f' of model "{model}"' if model else ""
         parts_of = [part for part in tally.slices if (part.model, part.decision) == (model, decision)]
-        selected, rows = parts_of[0].counts.overall.sum(0)[1], parts_of[0].counts.overall.sum()
+        overall = parts_of[0].counts.overall
+        selected, rows = overall.sum(0)[1], overall.sum()
+        if not rows:
+            notes.append(f"All weights{of_model} are 0: there is nothing to compare.")
+            continue
+        if parts_of[0].labelled and not overall.sum(1).all():
+            label = int(overall.sum(1)[1] > 0)
+            notes.append(
+                f"Everybody{of_model} has the label {label}: rates of those with {1 - label} have no rows."
+            )
         if math.isclose(selected, 0) or math.isclose(selected, rows):
             who = "Nobody" if math.isclose(selected, 0) else "Everybody"
             notes.append(f"{who} is selected by decision {decision}{of_model}: there is little to compare.")

@@ -153,6 +153,8 @@ def _checks(config: AuditConfig) -> Iterator[Check]:
     several = len(config.decisions) > 1 or len(config.favourable) > 1
     what = "several decisions are audited, and one can be explained at a time"
     yield "explain", config.explained_by and several, what, "give one decision"
+    what = "a scan deals out the outcomes as often as draws says, which is never"
+    yield "draws", config.scan and config.draws == 0, what, "give draws: 1000"
     for key in ("neighbours", "margin"):
         unused = key in given and not config.explained_by
         yield key, unused, f"{key} has no effect", "give explain, or leave it out"
@@ -185,6 +187,7 @@ def _of_comparison(config: AuditConfig) -> Iterator[Check]:
     yield "ties", drawn, what, "use ties include or exclude"
     others = {
         "model-column": config.model_column,
+        "scan": config.scan,
         "explain": config.explained_by,
         "preset": config.preset == "ll144",
         "curves": config.curves and "slice" not in named,

@@ -353,34 +353,31 @@ def imported_roots(path: Path) -> set[str]:
     OSError
         When one of them cannot be read.
     """
-    roots: set[str] = set()
-    for text in read_sources(path, path.parent).values():
-        with suppress(SyntaxError, ValueError):  # running it says what is wrong
-            for node in ast.walk(ast.parse(text)):
-                if isinstance(node, ast.Import):
-                    roots |= {alias.name.partition(".")[0] for alias in node.names}
-                elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                    roots.add(node.module.partition(".")[0])
-    return roots
+    sources = read_sources(path, path.parent).values()
+    return {names[0] for text in sources for level, names in _imports(text) if not level}
 
 
 def _files_imported(text: bytes, file: Path) -> Iterator[Path]:
     """Yield the files that the imports of a module may stand for, unless of the standard library or ours."""
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError):  # running it says what is wrong
-        return
-    for node in ast.walk(tree):
-        names: list[tuple[str, ...]] = []
-        if isinstance(node, ast.Import):
-            names = [tuple(alias.name.split(".")) for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            above = file.parts[: -node.level] if node.level else ()
-            start = (*above, *(node.module.split(".") if node.module else ()))
-            names = [(*start, alias.name) for alias in node.names]
-        for parts in names:
-            if parts[0] in sys.stdlib_module_names or parts[0] == __name__.partition(".")[0]:
-                continue
-            for n in range(1, len(parts) + 1):
-                yield Path(*parts[:n]).with_suffix(".py")
-                yield Path(*parts[:n], "__init__.py")
+    for level, names in _imports(text):
+        parts = (*(file.parts[:-level] if level else ()), *names)
+        if parts[0] in sys.stdlib_module_names or parts[0] == __name__.partition(".")[0]:
+            continue
+        for n in range(1, len(parts) + 1):
+            yield Path(*parts[:n]).with_suffix(".py")
+            yield Path(*parts[:n], "__init__.py")
+
+
+def _imports(text: bytes) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Yield what the imports of a module name, each with how many dots stand before it.
+
+    >>> list(_imports(b"import a.b, c; from ..d import e"))
+    [(0, ('a', 'b')), (0, ('c',)), (2, ('d', 'e'))]
+    """
+    with suppress(SyntaxError, ValueError):  # running it says what is wrong
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Import):
+                yield from ((0, tuple(alias.name.split("."))) for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                start = node.module.split(".") if node.module else []
+                yield from ((node.level, (*start, alias.name)) for alias in node.names)

@@ -26,7 +26,7 @@ class Entry:
     @property
     def summary(self) -> str:
         """First line of its docstring."""
-        return str(self.load().__doc__).splitlines()[0]
+        return (self.load().__doc__ or "").partition("\n")[0]
 
 
 class Registry(Mapping[str, Entry]):

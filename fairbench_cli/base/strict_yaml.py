@@ -212,7 +212,7 @@ class _Dumper(yaml.SafeDumper):
 def _quoted_where_needed(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     """Return a text quoted if strict YAML would read it as something else; PyYAML knows the other cases."""
     style = None if isinstance(scalar(text), str) and text != "<<" else "'"
-    style = '"' if set(text) & set("\x85\u2028\u2029") else style  # line ends that only escapes keep
+    style = '"' if set(text) & set("\n\r\x85\u2028\u2029") else style  # line ends, which escapes keep
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 

@@ -6,10 +6,18 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 
 from fairbench_cli.base.errors import shown
 
 MOST_NAMED = 5
+
+_NUMBER = re.compile(r"[+-]?\d+(\.\d*)?", re.ASCII)
+# The letters of Unicode's confusables (UTS 39) that names are likely to be typed with.
+_LATIN = str.maketrans(
+    "АВЕЅІЈКМНОРСТУХаеорсухіјѕԁһԛԝΑΒΕΖΗΙΚΜΝΟΡΤΥΧαινορ",
+    "ABESIJKMHOPCTYXaeopcyxijsdhqwABEZHIKMNOPTYXaivop",
+)
 
 # Cells that say that a number is unknown or could not be computed, in small letters; no value is meant.
 NO_VALUE = frozenset(
@@ -40,30 +48,53 @@ class Twins:
 
 
 def twins_among(values: Iterable[str]) -> list[Twins]:
-    r"""Return which values differ in capitals, in a dot at the end, or in what cannot be seen.
+    r"""Return which values differ in nothing that is seen or meant: capitals, a number's zeros, scripts.
 
     >>> print(*twins_among(["Asian", "yes.", "asian", "b", "yes"]), sep="\n")
     "Asian", "asian" differ in capitals only
     "yes.", "yes" differ in a dot at the end only
     >>> print(*twins_among(["a b", "a\u00a0b"]))
     "a b", "a\u00a0b" look alike, and differ in blanks, accents or unseen characters
+    >>> print(*twins_among(["01", "1", "C\u0430t", "Cat", "1.0"]), sep="\n")
+    "01", "1", "1.0" differ in how the number is written only
+    "C\u0430t", "Cat" look alike, and differ in a letter of another script
     """
-    alike = defaultdict(list)
+    alike: dict[str | Decimal, list[str]] = defaultdict(list)
     for value in dict.fromkeys(values):
-        same = _looks(value).casefold().rstrip(" .")
+        same = _as_latin(_looks(value)).casefold().rstrip(" .")
         if same:
-            alike[same].append(value)
+            alike[Decimal(same) if _NUMBER.fullmatch(same) else same].append(value)
     return [Twins(tuple(each), _difference(each)) for each in alike.values() if len(each) > 1]
+
+
+def short_for(values: Iterable[str]) -> list[str]:
+    """Return which single letters may be short for the one value that begins with them.
+
+    >>> short_for(["F", "Female", "M", "Male", "Married"])
+    ['"F" may be short for "Female"']
+    """
+    known = list(values)
+    found = []
+    for letter in (value for value in known if len(value) == 1 and value.isalpha()):
+        longer = [value for value in known if value != letter and value[:1].casefold() == letter.casefold()]
+        if len(longer) == 1 and len(longer[0]) > 1:
+            found.append(f"{shown(letter)} may be short for {shown(longer[0])}")
+    return found
 
 
 def _difference(values: list[str]) -> str:
     looks = [_looks(value) for value in values]
     if len(set(looks)) < len(looks):
         return "look alike, and differ in blanks, accents or unseen characters"
+    looks = [_as_latin(look) for look in looks]
+    if len(set(looks)) < len(looks):
+        return "look alike, and differ in a letter of another script"
     if len({look.casefold() for look in looks}) == 1:
         return "differ in capitals only"
     if len({look.rstrip(" .") for look in looks}) == 1:
         return "differ in a dot at the end only"
+    if _NUMBER.fullmatch(looks[0].rstrip(" .")):
+        return "differ in how the number is written only"
     return "differ in capitals and a dot at the end only"
 
 
@@ -72,3 +103,8 @@ def _looks(text: str) -> str:
     composed = unicodedata.normalize("NFKC", text)
     visible = "".join(letter for letter in composed if unicodedata.category(letter) != "Cf")
     return re.sub(r"\s+", " ", visible).strip()
+
+
+def _as_latin(text: str) -> str:
+    """Return a text with Latin letters for those of Cyrillic and Greek that look the same."""
+    return text if text.isascii() else text.translate(_LATIN)

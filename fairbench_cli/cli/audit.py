@@ -21,6 +21,7 @@ PANELS = {
     "Comparison and verdict": "ref ref-method tau metric decision rule preset min-group min-share exclude "
     "fail fail-on",
     "Intervals": "draws seed confidence",
+    "Small groups": "pooled scan",
     "Explanation": "explain neighbours margin",
     "Planning": "rate ratio power comparisons counted",
 }
@@ -124,6 +125,8 @@ def audit(
     from fairbench_cli.audit.config import PLANNED
     from fairbench_cli.audit.options import read_config
     from fairbench_cli.base.errors import shown, suggest, user_error
+    from fairbench_cli.cli.console import talk
+    from fairbench_cli.cli.run_command import stoppable
 
     if format_ not in ("console", *FORMATS):
         fix = suggest(format_, ["console", *FORMATS])
@@ -138,9 +141,16 @@ def audit(
         raise user_error(f"{wrong[0]} has no effect", "give --plan, or leave it out", f"--{wrong[0]}")
     settings: AuditConfig = read_config(given, config, "--")
     _keep_inputs([preds, config, settings.against], output, pdf, to_db, settings.preset)
-    report = run(preds, settings)
-    _write(report, output, pdf, to_db)
-    _print(report, format_, everything)
+    with stoppable() as stopped:
+        try:
+            report = run(preds, settings)
+            _write(report, output, pdf, to_db)
+            _print(report, format_, everything)
+        except KeyboardInterrupt:  # what was copied of the rows is gone
+            if not stopped:
+                raise
+            talk("interrupted")
+            return 128 + stopped[0]
     return int(report.gate.stops)
 
 

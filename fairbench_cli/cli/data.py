@@ -106,7 +106,7 @@ def export(
 ) -> None:
     """Write the rows that an experiment sees: every column's levels, the label as 1 (favourable) and 0."""
     from fairbench_cli.api.data import load
-    from fairbench_cli.base.files import write_text
+    from fairbench_cli.base.files import make_folder, write_text
 
     dataset = load(name, data_dir=data_dir)
     frame, label = dataset.table.to_frame(), dataset.card.label
@@ -115,6 +115,7 @@ def export(
     if str(output) == "-":
         out().file.write(text)
         return
+    make_folder(output.parent)
     write_text(output, text)
     talk(f"{output}: {len(frame)} rows, {label.column} = 1 where it is {label.favourable}")
 

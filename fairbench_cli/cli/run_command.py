@@ -62,7 +62,7 @@ def run(
     given = read_config(config, tuple(set_ or ()))
     local = LocalPool(given, jobs or default_jobs(), talk)
     chosen = local if address is None else cluster_at(address, given, talk)
-    with _stoppable() as stopped, chosen as pool, ExitStack() as held:
+    with stoppable() as stopped, chosen as pool, ExitStack() as held:
         from fairbench_cli.report.write import write_report  # pandas, while the workers load what they need
 
         checked = prepare(given, folder=output, data_dir=data_dir, filters=tuple(only or ()), shard=part)
@@ -137,7 +137,7 @@ def ignore_endings() -> None:
 
 
 @contextmanager
-def _stoppable() -> Iterator[list[int]]:
+def stoppable() -> Iterator[list[int]]:
     """Stop at the first Ctrl-C, or request to end; further ones must not break into writing results.
 
     What stopped it, if anything did, is in the list. A signal that is ignored (nohup) stays so.

@@ -130,6 +130,10 @@ def _joined(card: Card, parts: list[FilePart]) -> pd.DataFrame:
             fix = suggest(name, known) if len(known) > 1 else single
             problems.append(Problem(f'{files} has no column "{name}"', fix, card.where(*place)))
         raise UserError(*problems)
+    numbers = [name for name, column in card.columns.items() if column.kind in ("integer", "real")]
+    numbers += [name for name in card.keep_between if name not in numbers]
+    if card.decimal == ",":
+        _refuse_points(card, frame[numbers], parts)
     recoded = {
         name: frame[name].map(lambda cell, table=column.recode: table.get(cell, cell))
         for name, column in card.columns.items()
@@ -137,10 +141,20 @@ def _joined(card: Card, parts: list[FilePart]) -> pd.DataFrame:
     }
     frame = frame.assign(**recoded)
     if card.decimal == ",":
-        numbers = [name for name, column in card.columns.items() if column.kind in ("integer", "real")]
-        numbers += [name for name in card.keep_between if name not in numbers]
         frame = frame.assign(**{name: frame[name].str.replace(",", ".") for name in numbers})
     return frame
+
+
+def _refuse_points(card: Card, numbers: pd.DataFrame, parts: list[FilePart]) -> None:
+    """Refuse points among numbers with a decimal comma: 1.234 may be 1234 or 1,234."""
+    for name, cells in numbers.items():
+        recode = card.columns.get(str(name), ColumnCard()).recode
+        points = cells[cells.str.contains(".", regex=False) & ~cells.isin({*GAPS, *card.missing, *recode})]
+        if not points.empty:
+            cell = str(points.iloc[0])
+            what = f'column "{name}" has {shown(cell)}, and the card says decimal: ","'
+            fix = "write thousands without a point in the file, or recode the cell in the card"
+            raise user_error(what, fix, _spot(card, parts, str(name), cell))
 
 
 def _kept(card: Card, frame: pd.DataFrame, parts: list[FilePart]) -> pd.DataFrame:

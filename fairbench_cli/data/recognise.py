@@ -8,6 +8,11 @@ from fairbench_cli.measures.counts import Floats
 
 _IDENTIFIER = re.compile(r"(?:^|[\W_])(?i:ids?|uuid|guid|key|hash|ssn|e-?mail)$|[a-z]I[dD]$", re.ASCII)
 
+_WEIGHT = re.compile(
+    r"(?:^|[\W_])(?:(?:sample|row|case|survey|final|person|instance|design)?_?weights?|fnl_?wgt|p?wgt|perwt)\d*$",
+    re.IGNORECASE | re.ASCII,
+)
+
 _TIME = r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?\s*(Z|[aApP][mM]|[+-]\d{2}(:?\d{2})?|UTC)?"
 _MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 _DAY = "|".join(
@@ -37,6 +42,17 @@ def named_like_identifiers(name: str) -> bool:
     [False, False, False, False, False]
     """
     return _IDENTIFIER.search(name) is not None
+
+
+def named_like_weights(name: str) -> bool:
+    """Return whether a column is called like one of weights of rows.
+
+    >>> [named_like_weights(name) for name in ("weight", "Sample_Weight", "fnlwgt", "final weight", "PERWT")]
+    [True, True, True, True, True]
+    >>> [named_like_weights(name) for name in ("weighted", "weight_class", "birthweight", "heavyweight", "w")]
+    [False, False, False, False, False]
+    """
+    return _WEIGHT.search(name) is not None
 
 
 def is_date(text: str) -> bool:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.represent import Representation, represent
-from fairbench_cli.data.table import Labels, Sample, read_only, to_sample
+from fairbench_cli.data.table import Labels, Sample, in_other_group, read_only, to_sample
 from fairbench_cli.experiment.datasets import Population
 from fairbench_cli.experiment.decisions import order_of_rows, packed
 from fairbench_cli.experiment.plan import Cell
@@ -96,7 +96,10 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
 
     # 4. What counts of decisions do not suffice for, if asked for: metrics of rows, every acceptance rate.
     scores = model.scores(shown) if population.sweep or population.row_metrics.names else None
-    values = population.row_metrics.measure(test, predicted, scores)
+    twins = in_other_group(test, population.roles.of) if population.row_metrics.of_twins else None
+    changed = None if twins is None else decide(model, represent(twins, *how), group, protected)[2]
+    stays = None if changed is None else 1.0 - np.abs(chance - changed)
+    values = population.row_metrics.measure(test, predicted, scores, stays)
     swept = None
     if population.sweep:
         none = Counts(counts.groups, np.zeros((0, *counts.n.shape)))
@@ -154,7 +157,7 @@ def draw(cell: Cell, population: Population, repeat: int) -> tuple[Sample, Sampl
     """
     if population.network is None:
         return _divided(population, cell.sample_seed(repeat))
-    beta = cell.beta if population.biased else 0.0
+    beta = cell.beta if population.edits else 0.0
     seed = 0 if population.rows is not None else cell.test_seed(repeat)
     return _drawn(population, beta, cell.sample_seed(repeat)), _test(population, seed)
 
@@ -162,11 +165,10 @@ def draw(cell: Cell, population: Population, repeat: int) -> tuple[Sample, Sampl
 @lru_cache(maxsize=2)
 def _drawn(population: Population, beta: float, seed: int) -> Sample:
     """Return training rows of the network at β."""
-    network, target, roles = population.network, population.target, population.roles
+    network, roles = population.network, population.roles
     assert network is not None  # noqa: S101 - real rows are divided
-    if population.biased:
-        column, groups = target.column, (target.deprived, target.favoured)
-        network = shift(network, roles.label, roles.favourable, column, *groups, beta, both=population.both)
+    for groups, share in population.edits:
+        network = shift(network, roles.label, roles.favourable, groups, beta * share, both=population.both)
     return _shared(to_sample(sample(network, population.size, seed), roles), population)
 
 

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairbench_cli.data.table import Labels, Table
-from fairbench_cli.measures.counts import Floats
 
 BITS, BYTES = b"\x01", b"\x08"  # a row takes: the first byte of what is compressed
 STEPS = 255  # of a chance that takes a byte
@@ -41,32 +40,32 @@ def packed(accepted: ArrayLike) -> str:
 
     A chance is rounded to the nearest of 255 steps.
 
-    >>> unpacked(packed([0, 1, 1])).tolist(), unpacked(packed([0.0, 0.2, 1.0])).tolist()
-    ([0.0, 1.0, 1.0], [0.0, 0.2, 1.0])
+    >>> unpacked(packed([0, 1, 1]), 3).tolist(), unpacked(packed([0.0, 0.6, 1.0]), 3).tolist()
+    ([0.0, 1.0, 1.0], [0.0, 0.6000000238418579, 1.0])
     """
     chance = np.asarray(accepted, dtype=np.float64)
     whole = bool(((chance == 0) | (chance == 1)).all())
     rows = np.packbits(chance.astype(np.uint8)) if whole else np.rint(STEPS * chance).astype(np.uint8)
-    left = -len(chance) % 8 if whole else 0
-    head = (BITS if whole else BYTES) + bytes([left])
-    return base64.b64encode(zlib.compress(head + rows.tobytes(), 9)).decode("ascii")
+    body = (BITS if whole else BYTES) + rows.tobytes()
+    return base64.b64encode(zlib.compress(body, 9)).decode("ascii")
 
 
-def unpacked(text: str) -> Floats:
-    """Return the chance with which each row is accepted, shape (rows,), as float32.
+def unpacked(text: str, rows: int) -> NDArray[np.float32]:
+    """Return the chance with which each of so many rows is accepted, shape (rows,).
 
     Raises
     ------
     ValueError
-        When the text is not one of `packed`.
+        When the text is not one of `packed`, or of another number of rows.
     """
+    unpacking = zlib.decompressobj()
     try:
-        body = zlib.decompress(base64.b64decode(text, validate=True))
+        body = unpacking.decompress(base64.b64decode(text, validate=True), rows + 2)
     except (binascii.Error, zlib.error) as error:
         raise ValueError(f"no decisions: {error}") from None
-    rows = np.frombuffer(body, np.uint8, offset=min(2, len(body)))
-    if body[:1] == BITS and body[1] < 8:
-        return np.unpackbits(rows)[: 8 * len(rows) - body[1]].astype(np.float32)
-    if body[:2] == BYTES + b"\x00":
-        return (rows / np.float32(STEPS)).astype(np.float32)
-    raise ValueError("no decisions: an unknown form")
+    kept = np.frombuffer(body, np.uint8, offset=min(1, len(body)))
+    if unpacking.eof and body[:1] == BITS and len(kept) == -(-rows // 8):
+        return np.unpackbits(kept, count=rows).astype(np.float32)
+    if unpacking.eof and body[:1] == BYTES and len(kept) == rows:
+        return (kept / np.float32(STEPS)).astype(np.float32)
+    raise ValueError(f"no decisions of {rows} rows")

@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -146,6 +146,8 @@ def _decisive(
     }
     if technique.tune is not None:
         decisive["tune"] = technique.tune.decisive
+    if dataset.beta_on != {attribute: 1.0}:
+        decisive["beta_on"] = [list(one) for one in dataset.beta_on.items()]
     return decisive
 
 
@@ -223,6 +225,26 @@ class RunPlan:
         )
 
 
+def edited_columns(source: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the columns that β acts on, of what a plan says about a data set."""
+    edited = source["edited_column"]
+    return (edited,) if isinstance(edited, str) else tuple(edited)
+
+
+def arc_in_words(source: Mapping[str, Any]) -> str:
+    """Say whether what β acts on are parents of the outcome, of what a plan says about a data set.
+
+    >>> arc_in_words({"edited_column": "sex", "arc_to_outcome": False})
+    'sex is no parent of the outcome'
+    >>> arc_in_words({"edited_column": ["race", "sex"], "arc_to_outcome": True})
+    'race and sex are parents of the outcome'
+    """
+    columns, arc = edited_columns(source), source["arc_to_outcome"]
+    if len(columns) == 1:
+        return f"{columns[0]} is {'a' if arc else 'no'} parent of the outcome"
+    return f"{' and '.join(columns)} are {'' if arc else 'not all '}parents of the outcome"
+
+
 def make_plan(config: ExperimentConfig, datasets: list[PreparedDataset], cells: list[Cell]) -> RunPlan:
     """Return the plan of an experiment."""
     described = [one.describe() | {"test_rows": rows_to_test(one, config)} for one in datasets]
@@ -251,7 +273,7 @@ class _Cell(BaseModel):
 class _Dataset(BaseModel):
     dataset: str
     attribute: str
-    edited_column: str
+    edited_column: str | list[str]
     arc_to_outcome: bool
     protected: list[ProtectedAttribute]
     joint: list[JointAttribute] = []

@@ -60,7 +60,7 @@ class Comparison:
     @property
     def formula(self) -> str:
         """What is computed."""
-        return (self.function.__doc__ or "").splitlines()[0].removeprefix("Return ").removesuffix(".")
+        return (self.function.__doc__ or "").partition("\n")[0].removeprefix("Return ").removesuffix(".")
 
     @property
     def is_test(self) -> bool:

@@ -19,7 +19,7 @@ Section = Literal[
     "alias",
     "legacy",
 ]
-Needs = Literal["counts", "scores", "strata", "rows"]
+Needs = Literal["counts", "scores", "strata", "rows", "twins"]
 Groups = Literal["pair", "reference", "any"]
 Change = Literal["same", "mirrored", "inverted"]
 Tested = Literal["parts", "rate", "limit", "ideal", "nothing"]
@@ -59,8 +59,9 @@ class Metric:
         When the value is NaN (or infinite).
     section : str
         Where it is listed.
-    needs : {"counts", "scores", "strata", "rows"}
-        What it is computed from: counts; or rows, and of these also the scores, or strata to compare within.
+    needs : {"counts", "scores", "strata", "rows", "twins"}
+        What it is computed from: counts; or rows, and of these also the scores, strata to compare within, or
+        whether decisions stay the same in the other group.
     groups : {"pair", "reference", "any"}
         Whether it compares two groups, the deprived one and the reference; or any number of groups with the
         reference; or takes any number of groups.

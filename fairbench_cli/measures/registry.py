@@ -51,7 +51,7 @@ def _metric(
         low=low,
         high=high,
         ideal=ideal,
-        formula=(function.__doc__ or "").splitlines()[0].removesuffix("."),
+        formula=(function.__doc__ or "").partition("\n")[0].removesuffix("."),
         source=source,
         undefined=f"NaN when {undefined}",
         section=section,
@@ -76,6 +76,7 @@ _of_predictions = partial(_metric, on="predictions")
 _rows = partial(_metric, needs="rows")
 _strata = partial(_metric, needs="strata")
 _scores = partial(_metric, needs="scores", on="predictions")
+_twins = partial(_metric, needs="twins", on="predictions")
 _SELECTION = "selection-rate"
 
 _KAPPA = "Cohen 1960; normalised accuracy in Žliobaitė 2015"
@@ -105,6 +106,7 @@ _NO_DEPRIVED = (
 )
 _LONELY = "a group has fewer than k neighbours to offer"
 _NO_OTHERS = "there are no k other rows"
+_NO_TWINS = "a group is empty or the model is not at hand"
 _FEW_ROWS = "a group has fewer than five rows"
 _NO_SCORES = "the model gives no scores,"
 _NO_GROUP = f"{_NO_SCORES} {_EMPTY}"
@@ -142,6 +144,7 @@ FUNCTIONS: tuple[Metric, ...] = (
     _rows(situation.situation_testing, 0, 1, 0, "situation", _LONELY, source=_LUONG),
     _rows(situation.situation_testing_reverse, 0, 1, 0, "situation", _LONELY, source=_LUONG),
     _rows(situation.consistency, 0, 1, 1, "situation", _NO_OTHERS, source=_ZEMEL),
+    _twins(situation.twin_test, 0, 1, 1, "situation", _NO_TWINS),
     _scores(significance.auc_between_groups_of_scores, 0, 1, 0.5, "absolute", f"{_NO_SCORES} or {_EMPTY}"),
     # Of the data, whatever is predicted.
     _rows(redlining_potential, 0, 1, 0.5, "redlining", _FEW_ROWS, source=_FELDMAN, on="labels"),
@@ -156,9 +159,52 @@ FUNCTIONS: tuple[Metric, ...] = (
 )
 
 
+# Absolute measures of two groups (Žliobaitė 2017, §4.2) that are taken over more groups, and within strata.
+_ABSOLUTE = (
+    *("discrimination", "normalised-discrimination", "impact-ratio", "elift", "odds-ratio"),
+    *("mutual-information", "phi", "auc-between-groups"),
+)
+
+
+def _weighted(metric: Metric) -> Metric:
+    """Return the mean of a measure over the other groups, each against the reference, by their rows."""
+    return replace(
+        metric,
+        name=f"{metric.name}-weighted",
+        function=lambda counts: aggregate(metric.name, counts, "reference", "weighted-mean"),
+        formula="The measure of the other groups s, each against r, on average by their rows n(s)",
+        source=_SURVEY,
+        undefined="NaN when no other group has a value",
+        section="absolute",
+        groups="reference",
+        alias_of="",
+    )
+
+
+def _within(metric: Metric) -> Metric:
+    """Return the mean of a measure over strata."""
+    return replace(
+        metric,
+        name=f"{metric.name}-within",
+        function=partial(
+            _within_strata, lambda strata: conditional.mean_within(measure(metric, strata), strata)
+        ),
+        formula="The measure within strata zᵢ, on average by P(zᵢ|ḡ) + P(zᵢ|g)",
+        source=_SURVEY,
+        undefined="NaN when a group is empty or no stratum has a value",
+        section="conditional",
+        needs="strata",
+        swap_groups=None,
+        swap_outcomes=None,
+        alias_of="",
+    )
+
+
 def _every() -> dict[str, Metric]:
     found = {metric.name: metric for metric in (*compositions(), *FUNCTIONS)}
     found |= {alias.name: defined(alias, found) for alias in ALIASES}
+    for name in _ABSOLUTE:
+        found |= {one.name: one for one in (_weighted(found[name]), _within(found[name]))}
     found |= legacy_metrics(found)
     return found | {
         metric.name: metric
@@ -253,7 +299,7 @@ def measure_rows(names: Iterable[str], rows: Rows) -> dict[str, float]:
     values = {"": rows, OF_LABELS: rows.of_labels()}
     strata = {name: make(rows) for name, make in _OWN_STRATA.items() if name in requested.values()}
     near: dict[str, Any] = {}
-    if any(find(name).section == "situation" for name in requested):
+    if not _NEIGHBOURS.keys().isdisjoint(requested.values()):
         found = situation.look_up(rows, outcomes=np.stack([rows.predicted, rows.y], 1))
         near = {name: of(found) for name, of in _NEIGHBOURS.items()}
     shared: dict[str, float] = {}

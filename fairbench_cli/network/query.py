@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fairbench_cli.base.errors import UserError, suggest, user_error
+from fairbench_cli.base.errors import Flag, UserError, suggest, user_error
 from fairbench_cli.data.table import Codes, Floats, Table
 from fairbench_cli.measures.counts import divide
 from fairbench_cli.network.model import BayesNet
@@ -18,6 +18,7 @@ Engine = Literal["exact", "pomegranate"]
 
 MOST_COMBINATIONS = 10_000  # of what is not known of a person
 
+OF, GIVEN = Flag("of"), Flag("given")
 LARGEST = 2**25
 """Numbers in the largest table that is made on the way (256 MB)."""
 
@@ -164,29 +165,29 @@ def _ancestors(net: BayesNet, columns: Collection[int]) -> list[int]:
 def _codes(net: BayesNet, given: Mapping[str, str]) -> dict[int, int]:
     known = {}
     for name, level in given.items():
-        _check_column(net, name)
+        _check_column(net, name, GIVEN)
         levels = net.columns[net.index(name)].levels
         if level not in levels:
-            raise user_error(f'"{name}" has no level "{level}"', suggest(level, levels))
+            raise user_error(f'"{name}" has no level "{level}"', suggest(level, levels), GIVEN)
         known[net.index(name)] = levels.index(level)
     return known
 
 
 def _asked(net: BayesNet, of: Sequence[str], known: Mapping[int, int]) -> list[int]:
     if not of:
-        raise user_error("no column is asked for", f"name one or more of: {', '.join(net.names)}")
+        raise user_error("no column is asked for", f"name one or more of: {', '.join(net.names)}", OF)
     for name in of:
-        _check_column(net, name)
+        _check_column(net, name, OF)
         if net.index(name) in known:
-            raise user_error(f'"{name}" is both asked for and given', "leave out one of the two")
+            raise user_error(f'"{name}" is both asked for and given', "leave out one of the two", OF)
         if list(of).count(name) > 1:
-            raise user_error(f'"{name}" is asked for twice', "name it once")
+            raise user_error(f'"{name}" is asked for twice', "name it once", OF)
     return [net.index(name) for name in of]
 
 
-def _check_column(net: BayesNet, name: str) -> None:
+def _check_column(net: BayesNet, name: str, option: Flag) -> None:
     if name not in net.names:
-        raise user_error(f'the network has no column "{name}"', suggest(name, net.names))
+        raise user_error(f'the network has no column "{name}"', suggest(name, net.names), option)
 
 
 def _impossible(net: BayesNet, known: Mapping[int, int]) -> UserError:

@@ -69,13 +69,14 @@ class Paper:
                 return names[row["metric"]]
         return self.metrics.get(row["metric"], row["metric"])
 
+    def floor(self, row: Mapping[Any, Any]) -> float:
+        """Return how far off our mean may be from a row's value however small its sd; NaN without an sd."""
+        floors = self.floors.get(row[self.blocks[0]], {})
+        return floors.get(row["metric"], floors.get("", nan))
+
     def tolerance(self, row: Mapping[Any, Any]) -> float:
         """Return how far off our mean may be from a row's value: two sd, or the floor; NaN without an sd."""
-        if not self.floors:
-            return nan
-        floors = self.floors[row[self.blocks[0]]]
-        floor: float = floors.get(row["metric"], floors[""])
-        return max(2 * float(row["sd"]), floor)
+        return max(2 * float(row["sd"]), self.floor(row)) if self.floors else nan
 
 
 PAPERS: dict[str, Paper] = {

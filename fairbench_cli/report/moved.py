@@ -168,8 +168,8 @@ def halves(n: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
     --------
     >>> n = np.array([[[[8.0, 0], [4, 0]]], [[[6, 2], [1, 3]]], [[[0, 8], [0, 4]]]])
     >>> one, other = halves(n, np.random.default_rng(1))
-    >>> (one + other == n).all(), one.sum((2, 3)).ravel().tolist()
-    (np.True_, [3.0, 3.0, 3.0])
+    >>> bool((one + other == n).all()), one.sum((2, 3)).ravel().tolist()
+    (True, [7.0, 7.0, 7.0])
     """
     accepted = n[..., 1]
     order = np.argsort(accepted, axis=0, kind="stable")

@@ -189,7 +189,9 @@ def test_percent():
     tally = read(text, threshold=(0.12, 0.5))
     plain = read("score,race\n.73,a\n.05,b\n.5,a\n.12,b\n1,b\n", threshold=(0.12, 0.5))
     assert counts(tally) == counts(plain)
-    assert 'score: cells with % are read as shares, such as "73 %".' in tally.notes
+    assert 'score: cells with % are read as shares, such as "73 %"; others as they are, such as "0.5".' in (
+        tally.notes
+    )
     top = read(text, top_share=(0.4,))
     assert top.slices[0].counts.predicted[:, 1].tolist() == [1, 1]
     assert "x %" in refused(f"{text}x %,b\n", threshold=(0.5,))

@@ -292,11 +292,11 @@ def _change(one: _Both, p_holm: Floats, g: int, m: int, deciding: bool, config: 
     """Return the change of one group and rate."""
     joint, name, pair = one.joint, one.names[m], one.sides[0].pair(g, m)
     ratios = [
-        with_limits(values, side.limits.ratio, g, m, known=False)
+        with_limits(values, side.ratio_limits, g, m, known=False)
         for values, side in zip(one.ratios, one.sides, strict=True)
     ]
     differences = [
-        with_limits(values, side.limits.difference, g, m, known=False)
+        with_limits(values, side.difference_limits, g, m, known=False)
         for values, side in zip(one.differences, one.sides, strict=True)
     ]
     adjusted = float(p_holm[g, m])

@@ -12,6 +12,7 @@ from fairbench_cli.document.model import TableCell
 
 DASH = "–"
 MOST_DIGITS = 16  # of the counts behind a rate; in a table of 80 columns more break in two
+LARGE, SMALL = 1e16, 0.05  # sums of weights beyond: digits that are none, or 0.0
 MOST_NAME = 60  # characters of a group's name in a sentence
 MOST_LISTED = 10  # names in a note
 REASONS: dict[Reason, str] = {
@@ -71,19 +72,21 @@ def with_interval(known: Interval) -> str:
 def count(value: float) -> str:
     """Write a count; a sum of weights below 100 has a decimal, where it has one to show.
 
-    >>> count(805.0), count(805.25), count(8.25)
-    ('805', '805', '8.2')
+    >>> count(805.0), count(805.25), count(8.25), count(0.0125), count(1.93e101)
+    ('805', '805', '8.2', '0.013', '1.93e101')
     """
+    if value >= LARGE or 0 < value < SMALL:
+        return f"{value:.{3 if value >= LARGE else 2}g}".replace("e+", "e")
     return f"{value:.0f}" if float(value).is_integer() or value >= 100 else f"{value:.1f}"
 
 
 def thousands(value: float) -> str:
     """Write a whole number with commas.
 
-    >>> thousands(61720), thousands(999.6)
-    ('61,720', '1,000')
+    >>> thousands(61720), thousands(999.6), thousands(1e99)
+    ('61,720', '1,000', '1e99')
     """
-    return f"{value:,.0f}"
+    return count(value) if value >= LARGE else f"{value:,.0f}"
 
 
 def about(value: float) -> float:
@@ -131,7 +134,7 @@ def fraction(behind: tuple[float, float]) -> str:
     """
     texts = [count(value) for value in behind]
     if sum(map(len, texts)) > MOST_DIGITS:
-        texts = [_millions(value) if value >= 1e6 else count(value) for value in behind]
+        texts = [_millions(value) if 1e6 <= value < LARGE else count(value) for value in behind]
     return "/".join(texts)
 
 

@@ -35,14 +35,22 @@ from fairbench_cli.audit.scan.refusals import (
     refuse_weights,
     rows_in_words,
 )
-from fairbench_cli.audit.scan.roles import MOST_CHECKED, Contradicted, assign, too_many_groups, words_below
+from fairbench_cli.audit.scan.roles import (
+    MOST_CHECKED,
+    MOST_CODES,
+    Contradicted,
+    assign,
+    too_many_groups,
+    words_below,
+)
 from fairbench_cli.audit.scan.scan import Scan, TooManyGroups, count_cells, group_name
 from fairbench_cli.audit.scan.source import ArrowStream, Source, open_file, open_frame, start_database
 from fairbench_cli.audit.scan.tally import Tally
 from fairbench_cli.base.errors import Flag, shown, user_error
 from fairbench_cli.base.files import scratch_folder
 from fairbench_cli.base.text import shown_path
-from fairbench_cli.base.twins import twins_among
+from fairbench_cli.base.twins import short_for, twins_among
+from fairbench_cli.data.recognise import named_like_identifiers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -210,6 +218,9 @@ def _with_cells(scan: Scan, decisions: tuple[Decision, ...]) -> Scan:
             refuse_codes(source, roles.label, "label")
         if roles.weight is not None and found.bad_weights:
             refuse_weights(source, roles.weight)
+        if roles.weight is not None and not found.weighing.any():
+            what = f"{shown(source.columns[roles.weight])} is 0 in every row, so that nobody counts"
+            raise user_error(what, "name a column of weights above 0, or none", Flag("weight"))
         if len(found.single) > 1:
             ids = ", ".join(shown(name) for name in sorted(name or MISSING for name in found.single)[:3])
             fix = ("audit each model apart with ", Flag("model-column", "model_id"))
@@ -245,8 +256,8 @@ def _with_slices(scan: Scan, names: tuple[str, ...]) -> Scan:
 
 def _with_notes(scan: Scan) -> Scan:
     """Refuse thresholds of another scale than the scores; say whose rows these are, and what was noticed."""
-    for i in range(1 + len(scan.roles.others)):
-        check_thresholds(scan.side(i), scan.config.threshold)
+    sides = [scan.side(i) for i in range(1 + len(scan.roles.others))]
+    scales = [note for side in sides for note in check_thresholds(side, scan.config.threshold)]
     tally = scan.tally
     if scan.roles.cluster is None:
         people = _repeats(scan)
@@ -256,6 +267,7 @@ def _with_notes(scan: Scan) -> Scan:
     notes = (
         *scan.source.notes,
         *scan.roles.notes,
+        *scales,
         *(bins_note(name, scan.config.bins[name], bins) for name, bins in scan.bins.items()),
         *chain.from_iterable(_about_groups(scan, name) for name in scan.roles.attributes),
         *people,
@@ -288,7 +300,7 @@ def _about_groups(scan: Scan, name: str) -> list[str]:
         for group in sorted(written)
         if group.lower() in LOOK_MISSING and not {group, f"{name}={group}"} & set(left_out)
     ]
-    notes += [f"{name}: {twins}." for twins in twins_among(sorted(written))]
+    notes += [f"{name}: {twins}." for twins in (*twins_among(sorted(written)), *short_for(sorted(written)))]
     return notes
 
 
@@ -299,30 +311,36 @@ def _weightless(scan: Scan) -> list[str]:
 
 
 def _repeats(scan: Scan) -> list[str]:
-    """Return a note of rows that repeat the person of an earlier row.
+    """Return notes of rows that repeat the person of an earlier row.
 
-    Of large files an estimate where a column can be read alone, else of the first rows.
+    A person is told by ``id`` or ``entity_id``, and by what is called like an identifier and has more values
+    than codes have. Of large files an estimate where a column can be read alone, else of the first rows.
     """
     source, roles, rows = scan.source, scan.roles, scan.tally.rows
-    by_name = {name.lower(): i for name, i in source.places.items()}
-    column = by_name.get("entity_id", by_name.get("id"))
-    if column is None or column in roles.attributes.values():
-        return []
-    name, key = source.columns[column], f"trimmed_{column}"
-    if roles.model is not None:
-        key = f"({key}, {roles.model_sql})"
-    advice = "" if roles.model is not None else "; name several models with --model-column"
-    if rows > MOST_IDENTIFIERS and source.format in ("parquet", "frame"):
-        (known,) = source.one(f"SELECT approx_count_distinct({key}) FROM predictions")
-        if known >= (1 - FEW_REPEATS) * rows:
-            return []
-        return [f"Rows whose {name} an earlier row has: some {rows - known}; all are counted{advice}."]
-    table = "sample" if rows > MOST_IDENTIFIERS else "predictions"
-    seen, known = source.one(f"SELECT count(*), count(DISTINCT {key}) FROM {table}")
-    if known == seen:
-        return []
-    which = f"Among the first {seen} rows those" if table == "sample" else "Rows"
-    return [f"{which} whose {name} an earlier row has: {seen - known}; all are counted{advice}."]
+    used = {*roles.taken, *roles.attributes.values(), roles.single_model}
+    names = {name: i for name, i in source.places.items() if i not in used and named_like_identifiers(name)}
+    notes = []
+    for name, column in names.items():
+        key, least = f"trimmed_{column}", 0 if name.lower() in ("id", "entity_id") else MOST_CODES
+        if roles.model is not None:
+            key = f"({key}, {roles.model_sql})"
+        advice = f"; of one person: --cluster {name}"
+        advice += "" if roles.model is not None else ", of several models: --model-column"
+        there = f"FROM {{}} WHERE trimmed_{column} <> ''"
+        if rows > MOST_IDENTIFIERS and source.format in ("parquet", "frame"):
+            seen, known = source.one(
+                f"SELECT count(*), approx_count_distinct({key}) {there.format('predictions')}"
+            )
+            which, many = "Rows", f"some {seen - known}"
+            known = seen if known >= (1 - FEW_REPEATS) * seen else known
+        else:
+            table = "sample" if rows > MOST_IDENTIFIERS else "predictions"
+            seen, known = source.one(f"SELECT count(*), count(DISTINCT {key}) {there.format(table)}")
+            which = f"Among the first {seen} rows those" if table == "sample" else "Rows"
+            many = str(seen - known)
+        if least < known < seen:
+            notes.append(f"{which} whose {name} an earlier row has: {many}; all are counted{advice}.")
+    return notes
 
 
 def _list(groups: list[str]) -> str:

@@ -4,9 +4,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-import numpy as np
-
-from fairbench_cli.audit.scan.cuts import scores_of
 from fairbench_cli.audit.scan.refusals import rows_in_words
 from fairbench_cli.audit.scan.roles import ColumnRoles
 from fairbench_cli.audit.scan.scan import Scan
@@ -17,6 +14,9 @@ MOST_OUTCOMES = 100  # different values of one column
 MOST_LISTED = 10
 FAVOURABLE = Flag("favourable")
 PERCENT = 100.0
+TWO = 2.0  # shares that overshoot 1 do not come as far
+NEARLY = 0.95  # of the scores
+FEWEST_SHARES = 10  # scores between 0 and 1
 AFTER_NUMBER = "% \u00a0\u202f"  # a sign, and the blanks before it
 
 
@@ -36,35 +36,90 @@ def read_percent(source: Source, columns: Iterable[int]) -> tuple[Source, tuple[
         share = f"TRY_CAST(rtrim({text}, {quoted(AFTER_NUMBER)}) AS DOUBLE) / {PERCENT} + 0.0"
         number = f"CASE WHEN ends_with({text}, '%') THEN {share} ELSE {sql[column].number} END"
         sql[column] = replace(sql[column], number=number)
-        notes.append(f"{source.columns[column]}: cells with % are read as shares, such as {shown(example)}.")
+        note = f"{source.columns[column]}: cells with % are read as shares, such as {shown(example)}"
+        (plain,) = source.one(f"SELECT max(trimmed_{column}) FROM sample WHERE {_without_percent(column)}")
+        notes.append(f"{note}; others as they are, such as {shown(plain)}." if plain else f"{note}.")
     return replace(source, sql=tuple(sql)), tuple(notes)
 
 
-def check_thresholds(scan: Scan, thresholds: Iterable[float]) -> None:
-    """Refuse a threshold that selects everybody or nobody because it is of another scale than the scores."""
-    level, models = scan.together.level, np.array(scan.together.models)
+def _without_percent(column: int) -> str:
+    return f"number_{column} IS NOT NULL AND NOT ends_with(trimmed_{column}, '%')"
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """How the scores of a column lie to 0, 1 and 2: rows, the lowest and highest, and how many are where."""
+
+    rows: int
+    low: float
+    high: float
+    inside: int  # above 0 and below 1
+    shares: int  # from 0 to 1
+    from_one: int  # 1 and above
+    between: int  # above 1 and below 2
+
+    @property
+    def mixed(self) -> bool:
+        """Whether some scores are likely shares and others percents.
+
+        Of a smooth scale up to 100 that has `FEWEST_SHARES` scores between 0 and 1, some are between 1 and 2.
+        """
+        wide = self.low >= 0 and TWO <= self.high <= PERCENT
+        return wide and self.inside >= FEWEST_SHARES and self.between == 0
+
+
+def check_thresholds(scan: Scan, thresholds: tuple[float, ...]) -> list[str]:
+    """Refuse a threshold of another scale than nearly all scores; return notes of scores of two scales.
+
+    A threshold between 0 and 1 is of another scale where nearly all scores are from 1 to 100, or all of them
+    are above it; one from 1 to 100 where nearly all are from 0 to 1 and the others look like percents, or
+    none is as high. What the first rows do not hint at is not looked for in all of them.
+    """
+    if scan.binary:
+        return []
+    name = scan.source.columns[scan.roles.score]
+    scale = _scale(scan, "sample" if scan.source.alone is None else "predictions")
+    if scale.mixed or any(_selects(scale, threshold) for threshold in thresholds):
+        scale = _scale(scan, "predictions")
     for threshold in thresholds:
-        selected = np.zeros(len(level), dtype=bool)
-        for model, cuts in scan.cuts.items():
-            at = 2 * scores_of(cuts).index(threshold + 0.0) + 1
-            selected |= (level >= at) & (True if model is None else models == model)
-        if selected.any() and not selected.all():
+        who = _selects(scale, threshold)
+        if not who:
             continue
-        column, everybody = scan.roles.score, bool(selected.all())
-        low, high = scan.source.one(f"SELECT min(number_{column}), max(number_{column}) FROM predictions")
-        if everybody and 0 < threshold < 1 < high <= PERCENT:
-            meant = threshold * PERCENT
-        elif not everybody and 1 < threshold <= PERCENT and 0 <= low <= high <= 1:
-            meant = threshold / PERCENT
-        else:
-            continue
-        what = f"{scan.source.columns[column]} goes from {low:.6g} to {high:.6g}: "
-        what += f"a threshold of {threshold:.6g} selects {'everybody' if everybody else 'nobody'}"
-        near = low < meant <= high
+        span = f"{name} goes from {scale.low:.6g} to {scale.high:.6g}"
+        meant = threshold * PERCENT if threshold < 1 else threshold / PERCENT
         fix: Words = "name a threshold between these"
-        if near:
+        if scale.mixed:
+            fix = "write all scores on one scale: some look like shares, others like percents"
+        elif scale.low < meant <= scale.high:
             fix = ("did you mean ", Flag("threshold", f"{meant:.6g}"), "?")
-        raise user_error(what, fix, Flag("threshold"))
+        raise user_error(f"{span}: a threshold of {threshold:.6g} selects {who}", fix, Flag("threshold"))
+    if not scale.mixed:
+        return []
+    counts = f"{scale.inside} are between 0 and 1, none between 1 and 2, and others up to {scale.high:.6g}"
+    return [f"{name}: {counts}; if some are shares and some percents, write all on one scale."]
+
+
+def _selects(scale: _Scale, threshold: float) -> str:
+    """Return whom a threshold of another scale selects; empty where it may well be of this one."""
+    nearly = NEARLY * scale.rows
+    if 0 < threshold < 1 and TWO <= scale.high <= PERCENT:
+        if threshold <= scale.low:
+            return "everybody"
+        return "nearly everybody" if scale.low >= 0 and scale.from_one >= nearly else ""
+    if 1 < threshold <= PERCENT and scale.low >= 0:
+        if scale.high <= 1:
+            return "nobody"
+        return "hardly anybody" if scale.mixed and scale.shares >= nearly else ""
+    return ""
+
+
+def _scale(scan: Scan, table: str) -> _Scale:
+    """Return where the scores of a table lie."""
+    score = f"number_{scan.roles.score}"
+    parts = (f"{score} > 0 AND {score} < 1", f"{score} BETWEEN 0 AND 1", f"{score} >= 1")
+    counts = (f"count(*) FILTER ({part})" for part in (*parts, f"{score} > 1 AND {score} < 2"))
+    ends = f"coalesce(min({score}), -1), coalesce(max({score}), -1)"
+    return _Scale(*scan.source.one(f"SELECT count({score}), {ends}, {', '.join(counts)} FROM {table}"))
 
 
 @dataclass(frozen=True)

@@ -4,19 +4,26 @@ import csv
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from fairbench_cli.audit.scan.source import (
     FRAME,
     LARGEST,
     LIGHTEST,
+    LONGEST,
     NOT_UTF8,
     Source,
     blank,
     not_finite,
     not_weight,
     quoted,
+    readable,
+    too_long,
 )
 from fairbench_cli.base.errors import Flag, UserError, Words, shown, user_error
+
+if TYPE_CHECKING:
+    from _csv import Reader
 
 MOST_CLASSES = 20  # a column of more different numbers holds a quantity
 MOST_NAMED = 6
@@ -41,7 +48,8 @@ def reading(source: Source) -> Iterator[None]:
 
 def broken(source: Source, error: Exception) -> UserError:
     """Return what DuckDB's refusal to read on means, with a line number where there is one."""
-    found = _scan_text(source) if source.format == "csv" else None
+    with readable(source.name):
+        found = _scan_text(source) if source.format == "csv" else None
     if found is not None:
         return found
     text = str(error)
@@ -64,9 +72,10 @@ def _scan_text(source: Source) -> UserError | None:
     """Read a text table the slow way until something is wrong with it."""
     start = 1
     try:
-        with source.text() as text:
-            reader = csv.reader(text, delimiter=source.separator, strict=True)
+        with _records(source) as reader:
             for record in reader:
+                if sum(map(len, record)) > LONGEST:
+                    return too_long(f"{source.name}:{start}")
                 if record and len(record) != len(source.columns):
                     cells = f"{len(record)} cell{'s' * (len(record) != 1)}"
                     what = f"the row has {cells}, the header {len(source.columns)}"
@@ -76,12 +85,25 @@ def _scan_text(source: Source) -> UserError | None:
     except UnicodeDecodeError:
         return user_error("the text is not UTF-8, here or soon after", NOT_UTF8, f"{source.name}:{start}")
     except csv.Error:
+        where = f"{source.name}:{start}"
+        if reader.line_num == start:  # all in one line
+            with source.text() as text:
+                if len(next(islice(text, start - 1, None))) > LONGEST:
+                    return too_long(where)
         what = "a quoted cell that begins here is not closed, or is followed by other text"
-        fix = "close the quotes; write a quote inside quotes twice"
-        return user_error(what, fix, f"{source.name}:{start}")
-    except (OSError, EOFError):
-        return user_error("the gzip data are damaged", "compress the file again", source.name)
+        return user_error(what, "close the quotes; write a quote inside quotes twice", where)
     return None
+
+
+@contextmanager
+def _records(source: Source) -> Iterator["Reader"]:
+    """Open a text table for the module csv, which takes cells as long as a row may be."""
+    before = csv.field_size_limit(LONGEST)
+    try:
+        with source.text() as text:
+            yield csv.reader(text, delimiter=source.separator, strict=True)
+    finally:
+        csv.field_size_limit(before)
 
 
 def refuse_if(source: Source, column: int, bad: str, what: str, fix: Words) -> None:
@@ -158,11 +180,11 @@ def _place(source: Source, row: int) -> str:
     """Write a data row (from 1) as ``file:line``; Parquet and frames have rows only."""
     if source.format in ("parquet", "frame"):
         return f"{source.name}:row {row}"
-    with suppress(csv.Error, UnicodeError), source.text() as text:
-        if source.format == "ndjson":
+    if source.format == "ndjson":
+        with suppress(UnicodeError), source.text() as text:
             full = (at for at, line in enumerate(text, 1) if line.strip())
             return f"{source.name}:{next(islice(full, row - 1, None), row)}"
-        reader = csv.reader(text, delimiter=source.separator)
+    with suppress(csv.Error, UnicodeError), _records(source) as reader:
         start, left = 1, row
         for record in reader:
             left -= bool(record) or len(source.columns) == 1

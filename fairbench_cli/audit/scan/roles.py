@@ -11,7 +11,12 @@ from itertools import chain
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.scan.source import Source, in_parts, text_sql, word_sql
 from fairbench_cli.base.errors import Flag, UserError, Words, shown, suggest, user_error
-from fairbench_cli.data.recognise import is_date, named_like_identifiers, named_like_scores
+from fairbench_cli.data.recognise import (
+    is_date,
+    named_like_identifiers,
+    named_like_scores,
+    named_like_weights,
+)
 from fairbench_cli.measures.groups import CROSS
 
 LABELS = ("label_value", "label")
@@ -19,6 +24,7 @@ MOST_GROUPS = 1000
 RESERVED = frozenset(
     "id entity_id model_id score label label_value as_of_date rank_abs rank_pct".split()  # noqa: SIM905
 )
+USED = frozenset({"score", *LABELS})  # that are left out with a note where they are not used
 MOST_CODES = 20  # a column of numbers with more different ones is a quantity, not a code
 MOST_VALUES = 100  # a text column with more different ones is audited when it is named alone
 WORDS_AT_ONCE = 50  # columns that are looked through for words in one scan
@@ -26,6 +32,8 @@ MOST_CHECKED = 20  # quantities that the counting pass looks at for words; more 
 MOST_LISTED = 10
 # Why columns are not audited: of one column, and of several.
 SCORES = ("it is called like a score", "they are called like scores")
+TRUTHS = ("it is called like a label", "they are called like labels")
+WEIGHTS = ("it looks like weights", "they look like weights")
 IDENTIFIERS = ("it looks like an identifier", "they look like identifiers")
 NUMBERS = ("it is numeric", "they are numeric")
 DATES = ("it holds dates", "they hold dates")
@@ -148,11 +156,14 @@ def assign(source: Source, config: AuditConfig, against: Contradicted = Contradi
     quantities: tuple[int, ...] = ()
     left_out: tuple[str, ...] = ()
     if config.attributes is None:
-        free = [i for name, i in source.places.items() if i not in taken and name.lower() not in RESERVED]
+        free = [
+            i for name, i in source.places.items() if i not in taken and name.lower() not in RESERVED - USED
+        ]
         attributes, quantities, left_out = _default_attributes(source, free, frozenset(config.bins), against)
         notes += left_out
     else:
         attributes = {name: find_column(source, name, "attribute", taken) for name in config.attributes}
+        notes += _forgotten_weights(source, config, {*taken, *attributes.values()})
     for name in config.bins:
         attributes.setdefault(name, find_column(source, name, "bins", taken))
     crossed = dict.fromkeys(chain.from_iterable(config.intersections))
@@ -185,6 +196,17 @@ def assign(source: Source, config: AuditConfig, against: Contradicted = Contradi
         notes=tuple(notes),
         others=tuple(scores[1:]),
     )
+
+
+def _forgotten_weights(source: Source, config: AuditConfig, used: set[int]) -> list[str]:
+    """Return a note of columns that look like weights, where nothing is said of weights."""
+    named = [i for name, i in source.places.items() if i not in used and named_like_weights(name)]
+    if config.weight is not None or config.preset is not None:
+        return []
+    names = [source.columns[i] for i, _, words, _ in _first_values(source, named) if words == 0]
+    listed = " and ".join(names)
+    look = "looks like weights and is" if len(names) == 1 else "look like weights and are"
+    return [f"{listed} {look} not used: each row counts once (--weight {names[0]})."] if names else []
 
 
 def _usual_label(source: Source) -> str | None:
@@ -245,6 +267,11 @@ def _default_attributes(
             pass
         elif named_like_scores(name):
             why = SCORES
+        elif name.lower() in LABELS:
+            why = TRUTHS
+        elif named_like_weights(name) and words == 0 and i not in against.words:
+            quantities.append(i)
+            why = WEIGHTS
         elif distinct > MOST_CODES and named_like_identifiers(name):
             why = IDENTIFIERS
         elif distinct > MOST_CODES and words == 0 and i not in against.words:
@@ -276,6 +303,7 @@ def _left_out(why: tuple[str, str], names: list[str]) -> str:
     if len(names) > MOST_LISTED:
         listed += f" and {len(names) - MOST_LISTED} more"
     how = f"--attribute {names[0]}" + (f", or cut it: --bins {names[0]}=4" if why == NUMBERS else "")
+    how = f"--weight {names[0]}, or {how}" if why == WEIGHTS else how
     return f"Not audited, as {why[len(names) > 1]}: {listed} (unless named: {how})."
 
 

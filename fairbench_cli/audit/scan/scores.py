@@ -157,7 +157,9 @@ def _make_table(scan: Scan, names: Sequence[str]) -> None:
         sums = ["sum(weight) AS weight", "sum(weight * weight) AS square"] if weight else []
         sql = grouped(rows, keys, ["count(*)::DOUBLE AS n", *sums])
     with scan.source.engine(ordered=True):
-        scan.source.execute(f"CREATE OR REPLACE TEMP TABLE scored AS {sql} ORDER BY model, score")
+        scan.source.execute(
+            f"CREATE OR REPLACE TEMP TABLE scored AS {sql} ORDER BY ALL"
+        )  # sums have one order
 
 
 def _blocks(scan: Scan, first: int, last: int, codes: Sequence[str] = ()) -> Iterator[Block]:

@@ -12,7 +12,10 @@ import json
 import os
 import re
 import shutil
+import stat
 import sys
+import tempfile
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -21,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol, TextIO, TypeVar, cast, runtime_checkable
 
 from fairbench_cli.audit.config import MISSING
-from fairbench_cli.base.errors import user_error
+from fairbench_cli.base.errors import UserError, user_error
 from fairbench_cli.base.text import shown_path
 
 if TYPE_CHECKING:
@@ -39,6 +42,9 @@ class ArrowStream(Protocol):
 
 BLANKS = " \t\r\n\v\f\u00a0\ufeff"
 SNIFF = 1 << 18  # bytes
+CHUNK = 1 << 20  # bytes that are copied at once
+BUFFER = 8_000_000  # bytes of a text table that DuckDB reads at once
+LONGEST = 2_000_000  # bytes of a row of a text table
 SAMPLE = 10_000  # rows
 SAMPLE_CELLS = 8_000_000
 MEMORY = 190  # MiB
@@ -309,15 +315,32 @@ def open_file(database: "DuckDBPyConnection", source: str, stdin: BinaryIO | Non
     UserError
         When it cannot be read.
     """
-    path = _on_disk(source, stdin, folder)
-    zipped, head = _first_bytes(path, source)
-    source = shown_path(source)
-    found = Source(database, source, (), _format(source, zipped, head), path, zipped)
-    if found.format == "parquet":
-        return _parquet(found)
-    if not head.strip(b"\xef\xbb\xbf \t\r\n"):
-        raise user_error("the file is empty", "write a header line and one row per person", source)
-    return _ndjson(found) if found.format == "ndjson" else _csv(found, head)
+    name = shown_path(source)
+    with readable(name):
+        path = _on_disk(source, stdin, folder)
+        zipped, head = _first_bytes(path)
+        found = Source(database, name, (), _format(name, zipped, head), path, zipped)
+        if found.format == "parquet":
+            return _parquet(found)
+        if not head.strip(b"\xef\xbb\xbf \t\r\n"):
+            raise user_error("the file is empty", "write a header line and one row per person", name)
+        if found.format == "ndjson" and head.startswith(codecs.BOM_UTF8):  # which DuckDB takes in CSV alone
+            with _unzipped(path, zipped) as file:
+                file.seek(len(codecs.BOM_UTF8))
+                found = replace(found, path=_spool(file, folder / "plain", name), zipped=False)
+        return _ndjson(found) if found.format == "ndjson" else _csv(found, head)
+
+
+@contextmanager
+def readable(name: str) -> Iterator[None]:
+    """Raise as a `UserError` that bytes cannot be read, or not be unpacked."""
+    try:
+        yield
+    except (gzip.BadGzipFile, EOFError, zlib.error):
+        raise user_error("the gzip data are damaged", "compress the file again", name) from None
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise user_error(f"cannot be read: {reason}", "check the path and its permissions", name) from None
 
 
 def open_frame(database: "DuckDBPyConnection", frame: "pd.DataFrame | ArrowStream") -> Source:
@@ -386,49 +409,57 @@ def _in_place(frame: Any) -> tuple[list[str] | None, Any]:
 
 def _on_disk(source: str, stdin: BinaryIO | None, folder: Path) -> Path:
     """Return a path that may be read more than once and that DuckDB takes literally."""
-    try:
-        if source == "-":
-            return _spool(sys.stdin.buffer if stdin is None else stdin, folder)
-        path = Path(source)
-        if path.is_dir():
-            raise user_error("it is a folder", "name a file of predictions", source)
-        if not path.exists():
-            raise user_error("no such file", "check the path", source)
-        with path.open("rb") as file:
-            if not path.is_file():  # a pipe
-                return _spool(cast("BinaryIO", file), folder)
-        path = path.absolute()
-        if set("*?[]{}") & set(str(path)) or shown_path(path) != str(path):
-            # DuckDB would look for many files, or takes no name that is not UTF-8
-            link = folder / "input"
-            link.symlink_to(path)
-            return link
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise user_error(f"cannot be read: {reason}", "check the path and its permissions", source) from None
+    if source == "-":
+        return _spool(sys.stdin.buffer if stdin is None else stdin, folder / "input", source)
+    path = Path(source)
+    if path.is_dir():
+        raise user_error("it is a folder", "name a file of predictions", source)
+    if not path.exists():
+        raise user_error("no such file", "check the path", source)
+    with path.open("rb") as file:
+        if not path.is_file():  # a pipe
+            return _spool(cast("BinaryIO", file), folder / "input", source)
+    path = path.absolute()
+    if set("*?[]{}") & set(str(path)) or shown_path(path) != str(path):
+        # DuckDB would look for many files, or takes no name that is not UTF-8
+        link = folder / "input"
+        link.symlink_to(path)
+        return link
     return path
 
 
-def _spool(stream: BinaryIO, folder: Path) -> Path:
-    path = folder / "input"
+def _spool(stream: BinaryIO, path: Path, name: str) -> Path:
+    """Keep what can be read only once; refuse a device, and what takes over half of the free space."""
     with path.open("wb") as file:
-        shutil.copyfileobj(stream, file, 1 << 20)
+        while chunk := stream.read(CHUNK):
+            if _is_device(stream):
+                raise user_error("it is a device", "name a file, or give the rows through a pipe", name)
+            file.write(chunk)
+            if file.tell() > shutil.disk_usage(path.parent).free:
+                size, place = f"{file.tell() / 1e9:.1f} GB", tempfile.gettempdir()
+                what = f"it goes on after {size}, half of the free space in {place}"
+                fix = "write it to a file and name that, or set TMPDIR to a larger disk"
+                raise user_error(what, fix, name)
     return path
+
+
+def _is_device(stream: BinaryIO) -> bool:
+    """Return whether a stream is a device other than a terminal, such as /dev/zero."""
+    with suppress(OSError):  # of one in memory
+        return stat.S_ISCHR(os.fstat(stream.fileno()).st_mode) and not stream.isatty()
+    return False
 
 
 def _unzipped(path: Path, zipped: bool) -> BinaryIO:
     return cast("BinaryIO", gzip.open(path) if zipped else path.open("rb"))
 
 
-def _first_bytes(path: Path, name: str) -> tuple[bool, bytes]:
+def _first_bytes(path: Path) -> tuple[bool, bytes]:
     """Return whether the file is gzip, and its first bytes without the compression."""
     with path.open("rb") as file:
         zipped = file.read(2) == b"\x1f\x8b"
-    try:
-        with _unzipped(path, zipped) as file:
-            return zipped, file.read(SNIFF)
-    except (OSError, EOFError, gzip.zlib.error):  # type: ignore[attr-defined]
-        raise user_error("the gzip data are damaged", "compress the file again", name) from None
+    with _unzipped(path, zipped) as file:
+        return zipped, file.read(SNIFF)
 
 
 def _format(name: str, zipped: bool, head: bytes) -> Format:
@@ -486,6 +517,8 @@ def _ndjson(source: Source) -> Source:
         raise user_error(f"not JSON: {error}", "write one JSON object per line", f"{name}:{at}") from None
     if at == SAMPLE:
         keys.update(dict.fromkeys(_late_keys(source)))
+    notes = ("A key without a name is left out.",) if "" in keys else ()  # which DuckDB does not know
+    keys.pop("", None)
     if len({key.lower() for key in keys}) < len(keys):
         raise user_error("two keys differ only in capitals", "rename one of them", name)
     if any("\x00" in key for key in keys):
@@ -495,7 +528,8 @@ def _ndjson(source: Source) -> Source:
     kinds = ", ".join(f"{quoted(key)}: 'VARCHAR'" for key in keys)
     options = f"format='newline_delimited', columns={{{kinds}}}, hive_partitioning=false"
     table = f"read_json({source.bytes_sql}, {options})"
-    return _view(source, table, list(keys), [_as_number(_identifier(key)) for key in keys])
+    columns = [_as_number(_identifier(key)) for key in keys]
+    return _view(replace(source, notes=notes), table, list(keys), columns)
 
 
 def _late_keys(source: Source) -> list[str]:
@@ -523,29 +557,52 @@ def _csv(source: Source, head: bytes) -> Source:
     notes: list[str] = []
     tabs = name.lower().removesuffix(".gz").endswith((".tsv", ".tab"))
     separator = "\t" if tabs else ","
-    header = _header(first, separator, name)
-    if len(header) == 1:
-        other = max(";\t|,", key=lambda mark: len(_header(first, mark, name)))
-        if len(_header(first, other, name)) > 1:
-            separator, header = other, _header(first, other, name)
+    headers = {mark: _header(first, mark) for mark in dict.fromkeys((separator, *";\t|,"))}
+    if len(headers[separator]) < 2:
+        other = max(headers, key=lambda mark: len(headers[mark]))
+        if len(headers[other]) > 1:
+            separator = other
             called = {"\t": "tabs", ";": "semicolons", "|": "bars", ",": "commas"}[other]
             notes.append(f"Columns are separated by {called}.")
+    header = headers[separator]
+    if not header:
+        raise user_error("the header cannot be read", "check its quotes", f"{name}:1")
     kinds = ", ".join(f"'x{i}': 'VARCHAR'" for i in range(len(header)))
     mark = "chr(9)" if separator == "\t" else quoted(separator)
     options = (
         f"auto_detect=false, header=true, delim={mark}, quote='\"', escape='\"', strict_mode=true, "
-        f"hive_partitioning=false, buffer_size=8000000, max_line_size=2000000, columns={{{kinds}}}"
+        f"hive_partitioning=false, buffer_size={BUFFER}, max_line_size={LONGEST}, columns={{{kinds}}}"
     )
+    if source.zipped:
+        options += ", parallel=false"  # in parallel, a last row longer than the buffer would be lost
+    elif _ends_long(source.path):
+        raise too_long(name)
     found = replace(source, separator=separator, notes=tuple(notes))
     columns = [_as_number(f"x{i}") for i in range(len(header))]
     return _view(found, f"read_csv({source.bytes_sql}, {options})", header, columns)
 
 
-def _header(text: str, separator: str, name: str) -> list[str]:
+def _ends_long(path: Path) -> bool:
+    """Return whether the last row of a file is longer than `LONGEST`, which DuckDB may pass over."""
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        if size <= BUFFER:
+            return False
+        file.seek(-LONGEST - 2, os.SEEK_END)  # with its line end
+        return not {*b"\r\n"} & set(file.read().rstrip(b"\r\n"))
+
+
+def too_long(where: str) -> UserError:
+    """Return the error for a row of very many bytes."""
+    return user_error(f"the row is longer than {LONGEST} bytes", "leave out columns of long texts", where)
+
+
+def _header(text: str, separator: str) -> list[str]:
+    """Return the cells of the first line; none where its quotes do not go with the separator."""
     try:
         return next(csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True))
     except (csv.Error, StopIteration):
-        raise user_error("the header cannot be read", "check its quotes", f"{name}:1") from None
+        return []
 
 
 def _names(names: list[str], name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -73,7 +73,9 @@ def read_people(scan: Scan, most: int = MOST_ROWS) -> People:
     its empty cells the mean, with a column that marks them; any other is one of levels, with a level for
     empty cells. One with more than `MOST_LEVELS` levels is left out, with a note.
 
-    The groups are those of the attributes that are explained.
+    The groups are those of the attributes that are explained. Columns are in the order of their names, and
+    rows in that of all that is known of them: folds and first centres of clusters go by it, not by how the
+    file happens to be sorted.
     """
     import pandas as pd
 
@@ -81,7 +83,7 @@ def read_people(scan: Scan, most: int = MOST_ROWS) -> People:
     attributes = [part.attribute for part in explained_slices(scan)]
     columns = {
         name: i
-        for name, i in source.places.items()
+        for name, i in sorted(source.places.items())
         if i not in {*roles.taken, roles.single_model} and name.lower() not in RESERVED
     }
     scores = [name for name in columns if named_like_scores(name) and name not in attributes]
@@ -116,11 +118,18 @@ def read_people(scan: Scan, most: int = MOST_ROWS) -> People:
         notes += [note] if note else []
         features += [(name, values, of_levels) for values, of_levels in made]
     notes += [f"{name} holds scores and is no feature." for name in scores]
-    return People(
-        {name: np.asarray(found[f"of_{i}"], dtype=object) for i, name in enumerate(attributes)},
+    groups = {name: np.asarray(found[f"of_{i}"], dtype=object) for i, name in enumerate(attributes)}
+    decisions, weights = (
         np.asarray(found["decision"], dtype=np.int64),
-        None if roles.weight is None else np.asarray(found["weight"], dtype=np.float64),
-        np.column_stack([np.empty((len(found["decision"]), 0)), *(values for _, values, _ in features)]),
+        np.asarray(found["weight"], np.float64),
+    )
+    codes = [np.unique(groups[name].astype(str), return_inverse=True)[1] for name in sorted(groups)]
+    order = np.lexsort([weights, decisions, *codes, *(values for _, values, _ in features)])
+    return People(
+        {name: of[order] for name, of in groups.items()},
+        decisions[order],
+        None if roles.weight is None else weights[order],
+        np.column_stack([np.empty((len(order), 0)), *(values[order] for _, values, _ in features)]),
         tuple(of_levels for _, _, of_levels in features),
         tuple(name for name, _, _ in features),
         tuple(notes),

@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import math
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import is_dataclass
 from functools import partial
@@ -156,12 +157,15 @@ def to_database(report: Report, url: str) -> str:
         import sqlalchemy as sql
     except ModuleNotFoundError:
         raise _missing("SQLAlchemy") from None
-    shown = url
-    name = audit_id(report)
+    name, shown = audit_id(report), ""
     try:
         parsed = sql.make_url(url)
-        shown = parsed.render_as_string(hide_password=True)
-        engine = sql.create_engine(parsed)
+        if "@" in (parsed.host or ""):
+            raise user_error("the address has two @", "write an @ of the password as %40", "--to-db")
+        shown = f" {parsed.set(query={}).render_as_string(hide_password=True)}"  # what follows may be secret
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", sql.exc.SAWarning)  # of options that the driver would ignore
+            engine = sql.create_engine(parsed)
         try:
             tables = {PREFIX + table: list(make()) for table, make in tables_of(report).items()}
             rows = {table: found for table, found in tables.items() if found}
@@ -182,9 +186,9 @@ def to_database(report: Report, url: str) -> str:
         raise user_error(what, "name another database", "--to-db") from None
     except ModuleNotFoundError as error:
         raise _missing(str(error.name)) from None
-    except sql.exc.SQLAlchemyError as error:
+    except (sql.exc.SQLAlchemyError, sql.exc.SAWarning) as error:
         reason = str(getattr(error, "orig", None) or error).strip().splitlines()
-        what = f"cannot write to the database {shown}: {reason[0] if reason else type(error).__name__}"
+        what = f"cannot write to the database{shown}: {reason[0] if reason else type(error).__name__}"
         fix = "check the address (such as sqlite:///audits.db), its server, user and permissions"
         raise user_error(what, fix, "--to-db") from None
     return name

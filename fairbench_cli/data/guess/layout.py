@@ -2,6 +2,7 @@
 
 import csv
 from dataclasses import dataclass
+from io import StringIO
 from itertools import islice
 from pathlib import Path
 from typing import Literal
@@ -40,7 +41,7 @@ def layout_of(path: Path, separator: str | None = None, header: bool | None = No
                 raise user_error(f"no such file: {path}", "check the path")
             return FileLayout(format_)
     text = read_text(path, "utf-8-sig", newline="")
-    lines = [line.rstrip("\r\n") for line in islice(text.splitlines(keepends=True), LINES) if line.strip()]
+    lines = [line.rstrip("\r\n") for line in islice(StringIO(text, newline=""), LINES) if line.strip()]
     if not lines:
         raise user_error("the file is empty", "give a file with rows", f"{path}:1")
     chosen = separator or separator_of(lines)

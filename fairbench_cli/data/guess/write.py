@@ -1,11 +1,13 @@
 """A card and a config for a table, with comments that say why and how to change them."""
 
+import json
 import textwrap
 from dataclasses import dataclass
 
 import numpy as np
 
 from fairbench_cli.base.strict_yaml import yaml_word
+from fairbench_cli.base.text import printable
 from fairbench_cli.data.guess.columns import ColumnGuess, entry, flow
 from fairbench_cli.data.guess.layout import FileLayout
 from fairbench_cli.data.guess.roles import GivenRoles, Group, RawCells
@@ -72,7 +74,7 @@ def card_text(guessed: Guessed) -> str:
         lines += [*_comment("of columns not listed here: one has no name"), "other_columns: drop"]
     lines.append("columns:")
     for column in guessed.columns:
-        said = column.why + (f". {column.change}" if column.change else "")
+        said = _one_line(column.why + (f". {column.change}" if column.change else ""))
         written = entry(column.card)
         value = flow(written) if len(written) > 1 else column.card.kind
         line = f"  {yaml_word(column.name)}: {value}"
@@ -138,10 +140,8 @@ def _layout_lines(guessed: Guessed) -> list[str]:
     lines = []
     if layout.format != "csv":
         lines.append(f"format: {layout.format}")
-    if layout.separator == "\t":
-        lines.append('separator: "\\t"')
-    elif layout.separator != ",":
-        lines.append(f'separator: "{layout.separator}"')
+    if layout.separator != ",":
+        lines.append(f"separator: {json.dumps(layout.separator)}")
     if not layout.header:
         lines += [
             *_comment("the first row is data; `columns` names every column in the file's order"),
@@ -172,10 +172,15 @@ def _about_groups(guessed: Guessed, group: Group) -> str:
     return said + (": are these the deprived?" if rates[0] > rates[1] else "")
 
 
+def _one_line(text: str) -> str:
+    """Return a text without line ends and other characters that YAML does not take in a comment."""
+    return printable(" ".join(text.split()))
+
+
 def _comment(text: str, indent: str = "") -> list[str]:
     begin = f"{indent}# "
     return textwrap.wrap(
-        text,
+        _one_line(text),
         WIDTH,
         initial_indent=begin,
         subsequent_indent=begin,

@@ -560,11 +560,14 @@ def _contents(path: Path, *, brief: bool = False) -> _Contents:
             yield number, found
 
 
+_RECORD = b'{"key": "'
 _MARKS = b'"journal": ', b'"started": ', b'"versions": ', b'"code": '
 
 
 def _is_like_header(line: bytes) -> bool:
     """Return whether a line is a header, perhaps a damaged one, or one that follows a torn line."""
+    if line.startswith(_RECORD):
+        return HEAD in line
     return line.startswith(HEAD) or sum(mark in line for mark in _MARKS) > 1
 
 
