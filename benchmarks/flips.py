@@ -1,12 +1,16 @@
 """Flipped bits of a journal and of cached networks: whether a wrong number is ever taken for a right one.
 
-usage: python benchmarks/flips.py [--flips 3000] [--seed 0]
+usage: python benchmarks/flips.py [--flips 3000] [--headers 200] [--seed 0]
 
 A small run on a learned network is flipped one bit at a time, alternately in its journal and in what it
 keeps of the network. A journal is then read: every record has to be the good one bit for bit, or to be left
 out with its line named. The network is used as the next run would: it has to be the good one, refused, or
 fitted anew. Every hundredth flip is also put before `fairbench report`: results.csv must have no row of its
 own.
+
+Then bits of headers are flipped, of two journals in one file, whose headers say other versions than those of
+this Python: with one repeat missing, a run has to refuse to go on, as it does without the flip, and what the
+manifest says of unknown versions has to name the file.
 """
 
 import argparse
@@ -15,14 +19,22 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.experiment.datasets import populate
-from fairbench_cli.experiment.journal.journal import read_journals
-from fairbench_cli.experiment.running.run import prepare
+from fairbench_cli.experiment.journal.journal import (
+    header_line,
+    list_journals,
+    parse_header,
+    read_journals,
+)
+from fairbench_cli.experiment.journal.journal import opened as without_sum
+from fairbench_cli.experiment.journal.manifest import unknown_versions
+from fairbench_cli.experiment.running.run import prepare, working_in
 from fairbench_cli.experiment.running.verify import differences
 
 CONFIG = """\
@@ -71,6 +83,7 @@ def main() -> int:
     """Print what became of the flips; return 1 where a wrong number was taken for a right one."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--flips", type=int, default=3000)
+    parser.add_argument("--headers", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     rng = random.Random(given.seed)  # noqa: S311
@@ -101,9 +114,35 @@ def main() -> int:
                 came[f"{kind}: refused, {'named' if path.name in str(error) else 'NOT NAMED'}"] += 1
             finally:
                 path.write_bytes(before)
+        for what in of_headers(Path(name), journals[0], given.headers, rng):
+            came[f"header: {what}"] += 1
     for what, n in sorted(came.items()):
         print(f"{n:6} {what}")
     return 1 if any("WRONG" in what or "NOT NAMED" in what for what in came) else 0
+
+
+def of_headers(folder: Path, journal: Path, flips: int, rng: random.Random) -> Iterator[str]:
+    """Yield what a run makes of flipped bits of two headers, which say other versions, in one file."""
+    line, *records = journal.read_bytes().splitlines(keepends=True)
+    header = parse_header(*without_sum(line.rstrip()), str(journal))
+    other = header.model_copy(update={"versions": header.versions | {"scipy": "1.0.0"}})
+    for number in range(flips + 1):
+        first, second = (bytearray(header_line(other) + b"\n") for _ in range(2))
+        place, bit = rng.randrange(len(first)), 1 << rng.randrange(8)
+        hit = (first, second)[number % 2]
+        hit[place] ^= bit if number else 0
+        half = len(records) // 2
+        journal.write_bytes(b"".join([first, *records[:half], second, *records[half:-1]]))
+        unknown = unknown_versions(list_journals(journal.parent))
+        try:
+            with working_in(prepare(folder / "flips.yaml", folder=folder / "out"), warn=lambda _: None):
+                yield "WRONG: it goes on" if number else "without a flip WRONG"
+        except UserError as error:
+            said = "--mix-versions" in str(error)
+            if bool(unknown) != bool(number) or not said:
+                yield f"refused, NOT NAMED: byte {place}, bit {bit}"
+            else:
+                yield "refused, and of unknown versions" if number else "refused without a flip, as it should"
 
 
 def of_journal(out: Path, good: dict) -> str:  # type: ignore[type-arg]

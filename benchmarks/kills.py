@@ -3,10 +3,11 @@
 usage: python benchmarks/kills.py [--kills 200] [--chain 10] [--seed 0] [--jobs 2] [--private]
 
 A chain is one results folder of 300 repeats: it is started, hit at a random moment, started again, …, and
-at last left alone until it ends. What is hit, and how, is random: the parent, its whole group, a worker, the
-process that workers are forked from (KILL), or the parent with TERM, HUP or INT. A third of the hits come
-while the run starts. Every process is known by a variable of its environment, and every fit writes a line to
-a trace, so that the repeats that were computed and not kept can be counted. Linux only. With --private
+at last left alone until it ends. What is hit, and how, is random: the parent, its whole group, a worker,
+the process that workers are forked from (KILL, STOP), or the parent with TERM, HUP or INT, also after that
+one was stopped. A third of the hits come while the run starts. Every third fit starts a program, which has
+to end with its worker. Every process is known by a variable of its environment, and every fit writes a line
+to a trace, so that the repeats that were computed and not kept can be counted. Linux only. With --private
 nobody else uses /dev/shm (`unshare -m sh -c 'mount -t tmpfs none /dev/shm && …'`): every file in it counts.
 """
 
@@ -29,12 +30,17 @@ from pathlib import Path
 MARK = "FAIRBENCH_KILLS"
 PATIENCE = 60.0  # seconds without a new line in the journal: the run hangs
 LEFT = "fairbench", "loky", "joblib", "pymp", "sem.", "psm_", "torch"
-ENDING = {"TERM": signal.SIGTERM, "HUP": signal.SIGHUP, "INT": signal.SIGINT, "KILL": signal.SIGKILL}
-KINDS = ("parent KILL", "group KILL", "worker KILL", "server KILL", "parent TERM", "parent HUP", "group INT")
+NUMBERS = {name: getattr(signal, f"SIG{name}") for name in ("TERM", "HUP", "INT", "KILL", "STOP", "SEGV")}
+KINDS = (
+    *("parent KILL", "group KILL", "worker KILL", "worker SEGV", "server KILL", "server STOP"),
+    *("parent TERM", "parent HUP", "group INT", "stopped TERM", "stopped KILL"),
+)
+PROGRAM = "sleep"
 RETRIED = "failed", "killed", "overtime", "memory"
 
 TRACED = """
 import os
+import subprocess
 from dataclasses import dataclass
 from fairbench_cli.interventions.fitted import Fitted
 
@@ -46,6 +52,8 @@ class Traced:
         out = os.open(os.environ["TRACE"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         os.write(out, b"fit\\n")
         os.close(out)
+        if self.number % 3 == 0:
+            subprocess.Popen(["sleep", "300"])
         return Fitted(classifier.fit(train), facts={"drawn": float(rng.random())})
 """
 CONFIG = {
@@ -160,12 +168,26 @@ def parent_of(pid: int) -> int:
         return 0
 
 
+def is_program(pid: int) -> bool:
+    """Return whether a process is one that a technique has started."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip() == PROGRAM
+    except OSError:
+        return False
+
+
+def orphans(chain: Chain) -> list[int]:
+    """Return the programs of techniques whose worker has ended."""
+    running = marked(chain.mark)
+    return [pid for pid in running if is_program(pid) and parent_of(pid) not in running]
+
+
 def target(kind: str, chain: Chain, rng: random.Random) -> int | None:
     """Return which process is to be hit: a leaf of the tree is a worker, what is between is a server."""
     own = chain.running.pid
     if kind.startswith(("parent", "group")):
         return own
-    others = [pid for pid in marked(chain.mark) if pid != own]
+    others = [pid for pid in marked(chain.mark) if pid != own and not is_program(pid)]
     parents = {parent_of(pid) for pid in others}
     servers = [pid for pid in others if pid in parents]
     leaves = [pid for pid in others if (pid not in parents and not servers) or parent_of(pid) in servers]
@@ -216,13 +238,18 @@ def end_all(chain: Chain) -> None:
 def hit(chain: Chain, kind: str, rng: random.Random) -> None:
     """Hit a process of a chain and check what has to be true right after it."""
     process = chain.running
-    pid = target(kind, chain, rng)
+    if kind.startswith("stopped"):
+        stopped = target("server", chain, rng)
+        if stopped is not None:
+            os.kill(stopped, signal.SIGSTOP)
+        time.sleep(rng.uniform(0, 0.05))
+    pid = target(kind.replace("stopped", "parent"), chain, rng)
     if pid is None:
         kind, pid = "parent KILL", process.pid
     chain.pids |= set(marked(chain.mark))
     before = lines(chain.out)
     age = time.monotonic() - chain.started
-    number = ENDING[kind.split()[1]]
+    number = NUMBERS[kind.split()[1]]
     try:
         (os.killpg if kind.startswith("group") else os.kill)(pid, number)
     except ProcessLookupError:
@@ -230,6 +257,8 @@ def hit(chain: Chain, kind: str, rng: random.Random) -> None:
     chain.hits[kind] += 1
     chain.did.append(f"{kind} at {age:.2f} s, {len(before)} records")
     if kind.startswith(("worker", "server")):
+        if not wait_for(lambda: not orphans(chain), calm(5)):
+            chain.say(f"{len(orphans(chain))} programs of techniques live 5 s after {kind}")
         return
     if not wait_for(lambda: process.poll() is not None, calm(30)):
         chain.say(f"the parent lives 30 s after {kind}")
@@ -253,7 +282,10 @@ def check_goodbye(chain: Chain, kind: str) -> None:
     said = (chain.folder / "log").read_text(errors="replace")[chain.said :]
     if "repeats: " not in said:
         return  # it had not begun
-    code, wanted = chain.running.returncode, 128 + ENDING[kind.split()[1]]
+    number = NUMBERS[kind.split()[1]]
+    code, wanted = chain.running.returncode, 128 + number
+    if code == -number and "manifest.json (" in said:
+        code = 0  # it was over, and on its way out
     if code not in (0, wanted) or (code and "HUP" not in kind and "interrupted; " not in said):
         chain.say(f"no word of {kind}: exit code {code}")
     if not (chain.out / "groups.csv").exists():

@@ -1,12 +1,14 @@
 """How often a verdict is wrong, by simulation through the audit's own functions.
 
 ``python benchmarks/verdicts.py [runs] [part ...]`` simulates audits of worlds whose truth is known: 2,000 per
-point, unless said otherwise. Parts: fair, gap, weights, references, clusters (all, if none is named). It
-prints a Markdown table of each, the points next to those of ``tests/reference/verdicts`` where the design is
-the same, and the largest differences from these. Every point has a seed of its own.
+point, unless said otherwise. Parts: fair, gap, weights, references, clusters, sizes, odds, gates, pooled,
+scan (all, if none is named). It prints a Markdown table of each, the points next to those of
+``tests/reference/verdicts`` where the design is the same, and the largest differences from these. Every point
+has a seed of its own.
 """
 
 import csv
+import itertools
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,11 +21,20 @@ from numpy.typing import NDArray
 
 from fairbench_cli.audit.compare.effective import RateRows, own_rows
 from fairbench_cli.audit.compare.kernel import Tests, compared, ruled, tests_of, weigh
-from fairbench_cli.audit.compare.verdict import all_of, decide
+from fairbench_cli.audit.compare.report import Report
+from fairbench_cli.audit.compare.verdict import all_of, decide, decide_metric, tau_of
 from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.metrics import can_decide, canonical, kind
+from fairbench_cli.audit.parts.by_name import Requested, RequestedTest, parts_tested, requested
+from fairbench_cli.audit.parts.subgroups import Subgroup, find_subgroups
+from fairbench_cli.audit.scan.joint import Joint
 from fairbench_cli.audit.scan.tally import Clusters, Slice
 from fairbench_cli.measures.counts import Counts, Floats
+from fairbench_cli.measures.pooling import pooled_rates
 from fairbench_cli.measures.rates import parts
+from fairbench_cli.measures.registry import COUNT_METRICS, find, measure
+from fairbench_cli.measures.score_test import wilson
+from fairbench_cli.measures.significance import holm
 
 REFERENCE = Path(__file__).parents[1] / "tests" / "reference" / "verdicts"
 TAU = 0.8
@@ -325,16 +336,9 @@ def _of_selected(selected: NDArray[np.int64], sizes: NDArray[np.int64], config: 
 
 
 def clusters(runs: int) -> None:
-    """Print two fair groups of people with several rows each: with --cluster and without."""
-    _head(
-        "rows each",
-        "correlation",
-        "people in a group",
-        "fails",
-        "reference CSV",
-        "without --cluster",
-        "R = .8: passes",
-    )
+    """Print two fair groups of people with several rows each, as many for all: with --cluster and without."""
+    titles = ("rows each", "correlation", "people in a group", "fails", "reference CSV")
+    _head(*titles, "without --cluster", "R = .8: passes", "R = .6: fails")
     with (REFERENCE / "clusters.csv").open(newline="") as file:
         known = {
             (int(row["m"]), float(row["icc"]), int(row["clusters_per_group"])): row
@@ -344,37 +348,443 @@ def clusters(runs: int) -> None:
     for many, icc, people in product((2, 5, 10), (0.1, 0.5, 1.0), (20, 100, 400)):
         if people == 400 and icc != 0.5:
             continue
-        rng = np.random.default_rng([many, round(10 * icc), people])
-        drawn = [_people(rng, many, icc, people, 0.3, 1.0) for _ in range(runs)]
-        own = _found([each] for each in _of_slices(drawn))
-        plain = _found([each] for each in _of_slices([replace(part, clusters=None) for part in drawn]))
-        low = "–"
-        if icc == 0.5:
-            drawn = [_people(rng, many, icc, people, 0.3, 0.8) for _ in range(runs)]
-            low = f"{_found([each] for each in _of_slices(drawn)).passes:.3f}"
+        drawn, at_limit, unequal = (
+            crowds(Crowd("equal", many, icc, (people, people), 0.3, ratio), runs) for ratio in (1, 0.8, 0.6)
+        )
+        plain = [replace(part, clusters=None) for part in drawn]
+        own, without, low, unfair = map(_of_crowds, (drawn, plain, at_limit, unequal))
         row = known.get((many, icc, people))
         print(
             f"| {many} | {icc} | {people} | {own.fails:.3f} | {row['fails_A_max'] if row else '–'} "
-            f"| {plain.fails:.3f} | {low} |"
+            f"| {without.fails:.3f} | {low.passes:.3f} | {unfair.fails:.2f} |"
         )
 
 
-def _people(rng: np.random.Generator, many: int, icc: float, people: int, rate: float, ratio: float) -> Slice:
-    """Draw two groups of people with `many` rows each, correlated by `icc`."""
-    rates = np.repeat([rate, rate * ratio], people)
-    if icc < 1:
-        rates = rng.beta(rates * (1 - icc) / icc, (1 - rates) * (1 - icc) / icc)
-        hits = rng.binomial(many, rates)
-    else:
-        hits = many * rng.binomial(1, rates)
-    n = np.zeros((2 * people, 2, 2))
+def sizes(runs: int) -> None:
+    """Print people with as many rows as chance has it: fair groups, and the power that is left."""
+    _head(
+        "rows each", "people", "mean rows", "rate", "correlation", "fails", "R = .6: fails", "R = .8: passes"
+    )
+    for design in designs():
+        fair, unfair, low = (
+            _of_crowds(crowds(replace(design, ratio=ratio), runs)) for ratio in (1.0, 0.6, 0.8)
+        )
+        like = " and ".join(dict.fromkeys(f"{icc:g}" for icc in design.likeness))
+        print(
+            f"| {design.law} | {' and '.join(f'{n:,}' for n in design.people)} | {design.mean} "
+            f"| {design.rate} | {like} | {fair.fails:.3f} | {unfair.fails:.2f} | {low.passes:.3f} |"
+        )
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """Two groups of people with rows: how many of both there are, and how alike the rows of a person are.
+
+    The first group has the rate × ratio. A correlation may be of both groups, or one for each.
+    """
+
+    law: str
+    mean: int
+    icc: float | tuple[float, float]
+    people: tuple[int, int]
+    rate: float = 0.3
+    ratio: float = 1.0
+
+    @property
+    def likeness(self) -> tuple[float, float]:
+        """The correlations of both groups."""
+        return self.icc if isinstance(self.icc, tuple) else (self.icc, self.icc)
+
+
+SIZES: dict[str, Callable[[np.random.Generator, int, int], Floats]] = {
+    "equal": lambda _, mean, people: np.full(people, float(mean)),
+    "lognormal": lambda rng, mean, people: np.rint(rng.lognormal(np.log(mean) - 0.72, 1.2, people)).clip(1),
+    "geometric": lambda rng, mean, people: rng.geometric(1 / mean, people).astype(np.float64),
+    "few heavy": lambda rng, mean, people: np.where(rng.random(people) < 0.05, 10.0 * mean, mean // 2).clip(
+        1
+    ),
+}
+
+
+def designs() -> Iterator[Crowd]:
+    """Yield the worlds of people that `sizes` looks at."""
+    pairs = ((50, 50), (99, 99), (100, 100), (100, 1000), (1000, 1000))
+    for law, icc, people in product(("lognormal", "geometric"), (0.2, 0.5, 1.0), pairs):
+        yield Crowd(law, 5, icc, people)
+    for law, icc in product(("lognormal", "geometric"), (0.2, 0.5, 1.0)):
+        yield Crowd(law, 10, icc, (100, 5000))
+    for law in ("lognormal", "geometric", "few heavy"):
+        yield Crowd(law, 5, 0.5, (100, 1000), 0.2)
+        yield Crowd(law, 5, (1.0, 0.0), (100, 1000))
+        yield Crowd(law, 5, (0.0, 1.0), (100, 1000))
+        yield Crowd(law, 10, 0.5, (8, 8), 0.5)
+        yield Crowd(law, 20, 0.05, (10, 10))
+        yield Crowd(law, 5, 0.5, (5000, 5000), 0.1)
+
+
+def crowds(crowd: Crowd, runs: int) -> list[Slice]:
+    """Draw slices of a world of people."""
+    rng = np.random.default_rng(zlib.crc32(repr(crowd).encode()))
+    return [_people(rng, crowd) for _ in range(runs)]
+
+
+def _people(rng: np.random.Generator, crowd: Crowd) -> Slice:
+    group = np.repeat([0, 1], crowd.people)
+    many = np.concatenate([SIZES[crowd.law](rng, crowd.mean, people) for people in crowd.people])
+    rates = np.array([crowd.rate * crowd.ratio, crowd.rate])[group]
+    icc = np.array(crowd.likeness)[group]
+    like = np.clip((1 - icc) / np.maximum(icc, 1e-9), 1e-9, None)
+    own = np.where(icc > 0, rng.beta(rates * like, (1 - rates) * like), rates)
+    hits = np.where(icc < 1, rng.binomial(many.astype(np.int64), own), many * rng.binomial(1, rates))
+    n = np.zeros((len(group), 2, 2))
     n[:, 0, 1], n[:, 0, 0] = hits, many - hits
-    group = np.repeat([0, 1], people)
     sums = np.stack([n[group == g, 0].sum(0) for g in (0, 1)])
-    return slice_of(sums, sums, sums, Clusters(np.arange(2 * people), group, n))
+    return slice_of(sums, sums, sums, Clusters(np.arange(len(group)), group, n, n))
 
 
-PARTS = {"fair": fair, "gap": gap, "weights": weights, "references": reference, "clusters": clusters}
+def _of_crowds(drawn: Sequence[Slice]) -> Found:
+    return _found([each] for each in _of_slices(drawn))
+
+
+# Gates by metrics that an audit computes when they are named.
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Two groups with labels: shares of tn, fp, fn, tp of the reference, and of the other group.
+
+    The group has `share` of the rows, or draws them. Rows have weights by a law, and people `each` rows that
+    are alike.
+    """
+
+    rows: int
+    cells: tuple[float, ...]
+    others: tuple[float, ...] = ()
+    share: float = 0.5
+    law: str = "none"
+    each: int = 1
+    random: bool = False
+
+
+def labelled(rng: np.random.Generator, world: Labelled) -> Slice:
+    """Draw a slice of a world."""
+    many = world.rows // world.each
+    first = rng.binomial(many, world.share) if world.random else round(many * world.share)
+    drawn = [rng.multinomial(first, world.others or world.cells), rng.multinomial(many - first, world.cells)]
+    cell = np.repeat(np.arange(8), np.concatenate(drawn))
+    rows = np.stack(drawn).reshape(2, 2, 2) * world.each
+    sums = squares = rows.astype(np.float64)
+    law, clusters = LAWS[world.law], None
+    if law is not None:
+        weight = law(Rows(rng, cell % 2 == 1, cell < 4))
+        sums, squares = (np.bincount(cell, of, minlength=8).reshape(2, 2, 2) for of in (weight, weight**2))
+    if world.each > 1:
+        own = world.each * (cell[:, None] % 4 == np.arange(4)).astype(np.float64).reshape(-1, 2, 2)
+        clusters = Clusters(np.arange(len(cell)), cell // 4, own, own)
+    counts = Counts(("g", "r"), sums)
+    return Slice("", "binary", "a", counts, rows, squares, labelled=True, clusters=clusters)
+
+
+def by_name(part: Slice, config: AuditConfig) -> Requested:
+    """Return what an audit finds of the metrics that it is asked for by name."""
+    empty = Report(config, "", 0, False, (part,), (), (), (), (), 0)
+    return requested((), empty)
+
+
+COIN = (0.25, 0.25, 0.25, 0.25)
+
+
+def odds(runs: int) -> None:
+    """Print how often a largest value stops: coins, and a group with a lower true positive rate."""
+    _head(
+        "metric",
+        "rows",
+        "tau",
+        "weights",
+        "rows each",
+        "fair: fails",
+        "passes",
+        "TPR .5, .1: fails",
+        "passes",
+    )
+    for name, (rows, tau), (law, each) in product(
+        ("equalised-odds", "equalised-odds-ratio"),
+        ((160, 0.8), (300, 0.85), (600, 0.9), (3000, 0.9)),
+        (("none", 1), ("ln1", 1), ("none", 5)),
+    ):
+        found = []
+        for others in (COIN, (0.25, 0.25, 0.45, 0.05)):
+            world = Labelled(rows, COIN, others, law=law, each=each)
+            rng = np.random.default_rng(zlib.crc32(repr((name, tau, world)).encode()))
+            config = AuditConfig(metric=(name,), tau=tau, ref={"a": "r"})
+            seen = [by_name(labelled(rng, world), config).rows[0].verdicts[name] for _ in range(runs)]
+            found += [np.mean([one == what for one in seen]) for what in ("fail", "pass")]
+        text = f"{found[0]:.3f} | {found[1]:.2f} | {found[2]:.2f} | {found[3]:.3f}"
+        print(f"| {name} | {rows:,} | {tau} | {law} | {each} | {text} |", flush=True)
+
+
+DECIDING = tuple(
+    name for name in COUNT_METRICS if kind(name) == "counts" and canonical(name) == name and can_decide(name)
+)
+TESTED = ("parts", "rate", "limit", "ideal")
+
+
+def once(names: Sequence[str]) -> tuple[str, ...]:
+    """Return metrics without those that have the values and tests of one before them by another name."""
+    some = Counts(("g", "r"), np.random.default_rng(0).integers(1, 50, (9, 2, 2, 2)).astype(np.float64))
+    found = {(parts_tested(find(n))[1:], measure(n, some).round(9).tobytes()): n for n in reversed(names)}
+    return tuple(name for name in names if name in found.values())
+
+
+def levels(world: Labelled, runs: int, names: Sequence[str] = DECIDING, draws: int = 200) -> dict[str, float]:
+    """Return how often each metric would fail alone in a fair world, whatever tau: it is 0.999.
+
+    Of a metric which is best at an end of its range, the limit is its true value.
+    """
+    shares = np.array([world.share, 1 - world.share])[:, None, None]
+    truth = Counts(("g", "r"), 1e9 * shares * np.array(world.cells).reshape(2, 2))
+    taus: dict[str, float] = {"default": 0.999}
+    for name in names:
+        entry = find(name)
+        if entry.tested == "limit" and entry.ideal is not None:
+            reach = max(entry.high - entry.ideal, entry.ideal - entry.low)
+            taus[name] = float(np.clip(1 - abs(measure(name, truth) - entry.ideal) / reach, 0.001, 1))
+    config = AuditConfig(metric=names, tau=taus, ref={"a": "r"}, draws=draws)
+    rng, fails = np.random.default_rng(zlib.crc32(repr(world).encode())), dict.fromkeys(names, 0)
+    for _ in range(runs):
+        found = by_name(labelled(rng, world), config)
+        for name in names:
+            fails[name] += _fails_alone([test for test in found.tests if test.metric == name], found, config)
+    return {name: count / runs for name, count in fails.items()}
+
+
+def _fails_alone(tests: Sequence[RequestedTest], found: Requested, config: AuditConfig) -> bool:
+    """Return whether a metric would fail if no other was asked for."""
+    adjusted = holm([1.0 if np.isnan(test.p) else test.p for test in tests])
+    for test, p in zip(tests, adjusted, strict=True):
+        entry, known = find(test.metric), found.rows[0].values[test.metric]
+        if entry.tested == "parts":
+            entry, known = find(test.tested), test.value
+        if decide_metric(entry, known, tau_of(test.metric, config), config, float(p)) == "fail":
+            return True
+    return False
+
+
+def gates(runs: int) -> None:
+    """Print the level of every metric that a gate may name, each alone, by what is tested.
+
+    A metric is looked at once, whatever its names.
+    """
+    _head("rows", "share", "weights", "rows each", *(f"{of}: mean | largest" for of in TESTED))
+    seen: dict[str, list[float]] = {}
+    every = once(DECIDING)
+    somewhat_right, as_chance = (0.55, 0.1, 0.1, 0.25), (0.35, 0.35, 0.15, 0.15)
+    for rows, (share, cells), (law, each) in product(
+        (100, 300, 1000, 5000),
+        ((0.5, somewhat_right), (0.1, as_chance)),
+        (("none", 1), ("ln1", 1), ("none", 5)),
+    ):
+        world = Labelled(rows, cells, share=share, law=law, each=each, random=share == 0.5)
+        names = [name for name in every if share == 0.5 or "-share-" not in name]  # equal sizes are fair
+        found = levels(world, runs, names)
+        for name, level in found.items():
+            seen.setdefault(name, []).append(level)
+        by = [[level for name, level in found.items() if find(name).tested == of] for of in TESTED]
+        texts = " | ".join(f"{np.mean(of):.3f} | {max(of):.3f}" for of in by)
+        print(f"| {rows:,} | {share} | {law} | {each} | {texts} |", flush=True)
+    far = sorted(seen, key=lambda name: -np.mean(seen[name]))
+    print("\nThe largest means over all points:", ", ".join(f"{n} {np.mean(seen[n]):.3f}" for n in far[:12]))
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Groups whose rates are pooled: how many, of what sizes, and how their true rates are spread.
+
+    `sizes` is the rows of each, or lognormal around them (σ = 1.2) with 3 at least; `spread` is the standard
+    deviation of the rates (a beta distribution), or "outlier": one group in four has twice the rate.
+    """
+
+    groups: int
+    rows: int
+    lognormal: bool
+    rate: float
+    spread: float | str
+
+    def draw(self, rng: np.random.Generator) -> tuple[NDArray[np.int64], Floats]:
+        """Return the rows and the true rate of each group."""
+        sizes = np.full(self.groups, self.rows)
+        if self.lognormal:
+            sizes = np.maximum(3, np.rint(self.rows * rng.lognormal(0, 1.2, self.groups))).astype(np.int64)
+        if self.spread == "outlier":
+            alone = np.arange(self.groups) < max(1, self.groups // 4)
+            return sizes, np.where(alone, 2 * self.rate, self.rate)
+        if not self.spread:
+            return sizes, np.full(self.groups, self.rate)
+        prior = self.rate * (1 - self.rate) / float(self.spread) ** 2 - 1
+        return sizes, rng.beta(self.rate * prior, (1 - self.rate) * prior, self.groups)
+
+
+def pooled(runs: int) -> None:
+    """Print how often pooled intervals, and Wilson's, hold the true rates, and how wide they are.
+
+    Over sizes of 40, 200, and lognormal around 20, and rates of .1 and .3; true rates are drawn in each run.
+    """
+    _head(
+        *(
+            "groups",
+            "spread",
+            "pooled: holds, mean",
+            "smallest",
+            "the worst group",
+            "Wilson: mean",
+            "smallest",
+        ),
+        *("width, of Wilson's", "error, of the measured rate's"),
+    )
+    for groups, spread in product((2, 6, 24), (0.0, 0.05, 0.15, "outlier")):
+        found = np.array(
+            [
+                _pooled(Rates(groups, *sizes, rate, spread), runs)
+                for sizes, rate in product(((40, False), (200, False), (20, True)), (0.1, 0.3))
+            ]
+        )
+        holds, worst, wilsons, width, error = found.T
+        print(
+            f"| {groups} | {spread} | {holds.mean():.3f} | {holds.min():.3f} | {worst.min():.3f} "
+            f"| {wilsons.mean():.3f} | {wilsons.min():.3f} | {width.mean():.2f} | {error.mean():.2f} |",
+            flush=True,
+        )
+
+
+def _pooled(world: Rates, runs: int) -> tuple[float, float, float, float, float]:
+    """Return how often pooled intervals hold, of all groups and of the worst, and Wilson's; width, error."""
+    rng = np.random.default_rng(zlib.crc32(repr(world).encode()))
+    seen = []
+    for _ in range(runs):
+        sizes, rates = world.draw(rng)
+        hits = rng.binomial(sizes, rates)
+        both = pooled_rates(hits, sizes), (hits / sizes, *wilson(hits, sizes))
+        seen.append(
+            [
+                [(low <= rates) & (rates <= high), high - low, (value - rates) ** 2]
+                for value, low, high in both
+            ]
+        )
+    (inside, width, error), (own_inside, own_width, own_error) = np.mean(np.array(seen, dtype=float), axis=0)
+    return (
+        *(inside.mean(), inside.min(), own_inside.mean()),
+        width.mean() / own_width.mean(),
+        np.sqrt(error.mean() / own_error.mean()),
+    )
+
+
+@dataclass(frozen=True)
+class Searched:
+    """Rows of three attributes of 5, 2 and 3 levels of unequal shares, in which subgroups are searched.
+
+    `planted` is the ratio of the rate of one subgroup, p = b and r = y (6 % of the rows), to that of the
+    others. Each person has `people` rows on average (geometric), if that is not 0, with outcomes correlated
+    by `icc`.
+    """
+
+    rows: int
+    rate: float
+    planted: float = 1.0
+    people: float = 0.0
+    icc: float = 0.5
+    names: tuple[str, ...] = ONE
+
+    def draw(self, rng: np.random.Generator) -> tuple[Joint, Floats]:
+        """Return the rows as they are counted, and how many of each combination would be selected."""
+        levels = (("a", "b", "c", "d", "e"), ("f", "m"), ("x", "y", "z"))
+        shares = ((0.5, 0.3, 0.12, 0.06, 0.02), (0.6, 0.4), (0.3, 0.2, 0.5))
+        many = round(self.rows / self.people) if self.people else self.rows
+        codes = np.stack([rng.choice(len(of), many, p=of) for of in shares], axis=1)
+        planted = (codes[:, 0] == 1) & (codes[:, 2] == 1)
+        rates = own = np.where(planted, self.rate * self.planted, self.rate)
+        size = np.ones(many, dtype=np.int64)
+        if self.people:
+            size = rng.geometric(1 / self.people, many)
+            own = rng.beta(rates * (1 - self.icc) / self.icc, (1 - rates) * (1 - self.icc) / self.icc)
+        n = np.zeros((many, 2, 2))
+        selected = rng.binomial(size, own)
+        n[:, 1, 1], n[:, 1, 0] = rng.binomial(selected, 0.75), rng.binomial(size - selected, 0.25)
+        n[:, 0, 1], n[:, 0, 0] = selected - n[:, 1, 1], size - selected - n[:, 1, 0]
+        known, place = np.unique(codes, axis=0, return_inverse=True)
+        counted = np.zeros((len(known), 2, 2))
+        np.add.at(counted, place.ravel(), n)
+        names = tuple("".join(levels[i][code] for i, code in enumerate(row)) for row in known.tolist())
+        clusters = Clusters(np.arange(many), place.ravel(), n, n) if self.people else None
+        counts = Counts(names, counted)
+        part = Slice("", "binary", "p × q × r", counts, counted.astype(np.int64), counted, labelled=True)
+        expected = np.bincount(place.ravel(), size * rates)
+        return Joint(replace(part, clusters=clusters), ("p", "q", "r"), levels, known), expected
+
+
+def _holds(one: Subgroup, joint: Joint, expected: Floats) -> bool:
+    """Return whether the intervals of a subgroup hold the ratio and the difference of the true rates."""
+    inside = np.ones(len(expected), dtype=bool)
+    for name, level in one.levels.items():
+        at = joint.names.index(name)
+        inside &= joint.codes[:, at] == joint.levels[at].index(level)
+    rows = joint.part.counts.group_total
+    rate, others = (expected[some].sum() / rows[some].sum() for some in (inside, ~inside))
+    ratio, difference = one.ratio, one.difference
+    return ratio.low <= rate / others <= ratio.high and difference.low <= rate - others <= difference.high
+
+
+def scan(runs: int) -> None:
+    """Print how often a scan says that a subgroup stands out, fairly and where one does.
+
+    "all hold" is how often the intervals of both subgroups hold their true ratios and differences.
+    """
+    _head(
+        *("rows", "rate", "rates", "planted", "rows a person", "ICC", "says so", "that very one"),
+        *("all hold", "without multiplicity"),
+    )
+    fair = [*product((300, 1000, 5000), (0.1, 0.4), (ONE,)), (300, 0.1, FIVE), (3000, 0.4, FIVE)]
+    worlds = [Searched(rows, rate, names=names) for rows, rate, names in fair]
+    worlds += itertools.starmap(Searched, product((1000, 5000, 20_000), (0.1, 0.4), (0.6, 1.5)))
+    worlds += [
+        Searched(rows, 0.3, 1.0, *people) for rows, *people in product((1000, 5000), (2.0, 5.0), (0.2, 0.8))
+    ]
+    worlds += [Searched(20_000, 0.3, 1.5, 5.0, 0.5)]
+    for world in worlds:
+        seen = []
+        for run in range(runs):
+            joint, expected = world.draw(np.random.default_rng([zlib.crc32(repr(world).encode()), run]))
+            found = find_subgroups([joint], world.names, AuditConfig(draws=200, seed=run))
+            standing = [one for one in found if one.stands_out]
+            seen.append(
+                (
+                    bool(standing),
+                    any(one.levels == {"p": "b", "r": "y"} for one in standing),
+                    world.names != ONE or all(_holds(one, joint, expected) for one in found),
+                    any(one.likelihood_ratio > 1.92 for one in found),  # as if it were the only one
+                )
+            )
+        says, that, holds, plain = np.mean(seen, axis=0)
+        print(
+            f"| {world.rows:,} | {world.rate} | {len(world.names)} | {world.planted:g} "
+            f"| {world.people or 1:g} | {world.icc if world.people else '–'} | {says:.3f} "
+            f"| {'–' if world.planted == 1 else f'{that:.2f}'} "
+            f"| {f'{holds:.3f}' if world.names == ONE else '–'} | {plain:.2f} |",
+            flush=True,
+        )
+
+
+PARTS = {
+    "fair": fair,
+    "gap": gap,
+    "weights": weights,
+    "references": reference,
+    "clusters": clusters,
+    "sizes": sizes,
+    "odds": odds,
+    "gates": gates,
+    "pooled": pooled,
+    "scan": scan,
+}
 
 
 if __name__ == "__main__":

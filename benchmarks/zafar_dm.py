@@ -38,12 +38,8 @@ def biased(beta: float) -> Sample:
     card = read_card(path)
     network = network_file(str(path.with_name("adult.network.json")))[0]
     levels = {column.name: column.levels for column in network.columns}
-    roles, bias = card.roles("sex", levels), card.protected["sex"].bias
-    if bias is None:
-        raise ValueError("the card says nothing of the bias")
-    shifted = shift(
-        network, roles.label, roles.favourable, bias.column, bias.deprived, bias.favoured, beta, both=True
-    )
+    roles = card.roles("sex", levels)
+    shifted = shift(network, roles.label, roles.favourable, card.bias_groups("sex", levels), beta, both=True)
     return to_sample(draw(shifted, 32_561, 1), roles)
 
 

@@ -27,14 +27,38 @@ def as_the_command(*arguments: object, cwd: Path) -> subprocess.CompletedProcess
     )
 
 
-def test_python_files_that_lie_about_are_not_run(tmp_path):
-    names = "argparse", "joblib", "json", "multiprocessing", "numpy", "pickle", "signal", "tempfile", "yaml"
-    for name in names:
-        (tmp_path / f"{name}.py").write_text(MARKED)
-    config = write_config(tmp_path / "small.yaml", repeats=1, interventions=["none"])
-    done = as_the_command("run", config, "-o", "out", "--jobs", "1", cwd=tmp_path)
+EVIL = """
+argparse base64 collections csv ctypes dataclasses enum fairbench_cli functools hashlib inspect joblib json
+logging multiprocessing numba numpy os pandas pathlib pickle pydantic random re scipy secrets shutil signal
+sitecustomize sklearn socket string struct subprocess tempfile threading threadpoolctl traceback types yaml
+"""
+
+
+@pytest.fixture(scope="module")
+def infested(own, tmp_path_factory) -> Path:
+    """A folder full of modules that nobody has named, next to some results."""
+    folder = tmp_path_factory.mktemp("infested")
+    shutil.copytree(own / "out", folder / "out")
+    write_config(folder / "small.yaml", repeats=1, interventions=["none"])
+    for name in EVIL.split():
+        (folder / f"{name}.py").write_text(MARKED)
+    return folder
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("check", "none"),
+        ("run", "small.yaml", "-o", "new", "--jobs", "1"),
+        ("verify", "out", "--cells", "1", "--jobs", "1"),
+        ("report", "out"),
+    ],
+    ids=lambda command: " ".join(command[:2]),
+)
+def test_no_process_that_is_started_imports_what_lies_about(infested, command):
+    done = as_the_command(*command, cwd=infested)
     assert done.returncode == 0, done.stderr
-    assert list(tmp_path.glob("*.ran")) == []
+    assert list(infested.glob("*.ran")) == []
 
 
 @pytest.fixture(scope="module")

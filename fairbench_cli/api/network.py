@@ -14,7 +14,7 @@ from fairbench_cli.data.load import Dataset, table_from_csv
 from fairbench_cli.data.locate import file_sha256
 from fairbench_cli.data.roles import checked_roles
 from fairbench_cli.data.table import Roles, Table
-from fairbench_cli.network.bias import shift
+from fairbench_cli.network.bias import Groups, shift
 from fairbench_cli.network.draw import sample
 from fairbench_cli.network.families import ScoreName
 from fairbench_cli.network.files import Meta, card_of_network, open_network, save
@@ -126,18 +126,25 @@ class Network:
 
         return to_pomegranate(self.net)
 
-    def tilt(self, beta: float, attribute: str | None = None, *, both: bool = False) -> "Network":
+    def tilt(
+        self,
+        beta: float,
+        attribute: str | Sequence[str] | Mapping[str, float] | None = None,
+        *,
+        both: bool = False,
+    ) -> "Network":
         """Return the network with bias β: P(favourable) of the deprived is multiplied by 1 − β.
 
         That is eq. (4) of cardoso2019. Where the card says so (`bias`), a proxy of the attribute is edited,
-        such as adult's relationship for sex.
+        such as adult's relationship for sex. By a joint attribute, all but those whom every part favours are
+        deprived. Several attributes act one after another: who is deprived by two is left (1 − β)².
 
         Parameters
         ----------
         beta : float
             From 0, which changes nothing, to 1.
-        attribute : str, optional
-            The protected attribute; by default the card's first.
+        attribute : str, sequence of str, or mapping of str to float; optional
+            The protected attribute, or several, perhaps each with its share of β; by default the card's.
         both : bool
             Whether the favoured gain too: their P(unfavourable) is multiplied by 1 − β.
 
@@ -150,21 +157,28 @@ class Network:
         """
         if isinstance(beta, bool) or not isinstance(beta, int | float) or not 0 <= beta <= 1:
             raise ArgumentError(Problem(f"beta is {beta!r}", "give a number from 0 to 1"))
-        roles, card = self.roles(attribute), self._card
-        card.refuse_joint(roles.attribute)
-        target = card.bias_target(roles)
-        if target.column not in self.net.parents_of(roles.label):
-            what = f"{target.column} is no parent of the outcome {roles.label}, so β has nothing to edit"
-            arc = f'require_arcs=[("{target.column}", "{roles.label}")]'
-            fix = "learn a network with the arc: ", Flag("require-arc", f"{target.column}>{roles.label}", arc)
-            raise UserError(Problem(what, fix), surface="python")
-        groups = target.column, target.deprived, target.favoured
-        net = shift(self.net, roles.label, roles.favourable, *groups, beta, both=both)
-        tilts = [
-            *self.meta.source.get("tilts", ()),
-            {"beta": beta, "attribute": roles.attribute, "both": both},
-        ]
+        names = [attribute] if attribute is None or isinstance(attribute, str) else attribute
+        named = names.items() if isinstance(names, Mapping) else [(name, 1.0) for name in names]
+        net, tilts = self.net, [*self.meta.source.get("tilts", ())]
+        for name, share in named:
+            roles = self.roles(name)
+            groups = self._edited(roles.attribute)
+            for column in groups:
+                if column not in net.parents_of(roles.label):
+                    what = f"{column} is no parent of the outcome {roles.label}, so β has nothing to edit"
+                    arc = f'require_arcs=[("{column}", "{roles.label}")]'
+                    fix = (
+                        "learn a network with the arc: ",
+                        Flag("require-arc", f"{column}>{roles.label}", arc),
+                    )
+                    raise UserError(Problem(what, fix), surface="python")
+            net = shift(net, roles.label, roles.favourable, groups, beta * share, both=both)
+            tilts.append({"beta": beta * share, "attribute": roles.attribute, "both": both})
         return replace(self, net=net, meta=replace(self.meta, source={**self.meta.source, "tilts": tilts}))
+
+    def _edited(self, attribute: str) -> Groups:
+        """Return the groups of an attribute that β acts on, by column."""
+        return self._card.bias_groups(attribute, {one.name: one.levels for one in self.net.columns})
 
     def sample(self, n: int, seed: int = 0) -> Table:
         """Return `n` rows; the same seed gives the same rows, and under another β only the outcome moves.
@@ -236,10 +250,10 @@ class Network:
         from fairbench_cli.report.figures.canvas import house_style
         from fairbench_cli.report.figures.network import Marks, draw_network
 
-        marks = Marks(None, None, None)
+        marks = Marks(None, None)
         if self.card is not None or attribute is not None:
             roles = self.roles(attribute)
-            marks = Marks(roles.label, roles.attribute, self._card.bias_target(roles).column)
+            marks = Marks(roles.label, roles.attribute, tuple(self._edited(roles.attribute)))
         with house_style():
             return draw_network(self.net, marks, f"Bayesian network: {self._name}", self._facts)
 

@@ -47,9 +47,11 @@ class AuditResult:
         Parameters
         ----------
         table : str
-            "disparities", "groups", "verdicts", "impact", "scores", "calibration" or "thresholds".
+            "disparities", "groups", "verdicts", "impact", "pooled", "subgroups", "scores", "calibration" or
+            "thresholds".
             Every comparison of a group with its reference; counts and rates of every group; the verdicts; the
-            impact ratios of the presets eeoc and ll144; with ``curves`` what the scores of a group are worth,
+            impact ratios of the presets eeoc and ll144; pooled rates with ``pooled``; with ``scan`` the
+            subgroups that stand out; with ``curves`` what the scores of a group are worth,
             the share of label 1 by score, and verdicts and selection rates by threshold.
 
         Raises
@@ -168,7 +170,8 @@ def audit(
         fix = 'give a frame with both columns of scores: audit(frame, score=["old", "new"])'
         raise ArgumentError(Problem(what, fix))
     try:
-        settings = read_config(given, Path(config) if config is not None else None)
+        path = Path(config) if config is not None else None
+        settings: AuditConfig = read_config(given, path)
         rows: Any = source
         if arrays:
             rows, settings = frame_of_arrays(source, y_pred, groups, weights, settings)

@@ -161,6 +161,7 @@ _explained = _column_sets(1, "does not name different columns", "write education
 ColumnSets = tuple[tuple[str, ...], ...]
 Count = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(gt=0, le=1)]
+OpenShare = Annotated[float, Field(gt=0, lt=1)]
 MetricName = Annotated[str, AfterValidator(_metric)]
 GateName = Annotated[str, AfterValidator(lambda text: text if text in (UNDECIDED, WORSE) else _metric(text))]
 TauName = Annotated[str, AfterValidator(_metric_with_tau)]
@@ -273,12 +274,21 @@ class AuditConfig(BaseModel):
         "disparity became larger.",
     )
     draws: int = Field(
-        1000, ge=0, le=1_000_000, description="Bootstrap draws, for metrics without a closed form."
+        1000,
+        ge=0,
+        le=1_000_000,
+        description="Bootstrap draws, for metrics without a closed form; deals of a scan.",
     )
-    seed: int = Field(0, ge=0, description="Of draws and random ties.")
+    seed: int = Field(0, ge=0, description="Of draws, deals and random ties.")
     confidence: float = Field(0.95, gt=0, lt=1, description="Of intervals and tests.")
     curves: bool = Field(
         False, description="Also AUC, calibration and more of the scores, and the verdict at all thresholds."
+    )
+    pooled: bool = Field(
+        False, description="Also rates of groups drawn towards each other, the fewer rows the more."
+    )
+    scan: bool = Field(
+        False, description="Also the subgroup that stands out most, of all combinations of attributes."
     )
     explained_by: Annotated[ColumnSets, BeforeValidator(_explained)] = Field(
         (), alias="explain", description="Column to explain differences by; a,b crosses two."
@@ -338,7 +348,8 @@ class AuditConfig(BaseModel):
         >>> AuditConfig(min_group=5).resolved()["min-group"]
         5
         """
-        unused = {"fail", "failing_metrics", *(() if self.explained_by else ("neighbours", "margin"))}
+        unused = {name for name in ("pooled", "scan") if not getattr(self, name)}
+        unused |= {"fail", "failing_metrics", *(() if self.explained_by else ("neighbours", "margin"))}
         unused |= set() if self.top_k or self.top_share else {"ties"}
         found = self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=unused)
         if self.scores and len(self.scores) == 1:
@@ -348,14 +359,37 @@ class AuditConfig(BaseModel):
         return {key: value for key, value in found.items() if value not in ([], {})}
 
 
-def meanings() -> dict[str, str]:
+class PlanConfig(AuditConfig):
+    """What a plan is of: the keys of an audit that say who is compared and how, and these."""
+
+    rate: Annotated[tuple[OpenShare, ...], LISTED, Field(min_length=1)] = Field(
+        (0.1, 0.3, 0.5), description="With --plan: rate of the reference. Repeat it."
+    )
+    ratio: Annotated[tuple[Annotated[float, Field(gt=0, allow_inf_nan=False)], ...], LISTED] = Field(
+        (0.5, 0.6, 0.7, 1.0),
+        description="With --plan: true ratio to be found or, where it is allowed, to pass. Repeat it.",
+    )
+    power: OpenShare = Field(0.8, description="With --plan: how likely that is to be.")
+    comparisons: Count | None = Field(
+        None,
+        description="With --plan: how many comparisons decide. Default: each group with its reference, once.",
+    )
+    counted: Share = Field(
+        1.0, description="With --plan: share of the rows that the rate counts, such as those with label 0."
+    )
+
+
+PLANNED = tuple(name for name in PlanConfig.model_fields if name not in AuditConfig.model_fields)
+
+
+def meanings(kind: type[AuditConfig] = AuditConfig) -> dict[str, str]:
     """Return what each key means, with its default.
 
     >>> meanings()["min-group"]
     'Groups with fewer rows are marked, and no reference. Default: 30.'
     """
     found = {}
-    for name, field in AuditConfig.model_fields.items():
+    for name, field in kind.model_fields.items():
         default = field.default.get(DEFAULT) if isinstance(field.default, dict) else field.default
         unsaid = default is None or isinstance(default, bool | tuple)
         found[field.alias or name] = f"{field.description}{'' if unsaid else f' Default: {default}.'}"

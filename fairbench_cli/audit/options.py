@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
@@ -38,10 +38,16 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "ll144": _HIGHEST,
 }
 
+Config = TypeVar("Config", bound=AuditConfig)
 Check = tuple[str, object, str, Words]  # key, whether it is wrong, what is wrong with it, what to do
 
 
-def read_config(given: Mapping[str, Any], path: Path | None = None, before: str = "") -> AuditConfig:
+def read_config(
+    given: Mapping[str, Any],
+    path: Path | None = None,
+    before: str = "",
+    kind: type[Config] = AuditConfig,  # type: ignore[assignment]
+) -> Config:
     """Check options, those given laid over those of a file.
 
     Parameters
@@ -53,6 +59,8 @@ def read_config(given: Mapping[str, Any], path: Path | None = None, before: str 
         A YAML file with the same keys.
     before : str
         What messages write before a key that was given: "--" on the command line.
+    kind : type
+        The keys that there are.
 
     Raises
     ------
@@ -69,12 +77,12 @@ def read_config(given: Mapping[str, Any], path: Path | None = None, before: str 
     spots: dict[Place, str] = {(key,): before + key for key in keys}
     document = _laid_over(keys, read_yaml(path) if path else YamlDocument({}, {}, ""), spots)
     try:
-        config = AuditConfig.model_validate(document.data, by_name=False)
+        config = kind.model_validate(document.data, by_name=False)
         problems = [
             Problem(what, fix, document.where((key,))) for key, wrong, what, fix in _checks(config) if wrong
         ]
     except ValidationError as error:
-        problems = list(problems_of(error, AuditConfig, document))
+        problems = list(problems_of(error, kind, document))
     if problems:
         raise UserError(*in_file_order(problems, document.name))
     return config
@@ -145,6 +153,8 @@ def _checks(config: AuditConfig) -> Iterator[Check]:
     several = len(config.decisions) > 1 or len(config.favourable) > 1
     what = "several decisions are audited, and one can be explained at a time"
     yield "explain", config.explained_by and several, what, "give one decision"
+    what = "a scan deals out the outcomes as often as draws says, which is never"
+    yield "draws", config.scan and config.draws == 0, what, "give draws: 1000"
     for key in ("neighbours", "margin"):
         unused = key in given and not config.explained_by
         yield key, unused, f"{key} has no effect", "give explain, or leave it out"
@@ -177,6 +187,7 @@ def _of_comparison(config: AuditConfig) -> Iterator[Check]:
     yield "ties", drawn, what, "use ties include or exclude"
     others = {
         "model-column": config.model_column,
+        "scan": config.scan,
         "explain": config.explained_by,
         "preset": config.preset == "ll144",
         "curves": config.curves and "slice" not in named,

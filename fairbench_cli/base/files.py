@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import secrets
 import shlex
 import shutil
@@ -18,6 +19,8 @@ from fairbench_cli.base.text import shown_path
 
 PREFIX = "fairbench-"
 HELD = "held"
+NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+"""Of `os.open`: follow no link, and wait for nobody at the other end of a pipe."""
 
 
 def read_text(path: Path, encoding: str = "utf-8", newline: str | None = None) -> str:
@@ -110,19 +113,60 @@ def _encoded(text: str) -> bytes:
 def _write_all(contents: Mapping[Path, bytes]) -> None:
     """Write files next to their places, then move all of them there."""
     devices = [path for path in contents if path.exists() and not path.is_file()]  # /dev/null, a pipe
-    # Two machines may write to one folder, from processes of one number.
-    own = f"{os.getpid()}-{secrets.token_hex(4)}"
-    parts = {path: path.with_name(f".{path.name}.{own}.part") for path in contents if path not in devices}
-    try:
+    for folder in {path.parent for path in contents if path not in devices}:
+        sweep_parts(folder)
+    with ExitStack() as held:
+        parts = {path: held.enter_context(_part(path)) for path in contents if path not in devices}
         for path, part in parts.items():
             part.write_bytes(contents[path])
         for path in devices:
             path.write_bytes(contents[path])
         for path, part in parts.items():
             part.replace(path)
+
+
+_PART = re.compile(r"\..+\.[0-9]+-[0-9a-f]{8}\.part")
+
+
+@contextmanager
+def _part(path: Path) -> Iterator[Path]:
+    """Make an empty file next to a path, and remove it at the end if it is still there.
+
+    A lock, which the system takes back however the process ends, says that it is in use.
+    """
+    while True:
+        # Two machines may write to one folder, from processes of one number.
+        part = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
+        file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        if sys.platform == "win32":  # which moves no open file, and has no such locks
+            os.close(file)
+            break
+        with suppress(ImportError, OSError):  # a file system without locks
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX)
+        if os.fstat(file).st_nlink:
+            break
+        os.close(file)  # somebody has taken it for one that was left
+    try:
+        yield part
     finally:
-        for part in parts.values():
-            part.unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
+        if sys.platform != "win32":
+            os.close(file)
+
+
+def sweep_parts(folder: Path) -> None:
+    """Remove what processes that were killed while they wrote a file have left in a folder."""
+    left: list[str] = []
+    with suppress(OSError), os.scandir(folder) as entries:  # it may be written, and not be listed
+        left += [entry.path for entry in entries if _PART.fullmatch(entry.name)]
+    for part in left:
+        with suppress(OSError):  # it is somebody else's, or has just become a file
+            file = os.open(part, os.O_WRONLY | NO_LINK)
+            if _try_lock(file):
+                Path(part).unlink()
+            os.close(file)
 
 
 def keep_inputs(inputs: Iterable[str | Path], outputs: Iterable[str | Path], where: str) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fairbench_cli.data.table import Codes, Column, Floats, Labels, Rows, Sample, Table
+from fairbench_cli.data.table import Codes, Column, Floats, Labels, Rows, Sample, Table, locked
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -206,9 +206,7 @@ def _row_major(table: Table, columns: tuple[Column, ...]) -> Codes:
 @lru_cache(maxsize=4)
 def _shared_codes(table: Table, columns: tuple[Column, ...]) -> Codes:
     """Return the codes of rows that nobody can write; techniques that share them get the same array."""
-    codes = _row_major(table, columns)
-    codes.flags.writeable = False
-    return codes
+    return locked(_row_major(table, columns))
 
 
 def fit_encoder(sample: Sample, encoding: Encoding, *, include_protected: bool) -> Encoder:

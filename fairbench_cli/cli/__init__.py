@@ -1,6 +1,5 @@
 """The command line: one file per command. The only place with typer and rich."""
 
-import signal
 import sys
 
 
@@ -13,7 +12,9 @@ def main() -> None:
         from fairbench_cli.cli.app import run
 
         code = run(sys.argv[1:])
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # nothing is left to be stopped
+        from fairbench_cli.cli.run_command import ignore_endings
+
+        ignore_endings()  # nothing is left to be stopped
         code = close_streams(sink, code)
     except KeyboardInterrupt:  # while modules are loaded; `run` handles its own
         print("interrupted", file=sys.stderr)  # noqa: T201

@@ -11,6 +11,7 @@ from fairbench_cli.audit.show.formats import FORMATS, file_of
 
 if TYPE_CHECKING:  # light when asked for --help
     from fairbench_cli.audit.compare.report import Report
+    from fairbench_cli.audit.config import AuditConfig
 
 OUTPUT = "Output"
 PANELS = {
@@ -20,16 +21,18 @@ PANELS = {
     "Comparison and verdict": "ref ref-method tau metric decision rule preset min-group min-share exclude "
     "fail fail-on",
     "Intervals": "draws seed confidence",
+    "Small groups": "pooled scan",
     "Explanation": "explain neighbours margin",
+    "Planning": "rate ratio power comparisons counted",
 }
-"""The keys of `AuditConfig` as its help shows them."""
+"""The keys of `PlanConfig`, and so of `AuditConfig`, as its help shows them."""
 
 SHORT = {"attribute": "-a", "metric": "-m"}
 KINDS = {"integer": int, "number": float, "boolean": bool}
 
 
 class AuditCommand(TyperCommand):
-    """The command: each key of `AuditConfig` is a flag, with its type, meaning and default.
+    """The command: each key of `PlanConfig` is a flag, with its type, meaning and default.
 
     They are looked up when the command is used, so that ``fairbench --help`` stays light.
     """
@@ -50,10 +53,10 @@ class AuditCommand(TyperCommand):
 
 
 def _flags_of_keys() -> list[Any]:
-    """Return Typer's parameters for the keys of `AuditConfig`."""
-    from fairbench_cli.audit.config import AuditConfig, meanings
+    """Return Typer's parameters for the keys of `PlanConfig`."""
+    from fairbench_cli.audit.config import PlanConfig, meanings
 
-    schemas, known = AuditConfig.model_json_schema()["properties"], meanings()
+    schemas, known = PlanConfig.model_json_schema()["properties"], meanings(PlanConfig)
     panels = {key: panel for panel, keys in PANELS.items() for key in keys.split()}
     flags = []
     for key in (*panels, *(key for key in known if key not in panels)):
@@ -108,9 +111,18 @@ def audit(
     config: Annotated[
         Path | None, typer.Option("--config", "-c", help="YAML file of these options; flags win.")
     ] = None,
+    plan: Annotated[
+        bool,
+        typer.Option(
+            "--plan",
+            help="What so many rows can show: of white=1000,black=200, or of a file of groups.",
+            rich_help_panel="Planning",
+        ),
+    ] = False,
 ) -> int:
     """Audit a file of scores: group metrics, disparities with intervals, a verdict for each attribute."""
     from fairbench_cli.audit.api import run
+    from fairbench_cli.audit.config import PLANNED
     from fairbench_cli.audit.options import read_config
     from fairbench_cli.base.errors import shown, suggest, user_error
     from fairbench_cli.cli.console import talk
@@ -122,7 +134,12 @@ def audit(
     given = {key: value for key, value in ctx.obj.items() if not _is_unset(value)}
     if "intersect" in given:
         given["intersect"] = [text.split(",") for text in given["intersect"]]
-    settings = read_config(given, config, "--")
+    if plan:
+        return _plan(preds, given, config, output, format_)
+    wrong = sorted({*given} & {*PLANNED})
+    if wrong:
+        raise user_error(f"{wrong[0]} has no effect", "give --plan, or leave it out", f"--{wrong[0]}")
+    settings: AuditConfig = read_config(given, config, "--")
     _keep_inputs([preds, config, settings.against], output, pdf, to_db, settings.preset)
     with stoppable() as stopped:
         try:
@@ -135,6 +152,30 @@ def audit(
             talk("interrupted")
             return 128 + stopped[0]
     return int(report.gate.stops)
+
+
+def _plan(source: str, given: dict[str, Any], config: Path | None, output: Path | None, format_: str) -> int:
+    """Print a plan, and write its files."""
+    from fairbench_cli.audit.planning import WRITERS, files_of, make_plan, plan_document, read_plan
+    from fairbench_cli.base.errors import shown, suggest, user_error
+    from fairbench_cli.base.files import keep_inputs, write_files
+    from fairbench_cli.cli.console import print_document, print_text
+
+    if format_ not in ("console", *WRITERS):
+        fix = suggest(format_, ["console", *WRITERS])
+        raise user_error(f"no format of a plan is called {shown(format_)}", fix, "--format")
+    found = make_plan(source, read_plan(given, config, "--"))
+    if output is not None:
+        files = files_of(found)
+        keep_inputs(
+            [path for path in (source, config) if path], [output / name for name in files], "--output"
+        )
+        write_files(output, files)
+    if format_ == "console":
+        print_document(plan_document(found))
+    else:
+        print_text(found.to(format_), format_)
+    return 0
 
 
 def _is_unset(value: Any) -> bool:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # pandas comes with it
 GAP = 2  # characters between two columns
 KEPT = "\u00a0"  # a space that no line ends at
 SHORT = 16  # of a column that need not
+WORTH = 1.1  # times as many lines as with first cells on lines of their own make these worth it
 
 # The symbol and the style of each verdict.
 Marks = dict[Verdict | None, tuple[str, str]]
@@ -78,7 +79,8 @@ def talk_of_damage(damages: "Sequence[Damage]") -> None:
     if damages:  # else nothing heavy is loaded
         from fairbench_cli.experiment.journal.journal import damage_in_words
 
-        talk(*damage_in_words(damages, "their repeats are left out"))
+        for line in damage_in_words(damages, "their repeats are left out"):
+            talk(line)
 
 
 def print_document(document: Document) -> None:
@@ -223,7 +225,11 @@ def _print_table(table: TextTable, marks: Marks) -> None:
     for i, part in enumerate(_parts(columns, width)):
         if i:
             say("")
-        _draw(part, _fitted(part, width), table.grouped)
+        widths, led = _fitted(part, width), _fitted(part[1:], width - GAP)
+        if table.grouped or part[0].number or WORTH * _height(part[1:], led, part[0]) > _height(part, widths):
+            _print_lines(_lines(part, widths, table.grouped))
+        else:
+            _draw_led(part, led, width)
 
 
 def _columns(table: TextTable, marks: Marks, *, stacked: bool) -> list[_Column]:
@@ -279,8 +285,39 @@ def _fitted(columns: list[_Column], width: int) -> list[int]:
     return fitted
 
 
-def _draw(columns: list[_Column], widths: list[int], grouped: bool) -> None:
-    """Print a table without blanks at the ends of its lines."""
+def _height(columns: list[_Column], widths: list[int], above: _Column | None = None) -> int:
+    """Return how many lines the rows of a table take, with what is on lines of its own above them."""
+    rows = zip(*(one.cells for one in columns), strict=True)
+    lines = (max(len(cell.folded(width)) for cell, width in zip(row, widths, strict=True)) for row in rows)
+    return sum(lines) + (len(list(groupby(above.cells))) if above else 0)
+
+
+def _draw_led(columns: list[_Column], widths: list[int], width: int) -> None:
+    """Print a table whose rows have their first cell on a line above them, once where it is the same."""
+    first, *others = columns
+    lines = _lines(others, widths, grouped=False)
+    start = len(lines) - _height(others, widths)
+    fold(first.head)
+    _print_lines(lines[:start], GAP)
+    for i, cell in enumerate(first.cells):
+        if not i or cell != first.cells[i - 1]:
+            whole = cell._replace(text=cell.text.replace("\n", ", "))
+            _print_lines([Text(line, style=cell.style) for line in whole.folded(width)])
+        end = start + _height([one._replace(cells=one.cells[i : i + 1]) for one in others], widths)
+        _print_lines(lines[start:end], GAP)
+        start = end
+
+
+def _print_lines(lines: Iterable[Text], indent: int = 0) -> None:
+    """Print lines without blanks at their ends, and those that are not empty."""
+    for line in lines:
+        line.rstrip()
+        if line:
+            out().print(Text(" " * indent) + line, soft_wrap=True)
+
+
+def _lines(columns: list[_Column], widths: list[int], grouped: bool) -> list[Text]:
+    """Return the lines of a table: its heads, a rule, its rows."""
     console = out()
     drawn = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
     for one, width in zip(columns, widths, strict=True):
@@ -291,9 +328,7 @@ def _draw(columns: list[_Column], widths: list[int], grouped: bool) -> None:
         drawn.add_row(*_together([cells for _, cells in same], widths))
     with console.capture() as capture:
         console.print(drawn)
-    for text in capture.get().splitlines():
-        if text.strip():
-            console.print(Text.from_ansi(text.rstrip()), soft_wrap=True)
+    return [Text.from_ansi(text) for text in capture.get().splitlines()]
 
 
 def _together(rows: list[tuple[_Shown, ...]], widths: list[int]) -> Iterator[Text]:

@@ -19,6 +19,17 @@ if TYPE_CHECKING:  # light when asked for --help
 
 BETWEEN = 3  # blanks between two columns of a printed table
 
+Beta = Annotated[float, typer.Option(min=0, max=1, help="Bias to add, 0 to 1.")]
+Attributes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--attribute",
+        help="Protected attribute that β acts on; given several times, one after another.",
+        show_default="the card's",
+    ),
+]
+Shift = Annotated[Literal["deprived", "both"], typer.Option(help="Edit the deprived rows, or both groups'.")]
+
 app = typer.Typer(no_args_is_help=True, help="Learn, look at, ask and sample Bayesian networks.")
 
 
@@ -119,11 +130,13 @@ def query(
         Literal["exact", "pomegranate"],
         typer.Option(help="Exact, or approximate: pomegranate's loopy belief propagation, for one column."),
     ] = "exact",
+    beta: Beta = 0.0,
+    card: NetCard = None,
+    attribute: Attributes = None,
+    shift: Shift = "deprived",
 ) -> None:
     """Compute what a network says of some columns, given others; all else is summed over."""
-    from fairbench_cli.api.network import load_network
-
-    network = load_network(net)
+    network = _tilted(net, beta, card, attribute, shift)
     known = _known(given or [], network.columns)
     found = network.query(of, known, engine=engine)
     words = ", ".join(f"{name}={level}" for name, level in known.items())
@@ -167,22 +180,31 @@ def sample(
     net: Net,
     n: Annotated[int, typer.Option("-n", min=1, help="Rows.", show_default=False)],
     output: Annotated[Path, to("CSV to write; - for standard output.")],
-    beta: Annotated[float, typer.Option(min=0, max=1, help="Bias to add, 0 to 1.")] = 0.0,
+    beta: Beta = 0.0,
     card: NetCard = None,
-    attribute: Attribute = None,
-    shift: Annotated[
-        Literal["deprived", "both"], typer.Option(help="Edit the deprived rows, or both groups'.")
-    ] = "deprived",
+    attribute: Attributes = None,
+    shift: Shift = "deprived",
     seed: Annotated[int, typer.Option(min=0, help="Seed.")] = 0,
 ) -> None:
     """Sample rows at a bias level β, for use anywhere else."""
+    if str(output) != "-":
+        keep_inputs([net], [output], "--output")
+    tilted = _tilted(net, beta, card, attribute, shift)
+    text = tilted.sample(n, seed).to_frame().to_csv(index=False, lineterminator="\n")
+    if str(output) == "-":
+        sys.stdout.write(text)
+    else:
+        make_folder(output.parent)
+        write_text(output, text)
+
+
+def _tilted(net: str, beta: float, card: str | None, attribute: list[str] | None, shift: str) -> "Network":
+    """Return a network with the bias that the options ask for."""
     if beta != beta:  # NaN passes every range
         raise user_error("beta is not a number", "give a beta from 0 to 1", "--beta")
     if not beta and (card or attribute or shift == "both"):
         what = "--card, --attribute and --shift say what --beta edits, but it is 0"
         raise user_error(what, "give --beta, or none of them")
-    if str(output) != "-":
-        keep_inputs([net], [output], "--output")
     network = _opened(net, card)
     if beta and network.card is None:
         name = str(network.meta.source.get("dataset", ""))
@@ -191,15 +213,9 @@ def sample(
             what = "a network of a bare CSV does not say which column is the outcome and who is deprived"
         raise user_error(what, f"{fix}: --card CARD.yaml", "--beta")
     try:
-        tilted = network.tilt(beta, attribute, both=shift == "both") if beta else network
+        return network.tilt(beta, attribute, both=shift == "both") if beta else network
     except UserError as error:
         raise UserError(*error.at("--card" if card else "--beta")) from None
-    text = tilted.sample(n, seed).to_frame().to_csv(index=False, lineterminator="\n")
-    if str(output) == "-":
-        sys.stdout.write(text)
-    else:
-        make_folder(output.parent)
-        write_text(output, text)
 
 
 def _opened(net: str, card: str | None) -> "Network":

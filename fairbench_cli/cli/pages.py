@@ -241,6 +241,19 @@ def number(value: float) -> str:
     return f"−{text}" if value < 0 else text
 
 
+def _gate(metric: Metric) -> Iterator[str]:
+    """Yield what an audit tests where its gate is the metric, if it may be."""
+    from fairbench_cli.audit.metrics import can_decide, canonical, kind
+
+    if kind(metric.name) == "counts" and can_decide(canonical(metric.name)):
+        what = {
+            "parts": f"{' and '.join(metric.farthest_of)}, and fails where one of these does",
+            "rate": f"whether the groups have the same {metric.equal}",
+            "limit": "whether it is worse than its limit",
+        }
+        yield f"a gate of an audit tests {what.get(metric.tested, 'whether it is at best')}"
+
+
 def _metric(metric: Metric) -> Section:
     ideal = "" if metric.ideal is None else f", ideal {number(metric.ideal)}"
     on = "predictions and labels" if metric.on == "both" else metric.on
@@ -251,6 +264,7 @@ def _metric(metric: Metric) -> Section:
         f"range {number(metric.low)} to {number(metric.high)}{ideal}; {DIRECTIONS[metric.direction]}",
         f"needs {needs}; defined on {on}",
         metric.undefined,
+        *_gate(metric),
         f"source: {metric.source}",
     )
     return Section(f"{metric.name}{' *' if metric.name in DEFAULT_METRICS else ''}", lines)

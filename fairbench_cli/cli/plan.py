@@ -24,6 +24,7 @@ def plan(
     from fairbench_cli.cli.console import print_document, say
     from fairbench_cli.cli.progress import Clock, in_words
     from fairbench_cli.document.model import Document, Section, plain_table
+    from fairbench_cli.experiment.plan import arc_in_words
     from fairbench_cli.experiment.running.run import prepare
     from fairbench_cli.experiment.running.todo import read_shard
 
@@ -52,9 +53,8 @@ def plan(
         if prepared.config.sample.source == "data":
             about = f"{dataset['sample_size']} of {dataset['rows']} rows a training set, the rest a test set"
         else:
-            arc = f"{dataset['edited_column']} {'is' if dataset['arc_to_outcome'] else 'is not'} a parent"
             size = f"{dataset['sample_size']} rows a training set"
-            about = f"network BIC {dataset['bic']:.3f}, {arc} of the outcome, {size}"
+            about = f"network BIC {dataset['bic']:.3f}, {arc_in_words(dataset)}, {size}"
         lines.append(f"{dataset['dataset']}: {about}")
     clock = Clock(prepared)
     seconds = clock.left(clock.to_do(left), 1)

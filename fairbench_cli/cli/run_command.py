@@ -8,7 +8,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -75,9 +74,10 @@ def run(
             of = "" if part is None else f" in shard {part}"
             talk(f"{prepared.size} repeats{of}: {prepared.size - todo} done, {todo} to do, {count} worker(s)")
         finished = _compute(prepared, pool, quiet)
-        _ignore_endings()  # what follows takes seconds, and no result should be without its files
+        ignore_endings()  # what follows takes seconds, and no result should be without its files
         left = len(prepared.todo)
-        if part is None:  # of a part alone, tables would look like those of the whole
+        known = prepared.plan.held(prepared.records)
+        if part is None and (finished or known):  # of a part, or of nothing, they would be no whole ones
             tables = write_report(prepared.folder, prepared.plan, prepared.records)
             write_manifest(prepared, jobs=count, computed=todo - left, start=start)
         if not finished:
@@ -124,13 +124,14 @@ def _compute(prepared: "PreparedRun", pool: "Pool", quiet: bool) -> bool:
             compute(prepared, pool.outcomes, lambda _: None)
         elif prepared.todo:
             with RunProgress(prepared, pool.jobs) as progress:
-                compute(prepared, partial(pool.outcomes, watch=progress.watch), progress.note)
+                compute(prepared, pool.outcomes, progress.note, progress.watch)
     except KeyboardInterrupt:
         return False
     return True
 
 
-def _ignore_endings() -> None:
+def ignore_endings() -> None:
+    """Let nothing stop this process any more but SIGKILL: what it still has to do is done at once."""
     for number in ENDINGS:
         signal.signal(number, signal.SIG_IGN)
 
@@ -144,7 +145,7 @@ def stoppable() -> Iterator[list[int]]:
     stopped: list[int] = []
 
     def stop(number: int, _: object) -> None:
-        _ignore_endings()
+        ignore_endings()
         if number == getattr(signal, "SIGHUP", None):  # the terminal is gone
             for stream in (sys.stdout, sys.stderr):
                 with suppress(OSError, ValueError):

@@ -179,24 +179,32 @@ class Card(StrictModel):
             self.label.column, self.label.favourable, attribute, deprived, favoured, protected.of or ()
         )
 
-    def refuse_joint(self, attribute: str) -> None:
-        """Refuse a joint attribute where β is to edit a column.
+    def bias_groups(
+        self, attribute: str, levels: Mapping[str, tuple[str, ...]]
+    ) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
+        """Return the deprived and the favoured values that β acts on, by column.
+
+        Of an attribute its own column or, where the card says so, a proxy; of a joint one those of all parts.
+
+        Parameters
+        ----------
+        levels : mapping
+            The levels of each column of the data.
 
         Raises
         ------
         UserError
-            When the attribute is one.
+            When two parts have one proxy.
         """
-        if self.protected[attribute].of:
-            what = f'β edits a column, and "{attribute}" is a joint attribute'
-            fix = f"name one of its parts: {', '.join(self.protected[attribute].of or ())}"
-            raise user_error(what, fix, self.where("protected", attribute))
-
-    def bias_target(self, roles: Roles) -> BiasTarget:
-        """Return the column and values that β acts on."""
-        return self.protected[roles.attribute].bias or BiasTarget(
-            column=roles.attribute, deprived=roles.deprived, favoured=roles.favoured
-        )
+        found: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
+        for part in self.protected[attribute].of or (attribute,):
+            proxy, roles = self.protected[part].bias, self.roles(part, levels)
+            column, groups = (part, roles) if proxy is None else (proxy.column, proxy)
+            if column in found:
+                what = f'β acts on two parts of "{attribute}" through one column, "{column}"'
+                raise user_error(what, "name its parts instead", self.where("protected", attribute))
+            found[column] = groups.deprived, groups.favoured
+        return found
 
     def mentions(self) -> Iterator[tuple[str, Place]]:
         """Yield every column that the card names, and the place where."""

@@ -220,6 +220,35 @@ def to_sample(table: Table, roles: Roles) -> Sample:
     )
 
 
+def in_other_group(sample: Sample, parts: Sequence[str] = ()) -> Sample | None:
+    """Return the rows with everybody put into the other group; None where a group has no rows.
+
+    The attribute, and the columns that a joint one is made of, take the commonest level of the other group,
+    the first of equals. All else stays, proxies of the attribute too.
+
+    Parameters
+    ----------
+    parts : sequence of str
+        The columns that a joint attribute is made of.
+
+    >>> rows = Table((Column("s", ("f", "m")), Column("x", ("0", "1"))), np.array([[0, 1], [1, 0]], np.int16))
+    >>> marks = np.array([0, 1], np.int8)
+    >>> twins = in_other_group(Sample(rows, "s", marks, marks))
+    >>> twins.features.codes.tolist(), twins.s.tolist()
+    ([[1, 1], [0, 0]], [1, 0])
+    """
+    table, codes = sample.features, sample.features.codes.copy()
+    at = [table.index(name) for name in (sample.attribute, *parts)]
+    for group in (0, 1):
+        others = np.flatnonzero(sample.s != group)
+        if not len(others):
+            return None
+        levels = table.codes[others, at[0]]
+        example = others[np.argmax(levels == np.bincount(levels).argmax())]
+        codes[np.ix_(sample.s == group, at)] = table.codes[example, at]
+    return replace(sample, features=Table(table.columns, codes), s=(1 - sample.s).astype(np.int8))
+
+
 def read_only(sample: Sample) -> Sample:
     """Return the same rows in arrays that cannot be written: all techniques of a repeat share them.
 
@@ -229,15 +258,25 @@ def read_only(sample: Sample) -> Sample:
     Traceback (most recent call last):
     ValueError: assignment destination is read-only
     """
-    features = Table(sample.features.columns, _locked(sample.features.codes))
-    weights = None if sample.weights is None else _locked(sample.weights)
-    return replace(sample, features=features, y=_locked(sample.y), s=_locked(sample.s), weights=weights)
+    features = Table(sample.features.columns, locked(sample.features.codes))
+    weights = None if sample.weights is None else locked(sample.weights)
+    return replace(sample, features=features, y=locked(sample.y), s=locked(sample.s), weights=weights)
 
 
-def _locked(array: NDArray[Any]) -> NDArray[Any]:
-    view = array.view()
-    view.flags.writeable = False
-    return view
+def locked(array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array of the same values over bytes, which nobody can make writable again.
+
+    >>> locked(np.zeros(2)).flags.writeable = True
+    Traceback (most recent call last):
+    ValueError: cannot set WRITEABLE flag to True of this array
+    """
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    if isinstance(base, bytes):
+        return array
+    order: Literal["C", "F"] = "C" if array.flags.c_contiguous else "F"
+    return np.ndarray(array.shape, array.dtype, array.tobytes(order), order=order)
 
 
 def joint_levels(levels: Sequence[Sequence[str]]) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 import time
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.represent import Representation, represent
-from fairbench_cli.data.table import Labels, Sample, read_only, to_sample
+from fairbench_cli.data.table import Labels, Sample, in_other_group, read_only, to_sample
 from fairbench_cli.experiment.datasets import Population
+from fairbench_cli.experiment.decisions import order_of_rows, packed
 from fairbench_cli.experiment.plan import Cell
 from fairbench_cli.experiment.tuning import Attempt, Curve, tune
 from fairbench_cli.interventions.cells import balanced_rows
@@ -43,6 +44,8 @@ class Repeat:
         scores, None where nobody asked for them.
     tuning : Curve or None
         What parameters were chosen from, where some are tuned.
+    decisions : str or None
+        Where all repeats share their test rows: what was decided on each of them (`packed`).
     """
 
     key: str
@@ -55,6 +58,7 @@ class Repeat:
     values: dict[str, float] = field(default_factory=dict)
     swept: Counts | None = None
     tuning: Curve | None = None
+    decisions: str | None = None
 
     def __post_init__(self) -> None:
         if self.status not in get_args(Status):
@@ -85,21 +89,28 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
         # it says that it cannot on such rows.
         shown, group = represented(test, how[0], population), groups_of(test, protected)
         model = fit(cell, represented(train, how[0], population), repeat)
-        predicted, counts = decide(model, shown, group, protected)
+        predicted, counts, chance = decide(model, shown, group, protected)
     except Infeasible as reason:
         seconds = time.process_time() - start
         return Repeat(cell.key, repeat, "infeasible", str(reason), None, seconds=seconds, tuning=curve)
 
     # 4. What counts of decisions do not suffice for, if asked for: metrics of rows, every acceptance rate.
     scores = model.scores(shown) if population.sweep or population.row_metrics.names else None
-    values = population.row_metrics.measure(test, predicted, scores)
+    twins = in_other_group(test, population.roles.of) if population.row_metrics.of_twins else None
+    changed = None if twins is None else decide(model, represent(twins, *how), group, protected)[2]
+    stays = None if changed is None else 1.0 - np.abs(chance - changed)
+    values = population.row_metrics.measure(test, predicted, scores, stays)
     swept = None
     if population.sweep:
         none = Counts(counts.groups, np.zeros((0, *counts.n.shape)))
         swept = none if scores is None else swept_counts(group, test.y, scores, counts.groups)
 
-    seconds, facts = time.process_time() - start, dict(model.facts)
-    return Repeat(cell.key, repeat, model.status, model.reason, counts, facts, seconds, values, swept, curve)
+    # 5. Decisions on rows that are the same in every repeat: would a difference be there on others?
+    rows = packed(chance[row_order(test, population)]) if population.shares_test_rows else None
+
+    facts, how_it_went = dict(model.facts), (model.status, model.reason)
+    seconds = time.process_time() - start
+    return Repeat(cell.key, repeat, *how_it_went, counts, facts, seconds, values, swept, curve, rows)
 
 
 def fit(cell: Cell, train: Sample, repeat: int) -> Fitted:
@@ -113,12 +124,15 @@ def fit(cell: Cell, train: Sample, repeat: int) -> Fitted:
 
 def decide(
     model: Fitted, rows: Sample, group: NDArray[np.intp], protected: ProtectedAttributes
-) -> tuple[Labels, Counts]:
-    """Return a model's decisions on rows and their counts; those of one that draws them in expectation."""
+) -> tuple[Labels, Counts, NDArray[Any]]:
+    """Return a model's decisions on rows, their counts, and the chance with which each row is accepted.
+
+    The counts of a model that draws its decisions are those in expectation.
+    """
     predicted, chance = model.predict(rows), model.decision_probability(rows)
     if chance is None:
-        return predicted, count(group, rows.y, predicted, protected.groups)
-    return predicted, expected_count(group, rows.y, chance, protected.groups)
+        return predicted, count(group, rows.y, predicted, protected.groups), predicted
+    return predicted, expected_count(group, rows.y, chance, protected.groups), chance
 
 
 def groups_of(rows: Sample, protected: ProtectedAttributes) -> NDArray[np.intp]:
@@ -143,7 +157,7 @@ def draw(cell: Cell, population: Population, repeat: int) -> tuple[Sample, Sampl
     """
     if population.network is None:
         return _divided(population, cell.sample_seed(repeat))
-    beta = cell.beta if population.biased else 0.0
+    beta = cell.beta if population.edits else 0.0
     seed = 0 if population.rows is not None else cell.test_seed(repeat)
     return _drawn(population, beta, cell.sample_seed(repeat)), _test(population, seed)
 
@@ -151,11 +165,10 @@ def draw(cell: Cell, population: Population, repeat: int) -> tuple[Sample, Sampl
 @lru_cache(maxsize=2)
 def _drawn(population: Population, beta: float, seed: int) -> Sample:
     """Return training rows of the network at β."""
-    network, target, roles = population.network, population.target, population.roles
+    network, roles = population.network, population.roles
     assert network is not None  # noqa: S101 - real rows are divided
-    if population.biased:
-        column, groups = target.column, (target.deprived, target.favoured)
-        network = shift(network, roles.label, roles.favourable, column, *groups, beta, both=population.both)
+    for groups, share in population.edits:
+        network = shift(network, roles.label, roles.favourable, groups, beta * share, both=population.both)
     return _shared(to_sample(sample(network, population.size, seed), roles), population)
 
 
@@ -194,3 +207,9 @@ def _shared(rows: Sample, population: Population) -> Sample:
 def represented(rows: Sample, how: Representation, population: Population) -> Sample:
     """Return rows in a representation; the same object for all techniques that share them."""
     return read_only(represent(rows, how, population.favoured))
+
+
+@lru_cache(maxsize=2)
+def row_order(test: Sample, population: Population) -> NDArray[np.intp]:
+    """Return the order in which decisions on shared test rows are kept."""
+    return order_of_rows(groups_of(test, population.protected), test.y, test.features)

@@ -3,7 +3,7 @@
 import json
 import math
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from fairbench_cli.base.checksums import FIELD, digest
 from fairbench_cli.base.errors import Problem, UserError, suggest, user_error
 from fairbench_cli.base.files import make_folder, read_text
 from fairbench_cli.base.strict_yaml import yaml_word
-from fairbench_cli.data.card import BiasTarget, Card, find_card, read_card
+from fairbench_cli.data.card import Card, find_card, read_card
 from fairbench_cli.data.locate import folders, locate
 from fairbench_cli.data.represent import Representation, represent
 from fairbench_cli.data.roles import checked_roles
@@ -25,6 +25,7 @@ from fairbench_cli.experiment.config.config import DatasetSpec, ExperimentConfig
 from fairbench_cli.experiment.config.metrics import RequestedRowMetrics
 from fairbench_cli.interventions.cells import CELLS
 from fairbench_cli.measures.groups import JointAttribute, ProtectedAttribute, ProtectedAttributes
+from fairbench_cli.network.bias import Groups
 from fairbench_cli.network.files import FORMAT, Meta
 from fairbench_cli.network.files import load as load_network
 from fairbench_cli.network.files import save as save_network
@@ -33,6 +34,10 @@ from fairbench_cli.network.structure import LearnSettings, Structure, learn_stru
 
 if TYPE_CHECKING:  # pandas comes with it, and workers need neither
     from fairbench_cli.data.load import Dataset
+
+
+Edit = tuple[Groups, float]
+"""Groups whose outcomes β changes, and the share of β."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,19 +77,31 @@ class PreparedDataset:
         return self.spec.name, self.roles.attribute
 
     @property
-    def target(self) -> BiasTarget:
-        """Return the column and the values that β acts on."""
-        return self.card.bias_target(self.roles)
+    def beta_on(self) -> dict[str, float]:
+        """Return the attributes that β acts on, each with its share of β."""
+        return self.spec.beta_on or {self.roles.attribute: 1.0}
 
     @property
-    def has_arc(self) -> bool:
-        """Return whether β has a CPT axis to edit: the edited column is a parent of the outcome."""
+    def edits(self) -> tuple[Edit, ...]:
+        """Return the groups that β acts on, by column, each with the share of β."""
+        return _edits(self.card, self.beta_on, self.columns)
+
+    @property
+    def edited(self) -> tuple[str, ...]:
+        """Return the columns that β acts on."""
+        return _edited(self.edits)
+
+    @property
+    def without_arc(self) -> list[str]:
+        """Return those of the edited columns that are no parents of the outcome: β has no axis to edit."""
         if isinstance(self.network, BayesNet):
-            return self.target.column in self.network.parents_of(self.roles.label)
-        if self.network is None or self.roles.of:
-            return False
-        names = [column.name for column in self.columns]
-        return names.index(self.target.column) in self.network.parents[names.index(self.roles.label)]
+            parents: tuple[str, ...] = self.network.parents_of(self.roles.label)
+        elif self.network is None:
+            return list(self.edited)
+        else:
+            names = [column.name for column in self.columns]
+            parents = tuple(names[i] for i in self.network.parents[names.index(self.roles.label)])
+        return [name for name in self.edited if name not in parents]
 
     @property
     def protected(self) -> ProtectedAttributes:
@@ -120,8 +137,8 @@ class PreparedDataset:
             "protected": to_jsonable_python(self.protected.attributes),
             "joint": to_jsonable_python(self.protected.joint),
             "bias_direction": self.spec.bias_direction,
-            "edited_column": self.target.column,
-            "arc_to_outcome": self.has_arc,
+            "edited_column": self.edited[0] if len(self.edited) == 1 else [*self.edited],
+            "arc_to_outcome": not self.without_arc,
             "sample_size": self.size,
             "inputs": {name: digest(value) for name, value in self.decisive.items()},
         }
@@ -155,9 +172,6 @@ def prepare_datasets(config: ExperimentConfig, data_dir: Path | None) -> list[Pr
 def _prepare(spec: DatasetSpec, config: ExperimentConfig, data_dir: Path | None) -> PreparedDataset:
     path = find_card(spec.card)
     card = read_card(path)
-    edits = any(beta > 0 for beta in config.sample.beta)
-    if spec.require_arc or (edits and spec.missing_arc == "error"):
-        card.refuse_joint(spec.works_on)
     dataset: Dataset | None = None
     if config.sample.source != "shipped" or config.test == "original":
         from fairbench_cli.data.load import load
@@ -171,9 +185,22 @@ def _prepare(spec: DatasetSpec, config: ExperimentConfig, data_dir: Path | None)
         prepared = _real(spec, card, config, dataset)
     _check_strata(prepared, config)
     _check_names(prepared, {technique.representation for technique in config.interventions})
-    if spec.missing_arc == "error" and edits and not prepared.has_arc:
+    if config.sample.source != "data":
+        levels = {column.name: column.levels for column in prepared.columns}
+        for attribute in spec.beta_on or ():
+            checked_roles(card, attribute, prepared.columns, levels.__getitem__, "network")
+    if spec.missing_arc == "error" and any(config.sample.beta) and prepared.without_arc:
         raise _no_arc(prepared, config.where("datasets") or str(path))
     return prepared
+
+
+def _edits(card: Card, named: Mapping[str, float], columns: Sequence[Column]) -> tuple[Edit, ...]:
+    levels = {column.name: column.levels for column in columns}
+    return tuple((card.bias_groups(name, levels), share) for name, share in named.items())
+
+
+def _edited(edits: Sequence[Edit]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(column for groups, _ in edits for column in groups))
 
 
 def _check_strata(prepared: PreparedDataset, config: ExperimentConfig) -> None:
@@ -228,11 +255,12 @@ def _learned(spec: DatasetSpec, card: Card, sample: SampleConfig, dataset: "Data
     roles = dataset.roles(spec.works_on)
     if roles.of:  # a network draws combinations that the data do not have
         roles = card.roles(spec.works_on, {column.name: column.levels for column in dataset.table.columns})
+    edited = _edited(_edits(card, spec.beta_on or {roles.attribute: 1.0}, dataset.table.columns))
     settings = LearnSettings(
         learner=sample.learner,
         score=sample.score,
         max_parents=sample.max_parents,
-        whitelist=((card.bias_target(roles).column, roles.label),) if spec.require_arc else (),
+        whitelist=tuple((column, roles.label) for column in edited) if spec.require_arc else (),
         outcome_sink=roles.label if spec.outcome_sink else None,
     )
     structure = learn_structure(dataset.table, settings)
@@ -290,10 +318,15 @@ def _decisive(card: Card, dataset: "Dataset | None") -> dict[str, Any]:
 
 
 def _no_arc(prepared: PreparedDataset, where: str) -> UserError:
-    name, column, label = prepared.card.name, prepared.target.column, prepared.roles.label
-    what = f"{name}: {column} is no parent of the outcome {label} in the network, so β has nothing to edit"
+    name, columns, label = prepared.card.name, prepared.without_arc, prepared.roles.label
+    listed, none, arc = (
+        (", ".join(columns), "is no parent", "the arc")
+        if len(columns) == 1
+        else (" and ".join(columns), "are no parents", "an arc from each")
+    )
+    what = f"{name}: {listed} {none} of the outcome {label} in the network, so β has nothing to edit"
     entry = _entry(prepared, "require_arc: true")
-    fix = f"under `datasets` write `{entry}`: the arc {column} → {label} is required"
+    fix = f"under `datasets` write `{entry}`: {arc} {listed} → {label} is required"
     if isinstance(prepared.network, BayesNet):
         fix += "; and `sample: {from: network}`, to learn one with it"
     else:
@@ -323,8 +356,9 @@ class Population:
     ----------
     network : BayesNet or None
         None where real rows are trained on.
-    biased : bool
-        False where the edited column is no parent of the outcome and the config says ``leave``.
+    edits : tuple of (Groups, float)
+        Whose outcomes β changes, one after another, and the share of β; none where an edited column is no
+        parent of the outcome and the config says ``leave``.
     size : int
         Rows of a training set.
     rows : Sample or None
@@ -344,9 +378,8 @@ class Population:
     network: BayesNet | None
     roles: Roles
     protected: ProtectedAttributes
-    target: BiasTarget
+    edits: tuple[Edit, ...]
     both: bool
-    biased: bool
     size: int
     rows: Sample | None
     favoured: dict[str, tuple[str, ...]]
@@ -354,6 +387,11 @@ class Population:
     balanced: tuple[int, int] | None
     sweep: bool
     row_metrics: RequestedRowMetrics
+
+    @property
+    def shares_test_rows(self) -> bool:
+        """Whether every repeat is tested on the same rows: the real ones."""
+        return self.network is not None and self.rows is not None
 
 
 def populate(prepared: PreparedDataset, config: ExperimentConfig, networks: Path) -> Population:
@@ -368,9 +406,8 @@ def populate(prepared: PreparedDataset, config: ExperimentConfig, networks: Path
         network=network,
         roles=prepared.roles,
         protected=prepared.protected,
-        target=prepared.target,
+        edits=() if prepared.without_arc else prepared.edits,
         both=prepared.spec.bias_direction == "both",
-        biased=prepared.has_arc,
         size=prepared.size,
         rows=to_sample(real.table, prepared.roles) if real else None,
         favoured=_favoured(prepared),

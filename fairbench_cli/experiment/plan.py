@@ -1,7 +1,9 @@
 """From a config to its cells, their keys and seeds; and the plan that is kept next to the results."""
 
 import json
+import os
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -144,6 +146,8 @@ def _decisive(
     }
     if technique.tune is not None:
         decisive["tune"] = technique.tune.decisive
+    if dataset.beta_on != {attribute: 1.0}:
+        decisive["beta_on"] = [list(one) for one in dataset.beta_on.items()]
     return decisive
 
 
@@ -203,12 +207,42 @@ class RunPlan:
         """Return what `datasets` says about one of them."""
         return next(one for one in self.datasets if (one["dataset"], one["attribute"]) == (name, attribute))
 
+    def held(self, places: Iterable[tuple[str, int]]) -> int:
+        """Return how many of some keys and numbers of repeats are of this plan."""
+        keys = {cell["key"] for cell in self.cells}
+        return sum(key in keys and repeat < self.config.repeats for key, repeat in places)
+
+    @property
+    def size(self) -> int:
+        """Return how many repeats there are."""
+        return len({cell["key"] for cell in self.cells}) * self.config.repeats
+
     def protected(self, dataset: str, attribute: str) -> ProtectedAttributes:
         """Return the attributes by whose joint levels the repeats of a data set are counted."""
         own = self.dataset(dataset, attribute)
         return TypeAdapter(ProtectedAttributes).validate_python(
             {"attributes": own["protected"], "joint": own.get("joint", ())}
         )
+
+
+def edited_columns(source: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the columns that β acts on, of what a plan says about a data set."""
+    edited = source["edited_column"]
+    return (edited,) if isinstance(edited, str) else tuple(edited)
+
+
+def arc_in_words(source: Mapping[str, Any]) -> str:
+    """Say whether what β acts on are parents of the outcome, of what a plan says about a data set.
+
+    >>> arc_in_words({"edited_column": "sex", "arc_to_outcome": False})
+    'sex is no parent of the outcome'
+    >>> arc_in_words({"edited_column": ["race", "sex"], "arc_to_outcome": True})
+    'race and sex are parents of the outcome'
+    """
+    columns, arc = edited_columns(source), source["arc_to_outcome"]
+    if len(columns) == 1:
+        return f"{columns[0]} is {'a' if arc else 'no'} parent of the outcome"
+    return f"{' and '.join(columns)} are {'' if arc else 'not all '}parents of the outcome"
 
 
 def make_plan(config: ExperimentConfig, datasets: list[PreparedDataset], cells: list[Cell]) -> RunPlan:
@@ -239,7 +273,7 @@ class _Cell(BaseModel):
 class _Dataset(BaseModel):
     dataset: str
     attribute: str
-    edited_column: str
+    edited_column: str | list[str]
     arc_to_outcome: bool
     protected: list[ProtectedAttribute]
     joint: list[JointAttribute] = []
@@ -255,6 +289,36 @@ class _File(BaseModel):
     sha256: str | None = None
 
 
+ROOMS = "journal", "networks", "tables", "figures", "compare"
+_OWN = re.compile(r"\.lock.*|.*\.csv|config\.yaml|plan\.json|manifest\.json|log\.txt|" + "|".join(ROOMS))
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse a folder of results, which may be somebody else's, that leads out of itself.
+
+    Raises
+    ------
+    UserError
+        When a link, a device or a pipe stands where a file or a folder of results is read or written.
+    """
+    for place in (folder, *(folder / name for name in ROOMS)):
+        try:
+            with os.scandir(place) as listed:
+                entries = [entry for entry in listed if place != folder or _OWN.fullmatch(entry.name)]
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            what = f"cannot read {place}: {error.strerror}"
+            raise user_error(what, "check its permissions, or name another folder") from None
+        for entry in entries:
+            if entry.is_symlink():
+                what = f"{entry.path} is a link, and results are neither read nor written through links"
+                raise user_error(what, "put the file or folder itself there, or move the link away")
+            if not (entry.is_file() or entry.is_dir()):
+                what = f"{entry.path} is a device or a pipe, and no file of results"
+                raise user_error(what, "move it away")
+
+
 _LONE = re.compile(rb"\\ud[89a-f][0-9a-f]{2}")  # of a file's name that is not UTF-8; pydantic takes none
 
 
@@ -264,8 +328,9 @@ def read_plan(folder: Path) -> RunPlan:
     Raises
     ------
     UserError
-        When the folder holds no results of a run.
+        When the folder holds no results of a run. As `check_folder` raises.
     """
+    check_folder(folder)
     path = folder / FILE
     again = "run the experiment again; finished repeats are kept"
     try:

@@ -182,7 +182,7 @@ def _fresh_process(trial: Trial) -> None:
     code = "import sys; from fairbench_cli.experiment.trial import answer_of; print(answer_of(sys.argv[1]))"
     path = os.pathsep.join(part for part in sys.path if part)
     done = subprocess.run(  # noqa: S603 - this program itself
-        [sys.executable, "-c", code, text],
+        [sys.executable, "-P", "-c", code, text],
         env=os.environ | {"PYTHONPATH": path},
         capture_output=True,
         text=True,

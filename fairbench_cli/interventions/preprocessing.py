@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fairbench_cli.classifiers.builders import LogisticRegression, NaiveBayes
 from fairbench_cli.classifiers.fit import Classifier
-from fairbench_cli.data.table import Floats, Rows, Sample
+from fairbench_cli.data.table import Floats, Rows, Sample, locked
 from fairbench_cli.interventions.cells import (
     CELLS,
     discriminations,
@@ -39,9 +39,7 @@ def scores(train: Sample, ranker: Ranker) -> Floats:
 @lru_cache(maxsize=2)
 def _fitted_to_shared(train: Sample, ranker: Ranker) -> Floats:
     """Return the scores of rows that nobody can write: the techniques of a repeat share them."""
-    found = _fitted(train, ranker)
-    found.flags.writeable = False
-    return found
+    return locked(_fitted(train, ranker))
 
 
 def _fitted(train: Sample, ranker: Ranker) -> Floats:

@@ -166,6 +166,7 @@ def defined(alias: Alias, known: Mapping[str, Metric]) -> Metric:
         swap_groups=_under_swapped_groups(parts),
         swap_outcomes=_under_swapped_outcomes(alias, parts, known),
         alias_of=alias.definition,
+        farthest_of=tuple(name for part in parts for name in part.farthest_of),
     )
 
 

@@ -39,6 +39,8 @@ class Comparison:
         What swapping the two groups does.
     undefined : str
         When it has no value though the rates have.
+    farthest_of : str
+        The comparison of two groups of which it is the one farthest from the ideal, if it has no sign.
     """
 
     function: Values
@@ -48,6 +50,7 @@ class Comparison:
     groups: Groups
     swap: Swap
     undefined: str = ""
+    farthest_of: str = ""
 
     @property
     def name(self) -> str:
@@ -161,8 +164,8 @@ COMPARISONS: dict[str, Comparison] = {
     for one in (
         Comparison(difference, -1, 1, 0, "pair", MIRRORED),
         Comparison(ratio, 0, math.inf, 1, "pair", INVERTED, _INFINITE),
-        Comparison(spread, 0, 1, 0, "any", SAME),
-        Comparison(worst_ratio, 0, 1, 1, "any", SAME, "NaN when all rates are 0"),
+        Comparison(spread, 0, 1, 0, "any", SAME, farthest_of="difference"),
+        Comparison(worst_ratio, 0, 1, 1, "any", SAME, "NaN when all rates are 0", farthest_of="ratio"),
         Comparison(farthest_difference, -1, 1, 0, "reference", MIRRORED),
         Comparison(farthest_ratio, 0, math.inf, 1, "reference", INVERTED, _INFINITE),
         Comparison(mean_difference, -1, 1, 0, "reference", MIRRORED),
@@ -215,6 +218,8 @@ def composed(rate: Rate, comparison: Comparison) -> Metric:
         on=_on(rate),
         swap_groups=Swap(f"{rate.name}-{swap.other}" if swap.other else "", swap.change),
         swap_outcomes=_under_swapped_outcomes(rate, comparison.name),
+        farthest_of=(f"{rate.name}-{comparison.farthest_of}",) if comparison.farthest_of else (),
+        equal=rate.name if comparison.name == "p" else "",
     )
 
 

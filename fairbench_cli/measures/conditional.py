@@ -78,6 +78,24 @@ def cluster_difference(rows: Rows) -> float:
     return float(unexplained_difference(counted(rows, cluster_strata(rows))))
 
 
+def mean_within(values: Floats, strata: Counts) -> Floats:
+    """Return the mean of a measure over the strata that have one, weighted as in `unexplained_difference`.
+
+    Parameters
+    ----------
+    values : array, shape (..., strata)
+        The measure in each stratum; NaN where it has none, such as where there is one group only.
+
+    Returns
+    -------
+    array, shape (...)
+        NaN when a group is empty or no stratum has a value.
+    """
+    weights = np.where(np.isnan(values), 0.0, _shares(strata).sum(-1))
+    # Not 0 × ∞: a stratum that counts nothing must not undo the mean.
+    return divide((np.where(weights > 0, values, 0.0) * weights).sum(-1), weights.sum(-1))
+
+
 def stratum_differences(strata: Counts) -> Floats:
     """P(+|zᵢ,ḡ) − P(+|zᵢ,g) in each stratum, shape (..., strata); NaN where there is one group only."""
     return discrimination(strata)

@@ -19,9 +19,10 @@ Section = Literal[
     "alias",
     "legacy",
 ]
-Needs = Literal["counts", "scores", "strata", "rows"]
+Needs = Literal["counts", "scores", "strata", "rows", "twins"]
 Groups = Literal["pair", "reference", "any"]
 Change = Literal["same", "mirrored", "inverted"]
+Tested = Literal["parts", "rate", "limit", "ideal", "nothing"]
 
 OF_LABELS = "-of-labels"  # ends the name of a metric when it is of the labels
 
@@ -58,8 +59,9 @@ class Metric:
         When the value is NaN (or infinite).
     section : str
         Where it is listed.
-    needs : {"counts", "scores", "strata", "rows"}
-        What it is computed from: counts; or rows, and of these also the scores, or strata to compare within.
+    needs : {"counts", "scores", "strata", "rows", "twins"}
+        What it is computed from: counts; or rows, and of these also the scores, strata to compare within, or
+        whether decisions stay the same in the other group.
     groups : {"pair", "reference", "any"}
         Whether it compares two groups, the deprived one and the reference; or any number of groups with the
         reference; or takes any number of groups.
@@ -71,6 +73,12 @@ class Metric:
         for the unfavourable one; None where no metric has that value.
     alias_of : str
         The definition of a name from the literature; empty for other metrics.
+    farthest_of : tuple of str
+        Of a largest or absolute value: the differences, or ratios, of which it is the one farthest from the
+        ideal, whichever way that is.
+    equal : str
+        Of a p-value, and of a metric that cannot fall below its ideal though it compares one rate: the rate
+        that is the same in both groups where its hypothesis holds.
     """
 
     name: str
@@ -88,6 +96,24 @@ class Metric:
     swap_groups: Swap | None = None
     swap_outcomes: Swap | None = None
     alias_of: str = ""
+    farthest_of: tuple[str, ...] = ()
+    equal: str = ""
+
+    @property
+    def tested(self) -> Tested:
+        """What is tested where an audit fails by it, as chance alone moves some metrics off their ideal.
+
+        ``parts``: whether each of `farthest_of` is ideal; ``rate``: whether the rate `equal` is the same in
+        both groups; ``limit``, of one with its ideal at an end of its range, such as an accuracy: whether it
+        is as good as the limit asks for; ``ideal``: whether it is ideal; ``nothing``: it has no ideal.
+        """
+        if self.farthest_of:
+            return "parts"
+        if self.equal:
+            return "rate"
+        if self.direction in ("higher", "lower"):
+            return "limit"
+        return "ideal" if self.direction == "nearer" else "nothing"
 
     @property
     def direction(self) -> Literal["higher", "lower", "nearer", "none"]:
@@ -128,7 +154,14 @@ class Metric:
             swap_groups=_of_labels(self.swap_groups),
             swap_outcomes=_of_labels(self.swap_outcomes),
             alias_of=f"{self.alias_of}, of labels" if self.alias_of else "",
+            farthest_of=tuple(map(_base_rate, self.farthest_of)),
+            equal=_base_rate(self.equal),
         )
+
+
+def _base_rate(name: str) -> str:
+    """Return the name of what a comparison of the selection rate is of labels."""
+    return name.replace("selection-rate", "base-rate")
 
 
 def _of_labels(swap: Swap | None) -> Swap | None:

@@ -42,6 +42,7 @@ def _metric(
     on: On = "both",
     any_groups: bool = False,
     needs: Needs = "counts",
+    equal: str = "",
 ) -> Metric:
     """Return the entry of a function, whose formula is the first line of its docstring."""
     return Metric(
@@ -59,6 +60,7 @@ def _metric(
         on=on,
         swap_groups=groups,
         swap_outcomes=outcomes,
+        equal=equal,
     )
 
 
@@ -74,6 +76,8 @@ _of_predictions = partial(_metric, on="predictions")
 _rows = partial(_metric, needs="rows")
 _strata = partial(_metric, needs="strata")
 _scores = partial(_metric, needs="scores", on="predictions")
+_twins = partial(_metric, needs="twins", on="predictions")
+_SELECTION = "selection-rate"
 
 _KAPPA = "Cohen 1960; normalised accuracy in Žliobaitė 2015"
 _STUDENT = "Student 1908; Žliobaitė 2017 (which misprints a minus)"
@@ -102,6 +106,7 @@ _NO_DEPRIVED = (
 )
 _LONELY = "a group has fewer than k neighbours to offer"
 _NO_OTHERS = "there are no k other rows"
+_NO_TWINS = "a group is empty or the model is not at hand"
 _FEW_ROWS = "a group has fewer than five rows"
 _NO_SCORES = "the model gives no scores,"
 _NO_GROUP = f"{_NO_SCORES} {_EMPTY}"
@@ -119,18 +124,18 @@ FUNCTIONS: tuple[Metric, ...] = (
     _metric(functions.elift, 0, _INF, 1, "absolute", _NONE.format("deprived"), Swap("elift-as-printed")),
     _metric(functions.elift_as_printed, 0, _INF, 1, "absolute", _NONE.format("favoured"), Swap("elift")),
     _metric(functions.odds_ratio, 0, _INF, 1, "absolute", _CROSS, INVERTED, INVERTED),
-    _metric(functions.mutual_information, 0, 1, 0, "absolute", _ALIKE, SAME, SAME),
+    _metric(functions.mutual_information, 0, 1, 0, "absolute", _ALIKE, SAME, SAME, equal=_SELECTION),
     _metric(functions.phi, -1, 1, 0, "absolute", _ALIKE, *_MIRROR),
     _metric(functions.auc_between_groups, 0, 1, 0.5, "absolute", _EMPTY, *_MIRROR),
     _all(functions.one_class_accuracy, 0.5, 1, None, "absolute", "there are no rows", SAME, SAME),
     _all(functions.eta_neutrality, 0, _INF, 0, "absolute", _ALIKE, SAME, SAME, source=_ETA),
     _of_predictions(functions.balanced_residuals, -2, 2, 0, "absolute", _EMPTY, *_MIRROR, source=_CALDERS),
     _metric(significance.difference_of_means_t, -_INF, _INF, 0, "test", _TWO_T, *_MIRROR, source=_STUDENT),
-    _metric(significance.difference_of_means_p, 0, 1, None, "test", _TWO, SAME, SAME),
+    _metric(significance.difference_of_means_p, 0, 1, None, "test", _TWO, SAME, SAME, equal=_SELECTION),
     _all(significance.chi_squared, 0, _INF, 0, "test", _ALIKE, SAME, SAME, source=_PEARSON),
-    _all(significance.chi_squared_p, 0, 1, None, "test", _ALIKE, SAME, SAME),
+    _all(significance.chi_squared_p, 0, 1, None, "test", _ALIKE, SAME, SAME, equal=_SELECTION),
     _metric(significance.mann_whitney_u, 0, _INF, None, "test", _EMPTY, source=_MANN),
-    _metric(significance.mann_whitney_p, 0, 1, None, "test", _ALIKE, SAME, SAME),
+    _metric(significance.mann_whitney_p, 0, 1, None, "test", _ALIKE, SAME, SAME, equal=_SELECTION),
     _strata(conditional.unexplained_difference, -1, 1, 0, "conditional", _STRATUM, source=_KAMIRAN),
     _strata(conditional.explained_difference, -1, 1, None, "conditional", _STRATUM, source=_KAMIRAN),
     _rows(conditional.propensity_difference, -1, 1, 0, "conditional", _STRATUM, source=_CALDERS),
@@ -139,6 +144,7 @@ FUNCTIONS: tuple[Metric, ...] = (
     _rows(situation.situation_testing, 0, 1, 0, "situation", _LONELY, source=_LUONG),
     _rows(situation.situation_testing_reverse, 0, 1, 0, "situation", _LONELY, source=_LUONG),
     _rows(situation.consistency, 0, 1, 1, "situation", _NO_OTHERS, source=_ZEMEL),
+    _twins(situation.twin_test, 0, 1, 1, "situation", _NO_TWINS),
     _scores(significance.auc_between_groups_of_scores, 0, 1, 0.5, "absolute", f"{_NO_SCORES} or {_EMPTY}"),
     # Of the data, whatever is predicted.
     _rows(redlining_potential, 0, 1, 0.5, "redlining", _FEW_ROWS, source=_FELDMAN, on="labels"),
@@ -153,9 +159,52 @@ FUNCTIONS: tuple[Metric, ...] = (
 )
 
 
+# Absolute measures of two groups (Žliobaitė 2017, §4.2) that are taken over more groups, and within strata.
+_ABSOLUTE = (
+    *("discrimination", "normalised-discrimination", "impact-ratio", "elift", "odds-ratio"),
+    *("mutual-information", "phi", "auc-between-groups"),
+)
+
+
+def _weighted(metric: Metric) -> Metric:
+    """Return the mean of a measure over the other groups, each against the reference, by their rows."""
+    return replace(
+        metric,
+        name=f"{metric.name}-weighted",
+        function=lambda counts: aggregate(metric.name, counts, "reference", "weighted-mean"),
+        formula="The measure of the other groups s, each against r, on average by their rows n(s)",
+        source=_SURVEY,
+        undefined="NaN when no other group has a value",
+        section="absolute",
+        groups="reference",
+        alias_of="",
+    )
+
+
+def _within(metric: Metric) -> Metric:
+    """Return the mean of a measure over strata."""
+    return replace(
+        metric,
+        name=f"{metric.name}-within",
+        function=partial(
+            _within_strata, lambda strata: conditional.mean_within(measure(metric, strata), strata)
+        ),
+        formula="The measure within strata zᵢ, on average by P(zᵢ|ḡ) + P(zᵢ|g)",
+        source=_SURVEY,
+        undefined="NaN when a group is empty or no stratum has a value",
+        section="conditional",
+        needs="strata",
+        swap_groups=None,
+        swap_outcomes=None,
+        alias_of="",
+    )
+
+
 def _every() -> dict[str, Metric]:
     found = {metric.name: metric for metric in (*compositions(), *FUNCTIONS)}
     found |= {alias.name: defined(alias, found) for alias in ALIASES}
+    for name in _ABSOLUTE:
+        found |= {one.name: one for one in (_weighted(found[name]), _within(found[name]))}
     found |= legacy_metrics(found)
     return found | {
         metric.name: metric
@@ -250,7 +299,7 @@ def measure_rows(names: Iterable[str], rows: Rows) -> dict[str, float]:
     values = {"": rows, OF_LABELS: rows.of_labels()}
     strata = {name: make(rows) for name, make in _OWN_STRATA.items() if name in requested.values()}
     near: dict[str, Any] = {}
-    if any(find(name).section == "situation" for name in requested):
+    if not _NEIGHBOURS.keys().isdisjoint(requested.values()):
         found = situation.look_up(rows, outcomes=np.stack([rows.predicted, rows.y], 1))
         near = {name: of(found) for name, of in _NEIGHBOURS.items()}
     shared: dict[str, float] = {}

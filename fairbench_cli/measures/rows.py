@@ -35,6 +35,8 @@ class Rows:
         Row weights.
     strata : array of int, shape (rows,), optional
         Index of each row's stratum: a level of an explanatory attribute, or a cluster.
+    stays : array of float, shape (rows,), optional
+        The probability that a row's decision stays the same when it is put into the other group.
 
     Raises
     ------
@@ -50,6 +52,7 @@ class Rows:
     nominal: tuple[bool, ...] = ()
     weights: Floats | None = None
     strata: NDArray[Any] | None = None
+    stays: Floats | None = None
 
     def __post_init__(self) -> None:
         for name in (f.name for f in fields(self) if f.name != "nominal"):

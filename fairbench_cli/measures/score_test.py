@@ -10,7 +10,6 @@ not reject are the interval, so that the two never contradict each other. Counts
 weighted rows are worth. Only numpy is needed.
 """
 
-import math
 from statistics import NormalDist
 
 import numpy as np
@@ -74,7 +73,6 @@ FEW_EXPECTED = 5  # where one cell of the table expects fewer rows, Fisher's tes
 STEPS = 60  # of bisection, on a logarithm within ±EDGE
 EDGE = 40.0
 CLOSE = 1e-6  # a discriminant smaller than this part of what it is the difference of has lost digits
-SAME = 1e-9  # logarithms of ratios that differ by rounding alone
 
 Bools = NDArray[np.bool_]
 
@@ -219,53 +217,3 @@ def outside_p(
     high = score_z(above, below, ref_above, ref_below, divide(1.0, tau))
     # Below the band z(τ) is far below 0, above it z(1/τ) is far above 0.
     return normal_p(np.maximum(np.maximum(-low, high), 0.0))
-
-
-def rows_needed(
-    rate: float, ratio: float, share: float, tau: float, family: int, *, confidence: float = 0.95
-) -> float:
-    """Return how many rows both groups need together to decide with a probability of 80 %.
-
-    Outside τ: until equality is rejected after Holm over `family` comparisons, and the ratio still measured
-    outside. Within τ: until the interval lies within.
-
-    Parameters
-    ----------
-    rate : float
-        Of the reference, in (0, 1).
-    ratio : float
-        Of the group's rate to it.
-    share : float
-        Of the group among the rows of both, in (0, 1).
-    tau : float
-    family : int
-
-    Returns
-    -------
-    float
-        NaN where no number of rows would do: a ratio of tau or 1/tau, rates of 0 or 1.
-
-    Examples
-    --------
-    >>> round(rows_needed(0.3, 0.7, 0.5, 0.8, 1)), round(rows_needed(0.3, 1.0, 0.5, 0.8, 1))
-    (752, 1970)
-    """
-    own = rate * ratio
-    if not (0 < rate < 1 and 0 < own < 1 and 0 < share < 1):
-        return math.nan
-    normal, alpha = NormalDist(), 1 - confidence
-    power = normal.inv_cdf(0.8)
-
-    def spread(p: float) -> float:
-        return (1 - p) / (p * share) + (1 - rate) / (rate * (1 - share))
-
-    away = abs(math.log(ratio))
-    edge = -math.log(tau)
-    if abs(away - edge) < SAME:
-        return math.nan
-    if away > edge:
-        differ = spread(own) * ((normal.inv_cdf(1 - alpha / (2 * family)) + power) / away) ** 2
-        return max(differ, spread(own) * (power / (away - edge)) ** 2)
-    limit = normal.inv_cdf(1 - alpha / 2)
-    both = spread(rate) * ((limit + normal.inv_cdf(0.9)) / edge) ** 2
-    return max(both, spread(own) * ((limit + power) / (edge - away)) ** 2)

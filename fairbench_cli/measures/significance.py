@@ -169,7 +169,7 @@ def mann_whitney_p(counts: Counts) -> Floats:
     spread = np.sqrt(divide(pairs * refused * accepted, 4 * degrees))
     away = np.abs(mann_whitney_u(counts) - pairs / 2) - 0.5
     z = divide(np.where(spread > 0, away, np.nan), spread)
-    return _normal_p(np.maximum(z, 0.0))
+    return normal_p(np.maximum(z, 0.0))
 
 
 def cochran_mantel_haenszel(strata: Counts) -> Floats:
@@ -211,11 +211,11 @@ def cochran_mantel_haenszel_p(strata: Counts) -> Floats:
 
 
 def chi_squared_tail(statistic: Floats, degrees: int) -> Floats:
-    """P(χ² ≥ statistic); with one degree of freedom by the normal, which is a hundred times as fast."""
+    """P(χ² ≥ statistic); with one degree of freedom by the normal, which is faster."""
+    if degrees == 1:
+        return normal_p(np.sqrt(statistic))
     from scipy.special import chdtrc
 
-    if degrees == 1:
-        return _normal_p(np.sqrt(statistic))
     tail: Floats = chdtrc(degrees, statistic)
     return tail
 
@@ -224,13 +224,6 @@ def _degrees(counts: Counts) -> Floats:
     """n₀ + n₁ − 2, NaN where that is not above 0."""
     degrees: Floats = counts.total - 2.0
     return np.where(degrees > 0, degrees, np.nan)
-
-
-def _normal_p(z: Floats) -> Floats:
-    from scipy.special import ndtr
-
-    p: Floats = 2.0 * ndtr(-np.abs(z))
-    return p
 
 
 SPANNED = 1e-10  # share of the variance of s below which the covariates give it away

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fairbench_cli.measures.counts import Floats
+from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.rows import SEED, Ints, Rows, distance_matrix
 
 NEIGHBOURS = 8
@@ -166,6 +166,22 @@ def consistency(rows: Rows, k: int = NEIGHBOURS) -> float:
         In [0, 1], 1 when all are treated as their neighbours; NaN when there are no k others.
     """
     return float(mean_agreement(look_up(rows, k))[0])
+
+
+def twin_test(rows: Rows) -> float:
+    """Share of the rows whose decision is that of their twin: the same row, put into the other group.
+
+    Of a model that draws its decisions, the mean probability that both are the same for the same draw.
+
+    Returns
+    -------
+    float
+        In [0, 1], 1 for whatever does not look at s; NaN when nothing is known of the twins.
+    """
+    if rows.stays is None:
+        return np.nan
+    weights = np.ones(len(rows.stays)) if rows.weights is None else rows.weights
+    return float(divide((rows.stays * weights).sum(), weights.sum()))
 
 
 def _distances(matrix: Floats, places: Ints) -> Iterator[tuple[int, Floats]]:

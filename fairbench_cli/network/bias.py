@@ -4,7 +4,7 @@ Equation (4) of Cardoso, Meira, Almeida & Zaki (2019), "A framework for benchmar
 models in machine learning": P'(+ | s = deprived, rest) = P(+ | s = deprived, rest) (1 - β).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,50 +14,46 @@ from fairbench_cli.base.errors import suggest, user_error
 from fairbench_cli.data.table import Column, Floats
 from fairbench_cli.network.model import BayesNet
 
+Groups = Mapping[str, tuple[Sequence[str], Sequence[str]]]
+"""Deprived and favoured levels, by column: of a protected attribute, or of a proxy of it."""
+
 
 def shift(
-    net: BayesNet,
-    outcome: str,
-    favourable: str,
-    column: str,
-    deprived: Sequence[str],
-    favoured: Sequence[str],
-    beta: float,
-    both: bool = False,
+    net: BayesNet, outcome: str, favourable: str, groups: Groups, beta: float, both: bool = False
 ) -> BayesNet:
     """Return the network with the outcome tilted by `beta`; 0 changes nothing, 1 is the most.
+
+    Equation (4) for one column or, of a joint attribute, for its parts together: deprived is who is so by any
+    of the columns, favoured who is so by all of them.
 
     Parameters
     ----------
     net : BayesNet
-        `column` must be a parent of `outcome`.
+        The columns of `groups` must be parents of `outcome`.
     outcome, favourable : str
         The outcome's column and its favourable level.
-    column : str
-        The column whose levels are named: the protected attribute, or a proxy of it.
-    deprived : sequence of str
-        Levels whose P(+) is multiplied by 1 - β. What they lose goes to the other outcomes in proportion to
-        their probabilities (evenly when all of these are 0).
-    favoured : sequence of str
-        Levels whose P(-) is multiplied by 1 - β when `both` is true; what it loses goes to the favourable
-        outcome.
+    groups : mapping of str to (deprived, favoured)
+        Where a level of any column is deprived, P(+) is multiplied by 1 - β. What is lost goes to the other
+        outcomes in proportion to their probabilities (evenly when all of these are 0). Where the levels of
+        all columns are favoured, P(-) is multiplied by 1 - β if `both` is true; what is lost goes to the
+        favourable outcome.
     beta : float
         In [0, 1].
     both : bool
-        False is equation (4). True tilts the favoured levels too.
+        False is equation (4). True tilts the rows of the favoured too.
 
     Raises
     ------
     UserError
         Unknown names or levels, a level both deprived and favoured, none where one is needed, `beta` outside
-        [0, 1], an outcome with a single level, or a `column` that is no parent of the outcome.
+        [0, 1], an outcome with a single level, or a column that is no parent of the outcome.
 
     >>> net = BayesNet(
     ...     (Column("s", ("f", "m")), Column("y", ("no", "yes"))),
     ...     ((), (0,)),
     ...     (np.array([0.5, 0.5]), np.array([[0.8, 0.2], [0.63, 0.37]])),
     ... )
-    >>> shift(net, "y", "yes", "s", ["f"], ["m"], beta=0.5).cpt("y")[:, 1].tolist()
+    >>> shift(net, "y", "yes", {"s": (["f"], ["m"])}, beta=0.5).cpt("y")[:, 1].tolist()
     [0.1, 0.37]
     """
     if not 0 <= beta <= 1:
@@ -66,32 +62,33 @@ def shift(
     plus = _levels(own, (favourable,))
     if len(own.levels) < 2:
         raise user_error(f'the outcome "{outcome}" has one level only', "give data with both outcomes")
-    source = _column(net, column)
-    lower, raise_ = _levels(source, deprived), _levels(source, favoured)
-    if not lower.any() or (both and not raise_.any()):
-        group = "favoured" if lower.any() else "deprived"
-        raise user_error(f'no level of "{column}" is named as {group}', f"name at least one {group} level")
-    if np.any(lower & raise_):
-        raise user_error(f'a level of "{column}" is both deprived and favoured', "name it once")
-    if column not in net.parents_of(outcome):
-        parents = ", ".join(net.parents_of(outcome)) or "none"
-        raise user_error(
-            f'"{column}" is not a parent of "{outcome}" (its parents: {parents}), '
-            "so beta has nothing to change",
-            f"set `require_arc: true` (which adds the arc {column} -> {outcome} to the whitelist; learn "
-            f"again) or `outcome_sink: true` (let {outcome} have no children, so that arcs point at it)",
-        )
+    parents = net.parents_of(outcome)
+    lower, raise_ = np.zeros((), bool), np.ones((), bool)  # grow to the shape of the parents' levels
+    for name, (deprived, favoured) in groups.items():
+        source = _column(net, name)
+        below, above = _levels(source, deprived), _levels(source, favoured)
+        if not below.any() or (both and not above.any()):
+            group = "favoured" if below.any() else "deprived"
+            raise user_error(f'no level of "{name}" is named as {group}', f"name at least one {group} level")
+        if np.any(below & above):
+            raise user_error(f'a level of "{name}" is both deprived and favoured', "name it once")
+        if name not in parents:
+            raise user_error(
+                f'"{name}" is not a parent of "{outcome}" (its parents: {", ".join(parents) or "none"}), '
+                "so beta has nothing to change",
+                f"set `require_arc: true` (which adds the arc {name} -> {outcome} to the whitelist; learn "
+                f"again) or `outcome_sink: true` (let {outcome} have no children, so that arcs point at it)",
+            )
+        shape = [len(source.levels) if parent == name else 1 for parent in parents]
+        lower, raise_ = lower | below.reshape(shape), raise_ & above.reshape(shape)
     if beta == 0:
         return net
-    axis = net.parents_of(outcome).index(column)
-    cpt = np.moveaxis(
-        net.cpt(outcome).copy(), axis, 0
-    )  # a view: the rows of one level of `column` come first
-    cpt[lower] = _move(cpt[lower], plus, beta)
-    if both:
-        cpt[raise_] = _move(cpt[raise_], ~plus, beta)
+    cpt = net.cpt(outcome).copy()
+    for rows, giving in ((lower, plus), (raise_, ~plus))[: 2 if both else 1]:
+        tilted = np.broadcast_to(rows, cpt.shape[:-1])
+        cpt[tilted] = _move(cpt[tilted], giving, beta)
     cpts = list(net.cpts)
-    cpts[net.index(outcome)] = np.moveaxis(cpt, 0, axis)
+    cpts[net.index(outcome)] = cpt
     return replace(net, cpts=tuple(cpts))
 
 

@@ -34,7 +34,9 @@ ROUNDING = 5e-4  # papers print three decimals
 _SLACK = 1e-9  # of binary fractions: 0.3205 - 0.3 is a little more than 0.0205
 
 NO_AXES = ("table", "metric", "value", "sd", "runs", "flags")
-OURS = ["ours", "low", "high", "n_ok", "n", "shown", "cell"]
+OURS = ["ours", "ours_sd", "low", "high", "n_ok", "n", "shown", "cell"]
+OF_SDS = ["ours_sd", "tolerance", "floor", "z"]
+"""Columns of papers that give standard deviations alone."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,8 @@ class Reproduction:
         One row per published value: the columns of the paper's CSV (`theirs` instead of `value`); `ours`,
         the mean of the repeats; `difference`, ours less theirs; `low` and `high`, our 95 % interval; `n_ok`
         of `n` repeats gave a value; `shown`, our value as the tables write it; `cell`, which of the run's
-        cells it is; `verdict` and `note` as `judge` gives them. Where the paper gives sds, also `tolerance`.
+        cells it is; `verdict` and `note` as `judge` gives them. Where the paper gives sds, also our own sd,
+        `tolerance`, `floor`, and `z`, the difference over its standard error if all runs are independent.
     protocol : str
         What the run trained and tested on.
     damages : tuple of Damage
@@ -150,13 +153,14 @@ def compare(
     ]
     values = published.rename(columns={"value": "theirs"}).join(pd.DataFrame(rows, columns=OURS))
     values.insert(list(values).index("ours") + 1, "difference", values["ours"] - values["theirs"])
-    values.insert(
-        list(values).index("difference") + 1, "tolerance", [paper.tolerance(row) for row in printed]
-    )
+    after = list(values).index("difference") + 1
+    values.insert(after, "tolerance", [paper.tolerance(row) for row in printed])
+    values.insert(after + 1, "floor", [paper.floor(row) for row in printed])
+    values.insert(after + 2, "z", z_scores(values) if paper.floors else np.nan)
     numbers = values[["theirs", "ours", "low", "high", "shown", "tolerance"]]
     judged = [judge(*row) for row in numbers.itertuples(index=False, name=None)]
     if not paper.floors:
-        values = values.drop(columns="tolerance")
+        values = values.drop(columns=OF_SDS)
     values = values.assign(verdict=[v for v, _ in judged], note=[n for _, n in judged])
     return Reproduction(paper, run, values, f"{TRAINED[config.sample.source]}; {TESTED[config.test]}")
 
@@ -173,17 +177,27 @@ TESTED: dict[str | None, str] = {
 }
 
 
-_NOTHING = (np.nan, np.nan, np.nan, 0, 0, "…", "")
+def z_scores(values: pd.DataFrame) -> "pd.Series[float]":
+    """Return the difference of two means over its standard error; 0 for equal means of constants."""
+    squares = values["sd"] ** 2 / pd.to_numeric(values["runs"]) + values["ours_sd"] ** 2 / values["n_ok"]
+    with np.errstate(divide="ignore"):
+        z: pd.Series[float] = values["difference"] / np.sqrt(squares)
+    return z.mask(values["difference"].abs() < _SLACK, 0.0)
+
+
+_NOTHING = (np.nan, np.nan, np.nan, np.nan, 0, 0, "…", "")
 
 
 def _ours(run: RunResults, cell: dict[str, Any], metric: str) -> tuple[Any, ...]:
     """Return `OURS` of a cell."""
     key = key_of(cell)
-    mean = run.get(key, metric).mean
+    found = run.get(key, metric)
+    mean, values = found.mean, found.values[np.isfinite(found.values)]
+    sd = float(np.std(values, ddof=1)) if len(values) > 1 else np.nan
     technique = technique_label(cell["intervention"], cell["parameters"], cell["include_protected"])
     classifier = classifier_label(cell["classifier"], cell["classifier_parameters"])
     name = f"{cell['dataset']}, {cell['attribute']}, β = {cell['beta']:g}, {technique}, {classifier}"
-    numbers = (mean.mean, mean.low, mean.high, mean.n, run.plan.config.repeats)
+    numbers = (mean.mean, sd, mean.low, mean.high, mean.n, run.plan.config.repeats)
     return (*numbers, shown(run, cell, metric), name)
 
 

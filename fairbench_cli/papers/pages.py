@@ -15,10 +15,13 @@ from fairbench_cli.document.model import Document, Section, plain_table
 from fairbench_cli.papers.compare import (
     NOT_RUN,
     OFF,
+    ROUNDING,
     VERDICTS,
+    WITHIN,
     Reproduction,
     agreed,
     agreement,
+    is_within,
     say_label,
     worst,
 )
@@ -136,6 +139,7 @@ def _summaries(comparison: Reproduction, tolerance: float, *, brief: bool) -> It
         yield _table("Furthest off", VALUE, rows, 1)
         return
     yield _by_measure(comparison, scored, "Within the tolerance", brief=brief, total=True)
+    yield _by_rule(comparison, scored)
     further = comparison.unflagged.drop(scored.index)
     yield _by_measure(comparison, further, "Further measures, outside the share", brief=brief)
     yield _off(comparison, brief=brief)
@@ -190,6 +194,20 @@ def _by_measure(
         rows.append(row("all", values))
     heads = [f"({i})" for i in range(1, len(names) + 1)] if brief else names
     return _table(title, ["measure", *heads, "all"], rows, 1)
+
+
+def _by_rule(comparison: Reproduction, values: pd.DataFrame) -> Section:
+    """Return how many values agree by the tolerance, and by stricter rules."""
+    column, gap, z = comparison.paper.blocks[0], values["difference"].abs(), values["z"].abs()
+    near = gap.combine(values["floor"], lambda far, floor: is_within(far, floor - ROUNDING))
+    rules = {"within the tolerance": values["verdict"] == WITHIN, "within the floor alone": near}
+    kept = pd.DataFrame(rules | {f"|z| ≤ {most}": z <= most for most in (2, 3)})
+    parts = [(str(label), part.index) for label, part in values.groupby(column, sort=False)]
+    rows = [
+        [label, str(len(at)), *(str(int(n)) for n in kept.loc[at].sum())]
+        for label, at in [*parts, ("all", values.index)]
+    ]
+    return _table("By stricter rules", [column, "values", *kept], rows, 1)
 
 
 def _off(comparison: Reproduction, *, brief: bool) -> Section:
@@ -301,5 +319,6 @@ def _legend_of_floors(paper: Paper) -> tuple[str, str]:
         f"or, where these are small, within a floor ({floors}). "
         f"The share counts {', '.join(paper.scored) or 'all measures'} of all series without a flag.",
         f'"-": infeasible. (a/b): only a of b repeats have a value. "…": not run. {OFF_MARK}: off. '
-        f"{FLAG_MARK}: flagged, with the reason below; counted nowhere.",
+        f"{FLAG_MARK}: flagged, with the reason below; counted nowhere. z: the difference over its standard "
+        "error, as if all splits were independent; of values that agree in truth 95 % are within 2.",
     )

@@ -4,7 +4,7 @@ How results vary, what a representation changes, single against combined attribu
 the same: their correlations over all results, and clusters of metrics.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from fairbench_cli.document.model import Document, Section, plain_table
 from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.measures.counts import Floats
-from fairbench_cli.report.paired import EQUAL, paired_test
+from fairbench_cli.report.inference import EQUAL, paired_test
 from fairbench_cli.report.repeats import CELL_COLUMNS, TECHNIQUE, DatasetRepeats
 from fairbench_cli.report.results import RunResults, summary_frame
 from fairbench_cli.report.tables import caption, distinct_models, shown, technique_label
@@ -76,8 +76,8 @@ def representations_frame(run: RunResults) -> pd.DataFrame:
     """Return representations.csv: every metric of every cell in two representations, over paired repeats.
 
     ``difference`` is second − first, the mean over the ``n`` repeats in which both have a finite value, with
-    its 95 % t-interval; ``higher`` is the share of these in which the second is higher, ``equal`` in which
-    the two are equal. Which cells: see `pairs_of`.
+    its 95 % t-interval over the repeats, on these test rows; ``higher`` is the share of these in which the
+    second is higher, ``equal`` in which the two are equal. Which cells: see `pairs_of`.
     """
     parts = [pd.DataFrame(columns=COLUMNS)]
     for data in run.datasets:
@@ -110,54 +110,79 @@ def representations_frame(run: RunResults) -> pd.DataFrame:
     return pd.concat(parts[1:] or parts, ignore_index=True)
 
 
-Rows = Mapping[tuple[str, str], Mapping[str, dict[str, Any]]]
-"""Cells by technique and what its classifier is called, then by attribute."""
+Names = tuple[Any, ...]
+Rows = Mapping[tuple[str, str], Mapping[Names, dict[str, Any]]]
+"""Cells by technique and what its classifier is called, then by the names of a column."""
 
 
-def by_attribute(run: RunResults) -> dict[tuple[str, str, float], Rows]:
-    """Return the cells of data sets with several attributes.
+def in_columns(run: RunResults, pages: Sequence[str], columns: Sequence[str]) -> dict[Names, Rows]:
+    """Return the cells of a run: by page; by technique and classifier; by column.
 
-    By data set, representation and β; then by technique and classifier; then by attribute. Each is measured
-    by the groups of its own attribute: a model that does not use them is the same for every attribute.
+    Each is measured by the groups of its own attribute: a model that does not use them is the same for every
+    attribute.
+
+    Parameters
+    ----------
+    pages, columns : sequence of str
+        The columns of results that tell pages, and columns of a page, apart.
     """
-    found: dict[tuple[str, str, float], dict[tuple[str, str], dict[str, dict[str, Any]]]] = {}
+    found: dict[Names, dict[tuple[str, str], dict[Names, dict[str, Any]]]] = {}
     places: dict[str, int] = {}
     for cell, classifier in distinct_models(run.plan, run.plan.cells):
-        own = found.setdefault((cell["dataset"], cell["representation"], cell["beta"]), {})
+        own = found.setdefault(tuple(cell[name] for name in pages), {})
         row = technique_label(*(cell[name] for name in TECHNIQUE)), classifier
         places.setdefault(row[0], len(places))
-        own.setdefault(row, {})[cell["attribute"]] = cell
-    return {
-        key: dict(sorted(own.items(), key=lambda row: places[row[0][0]]))  # a technique's rows together
-        for key, own in found.items()
-        if len(attributes_of(own)) > 1
-    }
+        own.setdefault(row, {})[tuple(cell[name] for name in columns)] = cell
+    # A technique's rows together.
+    return {key: dict(sorted(own.items(), key=lambda row: places[row[0][0]])) for key, own in found.items()}
 
 
-def attributes_of(rows: Rows) -> tuple[str, ...]:
-    """Return the attributes in their order."""
-    return tuple(dict.fromkeys(attribute for own in rows.values() for attribute in own))
+def by_attribute(run: RunResults) -> dict[Names, Rows]:
+    """Return the cells of data sets with several attributes, by data set, representation and β."""
+    found = in_columns(run, ("dataset", "representation", "beta"), ("attribute",))
+    return {key: own for key, own in found.items() if len(columns_of(own)) > 1}
+
+
+def of_every_dataset(run: RunResults) -> dict[Names, Rows]:
+    """Return the cells by representation and β; their columns are data sets with an attribute."""
+    return in_columns(run, ("representation", "beta"), ("dataset", "attribute"))
+
+
+def columns_of(rows: Rows) -> tuple[Names, ...]:
+    """Return the names of the columns in their order."""
+    return tuple(dict.fromkeys(column for own in rows.values() for column in own))
 
 
 def combined_table(name: str, run: RunResults) -> Document:
     """Lay out the `two_metrics` of every technique and classifier, one column per attribute."""
+    about = "Each column: techniques that work on this attribute, measured by its groups."
+    return _laid_out(name, run, by_attribute(run), about)
+
+
+def overview_table(name: str, run: RunResults) -> Document:
+    """Lay out the `two_metrics` of every technique and classifier, one column per data set and attribute."""
+    about = "Each column: a data set, and the attribute that techniques work on and are measured by."
+    return _laid_out(name, run, of_every_dataset(run), about)
+
+
+def _laid_out(name: str, run: RunResults, found: Mapping[Names, Rows], about: str) -> Document:
+    """Return a table of each page."""
     columns = ("technique", "classifier", "metric")
     blocks, metrics = [], two_metrics(run.plan.config)[::-1]
-    found = by_attribute(run)
     used: set[str] = set()
     several = len({beta for *_, beta in found}) > 1
-    for (dataset, how, beta), rows in found.items():
-        attributes = attributes_of(rows)
+    for (*names, beta), rows in found.items():
+        across = columns_of(rows)
         texts = [
-            [*row, metric, *(shown(run, own[one], metric) if one in own else "" for one in attributes)]
+            [*row, metric, *(shown(run, own[one], metric) if one in own else "" for one in across)]
             for row, own in rows.items()
             for metric in metrics
         ]
         used |= {text for row in texts for text in row[len(columns) :]}
-        title = dataset + ("" if how == "original" else f", {how}") + (f", β = {beta:g}" if several else "")
-        table = plain_table("", (*columns, *attributes), texts, len(columns), grouped=True)
-        blocks.append(Section(title, tables=(table,)))
-    about = "Each column: techniques that work on this attribute, measured by its groups."
+        words = [str(one) for one in names if one != "original"] + [f"β = {beta:g}"] * several
+        heads = (*columns, *(", ".join(map(str, one)) for one in across))
+        table = plain_table("", heads, texts, len(columns), grouped=True)
+        blocks.append(Section(", ".join(words), tables=(table,)))
     return Document(name, facts=(about, *caption(run.plan, used)), sections=tuple(blocks))
 
 
@@ -179,6 +204,8 @@ class Observations:
     ----------
     values : DataFrame
         One row per repeat of a cell, one column per metric; NaN where a metric is undefined or infinite.
+    techniques : DataFrame
+        The technique of each row, in the columns of results.
     cells : int
         How many cells they come from; those that share a model count as one.
     constant : int
@@ -188,12 +215,13 @@ class Observations:
     """
 
     values: pd.DataFrame
+    techniques: pd.DataFrame
     cells: int
     constant: int
     joint: tuple[str, ...]
 
 
-def observations(run: RunResults, representation: str | None = None) -> Observations:
+def observations(run: RunResults, **only: Any) -> Observations:
     """Return the metrics of the config in every repeat, for the groups of each cell's own attribute.
 
     Cells of one attribute that decide the same in every repeat count once, whether they share a model (a
@@ -203,17 +231,19 @@ def observations(run: RunResults, representation: str | None = None) -> Observat
 
     Parameters
     ----------
-    representation : str, optional
-        Take only the cells with this representation of the features.
+    only
+        Take only the cells with these values in columns of results, such as ``dataset="adult"``.
     """
     names = list(dict.fromkeys(run.plan.config.at_hand))
     single = {data.dataset for data in run.datasets if not _is_joint(data)}
-    parts, cells, constant, joint = [], 0, 0, []
+    parts, techniques, cells, constant, joint = [], [], 0, 0, []
     for data in run.datasets:
+        wanted = [all(cell[name] == value for name, value in only.items()) for cell in data.cells]
+        if not any(wanted):
+            continue
         if _is_joint(data) and data.dataset in single:
             joint.append(data.attribute)
             continue
-        wanted = [representation in (None, cell["representation"]) for cell in data.cells]
         some = _first_of_equals(data, np.array(wanted, dtype=bool) & data.done.any(axis=1))
         cells += int(some.sum())
         accepted, total = data.counts.predicted[..., 1].sum(-1), data.counts.total
@@ -221,15 +251,26 @@ def observations(run: RunResults, representation: str | None = None) -> Observat
         constant += int((same & data.done)[some].sum())
         kept = some[:, None] & data.done & ~same
         parts.append(pd.DataFrame({name: run.own_values(data, name)[kept] for name in names}))
+        techniques.append(data.frame.iloc[np.nonzero(kept)[0]][[*TECHNIQUE]])
     values = pd.concat(parts or [pd.DataFrame(columns=names, dtype=float)], ignore_index=True)
     values = values.where(np.isfinite(values))
-    return Observations(values, cells, constant, tuple(dict.fromkeys(joint)))
+    by = pd.concat(techniques or [pd.DataFrame(columns=TECHNIQUE)], ignore_index=True)
+    return Observations(values, by, cells, constant, tuple(dict.fromkeys(joint)))
+
+
+def by_dataset(run: RunResults) -> dict[Names, Observations]:
+    """Return the observations of each data set and β."""
+    cells = [cell for data in run.datasets for cell in data.cells]
+    every = dict.fromkeys((cell["dataset"], cell["beta"]) for cell in cells)
+    return {(name, beta): observations(run, dataset=name, beta=beta) for name, beta in every}
 
 
 def every_part(run: RunResults) -> dict[str, Observations]:
     """Return the observations of all cells and, where there are several, of each representation by itself."""
     names = list(dict.fromkeys(cell["representation"] for data in run.datasets for cell in data.cells))
-    return {ALL: observations(run)} | {one: observations(run, one) for one in names if len(names) > 1}
+    return {ALL: observations(run)} | {
+        one: observations(run, representation=one) for one in names if len(names) > 1
+    }
 
 
 def _first_of_equals(data: DatasetRepeats, among: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -361,6 +402,21 @@ def pairs_frame(run: RunResults) -> pd.DataFrame:
         columns = {"metric": names[i], "other": names[j], "r": matrix.to_numpy()[i, j], "n": n}
         parts.append(pd.DataFrame({"representation": part} | columns))
     return pd.concat(parts, ignore_index=True)
+
+
+def metric_pairs_frame(run: RunResults) -> pd.DataFrame:
+    """Return metric_pairs.csv: Pearson's r of every two metrics over the splits of each data set and β.
+
+    ``n`` is the number of results in which both have a value; ``r`` is empty where there is no correlation.
+    """
+    parts = [pd.DataFrame(columns=["dataset", "beta", "metric", "other", "r", "n"])]
+    for (dataset, beta), seen in by_dataset(run).items():
+        matrix, there = seen.values.round(DIGITS).corr(min_periods=FEWEST), seen.values.notna().astype(int)
+        i, j = np.triu_indices(len(matrix), k=1)
+        names, n = matrix.index.to_numpy(), (there.T @ there).to_numpy()[i, j]
+        columns = {"metric": names[i], "other": names[j], "r": matrix.to_numpy()[i, j], "n": n}
+        parts.append(pd.DataFrame({"dataset": dataset, "beta": beta} | columns))
+    return pd.concat(parts[1:] or parts, ignore_index=True)
 
 
 def clusters_frame(run: RunResults) -> pd.DataFrame:

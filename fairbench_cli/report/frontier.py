@@ -3,25 +3,38 @@
 Cruz & Hardt (2024): models are compared at the same fairness, after "unprocessing".
 """
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 
 from fairbench_cli.document.model import Document
+from fairbench_cli.measures.counts import PAIR, Counts, Floats
 from fairbench_cli.measures.sweep import RATES
-from fairbench_cli.report.moved import TOLERANCES, MovedThresholds
-from fairbench_cli.report.paired import RANDOM_SPLITS, adjusted, paired_test, verdicts, written
+from fairbench_cli.report.inference import (
+    PairedTest,
+    RowVariance,
+    bound,
+    paired_test,
+    row_variance,
+    slopes,
+)
+from fairbench_cli.report.moved import GAPS, TOLERANCES, Decisions, MovedThresholds
+from fairbench_cli.report.paired import adjusted, verdicts, written
+from fairbench_cli.report.population import FRESH, FROM_COUNTS, SPLITS, by_stratum, decisions_of, some_of
 from fairbench_cli.report.repeats import TECHNIQUE, is_baseline, key_of, mean_and_interval
 from fairbench_cli.report.results import COMPARED, RunResults
 from fairbench_cli.report.tables import BLOCK, Cells, blocks_of, show_cell, technique_label
 
 ABOVE, BELOW, NEITHER = "above", "below", "not distinguishable"
+UNKNOWN = "none: thresholds not known row by row"
 
 FRONTIER_COLUMNS = [
     *COMPARED, "constraint", "tolerance", "accuracy", "sd", "low", "high", "gap", "n_ok", "n",
 ]  # fmt: skip
 DISTANCE_COLUMNS = [
     *COMPARED, "constraint", "n", "accuracy", "gap", "frontier_accuracy", "difference", "low", "high", "p",
-    "p_holm", "tests", "verdict", "chosen_accuracy", "chosen_gap", "chosen_difference", "chosen_low",
+    "p_holm", "tests", "verdict", "basis", "chosen_accuracy", "chosen_gap", "chosen_difference", "chosen_low",
     "chosen_high", "unprocessed_accuracy",
 ]  # fmt: skip
 
@@ -54,22 +67,34 @@ def distance_frame(run: RunResults) -> pd.DataFrame:
     """Return frontier_distance.csv: each technique against the moved thresholds of ``none`` at its own gap.
 
     One row per cell, groups compared and constraint, where the run has ``none`` with the same β, classifier
-    and ``include_protected``, and scores of it. In every repeat the technique's accuracy is compared with
-    the best accuracy that thresholds of the model of ``none``, learned from the same training set, reach at
-    the gap that the technique has in that repeat: ``difference`` is the mean, with its 95 % t-interval.
-    ``p_holm`` adjusts the paired t-test over all techniques and β of a data set, attribute, groups compared,
-    classifier and constraint; ``verdict`` is above, below or not distinguishable at 5 %, and empty without a
-    test. ``none`` is not tested: it cannot be above its own thresholds, and its difference is what hindsight
-    gains.
+    and ``include_protected``, and scores of it. In every repeat the technique's accuracy is compared with two
+    kinds of thresholds of the model of ``none`` that was learned from the same training set:
 
-    ``chosen_accuracy`` and ``chosen_gap`` are those of thresholds that were chosen on all other repeats, and
-    ``chosen_difference`` is the technique's accuracy less theirs. ``unprocessed_accuracy`` is the best that
-    thresholds of the technique's own model reach without any constraint.
+    * ``difference``: with the best at the gap that the technique has in that repeat. They are chosen with
+      the labels of the test rows, which no technique sees: the most that moving thresholds can reach.
+    * ``chosen_difference``: with thresholds that are the best at that gap on one half of the test rows,
+      divided at random, and are judged on the other half, both ways. ``chosen_accuracy`` and ``chosen_gap``
+      are theirs; this is what moving thresholds reaches without hindsight. Not for equalised odds.
+
+    A technique is ``above`` where it is more accurate than the best of all, and ``below`` where it is less
+    accurate than thresholds chosen on other rows, at the same gap: a gap of theirs that is larger or smaller
+    than the technique's counts at the price that gap has on the frontier. Both are about the population
+    (`over_population`), by ``p``, of the one of the two that the means are on the side of, or 1; ``p_holm``
+    adjusts it over all techniques and β of a data set, attribute, groups compared, classifier and constraint.
+    ``basis`` says what p rests on. Where all repeats share their test rows, the variance between test rows
+    is a bound: how a technique differs from ``none`` row by row is known, and how the thresholds do, as both
+    cut the same score; the standard deviations are added. ``low`` to ``high`` and ``chosen_low`` to
+    ``chosen_high`` are 95 % t-intervals over the repeats, on these test rows.
+
+    ``none`` is not tested. ``unprocessed_accuracy`` is the best that thresholds of the technique's own model
+    reach without any constraint.
     """
     parts = []
     for moved in run.moved:
-        of_frontier = paired_test(moved.own_accuracy - moved.reached)
-        of_chosen = paired_test(moved.own_accuracy - moved.chosen_accuracy)
+        excess = moved.own_accuracy - moved.reached
+        shortfall = moved.own_accuracy - moved.chosen_accuracy
+        of_frontier, of_chosen = paired_test(excess), paired_test(shortfall)
+        shortfall = shortfall - moved.price * (moved.own_gap - moved.chosen_gap)
         both = np.where(np.isnan(moved.reached), np.nan, 1.0)  # means over the repeats that are compared
         means = {
             "accuracy": moved.own_accuracy * both,
@@ -83,23 +108,58 @@ def distance_frame(run: RunResults) -> pd.DataFrame:
         tested = np.array(
             [not is_baseline(*own[:2]) for own in frame[TECHNIQUE].itertuples(index=False)], dtype=bool
         )
+        above = _over_population(moved, excess, moved.best)
+        below = _over_population(moved, shortfall, moved.chosen)
+        side = np.where(above.mean > 0, 1, np.where(below.mean < 0, -1, 0))
+        p = np.select([side > 0, side < 0, ~np.isnan(above.p)], [above.p, below.p, 1.0], np.nan)
+        kind = moved.data.design.kind
+        basis = {"drawn": FRESH, "split": SPLITS}.get(kind, FROM_COUNTS)
         frame = frame.assign(
             n=of_frontier.n.astype(int),
             **{name: mean_and_interval(values)["mean"] for name, values in means.items()},
             difference=of_frontier.mean,
             low=of_frontier.low,
             high=of_frontier.high,
-            p=np.where(tested, of_frontier.p, np.nan),
+            p=np.where(tested, p, np.nan),
+            side=side,
+            basis=np.where(~tested, "", np.where(np.isnan(p), UNKNOWN if kind == "shared" else "", basis)),
             chosen_difference=of_chosen.mean,
             chosen_low=of_chosen.low,
             chosen_high=of_chosen.high,
         )
         parts.append(frame[frame["n"] > 0])
-    frame = _together(parts, DISTANCE_COLUMNS)
+    frame = _together(parts, [*DISTANCE_COLUMNS, "side"])
     tests = adjusted(frame, frame["p"].to_numpy(dtype=float), [*BLOCK, "constraint"])
-    change = frame["difference"].to_numpy(dtype=float)
-    words = verdicts(change, tests["p_holm"], ABOVE, BELOW, NEITHER)
+    words = verdicts(frame["side"].to_numpy(dtype=float), tests["p_holm"], ABOVE, BELOW, NEITHER)
     return frame.assign(**tests, verdict=words)[DISTANCE_COLUMNS]
+
+
+def _over_population(moved: MovedThresholds, differences: Floats, thresholds: Decisions) -> PairedTest:
+    """Test for every cell whether its mean difference to thresholds is 0 in the population."""
+    data = moved.data
+    if data.design.kind != "shared":
+        return paired_test(differences, data.design.ratio)
+    pairs = data.pair(data.counts, moved.compared)
+    kept, found = decisions_of(data), np.full((3, len(differences)), np.nan)
+    known = np.isfinite(differences) & ~np.isnan(thresholds.both).any(axis=(-1, -2))
+    for cell, base in enumerate(moved.baseline):
+        repeats = np.flatnonzero(known[cell])
+        if base is None or base == cell or not len(repeats):
+            continue
+        n = [pairs.n[cell, repeats], pairs.n[base, repeats], thresholds.counts.n[cell, repeats]]
+        price = moved.price[cell, repeats, None, None, None]
+        own, none, cut = (
+            (slopes("accuracy", counts) - price * slopes(GAPS[moved.held], counts))[None] / len(repeats)
+            for counts in (Counts(PAIR, one) for one in n)
+        )
+        model, plain = (some_of(kept(i), data.done[i], repeats) for i in (cell, base))
+        summed = partial(data.pair, compared=moved.compared)
+        to_none = row_variance(model, plain, *(by_stratum(data, slope, summed) for slope in (own, none)))
+        before, after, *moves = (one.reshape(*one.shape[:-3], 4, 2) for one in (n[1], n[2], none, cut))
+        to_cut = bound(before, after, moves[0], moves[1], thresholds.both[cell, repeats].reshape(-1, 4))
+        whole, more = ((np.sqrt(one) + np.sqrt(to_cut.whole)) ** 2 for one in (to_none.whole, to_none.more))
+        found[:, cell] = np.concatenate([whole, more, np.minimum(to_none.freedom, to_cut.freedom)])
+    return paired_test(differences, rows=RowVariance(*found))
 
 
 def frontier_table(name: str, run: RunResults) -> Document:
@@ -117,7 +177,7 @@ def frontier_table(name: str, run: RunResults) -> Document:
                 "|discrimination|": written(row["gap"], ".3f"),
                 "moved thresholds": written(row["frontier_accuracy"], ".3f"),
                 **lines,
-                "chosen on other repeats": written(row["chosen_accuracy"], ".3f"),
+                "chosen on other rows": written(row["chosen_accuracy"], ".3f"),
                 "|discrimination| of these": written(row["chosen_gap"], ".3f"),
                 "own thresholds, any gap": written(row["unprocessed_accuracy"], ".3f"),
             }
@@ -138,25 +198,24 @@ def _caption(run: RunResults) -> tuple[str, ...]:
         "moved thresholds: the best accuracy that a threshold for each group, drawn at random where that "
         "helps, gets from the model of none in the same repeat, at the technique's own |discrimination|. "
         "difference: the technique's accuracy less that; also at its gaps in TPR and in equalised odds.",
-        "above, below: by a paired t-test at 5 % after Holm's adjustment over all techniques and β of the "
-        "table; a number alone is not distinguishable from 0. none is not tested, as it cannot be above its "
-        "own thresholds: its difference is what hindsight gains.",
-        "The thresholds are chosen on the test rows themselves, which no technique sees: above them is above "
-        "what moving thresholds can do, below them may be hindsight alone. chosen on other repeats: "
-        "acceptance rates of the groups, chosen on the mean counts of all other repeats at the technique's "
-        "mean |discrimination| there.",
+        "chosen on other rows: the same, with thresholds that are the best on one half of the test rows and "
+        "are judged on the other half.",
+        "above: more accurate than the best thresholds, though these are chosen with the labels of the test "
+        "rows. below: less accurate, at the same gap, than thresholds chosen on other rows. Both are about "
+        "the population, at 5 % after Holm's adjustment over all techniques and β of the table; a number "
+        "alone: not shown. none is not tested: its difference is what hindsight gains.",
         f"Thresholds are tried at {len(RATES)} acceptance rates and where the classifier itself decides; "
         "those between them may be better by some thousandths.",
     )
-    test = run.plan.config.test
-    if test == "original":
-        lines += ("All repeats have the same test rows, so these choices know their labels too.",)
+    design = run.datasets[0].design.kind if run.datasets else "drawn"
+    if design == "shared":
+        lines += ("At the odds gap nothing is said of the population: all repeats share their test rows.",)
     if run.plan.config.sample.source != "data":
         lines += ("Test labels are without the bias β of the training labels, which helps both choices.",)
     lines += (
         "Own thresholds, any gap: the best of the technique's own model (unprocessed; Cruz and Hardt 2024).",
     )
-    return lines + ((RANDOM_SPLITS,) if run.plan.config.sample.source == "data" else ())
+    return lines
 
 
 def _cells(moved: MovedThresholds) -> pd.DataFrame:

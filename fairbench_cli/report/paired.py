@@ -1,13 +1,11 @@
 """Techniques against doing nothing, and against each other, repeat by repeat on the same training sets."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import stdtr, stdtrit
 
 from fairbench_cli.data.table import Rows
 from fairbench_cli.document.model import Document
@@ -15,56 +13,13 @@ from fairbench_cli.experiment.config.outputs import TABLES
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.registry import find
 from fairbench_cli.measures.significance import holm
+from fairbench_cli.report.inference import EQUAL, paired_test
+from fairbench_cli.report.population import BASES, over_population
 from fairbench_cli.report.repeats import SITUATION, TECHNIQUE, is_baseline
 from fairbench_cli.report.results import COMPARED, ROW_COLUMNS, Results, RunResults
 from fairbench_cli.report.tables import BLOCK, Cells, blocks_of, technique_label
 
 LEVEL = 0.05
-EQUAL = 1e-12  # differences below this are rounding
-RANDOM_SPLITS = (
-    "The repeats are random splits of the same rows, which overlap: the tests are too ready to see a "
-    "difference (Nadeau and Bengio 2003)."
-)
-
-
-@dataclass(frozen=True)
-class PairedTest:
-    """Paired t-tests, one an entry: pairs, mean difference, its 95 % interval and the two-sided p-value."""
-
-    n: Floats
-    mean: Floats
-    low: Floats
-    high: Floats
-    p: Floats
-
-
-def paired_test(differences: Floats) -> PairedTest:
-    """Test along the last axis whether paired differences have mean 0 (Student's t).
-
-    NaN and infinite differences are no pairs. With fewer than two pairs, interval and p are NaN. Where
-    all differences are equal the t-statistic has no value: p is 1 if they are 0, else 0.
-
-    Parameters
-    ----------
-    differences : float array, shape (..., repeats)
-
-    >>> test = paired_test(np.array([[0.1, 0.3, np.nan], [0.2, 0.2, 0.2], [0.0, 0.0, 0.0]]))
-    >>> test.n.tolist(), test.mean.round(3).tolist(), test.p.round(3).tolist()
-    ([2.0, 3.0, 3.0], [0.2, 0.2, 0.0], [0.295, 0.0, 1.0])
-    """
-    there = np.isfinite(differences)
-    known = np.where(there, differences, 0.0)
-    n = there.sum(axis=-1).astype(np.float64)
-    enough = n >= 2
-    freedom = np.where(enough, n - 1, 1)
-    mean = np.where(n > 0, known.sum(axis=-1) / np.maximum(n, 1), np.nan)
-    apart = np.where(there, known - mean[..., None], 0.0)
-    error = np.sqrt((apart**2).sum(axis=-1) / freedom / np.maximum(n, 1))
-    constant = np.abs(apart).max(axis=-1, initial=0.0) <= EQUAL
-    t = mean / np.where(constant, 1.0, error)
-    p = np.where(constant, np.abs(mean) <= EQUAL, 2 * stdtr(freedom, -np.abs(t)))
-    half = np.where(enough, stdtrit(freedom, 0.975) * np.where(constant, 0.0, error), np.nan)
-    return PairedTest(n, mean, mean - half, mean + half, np.where(enough, p, np.nan))
 
 
 def _away(ideal: float | None, values: Floats) -> Floats:
@@ -86,15 +41,19 @@ def paired_frame(results: Results) -> pd.DataFrame:
     metrics whose ideal is an end of their range, such as accuracy, that is the test on values. Metrics
     without an ideal are tested on values.
 
+    Two questions are answered. ``low`` to ``verdict`` are about *these test rows*: would other training sets
+    give a difference too? Columns that begin with ``population_`` are about the *population*: would other
+    training sets and other test rows? Both give the same where repeats draw test rows of their own. Where all
+    repeats share their test rows the first says nothing of other rows: of two techniques that are equal in
+    the population nearly always one is better on a thousand given rows. ``population_basis`` says what the
+    second answer rests on (`BASES`), or why there is none; see `over_population`.
+
     ``p_holm`` is Holm's adjustment over the family that one reads together: one metric in one table, which
     is all techniques and all β of a data set, attribute, groups compared and classifier; ``tests`` is its
     size. ``verdict``: better, worse or no difference at 5 % after Holm (higher or lower for a metric without
     an ideal), empty without a test.
 
-    What repeats share and do not share decides what p is about: training sets vary, the network that they
-    are sampled from does not. A small p says that a difference does not come from the draw of training
-    sets; it says nothing of other populations. Where repeats are random splits of the same rows, training
-    sets overlap, and p is too small (Nadeau and Bengio 2003).
+    The network that training sets are sampled from is given in both: nothing is said of other networks.
     """
     cells, values = results.rows.reset_index(drop=True), results.values
     ours, theirs, seen = _pairs(cells)
@@ -103,11 +62,16 @@ def paired_frame(results: Results) -> pd.DataFrame:
     for metric, at in cells.groupby("metric", sort=False).indices.items():
         far[at] = _away(results.ideal(str(metric)), values[at])
     with np.errstate(invalid="ignore"):  # infinite ratios are no pairs
-        of_values = paired_test(values[ours] - values[theirs])
-        of_distances = paired_test(far[ours] - far[theirs])
+        differences = values[ours] - values[theirs]
+        closer = far[ours] - far[theirs]
+    of_values, of_distances = paired_test(differences), paired_test(closer)
     has_ideal = np.array([results.ideal(metric) is not None for metric in rows["metric"]], dtype=bool)
+    twice = np.tile(ours, 2), np.tile(theirs, 2), np.concatenate([differences, closer])
+    everywhere, basis = over_population(results, *twice, np.repeat([False, True], len(ours)))
+    low, high, p_of = (values.reshape(2, -1) for values in (everywhere.low, everywhere.high, everywhere.p))
     p = np.where(has_ideal, of_distances.p, of_values.p)
-    tests = adjusted(rows, p, [*BLOCK, "metric"])
+    population_p = np.where(has_ideal, p_of[1], p_of[0])
+    tests, population = (adjusted(rows, own, [*BLOCK, "metric"]) for own in (p, population_p))
     up, down = np.where(has_ideal, "worse", "higher"), np.where(has_ideal, "better", "lower")
     change = np.where(has_ideal, of_distances.mean, of_values.mean)
     return rows[ROW_COLUMNS].assign(
@@ -122,19 +86,28 @@ def paired_frame(results: Results) -> pd.DataFrame:
         p=p,
         **tests,
         verdict=verdicts(change, tests["p_holm"], up, down, "no difference"),
+        population_low=low[0],
+        population_high=high[0],
+        population_distance_low=low[1],
+        population_distance_high=high[1],
+        population_p=population_p,
+        population_p_holm=population["p_holm"],
+        population_tests=population["tests"],
+        population_verdict=verdicts(change, population["p_holm"], up, down, "no difference"),
+        population_basis=np.where(of_values.n > 0, basis[: len(ours)], ""),
     )
 
 
 def paired_table(name: str, run: RunResults) -> Document:
     """Lay out the differences to ``none`` of the metrics that the run's other tables show.
 
-    Where the repeats are random splits of the same rows, the caption says what that does to the tests.
+    The words are about the population; the caption says what they rest on.
     """
     shown = [metric for table in run.plan.config.tables for metric in TABLES[table].metrics]
     metrics = tuple(dict.fromkeys(shown)) or TABLES[name].metrics
     frame = paired_frame(run.asked(metrics))
     frame = frame.sort_values("metric", key=lambda names: names.map(metrics.index), kind="stable")
-    columns = [*BLOCK, *TECHNIQUE, "metric", "beta", "difference", "verdict"]
+    columns = [*BLOCK, *TECHNIQUE, "metric", "beta", "difference", "population_verdict"]
     texts: Cells = {}
     for *place, metric, beta, difference, verdict in frame[columns].itertuples(index=False, name=None):
         block, own = tuple(place[: len(BLOCK)]), place[len(BLOCK) :]
@@ -143,11 +116,11 @@ def paired_table(name: str, run: RunResults) -> Document:
         )
     caption: tuple[str, ...] = (
         "Mean differences to none over paired repeats; a minus sign is a lower value.",
-        "better, worse: nearer to the measure's ideal or farther from it, by a paired t-test at 5 % after "
-        "Holm's adjustment over all techniques and β of the table. A number alone: no difference shown.",
+        "better, worse: nearer to the measure's ideal or farther from it in the population, that is with "
+        "other training sets and other test rows, at 5 % after Holm's adjustment over all techniques and β "
+        "of the table. A number alone: no difference shown.",
+        *(BASES[basis] for basis in BASES if (frame["population_basis"] == basis).any()),
     )
-    if run.plan.config.sample.source == "data":
-        caption += (RANDOM_SPLITS,)
     return Document(name, facts=caption, sections=blocks_of(run, texts, ""))
 
 
@@ -204,13 +177,15 @@ def pareto_frame(results: Results, metrics: tuple[str, str] = PARETO_METRICS) ->
     in the end, and a technique that is too high half of the time and too low the other half is not fair.
 
     A technique is dominated by another one that is at least as good on both means and better on one.
-    Domination is clear when paired t-tests of the distances reject equality on both metrics, Holm-adjusted
-    over all pairs of techniques of that data set, attribute, classifier and β (a pair's p is the larger of
-    its two, for both must hold). A metric on which the two agree in every repeat does not count against it.
+    Domination is clear when tests of the distances reject equality on both metrics, Holm-adjusted over all
+    pairs of techniques of that data set, attribute, classifier and β (a pair's p is the larger of its two,
+    for both must hold). A metric on which the two agree in every repeat does not count against it. As in
+    `paired_frame` there are two answers: on these test rows, by paired t-tests, and in the population.
 
     Columns: the cell's, ``technique`` (its label), ``n`` (repeats with both metrics), per metric the mean
-    value and the mean ``…_distance``, ``front`` (bool), ``dominated_by`` and ``clearly_dominated_by``
-    (labels, joined by ``"; "``). Cells without a value, such as infeasible ones, are absent.
+    value and the mean ``…_distance``, ``front`` (bool), and labels joined by ``"; "``: ``dominated_by``,
+    ``clearly_dominated_by`` (on these test rows) and ``population_clearly_dominated_by``. Cells without a
+    value, such as infeasible ones, are absent.
 
     Parameters
     ----------
@@ -221,15 +196,15 @@ def pareto_frame(results: Results, metrics: tuple[str, str] = PARETO_METRICS) ->
     """
     situation = [*SITUATION[:2], "compared", *SITUATION[2:]]
     numbers = ["n", *metrics, *(f"{name}_distance" for name in metrics)]
-    judged = ["front", "dominated_by", "clearly_dominated_by"]
+    judged = ["front", "dominated_by", "clearly_dominated_by", "population_clearly_dominated_by"]
     columns = [*situation, *TECHNIQUE, "technique", *numbers, *judged]
     one, other = (results.take((results.rows["metric"] == name).to_numpy()) for name in metrics)
     values = np.stack([one.values, other.values])
     values = np.where(np.isfinite(values).all(axis=0), values, np.nan)
-    some = ~np.isnan(values[0]).all(axis=1)
-    cells = one.rows.loc[some, COMPARED].reset_index(drop=True)
+    some = np.flatnonzero(~np.isnan(values[0]).all(axis=1))
+    cells = one.rows.iloc[some][COMPARED].reset_index(drop=True)
     parts = [
-        _front(cells.iloc[at], values[:, some][:, at], metrics)
+        _front(cells.iloc[at], values[:, some[at]], metrics, (one.take(some[at]), other.take(some[at])))
         for at in cells.groupby(situation, sort=False).indices.values()
     ]
     return pd.concat([pd.DataFrame(columns=columns), *parts][bool(parts) :], ignore_index=True)[columns]
@@ -238,7 +213,7 @@ def pareto_frame(results: Results, metrics: tuple[str, str] = PARETO_METRICS) ->
 def pareto_table(name: str, run: RunResults) -> Document:
     """Lay out `pareto_frame`: a row per technique, β across."""
     frame = pareto_frame(run.asked(PARETO_METRICS))
-    columns = [*BLOCK, "technique", "beta", "front", "clearly_dominated_by"]
+    columns = [*BLOCK, "technique", "beta", "front", "population_clearly_dominated_by"]
     texts: Cells = {
         (tuple(block), (technique, "Pareto"), beta): "front"
         if front
@@ -247,12 +222,15 @@ def pareto_table(name: str, run: RunResults) -> Document:
     }
     caption = (
         f"front: no technique is at least as good on {' and '.join(PARETO_METRICS)} and better on one "
-        "(mean distances to the ideal). dominated clearly: paired tests agree on both. -: no value.",
+        "(mean distances to the ideal). dominated clearly: in the population too, by tests on both at 5 % "
+        "after Holm's adjustment over all pairs of techniques. -: no value.",
     )
     return Document(name, facts=caption, sections=blocks_of(run, texts, "-"))
 
 
-def _front(cells: pd.DataFrame, values: Floats, metrics: tuple[str, str]) -> pd.DataFrame:
+def _front(
+    cells: pd.DataFrame, values: Floats, metrics: tuple[str, str], results: tuple[Results, Results]
+) -> pd.DataFrame:
     """Judge the techniques of one situation; values have shape (2, techniques, repeats)."""
     far = np.stack([_away(find(name).ideal, found) for name, found in zip(metrics, values, strict=True)])
     means = np.nanmean(far, axis=2)
@@ -267,15 +245,24 @@ def _front(cells: pd.DataFrame, values: Floats, metrics: tuple[str, str]) -> pd.
         front=~dominates.any(axis=0),
         dominated_by=_names(dominates, labels),
         clearly_dominated_by=_names(dominates & _apart(far), labels),
+        population_clearly_dominated_by=_names(dominates & _apart(far, results), labels),
     )
 
 
-def _apart(far: Floats) -> NDArray[np.bool_]:
-    """Return which pairs of techniques the tests keep apart, on all metrics on which they ever differ."""
+def _apart(far: Floats, results: Sequence[Results] = ()) -> NDArray[np.bool_]:
+    """Return which pairs of techniques the tests keep apart, on all metrics on which they ever differ.
+
+    With the results of each metric, in the population.
+    """
     first, second = np.triu_indices(far.shape[1], k=1)
     differences = far[:, first] - far[:, second]
     same = ~(np.abs(differences) > EQUAL).any(axis=2)
     p = paired_test(differences).p
+    if results:
+        pairs = first, second
+        judged = np.ones(len(first), dtype=bool)
+        own = zip(results, differences, strict=True)
+        p = np.stack([over_population(one, *pairs, apart, judged)[0].p for one, apart in own])
     joint = np.where(same & ~np.isnan(p), 0.0, p).max(axis=0)
     rejected = holm(np.where(same.all(axis=0), p[0], joint)) < LEVEL
     apart = np.zeros((far.shape[1], far.shape[1]), dtype=bool)

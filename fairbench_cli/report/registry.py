@@ -16,6 +16,7 @@ TABLES = Registry(
         "over-underestimation": "tables:paper_table",
         "group-rates": "tables:group_rates_table",
         "combined-attributes": "analyses:combined_table",
+        "overview": "analyses:overview_table",
         "difference-to-none": "paired:paired_table",
         "pareto": "paired:pareto_table",
         "frontier": "frontier:frontier_table",
@@ -40,6 +41,8 @@ FIGURES = Registry(
         "stability": "analyses:draw_stability",
         "representations": "analyses:draw_representations",
         "combined-attributes": "analyses:draw_combined",
+        "overview": "analyses:draw_overview",
+        "metric-pairs": "analyses:draw_metric_pairs",
     },
 )
 """Functions of the `RunResults` that return figures by file name."""
@@ -65,6 +68,7 @@ FRAMES = {
             "correlation_clusters": "analyses:clusters_frame",
         },
     ),
+    "metric-pairs": Registry("file", _HERE, {"metric_pairs": "analyses:metric_pairs_frame"}),
     "stability": Registry("file", _HERE, {"stability": "analyses:stability_frame"}),
     "representations": Registry("file", _HERE, {"representations": "analyses:representations_frame"}),
 }

@@ -17,6 +17,7 @@ from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.experiment.tuning import Curve
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.groups import CROSS, ProtectedAttributes
+from fairbench_cli.report.inference import RowDesign, row_design
 
 SITUATION = ["dataset", "attribute", "representation", "beta", "classifier", "classifier_parameters"]
 TECHNIQUE = ["intervention", "parameters", "include_protected"]
@@ -67,6 +68,10 @@ class DatasetRepeats:
         For each cell the repeats that `swept` holds, in its order.
     curves : list of dict
         For each cell what its parameters were chosen from, by repeat; of tuned cells alone.
+    decisions : list of dict
+        For each cell what was decided on shared test rows, by repeat, as `decisions.packed` makes it.
+    design : RowDesign
+        How the test rows of the repeats hang together.
     """
 
     attribute: str
@@ -79,6 +84,8 @@ class DatasetRepeats:
     row_values: dict[str, Floats]
     swept_repeats: list[Rows]
     curves: list[dict[int, Curve]] = field(default_factory=list)
+    decisions: list[dict[int, str]] = field(default_factory=list)
+    design: RowDesign = field(default_factory=RowDesign)
 
     @property
     def dataset(self) -> str:
@@ -180,6 +187,7 @@ def _collect(plan: RunPlan, records: Records, cells: list[dict[str, Any]]) -> Da
     row_values = {name: np.full(shape, np.nan) for name in requested.names}
     swept, swept_repeats = [], []
     tuned: list[dict[int, Curve]] = [{} for _ in cells]
+    decisions: list[dict[int, str]] = [{} for _ in cells]
     for i, cell in enumerate(cells):
         curves, at = [], []
         for repeat in range(plan.config.repeats):
@@ -193,15 +201,16 @@ def _collect(plan: RunPlan, records: Records, cells: list[dict[str, Any]]) -> Da
                 row_values[name][i, repeat] = record.values.get(requested.record(name), np.nan)
             if record.tuning is not None:
                 tuned[i][repeat] = record.tuning
+            if record.decisions is not None:
+                decisions[i][repeat] = record.decisions
             if record.swept is not None and len(record.swept.n):
                 curves.append(record.swept.n)
                 at.append(repeat)
         swept.append(Counts(groups, np.array(curves) if curves else np.zeros((0, 0, len(groups), 2, 2))))
         swept_repeats.append(np.array(at, dtype=np.intp))
     counts = Counts(groups, n)
-    return DatasetRepeats(
-        attribute, protected, cells, status, reason, counts, swept, row_values, swept_repeats, tuned
-    )
+    known = attribute, protected, cells, status, reason, counts, swept, row_values, swept_repeats
+    return DatasetRepeats(*known, tuned, decisions, row_design(plan.config))
 
 
 def t_interval(mean: Floats, sd: Floats, n: NDArray[np.int64]) -> tuple[Floats, Floats]:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from fairbench_cli.data.table import Rows
 from fairbench_cli.experiment.journal.journal import Records
 from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.measures.counts import PAIR, Counts, Floats
@@ -48,20 +49,31 @@ class Results:
         Empty where a repeat has not been run.
     own : dict
         The metrics that are not registered, by name.
+    datasets : sequence of DatasetRepeats
+        Where the values are from.
+    place : int array, shape (rows, 2)
+        Of each row its place in `datasets`, and that of its cell in this one.
     """
 
     rows: pd.DataFrame
     values: Floats
     status: Texts
     own: Mapping[str, Metric] = field(default_factory=dict)
+    datasets: Sequence[DatasetRepeats] = ()
+    place: Rows = field(default_factory=lambda: np.zeros((0, 2), dtype=np.intp))
 
     def take(self, at: NDArray[Any]) -> "Results":
         """Return some of the rows, by a mask or by their places."""
-        return Results(self.rows.iloc[at], self.values[at], self.status[at], self.own)
+        place = self.place[at] if len(self.place) else self.place
+        return Results(self.rows.iloc[at], self.values[at], self.status[at], self.own, self.datasets, place)
+
+    def metric(self, name: str) -> Metric:
+        """Return a metric, registered or not."""
+        return self.own[name] if name in self.own else find(name)
 
     def ideal(self, metric: str) -> float | None:
         """Return the best value of a metric, or None."""
-        return self.own[metric].ideal if metric in self.own else find(metric).ideal
+        return self.metric(metric).ideal
 
 
 def results_of(
@@ -75,8 +87,8 @@ def results_of(
     Metrics of rows compare the groups of a cell's own attribute alone.
     """
     own = own or {}
-    rows, values, status = [], [], []
-    for data in datasets:
+    rows, values, status, place = [], [], [], []
+    for at, data in enumerate(datasets):
         names: list[tuple[str, str]] = []
         columns: list[Floats] = []
         for compared in dict.fromkeys((data.attribute, *data.asked(attributes))):
@@ -95,9 +107,12 @@ def results_of(
         rows.append(frame[ROW_COLUMNS])
         values.append(np.stack(columns, axis=1).reshape(-1, data.status.shape[1]))
         status.append(np.repeat(data.status, len(names), axis=0))
+        own_cells = np.repeat(np.arange(len(data.cells)), len(names))
+        place.append(np.stack([np.full_like(own_cells, at), own_cells], axis=1))
     if not rows:
         return Results(pd.DataFrame(columns=ROW_COLUMNS), np.zeros((0, 0)), np.zeros((0, 0), dtype=object))
-    return Results(pd.concat(rows, ignore_index=True), np.concatenate(values), np.concatenate(status), own)
+    arrays = np.concatenate(values), np.concatenate(status), own, datasets, np.concatenate(place)
+    return Results(pd.concat(rows, ignore_index=True), *arrays)
 
 
 def results_frame(results: Results) -> pd.DataFrame:

@@ -13,7 +13,7 @@ from fairbench_cli.document.model import Document, Section, plain_table
 from fairbench_cli.experiment.config.components import tuning_of
 from fairbench_cli.experiment.config.outputs import TABLES
 from fairbench_cli.experiment.journal.journal import RETRIED
-from fairbench_cli.experiment.plan import RunPlan
+from fairbench_cli.experiment.plan import RunPlan, arc_in_words
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.rates import rate_by_group
 from fairbench_cli.report.repeats import TECHNIQUE, CellKey, key_of, mean_and_interval
@@ -170,10 +170,8 @@ def caption(plan: RunPlan, used: set[str]) -> tuple[str, ...]:
         lines.append("Test sets: sampled from the same network at β = 0, not the original data.")
     else:
         lines.append("Test set: the original data.")
-    for one in plan.datasets:
-        if not one["arc_to_outcome"]:
-            column = one["edited_column"]
-            lines.append(f"{one['dataset']}: {column} is no parent of the outcome, so β changes nothing.")
+    idle = [one for one in plan.datasets if not one["arc_to_outcome"]]
+    lines += [f"{one['dataset']}: {arc_in_words(one)}, so β changes nothing." for one in idle]
     return (*lines, *_legend(used))
 
 

@@ -15,7 +15,8 @@ from fairbench_cli.experiment.tuning import Curve
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.registry import METRICS, distance, measure
-from fairbench_cli.report.paired import RANDOM_SPLITS, paired_test, written
+from fairbench_cli.report.inference import paired_test
+from fairbench_cli.report.paired import written
 from fairbench_cli.report.repeats import CELL_COLUMNS, TECHNIQUE, DatasetRepeats, key_of
 from fairbench_cli.report.results import RunResults
 from fairbench_cli.report.tables import BLOCK, Cells, blocks_of, technique_label
@@ -142,11 +143,9 @@ def tuning_table(table: str, run: RunResults) -> Document:
         "gain: how much nearer to the metric's ideal than untuned, ratios on a log scale; leakage: how much "
         "of the gain on test comes from looking at the test rows. Means over the repeats; those of gains are "
         "of each repeat's own distance, so values above and below the ideal do not cancel as they do in the "
-        "first three lines. ±: half the 95 % interval of the paired difference; a dash where the run has no "
-        "such cell.",
+        "first three lines. ±: half the 95 % interval of the paired difference, on the test rows of this run "
+        "(over training sets, not of other rows); a dash where the run has no such cell.",
     )
-    if run.plan.config.sample.source == "data":
-        caption += (RANDOM_SPLITS,)
     blocks = blocks_of(run, texts, "-", ("technique", "on the test rows"))
     return Document(table, facts=caption, sections=blocks)
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from fairbench_cli.base.errors import user_error
 from fairbench_cli.base.files import make_folder, write_text
 from fairbench_cli.document.model import Document
 from fairbench_cli.experiment.config.metrics import find_metrics
@@ -108,23 +109,26 @@ def redo_report(
     Raises
     ------
     UserError
-        When the folder holds no results of a run, a file cannot be read or written, or no data set has one
-        of the attributes.
+        When the folder holds no results of a run, or none that can be read in its journals; a file cannot
+        be read or written; or no data set has one of the attributes.
     """
     plan = read_plan(folder)
     files = list_journals(folder / "journal")
     refuse_lost(folder, files)
     reading = checked(read_journals(folder / "journal"), plan)
+    there = plan.held(reading.records)
+    if not there:
+        damaged = f", and {len(reading.damages)} lines are damaged" if reading.damages else ""
+        what = f"no repeat of the plan is in {folder / 'journal'}{damaged}; no file was replaced"
+        raise user_error(what, "put its journals there, or run the experiment")
     named = find_metrics(metrics, Path(), "--metric")
     names = [one if isinstance(one, str) else one.name for one in named]
     config = plan.config.model_copy(update={"metrics": tuple(dict.fromkeys([*plan.config.metrics, *names]))})
     config = config.with_own(one for one in named if not isinstance(one, str))
     tables = write_report(folder, replace(plan, config=config), reading.records, attributes)
     update_manifest(folder, files)
-    keys = {cell["key"] for cell in plan.cells}
-    there = sum(key in keys and repeat < config.repeats for key, repeat in reading.records)
     left_out = sorted(set(config.metrics) - set(config.at_hand))
-    return tables, reading.damages, left_out, len(keys) * config.repeats - there
+    return tables, reading.damages, left_out, plan.size - there
 
 
 def _write_tables(folder: Path, tables: list[Document]) -> None:

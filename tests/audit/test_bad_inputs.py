@@ -3,6 +3,7 @@
 import gzip
 import io
 import os
+import warnings
 
 import duckdb
 import pytest
@@ -11,6 +12,7 @@ from conftest import law
 from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 
+from fairbench_cli.audit import audit
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.scan.tally import Tally
 from fairbench_cli.base.errors import UserError
@@ -339,3 +341,30 @@ def survives(content, spec):
         assert isinstance(read_tally("-", spec, stdin=io.BytesIO(content)), Tally)
     except UserError as error:
         assert all(problem.what and problem.fix for problem in error.problems)  # noqa: PT017
+
+
+@pytest.mark.parametrize("weight", ["1e-200", "1e-320", "1e101"])
+def test_weights_whose_squares_are_lost_are_refused(say, tmp_path, weight):
+    """Once warnings of numpy, and the weights not heeded: their squares were 0."""
+    path = tmp_path / "w.csv"
+    path.write_text("score,sex,weight\n" + f"1,f,{weight}\n0,m,1\n0,f,0\n" * 30)
+    said = say("audit", path, "--weight", "weight")
+    assert said.code == 2
+    assert f'"weight" has "{weight}", not a weight, in 30 rows' in said.err
+    assert "from 1e-100 to 1e100" in said.err
+
+
+def test_weights_are_worth_their_proportions(tmp_path):
+    """Whatever their unit, down to the lightest."""
+    found = []
+    for unit in (1.0, 1e-99, 1e97):
+        path = tmp_path / "w.csv"
+        rows = [f"{i % 3 % 2},{'fm'[i % 5 % 2]},{(1 + i % 4) * unit!r}" for i in range(200)]
+        path.write_text("score,sex,weight\n" + "\n".join(rows) + "\n")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            report = audit(path, weight="weight").report
+        row = next(row for row in report.disparities if row.metric == "selection-rate" and row.deciding)
+        found.append((row.ratio.low, row.ratio.high, row.p, row.verdict))
+    for other in found[1:]:
+        assert other == pytest.approx(found[0])

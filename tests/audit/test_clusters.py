@@ -26,23 +26,44 @@ def clustered(person: np.ndarray, group: np.ndarray, cells: np.ndarray, groups: 
     return Slice(
         *("", "binary", "a", counts, n.astype(np.int64), n),
         labelled=True,
-        clusters=Clusters(person, group, cells.astype(float)),
+        clusters=Clusters(person, group, cells.astype(float), cells.astype(float)),
     )
 
 
+def rows_of(part: Slice, name: str, g: int) -> list[np.ndarray]:
+    """Return the rows behind a rate of a group as zeros and ones, a person at a time."""
+    found = []
+    for (tn, fp), (fn, tp) in part.clusters.n[part.clusters.group == g].astype(int):
+        ones, zeros = {"selection-rate": (fp + tp, tn + fn), "fpr": (fp, tn), "ppv": (tp, fp)}[name]
+        found.append(np.repeat([1.0, 0.0], [ones, zeros]))
+    return [rows for rows in found if len(rows)]
+
+
+def likeness(part: Slice, name: str, groups: list[int]) -> float:
+    """Compute how alike rows of a person are: the mean over people of the mean product of two rows."""
+    products, variances = [], []
+    for g in groups:
+        people = rows_of(part, name, g)
+        p = np.concatenate(people).mean()
+        for rows in people:
+            if len(rows) > 1:
+                away = np.outer(rows - p, rows - p)[~np.eye(len(rows), dtype=bool)]
+                products.append(away.mean())
+                variances.append(p * (1 - p))
+    alike = min(max(np.mean(products) / np.mean(variances), 0), 1)
+    free = len(products) - len(groups)
+    return (free * alike + 2) / (free + 2)
+
+
 def by_definition(part: Slice, name: str, g: int) -> float:
-    """Compute what the rows of a group are worth, a person at a time."""
-    inside = part.clusters.n[part.clusters.group == g]
-    hits, all_ = {
-        "selection-rate": (inside[:, :, 1].sum(1), inside.sum((1, 2))),
-        "fpr": (inside[:, 0, 1], inside[:, 0].sum(1)),
-        "ppv": (inside[:, 1, 1], inside[:, :, 1].sum(1)),
-    }[name]
-    hits, all_ = hits[all_ > 0], all_[all_ > 0]
-    people, p, total = len(hits), hits.sum() / all_.sum(), all_.sum()
-    variance = people / (people - 1) * ((hits - p * all_) ** 2).sum() / total**2
-    found = p * (1 - p) / variance
-    return float(min(found, total**2 / (all_**2).sum()) if people < 100 else found)
+    """Compute what the rows of a group are worth, a row at a time."""
+    people = rows_of(part, name, g)
+    sizes, hits = np.array([len(rows) for rows in people]), np.array([rows.sum() for rows in people])
+    p, total, many = hits.sum() / sizes.sum(), sizes.sum(), len(people)
+    between = many / (many - 1) * ((hits - p * sizes) ** 2).sum() / total**2
+    alike = max(likeness(part, name, [g]), likeness(part, name, [0, 1, 2]))
+    known = p * (1 - p) * (sizes * (1 + (sizes - 1) * alike)).sum() / total**2
+    return float(p * (1 - p) / max(between, known))
 
 
 @pytest.mark.parametrize("people", [30, 400])
@@ -54,10 +75,12 @@ def test_rows_are_worth_what_people_differ(people: int) -> None:
     found = rows_of_people(part.clusters, NAMES, rows, rest=False)
     expected = [[by_definition(part, name, g) for name in NAMES] for g in range(3)]
     np.testing.assert_allclose(found, expected)
-    # Everybody else, of people in one group each, is the two other groups as one.
+    # Everybody else, of people in one group each, is the two other groups as one, but for how alike rows are:
+    # that is looked for within groups.
     two = clustered(np.arange(people), np.minimum(group, 1), part.clusters.n, 2)
     rest = rows_of_people(part.clusters, NAMES, rows, rest=True)
-    np.testing.assert_allclose(rest[0], rows_of_people(two.clusters, NAMES, others, rest=False)[1])
+    as_one = rows_of_people(two.clusters, NAMES, others, rest=False)[1]
+    np.testing.assert_allclose(rest[0], as_one, rtol=0.1)
     assert (factor_together(part.clusters, NAMES, np.zeros(3, np.intp), (3, 3)) == 1).all()
 
 
@@ -78,7 +101,7 @@ def test_one_row_each_changes_nothing(cells: list[int]) -> None:
 def test_all_rows_of_one_person_are_one_row(weights: float) -> None:
     """Whatever rounding makes of a variance that is 0."""
     cells = np.array([[[30.0, 7.0], [11.0, 5.0]]]) * weights
-    clusters = Clusters(np.array([0]), np.array([0]), cells)
+    clusters = Clusters(np.array([0]), np.array([0]), cells, cells * weights)
     found = rows_of_people(clusters, NAMES, np.full((1, 3), 20.0), rest=False)
     np.testing.assert_allclose(found, 1.0)
 
@@ -93,6 +116,39 @@ def test_rows_of_alike_people_are_worth_the_people() -> None:
     assert own.scaled.all()
     assert own.below.ravel() == pytest.approx([199, 199])
     assert own.above.ravel() == pytest.approx([199 * 0.3, 199 * 0.4])
+
+
+def test_equal_weights_of_people_change_nothing() -> None:
+    rng = np.random.default_rng(9)
+    group, cells = rng.integers(0, 3, 60), rng.integers(0, 3, (60, 2, 2)).astype(float)
+    plain = Clusters(np.arange(60), group, cells, cells)
+    heavy = Clusters(np.arange(60), group, cells * 0.3, cells * 0.3**2)
+    for rest in (False, True):
+        rows = np.full((3, 3), 1e9)
+        found = (rows_of_people(of, NAMES, rows, rest=rest) for of in (plain, heavy))
+        np.testing.assert_allclose(*found)
+
+
+def test_one_person_more_is_no_cliff() -> None:
+    """What the rows of 99, 100 and 101 people are worth; it was up to five times as much from 100 on."""
+    rng = np.random.default_rng(3)
+    hits = rng.binomial(5, rng.beta(2, 2, 101))
+    n = np.zeros((101, 2, 2))
+    n[:, 0, 1], n[:, 0, 0] = hits, 5 - hits
+    worth = [
+        float(
+            rows_of_people(
+                Clusters(np.arange(k), np.zeros(k, int), n[:k], n[:k]),
+                ("selection-rate",),
+                np.full((1, 1), 5.0 * k),
+                rest=False,
+            )[0, 0]
+        )
+        for k in (99, 100, 101)
+    ]
+    assert worth[1] / worth[0] == pytest.approx(1, abs=0.05)
+    assert worth[2] / worth[1] == pytest.approx(1, abs=0.05)
+    assert worth[0] > 150
 
 
 def test_one_of_each_household_is_less_safe_than_separate_groups() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from audit_sample import DECIDING, SCRIPT, sample_audit
 
-from fairbench_cli.audit.parts.writing import DASH
+from fairbench_cli.audit.parts.writing import DASH, p_value
 from fairbench_cli.audit.show.document import SHOWN, audit_document, to_html, to_markdown
 from fairbench_cli.audit.show.formats import FORMATS, write, write_folder
 from fairbench_cli.audit.show.headline import headline
@@ -38,7 +38,9 @@ def test_the_console_shows_the_worst_first_and_counts_what_it_leaves_out(report)
     assert race.sentences == ("3 of 16 comparisons fail, 1 passes, 12 are not decided.",)
     assert (race.title, sex.title) == ("race: fails, against Caucasian", "sex: fails, against Male")
     (table,) = race.tables
-    group, metric, value, reference, ratio, _ = table.rows[0]
+    group, metric, value, reference, ratio, p, _ = table.rows[0]
+    (first,) = (row for row in report.disparities if (row.group, row.metric) == (group.text, metric.text))
+    assert (p.value, p.fine) == (first.p, f"({p_value(first.p_holm)})")
     assert (group.text, metric.text, value.text, value.fine) == (
         *("African-American", "fpr", "0.448"),
         "805/1795",
@@ -55,8 +57,8 @@ def test_the_console_shows_the_worst_first_and_counts_what_it_leaves_out(report)
 def test_the_console_names_small_groups_and_what_is_not_decidable(report):
     shown = brief(report, everything=True)
     rows = {(row[0].text, row[1].text): row for row in shown[0].tables[0].rows}
-    assert rows[f"{SCRIPT}*", "fpr"][-1].text == "not decided: could be chance"
-    assert rows["(missing)*", "fdr"][-1].text == "not decided: nobody to compute it from"
+    assert rows[f"{SCRIPT}*", "fpr"][-1].text == "could be chance"
+    assert rows["(missing)*", "fdr"][-1].text == "nobody to compute it from"
     assert rows["(missing)*", "fdr"][4].text == DASH
     assert shown[-1].notes[-1].startswith("Marked *: fewer than 30 rows")
 

@@ -263,11 +263,24 @@ def test_nothing_in_the_law_s_report_passes_or_fails(few, say):
         )
 
 
+def test_a_category_that_is_left_out_of_the_ratios_is_to_be_justified(few, say):
+    frame = pd.read_csv(few)
+    pd.concat([frame, frame[:2].assign(race="native")]).to_csv(few, index=False)
+    blank = "have no impact ratio (native, f × native); the rule wants a justification for each: ____"
+    assert blank in " ".join(say("audit", "few.csv", *LAW).out.split())
+    assert "justification" not in say("audit", "few.csv", *LAW, "--min-share", "0").out
+
+
 def test_four_fifths_and_significance_are_two_answers(few, say):
     said = say("audit", "few.csv", "--preset", "eeoc", "-a", SEX, "-a", RACE, "-o", "out", "--fail")
     assert said.code == 1
     plain(said.out)
-    assert re.search(r"f +\d+ +\d+ +[\d.]+ % +0\.\d+ \[[^]]+\] +yes +yes\n", said.out)
+    assert re.search(r"f +\d+ +\d+ +[\d.]+ % +0\.\d+ +yes +yes +yes\n", said.out)
+    assert re.search(
+        r"pair tested alone as practice has it: significantly f \(p ", " ".join(said.out.split())
+    )
+    assert "selection-rate  " not in said.out  # the comparisons are in the tables of the rule
+    assert "sex: fails, against m" in said.out
     assert {"impact-ratios.csv", "disparities.csv"} <= {path.name for path in (few.parent / "out").iterdir()}
 
 

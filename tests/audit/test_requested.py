@@ -6,16 +6,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from audit_counts import compas, one, slice_of, tally_of
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fairbench_cli.audit import audit
 from fairbench_cli.audit.compare.effective import rows_per_weight
+from fairbench_cli.audit.compare.report import Interval
+from fairbench_cli.audit.compare.verdict import all_of, decide_metric
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge import judge
-from fairbench_cli.audit.metrics import COMPARED, canonical, kind
-from fairbench_cli.audit.parts.by_name import closed_form, requested_sections
+from fairbench_cli.audit.metrics import COMPARED, can_decide, canonical, kind, needs_labels
+from fairbench_cli.audit.parts.by_name import closed_form, parts_tested, requested_sections
 from fairbench_cli.audit.parts.part import View
 from fairbench_cli.audit.show.formats import write
 from fairbench_cli.base.errors import UserError
+from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.registry import COUNT_METRICS, find, measure
 from fairbench_cli.measures.score_test import difference_interval
@@ -53,7 +58,9 @@ def test_every_metric_of_counts_is_that_of_the_group_and_its_reference():
         )
         for name in NAMES:
             np.testing.assert_array_equal(row.values[name].value, measure(name, pair), name)
-            if not closed_form(name):
+            if not all(
+                map(closed_form, parts_tested(find(name)) if find(name).tested == "parts" else [name])
+            ):
                 assert np.isnan([row.values[name].low, row.values[name].high]).all()
 
 
@@ -177,6 +184,7 @@ def test_they_have_a_section_of_their_own_and_decide_nothing():
     assert [row[-1] for row in rows] == ["fails", "fails", "fails"]
     document = json.loads(write(named, "json"))
     (requested,) = document.pop("requested")
+    assert [row["metric"] for row in document.pop("requested_tests")] == list(ASKED.requested)
     assert requested["values"]["discrimination"]["value"] == 55 / 195 - 75 / 145
     assert document["config"].pop("metric") == list(ASKED.requested)
     for row in document["verdicts"]:
@@ -192,8 +200,9 @@ def test_a_console_shows_twelve_lines_unless_all():
     report = judge(one(TWO), AuditConfig(draws=0, metric=NAMES))
     found = report.found["requested"]
     ((short,), (full,)) = (requested_sections(found, report, View(shown)) for shown in (12, None))
-    assert (len(short.tables[0].rows), len(full.tables[0].rows)) == (12, len(NAMES))
-    assert short.tables[0].more == f"and {len(NAMES) - 12} more: see --all"
+    parts = sum(len(find(name).farthest_of) for name in NAMES)
+    assert (len(short.tables[0].rows), len(full.tables[0].rows)) == (12, len(NAMES) + parts)
+    assert short.tables[0].more == f"and {len(NAMES) + parts - 12} more: see --all"
 
 
 def test_labels_audited_as_scores_are_what_the_measure_of_labels_says(preds):
@@ -210,7 +219,7 @@ def test_from_the_command_line(preds, say, tmp_path):
     assert said.code == 0
     assert "by false positive rate;" in said.out.replace("\n", " ")
     assert TITLE in said.out
-    assert "a      normalised-discrimination" in said.out
+    assert "a      normalised-" in said.out
     said = say("audit", preds, "-m", "phi", "--decision", "punitive")
     assert "by false discovery rate, false positive rate" in said.out.replace("\n", " ")
     config = tmp_path / "audit.yaml"
@@ -299,3 +308,91 @@ def test_weights_that_go_with_the_outcome_are_worth_less_than_kish_says():
     weight, square = heavy.counts.n.sum((1, 2)), heavy.squares.sum((1, 2))
     assert (rows_per_weight(heavy) < 0.5 * weight / square).all()
     assert rows_per_weight(part).tolist() == [1, 1]
+
+
+GATES = tuple(name for name in NAMES if can_decide(name))
+
+
+def test_every_metric_that_can_decide_says_what_is_tested() -> None:
+    """A largest or absolute value, one that is best at an end of its range, a p-value, or one with a sign."""
+    assert {find(name).tested for name in GATES} == {"parts", "rate", "limit", "ideal"}
+    for name in GATES:
+        entry = find(name)
+        at_end = entry.ideal in (entry.low, entry.high)
+        assert at_end == (
+            entry.tested == "limit" or (not entry.p_value and entry.tested in ("parts", "rate"))
+        )
+        assert entry.p_value <= (entry.tested == "rate")
+        for part in parts_tested(entry):
+            assert can_decide(part)
+            assert find(part).tested == "ideal" or part == name
+            assert needs_labels(part) <= needs_labels(name)
+
+
+@given(st.lists(st.integers(0, 30), min_size=8, max_size=8), st.sampled_from([0.5, 0.8, 0.95]))
+def test_a_largest_value_is_off_its_limit_where_one_part_is(cells: list[int], tau: float) -> None:
+    counts = Counts(("g", "r"), np.array(cells, dtype=float).reshape(2, 2, 2))
+    point = AuditConfig(rule="point")
+
+    def off(name: str) -> Verdict | None:
+        return decide_metric(find(name), Interval(float(measure(name, counts)), np.nan, np.nan), tau, point)
+
+    for name in GATES:
+        if find(name).tested == "parts":
+            parts = [off(part) for part in find(name).farthest_of]
+            if "undecided" not in parts:
+                assert off(name) == all_of(parts), name
+
+
+def test_equalised_odds_fails_by_the_rate_that_fails_and_says_which() -> None:
+    report = judge(one(TWO), AuditConfig(draws=0, **{"fail-on": ["equalised-odds"]}))
+    tests = {test.tested: test for test in report.found["requested"].tests}
+    rates = {row.metric: row for row in report.disparities if row.group == "a"}
+    assert list(tests) == ["tpr-difference", "fpr-difference"]
+    assert [test.p for test in tests.values()] == pytest.approx([rates["tpr"].p, rates["fpr"].p])
+    assert tests["fpr-difference"].p_holm == pytest.approx(2 * rates["fpr"].p)
+    assert [test.verdict for test in tests.values()] == ["pass", "fail"]
+    assert report.gate.stops
+    (row,) = report.found["requested"].rows
+    assert row.values["equalised-odds"].high == tests["fpr-difference"].value.high
+    (section,) = requested_sections(report.found["requested"], report, View())
+    lines = [[cell.text for cell in line] for line in section.tables[0].rows]
+    assert [(line[1], line[-1]) for line in lines] == [
+        ("equalised-odds", "fails"),
+        ("of which tpr-difference", "passes"),
+        ("of which fpr-difference", "fails"),
+    ]
+
+
+def test_what_weights_leave_too_few_rows_for_is_not_decided() -> None:
+    part = slice_of({"a": (4.0, 60.0, 14.0, 60.0), "b": (90.0, 60.0, 60.0, 60.0)})
+    by = np.array([[1.0, 1.0], [3.0, 1.0]])
+    heavy = replace(part, counts=replace(part.counts, n=part.counts.n * by), squares=part.squares * by**2 * 4)
+    found = judge(tally_of(heavy, weighted=True), AuditConfig(draws=0, **{"fail-on": ["equalised-odds"]}))
+    tests = found.found["requested"].tests
+    assert [(test.tested, test.verdict, test.reason) for test in tests] == [
+        ("tpr-difference", "undecided", "few"),
+        ("fpr-difference", "undecided", "wide"),
+    ]
+    assert found.found["requested"].rows[0].verdicts == {"equalised-odds": "undecided"}
+
+
+def test_a_p_value_of_few_rows_does_not_fail_where_the_rates_do_not() -> None:
+    """4 of 4 refused, of 200 others 58 %: chi-squared says 0.02, Fisher 0.03, and of 3 chance."""
+    few = {"a": (2.0, 1.0, 0.0, 0.0), "b": (40.0, 40.0, 60.0, 60.0)}
+    found = judge(one(few), AuditConfig(draws=0, metric=("chi-squared-p", "difference-of-means-p"))).found
+    (row,) = found["requested"].rows
+    assert all(known.value < 0.05 for known in row.values.values())
+    assert set(row.verdicts.values()) == {"undecided"}
+    assert {test.reason for test in found["requested"].tests} == {"chance"}
+
+
+def test_an_accuracy_at_its_limit_is_no_failure() -> None:
+    """Of 100 rows 79 are right: worse than 0.8 and nothing beyond chance, though surely not 1."""
+    almost = {"a": (40.0, 11.0, 10.0, 39.0), "b": (100.0, 10.0, 10.0, 100.0)}
+    names = ("accuracy-of-group", "kappa")
+    found = judge(one(almost), AuditConfig(metric=names, tau=0.8)).found["requested"]
+    assert next((test.verdict, test.reason) for test in found.tests) == ("undecided", "chance")
+    bad = {"a": (30.0, 20.0, 20.0, 30.0), "b": (30.0, 20.0, 20.0, 30.0)}
+    found = judge(one(bad), AuditConfig(metric=names, tau=0.8)).found["requested"]
+    assert [test.verdict for test in found.tests] == ["fail", "fail"]

@@ -15,7 +15,7 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint, proportions_ztest
 
 from fairbench_cli.audit.compare.effective import rate_rows
-from fairbench_cli.audit.compare.kernel import rate_limits, uncertainty
+from fairbench_cli.audit.compare.kernel import difference_limits, rate_limits
 from fairbench_cli.audit.compare.references import REST, both_parts
 from fairbench_cli.audit.compare.report import Report
 from fairbench_cli.audit.config import AuditConfig
@@ -23,7 +23,7 @@ from fairbench_cli.audit.judge import judge
 from fairbench_cli.audit.metrics import SHOWN
 from fairbench_cli.audit.parts.by_name import stream
 from fairbench_cli.measures.counts import Floats, divide
-from fairbench_cli.measures.score_test import difference_interval, wilson
+from fairbench_cli.measures.score_test import difference_interval, ratio_interval, wilson
 from fairbench_cli.measures.significance import fisher, holm, two_proportions
 
 AUDITS = 300
@@ -57,7 +57,11 @@ def coverage(reference: int) -> dict[tuple[str, str], float]:
         p, n = simulated_audit(rng)
         part = replace(empty, counts=replace(empty.counts, n=n), cell_rows=n.astype(np.int64), squares=n)
         rows, ref = rate_rows(part, NAMES, at)
-        found = {"rate": rate_limits(NAMES, rows, 0.95)} | vars(uncertainty(NAMES, rows, ref, 0.95))
+        found = {
+            "rate": rate_limits(NAMES, rows, 0.95),
+            "ratio": ratio_interval(rows.above, rows.below, ref.above, ref.below, 0.95),
+            "difference": difference_limits(NAMES, rows, ref, 0.95),
+        }
         above, below, ref_above, ref_below = both_parts(p, NAMES, at)
         rate, ref = divide(above, below), divide(ref_above, ref_below)
         truths = {"rate": rate, "ratio": rate / ref, "difference": rate - ref}

@@ -13,6 +13,7 @@ from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge import judge
 from fairbench_cli.audit.metrics import COMPARED
 from fairbench_cli.audit.parts.rates import failures
+from fairbench_cli.audit.parts.writing import p_value
 from fairbench_cli.audit.show.document import (
     audit_document,
     gate_words,
@@ -27,8 +28,8 @@ from fairbench_cli.cli.console import print_document
 
 FINDING = (
     "race: African-American are wrongly selected in 42.3 % of cases, Caucasian in 22.0 % (false positive "
-    "rate: of those who should not be selected): 1.92 times as often (1.71 to 2.17), more than chance would "
-    "do and, even at its mildest, outside the limits: fails"
+    "rate: of those who should not be selected): 1.92 times as often (1.71 to 2.17); the rates differ and "
+    "the ratio is outside the limits, both beyond chance: fails, shown outside"
 )
 
 
@@ -88,7 +89,7 @@ def test_who_is_harmed_is_said_when_a_decision_is_said_to_help_or_to_hurt(compas
         report = audit(compas_rows, attributes=["race"], ref={"race": "Caucasian"}, decision=effect).report
         first = headline(report).sentences[0]
         assert (first.metric, first.harmed) == (metric, harmed)
-        assert f": fails, to the disadvantage of {harmed}." in first.text
+        assert f", to the disadvantage of {harmed}." in first.text
 
 
 # b is selected more, rightly and wrongly; of those selected and of those not fewer are so rightly.
@@ -114,7 +115,7 @@ def test_every_rate_has_words():
     assert set(EVENTS) == set(COMPARED)
     for name in COMPARED:
         (sentence,) = headline(of(ROWS, metric=(name,))).sentences
-        assert sentence.text.endswith(("fails.", "passes.", "not decided."))
+        assert sentence.text.endswith(("fails.", "shown outside.", "passes.", "not decided."))
         assert "nan" not in sentence.text
 
 
@@ -169,7 +170,7 @@ def test_a_bare_rule_says_so_and_looks_otherwise(capsys):
     answer = headline(bare)
     assert answer.sentence.endswith("Chance was not looked at.")
     assert answer.sentences[0].text.endswith(", more than is allowed: fails, chance not looked at.")
-    assert "could be chance: not decided." in headline(tested).sentences[0].text
+    assert "; could be chance (p 0.074): not decided." in headline(tested).sentences[0].text
     for write in (to_markdown, to_html, to_notebook):
         assert "(✗)" in write(bare)
         assert "✗" not in write(tested).replace("✗ fails;", "")  # but in the legend
@@ -178,6 +179,42 @@ def test_a_bare_rule_says_so_and_looks_otherwise(capsys):
         assert capsys.readouterr().out.startswith(f"{mark} ")
     assert 'class="badge"' in to_html(bare)
     assert 'class="badge undecided"' in to_html(tested)
+
+
+def test_an_interval_that_leaves_out_1_beside_an_open_verdict_is_explained():
+    groups = dict.fromkeys("abcdef", (40, 60)) | {"z": (400, 600), "y": (29, 71)}
+    report = of(groups)
+    row = next(row for row in report.disparities if row.group == "y")
+    assert row.ratio.high < 1
+    assert (row.p < 0.05 < row.p_holm, row.verdict, row.reason) == (True, "undecided", "chance")
+    text = headline(report).sentences[0].text
+    alone, adjusted = p_value(row.p), p_value(row.p_holm)
+    assert f"the rates differ taken alone (p {alone}), not among 7 comparisons (p {adjusted})" in text
+    assert "not decided: could be chance among 7" in to_html(report)
+    assert any(line.startswith("could be chance among 7: ") for line in legend(report))
+    exact = headline(of({"a": (7, 3), "b": (55, 5)}, ref={"g": "b"}, ref_method="given")).sentences[0].text
+    assert exact.endswith("could be chance (p 0.081 by Fisher's exact test): not decided.")
+
+
+def test_what_fails_and_what_is_shown_outside_are_told_apart():
+    def said(groups):
+        row = next(row for row in of(groups).disparities if row.group == "b" and row.deciding)
+        return row, headline(of(groups)).sentences[0].text
+
+    row, text = said({"a": (400, 700), "b": (230, 670)})
+    assert (row.verdict, row.shown_outside) == ("fail", False)
+    assert text.endswith(
+        "the rates differ beyond chance, and the true ratio may still be within the limits: fails."
+    )
+    row, text = said({"a": (900, 200), "b": (100, 800)})
+    assert row.shown_outside
+    assert text.endswith("the ratio is outside the limits, both beyond chance: fails, shown outside.")
+    report = of(dict.fromkeys("abcdef", (40, 60)) | {"z": (400, 600), "y": (22, 78)})
+    row = next(row for row in report.disparities if row.group == "y")
+    assert (row.verdict, row.shown_outside, row.ratio.high < 0.8) == ("fail", False, True)
+    assert (
+        "outside the limits taken alone, not among 7 comparisons: fails" in headline(report).sentences[0].text
+    )
 
 
 def test_limits_of_their_own_are_said():

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fairbench_cli.base.errors import UserError
-from fairbench_cli.data.card import BiasTarget, find_card, known_cards, read_card, shipped_cards
+from fairbench_cli.data.card import find_card, known_cards, read_card, shipped_cards
 from fairbench_cli.data.table import Roles
 
 TEN_LINES = """name: mine
@@ -55,7 +55,7 @@ def test_groups_by_default_and_as_named(tmp_path):
     mine = card(tmp_path)
     roles = mine.roles("sex", {"sex": ("f", "m", "x")})
     assert roles == Roles("y", "1", "sex", ("f",), ("m", "x"))
-    assert mine.bias_target(roles) == BiasTarget(column="sex", deprived=("f",), favoured=("m", "x"))
+    assert mine.bias_groups("sex", {"sex": ("f", "m", "x")}) == {"sex": (("f",), ("m", "x"))}
     named = card(tmp_path, TEN_LINES.replace("deprived: f", "deprived: f, favoured: m"))
     assert named.roles("sex", {"sex": ("f", "m", "x")}).favoured == ("m",)
 

@@ -13,10 +13,11 @@ from fairbench_cli.data.load import load
 from fairbench_cli.data.locate import locate
 from fairbench_cli.data.table import Roles, Table, to_sample
 from fairbench_cli.experiment.config.read import read_config
-from fairbench_cli.experiment.datasets import prepare_datasets
-from fairbench_cli.experiment.plan import RunPlan
+from fairbench_cli.experiment.datasets import populate, prepare_datasets
+from fairbench_cli.experiment.plan import RunPlan, make_cells
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.groups import JointAttribute, ProtectedAttribute, ProtectedAttributes
+from fairbench_cli.network.bias import shift
 from fairbench_cli.report.repeats import DatasetRepeats
 
 CARD = """\
@@ -171,11 +172,69 @@ def mine(tmp_path, **sample):
     return write_config(tmp_path / "run.yaml", sample=sample, test="network", **changes)
 
 
-@pytest.mark.parametrize("sample", [{"beta": [0, 0.5]}, {"beta": [0], "arc": True}])
-def test_beta_edits_no_joint_attribute(tmp_path, sample):
+def test_beta_on_a_joint_attribute_edits_whoever_is_deprived_by_a_part(tmp_path):
+    config = read_config(mine(tmp_path, **{"from": "network"}, beta=[0, 0.5], arc=True))
+    (prepared,) = prepare_datasets(config, tmp_path)
+    assert prepared.describe()["edited_column"] == ["race", "sex"]
+    assert not prepared.without_arc
+    population = populate(prepared, config, tmp_path / "networks")
+    (before, after) = (biased(population, beta).cpt("y") for beta in (0, 0.5))
+    assert before.shape == after.shape == (3, 2, 2)  # race b, o, w; sex f, m
+    expected = before[..., 1] * [[0.5, 0.5], [0.5, 0.5], [0.5, 1]]
+    assert after[..., 1] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("beta_on", "left"),
+    [
+        (["race", "sex"], [[0.25, 0.5], [0.25, 0.5], [0.5, 1]]),
+        ({"race": 1, "sex": 0.5}, [[0.375, 0.5], [0.375, 0.5], [0.75, 1]]),
+        ({"race-sex": 0.5}, [[0.75, 0.75], [0.75, 0.75], [0.75, 1]]),
+    ],
+)
+def test_beta_on_several_attributes_acts_by_one_after_another(tmp_path, beta_on, left):
+    config = read_config(mine(tmp_path, **{"from": "network"}, beta=[0.5], beta_on=beta_on, arc=True))
+    (prepared,) = prepare_datasets(config, tmp_path)
+    population = populate(prepared, config, tmp_path / "networks")
+    before, after = (biased(population, beta).cpt("y")[..., 1] for beta in (0, 0.5))
+    assert after == pytest.approx(before * left)
+
+
+def test_beta_on_the_attribute_itself_has_the_key_of_before(tmp_path):
+    keys = {}
+    for name, more in {"plain": {}, "same": {"beta_on": ["race-sex"]}, "other": {"beta_on": ["sex"]}}.items():
+        config = read_config(mine(tmp_path, **{"from": "network"}, beta=[0.5], arc=True, **more))
+        # The arcs that are required are part of a key too.
+        keys[name] = [cell.key for cell in make_cells(config, prepare_datasets(config, tmp_path))]
+    assert keys["plain"] == keys["same"] != keys["other"]
+
+
+@pytest.mark.parametrize("sample", [{"beta": [0, 0.5]}, {"beta": [0.5], "beta_on": ["sex", "race"]}])
+def test_beta_names_the_parts_without_an_arc(tmp_path, sample):
     config = read_config(mine(tmp_path, **{"from": "network"}, **sample))
-    with pytest.raises(UserError, match='β edits a column, and "race-sex" is a joint'):
+    with pytest.raises(UserError, match=r"sex is no parent of the outcome y .*so β has nothing to edit"):
         prepare_datasets(config, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("beta_on", "message"),
+    [
+        (["age"], 'beta_on: mine has no protected attribute "age"'),
+        (["sex", "sex"], "names an attribute twice"),
+        ({"sex": 2}, "beta_on"),
+    ],
+)
+def test_what_beta_acts_on_is_checked(tmp_path, beta_on, message):
+    with pytest.raises(UserError, match=message):
+        read_config(mine(tmp_path, **{"from": "network"}, beta=[0.5], beta_on=beta_on))
+
+
+def biased(population, beta):
+    """Return the network that a cell draws from."""
+    net, roles = population.network, population.roles
+    for groups, share in population.edits:
+        net = shift(net, roles.label, roles.favourable, groups, beta * share, population.both)
+    return net
 
 
 def test_a_network_may_draw_joint_levels_that_the_data_do_not_have(tmp_path):
@@ -186,4 +245,4 @@ def test_a_network_may_draw_joint_levels_that_the_data_do_not_have(tmp_path):
     assert sample.features.columns[-1].levels == ("b-f", "b-m", "o-f", "o-m", "w-f", "w-m")
     assert sample.features["race-sex"].tolist() == [2, 5]
     assert sample.s.tolist() == [0, 1]
-    assert not prepared.has_arc
+    assert prepared.without_arc == ["sex"]

@@ -19,6 +19,7 @@ CELLS = {
     ("adult-numbers", "sex"): (13026, 1669, 20988, 9539),
     ("dutch-codes", "sex"): (20370, 9903, 11287, 18860),
     ("dutch", "sex"): (20370, 9903, 11287, 18860),
+    ("dutch-swapped", "sex"): (11287, 18860, 20370, 9903),
     # The two-race file: 3,696 + 2,454 rows. Favourable is no new offence, hence the order.
     ("compas", "race"): (1901, 1795, 966, 1488),
 }
@@ -34,6 +35,7 @@ ROWS = {
     "compas-leaky": 6150,
     "dutch": 60420,
     "dutch-codes": 60420,
+    "dutch-swapped": 60420,
     "german": 1000,
     "propublica-recidivism": 6167,
     "propublica-violent-recidivism": 4010,

@@ -28,6 +28,7 @@ SLOW = "import time\n\n\nclass Slow:\n    def fit(self, train, classifier, rng):
 MINE = '''
 import os
 import signal
+import subprocess
 import time
 from dataclasses import dataclass
 
@@ -83,6 +84,21 @@ class Leaves:
     def fit(self, train, classifier, rng):
         os.system("setsid sleep 30 &")
         os.kill(os.getpid(), signal.SIGKILL)
+
+
+@dataclass(frozen=True)
+class Parent:
+    """Starts a program, notes its number, and ends or waits."""
+
+    then: str = "KILL"
+
+    def fit(self, train, classifier, rng):
+        child = subprocess.Popen(["sleep", "300"])
+        with open("children", "a") as file:
+            file.write(f"{child.pid}\\n")
+        if self.then != "waits":
+            os.kill(os.getpid(), getattr(signal, f"SIG{self.then}"))
+        time.sleep(300)
 
 
 @dataclass(frozen=True)
@@ -210,6 +226,90 @@ def test_a_program_that_outlives_its_worker_does_not_hold_its_pipe(tmp_path, mon
     with LocalPool(prepared.config, 1) as workers:
         assert [one.status for one in workers.outcomes(tasks)] == ["killed"]
     assert time.monotonic() - start < 20
+
+
+def wait_for(ready, seconds: float = 30) -> bool:
+    """Return whether something became true within some seconds."""
+    end = time.monotonic() + seconds
+    while not ready() and time.monotonic() < end:
+        time.sleep(0.02)
+    return bool(ready())
+
+
+def state_of(pid: int) -> str:
+    """Return the letter that Linux has for what a process does; none where it has ended."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return ""
+    return "" if state in "ZX" else state
+
+
+def parent_of(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def children_of(folder: Path, n: int) -> list[int]:
+    """Return the numbers of the first n programs that `Parent` has started."""
+    noted = folder / "children"
+    assert wait_for(lambda: noted.exists() and noted.read_text().count("\n") >= n)
+    return list(map(int, noted.read_text().split()))
+
+
+@pytest.mark.usefixtures("warm_server")
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in /proc")
+@pytest.mark.parametrize("how", ["KILL", "SEGV", "ABRT"])
+def test_what_a_technique_started_ends_with_its_worker(tmp_path, monkeypatch, how):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(MINE)
+    run = write_config(tmp_path / "run.yaml", repeats=1, interventions=[{"./mine.py:Parent": {"then": how}}])
+    prepared = prepare(run, folder=tmp_path / "out")
+    with LocalPool(prepared.config, 1) as workers:
+        assert [one.status for one in workers.outcomes(tasks_of(prepared)[:1])] == ["killed"]
+        assert wait_for(lambda: not any(map(state_of, children_of(tmp_path, 2))), 5)
+
+
+@pytest.fixture
+def waiting(tmp_path):
+    """A run whose two workers have each started a program, and wait: the run, its server, the programs."""
+    (tmp_path / "mine.py").write_text(MINE)
+    techniques = [{"./mine.py:Parent": {"then": "waits"}}]
+    write_config(tmp_path / "run.yaml", repeats=2, interventions=techniques)
+    command = [sys.executable, "-m", "fairbench_cli", "run", "run.yaml", "-o", "out", "-j", "2"]
+    with (tmp_path / "log").open("wb") as log:
+        run = subprocess.Popen(command, cwd=tmp_path, env=environment(), stdout=log, stderr=log)
+    try:
+        children = children_of(tmp_path, 2)
+        workers = list(map(parent_of, children))
+        (server,) = set(map(parent_of, workers))
+        yield run, server, [*workers, *children]
+    finally:
+        run.kill()
+        run.wait()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in /proc")
+@pytest.mark.parametrize(("stopped", "number"), [(False, "KILL"), (True, "KILL"), (True, "TERM")])
+def test_a_run_that_ends_leaves_nothing_also_where_its_server_is_stopped(waiting, stopped, number):
+    run, server, others = waiting
+    if stopped:
+        os.kill(server, signal.SIGSTOP)
+        assert wait_for(lambda: state_of(server) == "T", 5)
+    run.send_signal(getattr(signal, f"SIG{number}"))
+    assert run.wait(30) == (143 if number == "TERM" else -signal.SIGKILL)
+    assert wait_for(lambda: not any(map(state_of, (server, *others))), 10)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="there is no fork server")
+def test_a_stopped_server_goes_on_when_a_worker_is_wanted(tmp_path, monkeypatch):
+    monkeypatch.setattr(pool, "ForkServer", ForkServer)
+    prepared = prepared_run(tmp_path, "none", repeats=3)
+    tasks = tasks_of(prepared)
+    with LocalPool(prepared.config, 1) as workers:
+        assert len(list(workers.outcomes(tasks[:1]))) == 1
+        os.kill(workers._server._process.pid, signal.SIGSTOP)
+        os.kill(workers._workers[0].pid, signal.SIGKILL)
+        assert [one.status for one in workers.outcomes(tasks[1:])] == ["ok", "ok"]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="there is no fork server")

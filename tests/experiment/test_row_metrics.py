@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from conftest import write_config
 
-from fairbench_cli.data.table import Column, Sample, Table
+from fairbench_cli.data.table import Column, Sample, Table, in_other_group
 from fairbench_cli.experiment.config.metrics import RequestedRowMetrics, rows_of
 from fairbench_cli.measures.registry import ROW_METRICS
 
@@ -88,3 +88,64 @@ def test_every_measure_of_rows_can_be_asked_for():
     values = requested.measure(sample, y, rng.random(n))
     assert values.keys() == requested.records
     assert RequestedRowMetrics().measure(sample, y, None) == {}
+
+
+BY_GROUP = """
+from dataclasses import dataclass
+import numpy as np
+from fairbench_cli.interventions.fitted import Fitted
+
+class Model:
+    def __init__(self, chances):
+        self.chances = np.array(chances)
+
+    def predict(self, sample):
+        return (self.decision_probability(sample) >= 0.5).astype(np.int8)
+
+    def decision_probability(self, sample):
+        assert (sample.s == (sample.features["race"] == 1)).all()  # Caucasian is favoured
+        return self.chances[sample.s]
+
+@dataclass(frozen=True)
+class Drawn:
+    deprived: float = 0.25
+    favoured: float = 0.75
+
+    def fit(self, train, classifier, rng):
+        return Fitted(Model([self.deprived, self.favoured]))
+"""
+
+
+def test_the_twin_test_of_techniques_whose_answer_is_known(tmp_path, say):
+    (tmp_path / "mine.py").write_text(BY_GROUP)
+    chances = [{"deprived": [0.0], "favoured": [1.0]}, {}, {"deprived": [0.5], "favoured": [0.5]}]
+    techniques = [{"./mine.py:Drawn": one} for one in chances]
+    shipped = ["none", {"none": {"include_protected": True}}, "group-thresholds"]
+    path = config(tmp_path, metrics=["twin-test"], interventions=[*techniques, *shipped])
+    done = say("run", path, "-o", "a", "--jobs", "1")
+    assert done.code == 0, done.err
+    frame = pd.read_csv(tmp_path / "a" / "results.csv").set_index(["intervention", "parameters"])["value"]
+    found = [values.tolist() for _, values in frame.groupby(level=[0, 1], sort=False)]
+    assert found[:3] == [[0, 0], [0.5, 0.5], [1, 1]]
+    (blind, seeing), thresholds = (found[3][:2], found[3][2:]), found[4]
+    assert blind == [1, 1]
+    assert 0 < min(seeing + thresholds) <= max(seeing + thresholds) < 1
+
+
+def test_twins_have_the_commonest_level_of_the_other_group_and_the_parts_of_a_joint_attribute():
+    columns = (
+        Column("race", ("b", "o", "w")),
+        Column("sex", ("f", "m")),
+        Column("job", ("a", "b")),
+        Column("race-sex", ("b-f", "b-m", "o-m", "w-f", "w-m")),
+    )
+    codes = np.array([[2, 1, 0, 4], [0, 0, 1, 0], [1, 1, 0, 2], [1, 1, 1, 2], [2, 1, 1, 4]], dtype=np.int16)
+    s = np.array([1, 0, 0, 0, 1], dtype=np.int8)
+    twins = in_other_group(Sample(Table(columns, codes), "race-sex", s, s), ("race", "sex"))
+    wm, om = [2, 1], [1, 1]
+    assert twins.features.codes[:, :2].tolist() == [om, wm, wm, wm, om]
+    assert twins.features["race-sex"].tolist() == [2, 4, 4, 4, 2]
+    assert twins.features["job"].tolist() == [0, 1, 0, 1, 1]
+    assert twins.s.tolist() == [0, 1, 1, 1, 0]
+    one = Sample(Table(columns, codes[1:4]), "race-sex", s[1:4], s[1:4])
+    assert in_other_group(one, ("race", "sex")) is None

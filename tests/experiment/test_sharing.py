@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from conftest import write_config
 
+from fairbench_cli.classifiers.encode import fit_encoder
 from fairbench_cli.data.table import Sample, read_only
 from fairbench_cli.experiment import cell as page
 from fairbench_cli.experiment.cell import draw
@@ -21,11 +22,15 @@ from fairbench_cli import Fitted
 
 
 class Vandal:
-    def __init__(self, part="y", when="predict"):
-        self.part, self.when = part, when
+    def __init__(self, part="y", when="predict", unlocks=False):
+        self.part, self.when, self.unlocks = part, when, unlocks
 
     def spoil(self, rows):
         array = rows.features.codes if self.part == "codes" else getattr(rows, self.part)
+        if self.unlocks:
+            while array is not None:
+                array.flags.writeable = True
+                array = array.base
         array[:] = 0
 
     def fit(self, train, classifier, rng):
@@ -95,6 +100,33 @@ def test_a_technique_that_writes_rows_fails_and_harms_no_other(tmp_path, part, w
     assert (first.status, first.reason) == ("failed", "ValueError: assignment destination is read-only")
     assert counts(tasks[1]) == alone(tasks[1])
     assert second.status == "ok"
+
+
+@pytest.mark.parametrize("classifier", ["c45", "logistic-regression"])
+@pytest.mark.parametrize("part", ["y", "codes"])
+def test_a_technique_cannot_unlock_rows(tmp_path, part, classifier):
+    (tmp_path / "vandal.py").write_text(VANDAL)
+    vandals = [{"./vandal.py:Vandal": {"part": part, "when": [*("fit", "predict")], "unlocks": True}}]
+    more = {"repeats": 1, "sample": SMALL, "classifiers": [classifier]}
+    tasks = tasks_of(tmp_path, interventions=[*vandals, "none", "massaging"], **more)
+    forget()
+    *vandal, none, massaging = tasks
+    assert {run_task(task).reason for task in vandal} == {
+        "ValueError: cannot set WRITEABLE flag to True of this array"
+    }
+    assert [counts(none), counts(massaging)] == [alone(none), alone(massaging)]
+
+
+def test_what_is_shared_of_rows_cannot_be_unlocked_either(tmp_path):
+    task = tasks_of(tmp_path, sample=SMALL, interventions=["none"])[0]
+    train, _ = draw(task.cell, task.population, 0)
+    for shared in (preprocessing.scores(train, "naive-bayes"), shared_codes(train)):
+        with pytest.raises(ValueError, match="cannot set WRITEABLE flag"):
+            shared.flags.writeable = True
+
+
+def shared_codes(train: Sample):
+    return fit_encoder(train, "levels", include_protected=True).transform(train.features)
 
 
 SMALL = {"from": "shipped", "beta": [0.5], "size": 200}

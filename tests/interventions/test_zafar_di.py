@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,8 @@ from fairbench_cli.classifiers.builders import Tree
 from fairbench_cli.classifiers.encode import fit_design
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Column, Sample, Table
+from fairbench_cli.experiment.config.components import ReadContext, read_entries
+from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.interventions.zafar.constrained import ZafarDI
 from fairbench_cli.interventions.zafar.covariance import limits, tradeoff
 from fairbench_cli.interventions.zafar.logistic import training_rows
@@ -168,6 +171,58 @@ def test_misclassification_keeps_its_limits_and_is_optimal_within_them(seed, gam
 
 
 @few
+@given(seeds, st.sampled_from(["accuracy", "misclassification"]))
+def test_the_nearest_optimum_keeps_the_limits_and_none_is_nearer_to_where_it_starts(seed, mode):
+    sample = drawn(seed, n=40)
+    gamma = 50.0 if mode == "accuracy" else 1000.0
+    technique = ZafarDI(mode=mode, gamma=gamma, optimum="nearest")
+    fitted = technique.fit(sample, BLIND, np.random.default_rng(seed))
+    start = np.random.default_rng(seed).uniform(size=len(fitted.model.w))
+    value, gradient = objective(sample, 1.0)
+    *_, r, a = parts(sample)
+    rows = training_rows(sample, fit_design(sample, include_protected=False))
+    trade = tradeoff(rows, 1.0)
+    level = float(a @ fitted.model.w)
+    assert abs(level) <= (1e-9 if mode == "accuracy" else max(1.1e-5, 1.1 * fitted.facts["least_covariance"]))
+    if mode == "accuracy":
+        bound = (1 + gamma) * fitted.facts["loss_unconstrained"] / r.sum()
+        limit = {"fun": lambda w: bound - value(w), "jac": lambda w: -gradient(w)}
+    else:
+        turned, bounds = limits(trade, gamma)
+        x = turned[:, np.newaxis] * rows.matrix().toarray()
+        limit = {"fun": lambda w: x @ w - bounds, "jac": lambda _: x}
+    assert np.min(limit["fun"](fitted.model.w)) >= -1e-6
+    if fitted.status == "noop":
+        return
+    other = minimize(
+        lambda w: 0.5 * np.sum((w - start) ** 2),
+        fitted.model.w,
+        jac=lambda w: w - start,
+        method="SLSQP",
+        constraints=[
+            {"type": "ineq", **limit},
+            {"type": "eq", "fun": lambda w: a @ w - level, "jac": lambda _: a},
+        ],
+        options={"ftol": 1e-12, "maxiter": 500},
+    )
+    assert 0.5 * np.sum((fitted.model.w - start) ** 2) <= other.fun + 1e-5 * max(1.0, other.fun)
+    assert fitted.facts["kkt"] <= 1e-6
+
+
+def test_the_optimum_is_named_in_a_key_where_it_is_asked_for_alone():
+    context = ReadContext(base=Path())
+    (plain, _), (nearest, _) = read_entries(
+        INTERVENTIONS,
+        [{"zafar-di": {"mode": "accuracy"}}, {"zafar-di": {"mode": "accuracy", "optimum": "nearest"}}],
+        {},
+        context,
+    )
+    assert "optimum" not in dict(plain.parameters)
+    assert dict(nearest.parameters)["optimum"] == "nearest"
+    assert plain.build(INTERVENTIONS) == ZafarDI(mode="accuracy")
+
+
+@few
 @given(seeds)
 def test_loss_falls_as_the_bound_on_covariance_rises(seed):
     sample = drawn(seed)
@@ -226,7 +281,9 @@ def test_any_sample_has_a_finite_answer(mode, l2):
             sample = replace(sample, y=(sample.features["age"] > 1).astype(np.int8))
         if seed % 5 == 0:
             sample = replace(sample, weights=sample.weights * 10.0 ** rng.integers(-6, 7))
-        fitted = ZafarDI(mode=mode, l2=l2).fit(sample, replace(BLIND, include_protected=seed % 2 == 0), RNG)
+        nearest = {"optimum": "nearest"} if seed % 3 == 0 and mode != "fairness" else {}
+        technique = ZafarDI(mode=mode, l2=l2, **nearest)
+        fitted = technique.fit(sample, replace(BLIND, include_protected=seed % 2 == 0), RNG)
         assert np.isfinite(fitted.model.w).all()
         assert np.isfinite(list(fitted.facts.values())).all()
         assert set(fitted.predict(sample).tolist()) <= {0, 1}
@@ -290,6 +347,7 @@ def test_a_pure_level_that_pays_the_covariance_is_told():
         ({"mode": "accuracy", "c": 0.1}, "c has no effect in mode accuracy"),
         ({"mode": "fairness", "gamma": 0.1}, "gamma has no effect in mode fairness"),
         ({"mode": "misclassification", "relative": True}, "relative has no effect"),
+        ({"mode": "fairness", "optimum": "nearest"}, "optimum has no effect in mode fairness"),
     ],
 )
 def test_a_parameter_of_another_mode_is_refused(parameters, message):

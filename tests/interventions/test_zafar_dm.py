@@ -44,11 +44,12 @@ def loss(x, y, w, l2):
     return np.mean(np.log1p(np.exp(-(2 * y - 1) * (x @ w)))) + l2 * (w[:-1] @ w[:-1]) / (2 * len(y))
 
 
-def disparity(x, y, s, w, rate):
-    """F of funcs_disp_mist.py, written out again."""
+def disparity(x, y, s, w, rate, average="label"):
+    """F of funcs_disp_mist.py, written out again: its last version, or its first."""
     rows = y == (rate == "fnr")
     favoured, g = s[rows] == 1, np.minimum(0, ((2 * y - 1) * (x @ w))[rows])
-    n, n0, n1 = rows.sum(), (~favoured).sum(), favoured.sum()
+    of = s[rows] if average == "label" else s
+    n, n0, n1 = len(of), (of == 0).sum(), (of == 1).sum()
     return (n0 / n * g[favoured].sum() - n1 / n * g[~favoured].sum()) / n
 
 
@@ -56,8 +57,9 @@ def rates(constraint):
     return ("fpr", "fnr") if constraint == "both" else (constraint,)
 
 
-def stated(x, y, s, constraint, l2=1.0, weights=None):
-    return problem(x, y, s, np.ones(len(y)) if weights is None else weights, constraint, l2)[0]
+def stated(x, y, s, constraint, l2=1.0, weights=None, average="label"):
+    weights = np.ones(len(y)) if weights is None else weights
+    return problem(x, y, s, weights, constraint, l2, average)[0]
 
 
 def unconstrained(made):
@@ -75,16 +77,20 @@ def unconstrained(made):
 
 @law(40)
 @given(
-    seed=st.integers(0, 9999), constraint=constraints, grid=st.booleans(), l2=st.sampled_from([0.01, 1, 5])
+    seed=st.integers(0, 9999),
+    constraint=constraints,
+    grid=st.booleans(),
+    l2=st.sampled_from([0.01, 1, 5]),
+    average=st.sampled_from(["label", "group"]),
 )
-def test_a_problem_states_what_the_paper_does(seed, constraint, grid, l2):
+def test_a_problem_states_what_the_paper_does(seed, constraint, grid, l2, average):
     x, y, s = arrays(seed, grid=grid)
-    made = stated(x, y, s, constraint, l2)
+    made = stated(x, y, s, constraint, l2, average=average)
     w = np.random.default_rng(seed).normal(size=4)
     d = made.x @ w
     assert made.loss(w, d) == pytest.approx(loss(x, y, w, l2))
     assert made.disparities(d) == pytest.approx(
-        [disparity(x, y, s, w, rate) for rate in rates(constraint)], abs=1e-12
+        [disparity(x, y, s, w, rate, average) for rate in rates(constraint)], abs=1e-12
     )
     step = 1e-6 * np.eye(4)
     numeric = [(loss(x, y, w + e, l2) - loss(x, y, w - e, l2)) / 2e-6 for e in step]
@@ -97,16 +103,17 @@ def test_a_problem_states_what_the_paper_does(seed, constraint, grid, l2):
     constraint=constraints,
     grid=st.booleans(),
     threshold=st.sampled_from([0, 0.001, 0.01]),
+    average=st.sampled_from(["label", "group"]),
 )
-def test_the_direct_solution_is_feasible_and_optimal(seed, constraint, grid, threshold):
+def test_the_direct_solution_is_feasible_and_optimal(seed, constraint, grid, threshold, average):
     x, y, s = arrays(seed, grid=grid)
-    made = stated(x, y, s, constraint)
+    made = stated(x, y, s, constraint, average=average)
     free = unconstrained(made)
     solution = direct(made, free, threshold)
     assert solution.trouble == ""
     assert solution.residual <= 1e-6
     for rate in rates(constraint):
-        assert abs(disparity(x, y, s, solution.w, rate)) <= threshold + 1e-8
+        assert abs(disparity(x, y, s, solution.w, rate, average)) <= threshold + 1e-8
     assert loss(x, y, free, 1) - 1e-9 <= loss(x, y, solution.w, 1) <= loss(x, y, constant(made), 1) + 1e-9
 
 

@@ -139,3 +139,23 @@ def test_mistakes(arguments, message):
 def test_one_group_has_no_pair():
     with pytest.raises(ValueError, match="two groups or more"):
         aggregate("discrimination", Counts(("all",), np.ones((1, 2, 2))))
+
+
+@given(full)
+def test_weighted_measures_are_means_over_the_other_groups_by_their_rows(n):
+    counts = Counts(NAMES, n, ("c",))
+    others = [i for i in range(4) if i != 2]
+    for name in ("normalised-discrimination", "impact-ratio", "odds-ratio", "mutual-information"):
+        values = [float(measure(name, pair(n, i, 2))) for i in others]
+        expected = np.average(values, weights=[n[i].sum() for i in others])
+        assert measure(f"{name}-weighted", counts) == pytest.approx(expected)
+    # A mean of rates by rows is the rate of all these rows.
+    assert measure("discrimination-weighted", counts) == pytest.approx(measure("discrimination", counts))
+
+
+def test_weighted_measures_leave_groups_without_a_value_out():
+    n = np.array([[[6.0, 0], [0, 2]], [[0, 0], [0, 0]], [[3, 0], [0, 1]], [[0, 0], [0, 4]]])
+    counts = Counts(NAMES, n, ("d",))
+    assert measure("impact-ratio-weighted", counts) == 0.25  # two groups of .25, one empty
+    assert measure("odds-ratio-weighted", counts) == 0
+    assert np.isnan(measure("discrimination-weighted", Counts(NAMES[:2], n[[1, 3]], ("b",))))

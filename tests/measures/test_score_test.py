@@ -17,7 +17,6 @@ from fairbench_cli.measures.score_test import (
     expected,
     outside_p,
     ratio_interval,
-    rows_needed,
     score_z,
 )
 
@@ -137,23 +136,3 @@ def test_many_rows_and_many_tests_keep_their_digits() -> None:
     assert 0.99 < low < 1 < high < 1.01
     # Of so many rows, 2 against 7 is 2 heads of 9.
     assert float(equal_rates(2, 1e12, 7, 1e12)[0]) == pytest.approx(2 * 46 / 2**9, rel=1e-6)
-
-
-def test_rows_needed_is_the_table_and_holds_by_simulation() -> None:
-    rules = {"A": 0.0, "pass": 0.0}
-    with (REFERENCE / "rows_needed.csv").open(newline="") as file:
-        for row in csv.DictReader(file):
-            if row["rule"] in rules:
-                of = (float(row[key]) for key in ("ref_rate", "R", "share_of_group"))
-                found = rows_needed(*of, 0.8, int(row["family"]))
-                assert found == pytest.approx(float(row["rows_needed"]), rel=0.002, abs=1)
-    rng = np.random.default_rng(7)
-    rate, ratio, share = 0.3, 0.7, 0.4
-    total = rows_needed(rate, ratio, share, 0.8, 1)
-    n, m = round(total * share), round(total * (1 - share))
-    x, y = rng.binomial(n, rate * ratio, 4000), rng.binomial(m, rate, 4000)
-    fails = (equal_rates(x, n, y, m)[0] < 0.05) & (x * m < 0.8 * y * n)
-    assert 0.78 < fails.mean() < 0.88
-    assert np.isnan(rows_needed(0.0, 1, share, 0.8, 1))
-    for at_the_limit in (0.8, 1.25, 0.8 + 1e-16, 0.24 / 0.3, 0.3 / 0.24):
-        assert np.isnan(rows_needed(rate, at_the_limit, share, 0.8, 1))

@@ -161,7 +161,9 @@ def test_the_file_holds_every_bit(learned):
 def test_no_positive_wife_at_beta_one_and_only_descendants_move(learned):
     net, _ = learned
     plain = sample(net, 20_000, seed=1)
-    tilted = sample(shift(net, "income", ">50K", "relationship", ["Wife"], ["Husband"], 1.0), 20_000, seed=1)
+    tilted = sample(
+        shift(net, "income", ">50K", {"relationship": (["Wife"], ["Husband"])}, 1.0), 20_000, seed=1
+    )
     wife = net.columns[net.index("relationship")].levels.index("Wife")
     assert plain["income"][plain["relationship"] == wife].any()
     assert not tilted["income"][tilted["relationship"] == wife].any()

@@ -121,7 +121,7 @@ def biased() -> BayesNet:
 
 def test_across_beta_only_the_outcome_and_its_descendants_change():
     grid = [
-        sample(shift(biased(), "y", "1", "s", ["0"], ["1"], beta), 5000, seed=9)
+        sample(shift(biased(), "y", "1", {"s": (["0"], ["1"])}, beta), 5000, seed=9)
         for beta in (0, 0.25, 0.5, 0.75, 1)
     ]
     deprived = grid[0]["s"] == 0

@@ -25,7 +25,7 @@ def wide() -> BayesNet:
 
 
 def tilt(net: BayesNet, beta: float, both: bool = False) -> np.ndarray:
-    return shift(net, "y", "+", "s", ["g"], ["f"], beta, both).cpt("y")
+    return shift(net, "y", "+", {"s": (["g"], ["f"])}, beta, both).cpt("y")
 
 
 def test_what_a_network_says_about_itself():
@@ -84,7 +84,7 @@ def test_equation_4(beta, discrimination):
 
 def test_beta_zero_is_the_same_network():
     net = toy()
-    assert shift(net, "y", "+", "s", ["g"], ["f"], 0.0) is net
+    assert shift(net, "y", "+", {"s": (["g"], ["f"])}, 0.0) is net
 
 
 def test_beta_one_leaves_the_deprived_nothing():
@@ -103,7 +103,7 @@ def test_many_outcomes_share_in_proportion_and_evenly_when_all_are_zero():
     assert table[0, 0] == pytest.approx([0.5 + 0.1 * 5 / 8, 0.3 + 0.1 * 3 / 8, 0.1])
     assert table[1, 0] == pytest.approx([0.3, 0.3, 0.4])
     assert np.array_equal(table[:, 1], wide().cpt("y")[:, 1])
-    swapped = shift(wide(), "y", "+", "s", ["f"], ["g"], 0.5).cpt("y")
+    swapped = shift(wide(), "y", "+", {"s": (["f"], ["g"])}, 0.5).cpt("y")
     assert swapped[0, 1] == pytest.approx([0.25, 0.25, 0.5])
 
 
@@ -116,14 +116,14 @@ def test_both_with_many_outcomes():
 def test_several_deprived_levels():
     columns = (Column("s", ("a", "b", "c")), Y)
     net = BayesNet(columns, ((), (0,)), (np.full(3, 1 / 3), np.full((3, 2), 0.5)))
-    table = shift(net, "y", "+", "s", ["a", "c"], ["b"], 1.0).cpt("y")
+    table = shift(net, "y", "+", {"s": (["a", "c"], ["b"])}, 1.0).cpt("y")
     assert table[:, 1].tolist() == [0, 0.5, 0]
 
 
 def test_no_arc_is_an_error_that_names_both_ways_out():
     net = BayesNet((S, Y), ((), ()), (np.full(2, 0.5), np.full(2, 0.5)))
     with pytest.raises(UserError) as caught:
-        shift(net, "y", "+", "s", ["g"], ["f"], 0.0)
+        shift(net, "y", "+", {"s": (["g"], ["f"])}, 0.0)
     text = str(caught.value)
     assert '"s" is not a parent of "y" (its parents: none)' in text
     assert "require_arc: true" in text
@@ -137,24 +137,17 @@ def test_no_arc_is_an_error_that_names_both_ways_out():
         ({"beta": -0.1}, "beta is -0.1"),
         ({"beta": float("nan")}, "beta is nan"),
         ({"outcome": "z"}, 'no column "z"'),
-        ({"column": "z"}, 'no column "z"'),
+        ({"groups": {"z": (["g"], ["f"])}}, 'no column "z"'),
         ({"favourable": "yes"}, 'no level "yes"'),
-        ({"deprived": ["h"]}, 'no level "h"'),
-        ({"favoured": ["h"]}, 'no level "h"'),
-        ({"deprived": []}, "named as deprived"),
-        ({"favoured": [], "both": True}, "named as favoured"),
-        ({"favoured": ["g"]}, "both deprived and favoured"),
+        ({"groups": {"s": (["h"], ["f"])}}, 'no level "h"'),
+        ({"groups": {"s": (["g"], ["h"])}}, 'no level "h"'),
+        ({"groups": {"s": ([], ["f"])}}, "named as deprived"),
+        ({"groups": {"s": (["g"], [])}, "both": True}, "named as favoured"),
+        ({"groups": {"s": (["g"], ["g"])}}, "both deprived and favoured"),
     ],
 )
 def test_mistakes_are_named(change, message):
-    right = {
-        "outcome": "y",
-        "favourable": "+",
-        "column": "s",
-        "deprived": ["g"],
-        "favoured": ["f"],
-        "beta": 0.5,
-    }
+    right = {"outcome": "y", "favourable": "+", "groups": {"s": (["g"], ["f"])}, "beta": 0.5}
     with pytest.raises(UserError, match=message):
         shift(toy(), **(right | change))
 

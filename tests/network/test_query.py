@@ -89,6 +89,33 @@ def test_the_command_and_python_agree(say):
     assert [float(line.split()[-1]) for line in joint.split("\n")[-6:-2]] == [round(p, 6) for p in both]
 
 
+def test_the_command_answers_under_beta(say, tmp_path):
+    card = tmp_path / "mine.yaml"
+    card.write_text(
+        "extends: adult\nname: mine\nprotected:\n  relationship: {deprived: Wife}\n"
+        "  education: {deprived: HS-grad}\n  both: {of: [relationship, education]}\n"
+    )
+
+    def asked(relationship, education, *options):
+        known = ("--given", f"relationship={relationship}", "--given", f"education={education}")
+        shown = say("network", "query", "adult", "--of", "income", *known, *options)
+        return float(shown.out.split("\n")[-3].split()[-1])
+
+    tilt = ("--beta", "0.5", "--card", str(card))
+    for relationship, education, joint, each in (
+        ("Wife", "HS-grad", 0.5, 0.25),
+        ("Wife", "Bachelors", 0.5, 0.5),
+        ("Husband", "HS-grad", 0.5, 0.5),
+        ("Husband", "Bachelors", 1, 1),
+    ):
+        plain = asked(relationship, education)
+        tilted = asked(relationship, education, *tilt, "--attribute", "both")
+        several = asked(
+            relationship, education, *tilt, "--attribute", "relationship", "--attribute", "education"
+        )
+        assert [tilted, several] == pytest.approx([plain * joint, plain * each], abs=2e-6)
+
+
 def test_mistakes(say, tmp_path):
     (tmp_path / "run" / "networks").mkdir(parents=True)
     for name in ("a", "b"):

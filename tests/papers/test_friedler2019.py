@@ -19,7 +19,7 @@ from fairbench_cli.experiment.running.run import prepare
 from fairbench_cli.measures.counts import PAIR, Counts
 from fairbench_cli.measures.registry import METRICS
 from fairbench_cli.papers import friedler2019
-from fairbench_cli.papers.compare import Reproduction, compare, facts_of, match
+from fairbench_cli.papers.compare import Reproduction, compare, facts_of, match, z_scores
 from fairbench_cli.papers.pages import comma_separated, comparison_document
 from fairbench_cli.papers.registry import PAPERS, read_published
 
@@ -253,13 +253,16 @@ def test_only_scored_values_without_a_flag_count():
     assert found.scored["metric"].tolist() == ["accuracy", "TPR", "TNR", "CV"]
     assert found.unflagged["metric"].tolist() == ["accuracy", "TPR", "TNR", "CV", "sensitive-accuracy"]
     assert found.flagged["metric"].tolist() == ["BCR", "accuracy"]
-    tables = [section.tables[0] for section in comparison_document(found, 0.05).sections[:4]]
+    tables = [section.tables[0] for section in comparison_document(found, 0.05).sections[:5]]
     assert tables[0].heads == ("measure", "adult", "all")
-    within, further, off, flagged = ([[cell.text for cell in row] for row in one.rows] for one in tables)
+    within, rules, further, off, flagged = (
+        [[cell.text for cell in row] for row in one.rows] for one in tables
+    )
     assert within == [
         ["accuracy", "1/1", "1/1"], ["TPR", "0/1", "0/1"], ["TNR", "1/1", "1/1"], ["CV", "0/1", "0/1"],
         ["all", "2/4", "2/4"],
     ]  # fmt: skip
+    assert rules == [[name, "4", "2", "1", "0", "0"] for name in ("adult", "all")]  # no z of one repeat
     assert further == [["sensitive-accuracy", "0/1", "0/1"]]
     assert [row[0].split(", ")[-1] for row in off] == ["CV", "TPR"]
     assert off[1][1:] == ["0.720", "0.750", "-0.030", "0.020"]
@@ -281,9 +284,17 @@ def test_the_page_and_the_csv_have_all_of_it():
     assert "0.01 accuracy" in page
     rows = list(csv.DictReader(io.StringIO(comma_separated(found))))
     assert len(rows) == len(ROWS)
-    assert list(rows[0])[5:14] == [
-        "metric", "theirs", "sd", "runs", "flags", "ours", "difference", "tolerance", "low",
-    ]  # fmt: skip
+    assert list(rows[0])[5:17] == [
+        *("metric", "theirs", "sd", "runs", "flags", "ours", "difference", "tolerance", "floor", "z"),
+        *("ours_sd", "low"),
+    ]
+
+
+def test_z_is_the_difference_over_the_standard_error_of_two_means():
+    """By hand: sd .03 over 9 runs and .04 over 16 are standard errors of .01 each."""
+    columns = {"sd": [0.03, 0.0, 0.0], "runs": "9", "ours_sd": [0.04, 0.0, 0.0], "n_ok": 16}
+    found = z_scores(pd.DataFrame(columns | {"difference": [-0.02, 0.0, 0.01]}))
+    assert found.tolist() == pytest.approx([-np.sqrt(2), 0, np.inf])
 
 
 @pytest.fixture

@@ -24,7 +24,9 @@ from fairbench_cli.report.analyses import (
     clusters_frame,
     combined_table,
     correlate,
+    metric_pairs_frame,
     observations,
+    overview_table,
     pairs_frame,
     representations_frame,
     stability_frame,
@@ -32,10 +34,13 @@ from fairbench_cli.report.analyses import (
 from fairbench_cli.report.figures.analyses import (
     draw_combined,
     draw_correlations,
+    draw_metric_pairs,
+    draw_overview,
     draw_representations,
     draw_stability,
 )
 from fairbench_cli.report.figures.canvas import house_style
+from fairbench_cli.report.repeats import key_of as key_of_cell
 from fairbench_cli.report.results import RunResults, run_results
 from fairbench_cli.report.tables import OWN_MODEL
 from fairbench_cli.report.write import write_report
@@ -169,7 +174,7 @@ def test_each_model_counts_once_per_attribute(run):
     assert len(seen.values) == seen.cells * REPEATS
     assert list(seen.values) == list(METRICS)
     assert (seen.joint, seen.constant) == (("race-sex",), 0)
-    assert observations(run, "numerical").cells == 2 * (2 + 2 + 1)
+    assert observations(run, representation="numerical").cells == 2 * (2 + 2 + 1)
     for repeat in range(REPEATS):
         n = counts_of("none-svm", repeat).sum(0)
         assert np.isclose(seen.values["tpr"], n[1, 1] / n[1].sum()).sum() >= 2  # by race and by sex
@@ -345,6 +350,79 @@ def test_the_figure_has_a_dot_per_technique_attribute_and_metric(run):
     ]
 
 
+# All techniques on all data sets, and metric against metric
+
+
+def test_the_overview_has_a_column_per_data_set_and_attribute(run):
+    table = overview_table("overview", run)
+    assert [section.title for section in table.sections] == list(REPRESENTATIONS)
+    (block,) = table.sections[0].tables
+    assert block.heads == (
+        "technique",
+        "classifier",
+        "metric",
+        "adult, race",
+        "adult, sex",
+        "adult, race-sex",
+    )
+    # The same numbers as side by side by attribute: there is one data set.
+    (combined,) = combined_table("combined-attributes", run).sections[0].tables
+    assert block.rows == combined.rows
+
+
+def test_the_overview_draws_every_mean_once(run):
+    figures = drawn(draw_overview, run)
+    assert list(figures) == [*REPRESENTATIONS]
+    axes = figures["numerical"].axes
+    places = [f"adult, {one}" for one in ATTRIBUTES]
+    assert [(ax.get_title(loc="left"), ax.get_xlabel()) for ax in axes] == [
+        (place, metric) for metric in ("accuracy", "cv") for place in places
+    ]
+    assert len(patches(figures["numerical"], "accuracy-")) == 5 * 3
+    for ax, attribute in zip(axes, ATTRIBUTES, strict=False):
+        cell = next(one for one in run.plan.cells if one["attribute"] == attribute)  # none with svm
+        (x,), (y,) = next(
+            line for line in ax.lines if line.get_gid() == f"accuracy-0-adult-{attribute}"
+        ).get_data()
+        assert (x, y) == (run.get(key_of_cell(cell), "accuracy").mean.mean, 0)
+    assert [text.get_text() for text in axes[1].get_yticklabels()] == [""] * 5
+
+
+def test_metric_pairs_are_those_of_pandas_and_every_repeat_is_a_dot(run):
+    frame = metric_pairs_frame(run)
+    values = observations(run).values
+    assert list(zip(frame["metric"], frame["other"], strict=True)) == [*itertools.combinations(METRICS, 2)]
+    for row in frame.to_dict("records"):
+        assert row["r"] == pytest.approx(values[row["metric"]].corr(values[row["other"]]))
+        assert row["n"] == len(values[[row["metric"], row["other"]]].dropna())
+    figures = drawn(draw_metric_pairs, run)
+    assert list(figures) == ["adult"]
+    axes = figures["adult"].axes
+    assert len(axes) == 3 + 2 + 1
+    for ax in axes:
+        shown = np.concatenate([np.array(line.get_data()).T for line in ax.lines])
+        assert len(shown) == len(values)
+    points = {tuple(row) for row in values[["accuracy", "cv"]].to_numpy()}
+    assert {tuple(row) for line in axes[0].lines for row in np.array(line.get_data()).T} == points
+
+
+def test_metric_pairs_know_their_data_set():
+    """Metrics of one data set do not enter another's, nor one β another's."""
+    plan, records = study()
+    other = [cell | {"dataset": "other", "key": f"other-{cell['key']}"} for cell in plan.cells]
+    cells = [*plan.cells, *other]
+    sources = [*plan.datasets, *(one | {"dataset": "other"} for one in plan.datasets)]
+    more = {(f"other-{key}", n): replace(one, key=f"other-{key}") for (key, n), one in records.items()}
+    both = run_results(
+        Path(), replace(plan, cells=cells, datasets=sources), records | more, (*METRICS, "discrimination")
+    )
+    frame = metric_pairs_frame(both)
+    halves = [own.drop(columns="dataset").reset_index(drop=True) for _, own in frame.groupby("dataset")]
+    pd.testing.assert_frame_equal(*halves)
+    assert len(drawn(draw_overview, both)["numerical"].axes) == 2 * 6
+    assert list(drawn(draw_metric_pairs, both)) == ["adult", "other"]
+
+
 # From a config to the files
 
 
@@ -364,7 +442,10 @@ def test_a_report_writes_the_files_of_what_is_asked_for_and_no_others(tmp_path, 
 def test_a_run_without_results_has_empty_files_and_no_figures():
     plan, _ = study()
     run = run_results(Path(), plan, {}, (*METRICS, "discrimination"))
-    for draw in (draw_correlations, draw_stability, draw_representations, draw_combined):
+    for draw in (
+        *(draw_correlations, draw_stability, draw_representations, draw_combined),
+        *(draw_overview, draw_metric_pairs),
+    ):
         assert drawn(draw, run) == {}
     assert all(frame(run).empty for frame in (stability_frame, representations_frame))
     assert clusters_frame(run)["cluster"].isna().all()

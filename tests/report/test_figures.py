@@ -381,8 +381,9 @@ def test_a_cycle_is_refused():
 def test_outcome_protected_attribute_and_what_beta_edits_are_marked(name):
     net, _ = load(shipped_cards() / f"{name}.network.json")
     card = read_card(find_card(name))
-    roles = card.roles(card.attribute(None), {column.name: column.levels for column in net.columns})
-    marks = Marks(roles.label, roles.attribute, card.bias_target(roles).column)
+    levels = {column.name: column.levels for column in net.columns}
+    roles = card.roles(card.attribute(None), levels)
+    marks = Marks(roles.label, roles.attribute, tuple(card.bias_groups(roles.attribute, levels)))
     with house_style():
         figure = draw_network(net, marks, "title", "about")
         boxes = {p.get_gid(): p for p in figure.findobj(mpl.patches.FancyBboxPatch) if p.get_gid()}
@@ -394,7 +395,7 @@ def test_outcome_protected_attribute_and_what_beta_edits_are_marked(name):
         for column in net.names
         for box in [boxes[f"node-{column}"]]
     }
-    marked = {marks.outcome, marks.protected, marks.edited}
+    marked = {marks.outcome, marks.protected, *marks.edited}
     plain = {looks[column] for column in net.names if column not in marked}
     assert len(plain) == 1
     assert len({looks[column] for column in marked}) == len(marked)
@@ -403,8 +404,8 @@ def test_outcome_protected_attribute_and_what_beta_edits_are_marked(name):
     legend = "\n".join(text.get_text() for text in figure.legends[0].get_texts())
     assert "\noutcome\n" in f"\n{shown}\n"
     assert "outcome\nprotected attribute" in legend
-    assert ("proxy that β edits" in legend) == (marks.edited != marks.protected) == (name == "adult")
-    edited = arcs[f"arc-{marks.edited}-{marks.outcome}"].get_edgecolor()
+    assert ("proxy that β edits" in legend) == (marks.edited != (marks.protected,)) == (name == "adult")
+    edited = arcs[f"arc-{marks.edited[0]}-{marks.outcome}"].get_edgecolor()
     assert [p.get_edgecolor() for p in arcs.values()].count(edited) == 1
 
 
@@ -412,8 +413,8 @@ def test_a_network_without_the_arc_says_that_beta_has_nothing_to_edit():
     columns = tuple(Column(name, ("a", "b")) for name in ("s", "y"))
     net = BayesNet(columns, ((), ()), (np.array([0.5, 0.5]), np.array([0.5, 0.5])))
     with house_style():
-        shown = texts(draw_network(net, Marks("y", "s", "s"), "title", "about."))
-        unknown = texts(draw_network(net, Marks(None, None, None), "title", "about."))
+        shown = texts(draw_network(net, Marks("y", "s", ("s",)), "title", "about."))
+        unknown = texts(draw_network(net, Marks(None, None), "title", "about."))
     assert "s is no parent of y: β has nothing to edit." in shown
     assert "edited by β" not in shown
     assert "β" not in unknown

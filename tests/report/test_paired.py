@@ -16,12 +16,12 @@ from fairbench_cli.document.markdown import markdown
 from fairbench_cli.experiment.journal.journal import read_journals
 from fairbench_cli.experiment.plan import read_plan
 from fairbench_cli.measures.registry import COUNT_METRICS
+from fairbench_cli.report.inference import paired_test
 from fairbench_cli.report.paired import (
     APART,
     PARETO_METRICS,
     paired_frame,
     paired_table,
-    paired_test,
     pareto_frame,
     pareto_table,
 )
@@ -79,7 +79,9 @@ def run_of(frame, **more) -> RunResults:
 
 COLUMNS = [
     *ROW_COLUMNS, "baseline_include_protected", "n", "difference", "low", "high", "distance_difference",
-    "distance_low", "distance_high", "p", "p_holm", "tests", "verdict",
+    "distance_low", "distance_high", "p", "p_holm", "tests", "verdict", "population_low", "population_high",
+    "population_distance_low", "population_distance_high", "population_p", "population_p_holm",
+    "population_tests", "population_verdict", "population_basis",
 ]  # fmt: skip
 
 

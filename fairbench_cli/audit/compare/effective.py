@@ -6,9 +6,12 @@ heavy rows that a small group did not happen to have, Kish's number does not see
 outcome. The smaller of both is taken, with a variance that also looks at the spread of weights over all
 groups. Simulated in docs/verdicts.md.
 
-Several rows of one person: the variance of a rate between people, as of a ratio of their sums (Taylor
-linearisation; Särndal, Swensson & Wretman 1992, 8.2). It is unsteady with few people, so that then the rows
-are worth no more than the people.
+Several rows of one person: the least of two. The variance of a rate between people, as of a ratio of their
+sums (Taylor linearisation; Särndal, Swensson & Wretman 1992, 8.2), sees everything but is unsteady where few
+people have most of the rows. So the variance is also computed from how many rows each person has, which is
+known, and how alike the rows of a person are, one number of all groups together (Donner 1989): the mean over
+people of the product of two of their rows (Karlin, Cameron & Williams 1981; Ridout, Demétrio & Firth 1999,
+with a weight of 1 for each person), or that of the group itself where it is larger.
 """
 
 from collections.abc import Sequence
@@ -22,10 +25,11 @@ from fairbench_cli.audit.scan.tally import Clusters, Slice
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.rates import RATES, parts
 
-FEW_PEOPLE = 100  # in a group and rate; below, its rows are worth no more than its people
+ALIKE = 2  # people who are added when it is estimated how alike the rows of a person are: all theirs are
 MANY = 1e12  # a share of a list is a count without a limit: a rate of very many rows
 EQUAL = 1e-9  # weights of which Kish's number is the rows within this are equal
 OF_EVERYBODY = ("selection-rate", "base-rate", "accuracy")  # rates of all rows of a group
+BY_LABEL = ("tpr", "tnr")  # rates of those with one label
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,11 +98,12 @@ def rows_per_weight(part: Slice, groups: Sequence[int] | None = None) -> Floats:
     """Return what a unit of weight is worth in rows: of each group, or of all in `groups` together.
 
     For what is counted and is no rate of one group; those have `rate_rows`. It is the least that a unit is
-    worth in a rate of all rows of a group.
+    worth in a rate of all rows of a group; where people have several, of those with one label, too.
     """
-    names = [name for name in OF_EVERYBODY if part.labelled or not RATES[name].needs_labels]
-    worth = own_rows(part, names).below
-    weight = part.counts.group_total[:, None]
+    known = OF_EVERYBODY if part.clusters is None else (*OF_EVERYBODY, *BY_LABEL)
+    names = [name for name in known if part.labelled or not RATES[name].needs_labels]
+    worth, everybody = own_rows(part, names).below, part.counts.group_total[:, None]
+    weight = np.where(np.isin(names, BY_LABEL), parts(part.counts.n, names)[1], everybody)
     if groups is not None:
         worth, weight = worth[list(groups)].sum(0), weight[list(groups)].sum(0)
     found: Floats = np.where(weight > 0, divide(worth, weight), 1.0).min(-1)
@@ -193,6 +198,11 @@ class _Entries:
     all: Floats
 
 
+def _entries(n: Floats, names: Sequence[str]) -> _Entries:
+    above, below = parts(n, names)
+    return _Entries(above, np.where(of_all(names), above, below))
+
+
 def rows_of_people(clusters: Clusters, names: Sequence[str], rows: Floats, *, rest: bool) -> Floats:
     """Return what the rows behind each rate are worth, of each group or of everybody else.
 
@@ -213,23 +223,50 @@ def rows_of_people(clusters: Clusters, names: Sequence[str], rows: Floats, *, re
         Independent rows, no more than there are; NaN without rows.
     """
     groups = len(rows)
-    entries = _entries(clusters, names)
+    entries, squares = (_entries(of, names) for of in (clusters.n, clusters.squares))
     above, total = (_by_group(side, clusters.group, groups) for side in (entries.above, entries.all))
+    square = _by_group(squares.all, clusters.group, groups)
     moments = _moments(entries, clusters.group, groups)
+    alike = _likeness(entries, squares, divide(above, total), clusters.group, rest=rest)
     if rest:
-        above, total = above.sum(0) - above, total.sum(0) - total
+        above, total, square = (side.sum(0) - side for side in (above, total, square))
         moments = _moments_of_rest(entries, clusters, groups)
     first, mixed, second, people = moments
     rate = divide(above, total)
-    capped = divide(total**2, second)
     spread = np.maximum(first - 2 * rate * mixed + rate**2 * second, 0.0)
     with np.errstate(invalid="ignore"):
         variance = divide(people, people - 1) * divide(spread, total**2)
-    worth = np.where(people > 1, divide(rate * (1 - rate), variance), np.nan)  # one person is one row
-    count = of_all(names)  # of which the rate is 1, and says nothing
-    bad = ~np.isfinite(worth) | (people < FEW_PEOPLE)
-    found = np.where(count, capped, np.where(bad, np.fmin(worth, capped), worth))
-    return np.where(capped >= rows * (1 - 1e-9), rows, np.fmin(found, rows))  # or one row of each
+    between = np.where(people > 1, divide(rate * (1 - rate), variance), np.nan)  # one person is one row
+    known = divide(total**2, square + np.where(of_all(names), 1.0, alike) * (second - square))
+    found = np.fmin(np.where(np.isfinite(between), between, known), known)
+    single = divide(total**2, second) >= rows * (1 - EQUAL)  # one row of each
+    return np.where(single, rows, np.fmin(found, rows))
+
+
+def _likeness(entries: _Entries, squares: _Entries, rate: Floats, group: Ints, *, rest: bool) -> Floats:
+    """Return how alike the rows of a person are, from 0 to 1: of each group, or of everybody else.
+
+    The correlation of two rows of one person, as the mean over people with several rows. It is that of all
+    groups, or of the own one where that is larger; and 1 where nothing is known of it. `ALIKE` people whose
+    rows are all alike are added each time, so that few people do not look independent by chance.
+    """
+    away = (entries.above - rate[group] * entries.all) ** 2
+    itself = (1 - rate[group]) ** 2 * squares.above + rate[group] ** 2 * (squares.all - squares.above)
+    room = entries.all**2 - squares.all  # Σ over pairs of different rows of the products of their weights
+    several = room > EQUAL * entries.all**2
+    products = np.where(several, divide(away - itself, room), 0.0)
+    found, people = (_by_group(of.astype(np.float64), group, len(rate)) for of in (products, several))
+    most = np.where(people > 0, people * rate * (1 - rate), 0.0)
+    free = np.maximum(people - 1, 0)
+
+    def with_added(found: Floats, most: Floats, free: Floats) -> Floats:
+        alike = np.where(most > 0, np.clip(divide(found, most), 0.0, 1.0), 1.0)
+        return (free * alike + ALIKE) / (free + ALIKE)
+
+    of_all_groups = with_added(found.sum(0), most.sum(0), free.sum(0))
+    if rest:
+        found, most, free = (side.sum(0) - side for side in (found, most, free))
+    return np.maximum(of_all_groups, with_added(found, most, free))
 
 
 def factor_together(clusters: Clusters, names: Sequence[str], at: Ints, shape: tuple[int, int]) -> Floats:
@@ -245,7 +282,7 @@ def factor_together(clusters: Clusters, names: Sequence[str], at: Ints, shape: t
     """
     if len(np.unique(clusters.person)) == len(clusters.person):
         return np.ones(shape)
-    entries, group = _entries(clusters, names), clusters.group
+    entries, group = _entries(clusters.n, names), clusters.group
     above, total = (_by_group(side, group, shape[0]) for side in (entries.above, entries.all))
     ref_above, ref_total = above.sum(0) - above, total.sum(0) - total
     rest = bool((at == REST).all())
@@ -266,11 +303,6 @@ def factor_together(clusters: Clusters, names: Sequence[str], at: Ints, shape: t
     factor = np.where(joint > separate, divide(separate, joint), 1.0)
     itself = np.arange(shape[0])[:, None] == at
     return np.where(itself | np.isnan(factor), 1.0, factor)
-
-
-def _entries(clusters: Clusters, names: Sequence[str]) -> _Entries:
-    above, below = parts(clusters.n, names)
-    return _Entries(above, np.where(of_all(names), above, below))
 
 
 def _by_group(values: Floats, group: Ints, groups: int) -> Floats:

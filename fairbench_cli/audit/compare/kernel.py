@@ -52,14 +52,6 @@ Limits = tuple[Floats, Floats]
 
 
 @dataclass(frozen=True, eq=False)
-class Uncertainty:
-    """Lower and upper limits, each of shape (groups, metrics); NaN where undefined."""
-
-    ratio: Limits
-    difference: Limits
-
-
-@dataclass(frozen=True, eq=False)
 class Tests:
     """What is tested on a slice; arrays of shape (groups, rates) where not said otherwise.
 
@@ -159,9 +151,15 @@ class Compared:
         return rate_rows(self.part, self.names, self.at)
 
     @cached_property
-    def limits(self) -> Uncertainty:
-        """Intervals of the ratios and the differences."""
-        return uncertainty(self.names, *self.rows, self.config.confidence)
+    def ratio_limits(self) -> Limits:
+        """Miettinen and Nurminen's intervals of the ratios."""
+        own, ref = self.rows
+        return ratio_interval(own.above, own.below, ref.above, ref.below, self.config.confidence)
+
+    @cached_property
+    def difference_limits(self) -> Limits:
+        """Newcombe's intervals of the differences."""
+        return difference_limits(self.names, *self.rows, self.config.confidence)
 
     @cached_property
     def tests(self) -> Tests:
@@ -195,11 +193,11 @@ class Compared:
 
     def ratio(self, g: int, m: int) -> Interval:
         """Return a rate over its reference's."""
-        return with_limits(self._ratio, self.limits.ratio, g, m, known=g == self.at[m])
+        return with_limits(self._ratio, self.ratio_limits, g, m, known=g == self.at[m])
 
     def difference(self, g: int, m: int) -> Interval:
         """Return a rate less its reference's."""
-        return with_limits(self._difference, self.limits.difference, g, m, known=g == self.at[m])
+        return with_limits(self._difference, self.difference_limits, g, m, known=g == self.at[m])
 
     def ruling(self, evidence: Evidence, g: int, m: int) -> tuple[Verdict, Verdict, Reason]:
         """Return whether the ratio itself lies within τ, the verdict, and why it is not decided."""
@@ -231,8 +229,8 @@ def rate_limits(names: Sequence[str], rows: RateRows, confidence: float) -> Limi
     return wilson(rows.above, _below(names, rows, rows.above.sum(0)), confidence)
 
 
-def uncertainty(names: Sequence[str], rows: RateRows, ref: RateRows, confidence: float) -> Uncertainty:
-    """Return intervals of each difference and ratio: Newcombe's, Miettinen and Nurminen's.
+def difference_limits(names: Sequence[str], rows: RateRows, ref: RateRows, confidence: float) -> Limits:
+    """Return Newcombe's interval of each difference.
 
     Parameters
     ----------
@@ -243,14 +241,13 @@ def uncertainty(names: Sequence[str], rows: RateRows, ref: RateRows, confidence:
     confidence : float
         In (0, 1).
     """
-    ratio = ratio_interval(rows.above, rows.below, ref.above, ref.below, confidence)
     # A share of a list is a proportion of the list; of two shares, what one group gets, another does not.
     total = rows.above.sum(0)
     below, ref_below = _below(names, rows, total), _below(names, ref, total)
     p, q = divide(rows.above, below), divide(ref.above, ref_below)
     rho = np.where(of_all(names), -np.sqrt(np.minimum(divide(p * q, (1 - p) * (1 - q)), 1)), 0.0)
     rho = np.where(np.isnan(rho), 0.0, rho)
-    return Uncertainty(ratio, difference_interval(rows.above, below, ref.above, ref_below, confidence, rho))
+    return difference_interval(rows.above, below, ref.above, ref_below, confidence, rho)
 
 
 def _below(names: Sequence[str], rows: RateRows, total: Floats) -> Floats:

@@ -23,8 +23,10 @@ from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import COMPARED
 from fairbench_cli.audit.scan.tally import Slice
 from fairbench_cli.measures.counts import Counts, Floats, divide
+from fairbench_cli.measures.power import Criterion, rows_needed
 from fairbench_cli.measures.rates import RATES, parts
-from fairbench_cli.measures.score_test import rows_needed
+
+CAN_DECIDE: tuple[Reason, ...] = ("chance", "few", "wide")  # what more rows would end
 
 
 def disparities(
@@ -55,54 +57,62 @@ def disparities(
 
 def _disparities(table: Compared, evidence: Evidence, wanted: frozenset[str], family: int) -> list[Disparity]:
     tests, found = table.tests, []
-    for g in range(len(table.part.counts.groups)):
-        for m, name in enumerate(table.names):
-            itself = bool(g == table.at[m])
-            if not (itself or tests.compared[g, m]):
-                continue
-            point, verdict, reason = table.ruling(evidence, g, m)
-            behind = table.behind(g, m)
-            found.append(
-                Disparity(
-                    **vars(table.pair(g, m)),
-                    metric=name,
-                    value=float(table.value[g, m]),
-                    reference_value=float(table.reference_value[g, m]),
-                    ratio=table.ratio(g, m),
-                    difference=table.difference(g, m),
-                    p=float(tests.p[g, m]),
-                    p_holm=float(evidence.p_holm[g, m]),
-                    test="" if math.isnan(tests.p[g, m]) else "fisher" if tests.exact[g, m] else "score",
-                    tau=tau_of(name, table.config),
-                    point=point,
-                    verdict=verdict,
-                    shown_outside=verdict == "fail" and bool(evidence.outside[g, m]),
-                    reason=reason,
-                    rows_needed=_needed(table, reason, g, m, family),
-                    is_reference=itself,
-                    deciding=name in wanted and not itself,
-                    behind=behind[:2],
-                    reference_behind=behind[2:],
-                )
+    places = [
+        (g, m)
+        for g in range(len(table.part.counts.groups))
+        for m in range(len(table.names))
+        if g == table.at[m] or tests.compared[g, m]
+    ]
+    rulings = [table.ruling(evidence, g, m) for g, m in places]
+    still = [place for place, (_, _, reason) in zip(places, rulings, strict=True) if reason in CAN_DECIDE]
+    needed = _needed(table, still, family)
+    for (g, m), (point, verdict, reason) in zip(places, rulings, strict=True):
+        name, itself, behind = table.names[m], bool(g == table.at[m]), table.behind(g, m)
+        found.append(
+            Disparity(
+                **vars(table.pair(g, m)),
+                metric=name,
+                value=float(table.value[g, m]),
+                reference_value=float(table.reference_value[g, m]),
+                ratio=table.ratio(g, m),
+                difference=table.difference(g, m),
+                p=float(tests.p[g, m]),
+                p_holm=float(evidence.p_holm[g, m]),
+                test="" if math.isnan(tests.p[g, m]) else "fisher" if tests.exact[g, m] else "score",
+                tau=tau_of(name, table.config),
+                point=point,
+                verdict=verdict,
+                shown_outside=verdict == "fail" and bool(evidence.outside[g, m]),
+                reason=reason,
+                rows_needed=needed.get((g, m), math.nan),
+                is_reference=itself,
+                deciding=name in wanted and not itself,
+                behind=behind[:2],
+                reference_behind=behind[2:],
             )
+        )
     return found
 
 
-def _needed(table: Compared, reason: Reason, g: int, m: int, family: int) -> float:
-    """Return about how many rows of both groups would decide, were the rates as measured; NaN if unknown."""
-    name, part, config = table.names[m], table.part, table.config
-    if reason not in ("chance", "few", "wide") or RATES[name].of_all:
-        return math.nan
-    x, n, y, k = (float(side[g, m]) for rows in table.rows for side in (rows.above, rows.below))
-    if not (x > 0 and y > 0):
-        return math.nan
-    tau = tau_of(name, config)
-    needed = rows_needed(y / k, x * k / (n * y), n / (n + k), tau, family, confidence=config.confidence)
-    at = int(table.at[m])
-    both = float(part.rows.sum() if at == REST else part.rows[g] + part.rows[at])
-    # As many times the rows at hand as the rate needs of those that it counts.
-    total = needed / (n + k) * both
-    return total if total > both else math.nan
+def _needed(table: Compared, places: Sequence[tuple[int, int]], family: int) -> dict[tuple[int, int], float]:
+    """Return about how many rows of both groups would decide, were the rates as measured, where known."""
+    part, config = table.part, table.config
+    found: dict[tuple[int, int], float] = {}
+    for m in dict.fromkeys(m for _, m in places):
+        name, at = table.names[m], int(table.at[m])
+        g = np.array([g for g, column in places if column == m])
+        x, n, y, k = (side[g, m] for rows in table.rows for side in (rows.above, rows.below))
+        rule = Criterion(tau_of(name, config), max(1, family), config.confidence)
+        needed = rows_needed(divide(y, k), divide(x * k, n * y), divide(n, n + k), rule)
+        both = part.rows.sum() if at == REST else part.rows[g] + part.rows[at]
+        # As many times the rows at hand as the rate needs of those that it counts.
+        total = divide(needed, n + k) * both
+        if not RATES[name].of_all:
+            found |= {
+                (int(group), m): float(rows)
+                for group, rows in zip(g, np.where(total > both, total, np.nan), strict=True)
+            }
+    return found
 
 
 def group_rows(part: Slice, config: AuditConfig) -> list[GroupRow]:

@@ -10,13 +10,17 @@ from fairbench_cli.audit.parts.curves import CURVES
 from fairbench_cli.audit.parts.explained import EXPLAINED
 from fairbench_cli.audit.parts.guidelines import GUIDELINES
 from fairbench_cli.audit.parts.part import Part
+from fairbench_cli.audit.parts.pooled import POOLED
 from fairbench_cli.audit.parts.rates import RATES_OF_GROUPS
+from fairbench_cli.audit.parts.subgroups import SUBGROUPS
 
 PARTS: tuple[Part[Any, Any], ...] = (
     GUIDELINES,
     CHANGES,
     RATES_OF_GROUPS,
     BY_NAME,
+    POOLED,
+    SUBGROUPS,
     CURVES,
     EXPLAINED,
 )

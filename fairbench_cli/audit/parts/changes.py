@@ -128,6 +128,11 @@ class Changes:
     changes: tuple[Change, ...] = ()
     rate_changes: tuple[RateChange, ...] = ()
 
+    @property
+    def family(self) -> int:
+        """How many changes decide, for which p-values are adjusted."""
+        return sum(row.deciding for row in self.changes)
+
 
 @dataclass(frozen=True, eq=False)
 class _Both:
@@ -287,11 +292,11 @@ def _change(one: _Both, p_holm: Floats, g: int, m: int, deciding: bool, config: 
     """Return the change of one group and rate."""
     joint, name, pair = one.joint, one.names[m], one.sides[0].pair(g, m)
     ratios = [
-        with_limits(values, side.limits.ratio, g, m, known=False)
+        with_limits(values, side.ratio_limits, g, m, known=False)
         for values, side in zip(one.ratios, one.sides, strict=True)
     ]
     differences = [
-        with_limits(values, side.limits.difference, g, m, known=False)
+        with_limits(values, side.difference_limits, g, m, known=False)
         for values, side in zip(one.differences, one.sides, strict=True)
     ]
     adjusted = float(p_holm[g, m])
@@ -384,12 +389,12 @@ def change_sections(found: Changes, report: Report, view: View) -> tuple[Section
     sections = [_pair(before, after, found, report, view) for before, after in pairs]
     if not sections:
         return ()
-    family = writing.counted_words(sum(row.deciding for row in found.changes), "comparison")
+    family = writing.counted_words(found.family, "comparison")
     percent = f"{100 * report.config.confidence:g} %"
     notes = [
         "better: the ratio is closer to 1 than before (0.5 and 2 are equally far), by more than chance. "
-        f"worse: it is farther away. p-values are adjusted for {family} (Holm).",
-        f"change: the ratio after over the ratio before, with its {percent} interval"
+        f"worse: it is farther away. p (Holm): alone, and adjusted for {family}, by which it is decided.",
+        f"change: the ratio after over the ratio before, with the {percent} interval of this change alone"
         + (", rows paired." if not report.config.sliced_by else "; the rows of two slices are independent."),
         f"too few rows: fewer than {FEW_OVER} behind a rate, or fewer than {FEW_MOVED} counted differently. "
         "turned around: the ratio was on the other side of 1, and about as far.",
@@ -416,9 +421,11 @@ def _pair(before: str, after: str, found: Changes, report: Report, view: View) -
     for attribute, own in groupby(rows, key=lambda row: row.attribute):
         ordered = _worst_first(list(own))
         title = f"{attribute}: ratios to {_references(ordered)}"
-        tables.append(_brief_table(title, ordered, view) if view.brief else _table(title, ordered))
+        make = _brief_table if view.brief else _table
+        tables.append(make(title, ordered, found, report, view))
     if not view.brief:
-        tables += [_table("Other metrics, which do not decide", _worst_first(others))] if others else []
+        title = "Other metrics, which do not decide"
+        tables += [_table(title, _worst_first(others), found, report, view)] if others else []
         tables += [_rate_table("All rows", overall, ())]
         of_groups = [row for row in rates if row.attribute != ALL]
         tables += [_rate_table("Rates of each group", of_groups, ("attribute", "group"))]
@@ -505,12 +512,13 @@ def _worst_first(rows: Sequence[Change]) -> list[Change]:
     return sorted(rows, key=lambda row: (order[row.word], 2.0 if math.isnan(row.p) else row.p))
 
 
-def _word(row: Change) -> TableCell:
-    reason = f": {REASONS[row.reason]}" if row.reason else ""
-    return TableCell(WORDS[row.word] + reason, verdict=LOOKS[row.word])
+def _reason(row: Change, found: Changes, report: Report) -> str:
+    """Return why a change is not decided; of chance, whether it alone would be."""
+    of = writing.among(row.p, found.family, report.config.confidence) if row.deciding else ""
+    return REASONS[row.reason] + (of if row.reason == "chance" else "")
 
 
-def _brief_table(title: str, rows: Sequence[Change], view: View) -> TextTable:
+def _brief_table(title: str, rows: Sequence[Change], found: Changes, report: Report, view: View) -> TextTable:
     """Return the changes as they fit 80 columns."""
     columns: dict[str, Callable[[Change], TableCell]] = {
         "group": lambda row: writing.group_cell(row.group, small=False),
@@ -518,15 +526,21 @@ def _brief_table(title: str, rows: Sequence[Change], view: View) -> TextTable:
         "before": lambda row: writing.number_cell(row.ratio_before.value),
         "after": lambda row: writing.number_cell(row.ratio_after.value),
         "change": lambda row: writing.fine_cell(row.ratio_change, 2),
+        "p (Holm)": lambda row: writing.both_p_cell(row.p, row.p_holm),
         "disparity": lambda row: TableCell(
-            WORDS[row.word] if row.word != "undecided" else REASONS[row.reason], verdict=LOOKS[row.word]
+            _reason(row, found, report) or WORDS[row.word], verdict=LOOKS[row.word]
         ),
     }
     return table_of(title, columns, *view.cut(rows))
 
 
-def _table(title: str, rows: Sequence[Change]) -> TextTable:
+def _table(title: str, rows: Sequence[Change], found: Changes, report: Report, _: View) -> TextTable:
     """Return the changes with all their numbers."""
+
+    def word(row: Change) -> TableCell:
+        reason = f": {_reason(row, found, report)}" if row.reason else ""
+        return TableCell(WORDS[row.word] + reason, verdict=LOOKS[row.word])
+
     columns: dict[str, Callable[[Change], TableCell]] = {
         "group": lambda row: TableCell(row.group),
         "reference": lambda row: TableCell(row.reference),
@@ -537,8 +551,9 @@ def _table(title: str, rows: Sequence[Change]) -> TextTable:
         "difference before": lambda row: writing.fine_cell(row.difference_before),
         "difference after": lambda row: writing.fine_cell(row.difference_after),
         "change": lambda row: writing.fine_cell(row.difference_change),
+        "p": lambda row: writing.p_cell(row.p),
         "p (Holm)": lambda row: writing.p_cell(row.p_holm),
-        "disparity": _word,
+        "disparity": word,
     }
     return table_of(title, columns, rows)
 

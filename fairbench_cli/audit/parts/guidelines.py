@@ -19,6 +19,7 @@ from fairbench_cli.audit.compare.verdict import decide
 from fairbench_cli.audit.config import ABOVE_MEDIAN, EXCLUDING, FOUR_FIFTHS, AuditConfig
 from fairbench_cli.audit.parts import writing
 from fairbench_cli.audit.parts.part import Part, Row, View
+from fairbench_cli.audit.parts.rates import judged_section
 from fairbench_cli.audit.scan.open import LOOK_MISSING
 from fairbench_cli.audit.scan.tally import Slice
 from fairbench_cli.base.errors import shown
@@ -34,6 +35,16 @@ TITLES = {
 }
 NO_LIMIT = "The law sets no limit to these ratios and asks for no test: read them as they are."
 MOST_NAMED = 6  # tables in the headline
+# By whether a group is below four fifths, and whether its rate differs taken alone.
+ALONE = {
+    (True, True): "significantly",
+    (True, False): "not significantly",
+    (False, True): "not below, but significantly less",
+}
+SMALL_OUT = (
+    "why categories under {least} of the rows have no impact ratio ({names}); the rule wants a justification "
+    "for each: ____"
+)
 TO_PUBLISH = (
     "the source of the data, and what they are: ____",
     "the date of the most recent bias audit, not older than a year: ____",
@@ -228,9 +239,12 @@ def _four_fifths(above: int, below: int, ref_above: int, ref_below: int) -> Four
 
 
 def summary(found: Sequence[ImpactTable], report: Report) -> str:
-    """Return in a sentence what the tables of a rule without a pass mark show; nothing of others."""
+    """Return in a sentence the lowest ratios, where a rule has no pass mark; else who is below four fifths.
+
+    Significance is that of each pair alone there, as practice has it; the verdict, after Holm, comes before.
+    """
     if not report.without_verdict:
-        return ""
+        return _alone(found, report)
     parts = []
     for table in found:
         known = [row for row in table.rows if not math.isnan(row.ratio)]
@@ -242,6 +256,19 @@ def summary(found: Sequence[ImpactTable], report: Report) -> str:
     more = len(parts) - MOST_NAMED
     said = "; ".join(parts[:MOST_NAMED]) + (f"; and {more} more tables" if more > 0 else "")
     return f"Lowest impact ratios: {said}." if parts else "There are no impact ratios to show."
+
+
+def _alone(found: Sequence[ImpactTable], report: Report) -> str:
+    """Return who is below four fifths, those first whose rate differs significantly taken alone."""
+    alpha = 1 - report.config.confidence
+    names: dict[tuple[bool, bool], list[str]] = {}
+    for table in found:
+        for row in _against_the_highest(table):
+            if row.chance and row.four_fifths:
+                p = f"{row.group} (p {writing.p_value(row.chance.p)})"
+                names.setdefault((row.four_fifths.below, row.chance.p < alpha), []).append(p)
+    said = [f"{words} {writing.listed(names[kind])}" for kind, words in ALONE.items() if kind in names]
+    return f"Below four fifths, each pair tested alone as practice has it: {'; '.join(said) or 'nobody'}."
 
 
 def impact_sections(found: Sequence[ImpactTable], report: Report, view: View) -> tuple[Section, ...]:
@@ -263,8 +290,8 @@ def _law_sections(found: Sequence[ImpactTable], pairs: str, report: Report, view
     tested = [table for table in found if any(row.chance for row in table.rows)]
     statistics = (
         "Std. dev.: the difference from the highest rate in standard deviations. p: how likely chance "
-        f"alone makes such a difference, two-sided and adjusted for {pairs} of categories (Holm). "
-        f"Brackets: {100 * report.config.confidence:g} % intervals of the ratio."
+        f"alone makes such a difference, two-sided; p (Holm): adjusted for {pairs} of categories. "
+        f"Brackets: the {100 * report.config.confidence:g} % interval of a ratio, taken alone."
     )
     if tested:
         yield Section(
@@ -272,30 +299,42 @@ def _law_sections(found: Sequence[ImpactTable], pairs: str, report: Report, view
             (statistics,),
             tuple(_statistics(table, _title(table, report), view) for table in tested),
         )
-    yield Section("To be published with the tables; fill in", notes=TO_PUBLISH)
+    out = dict.fromkeys(row.group for table in found for row in table.rows if row.left_out)
+    least = writing.percent(report.config.min_share)
+    why = (SMALL_OUT.format(least=least, names=", ".join(out)),) if out else ()
+    yield Section("To be published with the tables; fill in", notes=(*TO_PUBLISH, *why))
 
 
 def _guideline_sections(
-    found: Sequence[ImpactTable], pairs: str, report: Report, _: View
+    found: Sequence[ImpactTable], pairs: str, report: Report, view: View
 ) -> Iterable[Section]:
     """Yield the sections of ``--preset eeoc``: how to read its tables, then four fifths and chance."""
+    level = f"{100 * report.config.confidence:g} %"
     yield Section(
         TITLES["eeoc"],
         (
             "Each group is compared with the one that is selected most. A rate below four fifths (80 %) of "
             "that is taken for evidence of adverse impact, unless numbers are too small to be relied on; a "
             "smaller difference may count where it is significant. So there are two answers: below 4/5, and "
-            "significant. The verdict needs both.",
+            "significant, by the test of a pair alone, as agencies and courts have it. Whoever tests many "
+            f"pairs finds some so by chance: the verdict asks for both after Holm, adjusted for {pairs} of "
+            "groups.",
             "Std. dev.: the difference of the rates in standard deviations; courts look for two or three. p: "
-            f"two-sided, adjusted for {pairs} of groups (Holm). Shortfall: how many more of the group "
-            "would be selected at the rate of both groups together. To reach 4/5: how many more it takes. "
+            f"two-sided. Brackets: the {level} interval of a ratio, taken alone. "
+            "Shortfall: how many more of the group would be selected at the rate of both groups together. "
+            "To reach 4/5: how many more it takes. "
             "One person: whether one more of the group, and one fewer of the other, turns the difference "
             "round.",
         ),
     )
+    judged = {Place(one.model, one.decision, one.attribute): one for one in report.verdicts}
     for table in found:
-        tables = (_two_answers(table, report), _how_far(table))
-        yield Section(f"Four fifths: {_title(table, report)}", tables=tables, notes=_notes(table, report))
+        tables, notes = (_two_answers(table, report), _how_far(table)), _notes(table, report)
+        if view.brief:  # no other section has its verdict
+            at = Place(table.model, table.decision, table.attribute)
+            yield judged_section(judged[at], report, tables, notes)
+        else:
+            yield Section(f"Four fifths: {_title(table, report)}", tables=tables, notes=notes)
 
 
 def _title(table: ImpactTable, report: Report) -> str:
@@ -364,7 +403,8 @@ def _two_answers(table: ImpactTable, report: Report) -> TextTable:
             "highest" if row.highest else writing.number(row.ratio), _limits(row), row.ratio
         ),
         "below 4/5": lambda row: _yes(row.four_fifths.below if row.four_fifths else None),
-        "significant": lambda row: _yes(row.chance.p_holm < alpha if row.chance else None),
+        "significant": lambda row: _yes(row.chance.p < alpha if row.chance else None),
+        "after Holm": lambda row: _yes(row.chance.p_holm < alpha if row.chance else None),
     }
     return table_of(f"Against {table.highest}" if table.highest else "", columns, table.rows)
 
@@ -403,6 +443,7 @@ def _tested(category: str) -> Columns:
     return {
         category: lambda row: writing.group_cell(row.group, row.left_out),
         "std. dev.": z,
+        "p": lambda row: writing.p_cell((row.chance or UNTESTED).p),
         "p (Holm)": lambda row: writing.p_cell((row.chance or UNTESTED).p_holm),
     }
 

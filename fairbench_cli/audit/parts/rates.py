@@ -14,6 +14,7 @@ from fairbench_cli.audit.compare.report import (
     Place,
     Report,
 )
+from fairbench_cli.audit.config import EXCLUDING
 from fairbench_cli.audit.parts import writing
 from fairbench_cli.audit.parts.part import Part, Row, View
 from fairbench_cli.document.charts import Axis, ChartRow, Look, box, dot, ratio_axis, row_chart, rule, whisker
@@ -62,8 +63,8 @@ def verdict_rows(_: None, report: Report) -> Iterable[Row]:
 
 def rate_sections(_: None, report: Report, view: View) -> Sequence[Section]:
     """Return a section an attribute; one of metrics that do not decide, and one of everybody."""
-    if report.without_verdict:
-        return ()
+    if report.without_verdict or (view.brief and report.config.preset in EXCLUDING):
+        return ()  # the tables of the rule have these comparisons
     make = _brief_section if view.brief else _whole_section
     found = [make(i, verdict, report, view) for i, verdict in enumerate(report.verdicts, start=1)]
     if view.brief:
@@ -111,12 +112,19 @@ def in_brackets(at: Place, report: Report) -> str:
 
 def _brief_section(_: int, verdict: AttributeVerdict, report: Report, view: View) -> Section:
     """Return the comparisons of an attribute."""
-    rows, (every, groups) = decisive(verdict, report), of_attribute(verdict, report)
+    table = _brief_table(decisive(verdict, report), of_attribute(verdict, report)[1], report, view)
+    return judged_section(verdict, report, (table,))
+
+
+def judged_section(
+    verdict: AttributeVerdict, report: Report, tables: tuple[TextTable, ...], notes: tuple[str, ...] = ()
+) -> Section:
+    """Return a section under the verdict on an attribute, with how many of its comparisons fail."""
+    rows, (every, _) = decisive(verdict, report), of_attribute(verdict, report)
     references = list(dict.fromkeys(row.reference for row in every if row.metric in report.deciding))
     against = f", against {references[0]}" if len(references) == 1 else ""
     title = f"{verdict.attribute}: {VERDICTS[verdict.verdict]}{against}{in_brackets(verdict, report)}"
-    table = _brief_table(rows, groups, view)
-    return Section(title, (failures(rows),) if rows else (), (table,), verdict=verdict.verdict)
+    return Section(title, (failures(rows),) if rows else (), tables, notes, verdict.verdict)
 
 
 def _whole_section(i: int, verdict: AttributeVerdict, report: Report, _: View) -> Section:
@@ -126,8 +134,8 @@ def _whole_section(i: int, verdict: AttributeVerdict, report: Report, _: View) -
     others = [row for row in rows if row.metric not in report.deciding and not row.is_reference]
     name = f"{verdict.attribute}, {where(verdict, report)}" if report.several else verdict.attribute
     tables = (
-        _comparison_table(f"{name}: comparisons, worst first", compared, groups),
-        _comparison_table(f"{name}: other metrics, which do not decide", others, groups),
+        _comparison_table(f"{name}: comparisons, worst first", compared, groups, report),
+        _comparison_table(f"{name}: other metrics, which do not decide", others, groups, report),
         group_table(f"{name}: groups", groups),
     )
     panels = [
@@ -281,12 +289,18 @@ def failures(rows: Sequence[Disparity]) -> str:
     return ", ".join(parts) + "."
 
 
-def _in_words(row: Disparity) -> str:
-    """Return the verdict on a comparison: "fails, shown outside", "not decided: could be chance"."""
+def _in_words(row: Disparity, report: Report) -> str:
+    """Return the verdict on a comparison: "fails, shown outside", "not decided: could be chance among 25"."""
     if row.is_reference:
         return "reference"
     outside = ", shown outside" if row.shown_outside else ""
-    return VERDICTS[row.verdict] + outside + (f": {writing.REASONS[row.reason]}" if row.reason else "")
+    return VERDICTS[row.verdict] + outside + (f": {reason_words(row, report)}" if row.reason else "")
+
+
+def reason_words(row: Disparity, report: Report) -> str:
+    """Return why a comparison is not decided; of chance, whether it alone would be."""
+    of = writing.among(row.p, report.family, report.config.confidence) if row.deciding else ""
+    return writing.REASONS[row.reason] + (of if row.reason == "chance" else "")
 
 
 def rank(row: Disparity) -> int:
@@ -334,13 +348,16 @@ def decisive(at: Place, report: Report) -> list[Disparity]:
     return [row for row in rows if row.metric in report.deciding and not row.is_reference]
 
 
-def _comparison_table(title: str, rows: Sequence[Disparity], groups: Sequence[GroupRow]) -> TextTable:
+def _comparison_table(
+    title: str, rows: Sequence[Disparity], groups: Sequence[GroupRow], report: Report
+) -> TextTable:
     """Return comparisons with all their numbers, the worst first; what does not decide has no sign."""
     small = {row.group for row in groups if row.small}
 
     def verdict(row: Disparity) -> TableCell:
         decides = row.deciding or row.is_reference
-        return TableCell(_in_words(row), verdict=row.verdict) if decides else TableCell(f"({_in_words(row)})")
+        words = _in_words(row, report)
+        return TableCell(words, verdict=row.verdict) if decides else TableCell(f"({words})")
 
     columns: dict[str, Callable[[Disparity], TableCell]] = {
         "group": lambda row: writing.group_cell(row.group, row.group in small),
@@ -352,14 +369,17 @@ def _comparison_table(title: str, rows: Sequence[Disparity], groups: Sequence[Gr
         ),
         "ratio": lambda row: writing.ratio_cell(row.ratio, row.tau),
         "difference": lambda row: writing.fine_cell(row.difference),
+        "p": lambda row: writing.p_cell(row.p),
         "p (Holm)": lambda row: writing.p_cell(row.p_holm),
         "verdict": verdict,
     }
     return table_of(title, columns, worst_first(rows))
 
 
-def _brief_table(rows: Sequence[Disparity], groups: Sequence[GroupRow], view: View) -> TextTable:
-    """Return comparisons as they fit 80 columns, the worst first."""
+def _brief_table(
+    rows: Sequence[Disparity], groups: Sequence[GroupRow], report: Report, view: View
+) -> TextTable:
+    """Return comparisons as they fit 80 columns, the worst first; a symbol says what is not decided."""
     of_group = {row.group: row for row in groups}
     ordered = worst_first(rows)
     several = len({row.reference for row in rows}) > 1
@@ -381,7 +401,10 @@ def _brief_table(rows: Sequence[Disparity], groups: Sequence[GroupRow], view: Vi
         "value": lambda row: writing.number_cell(row.value, writing.fraction(row.behind)),
         "reference": reference,
         "ratio": lambda row: writing.ratio_cell(row.ratio, row.tau, 2),
-        "verdict": lambda row: TableCell(_in_words(row), verdict=row.verdict),
+        "p (Holm)": lambda row: writing.both_p_cell(row.p, row.p_holm),
+        "verdict": lambda row: TableCell(
+            reason_words(row, report) or _in_words(row, report), verdict=row.verdict
+        ),
     }
     text = f"and {len(left_out)} more ({more}): see --all" if left_out else ""
     return table_of("", columns, ordered[: view.shown], text if rows else "nothing to compare")

@@ -155,6 +155,15 @@ def p_value(value: float) -> str:
     return f"{value:.3f}" if value >= 0.001 else f"{value:.0e}"
 
 
+def among(p: float, family: int, confidence: float) -> str:
+    """Return what "could be chance" adds where a comparison alone would not be: that it is one of many.
+
+    >>> among(0.02, 15, 0.95), among(0.2, 15, 0.95)
+    (' among 15', '')
+    """
+    return f" among {family}" if p < 1 - confidence else ""
+
+
 def percent(share: float) -> str:
     """Write a share in percent."""
     return DASH if math.isnan(share) else f"{100 * share:.3g} %"
@@ -214,6 +223,11 @@ def count_cell(value: float) -> TableCell:
 def p_cell(value: float) -> TableCell:
     """Return a p-value."""
     return TableCell(p_value(value), "", value)
+
+
+def both_p_cell(p: float, p_holm: float) -> TableCell:
+    """Return a p-value with the adjusted one in brackets."""
+    return TableCell(p_value(p), "" if math.isnan(p_holm) else f"({p_value(p_holm)})", p)
 
 
 def flat(row: Any, *left_out: str) -> Row:

@@ -13,6 +13,8 @@ from fairbench_cli.audit.scan.tally import Clusters, Slice
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.groups import CROSS
 
+_SUMS = ("weight", "square")  # of the weights of rows that are alike, and of their squares
+
 
 def with_clusters(scan: Scan, column: int) -> tuple[tuple[Slice, ...], str]:
     """Return the slices with their clusters, and a note that says how many people there are.
@@ -34,20 +36,19 @@ def with_clusters(scan: Scan, column: int) -> tuple[tuple[Slice, ...], str]:
     """
     source, attributes = scan.source, list(scan.roles.attributes)
     keys = ["model", "level", "label", *(f"attribute_{i}" for i in range(len(attributes))), "person"]
-    weight = "sum(weight)" if scan.weighted else "count(*)"
+    sums = ("sum(weight)", "sum(weight * weight)") if scan.weighted else ("count(*)", "count(*)")
+    columns = [f"{of}::DOUBLE AS {name}" for of, name in zip(sums, _SUMS, strict=True)]
     rows = scan.keys(attributes, more=(f"trimmed_{column} AS person",))
-    source.execute(
-        f"CREATE OR REPLACE TEMP TABLE named AS {grouped(rows, keys, [f'{weight}::DOUBLE AS weight'])}"
-    )
+    source.execute(f"CREATE OR REPLACE TEMP TABLE named AS {grouped(rows, keys, columns)}")
     if source.one("SELECT count(*) FROM named WHERE coalesce(person, '') = ''")[0]:
         what = "{column} is empty in {count}: these do not say whose rows they are"
         refuse_if(source, column, blank(column), what, "fill them in, with a value for each person")
     ranked = "SELECT * EXCLUDE (person), dense_rank() OVER (ORDER BY person) - 1 AS person FROM named"
-    coded = coded_rows(scan, ranked, attributes, ["level", "label", "person", "weight"])
+    coded = coded_rows(scan, ranked, attributes, ["level", "label", "person", *_SUMS])
     source.execute(f"CREATE OR REPLACE TEMP TABLE clustered AS {coded}; DROP TABLE named")
-    sums = {CROSS.join(names): (names, *_sums(scan, names)) for names in scan.roles.audited}
+    by = {CROSS.join(names): (names, *_sums(scan, names)) for names in scan.roles.audited}
     slices = tuple(
-        replace(part, clusters=_clusters(scan, part, *sums[part.attribute])) for part in scan.tally.slices
+        replace(part, clusters=_clusters(scan, part, *by[part.attribute])) for part in scan.tally.slices
     )
     (people,) = source.one("SELECT count(DISTINCT person) FROM clustered")
     source.execute("DROP TABLE clustered")
@@ -58,18 +59,18 @@ def with_clusters(scan: Scan, column: int) -> tuple[tuple[Slice, ...], str]:
     return slices, note
 
 
-def _sums(scan: Scan, names: Sequence[str]) -> tuple[dict[str, Ints], Floats]:
-    """Return the model, level, label, person and codes of some attributes, and the sum of weights of each."""
+def _sums(scan: Scan, names: Sequence[str]) -> tuple[dict[str, Ints], list[Floats]]:
+    """Return the model, level, label, person and codes of some attributes, and `_SUMS` of each."""
     attributes = list(scan.roles.attributes)
     keys = ["model", "level", "label", "person", *(f"of_{attributes.index(name)}" for name in names)]
-    sums = grouped("SELECT * FROM clustered", keys, ["sum(weight) AS weight"])
+    sums = grouped("SELECT * FROM clustered", keys, [f"sum({name}) AS {name}" for name in _SUMS])
     found = scan.source.execute(f"{sums} ORDER BY {', '.join(keys)}").fetchnumpy()
     codes = {key: np.asarray(found[key]).astype(np.int64) for key in keys}
-    return codes, np.asarray(found["weight"], dtype=np.float64)
+    return codes, [np.asarray(found[name], dtype=np.float64) for name in _SUMS]
 
 
 def _clusters(
-    scan: Scan, part: Slice, names: Sequence[str], keys: dict[str, Ints], weight: Floats
+    scan: Scan, part: Slice, names: Sequence[str], keys: dict[str, Ints], summed: Sequence[Floats]
 ) -> Clusters:
     """Sum up by person and group, under one model and cut."""
     cuts = scan.cuts_of(part.model)
@@ -80,6 +81,9 @@ def _clusters(
     ones = np.ones(len(at), np.int64)
     picked = selected(cut, scores_of(cuts), level, ones, scan.config.seed, part.model)
     entry, inverse = np.unique(person * many + group, return_inverse=True)
-    sums = np.bincount(4 * inverse + 2 * label + picked, weight[at], minlength=4 * len(entry))
-    n: Floats = sums.reshape(-1, 2, 2).astype(np.float64)
-    return Clusters(entry // many, entry % many, n)
+    cell = 4 * inverse + 2 * label + picked
+    n, squares = (
+        np.bincount(cell, of[at], minlength=4 * len(entry)).reshape(-1, 2, 2).astype(np.float64)
+        for of in summed
+    )
+    return Clusters(entry // many, entry % many, n, squares)

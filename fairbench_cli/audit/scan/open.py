@@ -117,6 +117,20 @@ def open_scan(
                 yield from _counted(pair_up(rows, other, config), config, names_of(rows, other)[::-1])
 
 
+def count_groups(
+    source: "str | Path | Frame", config: AuditConfig, *, stdin: BinaryIO | None = None
+) -> Tally:
+    """Count the rows of groups in what need have no scores; see `open_scan`.
+
+    Everybody is counted as selected.
+    """
+    with _database() as (database, folder):
+        rows = _opened(database, source, stdin, folder).with_scores_of_1()
+        with reading(rows), rows.engine(memory=rows.memory):
+            (scan,) = _counted(rows.with_first_rows(), config)
+            return scan.tally
+
+
 @contextmanager
 def _database() -> "Iterator[tuple[DuckDBPyConnection, Path]]":
     """Start DuckDB in a folder for what outgrows memory; refuse one that DuckDB cannot name.

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 from fairbench_cli.audit.scan.source import (
     FRAME,
     LARGEST,
+    LIGHTEST,
     LONGEST,
     NOT_UTF8,
     Source,
     blank,
     not_finite,
+    not_weight,
     quoted,
     readable,
     too_long,
@@ -154,13 +156,13 @@ def refuse_codes(source: Source, column: int, flag: str) -> None:
 
 
 def refuse_weights(source: Source, column: int) -> None:
-    """Refuse weights that are not finite numbers from 0."""
+    """Refuse weights that are not 0, or a number from `LIGHTEST` to `LARGEST`."""
     refuse_if(
         source,
         column,
-        f"{not_finite(f'number_{column}')} OR number_{column} < 0",
+        not_weight(f"number_{column}"),
         "{column} has {value}, not a weight, in {count}",
-        "weights must be numbers from 0",
+        f"weights must be 0, or numbers from {LIGHTEST} to {LARGEST}; only their proportions count",
     )
 
 

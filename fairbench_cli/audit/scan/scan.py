@@ -12,6 +12,7 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairbench_cli.audit.config import MISSING, AuditConfig
 from fairbench_cli.audit.scan.cuts import (
@@ -34,6 +35,7 @@ from fairbench_cli.audit.scan.source import (
     in_parts,
     literal,
     not_finite,
+    not_weight,
     quoted,
     word_sql,
 )
@@ -302,7 +304,7 @@ def _sums(roles: ColumnRoles) -> list[str]:
             "count(*) FILTER (weight > 0)",
             "coalesce(sum(weight), 0)",
             "coalesce(sum(weight * weight), 0)",
-            f"count(*) FILTER ({not_finite('weight')} OR weight < 0)",
+            f"count(*) FILTER ({not_weight('weight')})",
         ]
     return sums + [f"count(*) FILTER (word_{column})" for column in _checked(roles)]
 
@@ -360,18 +362,57 @@ def make_slices(scan: Scan) -> tuple[Slice, ...]:
     TooManyGroups
         When an attribute or intersection has too many groups.
     """
-    models = sorted({model for found in scan.cells.values() for model in found.models}, key=_missing_last)
-    slices = tuple(
-        _slice(scan, model, cut, names)
-        for model in models
-        for cut in scan.cuts_of(model)
-        for names in scan.roles.audited
-    )
+    slices = _slices(scan)
     for part in slices:
         many = len(part.counts.groups)
         if many > MOST_GROUPS:
             raise TooManyGroups(tuple(part.attribute.split(CROSS)), str(many))
     return slices
+
+
+def counted_jointly(scan: Scan) -> Scan:
+    """Return a scan in which all attributes are audited together, as one intersection, and nothing else.
+
+    Its slices have as many groups as there are combinations.
+
+    Raises
+    ------
+    TooManyGroups
+        When there are too many to be counted.
+    """
+    names = tuple(scan.roles.attributes)
+    joint = replace(scan, roles=replace(scan.roles, audited=(names,)))
+    if not any(set(names) <= set(known) for known in scan.cells):
+        try:
+            joint = replace(joint, cells=_count_sets(joint, [names]))
+        except _TooManyCells:
+            raise TooManyGroups(names, f"over {MOST_FOUND // 4}") from None
+    return replace(joint, tally=replace(scan.tally, slices=_slices(joint)))
+
+
+def parts_of_groups(scan: Scan, part: Slice, names: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return the group of each attribute that each group of an intersection is made of."""
+    cells = scan.cells_with(names)
+    return _in_order(_keys(cells, np.flatnonzero(np.array(cells.models) == part.model), names))
+
+
+def _keys(cells: Cells, at: NDArray[np.intp], names: Sequence[str]) -> list[tuple[str, ...]]:
+    each = [[group_name(cells.values[name][i]) for i in at] for name in names]
+    return list(zip(*each, strict=True))
+
+
+def _in_order(keys: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    return sorted(set(keys), key=lambda key: [_missing_last(part) for part in key])
+
+
+def _slices(scan: Scan) -> tuple[Slice, ...]:
+    models = sorted({model for found in scan.cells.values() for model in found.models}, key=_missing_last)
+    return tuple(
+        _slice(scan, model, cut, names)
+        for model in models
+        for cut in scan.cuts_of(model)
+        for names in scan.roles.audited
+    )
 
 
 def _missing_last(name: str) -> tuple[bool, str]:
@@ -382,9 +423,8 @@ def _slice(scan: Scan, model: str, cut: Cut, names: tuple[str, ...]) -> Slice:
     """Return the counts of an attribute or intersection under one model and decision."""
     cells = scan.cells_with(names)
     at = np.flatnonzero(np.array(cells.models) == model)
-    parts = [[group_name(cells.values[name][i]) for i in at] for name in names]
-    keys = list(zip(*parts, strict=True))
-    groups = sorted(set(keys), key=lambda key: [_missing_last(part) for part in key])
+    keys = _keys(cells, at, names)
+    groups = _in_order(keys)
     index = {key: i for i, key in enumerate(groups)}
     label, level = cells.label[at], cells.level[at]
     if cut.outcome is not None:

@@ -54,6 +54,7 @@ MOST_THREADS = 4  # each has buffers of its own
 TABLES = 24  # of groups at once, over all threads: each takes some 4 MB at least
 NOT_UTF8 = "save it as UTF-8, for instance `iconv -f latin1 -t utf-8 FILE > NEW`"
 LARGEST = "1e100"  # of numbers in cells: the squares of larger ones soon are infinite
+LIGHTEST = "1e-100"  # of weights above 0: the squares of lighter ones soon are 0
 
 NAMES = re.compile(r"\b(text|trimmed|number|code|group)_(\d+)\b")  # of columns in a query
 FRAME = "data frame"  # in messages, instead of a file
@@ -145,6 +146,13 @@ class Source:
         self.database.execute(limit)
         (rows,) = self.database.execute(f"SELECT count(*) FROM {self.first}").fetchone() or (0,)
         return replace(self, table=self.first) if rows < self.first_rows else self
+
+    def with_scores_of_1(self) -> "Source":
+        """Return these rows with a column of scores that are all 1, in the place of one that there may be."""
+        ones, at = ColumnSql("'1'", "1.0", "1", "'1'"), self.places.get("score")
+        if at is None:
+            return replace(self, columns=(*self.columns, "score"), sql=(*self.sql, ones))
+        return replace(self, sql=(*self.sql[:at], ones, *self.sql[at + 1 :]))
 
     @contextmanager
     def engine(
@@ -262,6 +270,11 @@ def word_sql(column: int) -> str:
 def not_finite(value: str) -> str:
     """Write in SQL that a number is missing, not a number, infinite or larger than `LARGEST`."""
     return f"({value} IS NULL OR NOT abs({value}) <= {LARGEST})"
+
+
+def not_weight(value: str) -> str:
+    """Write in SQL that a number is no weight: 0, or from `LIGHTEST` to `LARGEST`."""
+    return f"({not_finite(value)} OR {value} < 0 OR ({value} > 0 AND {value} < {LIGHTEST}))"
 
 
 def code_sql(column: int, bad: int) -> str:

@@ -22,11 +22,14 @@ class Clusters:
         Codes of persons, from 0; and places among the groups of the `Slice`.
     n : float array, shape (entries, 2, 2)
         Weights summed, indexed [entry, label, prediction].
+    squares : float array, shape (entries, 2, 2)
+        Sums of squared weights; the same as `n` without weights.
     """
 
     person: NDArray[np.int64]
     group: NDArray[np.int64]
     n: Floats
+    squares: Floats
 
 
 @dataclass(frozen=True, eq=False)

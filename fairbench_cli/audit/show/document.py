@@ -8,7 +8,7 @@ from fairbench_cli.audit.compare.report import Report
 from fairbench_cli.audit.metrics import ROLL_UPS
 from fairbench_cli.audit.parts import parts_of
 from fairbench_cli.audit.parts.part import View
-from fairbench_cli.audit.parts.rates import decisive, verdict_table
+from fairbench_cli.audit.parts.rates import decisive, reason_words, verdict_table
 from fairbench_cli.audit.parts.writing import named, thousands
 from fairbench_cli.audit.show.headline import EVENTS, headline, meaning
 from fairbench_cli.base.text import shown_path
@@ -95,7 +95,8 @@ def _sections(report: Report, view: View) -> Iterator[Section]:
     for part, found in parts_of(report):
         yield from part.sections(found, report, view)
     if judged and view.brief:
-        yield Section("In the tables", notes=(*rate_legend(report), *verdict_legend(report)))
+        notes = (*rate_legend(report), *verdict_legend(report), _of_numbers(report))
+        yield Section("In the tables", notes=notes)
     if report.notes:
         yield Section("Notes", notes=report.notes)
     if judged and not view.brief:
@@ -119,7 +120,12 @@ def facts(report: Report) -> str:
     rows = f"{source_name(report)}: {thousands(report.rows)} rows{', weighted' if report.weighted else ''}"
     names = (RATES[name].label if name in RATES else name for name in report.decided_by)
     by = "" if report.without_verdict else f"decided by {', '.join(names)}; "
-    return f"{rows}; {against(report)}; {by}{100 * report.config.confidence:g} % intervals"
+    return f"{rows}; {against(report)}; {by}{level(report)} intervals, each of one comparison alone"
+
+
+def level(report: Report) -> str:
+    """Return the level of intervals: "95 %"."""
+    return f"{100 * report.config.confidence:g} %"
 
 
 def against(report: Report) -> str:
@@ -182,25 +188,40 @@ def verdict_legend(report: Report) -> tuple[str, ...]:
     """Return what the verdicts in this report mean, those that occur."""
     rows = [row for verdict in report.verdicts for row in decisive(verdict, report)]
     reasons = {row.reason for row in rows}
-    outside = "shown outside: even the mildest value that fits the data is outside the limits."
+    outside = (
+        "shown outside: beyond chance the rates do not only differ, their ratio is outside the limits, too."
+    )
     if report.config.rule == "point":
         alone = "A verdict is of the measured ratio alone: chance was not looked at (--rule point)."
         return (alone, outside) if any(row.shown_outside for row in rows) else (alone,)
     found = {
-        "fails: the rates differ by more than chance, and the measured gap is larger than allowed.": any(
-            row.verdict == "fail" for row in rows
-        ),
+        "fails: the rates differ by more than chance, and the measured gap is larger than allowed; the true "
+        "one may not be.": any(row.verdict == "fail" for row in rows),
         outside: any(row.shown_outside for row in rows),
         "passes: every value that fits the data lies within the limits.": any(
             row.verdict == "pass" for row in rows
         ),
         "could be chance: the measured gap is larger than allowed, and equal rates would give such numbers "
         "often enough.": "chance" in reasons,
+        f"could be chance among {report.family}: taken alone the rates differ, as the interval shows; among "
+        f"{report.family} comparisons some look so by chance.": any(
+            " among " in reason_words(row, report) for row in rows
+        ),
         "too few rows to tell: the measured gap is small enough, and a larger one fits the data too.": "wide"
         in reasons,
         "too few rows: weights leave too few to test.": "few" in reasons,
     }
     return tuple(text for text, occurs in found.items() if occurs)
+
+
+def _of_numbers(report: Report) -> str:
+    """Return what intervals and p-values belong to."""
+    decides = "" if report.config.rule == "point" else ", by which it fails"
+    return (
+        f"Square brackets: the {level(report)} interval of this comparison alone. p: how often rates that "
+        "are equal would give numbers like these; p (Holm): adjusted for "
+        f"{report.family} comparisons{decides}."
+    )
 
 
 def _reading(report: Report) -> Section:
@@ -214,10 +235,9 @@ def _reading(report: Report) -> Section:
         "An attribute fails if one of its groups does on one of the rates that decide, and passes if all "
         "pass. The first sentences are of the largest gap of each attribute: the ratio that is farthest from "
         "1 at least; first the attribute where that concerns most people.",
-        "p (Holm): how often rates that are equal would give numbers like these, adjusted for "
-        f"{report.family} comparisons. Brackets and thin lines are {100 * config.confidence:g} % intervals; "
-        "805/1795 are the rows behind a rate. A difference is group − reference. * marks groups of fewer "
-        f"than {config.min_group} rows.",
+        _of_numbers(report),
+        "805/1795 are the rows behind a rate. A difference is group − reference. Thin lines are intervals. "
+        f"* marks groups of fewer than {config.min_group} rows.",
         "In the figures a diamond fails, a disc passes or is not decided, a ring is the reference"
         f"{'; hollow marks were not tested' if config.rule == 'point' else ''}; the dashed line is the "
         "reference's value. The axis of ratios is logarithmic: half and twice are equally far from 1.",

@@ -13,7 +13,14 @@ from dataclasses import dataclass
 from fairbench_cli.audit.compare.report import AttributeVerdict, Disparity, GroupRow, Pair, Place, Report
 from fairbench_cli.audit.config import Effect
 from fairbench_cli.audit.parts import parts_of, writing
-from fairbench_cli.audit.parts.rates import decisive, in_brackets, of_attribute, rank, worst_first
+from fairbench_cli.audit.parts.rates import (
+    decisive,
+    in_brackets,
+    of_attribute,
+    rank,
+    reason_words,
+    worst_first,
+)
 from fairbench_cli.document.model import VERDICTS, Verdict
 from fairbench_cli.measures.rates import RATES
 
@@ -210,17 +217,44 @@ def _times(row: Disparity) -> str:
 
 
 def _because(row: Disparity, report: Report) -> str:
-    """Return the verdict with its reason, as the end of a sentence."""
+    """Return the verdict with its reason, as the end of a sentence.
+
+    The interval before it is of this comparison alone, the verdict over all that decide: where they seem to
+    contradict each other, it is said what holds alone.
+    """
     if report.config.rule == "point" and row.verdict != "undecided":
         if row.verdict == "fail":
             return ", more than is allowed: fails, chance not looked at"
         return ", within what is allowed: passes, chance not looked at"
+    if row.shown_outside:
+        return (
+            "; the rates differ and the ratio is outside the limits, both beyond chance: fails, shown outside"
+        )
     if row.verdict == "fail":
-        outside = " and, even at its mildest, outside the limits" if row.shown_outside else ""
-        return f", more than chance would do{outside}: fails"
+        return f"; the rates differ beyond chance, {_still_within(row, report)}: fails"
     if row.verdict == "pass":
         return ", within the limits for every value that fits the data: passes"
-    return f"; {writing.REASONS[row.reason]}: not decided"
+    return f"; {_in_doubt(row, report)}: not decided"
+
+
+def _still_within(row: Disparity, report: Report) -> str:
+    """Return what a failure that is not shown to be outside of the limits leaves open."""
+    if row.ratio.high < row.tau or row.ratio.low > 1 / row.tau:
+        return f"and the ratio is outside the limits taken alone, not among {report.family} comparisons"
+    return "and the true ratio may still be within the limits"
+
+
+def _in_doubt(row: Disparity, report: Report) -> str:
+    """Return why a comparison is not decided, with the p-values of one that chance may explain."""
+    words = reason_words(row, report)
+    if row.reason != "chance":
+        return words
+    alone, of = writing.p_value(row.p), f"among {report.family} comparisons"
+    if row.p < 1 - report.config.confidence:
+        adjusted, chance = writing.p_value(row.p_holm), writing.REASONS["chance"]
+        return f"the rates differ taken alone (p {alone}), not {of} (p {adjusted}), so it {chance}"
+    exact = " by Fisher's exact test" if row.test == "fisher" else ""
+    return f"{words} (p {alone}{exact})"
 
 
 def _harmed(row: Disparity, effect: Effect | None) -> str:

@@ -182,4 +182,4 @@ class CodedC45:
     def _ends(self, rows: TreeRows) -> Ints:
         from fairbench_cli.classifiers.c45 import fast
 
-        return np.asarray(fast.ends(self.tree_.feature, self.tree_.first, rows.codes))
+        return fast.ends(self.tree_.feature, self.tree_.first, rows.codes)

@@ -6,10 +6,15 @@ sort in place.
 """
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
 
 import numba
 import numpy as np
 
+from fairbench_cli.classifiers.c45.cache import drop_damaged, note_sums
 from fairbench_cli.classifiers.c45.tree import EPS, FlatTree, Floats, Ints, Rules, TreeRows
 
 NODE = np.dtype(
@@ -24,17 +29,55 @@ def build(columns: TreeRows, y: Ints, weight: Floats, classes: int, rules: Rules
     few = levels < 0.3 * rules.rows - EPS
     if not few.any():
         few[:] = True
-    nodes, counts, order = grow(codes, weights, levels, few, float(rules.min_leaf))
-    if rules.collapse:
-        collapse(nodes, counts)
-    if rules.prune:
-        scratch = np.zeros_like(counts)
-        below = np.zeros(len(nodes))
-        prune(
-            0, nodes, counts, below, scratch, order, codes, weights,
-            rules.confidence, rules.z, rules.raise_subtrees,
-        )  # fmt: skip
+    with _kept_whole():
+        nodes, counts, order = grow(codes, weights, levels, few, float(rules.min_leaf))
+        if rules.collapse:
+            collapse(nodes, counts)
+        if rules.prune:
+            scratch = np.zeros_like(counts)
+            below = np.zeros(len(nodes))
+            prune(
+                0, nodes, counts, below, scratch, order, codes, weights,
+                rules.confidence, rules.z, rules.raise_subtrees,
+            )  # fmt: skip
     return _compact(nodes, counts)
+
+
+def ends(feature: Ints, first: Ints, codes: np.ndarray) -> Ints:
+    """Return the node in which each row ends, shape (rows,), where no value is missing."""
+    with _kept_whole():
+        return np.asarray(_ends(feature, first, codes))
+
+
+@contextmanager
+def _kept_whole() -> Iterator[None]:
+    """Let a block use what numba has kept as far as it is whole, and note what the block compiles."""
+    folder = _whole_folder()
+    if folder is None:
+        yield
+        return
+    before = _signatures()
+    yield
+    if _signatures() > before:
+        note_sums(folder, _NAME)
+
+
+_NAME = __name__.rpartition(".")[2]
+
+
+@cache  # what is loaded once stays loaded
+def _whole_folder() -> Path | None:
+    """Return the folder in which numba keeps what it compiles, less what is damaged there; None: nowhere."""
+    if numba.config.DISABLE_JIT:
+        return None
+    folder = Path(grow.stats.cache_path)
+    drop_damaged(folder, _NAME)
+    return folder
+
+
+def _signatures() -> int:
+    """Return for how many types of arguments there is compiled code in this process."""
+    return sum(len(one.signatures) for one in (grow, collapse, prune, _ends))
 
 
 def merge_equal_rows(rows: TreeRows, y: Ints, weight: Floats, classes: int) -> tuple[np.ndarray, Floats]:
@@ -55,8 +98,7 @@ def _compact(nodes: np.ndarray, counts: Floats) -> FlatTree:
 
 
 @numba.njit(cache=True)
-def ends(feature, first, codes):
-    """Return the node in which each row ends, shape (rows,), where no value is missing."""
+def _ends(feature, first, codes):
     found = np.zeros(len(codes), np.int64)
     for row in range(len(codes)):
         at = 0

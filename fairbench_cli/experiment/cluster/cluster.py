@@ -27,8 +27,8 @@ from fairbench_cli.experiment.cluster.station import (
     read_code,
     run_there,
 )
-from fairbench_cli.experiment.running.pool import BETWEEN_NEWS, DIED, Say, Watch
-from fairbench_cli.experiment.running.worker import Task
+from fairbench_cli.experiment.running.pool import BETWEEN_NEWS, DIED, Say
+from fairbench_cli.experiment.running.worker import Task, Watch
 
 if TYPE_CHECKING:
     from distributed import Client

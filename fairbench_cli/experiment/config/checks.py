@@ -1,6 +1,6 @@
 """What a config's keys say about each other, beyond each being right on its own."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from fairbench_cli.base.errors import Problem, Words, suggest
@@ -182,11 +182,30 @@ def _nobody_favoured(given: Given) -> Iterator[Conflict]:
     for place, spec, card in given.datasets:
         part = spec if "bias_direction" in spec.model_fields_set else given.config.sample
         for attribute in spec.attribute or (card.attribute(None),):
-            target = card.protected[attribute].bias
-            if part.bias_direction == "both" and target and not target.favoured:
-                what = "bias_direction: both needs to know which group β favours, and"
-                fix = f"add `favoured` to the bias of {attribute} in the card, or write bias_direction:"
-                yield (*place, "bias_direction"), f"{what} {card.name} does not say", f"{fix} deprived"
+            for name in _singles(card, spec.beta_on or given.config.sample.beta_on or (attribute,)):
+                target = card.protected[name].bias
+                if part.bias_direction == "both" and target and not target.favoured:
+                    what = "bias_direction: both needs to know which group β favours, and"
+                    fix = f"add `favoured` to the bias of {name} in the card, or write bias_direction:"
+                    yield (*place, "bias_direction"), f"{what} {card.name} does not say", f"{fix} deprived"
+
+
+def _singles(card: Card, names: Iterable[str]) -> Iterator[str]:
+    """Yield attributes of a card, of joint ones their parts; unknown ones are left out."""
+    for name in names:
+        known = card.protected.get(name)
+        yield from () if known is None else known.of or (name,)
+
+
+def _beta_on(given: Given) -> Iterator[Conflict]:
+    """Find attributes that β is to act on and a data set does not have."""
+    for place, spec, card in given.datasets:
+        own = "beta_on" in spec.model_fields_set
+        at: Place = (*place, "beta_on") if own else ("sample", "beta_on")
+        for name in (spec if own else given.config.sample).beta_on or ():
+            if name not in card.protected:
+                what = f'beta_on: {card.name} has no protected attribute "{name}"'
+                yield at, what, suggest(name, card.protected)
 
 
 def _attributes(given: Given) -> Iterator[Conflict]:
@@ -232,5 +251,6 @@ _CHECKS: tuple[tuple[set[str], Callable[[Given], Iterator[Conflict]]], ...] = (
     ({"datasets", "interventions", "classifiers"}, _limits),
     ({"datasets"}, _listed_twice),
     ({"datasets", "sample", "bias_direction"}, _nobody_favoured),
+    ({"datasets", "sample"}, _beta_on),
     ({"datasets", "attributes"}, _attributes),
 )

@@ -77,6 +77,15 @@ def _metric(name: str, info: ValidationInfo) -> str:
     return found.name
 
 
+def _shares(value: Any) -> Any:
+    """Return a list of names as a mapping to 1."""
+    if isinstance(value, list) and all(isinstance(name, str) for name in value):
+        if len(set(value)) < len(value):
+            raise mistake("names an attribute twice", "keep one")
+        return dict.fromkeys(value, 1.0)
+    return value
+
+
 Beta = Annotated[float, Field(ge=0, le=1)]
 AttributeName = Annotated[str, AfterValidator(canonical_attribute)]
 MetricName = Annotated[str, AfterValidator(_metric), MetricByName]
@@ -162,6 +171,14 @@ class BiasConfig(StrictModel):
     )
     missing_arc: Literal["error", "leave"] = Field(
         default="error", description="`leave`: where there is no arc, run without bias; the tables say so."
+    )
+    beta_on: Annotated[
+        dict[str, Beta] | None,
+        BeforeValidator(_shares, json_schema_input_type=list[str] | dict[str, Beta] | None),
+    ] = Field(
+        default=None,
+        description="The protected attributes that β acts on, one after another: `[race, sex]`, or each with "
+        "its share of β, `{race: 1, sex: 0.5}`; by default the one that the run works on.",
     )
     size: int | None = Field(
         default=None, ge=1, description="Rows of a training set; by default as many as the data have."
@@ -475,7 +492,7 @@ class ExperimentConfig(StrictModel):
 
 _LEARNED = frozenset({"learner", "score", "max_parents", "require_arc", "outcome_sink"})
 _DIVIDED = frozenset({"train_fraction", "balanced"})
-_DRAWN = frozenset({"beta", "bias_direction", "missing_arc", "size"})
+_DRAWN = frozenset({"beta", "beta_on", "bias_direction", "missing_arc", "size"})
 
 # The settings that say nothing where training rows come from such a source, and why.
 WITHOUT_EFFECT = {

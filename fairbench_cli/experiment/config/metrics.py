@@ -1,7 +1,7 @@
 """The metrics of a config: those that are not registered, and those that need the test rows themselves."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
 
@@ -145,8 +145,20 @@ class RequestedRowMetrics:
         """Every name under which a value is kept."""
         return frozenset(map(self.record, self.names))
 
-    def measure(self, test: Sample, predicted: Labels, scores: Floats | None) -> dict[str, float]:
+    @property
+    def of_twins(self) -> bool:
+        """Whether some look at the decisions that rows would get in the other group."""
+        return any(METRICS[name].needs == "twins" for name in self.registered)
+
+    def measure(
+        self, test: Sample, predicted: Labels, scores: Floats | None, stays: Floats | None = None
+    ) -> dict[str, float]:
         """Measure the test rows of a repeat: values by the name under which they are kept.
+
+        Parameters
+        ----------
+        stays : array, shape (rows,), optional
+            The probability that each decision stays the same in the other group.
 
         Raises
         ------
@@ -155,7 +167,7 @@ class RequestedRowMetrics:
         """
         if not self.names:
             return {}
-        rows = rows_of(test, predicted, scores, self.strata)
+        rows = replace(rows_of(test, predicted, scores, self.strata), stays=stays)
         values = measure_rows(self.registered, rows)
         values |= {metric.name: float(measure(metric.entry, rows)) for metric in self.own}
         return {self.record(name): value for name, value in values.items()}

@@ -35,6 +35,7 @@ TABLES: dict[str, ReportOutput] = {
     "over-underestimation": ReportOutput(_ERRORS),
     "group-rates": ReportOutput(),
     "combined-attributes": ReportOutput(_BOTH, needs=("attributes",)),
+    "overview": ReportOutput(_BOTH),
     "difference-to-none": ReportOutput((*_BOTH, *_ERRORS), always=True),
     "pareto": ReportOutput(_BOTH, always=True),
     "frontier": ReportOutput(needs=("sweep",), always=True),
@@ -55,6 +56,8 @@ FIGURES: dict[str, ReportOutput] = {
     "stability": ReportOutput(_BOTH),
     "representations": ReportOutput(_BOTH, needs=("representations",)),
     "combined-attributes": ReportOutput(_BOTH, needs=("attributes",)),
+    "overview": ReportOutput(_BOTH),
+    "metric-pairs": ReportOutput(),
 }
 
 

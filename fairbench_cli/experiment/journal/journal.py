@@ -4,6 +4,7 @@ A run writes one file of its own, ``journal/*.jsonl``: a header, then one line p
 with a checksum as its last field. The work of several machines is merged by copying files into one folder.
 """
 
+import codecs
 import json
 import math
 import os
@@ -22,7 +23,7 @@ from typing import IO, Annotated, Any, Literal, Self
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError, model_validator
 
-from fairbench_cli.base.errors import UserError, user_error
+from fairbench_cli.base.errors import user_error
 from fairbench_cli.experiment.cell import Repeat, Status
 from fairbench_cli.experiment.tuning import Curve
 from fairbench_cli.experiment.versions import Versions
@@ -207,6 +208,7 @@ class RepeatLine(BaseModel):
     values: dict[str, Number] = {}
     swept: list[ByGroup] | None = None
     tuning: _Tuning | None = None
+    decisions: str | None = None
 
     @model_validator(mode="after")
     def _same_groups(self) -> Self:
@@ -227,6 +229,8 @@ class RepeatLine(BaseModel):
             counts = [None if np.isnan(n).any() else n.tolist() for n in curve.counts.n]
             values = [_number(value) for value in curve.values]
             more["tuning"] = {"chosen": curve.chosen, "values": values, "counts": counts}
+        if repeat.decisions is not None:
+            more["decisions"] = repeat.decisions
         return cls.model_construct(
             key=repeat.key,
             repeat=repeat.repeat,
@@ -248,7 +252,7 @@ class RepeatLine(BaseModel):
         values = {name: _float(value) for name, value in self.values.items()}
         tuning = None if self.tuning is None else self.tuning.curve()
         so_far = self.key, self.repeat, self.status, self.reason, counts, self.facts, self.seconds
-        return Repeat(*so_far, values, swept, tuning)
+        return Repeat(*so_far, values, swept, tuning, self.decisions)
 
 
 def repeat_line(repeat: Repeat) -> bytes:
@@ -279,7 +283,17 @@ Place = tuple[str, int]
 Records = dict[Place, Repeat]
 Line = tuple[int, int]  # the index of a file, and the number of a line in it
 _Entry = tuple[Line, Repeat]
-_Contents = Iterator[tuple[int, Repeat | JournalHeader | str]]  # by the number of each line
+
+
+@dataclass(frozen=True)
+class _Headless:
+    """In place of a header that is damaged or gone: what is wrong."""
+
+    why: str
+
+
+_Found = Repeat | JournalHeader | _Headless | str
+_Contents = Iterator[tuple[int, _Found]]  # by the number of each line
 
 RETRIED = frozenset({"failed", "killed", "overtime", "memory"})
 """What the next run tries again; an infeasible repeat is a result."""
@@ -289,7 +303,7 @@ class Journal:
     """Appends repeats to a file of its own.
 
     Each line is handed to the system at once, so that a killed run loses nothing, and forced to the disk
-    about once a second, for power cuts.
+    about once a second, for power cuts. Nobody else may write to the file or delete it meanwhile.
 
     Parameters
     ----------
@@ -302,6 +316,7 @@ class Journal:
         self.path = folder / header.name
         self._file: IO[bytes] | None = None
         self._synced = 0.0
+        self._size = 0
 
     def append(self, repeat: Repeat) -> None:
         """Write one line.
@@ -309,15 +324,16 @@ class Journal:
         Raises
         ------
         UserError
-            When it cannot be written; what was written before stays.
+            When it cannot be written; what was written before stays. As `check` raises.
         """
         line = repeat_line(repeat) + b"\n"
         try:
             if self._file is None:
-                self.path.parent.mkdir(parents=True, exist_ok=True)
-                self._file = self.path.open("xb")
+                self.path.parent.mkdir(exist_ok=True)
+                self._file = open(self.path, "xb", opener=_appending)  # noqa: SIM115 - as it has no opener
                 line = header_line(self.header) + b"\n" + line
-            self._file.write(line)
+            self.check()
+            self._size += self._file.write(line)
             self._file.flush()
             if time.monotonic() - self._synced >= 1.0:
                 os.fsync(self._file.fileno())
@@ -328,6 +344,26 @@ class Journal:
                 "make room and run again; finished repeats are kept",
             ) from None
 
+    def check(self) -> None:
+        """Check that the file is still there, as this process left it.
+
+        Raises
+        ------
+        UserError
+            When it was deleted or changed, so that what would be written is lost.
+        """
+        if self._file is None:
+            return
+        found = os.fstat(self._file.fileno())
+        if not found.st_nlink:
+            what, lost = "deleted", "those in it are computed again"
+        elif found.st_size != self._size:
+            what, lost = "changed by another program", "those that are lost are computed again"
+        else:
+            return
+        fix = f"leave the folder alone and run again; {lost}"
+        raise user_error(f"{self.path} was {what} while the run was writing to it", fix)
+
     def __enter__(self) -> Self:
         return self
 
@@ -335,6 +371,11 @@ class Journal:
         if self._file is not None:
             with suppress(OSError):  # of a line that `append` could not write, and said so
                 self._file.close()
+
+
+def _appending(path: str, flags: int) -> int:
+    """Open a file in which a line goes to the end, whatever was done to it."""
+    return os.open(path, flags | os.O_APPEND, 0o666)
 
 
 @dataclass(frozen=True)
@@ -347,10 +388,13 @@ class Damage:
         ``journal/x.jsonl:12``.
     what : str
         What is wrong with it.
+    header : bool
+        Whether it is a header: the repeats under it are used, and their versions are not known.
     """
 
     where: str
     what: str
+    header: bool = False
 
     def __str__(self) -> str:
         return f"{self.where} ({self.what})"
@@ -360,15 +404,21 @@ DAMAGES_SHOWN = 5
 
 
 def damage_in_words(damages: Sequence[Damage], then: str = "their repeats are computed again") -> list[str]:
-    """Return a line that says which lines are damaged and what becomes of their repeats; none if none are.
+    """Return which lines are damaged and what becomes of their repeats: a line for headers, one for others.
 
     >>> damage_in_words([Damage("journal/x.jsonl:12", "it is no record")])
     ['1 damaged line: journal/x.jsonl:12 (it is no record); their repeats are computed again']
+    >>> damage_in_words([Damage("x.jsonl:1", "its checksum is another", header=True)])[0].partition("; ")[2]
+    'the versions of the repeats under it are not known'
     """
-    if not damages:
-        return []
-    some = [*map(str, damages[:DAMAGES_SHOWN]), *["…"] * (len(damages) > DAMAGES_SHOWN)]
-    return [f"{len(damages)} damaged line{'s' * (len(damages) > 1)}: {', '.join(some)}; {then}"]
+    unknown = "the versions of the repeats under it are not known"
+    kinds = ("line", then, False), ("header", unknown, True)
+    return [
+        f"{len(own)} damaged {kind}{'s' * (len(own) > 1)}: {', '.join(some)}; {after}"
+        for kind, after, header in kinds
+        if (own := [damage for damage in damages if damage.header == header])
+        for some in [[*map(str, own[:DAMAGES_SHOWN]), *["…"] * (len(own) > DAMAGES_SHOWN)]]
+    ]
 
 
 @dataclass(frozen=True)
@@ -381,11 +431,14 @@ class JournalFile:
         None for a file from before there were headers, or where it cannot be read.
     lines : int
         How many lines it holds besides, whatever these are worth.
+    headless : bool
+        Whether there was a header that is damaged or gone, so that nobody knows the versions.
     """
 
     name: str
     header: JournalHeader | None
     lines: int
+    headless: bool = False
 
 
 @dataclass(frozen=True)
@@ -418,8 +471,9 @@ class Reading:
         return _damage(self.files, self.lines[place], what)
 
 
-def _damage(files: Sequence[JournalFile], line: Line, what: str) -> Damage:
-    return Damage(f"{files[line[0]].name}:{line[1]}", what)
+def _damage(files: Sequence[JournalFile], line: Line, what: "str | _Headless") -> Damage:
+    where = f"{files[line[0]].name}:{line[1]}"
+    return Damage(where, what.why, header=True) if isinstance(what, _Headless) else Damage(where, what)
 
 
 def list_journals(folder: Path) -> list[JournalFile]:
@@ -444,10 +498,10 @@ def read_journals(folder: Path) -> Reading:
     records: Records = {}
     lines: dict[Place, Line] = {}
     several: dict[Place, list[_Entry]] = {}
-    damages: list[tuple[Line, str]] = []
+    damages: list[tuple[Line, str | _Headless]] = []
 
-    def take(line: Line, found: Repeat | str) -> None:
-        if isinstance(found, str):
+    def take(line: Line, found: Repeat | _Headless | str) -> None:
+        if not isinstance(found, Repeat):
             damages.append((line, found))
             return
         place = found.key, found.repeat
@@ -469,65 +523,85 @@ def read_journals(folder: Path) -> Reading:
 
 
 def _walk(
-    folder: Path, read: Callable[[Path], _Contents], take: Callable[[Line, Repeat | str], None]
+    folder: Path, read: Callable[[Path], _Contents], take: Callable[[Line, Repeat | _Headless | str], None]
 ) -> list[JournalFile]:
     """Take in every line of every journal of a folder but the headers; return the files, or their parts."""
     files: list[JournalFile] = []
     for path in sorted(folder.glob("*.jsonl")):
-        name, header, held = f"{folder.name}/{path.name}", None, 0
+        name, header, headless, held = f"{folder.name}/{path.name}", None, False, 0
         for number, found in read(path):
-            if isinstance(found, JournalHeader):  # another one where files were copied into one
-                files += [JournalFile(name, header, held)] * bool(held or header)
-                header, held = found, 0
+            if isinstance(found, JournalHeader | _Headless):  # another one where files were copied into one
+                files += [JournalFile(name, header, held, headless)] * bool(held or header or headless)
+                headless, held = isinstance(found, _Headless), 0
+                header = None if isinstance(found, _Headless) else found
             else:
                 held += 1
+            if not isinstance(found, JournalHeader):
                 take((len(files), number), found)
-        files.append(JournalFile(name, header, held))
+        files.append(JournalFile(name, header, held, headless))
     return files
 
 
 def _headers(path: Path) -> _Contents:
-    """Yield the headers of a file as far as they can be read, and nothing of its other lines."""
-    for number, line in enumerate(filter(None, _lines(path)), 1):
-        found: JournalHeader | str = ""
-        if line.startswith(HEAD):
-            with suppress(ValueError, UserError):
-                found = parse_header(*opened(line), str(path))
-        yield number, found
+    """Yield the headers of a file, as `_contents` does, and nothing of the other lines under them."""
+    return _contents(path, brief=True)
 
 
-def _contents(path: Path) -> _Contents:
+def _contents(path: Path, *, brief: bool = False) -> _Contents:
     """Yield what each line of a file holds: a repeat, a header, or what is wrong with it."""
     headed = False
     for number, line in enumerate(_lines(path), 1):
-        if not line:
+        if brief and headed and not _is_like_header(line):
+            if line:
+                yield number, ""
             continue
-        try:
-            body, checked = opened(line)
-            if body.startswith(HEAD):
-                yield number, parse_header(body, checked, f"{path}:{number}")
-                headed = True
-                continue
-            if headed and not checked:
-                yield number, "it has no checksum"
-                continue
-            repeat = parse_repeat(body)
-        except ValidationError:
-            yield number, "it is no record"
-        except ValueError as error:
-            yield number, str(error)
-        else:
-            if checked and number == 1:
-                yield number, "the header before it is missing"
-            yield number, repeat
+        for found in _found(line, headed, f"{path}:{number}") if line else ():
+            headed = headed or isinstance(found, JournalHeader | _Headless)
+            yield number, found
+
+
+_RECORD = b'{"key": "'
+_MARKS = b'"journal": ', b'"started": ', b'"versions": ', b'"code": '
+
+
+def _is_like_header(line: bytes) -> bool:
+    """Return whether a line is a header, perhaps a damaged one, or one that follows a torn line."""
+    if line.startswith(_RECORD):
+        return HEAD in line
+    return line.startswith(HEAD) or sum(mark in line for mark in _MARKS) > 1
+
+
+def _found(line: bytes, headed: bool, where: str) -> Iterator[_Found]:
+    """Yield what a line holds; before that, what is missing."""
+    try:
+        body, checked = opened(line)
+        if body.startswith(HEAD):
+            yield parse_header(body, checked, where)
+            return
+        repeat = parse_repeat(body)
+    except ValidationError:
+        fault = "it is no record"
+    except ValueError as error:
+        fault = str(error)
+    else:
+        if checked and not headed:
+            yield _Headless("the header before it is missing")
+        yield repeat if checked or not headed else "it has no checksum"
+        return
+    yield _Headless(fault) if _is_like_header(line) else fault
 
 
 def _lines(path: Path) -> list[bytes]:
+    """Return the lines of a file; a BOM and the line ends of Windows are none of its contents."""
     try:
-        return path.read_bytes().split(b"\n")
+        text = path.read_bytes()
     except OSError as error:
         what = f"cannot read {path}: {error.strerror}"
         raise user_error(what, "check its permissions, or move it away") from None
+    lines = text.split(b"\n")
+    if b"\r\n" in text or codecs.BOM_UTF8 in text:
+        return [line.removeprefix(codecs.BOM_UTF8).removesuffix(b"\r") for line in lines]
+    return lines
 
 
 def _agreed(entries: list[_Entry]) -> tuple[list[_Entry], list[_Entry]]:
@@ -549,4 +623,9 @@ def together(known: Repeat | None, later: Repeat) -> Repeat:
         return later
     if later.status in RETRIED or known.counts is None:
         return known
-    return replace(known, swept=known.swept or later.swept, values={**later.values, **known.values})
+    return replace(
+        known,
+        swept=known.swept or later.swept,
+        values={**later.values, **known.values},
+        decisions=known.decisions or later.decisions,
+    )

@@ -8,12 +8,14 @@ keep the folder locked after the death of its parent.
 import errno
 import json
 import os
+import stat
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 
 from fairbench_cli.base.errors import user_error
+from fairbench_cli.base.files import NO_LINK
 from fairbench_cli.experiment.journal.journal import host_name
 
 NAME = ".lock"
@@ -56,8 +58,15 @@ def _hold(held: ExitStack, folder: Path, name: str, *, shared: bool) -> None:
         import fcntl
     except ImportError:  # not on Windows
         raise OSError(errno.ENOSYS, "no flock") from None
-    file = os.open(folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        file = os.open(folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | NO_LINK, 0o666)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise _foreign(folder / name) from None
     held.callback(os.close, file)
+    if not stat.S_ISREG(os.fstat(file).st_mode) or (_text(file) and not _holder(file)):
+        raise _foreign(folder / name)
     try:
         fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except OSError as error:
@@ -69,10 +78,19 @@ def _hold(held: ExitStack, folder: Path, name: str, *, shared: bool) -> None:
     os.pwrite(file, (json.dumps(me) + "\n").encode(), 0)
 
 
+def _foreign(path: Path) -> Exception:
+    what = f"{path} is not the lock of a run, and stays as it is"
+    return user_error(what, "see what it is, and move it away")
+
+
+def _text(file: int) -> bytes:
+    return os.pread(file, 1000, 0).strip(b"\0\n")  # a power cut may leave zeros
+
+
 def _holder(file: int) -> str:
     """Return who holds a lock, in words; nothing where its text cannot be read."""
     try:
-        one = json.loads(os.pread(file, 1000, 0))
+        one = json.loads(_text(file))
         return f" by process {one['pid']:d} on {one['host']:s} since {one['since']:s} UTC"
     except (OSError, ValueError, KeyError, TypeError):
         return ""

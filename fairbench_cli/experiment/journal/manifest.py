@@ -59,26 +59,35 @@ def _fault(record: Repeat, groups: int, rows: int | None) -> str | None:
     return None
 
 
-def other_versions(
-    reading: Reading, keys: Iterable[str], versions: Versions
-) -> dict[str, tuple[tuple[str, ...], str]]:
-    """Return the packages that the results of some cells were computed with in other versions: theirs, ours.
-
-    Results from before journals said their versions are taken as they are.
-    """
+def files_of(reading: Reading, keys: Iterable[str]) -> list[JournalFile]:
+    """Return the files in which the results of some cells stand, in the order in which they were read."""
     wanted = set(keys)
     used = {
         reading.file_number(place)
         for place, record in reading.records.items()
         if place[0] in wanted and record.status not in RETRIED
     }
+    return [reading.files[number] for number in sorted(used)]
+
+
+def other_versions(
+    files: Iterable[JournalFile], versions: Versions
+) -> dict[str, tuple[tuple[str, ...], str]]:
+    """Return the packages that the results in files were computed with in other versions: theirs, ours.
+
+    Results from before journals said their versions are taken as they are; of those that have lost their
+    header `unknown_versions` says so.
+    """
     found: dict[str, set[str]] = {}
-    for header in (reading.files[number].header for number in used):
-        if header is None:
-            continue
+    for header in (file.header for file in files if file.header is not None):
         for name, (theirs, _) in versions.differences(header.versions).items():
             found.setdefault(name, set()).add(theirs)
     return {name: (tuple(sorted(theirs)), versions.packages[name]) for name, theirs in found.items()}
+
+
+def unknown_versions(files: Iterable[JournalFile]) -> list[str]:
+    """Return the names of files that hold results whose versions were lost with a header."""
+    return list(dict.fromkeys(file.name for file in files if file.headless and file.lines))
 
 
 def mixed_versions(files: Iterable[JournalFile]) -> dict[str, list[str]]:
@@ -145,6 +154,7 @@ def _stock(files: list[JournalFile]) -> dict[str, Any]:
     return {
         "journals": journals,
         "mixed_versions": mixed_versions(files),
+        "unknown_versions": unknown_versions(files),
         "told_to_mix_versions": any(entry.get("mixed") for entry in journals),
     }
 

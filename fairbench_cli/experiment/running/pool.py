@@ -31,7 +31,7 @@ from fairbench_cli.experiment.config.config import ExperimentConfig, Limits, siz
 from fairbench_cli.experiment.datasets import Population
 from fairbench_cli.experiment.running.processes import end_group, launch, memory_of
 from fairbench_cli.experiment.running.server import FORKS, ForkServer
-from fairbench_cli.experiment.running.worker import Task, overtime, run_within, work
+from fairbench_cli.experiment.running.worker import Task, Watch, overtime, run_within, work
 
 DIED = "its worker process died: killed, out of memory, or a crash in compiled code"
 DEATHS = 2
@@ -46,7 +46,6 @@ BETWEEN_NEWS = 1.0
 MOST_PRINTED = 20_000
 """Bytes of what one repeat prints that are kept."""
 
-Watch = Callable[[list[tuple[Task, float]]], None]
 Say = Callable[[str], None]
 
 
@@ -276,6 +275,8 @@ class LocalPool:
             if now - self._told >= BETWEEN_NEWS:
                 self._told = now
                 watch([(worker.job.task, now - worker.since) for worker in self._workers if worker.job])
+                if self._server is not None and not all(worker.pid for worker in self._workers):
+                    self._server.wake()
             look = now - self._looked >= TICK
             self._looked = now if look else self._looked
             for worker in tuple(self._workers):

@@ -49,14 +49,20 @@ def launch(target: str, handle: int, *given: Any) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(command, stdin=subprocess.DEVNULL, env=environment, **own)  # noqa: S603
 
 
-def die_with_parent(parent: int) -> None:
-    """Let Linux kill this process when `parent`, which started it, ends: also inside compiled code."""
+def die_with_parent(parent: int, number: int | None = None) -> None:
+    """Let Linux send this process a signal when `parent`, which started it, ends.
+
+    Parameters
+    ----------
+    number : int
+        By default SIGKILL, which ends it also inside compiled code.
+    """
     if sys.platform != "linux":
         return
     import ctypes
 
     set_death_signal = 1
-    ctypes.CDLL(None).prctl(set_death_signal, signal.SIGKILL)
+    ctypes.CDLL(None).prctl(set_death_signal, signal.SIGKILL if number is None else number)
     if os.getppid() != parent:  # it has ended already
         os._exit(1)
 

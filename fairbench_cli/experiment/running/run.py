@@ -34,15 +34,30 @@ from fairbench_cli.experiment.journal.journal import (
 )
 from fairbench_cli.experiment.journal.lock import locked
 from fairbench_cli.experiment.journal.manifest import FILE as MANIFEST
-from fairbench_cli.experiment.journal.manifest import checked, other_versions, update_manifest, write_run
-from fairbench_cli.experiment.plan import CELL_COLUMNS, Cell, RunPlan, make_cells, make_plan, write_plan
+from fairbench_cli.experiment.journal.manifest import (
+    checked,
+    files_of,
+    other_versions,
+    unknown_versions,
+    update_manifest,
+    write_run,
+)
+from fairbench_cli.experiment.plan import (
+    CELL_COLUMNS,
+    Cell,
+    RunPlan,
+    check_folder,
+    make_cells,
+    make_plan,
+    write_plan,
+)
 from fairbench_cli.experiment.running.todo import Shard, Todo
-from fairbench_cli.experiment.running.worker import Task
+from fairbench_cli.experiment.running.worker import Task, Watch
 from fairbench_cli.experiment.select import select
 from fairbench_cli.experiment.versions import provenance, versions_of_numbers
 from fairbench_cli.network.structure import Structure
 
-Run = Callable[[Iterable[Task]], Generator[Repeat]]
+Run = Callable[[Iterable[Task], Watch], Generator[Repeat]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +145,7 @@ def prepare(
         columns = [{key: cell[key] for key in CELL_COLUMNS} for cell in plan.cells]
         selected = list(compress(cells, select(columns, filters)))
     target = folder or Path("results") / given.name
+    check_folder(target)
     reading = checked(read_journals(target / "journal"), plan)
     return PreparedRun(given, datasets, plan, selected, reading, target, shard)
 
@@ -150,7 +166,7 @@ def working_in(
     ------
     UserError
         When another process works there, the folder cannot be written, or it has results of other versions
-        and `mix_versions` is False.
+        or of ones that are not known, and `mix_versions` is False.
     """
     open_folder(prepared.folder)
     with locked(prepared.folder, None if prepared.shard is None else str(prepared.shard), warn):
@@ -167,14 +183,17 @@ def working_in(
 
 def _mixes(prepared: PreparedRun, allowed: bool) -> bool:
     """Return whether the run goes on from results of other versions; refuse it unless that is allowed."""
-    keys = {cell.key for cell in prepared.distinct}
-    others = other_versions(prepared.reading, keys, versions_of_numbers(prepared.config))
+    used = files_of(prepared.reading, (cell.key for cell in prepared.distinct))
+    others, unknown = other_versions(used, versions_of_numbers(prepared.config)), unknown_versions(used)
+    all_the_same = "name another folder (-o), or go on all the same with --mix-versions (mix_versions=True)"
     if others and not allowed:
         listed = "; ".join(f"{name} {', '.join(theirs)}, now {own}" for name, (theirs, own) in others.items())
         what = f"{prepared.folder} has results of other versions: {listed}"
-        fix = "install those, name another folder (-o), or go on all the same with --mix-versions"
-        raise user_error(what, f"{fix} (mix_versions=True)")
-    return bool(others)
+        raise user_error(what, f"install those, {all_the_same}")
+    if unknown and not allowed:
+        what = f"{prepared.folder} has results of unknown versions: the header of {', '.join(unknown)} is"
+        raise user_error(f"{what} damaged", f"put the whole file back or move it away, {all_the_same}")
+    return bool(others or unknown)
 
 
 def _damaged_networks(prepared: PreparedRun) -> Iterator[str]:
@@ -187,16 +206,22 @@ def _damaged_networks(prepared: PreparedRun) -> Iterator[str]:
                 yield f"{path}: {damage}; it is fitted again"
 
 
-def compute(prepared: PreparedRun, run: Run, listen: Callable[[Repeat], None]) -> None:
+def compute(
+    prepared: PreparedRun, run: Run, listen: Callable[[Repeat], None], watch: Watch = lambda _: None
+) -> None:
     """Run what is to do, one journal line per finished repeat, and call `listen` with each.
 
     Parameters
     ----------
     run : callable
         Yields the outcomes of tasks, in any order: `Pool.outcomes`.
+    watch : callable
+        Called about once a second, as `Pool.outcomes` calls it.
 
     Raises
     ------
+    UserError
+        When the journal cannot be written any more.
     KeyboardInterrupt
         After Ctrl-C; every finished repeat is in the journal by then.
     """
@@ -213,8 +238,14 @@ def compute(prepared: PreparedRun, run: Run, listen: Callable[[Repeat], None]) -
     journals = prepared.folder / "journal"
     shard = None if prepared.shard is None else str(prepared.shard)
     header = new_header(versions_of_numbers(prepared.config), shard, mixed=prepared.mixed)
+    journal = Journal(journals, header)
+
+    def look(running: list[tuple[Task, float]]) -> None:
+        journal.check()  # a repeat may take hours
+        watch(running)
+
     try:
-        with Journal(journals, header) as journal, closing(run(tasks)) as outcomes:
+        with journal, closing(run(tasks, look)) as outcomes:
             for outcome in outcomes:
                 journal.append(outcome)
                 place = outcome.key, outcome.repeat

@@ -2,6 +2,9 @@
 
 A worker is there in some milliseconds, also in the place of one that died, and shares the memory of the
 libraries. What the techniques and classifiers of a run load is found out by using them on a few rows.
+
+A worker leads a group of processes, in which is what its techniques start. The server ends that group when
+the worker has ended, and all of them when the process that wants workers has ended, however that came about.
 """
 
 import os
@@ -14,7 +17,7 @@ from contextlib import suppress
 from multiprocessing.connection import wait
 from typing import NoReturn
 
-from fairbench_cli.experiment.running.processes import die_with_parent, launch
+from fairbench_cli.experiment.running.processes import die_with_parent, end_group, launch
 
 FORKS = sys.platform == "linux"
 PATIENCE = 1.0
@@ -58,9 +61,15 @@ class ForkServer:
         """Return whether the process is no longer there: it never says anything."""
         return bool(wait([self._ours], 0))
 
+    def wake(self) -> None:
+        """Let the process go on if somebody has stopped it."""
+        with suppress(ProcessLookupError):
+            os.kill(self._process.pid, signal.SIGCONT)
+
     def end(self) -> None:
         """End the process, and with it every worker."""
         self._ours.close()
+        self.wake()
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(PATIENCE if self._has_forked else 0)  # it adds up what its workers took
         self._process.kill()
@@ -72,26 +81,36 @@ def fork_workers(handle: int, parent: int, classifiers: list[str], techniques: l
     die_with_parent(parent)  # before anything is loaded, which takes a while
     with suppress(BaseException):  # a repeat says what is wrong
         warm_up(classifiers, techniques)
+    die_with_parent(parent, signal.SIGCONT)  # it ends the workers before itself, also if it was stopped
     signal.signal(signal.SIGCHLD, _reap)
-    own = os.getpid()
+    own, workers = os.getpid(), []
     with socket.socket(fileno=handle) as orders:
         while handles := socket.recv_fds(orders, 4, 1)[1]:
             with suppress(OSError):  # too many processes
-                if os.fork() == 0:
+                pid = os.fork()
+                if pid == 0:
                     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                     orders.close()
                     _be_worker(handles[0], own)
+                workers.append(pid)
             os.close(handles[0])
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    for pid in workers:
+        with suppress(ChildProcessError):  # it is another process by now
+            os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            os.kill(pid, signal.SIGKILL)
+            end_group(pid)
     with suppress(ChildProcessError):
         while True:
             os.wait()
 
 
 def _reap(*_: object) -> None:
-    """Let the workers that have ended go."""
+    """Let the workers that have ended go, with what their techniques have started."""
     with suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
+        while ended := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            end_group(ended.si_pid)  # its number is nobody else's yet
+            os.waitpid(ended.si_pid, 0)
 
 
 def _be_worker(handle: int, parent: int) -> NoReturn:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -16,6 +16,7 @@ from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.experiment.datasets import populate, prepare_datasets
+from fairbench_cli.experiment.decisions import unpacked
 from fairbench_cli.experiment.journal.journal import (
     RETRIED,
     JournalHeader,
@@ -232,8 +233,10 @@ def differences(old: Repeat, new: Repeat) -> Iterator[str]:
     before, after = (RepeatLine.of(one).model_dump(warnings=False) for one in (old, new))
     after["values"] = {name: value for name, value in after["values"].items() if name in before["values"]}
     after["swept"] = None if before["swept"] is None else after["swept"]
+    for row, repeat in (before, old), (after, new):  # however they are compressed
+        row["decisions"] = before["decisions"] and _decided(repeat)
     groups = () if new.counts is None else new.counts.groups
-    for field in ("status", "reason", "counts", "facts", "values", "swept", "tuning"):
+    for field in ("status", "reason", "counts", "facts", "values", "swept", "tuning", "decisions"):
         was, now = dict(_leaves(before[field])), dict(_leaves(after[field]))
         changed = [place for place in was | now if was.get(place, ...) != now.get(place, ...)]
         if not changed:
@@ -246,6 +249,15 @@ def differences(old: Repeat, new: Repeat) -> Iterator[str]:
         more = f" and {len(changed) - 1} more" * (len(changed) > 1)
         old_value, new_value = (text or '""' for text in both)
         yield f"{_place_in_words(field, first, groups)}: {old_value} → {new_value}{more}"
+
+
+def _decided(repeat: Repeat) -> str | None:
+    """Return the start of a checksum of what was decided on each row, or of the text that should say it."""
+    if repeat.decisions is None or repeat.counts is None:
+        return None
+    with suppress(ValueError):
+        return digest(unpacked(repeat.decisions, round(repeat.counts.n.sum())).tolist())[:SHOWN]
+    return digest(repeat.decisions)[:SHOWN]
 
 
 Leaf = tuple[tuple[str | int, ...], Any]

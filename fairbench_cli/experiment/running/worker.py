@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from io import TextIOWrapper
@@ -25,7 +25,7 @@ from fairbench_cli.experiment.cell import Repeat, Status, run_repeat
 from fairbench_cli.experiment.config.config import Limits
 from fairbench_cli.experiment.datasets import Population
 from fairbench_cli.experiment.plan import Cell
-from fairbench_cli.experiment.running.processes import die_with_parent
+from fairbench_cli.experiment.running.processes import die_with_parent, end_group
 
 AGAIN = 0.5
 """Seconds after which a technique that caught the first `Overtime` gets another one."""
@@ -54,6 +54,10 @@ class Task:
         cell = self.cell
         where = f"{cell.dataset}, {cell.attribute}, β {cell.beta:g}"
         return f"{where}, {cell.technique.spec}, {cell.classifier.name}, repeat {self.repeat}"
+
+
+Watch = Callable[[list[tuple[Task, float]]], None]
+"""Called now and then with the tasks that are running, and for how many seconds they have been."""
 
 
 def work(handle: int, parent: int) -> NoReturn:
@@ -99,6 +103,7 @@ def _receive(pipe: "Connection[Any, Any]", messages: "SimpleQueue[bytes]") -> No
     with suppress(EOFError, OSError):
         while True:
             messages.put(pipe.recv_bytes())
+    end_group(os.getpid())
     os._exit(1)
 
 

@@ -1,6 +1,6 @@
 """Zafar et al.: logistic regression constrained to treat groups alike, in decisions or in error rates."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -14,6 +14,7 @@ from fairbench_cli.interventions.zafar.covariance import (
     Tradeoff,
     least_covariance,
     least_loss,
+    nearest_without_covariance,
     separate,
     tradeoff,
 )
@@ -28,11 +29,19 @@ from fairbench_cli.interventions.zafar.logistic import (
     quasi_separation,
     settled,
 )
-from fairbench_cli.interventions.zafar.mistreatment import ON_KINK, Constraint, Mistreatment, kkt, problem
+from fairbench_cli.interventions.zafar.mistreatment import (
+    ON_KINK,
+    Average,
+    Constraint,
+    Mistreatment,
+    kkt,
+    problem,
+)
 from fairbench_cli.interventions.zafar.mistreatment_ccp import procedure
 from fairbench_cli.interventions.zafar.mistreatment_direct import direct
 
 Mode = Literal["none", "fairness", "accuracy", "misclassification"]
+Optimum = Literal["least-loss", "nearest"]
 
 
 @dataclass(frozen=True)
@@ -74,6 +83,9 @@ class ZafarDI:
     scale : bool
         Whether the penalty is on the weights of standardised numbers, or of numbers as they are. Nothing
         else depends on it.
+    optimum : {"least-loss", "nearest"}
+        Where many w are optimal, which is taken: that of least loss, the default; or the one nearest to
+        weights drawn from U(0, 1), where the original starts. Modes ``accuracy`` and ``misclassification``.
 
     Raises
     ------
@@ -90,8 +102,11 @@ class ZafarDI:
     l2: NotNegative = 1.0
     bins: BinEncoding = "one-hot"
     scale: bool = True
+    optimum: Optimum = field(default_factory=lambda: "least-loss")  # in results and keys only where given
 
     def __post_init__(self) -> None:
+        if self.optimum == "nearest" and self.mode in ("none", "fairness"):
+            raise ValueError(f"optimum has no effect in mode {self.mode}: there is one alone")
         if self.c is not None and self.mode != "fairness":
             raise ValueError(f"c has no effect in mode {self.mode}")
         if self.gamma is not None and self.mode in ("none", "fairness"):
@@ -99,7 +114,7 @@ class ZafarDI:
         if self.relative and self.mode in ("none", "misclassification"):
             raise ValueError(f"relative has no effect in mode {self.mode}")
 
-    def fit(self, train: Sample, classifier: Classifier, rng: np.random.Generator) -> Fitted:  # noqa: ARG002
+    def fit(self, train: Sample, classifier: Classifier, rng: np.random.Generator) -> Fitted:
         """Fit the constrained logistic regression.
 
         ``noop`` when there is one outcome or one group only, or w* itself is the answer. ``degraded`` when a
@@ -117,7 +132,7 @@ class ZafarDI:
         if len(set(rows.s.tolist())) == 1:
             facts = _di_facts(trade, trade.free.w) | trade.free.facts
             return Fitted(LinearModel(design, trade.free.w), "noop", "only one group has rows", facts)
-        solution, more = self._solve(trade)
+        solution, more = self._solve(trade, rng)
         facts = _di_facts(trade, solution.w) | more
         trouble = quasi_separation(facts["largest_decision"]) or solution.trouble
         if not trouble and solution.residual > OPTIMAL:
@@ -125,7 +140,7 @@ class ZafarDI:
         free = self.mode != "none" and solution.w is trade.free.w
         return settled(LinearModel(design, solution.w), trouble, free=free, facts=facts)
 
-    def _solve(self, trade: Tradeoff) -> tuple[Solution, dict[str, float | int]]:
+    def _solve(self, trade: Tradeoff, rng: np.random.Generator) -> tuple[Solution, dict[str, float | int]]:
         """Return the solution and the numbers of this mode."""
         if self.mode == "none":
             return trade.free, trade.free.facts
@@ -134,10 +149,13 @@ class ZafarDI:
             solution = least_loss(trade, c)
             return solution, {"c": c, **solution.facts}
         gamma = self.gamma if self.gamma is not None else 0.5 if self.mode == "accuracy" else 1000.0
+        start = rng.uniform(size=trade.problem.rows.width) if self.optimum == "nearest" else None
         if self.mode == "accuracy":
             solution, c, gamma = least_covariance(trade, gamma, relative=self.relative)
+            if start is not None and c == 0 and solution is not trade.free:
+                solution = nearest_without_covariance(trade, gamma, start)
             return solution, {"gamma": gamma, "c": c, **solution.facts}
-        solution, least = separate(trade, gamma)
+        solution, least = separate(trade, gamma, start)
         before, after = (trade.problem.rows.times(w) > 0 for w in (trade.free.w, solution.w))
         mass = trade.problem.rows.share * trade.problem.rows.s * trade.problem.rows.total
         facts = {
@@ -189,9 +207,13 @@ class ZafarDM:
         Weight of the penalty.
     solver : {"direct", "ccp"}
         Directly to a stationary point, nearly always a local minimum, or by the published convex-concave
-        procedure, which stops short of one.
+        procedure, which stops short of one, with the authors' τ = 5 and μ = 1.2.
     bins : {"one-hot", "number"}
         Take bins as levels, or as the numbers in their middles.
+    average : {"label", "group"}
+        Over which rows a group's errors are averaged: n, n_g and n_ḡ count those with the outcome that the
+        rate is about, the default; or all of them, as in the authors' first release, which holds alike the
+        errors per person, and so leaves the rate of the group with fewer such rows the higher.
     """
 
     uses_classifier: ClassVar[bool] = False
@@ -201,6 +223,7 @@ class ZafarDM:
     l2: NotNegative = 1.0
     solver: Literal["direct", "ccp"] = "direct"
     bins: BinEncoding = "one-hot"
+    average: Average = field(default_factory=lambda: "label")  # in results and keys only where given
 
     def fit(self, train: Sample, classifier: Classifier, rng: np.random.Generator) -> Fitted:  # noqa: ARG002
         """Fit the constrained logistic regression.
@@ -218,7 +241,9 @@ class ZafarDM:
         if constant is not None:
             return constant
         weights = rows.share * rows.total
-        stated, rates = problem(rows.matrix().toarray(), rows.y, rows.s, weights, self.constraint, self.l2)
+        stated, rates = problem(
+            rows.matrix().toarray(), rows.y, rows.s, weights, self.constraint, self.l2, self.average
+        )
         free = minimise(Logistic(rows, self.l2), np.zeros(rows.width)).w
         before = stated.disparities(stated.x @ free)
         needed = bool((np.abs(before) > self.threshold).any())

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import linprog
+from scipy.optimize import brentq, linprog
 from scipy.sparse import csr_array, diags_array, vstack
 
 from fairbench_cli.data.table import Floats
@@ -106,7 +106,7 @@ def _moved(limited: Limited, point: _Point, missed: tuple[Floats, Floats, Floats
     problem, rows, a = limited.problem, limited.problem.rows, limited.a
     off_gradient, off_limits, off_equality = missed[0], missed[1], float(missed[2][0])
     ratio = np.minimum(point.z / point.slack, 1e30)
-    h = rows.gram(problem.curvature(rows.times(point.w)) + ratio) + np.diag(problem.penalty)
+    h = rows.gram(problem.curvature(rows.times(point.w)) + ratio) + np.diag(problem.stiffness)
     weight = float(h.diagonal().max() / (a @ a))
     solve = solver(h + weight * np.outer(a, a))
     toward = solve(a)
@@ -139,6 +139,7 @@ def _longest(point: _Point, step: _Point) -> float:
     return longest
 
 
+SLACKEST, STIFFEST = 1e-9, 1e3  # pulls towards a start: f is its least, or the start's
 MOST_SOLUTIONS = 60
 MARGIN = 1e-6  # by which w* itself is within every limit
 LEEWAY = 1e-5  # of the covariance, so that there is something left to choose
@@ -254,6 +255,39 @@ def least_covariance(trade: Tradeoff, gamma: float, *, relative: bool) -> tuple[
     return here, c, gamma
 
 
+def nearest_without_covariance(trade: Tradeoff, gamma: float, start: Floats) -> Solution:
+    """Return the w nearest to `start` with a·w = 0 and f(w) ≤ (1 + γ) f(w*), where there is more than one.
+
+    It minimises f(w) + μ/2 ‖w − start‖² subject to a·w = 0, for the μ with f(w) = (1 + γ) f(w*): as μ grows f
+    rises from its least without covariance to that of the projection of `start`.
+
+    Parameters
+    ----------
+    trade : Tradeoff
+        f, a and w*.
+    gamma : float
+        γ; f must be below (1 + γ) f(w*) for some w without covariance.
+    start : float64 array, shape (width,)
+        The weights to stay near.
+    """
+    problem, target = trade.problem, (1 + gamma) * trade.free.value
+    projected = start - trade.a * (float(trade.a @ start) / float(trade.a @ trade.a))
+    if problem.value(projected, problem.rows.times(projected)) <= target:
+        return Solution(projected, 0.0, trade.free.steps)
+    last = least_loss(trade, 0.0)
+
+    def above(log_pull: float) -> float:
+        nonlocal last
+        pulled = replace(problem, towards=start, pull=float(np.exp(log_pull)))
+        last = minimise(pulled, last.w, trade.a, 0.0, last.steps)
+        return problem.value(last.w, problem.rows.times(last.w)) - target
+
+    low, high = np.log(SLACKEST), np.log(STIFFEST)
+    if above(low) < 0 < above(high):
+        above(float(brentq(above, low, high, xtol=1e-8)))
+    return last
+
+
 def limits(trade: Tradeoff, gamma: float) -> tuple[Floats, Floats]:
     """Return the bounds of decisions that the limits on losses amount to.
 
@@ -276,11 +310,12 @@ def limits(trade: Tradeoff, gamma: float) -> tuple[Floats, Floats]:
     return turned, np.minimum(bounds, turned * d - MARGIN)
 
 
-def separate(trade: Tradeoff, gamma: float) -> tuple[Solution, float]:
+def separate(trade: Tradeoff, gamma: float, start: Floats | None = None) -> tuple[Solution, float]:
     """Return the least loss among the w of least |a·w| within the limits, and that |a·w|.
 
     The first is a linear programme. Its optimum, 0 for any large γ, belongs to many w; of those within 1e-5
-    (or a thousandth) of it, that of least f is taken, by an interior-point method that starts at w*.
+    (or a thousandth) of it, that of least f is taken, by an interior-point method that starts at w*. With a
+    `start`, shape (width,), the nearest to it is taken instead.
     """
     free, covariance = trade.free, abs(trade.covariance)
     turned, bounds = limits(trade, gamma)
@@ -290,7 +325,11 @@ def separate(trade: Tradeoff, gamma: float) -> tuple[Solution, float]:
     level = least + max(LEEWAY, 1e-3 * least)
     if covariance <= level:
         return free, least
-    limited = Limited(trade.problem, turned, bounds, trade.a, float(np.copysign(level, trade.covariance)))
+    sought = trade.problem
+    if start is not None:
+        rows = replace(sought.rows, share=np.zeros_like(sought.rows.share))
+        sought = Logistic(rows, 0.0, towards=start, pull=1.0)
+    limited = Limited(sought, turned, bounds, trade.a, float(np.copysign(level, trade.covariance)))
     return minimise_limited(limited, free), least
 
 

@@ -146,11 +146,17 @@ class Logistic:
         λ times the total weight: the penalty's weight on the *sum* of losses.
     relative : float64 array, shape (width,), or None
         What λ is multiplied by for each column; None is 1 for all.
+    towards : float64 array, shape (width,), or None
+        Where a second penalty, pull/2 Σ (wⱼ − towardsⱼ)² over all columns, is 0; None is no such penalty.
+    pull : float
+        Weight of that penalty, at least 0.
     """
 
     rows: TrainingRows
     l2: float
     relative: Floats | None = None
+    towards: Floats | None = None
+    pull: float = 0.0
 
     @property
     def signs(self) -> Floats:
@@ -166,15 +172,24 @@ class Logistic:
         penalty[-1] = 0
         return penalty
 
+    @property
+    def stiffness(self) -> Floats:
+        """The second derivative of both penalties by each coefficient, shape (width,)."""
+        return self.penalty if self.towards is None else self.penalty + self.pull
+
     def value(self, w: Floats, d: Floats) -> float:
         """Return f(w)."""
         losses = np.logaddexp(0, -self.signs * d)
-        return float(self.rows.share @ losses + 0.5 * self.penalty @ w**2)
+        value = float(self.rows.share @ losses + 0.5 * self.penalty @ w**2)
+        if self.towards is not None:
+            value += 0.5 * self.pull * float(np.sum((w - self.towards) ** 2))
+        return value
 
     def gradient(self, w: Floats, d: Floats) -> Floats:
         """Return ∇f(w), shape (width,)."""
         slopes = self.rows.share * (expit(d) - self.rows.y)
-        return np.asarray(self.rows.transposed_times(slopes) + self.penalty * w)
+        gradient: Floats = self.rows.transposed_times(slopes) + self.penalty * w
+        return gradient if self.towards is None else gradient + self.pull * (w - self.towards)
 
     def curvature(self, d: Floats) -> Floats:
         """Return the second derivative of the loss by each row's d, shape (rows,)."""
@@ -296,7 +311,7 @@ def armijo(
 
 def _hessian(problem: Logistic, d: Floats, a: Floats | None) -> Floats:
     """Return H, or H + ρ a aᵀ with its two terms of one size."""
-    h = problem.rows.gram(problem.curvature(d)) + np.diag(problem.penalty)
+    h = problem.rows.gram(problem.curvature(d)) + np.diag(problem.stiffness)
     return h if a is None else h + h.diagonal().max() / (a @ a) * np.outer(a, a)
 
 

@@ -14,6 +14,7 @@ from scipy.special import expit
 from fairbench_cli.data.table import Floats, Labels, Rows
 
 Constraint = Literal["fpr", "fnr", "both"]
+Average = Literal["label", "group"]
 Rates = tuple[str, ...]  # of "fpr", "fnr"
 ON_KINK = 1e-9
 
@@ -79,13 +80,20 @@ class Mistreatment:
 
 
 def problem(
-    x: Floats, y: Labels, s: Labels, weights: Floats, constraint: Constraint, l2: float
+    x: Floats,
+    y: Labels,
+    s: Labels,
+    weights: Floats,
+    constraint: Constraint,
+    l2: float,
+    average: Average = "label",
 ) -> tuple[Mistreatment, Rates]:
     """Return the problem of Zafar et al. (2017), and which rates it can constrain.
 
     Over the U rows with the label that the rate is about (negatives for fpr, positives for fnr),
     F = Σ k min(0, ±d), k = (U_0/U)/U in the favoured group and −(U_1/U)/U in the deprived one. A rate is left
-    out if a group has no such row: F would be 0 whatever the model.
+    out if a group has no such row: F would be 0 whatever the model. With `average` "group" U, U_0 and U_1
+    count all rows; the sum is over the same ones.
 
     Parameters
     ----------
@@ -99,6 +107,8 @@ def problem(
         Which rates to hold equal.
     l2 : float
         Ridge penalty on the summed loss: l2 ‖w‖² / 2, intercept free.
+    average : {"label", "group"}
+        Whether U, U_0 and U_1 count the rows with the label that the rate is about, or all.
     """
     patterns, pattern = _distinct(x)
     sums = np.zeros((2, 2, len(patterns)))
@@ -110,6 +120,8 @@ def problem(
     for label, rate in enumerate(("fpr", "fnr")):
         of_group = sums[:, label].sum(axis=1)
         if constraint in (rate, "both") and of_group.min() > 0:
+            if average == "group":
+                of_group = sums.sum(axis=(1, 2))
             u = of_group.sum()
             slope = (of_group[0] * sums[1, label] - of_group[1] * sums[0, label]) / u**2
             none = np.zeros(len(patterns))

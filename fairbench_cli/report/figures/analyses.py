@@ -11,6 +11,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
@@ -21,14 +22,19 @@ from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.registry import find
 from fairbench_cli.report.analyses import (
     ALL,
+    DIGITS,
+    FEWEST,
     LEAST,
     Correlations,
+    Names,
     Observations,
     Rows,
-    attributes_of,
     by_attribute,
+    by_dataset,
+    columns_of,
     correlate,
     every_part,
+    of_every_dataset,
     pairs_of,
     two_metrics,
 )
@@ -37,6 +43,7 @@ from fairbench_cli.report.figures.canvas import (
     GREY,
     IDEAL,
     INK,
+    NORMAL,
     SMALL,
     Look,
     Panel,
@@ -47,7 +54,7 @@ from fairbench_cli.report.figures.canvas import (
     text_width,
 )
 from fairbench_cli.report.figures.pages import Mark
-from fairbench_cli.report.repeats import CellKey, key_of, mean_and_interval
+from fairbench_cli.report.repeats import TECHNIQUE, CellKey, key_of, mean_and_interval
 from fairbench_cli.report.results import RunResults
 from fairbench_cli.report.tables import OWN_MODEL
 
@@ -58,6 +65,10 @@ MOST_NUMBERS = 26
 """Values are printed for so many metrics at most; with more their squares are too small."""
 TREE = 1.0
 """Width of the tree in inches."""
+MOST_ACROSS = 7
+"""Panels of an overview in a row."""
+MOST_METRICS = 6
+"""Metrics that are drawn against each other."""
 APART = 0.2
 """How far apart the attributes of a technique stand, as a share of the distance between techniques."""
 
@@ -320,33 +331,127 @@ def draw_combined(run: RunResults) -> dict[str, Figure]:
     found = {
         (dataset, *pages.representation_name(how), beta): rows
         for (dataset, how, beta), rows in by_attribute(run).items()
-        if any((dataset, attribute) in run.with_results for attribute in attributes_of(rows))
+        if any((dataset, *column) in run.with_results for column in columns_of(rows))
     }
     return {name: _combined(run, *own) for name, own in pages.by_name(found).items()}
 
 
 def _combined(run: RunResults, title: str, rows: Rows) -> Figure:
-    attributes, metrics = attributes_of(rows), two_metrics(run.plan.config)[::-1]
-    several = len({classifier for _, classifier in rows}) > 1
-    labels = [f"{one} with {other}" if several and other != OWN_MODEL else one for one, other in rows]
-    lacking = [
-        (label, attribute, pages.shortfall(run, key_of(cell), run.get(key_of(cell), metrics[1]).mean.n))
-        for label, own in zip(labels, rows.values(), strict=True)
-        for attribute, cell in own.items()
-    ]
+    attributes, metrics = [name for (name,) in columns_of(rows)], two_metrics(run.plan.config)[::-1]
+    labels = _labels(rows)
     return facet(
         f"Single and combined attributes: {title}",
         f"{pages.means_text(run.plan)} Each technique works on the attribute by whose groups "
         "it is measured. Dashed line: the ideal.",
-        [Panel(partial(_levels, run, rows, labels, name), name) for name in metrics],
+        [Panel(partial(_levels, run, list(rows.values()), labels, name), name) for name in metrics],
         len(metrics),
         (3.0, (0.13 * len(attributes) + 0.1) * len(rows) + 0.1),
         [(_attribute_look(k) | {"ls": ""}, name) for k, name in enumerate(attributes)],
-        pages.missing(lacking, " ({})", "; "),
+        _missing_in(run, rows, metrics[1]),
         alike=True,
         room=(max(text_width(label, SMALL) for label in labels), 0.0, 0.18, 0.4),
         handle=0.12,
     )
+
+
+def _labels(rows: Rows) -> list[str]:
+    """Return techniques with their classifiers, where there are several."""
+    several = len({classifier for _, classifier in rows}) > 1
+    return [f"{one} with {other}" if several and other != OWN_MODEL else one for one, other in rows]
+
+
+def _missing_in(run: RunResults, rows: Rows, metric: str) -> list[str]:
+    """Say which rows lack values of a metric, and in which columns."""
+    lacking = (
+        (label, ", ".join(map(str, column)), pages.shortfall(run, key, run.get(key, metric).mean.n))
+        for label, own in zip(_labels(rows), rows.values(), strict=True)
+        for column, key in ((column, key_of(cell)) for column, cell in own.items())
+    )
+    return pages.missing(lacking, " ({})", "; ")
+
+
+def draw_overview(run: RunResults) -> dict[str, Figure]:
+    """Draw one figure per representation and β: panels per metric, and per data set and attribute.
+
+    All techniques on all data sets, as Friedler et al. (2019) look at them.
+    """
+    found = {
+        (*(pages.representation_name(str(how)) or ("all",)), beta): rows
+        for (how, beta), rows in of_every_dataset(run).items()
+        if not run.with_results.isdisjoint(columns_of(rows))
+    }
+    return {name: _overview(run, *own) for name, own in pages.by_name(found).items()}
+
+
+def _overview(run: RunResults, title: str, rows: Rows) -> Figure:
+    places = [column for column in columns_of(rows) if column in run.with_results]
+    metrics, labels = two_metrics(run.plan.config)[::-1], _labels(rows)
+    across = min(len(places), MOST_ACROSS)
+    widths = (text_width(f"{name},", NORMAL, "bold") for column in places for name in column)
+    panels: list[Panel | None] = []
+    for metric in metrics:
+        for k, column in enumerate(places):
+            names = labels if k % across == 0 else [""] * len(labels)
+            own = [{column: of[column]} if column in of else {} for of in rows.values()]
+            draw = partial(_levels, run, own, names, metric)
+            panels.append(Panel(draw, ", ".join(map(str, column)), metric))
+        panels += [None] * (-len(places) % across)
+    return facet(
+        "All techniques on all data sets" + ("" if title == "all" else f": {title}"),
+        f"{pages.means_text(run.plan)} By the groups of the attribute that each technique works on. "
+        "Dashed line: the ideal.",
+        panels,
+        across,
+        (max(1.6, *widths), 0.17 * len(rows) + 0.1),
+        notes=_missing_in(run, rows, metrics[1]),
+        room=(max(text_width(label, SMALL) for label in labels) + 0.05, 0.0, 0.18, 0.42),
+    )
+
+
+def draw_metric_pairs(run: RunResults) -> dict[str, Figure]:
+    """Draw one figure per data set and β: a panel per pair of metrics, a dot per repeat of a cell."""
+    return {
+        name: _metric_pairs(run, title, seen)
+        for name, (title, seen) in pages.by_name(by_dataset(run)).items()
+        if len(seen.values) and len(seen.values.columns) > 1
+    }
+
+
+def _metric_pairs(run: RunResults, title: str, seen: Observations) -> Figure:
+    every = list(map(str, seen.values))
+    names, own = every[:MOST_METRICS], seen.techniques.groupby(list(TECHNIQUE), sort=False).groups
+    looks = pages.technique_looks(run.plan)
+    marks = {look: seen.values.loc[own[key]] for key, look in looks.items() if key in own}
+    panels = [
+        Panel(partial(_dots, seen, marks, x, y), "", x, y) if names.index(x) <= i else None
+        for i, y in enumerate(names[1:])
+        for x in names[:-1]
+    ]
+    notes = [f"Of {len(every)} metrics the first {len(names)}; metric_pairs.csv has all pairs."]
+    return facet(
+        f"Metric against metric: {title}",
+        _about(seen) + " A dot is a repeat.",
+        panels,
+        len(names) - 1,
+        (1.5, 1.5),
+        pages.legend_of((Mark(look, "", "o") for look in marks), dots=True),
+        notes if len(every) > len(names) else (),
+        alike=True,
+        handle=0.12,
+    )
+
+
+def _dots(
+    seen: Observations, marks: Mapping[pages.TechniqueLook, pd.DataFrame], x: str, y: str, ax: Axes
+) -> None:
+    for i, (look, values) in enumerate(marks.items()):
+        dot = look.dot(2.6) | {"mfc": pages.fill_of(look), "mec": look.colour, "ls": "", "alpha": 0.6}
+        ax.plot(values[x], values[y], gid=f"dots-{x}-{y}-{i}", **dot)
+    r = seen.values[[x, y]].round(DIGITS).corr(min_periods=FEWEST).to_numpy()[0, 1]
+    if np.isfinite(r):
+        ax.set_title(f"r = {_short(r)}", loc="right", fontsize=SMALL, pad=2)
+    ax.set(xlim=around(seen.values[x], 0.06), ylim=around(seen.values[y], 0.06))
+    ax.locator_params(nbins=4)
 
 
 def _attribute_look(k: int) -> Look:
@@ -355,14 +460,20 @@ def _attribute_look(k: int) -> Look:
     return {"color": colour, "marker": marker, "ms": 5, "mec": "white", "mew": 0.4}
 
 
-def _levels(run: RunResults, rows: Rows, labels: Sequence[str], metric: str, ax: Axes) -> None:
-    attributes = attributes_of(rows)
-    for i, own in enumerate(rows.values()):
-        for k, attribute in enumerate(attributes):
-            if attribute in own:
-                y = exactly(i + APART * (k - (len(attributes) - 1) / 2))
-                mean = run.get(key_of(own[attribute]), metric).mean
-                dots(ax, vars(mean), y, f"{metric}-{i}-{attribute}", _attribute_look(k))
+def _levels(
+    run: RunResults,
+    rows: Sequence[Mapping[Names, dict[str, Any]]],
+    labels: Sequence[str],
+    metric: str,
+    ax: Axes,
+) -> None:
+    columns = tuple(dict.fromkeys(column for own in rows for column in own))
+    for i, own in enumerate(rows):
+        for k, column in enumerate(columns):
+            if column in own:
+                y = exactly(i + APART * (k - (len(columns) - 1) / 2))
+                mean = run.get(key_of(own[column]), metric).mean
+                dots(ax, vars(mean), y, f"{metric}-{i}-{'-'.join(map(str, column))}", _attribute_look(k))
     ideal = find(metric).ideal
     left, right = ax.get_xlim()
     if ideal is not None and left <= ideal <= right:

@@ -19,6 +19,7 @@ from matplotlib.path import Path as Curve
 
 from fairbench_cli.base.errors import UserError, user_error
 from fairbench_cli.data.card import shipped_cards
+from fairbench_cli.experiment.plan import edited_columns
 from fairbench_cli.network.files import load
 from fairbench_cli.network.model import BayesNet, topological_order
 from fairbench_cli.report.figures.canvas import GREY, INK, NORMAL, SMALL, Panel, facet, text_width
@@ -52,7 +53,7 @@ def _figure(folder: Path, source: dict[str, Any]) -> Figure:
     net = _network(folder, source)
     how = "shipped with fairbench" if "network" in source else "learned from the data"
     about = f"{len(net.columns)} nodes, {len(net.arcs)} arcs, {how} (BIC {source['bic']:,.0f})."
-    marks = Marks(source.get("label"), source["attribute"], source["edited_column"])
+    marks = Marks(source.get("label"), source["attribute"], edited_columns(source))
     return draw_network(net, marks, f"Bayesian network: {source['dataset']}, {source['attribute']}", about)
 
 
@@ -90,11 +91,11 @@ def _plain(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Marks:
-    """Columns that the drawing points out; None where that is not known."""
+    """Columns that the drawing points out; None or empty where that is not known."""
 
     outcome: str | None
     protected: str | None
-    edited: str | None
+    edited: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -117,14 +118,14 @@ PLAIN = BoxLook("", "#FFFFFF", GREY, "round,pad=0,rounding_size=0.06", 0.9)
 def roles(name: str, marks: Marks) -> tuple[BoxLook, str]:
     """Return how a column's box looks and what stands under its name.
 
-    >>> roles("sex", Marks("income", "sex", "sex"))[1]
+    >>> roles("sex", Marks("income", "sex", ("sex",)))[1]
     'protected · edited by β'
     """
     if name == marks.outcome:
         return OUTCOME, "outcome"
     if name == marks.protected:
-        return PROTECTED, "protected · edited by β" if name == marks.edited else "protected"
-    if name == marks.edited:
+        return PROTECTED, "protected · edited by β" if name in marks.edited else "protected"
+    if name in marks.edited:
         return EDITED, "edited by β"
     return PLAIN, ""
 
@@ -137,10 +138,11 @@ def draw_network(net: BayesNet, marks: Marks, title: str, about: str) -> Figure:
     title, about : str
         Set above the drawing.
     """
-    edited = (marks.edited, marks.outcome)
-    if marks.edited and marks.outcome and edited not in net.arcs:
-        about += f" {marks.edited} is no parent of {marks.outcome}: β has nothing to edit."
-        marks = replace(marks, edited=None)
+    without = [name for name in marks.edited if marks.outcome and (name, marks.outcome) not in net.arcs]
+    for name in without:
+        about += f" {name} is no parent of {marks.outcome}: β has nothing to edit."
+    edited = () if without else tuple((name, marks.outcome) for name in marks.edited)
+    marks = replace(marks, edited=() if without else marks.edited)
     labels = [(name, *roles(name, marks)) for name in net.names]
     widths = [
         max(text_width(name, NORMAL, "bold" if kind is not PLAIN else "normal"), text_width(role, SMALL))
@@ -151,14 +153,14 @@ def draw_network(net: BayesNet, marks: Marks, title: str, about: str) -> Figure:
     wide = max(x + width / 2 for x, width in zip(layout.x, [*widths, *[0.0] * len(layout.x)], strict=False))
     tall = len(layout.layers) * (HEIGHT + BETWEEN) - BETWEEN
     shown = {kind for _, kind, _ in labels}
-    legend = _legend([k for k in (OUTCOME, PROTECTED, EDITED) if k in shown], edited in net.arcs)
+    legend = _legend([k for k in (OUTCOME, PROTECTED, EDITED) if k in shown], bool(edited))
 
     def drawn(ax: Axes) -> None:
         ax.set(xlim=(-0.05, wide + 0.05), ylim=(-tall - 0.05, 0.05))
         ax.axis("off")
         for arc, line in arc_lines(layout, widths).items():
             start, end = (net.names[node] for node in arc)
-            _arc(ax, line, (start, end) == edited, f"arc-{start}-{end}")
+            _arc(ax, line, (start, end) in edited, f"arc-{start}-{end}")
         for node, (name, kind, role) in enumerate(labels):
             middle = (layout.x[node], box_top(layout.layer[node]) - HEIGHT / 2)
             _node(ax, middle, widths[node], name, kind, role)

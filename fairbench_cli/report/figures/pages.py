@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from fairbench_cli.experiment.plan import RunPlan
+from fairbench_cli.experiment.plan import RunPlan, arc_in_words
 from fairbench_cli.report.figures.canvas import GREY, Look
 from fairbench_cli.report.repeats import TECHNIQUE, CellKey
 from fairbench_cli.report.results import RunResults
@@ -219,8 +219,7 @@ def idle_beta(plan: RunPlan, page: Page) -> list[str]:
     own = plan.dataset(page.dataset, page.attribute)
     if plan.config.sample.source == "data" or own["arc_to_outcome"]:
         return []
-    column = own["edited_column"]
-    return [f"{column} is no parent of the outcome, so β changes nothing: results of all β coincide."]
+    return [f"{arc_in_words(own)}, so β changes nothing: results of all β coincide."]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,576 @@
+"""What an audit of so many rows can show, before there are decisions: ratios, rows, a curve.
+
+The rule is that of the audit, with Holm's first step over all comparisons (`measures.power`).
+"""
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairbench_cli.audit.compare.references import (
+    REST,
+    REST_NAME,
+    check_references,
+    chosen_by_rate,
+    comparable,
+    kept,
+    references,
+)
+from fairbench_cli.audit.config import PLANNED, PlanConfig
+from fairbench_cli.audit.options import read_config
+from fairbench_cli.audit.parts import writing
+from fairbench_cli.audit.parts.part import Row
+from fairbench_cli.audit.scan.open import count_groups
+from fairbench_cli.audit.scan.tally import Slice, Tally
+from fairbench_cli.audit.show.tables import csv_text
+from fairbench_cli.base.errors import ArgumentError, Problem, UserError, shown, suggest, user_error
+from fairbench_cli.document import charts
+from fairbench_cli.document.html import html
+from fairbench_cli.document.markdown import markdown
+from fairbench_cli.document.model import (
+    VERDICTS,
+    Answer,
+    Chart,
+    Document,
+    Section,
+    Statement,
+    TableCell,
+    TextTable,
+    Verdict,
+    table_of,
+)
+from fairbench_cli.document.notebook import notebook
+from fairbench_cli.measures.counts import Counts
+from fairbench_cli.measures.power import Criterion, TwoGroups, rows_needed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from fairbench_cli.audit.api import Frame
+
+FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # times the rows, along a curve
+MOST_SAID = 6  # comparisons in the answer
+SIZE = re.compile(r"\s*(.+?)\s*=\s*(\d+)\s*")
+SIZES = "group sizes"  # in messages, instead of a file
+USED = (
+    "attribute bins intersect ref ref-method tau min-group min-share exclude confidence".split()  # noqa: SIM905
+)
+
+
+@dataclass(frozen=True)
+class PlannedPair:
+    """A group and its reference, with their rows that the rate counts."""
+
+    attribute: str
+    group: str
+    reference: str
+    rows: int
+    reference_rows: int
+
+
+@dataclass(frozen=True)
+class ShownRatios(PlannedPair):
+    """What the rows at hand, or so many times as many, can show.
+
+    Parameters
+    ----------
+    rate : float
+        Of the reference.
+    times : float
+        How many times the rows at hand.
+    fails_below, fails_above : float
+        The largest ratio below 1 and the smallest above that fail with the power asked for; NaN: none does.
+    passes_from, passes_to : float
+        Between which ratios it passes with that power; NaN: nowhere.
+    equal_passes, equal_fails : float
+        How likely it passes, and fails, where the rates are equal.
+    """
+
+    rate: float
+    times: float
+    fails_below: float
+    fails_above: float
+    passes_from: float
+    passes_to: float
+    equal_passes: float
+    equal_fails: float
+
+
+@dataclass(frozen=True)
+class NeededRows(PlannedPair):
+    """How many rows a verdict takes, the groups as large to each other as at hand.
+
+    Parameters
+    ----------
+    rate, ratio : float
+        Of the reference, and of the group's rate to it.
+    verdict : {"fail", "pass"}
+        What is to be found: fail where the ratio is outside the limits.
+    all_rows : float
+        Rows of everybody, those among them that the rate does not count.
+    chance : float
+        How likely the verdict is with these.
+    """
+
+    rate: float
+    ratio: float
+    verdict: Verdict
+    all_rows: float
+    chance: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AuditPlan:
+    """A plan, which shows itself as tables in a notebook.
+
+    Parameters
+    ----------
+    config : PlanConfig
+    source : str
+        The file, or `SIZES`.
+    total : int
+        Rows of everybody.
+    compared : tuple of PlannedPair
+        Every group with its reference.
+    family : int
+        How many comparisons decide.
+    """
+
+    config: PlanConfig
+    source: str
+    total: int
+    compared: tuple[PlannedPair, ...]
+    family: int
+
+    @property
+    def criterion(self) -> Criterion:
+        """What the audit will go by."""
+        return Criterion(self.config.tau, self.family, self.config.confidence)
+
+    @cached_property
+    def curve(self) -> tuple[ShownRatios, ...]:
+        """What several times the rows at hand can show."""
+        return tuple(
+            _shown(one, rate, times, self)
+            for one in self.compared
+            for rate in self.config.rate
+            for times in FACTORS
+        )
+
+    @property
+    def shown(self) -> tuple[ShownRatios, ...]:
+        """What the rows at hand can show."""
+        return tuple(row for row in self.curve if row.times == 1)
+
+    @cached_property
+    def needed(self) -> tuple[NeededRows, ...]:
+        """How many rows the ratios asked for take; ratios that no rows decide are left out."""
+        each = (
+            _needed(one, rate, ratio, self)
+            for one in self.compared
+            for rate in self.config.rate
+            for ratio in self.config.ratio
+        )
+        return tuple(row for row in each if row is not None)
+
+    def to_pandas(self, table: str = "shown") -> "pd.DataFrame":
+        """Return "shown" (what the rows can show), "needed" (the rows it takes) or "curve" as a frame."""
+        import pandas as pd
+
+        if table not in TABLES:
+            raise ArgumentError(Problem(f'there is no table called "{table}"', suggest(table, TABLES)))
+        return pd.DataFrame(_rows(self, table))
+
+    def to(self, name: str) -> str:
+        """Write it in a format: "csv" (what the rows show), "json", "markdown" or "html"."""
+        if name not in WRITERS:
+            raise ArgumentError(Problem(f'no format is called "{name}"', suggest(name, WRITERS)))
+        return WRITERS[name](self)
+
+    def to_html(self) -> str:
+        """Write one HTML page that works offline."""
+        return self.to("html")
+
+    def _repr_html_(self) -> str:
+        return notebook(plan_document(self))
+
+    def __repr__(self) -> str:
+        many = writing.counted_words(len(self.compared), "comparison")
+        return f"<Plan of {many}: {writing.thousands(self.total)} rows>"
+
+
+def plan(
+    source: "str | Path | Mapping[str, Any] | Frame", *, config: str | Path | None = None, **options: Any
+) -> AuditPlan:
+    """AuditPlan an audit: the ratios that groups of given sizes can show, and the rows that a ratio takes.
+
+    Parameters
+    ----------
+    source : mapping, str, Path or frame
+        Rows by group, ``{"white": 1000, "black": 200}`` or ``"white=1000,black=200"``; by attribute and group
+        where there are several, ``{"race": {…}, "sex": {…}}``; or a file or frame with a row per person, of
+        which the groups alone are read.
+    config : str or Path, optional
+        A YAML file of options.
+    **options
+        As on the command line, with underscores: ``rate=0.3``, ``ratio=[0.6, 0.7]``, ``power=0.8``,
+        ``comparisons=5``, ``counted=0.6``, ``ref={"race": "white"}``, ``tau=0.8``, ``attributes=["race"]``.
+
+    Examples
+    --------
+    >>> found = plan({"white": 1000, "black": 200}, rate=0.3, ratio=0.7)
+    >>> found.to_pandas()[["group", "fails_below", "fails_above"]].round(2).values.tolist()
+    [['black', 0.68, 1.36]]
+    >>> found.to_pandas("needed")[["rows", "reference_rows", "chance"]].round(2).values.tolist()
+    [[226, 1126, 0.8]]
+    """
+    from fairbench_cli.audit.api import PLURALS
+
+    try:
+        given = {PLURALS.get(name, name): value for name, value in options.items()}
+        return make_plan(source, read_plan(given, Path(config) if config is not None else None))
+    except UserError as error:
+        raise UserError(*(problem.spelled("python") for problem in error.problems)) from None
+
+
+def read_plan(given: Mapping[str, Any], path: Path | None = None, before: str = "") -> PlanConfig:
+    """Check the options of a plan, as `audit.options.read_config` does; refuse those that it does not use."""
+    settings = read_config(given, path, before, PlanConfig)
+    known = {field.alias or name for name, field in PlanConfig.model_fields.items()}
+    asked = {key.replace("_", "-") for key, value in given.items() if value is not None} & known
+    extra = sorted(asked - {*USED, *PLANNED})
+    if extra:
+        fix = "leave it out: there are no decisions yet"
+        raise UserError(*(Problem(f"{key} has no effect on a plan", fix, before + key) for key in extra))
+    if settings.taus:
+        raise user_error("a plan has one tau", "give it alone: 0.8", f"{before}tau")
+    return settings
+
+
+def make_plan(source: "str | Path | Mapping[str, Any] | Frame", config: PlanConfig) -> AuditPlan:
+    """Count the rows of groups, and plan."""
+    name, tally = _counted(source, config)
+    check_references(tally, config)
+    compared: list[PlannedPair] = []
+    family = 0
+    # Nobody is selected yet: a reference that will be chosen by its rate is, for now, the largest group.
+    chosen = config.model_copy(update={"ref_method": "majority"})
+    for part in (kept(part, config) for part in tally.slices):
+        by_rate = chosen_by_rate(part, config)
+        own = list(_pairs(part, chosen if by_rate else config))
+        compared += own
+        groups = int(comparable(part, config).sum())
+        family += groups * (groups - 1) // 2 if by_rate else len(own)
+    if not compared:
+        raise user_error("there is nothing to compare", "give two groups or more", name)
+    return AuditPlan(config, name, tally.rows, tuple(compared), config.comparisons or family)
+
+
+def _counted(source: "str | Path | Mapping[str, Any] | Frame", config: PlanConfig) -> tuple[str, Tally]:
+    """Return the rows of each group, and what they are of."""
+    if isinstance(source, str) and "=" in source and not Path(source).exists():
+        source = _sizes(source)
+    if not isinstance(source, Mapping):
+        tally = count_groups(source, config)
+        return tally.source, tally
+    nested = any(isinstance(value, Mapping) for value in source.values())
+    sizes = source if nested else {_only(config): source}
+    slices = tuple(_slice(attribute, rows) for attribute, rows in sizes.items())
+    total = max((int(part.rows.sum()) for part in slices), default=0)
+    return SIZES, Tally(source=SIZES, rows=total, weighted=False, slices=slices, notes=())
+
+
+def _only(config: PlanConfig) -> str:
+    """Return what the attribute of group sizes is called."""
+    return next(iter((*(config.attributes or ()), *config.references)), "group")
+
+
+def _sizes(text: str) -> dict[str, int]:
+    """Read "white=1000,black=200"."""
+    found = [SIZE.fullmatch(part) for part in text.split(",")]
+    known = [match for match in found if match]
+    names = [match[1] for match in known]
+    if len(known) < len(found) or len(set(names)) < len(names):
+        what = f"{shown(text)} is no file, and no list of group sizes"
+        raise user_error(what, "name a file, or write white=1000,black=200")
+    return {match[1]: int(match[2]) for match in known}
+
+
+def _slice(attribute: str, sizes: Any) -> Slice:
+    """Return groups of given sizes."""
+    if not isinstance(sizes, Mapping) or not all(
+        isinstance(rows, int | np.integer) and rows > 0 for rows in sizes.values()
+    ):
+        what = f"the sizes of {shown(attribute)} are not whole numbers above 0, by group"
+        raise user_error(what, 'write {"white": 1000, "black": 200}')
+    groups = tuple(sorted(map(str, sizes)))
+    n = np.zeros((len(groups), 2, 2))
+    n[:, 0, 1] = [int({str(name): rows for name, rows in sizes.items()}[group]) for group in groups]
+    return Slice("", "", attribute, Counts(groups, n), n.astype(np.int64), n, labelled=False)
+
+
+def _pairs(part: Slice, config: PlanConfig) -> Iterator[PlannedPair]:
+    """Yield each group with its reference."""
+    at, rows = int(references(part, ("selection-rate",), config)[0]), part.rows.tolist()
+    for g in np.flatnonzero(comparable(part, config)).tolist():
+        if g != at:
+            other = sum(rows) - rows[g] if at == REST else rows[at]
+            counted = [max(1, round(config.counted * each)) for each in (rows[g], other)]
+            reference = REST_NAME if at == REST else part.counts.groups[at]
+            yield PlannedPair(part.attribute, part.counts.groups[g], reference, *counted)
+
+
+def _shown(one: PlannedPair, rate: float, times: float, plan: AuditPlan) -> ShownRatios:
+    n, m = (max(1, round(times * rows)) for rows in (one.rows, one.reference_rows))
+    design, power = TwoGroups(n, m, rate, plan.criterion), plan.config.power
+    equal = design.chances(1.0)
+    return ShownRatios(
+        *(one.attribute, one.group, one.reference, n, m, rate, times),
+        *(*design.shown(power), *design.passing(power), float(equal.passes), float(equal.fails)),
+    )
+
+
+def _needed(one: PlannedPair, rate: float, ratio: float, plan: AuditPlan) -> NeededRows | None:
+    both = one.rows + one.reference_rows
+    total = float(rows_needed(rate, ratio, one.rows / both, plan.criterion, plan.config.power))
+    if math.isnan(total):
+        return None
+    n, m = (math.ceil(total * rows / both - 1e-9) for rows in (one.rows, one.reference_rows))
+    found = TwoGroups(n, m, rate, plan.criterion).chances(ratio)
+    outside = ratio < plan.criterion.tau or ratio > 1 / plan.criterion.tau
+    everybody = math.ceil(plan.total * total / both - 1e-9)
+    chance = float(found.fails if outside else found.passes)
+    verdict: Verdict = "fail" if outside else "pass"
+    return NeededRows(one.attribute, one.group, one.reference, n, m, rate, ratio, verdict, everybody, chance)
+
+
+def plan_document(plan: AuditPlan) -> Document:
+    """Return a plan as a page: what the rows show, the rows it takes, a curve for each comparison."""
+    config, rule = plan.config, plan.criterion
+    allowed = f"{rule.tau:g} to {1 / rule.tau:.3g}"
+    family = writing.counted_words(plan.family, "comparison")
+    facts = (
+        f"{plan.source}: {writing.thousands(plan.total)} rows; allowed: {allowed} times the reference's "
+        "rate; "
+        f"tests at {100 * (1 - rule.confidence):.3g} % after Holm over {family}; power "
+        f"{writing.percent(config.power)}"
+        + (
+            f"; the rate counts {writing.percent(config.counted)} of the rows." if config.counted < 1 else "."
+        ),
+    )
+    sections = (
+        Section("What these rows can show", tables=(_table_of_shown(plan),), notes=_notes(plan)),
+        Section("Rows that it takes", tables=(_table_of_needed(plan),), notes=_about_rows(plan)),
+        Section(
+            "With fewer or more rows",
+            charts=tuple(_chart(one, plan) for one in plan.compared),
+            tables=(_table_of_curve(plan),),
+        ),
+    )
+    title = "Plan of an audit" + ("" if plan.source == SIZES else f" of {plan.source}")
+    return Document(title, _answer(plan), facts, sections)
+
+
+def _answer(plan: AuditPlan) -> Answer:
+    rate = plan.config.rate[len(plan.config.rate) // 2]
+    rows = [row for row in plan.shown if row.rate == rate]
+    said = [Statement(_in_words(row)) for row in rows[:MOST_SAID]]
+    said += [Statement(f"and {len(rows) - MOST_SAID} more, below.")] if len(rows) > MOST_SAID else []
+    text = (
+        f"With a probability of {writing.percent(plan.config.power)}, where the rate of the reference is "
+        f"{writing.percent(rate)}, an audit of these rows would find:"
+    )
+    return Answer(Statement(text), tuple(said))
+
+
+def _in_words(row: ShownRatios) -> str:
+    """Return what the rows at hand show of a group: "race: black against white: fails at 0.68 and less"."""
+    ends = [f"of {_down(row.fails_below)} and less"] if not math.isnan(row.fails_below) else []
+    ends += [f"of {_up(row.fails_above)} and more"] if not math.isnan(row.fails_above) else []
+    fails = f"a true ratio {' or '.join(ends)} fails" if ends else "no ratio fails"
+    passes = "none passes"
+    if not math.isnan(row.passes_from):
+        passes = f"one from {_up(row.passes_from)} to {_down(row.passes_to)} passes"
+    return f"{_names(row)} ({_of_rows(row)}): {fails}; {passes}."
+
+
+def _of_rows(row: PlannedPair) -> str:
+    return f"{writing.thousands(row.rows)} and {writing.thousands(row.reference_rows)} rows"
+
+
+def _down(value: float) -> str:
+    """Write a ratio rounded down: at most what was found."""
+    return writing.DASH if math.isnan(value) else f"{math.floor(100 * value + 1e-6) / 100:.2f}"
+
+
+def _up(value: float) -> str:
+    """Write a ratio rounded up."""
+    return writing.DASH if math.isnan(value) else f"{math.ceil(100 * value - 1e-6) / 100:.2f}"
+
+
+Columns = dict[str, Callable[[Any], TableCell]]
+
+
+def _percent(chance: float) -> str:
+    """Write a chance in whole percents."""
+    return f"{100 * chance:.0f} %"
+
+
+def _names(row: PlannedPair) -> str:
+    """Return who is compared: "race: black against white"."""
+    return f"{row.attribute}: {writing.named(row.group)} against {writing.named(row.reference)}"
+
+
+def _table_of_shown(plan: AuditPlan) -> TextTable:
+    columns: Columns = {
+        "comparison": lambda row: TableCell(_names(row), _of_rows(row)),
+        "rate": lambda row: TableCell(f"{row.rate:g}", "", row.rate),
+        "fails up to": lambda row: TableCell(_down(row.fails_below), "", row.fails_below),
+        "fails from": lambda row: TableCell(_up(row.fails_above), "", row.fails_above),
+        "passes from": lambda row: TableCell(_up(row.passes_from), "", row.passes_from),
+        "to": lambda row: TableCell(_down(row.passes_to), "", row.passes_to),
+        "passes if equal": lambda row: TableCell(_percent(row.equal_passes), "", row.equal_passes),
+    }
+    return table_of("", columns, plan.shown)
+
+
+def _notes(plan: AuditPlan) -> tuple[str, ...]:
+    by_rate = plan.config.ref_method in ("minimum", "maximum")
+    what = "all pairs of groups count, as the data will choose the reference; here it is the largest group"
+    holm = f"The level of a test is divided by {plan.family}: Holm's first step, as if nothing else failed."
+    return (
+        "rate: of the reference. fails up to, from: true ratios that fail with the power asked for; passes "
+        "from, to: true ratios that pass with it. A dash: none does with these rows.",
+        "passes if equal: how likely a group passes whose rate is that of the reference.",
+        *((holm,) if plan.family > 1 else ()),
+        *((f"{what}.".capitalize(),) if by_rate else ()),
+    )
+
+
+def _table_of_needed(plan: AuditPlan) -> TextTable:
+    columns: Columns = {
+        "comparison": lambda row: TableCell(_names(row)),
+        "rate": lambda row: TableCell(f"{row.rate:g}", "", row.rate),
+        "ratio": lambda row: TableCell(f"{row.ratio:g}", "", row.ratio),
+        "of the group": lambda row: TableCell(writing.thousands(row.rows), "", row.rows),
+        "of the reference": lambda row: TableCell(
+            writing.thousands(row.reference_rows), "", row.reference_rows
+        ),
+        "of all": lambda row: TableCell(writing.thousands(row.all_rows), "", row.all_rows),
+        "chance": lambda row: TableCell(_percent(row.chance), "", row.chance),
+        "verdict": lambda row: TableCell(VERDICTS[row.verdict]),
+    }
+    return table_of("", columns, plan.needed)
+
+
+def _about_rows(plan: AuditPlan) -> tuple[str, ...]:
+    counted = "that the rate counts " if plan.config.counted < 1 else ""
+    return (
+        f"Rows {counted}of the group and of its reference, and all rows that there would be then, the groups "
+        "as large to each other as here. chance: how likely the verdict is with these.",
+    )
+
+
+def _table_of_curve(plan: AuditPlan) -> TextTable:
+    """Return the largest ratio below 1 that fails, by how many rows there are."""
+    rates = plan.config.rate
+    found = {(row.attribute, row.group, row.times, row.rate): row for row in plan.curve}
+    rows = [row for row in plan.curve if row.rate == rates[0]]
+
+    def ratio(row: ShownRatios, rate: float) -> TableCell:
+        value = found[row.attribute, row.group, row.times, rate].fails_below
+        return TableCell(_down(value), "", value)
+
+    columns: Columns = {
+        "comparison": lambda row: TableCell(_names(row)),
+        "rows": lambda row: TableCell(writing.thousands(row.rows), "", row.rows),
+        "of the reference": lambda row: TableCell(
+            writing.thousands(row.reference_rows), "", row.reference_rows
+        ),
+    }
+    columns |= {
+        f"rate {rate:g}": lambda row, rate=rate: ratio(row, rate)  # type: ignore[misc]
+        for rate in rates
+    }
+    return table_of("The largest ratio below 1 that fails, by the rate of the reference", columns, rows)
+
+
+def _chart(one: PlannedPair, plan: AuditPlan) -> Chart:
+    """Draw the largest ratio that fails along the rows of both groups, a line a rate."""
+    both = one.rows + one.reference_rows
+    x = charts.Axis(FACTORS[0] * both, FACTORS[-1] * both, charts.LEFT, log=True)
+    y = charts.Axis(0.0, 1.0, charts.PLOT, 8.0)
+    lines = []
+    for rate in plan.config.rate:
+        own = [row for row in plan.curve if row.rate == rate and _same(row, one)]
+        points = [
+            (row.times * both, row.fails_below, f"{_of_rows(row)}: {_down(row.fails_below)} and less")
+            for row in own
+            if not math.isnan(row.fails_below)
+        ]
+        lines.append(charts.ChartLine(f"rate of the reference {rate:g}", points))
+    at = y.at(plan.criterion.tau)
+    limit = charts.stroke("here", f"M{charts.short(x.start, at)}H{charts.short(x.end)}", "τ", dashes="3 2")
+    here = charts.stroke(
+        "here", f"M{charts.short(x.at(both), y.start)}V{charts.short(y.end)}", "rows at hand"
+    )
+    title = f"{one.group} against {one.reference}: the largest ratio that fails"
+    svg = charts.plot(
+        f"{title}; the numbers are in the table",
+        *(x, y, lines, "rows of both groups"),
+        "dashed: the limit; upright: the rows at hand",
+        limit + here,
+    )
+    return Chart(title, svg, one.attribute)
+
+
+def _same(row: PlannedPair, other: PlannedPair) -> bool:
+    return (row.attribute, row.group) == (other.attribute, other.group)
+
+
+TABLES = ("shown", "needed", "curve")
+
+
+def _rows(plan: AuditPlan, table: str) -> list[Row]:
+    """Return the rows of a table, as CSV files and frames have them."""
+    found: Sequence[PlannedPair] = getattr(plan, table)
+    return [writing.flat(row) for row in found]
+
+
+def _csv(plan: AuditPlan, table: str = "shown") -> str:
+    rows = _rows(plan, table)
+    return csv_text(rows, rows[0] if rows else (), ("false", "true"))
+
+
+def _json(plan: AuditPlan) -> str:
+    """Write the tables, NaN as null, and what they were made with."""
+
+    def plain(row: Row) -> Row:
+        return {key: None if isinstance(one, float) and math.isnan(one) else one for key, one in row.items()}
+
+    keys = {*USED, *PLANNED} - {"confidence"}
+    used = {key: value for key, value in plan.config.resolved().items() if key in keys | {"confidence"}}
+    found = {"source": plan.source, "rows": plan.total, "family": plan.family, "config": used}
+    tables = {table: [plain(row) for row in _rows(plan, table)] for table in TABLES}
+    return json.dumps(found | tables, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+WRITERS: dict[str, Callable[[AuditPlan], str]] = {
+    "csv": _csv,
+    "json": _json,
+    "markdown": lambda plan: markdown(plan_document(plan)),
+    "html": lambda plan: html(plan_document(plan)),
+}
+
+
+def files_of(plan: AuditPlan) -> dict[str, str]:
+    """Return the files of a folder by name."""
+    texts = {f"plan-{table}.csv": _csv(plan, table) for table in TABLES}
+    return texts | {"plan.json": _json(plan), "plan.md": plan.to("markdown"), "plan.html": plan.to("html")}

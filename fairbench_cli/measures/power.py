@@ -1,0 +1,302 @@
+"""How likely a verdict on two rates is before there are any rows, and how many rows it takes.
+
+A group of n rows has the rate p, its reference of m rows the rate q; ratio = p / q. A verdict is that of an
+audit: it fails where the measured ratio is outside [τ, 1/τ] and equal rates are rejected (score test, or
+Fisher's where a cell expects few) at (1 − confidence) / family, Holm's first step; it passes where the score
+interval lies within. With few rows all tables are gone through. With more, the limits of the group's rate
+beyond which it fails, and between which it passes, are found for what the reference may show, and the two
+rates taken for normal, with Edgeworth's term for their skewness. No formula for the log ratio enters, as its
+variance would be another than that of the test.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fairbench_cli.measures.counts import Floats, divide
+from fairbench_cli.measures.score_test import FEW_EXPECTED, equal_rates, expected, score_z
+from fairbench_cli.measures.significance import normal_p
+
+MOST_TABLES = 50_000  # that are gone through; with more rows the normal approximation is as good
+TAIL = 7.5  # standard deviations of the reference's count that are looked at
+NODES = 31  # of what the reference may show, in the approximation
+ROUNDS = 4  # until a limit of the interval is found; each brings two digits
+HALVINGS = 18
+MOST_ROWS = 1e12
+LEAST = 1e-4  # of ratios that are looked at
+TRIED, ZOOMS = 14, 5  # ratios at a time, and how often those next to the one sought are looked at
+SAME = 1e-9  # logarithms of ratios that differ by rounding alone
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """What an audit goes by.
+
+    Parameters
+    ----------
+    tau : float
+        Ratios from tau to 1/tau are allowed.
+    family : int
+        How many comparisons decide: Holm's first step is at (1 − confidence) / family.
+    confidence : float
+        Of tests and intervals.
+    """
+
+    tau: float = 0.8
+    family: int = 1
+    confidence: float = 0.95
+
+    @property
+    def alpha(self) -> float:
+        """The level at which equal rates are rejected."""
+        return (1 - self.confidence) / self.family
+
+    @property
+    def limit(self) -> float:
+        """The score at which an interval ends."""
+        return NormalDist().inv_cdf((1 + self.confidence) / 2)
+
+
+@dataclass(frozen=True, eq=False)
+class Chances:
+    """How likely a comparison fails with a ratio below 1, fails with one above, or passes."""
+
+    below: Floats
+    above: Floats
+    passes: Floats
+
+    @property
+    def fails(self) -> Floats:
+        """How likely it fails."""
+        return self.below + self.above
+
+
+@dataclass(frozen=True, eq=False)
+class TwoGroups:
+    """A group and its reference before there are decisions.
+
+    Parameters
+    ----------
+    n, m : int
+        Rows of the group and of its reference.
+    rate : float
+        Of the reference, in (0, 1).
+    rule : Criterion
+    """
+
+    n: int
+    m: int
+    rate: float
+    rule: Criterion
+
+    def chances(self, ratios: ArrayLike) -> Chances:
+        """Return how likely each verdict is, of several true ratios; NaN where a rate would be above 1.
+
+        >>> found = TwoGroups(500, 500, 0.3, Criterion()).chances([0.7, 1.0])
+        >>> found.fails.round(3).tolist(), found.passes.round(3).tolist()
+        ([0.889, 0.022], [0.0, 0.272])
+        """
+        given = np.asarray(ratios, dtype=np.float64)
+        if (self.n + 1) * len(self._seen) > MOST_TABLES:
+            return approximate_chances(self.n, self.m, self.rate, given, self.rule)
+        p = self.rate * given
+        mine = _binomial(self.n, np.where((p >= 0) & (p <= 1), p, np.nan))
+        return Chances(*(mine @ each for each in self._each_count))
+
+    def shown(self, power: float = 0.8) -> tuple[float, float]:
+        """Return the largest ratio below 1, and the smallest above, that fails with a probability of `power`.
+
+        NaN where there is none: even a rate of 0, or of 1, would not fail so often.
+
+        >>> [round(ratio, 3) for ratio in TwoGroups(200, 1000, 0.3, Criterion()).shown()]
+        [0.683, 1.362]
+        """
+        return self._nearest(math.log(LEAST), "below", power), self._nearest(
+            -math.log(self.rate), "above", power
+        )
+
+    def passing(self, power: float = 0.8) -> tuple[float, float]:
+        """Return between which true ratios it passes with a probability of `power`; NaN where nowhere.
+
+        >>> [round(ratio, 2) for ratio in TwoGroups(2000, 2000, 0.3, Criterion()).passing()]
+        [0.92, 1.1]
+        """
+        edge = -math.log(self.rule.tau)
+        logs = np.linspace(-edge, min(edge, -math.log(self.rate)), 400)
+        enough = np.flatnonzero(self.chances(np.exp(logs) * (1 - SAME)).passes >= power)
+        if not len(enough):
+            return math.nan, math.nan
+        return math.exp(logs[enough[0]]), math.exp(logs[enough[-1]])
+
+    @cached_property
+    def _seen(self) -> Floats:
+        """The counts that the reference may show."""
+        middle, spread = self.m * self.rate, TAIL * math.sqrt(self.m * self.rate * (1 - self.rate)) + 3
+        return np.arange(max(0, math.floor(middle - spread)), min(self.m, math.ceil(middle + spread)) + 1.0)
+
+    @cached_property
+    def _each_count(self) -> tuple[Floats, Floats, Floats]:
+        """The chances, given each count of the group; all tables are gone through."""
+        x, y = np.meshgrid(np.arange(self.n + 1.0), self._seen, indexing="ij")
+        n, m, tau = np.full(x.shape, float(self.n)), np.full(x.shape, float(self.m)), self.rule.tau
+        own, other = x / n, y / m
+        below, above = own < tau * other * (1 - SAME), own * tau > other * (1 + SAME)
+        differ, outside = np.zeros(x.shape, dtype=bool), below | above
+        p, _ = equal_rates(x[outside], n[outside], y[outside], m[outside])
+        differ[outside] = p < self.rule.alpha
+        z = self.rule.limit
+        passes = (score_z(x, n, y, m, tau) > z) & (score_z(x, n, y, m, 1 / tau) < -z)
+        weights = _binomial(self.m, np.array(self.rate))[self._seen.astype(np.intp)]
+        return (differ & below) @ weights, (differ & above) @ weights, passes @ weights
+
+    def _nearest(self, far: float, side: str, power: float) -> float:
+        """Return the ratio nearest to 1, up to exp(far), at which the chance of a side is `power`."""
+        near, found = 0.0, math.nan
+        for _ in range(ZOOMS):
+            logs = np.linspace(near, far, TRIED)
+            enough = getattr(self.chances(np.exp(logs) * (1 - SAME)), side) >= power
+            if not enough.any():
+                break
+            i = max(1, int(np.argmax(enough)))
+            near, far = float(logs[i - 1]), float(logs[i])
+            found = math.exp(far)
+        return found
+
+
+def _binomial(n: int, p: Floats) -> Floats:
+    """Return the probabilities of 0 to n, of each p; NaN for NaN."""
+    from scipy.stats import binom
+
+    return np.asarray(binom.pmf(np.arange(n + 1), n, p[..., None]), dtype=np.float64)
+
+
+def approximate_chances(
+    n: ArrayLike, m: ArrayLike, rate: ArrayLike, ratio: ArrayLike, rule: Criterion, wanted: str = "both"
+) -> Chances:
+    """Return the chances by the normal approximation; arrays of one shape, also of many designs.
+
+    `wanted` is "fails", "passes" or "both"; what is not wanted is 0.
+    """
+    shape = np.broadcast_shapes(*(np.shape(each) for each in (n, m, rate, ratio)))
+    own, other, q, r = (np.asarray(each, dtype=np.float64)[..., None] for each in (n, m, rate, ratio))
+    p = np.where(q * r <= 1, q * r, np.nan)
+    u, weights = np.polynomial.hermite_e.hermegauss(NODES)
+    deviation, skew = _normal(q, other)
+    seen = np.clip(q + deviation * (u + skew * (u * u - 1) / 6), 0.0, 1.0)
+
+    def expectation(values: Floats) -> Floats:
+        return np.asarray(np.clip((values * weights).sum(-1) / weights.sum(), 0.0, 1.0))
+
+    below = above = passes = np.zeros(shape)
+    if wanted != "passes":
+        low, high = _rejected(seen, own, other, rule)
+        below = expectation(_at_most(np.minimum(low, rule.tau * seen), p, own))
+        above = expectation(1 - _at_most(np.maximum(high, seen / rule.tau), p, own))
+    if wanted != "fails":
+        ends = ((1 / rule.tau, -rule.limit), (rule.tau, rule.limit))
+        end, start = (_at_most(_edge(seen, own, other, *at), p, own) for at in ends)
+        passes = expectation(np.maximum(end - start, 0.0))
+    return Chances(below, above, passes)
+
+
+def _normal(p: Floats, n: Floats) -> tuple[Floats, Floats]:
+    """Return the standard deviation of a measured rate, and its skewness."""
+    spread = np.sqrt(np.maximum(p * (1 - p), 1e-12))
+    return spread / np.sqrt(n), (1 - 2 * p) / (spread * np.sqrt(n))
+
+
+def _at_most(limit: Floats, p: Floats, n: Floats) -> Floats:
+    """Return how likely a measured rate is at most a limit: normal, with Edgeworth's term."""
+    deviation, skew = _normal(p, n)
+    x = np.clip((limit - p) / deviation, -40.0, 40.0)
+    tail, density = normal_p(x) / 2, np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
+    found: Floats = np.where(x > 0, 1 - tail, tail) - skew * (x * x - 1) * density / 6
+    return np.asarray(np.clip(found, 0.0, 1.0))
+
+
+def _rejected(seen: Floats, n: Floats, m: Floats, rule: Criterion) -> tuple[Floats, Floats]:
+    """Return the rates of the group below and above which equal rates are rejected, given the reference's.
+
+    The score test's are the roots of a quadratic. Where a cell expects few, they are as much farther away as
+    Yates' correction takes, which is near Fisher's test.
+    """
+    z = -NormalDist().inv_cdf(rule.alpha / 2)
+    total, share = n + m, n / (n + m)
+    factor = z * z * (1 / n + 1 / m) * total / (total - 1)
+    a, b, c = 1 + factor * share**2, factor * share * (1 - 2 * seen), -factor * seen * (1 - seen)
+    root = np.sqrt(b * b - 4 * a * c)
+    found = []
+    for sign in (-1, 1):
+        limit = seen + (b + sign * root) / (2 * a)
+        hits = np.clip(limit, 0.0, 1.0) * n
+        few = expected(hits, n, seen * m, m) < FEW_EXPECTED
+        found.append(np.where(few, limit + sign * (1 / n + 1 / m) / 2, limit))
+    return found[0], found[1]
+
+
+def _edge(seen: Floats, n: Floats, m: Floats, ratio: float, z: float) -> Floats:
+    """Return the rate of the group at which "the ratio is `ratio`" has the score z, given the reference's."""
+    middle = ratio * seen
+    variance = middle * (1 - np.minimum(middle, 1)) / n + ratio**2 * seen * (1 - seen) / m
+    away = z * np.sqrt(np.maximum(variance, 1e-18))
+    for _ in range(ROUNDS):
+        at = np.clip(middle + away, 0.0, 1.0)
+        score = score_z(at * n, n, seen * m, m, np.asarray(ratio))
+        away = np.where((score * z > 0) & np.isfinite(score), divide((at - middle) * z, score), away)
+    return np.asarray(middle + away)
+
+
+def rows_needed(
+    rate: ArrayLike, ratio: ArrayLike, share: ArrayLike, rule: Criterion, power: float = 0.8
+) -> Floats:
+    """Return how many rows both groups need together to decide with a probability of `power`.
+
+    Outside τ: until it fails. Within τ: until it passes.
+
+    Parameters
+    ----------
+    rate : array
+        Of the reference, in (0, 1).
+    ratio : array
+        Of the group's rate to it.
+    share : array
+        Of the group among the rows of both, in (0, 1).
+    rule : Criterion
+    power : float
+        In (0, 1).
+
+    Returns
+    -------
+    array
+        NaN where no number of rows would do: a ratio of tau or 1/tau, rates of 0 or 1.
+
+    Examples
+    --------
+    >>> rows_needed(0.3, [0.7, 1.0], 0.5, Criterion()).round().tolist()
+    [732.0, 1981.0]
+    """
+    q, r, f = np.broadcast_arrays(*(np.asarray(each, dtype=np.float64) for each in (rate, ratio, share)))
+    found = np.full(q.shape, np.nan)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        away, edge = np.abs(np.log(r)), -math.log(rule.tau)
+        known = (q > 0) & (q < 1) & (r > 0) & (q * r < 1) & (f > 0) & (f < 1) & (np.abs(away - edge) >= SAME)
+    for wanted, some in (("fails", known & (away > edge)), ("passes", known & (away < edge))):
+        if some.any():
+            found[some] = _least_rows(q[some], r[some], f[some], rule, power, wanted)
+    return found
+
+
+def _least_rows(q: Floats, r: Floats, f: Floats, rule: Criterion, power: float, wanted: str) -> Floats:
+    """Halve the logarithm of how many rows there may be."""
+    low, high = np.log(2 / np.minimum(f, 1 - f)), np.full(q.shape, math.log(MOST_ROWS))
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        rows = np.exp(middle)
+        found = approximate_chances(rows * f, rows * (1 - f), q, r, rule, wanted)
+        enough = (found.fails if wanted == "fails" else found.passes) >= power
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    return np.asarray(np.where(high < math.log(MOST_ROWS), np.exp(high), np.nan))

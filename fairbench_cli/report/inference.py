@@ -1,0 +1,280 @@
+"""Is a difference over paired repeats more than chance? On these test rows, and in the population.
+
+Two questions, two answers. *On these test rows*: training sets vary, test rows are what they are; a paired
+t-test over the repeats. *In the population*: test rows are a sample too. Where each repeat draws its own, the
+same test answers that. Where repeats are random splits of the same rows, variances are corrected (Nadeau and
+Bengio 2003). Where all repeats share their test rows, the variance between test rows is added: by the delta
+method, from how a metric changes with each count and from what was decided on each row.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtr, stdtrit
+
+from fairbench_cli.experiment.config.config import ExperimentConfig
+from fairbench_cli.experiment.decisions import unpacked
+from fairbench_cli.measures.counts import Counts, Floats
+from fairbench_cli.measures.metric import Metric
+from fairbench_cli.measures.registry import measure
+
+EQUAL = 1e-12  # differences below this are rounding
+STEP = 1e-4  # by which share a count is moved to see what a metric makes of it
+CHANCE_STEP = 0.5 / 255 + 1e-6  # what a kept chance may be off
+
+
+@dataclass(frozen=True)
+class RowDesign:
+    """How the test rows of the repeats hang together.
+
+    Parameters
+    ----------
+    kind : {"drawn", "split", "shared"}
+        Each repeat draws its own; each divides the same rows anew; all have the same.
+    ratio : float
+        Of splits: test rows over training rows.
+    """
+
+    kind: Literal["drawn", "split", "shared"] = "drawn"
+    ratio: float = 0.0
+
+
+def row_design(config: ExperimentConfig) -> RowDesign:
+    """Return how the test rows of a run's repeats hang together."""
+    if config.sample.source == "data":
+        return RowDesign("split", 1 / config.sample.train_fraction - 1)
+    return RowDesign("drawn" if config.test == "network" else "shared")
+
+
+@dataclass(frozen=True)
+class PairedTest:
+    """Paired t-tests, one an entry: pairs, mean difference, its 95 % interval and the two-sided p-value."""
+
+    n: Floats
+    mean: Floats
+    low: Floats
+    high: Floats
+    p: Floats
+
+
+@dataclass(frozen=True)
+class RowVariance:
+    """What the choice of the test rows adds to the variance of mean differences, one an entry.
+
+    Parameters
+    ----------
+    whole : array
+        The variance of the mean over repeats that test rows alone would give.
+    more : array
+        What of it is not in the variance between the repeats already.
+    freedom : array
+        The degrees of freedom of `whole`.
+    """
+
+    whole: Floats
+    more: Floats
+    freedom: Floats
+
+
+def paired_test(differences: Floats, ratio: float = 0.0, rows: RowVariance | None = None) -> PairedTest:
+    """Test along the last axis whether paired differences have mean 0 (Student's t).
+
+    NaN and infinite differences are no pairs. With fewer than two pairs, interval and p are NaN. Where
+    all differences are equal and no other variance is given the t-statistic has no value: p is 1 if they are
+    0, else 0.
+
+    Parameters
+    ----------
+    differences : float array, shape (..., repeats)
+    ratio : float
+        Of random splits, test rows over training rows: the variance of the mean is s² (1/n + ratio), as in
+        Nadeau and Bengio (2003), "Inference for the generalization error", eq. (9).
+    rows : RowVariance, shape (...)
+        Is added; degrees of freedom by Satterthwaite. What holds for other rows holds for these, so p and the
+        interval are never the smaller for it.
+
+    >>> test = paired_test(np.array([[0.1, 0.3, np.nan], [0.2, 0.2, 0.2], [0.0, 0.0, 0.0]]))
+    >>> test.n.tolist(), test.mean.round(3).tolist(), test.p.round(3).tolist()
+    ([2.0, 3.0, 3.0], [0.2, 0.2, 0.0], [0.295, 0.0, 1.0])
+    """
+    there = np.isfinite(differences)
+    known = np.where(there, differences, 0.0)
+    n = there.sum(axis=-1).astype(np.float64)
+    enough = n >= 2
+    freedom = np.where(enough, n - 1, 1)
+    mean = np.where(n > 0, known.sum(axis=-1) / np.maximum(n, 1), np.nan)
+    apart = np.where(there, known - mean[..., None], 0.0)
+    between = (apart**2).sum(axis=-1) / freedom
+    variance = between / np.maximum(n, 1) + ratio * between
+    constant = np.abs(apart).max(axis=-1, initial=0.0) <= EQUAL
+    error = np.where(constant, 0.0, np.sqrt(variance))
+    t = mean / np.where(constant, 1.0, error)
+    p = np.where(constant, np.abs(mean) <= EQUAL, 2 * stdtr(freedom, -np.abs(t)))
+    half = stdtrit(freedom, 0.975) * error
+    if rows is not None:
+        whole = np.maximum(error**2 + rows.more, rows.whole)
+        exact = np.sqrt(whole) <= EQUAL
+        parts = error**4 / freedom + rows.whole**2 / rows.freedom
+        freedom = np.where(exact, freedom, whole**2 / np.where(exact, 1.0, parts))
+        t = mean / np.where(exact, 1.0, np.sqrt(whole))
+        p = np.where(exact, p, np.maximum(p * ~constant, 2 * stdtr(freedom, -np.abs(t))))
+        half = np.maximum(half, stdtrit(freedom, 0.975) * np.sqrt(whole))
+        p = np.where(np.isnan(rows.whole), np.nan, p)
+    half, p = np.where(enough, half, np.nan), np.where(enough, p, np.nan)
+    return PairedTest(n, mean, mean - half, mean + half, p)
+
+
+def slopes(metric: Metric | str, counts: Counts) -> Floats:
+    """Return how a metric changes with each count: its derivatives, in the shape of ``counts.n``.
+
+    By small steps to both sides; of a metric with a kink there, such as an absolute value at 0, the steeper
+    side. 0 where a count is 0: no row is there to tell.
+
+    >>> n = np.array([[[3.0, 1], [0, 0]], [[1, 1], [0, 0]]])
+    >>> slopes("selection-rate-difference", Counts(("g", "f"), n))[:, 0].round(2).tolist()
+    [[-0.06, 0.19], [0.25, -0.25]]
+    """
+    now, found = measure(metric, counts), np.zeros_like(counts.n)
+    for at in np.ndindex(counts.n.shape[-3:]):
+        place = (..., *at)
+        step = STEP * counts.n[place]
+        sides = []
+        for sign in (1, -1):
+            moved = counts.n.copy()
+            moved[place] += sign * step
+            value = measure(metric, Counts(counts.groups, moved, counts.reference))
+            with np.errstate(divide="ignore", invalid="ignore"):
+                sides.append(np.where(step > 0, (value - now) / (sign * step), 0.0))
+        found[place] = np.where(np.abs(sides[0]) > np.abs(sides[1]), *sides)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Decided:
+    """What the models of some repeats decided on the same rows.
+
+    Parameters
+    ----------
+    n : float array, shape (repeats, strata, 2)
+        Counts of rows by group and label, which are strata, and by decision.
+    rows : float32 array, shape (repeats, rows), or None
+        The chance with which each row was accepted, stratum by stratum; None where it was not kept.
+    """
+
+    n: Floats
+    rows: NDArray[np.float32] | None
+
+
+def decided(n: Floats, kept: Sequence[str | None]) -> Decided:
+    """Return what was decided; rows only where they are kept of every repeat and agree with the counts.
+
+    Parameters
+    ----------
+    n : float array, shape (repeats, groups, 2, 2)
+    kept : sequence of (str or None)
+        Of each repeat, as `decisions.packed` makes them.
+    """
+    flat = n.reshape(len(n), -1, 2)
+    sizes = flat.sum(-1)[0] if len(flat) else np.zeros(0)
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
+    rows = []
+    for own, text in zip(flat, kept, strict=True):
+        try:
+            chances = unpacked(text or "", int(starts[-1]))
+        except ValueError:
+            return Decided(flat, None)
+        sums = np.concatenate([[0.0], np.cumsum(chances, dtype=np.float64)])
+        if (own.sum(-1) != sizes).any():
+            return Decided(flat, None)
+        if (np.abs(np.diff(sums[starts]) - own[:, 1]) > CHANCE_STEP * sizes + EQUAL).any():
+            return Decided(flat, None)
+        rows.append(chances)
+    return Decided(flat, np.array(rows) if rows else None)
+
+
+def row_variance(ours: Decided, theirs: Decided, slope: Floats, their_slope: Floats) -> RowVariance:
+    """Return the variance that the choice of the rows gives to mean differences of metrics.
+
+    A row of stratum s moves the mean difference by its influence: the mean over the repeats of the slope of
+    its count in one model less that in the other. The sum of the squared influences is the variance of the
+    mean over samples of rows (delta method). A part of it, what rows do to single repeats, is also in the
+    variance between the repeats, as in a two-way table of repeats and rows; `RowVariance.more` is without it.
+
+    Where the decisions on rows were not kept, counts leave open how far two models agree within a stratum. Of
+    all ways that the counts allow the one with the largest variance is taken, repeat by repeat, and repeats
+    are taken to go together: the variance is then an upper bound.
+
+    Parameters
+    ----------
+    ours, theirs : Decided
+        Of the same repeats.
+    slope, their_slope : float array, shape (metrics, repeats, strata, 2)
+        0 for repeats that are no pairs of a metric; other repeats divided by how many there are.
+    """
+    used = (np.abs(slope).sum((2, 3)) + np.abs(their_slope).sum((2, 3)) > 0).sum(1)
+    if ours.rows is None or theirs.rows is None:
+        return bound(ours.n, theirs.n, slope, their_slope)
+    sizes = ours.n[0].sum(-1)
+    ends = np.cumsum(sizes).astype(np.intp)
+    both = np.concatenate([ours.rows, theirs.rows])
+    # Rows that look alike stand together: runs of equal decisions are taken at once.
+    breaks = (both[:, 1:] != both[:, :-1]).any(axis=0)
+    breaks[ends[:-1][(ends[:-1] > 0) & (ends[:-1] < len(breaks) + 1)] - 1] = True
+    starts = np.concatenate([[0], np.flatnonzero(breaks) + 1])
+    times = np.diff(np.append(starts, both.shape[1])).astype(np.float64)
+    first = np.searchsorted(starts, np.append(0, ends))
+    values = both[:, starts].astype(np.float64)
+    steps = np.concatenate([np.diff(slope)[..., 0], -np.diff(their_slope)[..., 0]], axis=1)
+    base = slope[..., 0] - their_slope[..., 0]  # (metrics, repeats, strata)
+    influence = np.empty((len(slope), len(starts)))
+    squares = np.zeros(len(slope))
+    repeats = len(ours.n)
+    for s, (low, high) in enumerate(pairwise(first)):
+        own = values[:, low:high]
+        influence[:, low:high] = steps[:, :, s] @ own + base[:, :, s].sum(1)[:, None]
+        mine, other, weight = own[:repeats], own[repeats:], times[low:high]
+        a, b = steps[:, :repeats, s], steps[:, repeats:, s]
+        u = base[:, :, s]
+        squares += (
+            u**2 * sizes[s]
+            + a**2 * (mine**2 @ weight)
+            + b**2 * (other**2 @ weight)
+            + 2 * (u * a * (mine @ weight) + u * b * (other @ weight) + a * b * ((mine * other) @ weight))
+        ).sum(1)
+    n = sizes.sum()
+    influence -= (influence @ times)[:, None] / n
+    second, fourth = influence**2 @ times, influence**4 @ times
+    whole = second * n / max(n - 1, 1)
+    of_single = (used * squares - second) / np.maximum(used - 1, 1)  # is between the repeats already
+    with np.errstate(divide="ignore", invalid="ignore"):
+        freedom = np.clip(np.nan_to_num(2 * second**2 / (fourth - second**2 / n), nan=1.0), 1, max(n - 1, 1))
+    return RowVariance(whole, np.maximum(whole - of_single, 0.0), freedom)
+
+
+def bound(
+    n: Floats, their_n: Floats, slope: Floats, their_slope: Floats, both: Floats | None = None
+) -> RowVariance:
+    """Return the largest variance that counts of decisions allow, whatever was decided on which row.
+
+    Parameters are those of `row_variance`, with counts alone; `both`, shape (repeats, strata), are the rows
+    that both accept, where these are known.
+    """
+    sizes, total = n.sum(-1), n[0].sum()
+    with np.errstate(invalid="ignore"):
+        p, q = (np.nan_to_num(one[..., 1] / one.sum(-1)) for one in (n, their_n))
+    a, b = np.diff(slope)[..., 0], np.diff(their_slope)[..., 0]
+    means = slope[..., 0] - their_slope[..., 0] + a * p - b * q  # (metrics, repeats, strata)
+    least, most = np.maximum(0.0, p + q - 1) - p * q, np.minimum(p, q) - p * q
+    together = np.where(a * b > 0, least, most)
+    if both is not None:
+        with np.errstate(invalid="ignore"):
+            together = np.nan_to_num(both / sizes) - p * q
+    within = np.sqrt(np.maximum(a**2 * p * (1 - p) + b**2 * q * (1 - q) - 2 * a * b * together, 0.0))
+    mean = (means.sum(1) @ sizes[0]) / total
+    whole = ((means.sum(1) - mean[:, None]) ** 2 + within.sum(1) ** 2) @ sizes[0]
+    freedom = np.full(len(whole), max(total - 1, 1.0))
+    return RowVariance(whole * total / max(total - 1, 1), whole, freedom)

@@ -1,0 +1,176 @@
+"""Paired tests of a run's metrics that speak of the population: test rows are a sample too."""
+
+from collections.abc import Callable
+from functools import cache, lru_cache, partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairbench_cli.data.table import Rows
+from fairbench_cli.measures.counts import Counts, Floats
+from fairbench_cli.report.inference import (
+    Decided,
+    PairedTest,
+    RowVariance,
+    decided,
+    paired_test,
+    row_variance,
+    slopes,
+)
+from fairbench_cli.report.repeats import DatasetRepeats, Texts
+from fairbench_cli.report.results import Results
+
+FRESH, SPLITS = "fresh test rows", "random splits"
+ROW_BY_ROW, FROM_COUNTS = "decisions row by row", "bound from counts"
+OF_ROWS, OF_SIZE, NO_SLOPE = "none: not from counts", "none: a test statistic", "none: no derivative"
+
+BASES = {
+    FRESH: "Every repeat draws test rows of its own, so a paired t-test speaks of the population.",
+    SPLITS: "The repeats are random splits of the same rows, which overlap: paired t-tests with the variance "
+    "of Nadeau and Bengio (2003).",
+    ROW_BY_ROW: "All repeats share their test rows: the variance between test rows is added to that between "
+    "repeats, from what was decided on each.",
+    FROM_COUNTS: "All repeats share their test rows, and decisions on them were not kept: the largest "
+    "variance that the counts allow is added, so differences are harder to show.",
+}
+"""What the answer for the population rests on, as paired.csv names it, and in words."""
+
+KEPT = 24  # cells whose decisions are in memory at a time
+
+
+def over_population(
+    results: Results, ours: Rows, theirs: Rows, differences: Floats, judged: NDArray[np.bool_]
+) -> tuple[PairedTest, Texts]:
+    """Test whether mean paired differences are 0 in the population of rows and training sets.
+
+    Parameters
+    ----------
+    ours, theirs : int array, shape (pairs,)
+        Rows of the results: of one data set, groups compared and metric in each pair.
+    differences : float array, shape (pairs, repeats)
+        What is tested; NaN and infinite ones are no pairs.
+    judged : bool array, shape (pairs,)
+        Whether the differences are of distances to the metric's ideal, else of values.
+
+    Returns
+    -------
+    tests : PairedTest, shape (pairs,)
+        NaN where nothing can be said.
+    basis : array of str, shape (pairs,)
+        What they rest on, or why there are none.
+    """
+    basis = np.full(len(ours), FRESH, dtype=object)
+    found = paired_test(differences)
+    if not len(results.place):
+        return found, basis
+    of_dataset = results.place[ours, 0]
+    for number, data in enumerate(results.datasets):
+        at = np.flatnonzero(of_dataset == number)
+        if not len(at) or data.design.kind == "drawn":
+            continue
+        if data.design.kind == "split":
+            basis[at] = SPLITS
+            own = paired_test(differences[at], data.design.ratio)
+        else:
+            rows, basis[at] = _shared(results, data, ours[at], theirs[at], differences[at], judged[at])
+            own = paired_test(differences[at], rows=rows)
+        for name, values in vars(own).items():
+            getattr(found, name)[at] = values
+    return found, basis
+
+
+def _shared(
+    results: Results,
+    data: DatasetRepeats,
+    ours: Rows,
+    theirs: Rows,
+    differences: Floats,
+    judged: NDArray[np.bool_],
+) -> tuple[RowVariance, Texts]:
+    """Return what shared test rows add to the variance of each pair, and what that rests on."""
+    there, basis = np.isfinite(differences), np.full(len(ours), ROW_BY_ROW, dtype=object)
+    names = results.rows[["compared", "metric"]].to_numpy()
+    found = np.full((3, len(ours)), np.nan)
+    slopes_of, decided_of = _slopes_of(results, data), decisions_of(data)
+    cells = np.stack([results.place[theirs, 1], results.place[ours, 1]], axis=1)
+    for their_cell, cell in np.unique(cells, axis=0):
+        at = np.flatnonzero((cells == (their_cell, cell)).all(axis=1) & there.any(axis=1))
+        known = []
+        for i in at:
+            entry = results.metric(names[ours[i], 1])
+            reason = OF_SIZE if entry.is_test else OF_ROWS if entry.name in data.row_values else ""
+            if reason:
+                basis[i] = reason
+            else:
+                known.append(i)
+        if not known:
+            continue
+        repeats = np.flatnonzero(there[known].any(axis=0))
+        both = []
+        for rows, own_cell in ((ours, cell), (theirs, their_cell)):
+            each = []
+            for i in known:
+                slope = slopes_of(*names[rows[i]])[own_cell, repeats]
+                ideal = results.ideal(names[rows[i], 1])
+                if judged[i] and ideal is not None:
+                    slope = slope * np.where(results.values[rows[i], repeats] < ideal, -1, 1)[:, None, None]
+                pairs = there[i, repeats]
+                each.append(np.where(pairs[:, None, None], slope, 0.0) / pairs.sum())
+            both.append(np.array(each))
+        model, other = (some_of(decided_of(int(own)), data.done[own], repeats) for own in (cell, their_cell))
+        own_variance = row_variance(model, other, *both)
+        found[:, known] = own_variance.whole, own_variance.more, own_variance.freedom
+        if model.rows is None or other.rows is None:
+            basis[known] = FROM_COUNTS
+    basis[np.isnan(found[0]) & there.any(axis=1) & np.isin(basis, [ROW_BY_ROW, FROM_COUNTS])] = NO_SLOPE
+    return RowVariance(*found), basis
+
+
+def _slopes_of(results: Results, data: DatasetRepeats) -> Callable[[str, str], Floats]:
+    """Return a function of groups compared and metric: its slopes, shape (cells, repeats, strata, 2)."""
+    done = data.done
+
+    @cache
+    def of(compared: str, metric: str) -> Floats:
+        counts = data.levels(Counts(data.counts.groups, data.counts.n[done]), compared)
+        found = np.full((*done.shape, *counts.n.shape[1:]), np.nan)
+        found[done] = slopes(results.metric(metric), counts)
+        return by_stratum(data, found, partial(data.levels, compared=compared))
+
+    return of
+
+
+def by_stratum(data: DatasetRepeats, slope: Floats, summed: Callable[[Counts], Counts]) -> Floats:
+    """Return slopes of sums of groups as those of the strata that are summed, shape (..., strata, 2).
+
+    Parameters
+    ----------
+    slope : float array, shape (..., sums, 2, 2)
+    summed : callable
+        Returns the sums of counts of the joint levels, in the order of `slope`.
+    """
+    groups = data.counts.groups
+    ones = np.zeros((len(groups), len(groups), 2, 2))
+    ones[np.arange(len(groups)), np.arange(len(groups))] = 1
+    level = summed(Counts(groups, ones)).n[..., 0, 0].argmax(axis=1)
+    return slope[..., level, :, :].reshape(*slope.shape[:-3], 2 * len(groups), 2)
+
+
+def decisions_of(data: DatasetRepeats) -> Callable[[int], Decided]:
+    """Return a function of a cell: what its models decided, in the repeats that are done."""
+
+    @lru_cache(maxsize=KEPT)
+    def of(cell: int) -> Decided:
+        repeats = np.flatnonzero(data.done[cell])
+        kept = data.decisions[cell] if data.decisions else {}
+        return decided(data.counts.n[cell, repeats], [kept.get(int(repeat)) for repeat in repeats])
+
+    return of
+
+
+def some_of(model: Decided, done: NDArray[np.bool_], repeats: Rows) -> Decided:
+    """Return what was decided in some of the repeats that are done."""
+    at = (np.cumsum(done) - 1)[repeats]
+    if len(at) == len(model.n):
+        return model
+    return Decided(model.n[at], None if model.rows is None else model.rows[at])

@@ -1,0 +1,196 @@
+"""Small groups: rates that are pooled in part, and the subgroup that stands out, as an audit has them."""
+
+import json
+import math
+from types import ModuleType
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import study_of, two_lines
+
+from fairbench_cli.audit import audit
+from fairbench_cli.audit.show.formats import FORMATS, write
+from fairbench_cli.base.errors import UserError
+from fairbench_cli.measures.pooling import pooled_rates
+
+
+@pytest.fixture(scope="module")
+def study() -> ModuleType:
+    return study_of("verdicts")
+
+
+def people(rows: int = 2000, seed: int = 3, planted: float = 0.25) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "race": rng.choice(["a", "b", "c"], rows, p=[0.6, 0.3, 0.1]),
+            "sex": rng.choice(["f", "m"], rows),
+            "age": rng.choice(["old", "young", ""], rows, p=[0.6, 0.35, 0.05]),
+        }
+    )
+    rate = np.where((frame.race == "b") & (frame.age == "young"), 0.5 + planted, 0.5)
+    frame["score"] = (rng.random(rows) < rate).astype(int)
+    frame["label"] = (rng.random(rows) < 0.5).astype(int)
+    return frame
+
+
+FRAME = people()
+SCAN = {"scan": True, "label": "label", "attributes": ["race", "sex", "age"], "draws": 200}
+
+
+def test_pooled_rates_are_of_the_rows_of_an_attribute():
+    report = audit(FRAME, label="label", pooled=True, intersect="race,sex", exclude="age=(missing)").report
+    rows = report.found["pooled"]
+    assert {row.attribute for row in rows} == {"race", "sex", "age", "race × sex"}
+    assert "(missing)" not in {row.group for row in rows}
+    assert {row.metric for row in rows} == set(report.groups[0].metrics) - {"selected-share", "group-share"}
+    for metric, event in (("selection-rate", FRAME.label >= 0), ("fpr", FRAME.label == 0)):
+        groups = FRAME[event].groupby("race").score
+        value, low, high = pooled_rates(groups.sum(), groups.count())
+        found = [row.pooled for row in rows if (row.attribute, row.metric) == ("race", metric)]
+        assert [(one.value, one.low, one.high) for one in found] == list(zip(value, low, high, strict=True))
+    row = rows[0]
+    assert row.measured == next(each for each in report.groups if each.group == row.group).metrics[row.metric]
+
+
+def test_weights_and_people_pool_as_what_their_rows_are_worth():
+    heavy = FRAME.assign(w=np.random.default_rng(1).lognormal(0, 1.5, len(FRAME)))
+    plain, weighted = (
+        audit(heavy, attributes=["race"], pooled=True, **how).report.found["pooled"]
+        for how in ({}, {"weight": "w"})
+    )
+    person = np.arange(len(FRAME)) // 4
+    alike = FRAME.assign(
+        person=person, score=FRAME.score.to_numpy()[4 * person], race=FRAME.race.to_numpy()[4 * person]
+    )
+    rows, clustered = (
+        audit(alike, attributes=["race"], pooled=True, **how).report.found["pooled"]
+        for how in ({}, {"cluster": "person"})
+    )
+    for narrow, wide in ((plain, weighted), (rows, clustered)):
+        width = [sum(row.pooled.high - row.pooled.low for row in each) for each in (narrow, wide)]
+        assert width[1] > 1.2 * width[0]
+    alone = audit(FRAME.assign(sex="f"), attributes=["sex"], pooled=True).report.found["pooled"]
+    assert all(math.isnan(row.pooled.value) for row in alone)
+
+
+def test_a_planted_subgroup_is_found_and_shown(tmp_path):
+    result = audit(FRAME, **SCAN)
+    lower, higher = (one for one in result.report.found["subgroups"] if one.metric == "selection-rate")
+    assert (lower.side, higher.side) == ("lower", "higher")
+    assert higher.levels == {"race": "b", "age": "young"}
+    assert higher.subgroup == "race = b, age = young"
+    inside = (FRAME.race == "b") & (FRAME.age == "young")
+    assert higher.behind == (FRAME.score[inside].sum(), inside.sum())
+    assert higher.others_behind == (FRAME.score[~inside].sum(), (~inside).sum())
+    assert (higher.rows, higher.value) == (inside.sum(), FRAME.score[inside].mean())
+    assert higher.stands_out
+    assert (higher.p, higher.p_adjusted) == (pytest.approx(1 / 201), pytest.approx(5 / 201))
+    assert 1 < higher.ratio.low < higher.ratio.value < higher.ratio.high
+    text = result.to_markdown()
+    assert "race = b, age = young stands out most: selection rate" in " ".join(text.split())
+    assert "## Subgroups that stand out" in text
+    document = json.loads(result.to_json())
+    assert document["subgroups"][1]["levels"] == {"race": "b", "age": "young"}
+    assert document["config"]["scan"] is True
+    assert len(result.to_pandas("subgroups")) == 10
+    for name in FORMATS:
+        assert write(result.report, name)
+
+
+def test_the_same_rows_in_another_order_give_the_same_bytes():
+    order = np.random.default_rng(4).permutation(len(FRAME))
+    assert audit(FRAME, **SCAN).to_json() == audit(FRAME.iloc[order], **SCAN).to_json()
+
+
+def test_small_subgroups_are_not_searched():
+    one = SCAN | {"metric": "selection-rate", "draws": 10}
+    few, many = (audit(FRAME, min_group=n, **one).report.found["subgroups"][0].searched for n in (1, 300))
+    assert few > 2 * many
+    assert audit(FRAME, min_group=1500, **one).report.found["subgroups"] == ()
+    alone = audit(FRAME, exclude=["a", "c"], min_group=30, **one).report.found["subgroups"]
+    assert all("race" not in one.levels for one in alone)  # one race is left, which says nothing
+    assert max(one.behind[1] + one.others_behind[1] for one in alone) == (FRAME.race == "b").sum()
+
+
+def test_models_thresholds_lists_and_ties_are_searched_each():
+    scores = np.random.default_rng(5).integers(0, 9, len(FRAME)) / 10
+    frame = FRAME.assign(score=scores, m=np.where(FRAME.index % 2, "x", "y"))
+    how = {"model_column": "m", "threshold": [0.3, 0.6], "top_k": 200, "ties": "random"}
+    found = audit(frame, **how, **SCAN, metric=["selection-rate", "fpr"]).report.found["subgroups"]
+    places = {(one.model, one.decision) for one in found}
+    assert len(places) == 6
+    assert {one.p_adjusted for one in found} <= {min(1.0, 12 * one.p) for one in found}
+    rates = [one for one in found if one.metric == "selection-rate"]
+    listed = next(one for one in rates if one.decision.startswith("top 200"))
+    assert listed.behind[0] + listed.others_behind[0] == 200
+
+
+def test_people_change_places_as_a_whole():
+    """Each person has ten alike rows: taken for rows, they make chance look like a subgroup."""
+    person = np.repeat(np.arange(150), 10)
+    frame = people(150, planted=0.0).iloc[person].assign(person=person).drop(columns="label")
+    how = {"attributes": ["race", "sex", "age"], "scan": True, "draws": 100}
+    rows, whole = (
+        audit(frame, **how, **more).report.found["subgroups"] for more in ({}, {"cluster": "person"})
+    )
+    assert [one.subgroup for one in rows] == [one.subgroup for one in whole]
+    assert [one.likelihood_ratio for one in rows] == [one.likelihood_ratio for one in whole]
+    assert all(one.stands_out for one in rows)
+    assert not any(one.stands_out for one in whole)
+    for narrow, wide in zip(rows, whole, strict=True):
+        assert wide.ratio.low <= min(narrow.ratio.low, 1)
+        assert wide.ratio.high > max(narrow.ratio.high, 1)
+
+
+def test_what_cannot_be_searched_is_refused(say):
+    FRAME.assign(w=1, who=np.arange(len(FRAME)) // 2).to_csv("p.csv", index=False)
+    asked = ["audit", "p.csv", "--label", "label", "-a", "race", "-a", "sex", "--scan"]
+    for flag, value, what in (
+        ("--weight", "w", "--scan: error: subgroups are searched by letting rows change places"),
+        ("--cluster", "who", "--scan: error: some of who have rows of several groups"),
+        ("--draws", "0", "--draws: error: a scan deals out the outcomes as often as draws says"),
+        ("--slice", "age", "--scan: error: scan cannot be combined with slice"),
+    ):
+        two_lines(say(*asked, flag, value), what)
+    with pytest.raises(UserError, match="rows of different weight cannot"):
+        audit([1, 0], [1, 0], {"sex": ["f", "m"]}, weights=[1, 2], scan=True)
+    rng = np.random.default_rng(6)
+    cells = rng.integers(0, 3, (3000, 12)).astype(str)
+    wide = pd.DataFrame(cells, columns=list("abcdefghijkl")).assign(score=1)
+    with pytest.raises(UserError, match=r"12 attributes have \d+ combinations, too many to search"):
+        audit(wide, scan=True)
+
+
+def test_few_draws_are_said_to_show_nothing():
+    text = audit(FRAME, **SCAN | {"draws": 50}).to_markdown()
+    assert "50 deals cannot show anything here: give --draws 200 or more" in text
+    assert "No subgroup stands out by more than chance." in text
+
+
+def test_nothing_of_this_is_in_an_audit_that_does_not_ask():
+    document = json.loads(audit(FRAME, label="label").to_json())
+    assert not {"pooled", "scan", "subgroups"} & {*document, *document["config"]}
+
+
+# How often they are wrong: slices of the studies, with limits of three standard errors.
+
+
+def test_pooled_intervals_hold(study):
+    for world in (study.Rates(6, 40, False, 0.3, 0.1), study.Rates(4, 20, True, 0.2, 0.05)):
+        holds, _, wilsons, width, error = study._pooled(world, 60)
+        assert holds > 0.93 - 3 * 0.015
+        assert wilsons > 0.9
+        assert width < 0.95
+        assert error < 0.95
+
+
+@pytest.mark.parametrize("people", [0.0, 3.0])
+def test_a_scan_of_a_fair_world_seldom_says_something(study, people):
+    world, said = study.Searched(600, 0.3, people=people), 0
+    for run in range(100):
+        joint, _ = world.draw(np.random.default_rng([7, run]))
+        config = study.AuditConfig(draws=60, seed=run, min_group=20)
+        said += any(one.stands_out for one in study.find_subgroups([joint], study.ONE, config))
+    assert said <= 12

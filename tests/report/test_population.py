@@ -1,0 +1,218 @@
+"""Verdicts about the population: the variance between test rows, and what chance calls better or worse."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import fairbench, law, study_of, write_config
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from fairbench_cli.experiment.config.config import SampleConfig
+from fairbench_cli.experiment.decisions import packed, unpacked
+from fairbench_cli.experiment.journal.journal import read_journals, sealed
+from fairbench_cli.experiment.plan import read_plan
+from fairbench_cli.measures.counts import PAIR, Counts, count
+from fairbench_cli.measures.registry import measure
+from fairbench_cli.report.inference import (
+    Decided,
+    RowVariance,
+    decided,
+    paired_test,
+    row_design,
+    row_variance,
+    slopes,
+)
+from fairbench_cli.report.population import FROM_COUNTS, OF_SIZE, ROW_BY_ROW
+
+METRICS = ("accuracy", "discrimination", "impact-ratio", "tpr-difference", "mcc")
+REPEATS = 4
+
+
+def world(seed: int, rows: int = 400, noise: float = 0.3):
+    """Rows by stratum, and what two models decide on them in each repeat, alike in part."""
+    rng = np.random.default_rng(seed)
+    s, y = (np.sort(rng.integers(0, 2, rows)), rng.integers(0, 2, rows))
+    order = np.lexsort((y, s))
+    s, y = s[order], y[order]
+    tendency = rng.random(rows) < 0.25 + 0.4 * y + 0.1 * s
+    flip = rng.random((2, REPEATS, rows)) < noise
+    flip |= rng.random((2, 1, rows)) < 0.1  # a model's own, in every repeat
+    return s, y, (tendency ^ flip).astype(float)
+
+
+def counted(s, y, taken) -> np.ndarray:
+    return np.array([count(s, y, one.astype(int), PAIR).n for one in taken])
+
+
+def variance_of(s, y, taken, kept=True, names=METRICS):
+    """The variance of mean differences of metrics."""
+    n = [counted(s, y, own) for own in taken]
+    models = [
+        decided(each, [packed(one) if kept else None for one in own])
+        for each, own in zip(n, taken, strict=True)
+    ]
+    found = [
+        np.array([slopes(name, Counts(PAIR, each)).reshape(REPEATS, 4, 2) for name in names]) / REPEATS
+        for each in n
+    ]
+    return row_variance(*models, *found)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_variance_is_that_of_a_bootstrap_over_the_rows(seed):
+    s, y, taken = world(seed, 300)
+    mine = variance_of(s, y, taken)
+    rng = np.random.default_rng(seed)
+    drawn = []
+    for _ in range(600):
+        at = rng.integers(0, len(s), len(s))
+        n = [Counts(PAIR, counted(s[at], y[at], own[:, at])) for own in taken]
+        drawn.append([np.mean(measure(name, n[0]) - measure(name, n[1])) for name in METRICS])
+    assert np.sqrt(mine.whole) == pytest.approx(np.std(drawn, axis=0), rel=0.15)
+
+
+@law(15)
+@given(st.integers(0, 2**32 - 1))
+def test_counts_alone_give_an_upper_bound(seed):
+    s, y, taken = world(seed, 60)
+    known, allowed = variance_of(s, y, taken), variance_of(s, y, taken, kept=False)
+    assert (known.whole <= allowed.whole * (1 + 1e-9) + 1e-15).all()
+    assert (known.more <= known.whole + 1e-15).all()
+
+
+def test_models_that_decide_alike_have_no_variance_and_repeats_that_agree_add_all_of_it():
+    s, y, taken = world(3)
+    same = np.stack([taken[0], taken[0]])
+    assert variance_of(s, y, same).whole == pytest.approx(0, abs=1e-18)
+    always = np.repeat(taken[:, :1], REPEATS, axis=1)  # no repeat differs from another
+    found = variance_of(s, y, always)
+    assert found.more == pytest.approx(found.whole)
+    apart = np.random.default_rng(4).integers(0, 2, (2, REPEATS, 4000)).astype(float)
+    rows = np.repeat([0, 0, 1, 1], 1000), np.tile(np.repeat([0, 1], 1000), 2)
+    found = variance_of(*rows, apart)
+    assert (found.more < 0.12 * found.whole).all()  # repeats know all of it
+
+
+def test_what_is_shown_of_other_rows_is_shown_of_these():
+    rng = np.random.default_rng(5)
+    differences = rng.normal(0.3, 1, (500, 5))
+    here = paired_test(differences)
+    some = rng.random((2, 500)) * 0.1
+    there = paired_test(differences, rows=RowVariance(some.max(0), some.min(0), np.full(500, 100.0)))
+    assert (there.p >= here.p).all()
+    assert (there.high >= here.high).all()
+    splits = paired_test(differences, ratio=0.5)
+    t = here.mean / np.sqrt(differences.var(axis=1, ddof=1) * (1 / 5 + 0.5))
+    assert splits.p == pytest.approx(2 * stats.t.sf(np.abs(t), 4))
+
+
+@law(60)
+@given(st.lists(st.booleans(), max_size=70), st.lists(st.floats(0, 1), min_size=1, max_size=30))
+def test_decisions_come_back(bits, chances):
+    assert unpacked(packed(bits), len(bits)).tolist() == bits
+    assert np.abs(unpacked(packed(chances), len(chances)) - chances).max() <= 0.5 / 255 + 1e-6
+
+
+@pytest.mark.parametrize(
+    "text", ["", "x", "AAAA", packed([1, 0])[:-4], packed([0] * 9), packed([0.5] * 9**6)]
+)
+def test_what_is_no_decisions_is_refused(text):
+    with pytest.raises(ValueError, match="no decisions"):
+        unpacked(text, 2)
+
+
+def test_decisions_that_contradict_the_counts_are_not_used():
+    s, y, taken = world(6)
+    n = counted(s, y, taken[0])
+    texts = [packed(one) for one in taken[0]]
+    assert isinstance(decided(n, texts).rows, np.ndarray)
+    turned, short = packed(1 - taken[0][0]), packed(taken[0][0][1:])
+    for wrong in ([first, *texts[1:]] for first in (turned, short, None)):
+        found = decided(n, wrong)
+        assert isinstance(found, Decided)
+        assert found.rows is None
+
+
+@pytest.fixture(scope="module")
+def shared(data_folder, tmp_path_factory) -> Path:
+    base = tmp_path_factory.mktemp("shared")
+    config = write_config(
+        base / "small.yaml",
+        sample={"from": "shipped", "beta": [0]},
+        test="original",
+        interventions=["none", "massaging", "threshold-optimizer"],
+        classifiers=["naive-bayes"],
+        metrics=["accuracy", "discrimination", "selection-rate-z", "consistency"],
+    )
+    done = fairbench("run", config, "-o", base / "out", "--jobs", "1", "--data-dir", data_folder)
+    assert done.returncode == 0, done.stderr
+    return base / "out"
+
+
+def test_a_run_on_shared_rows_keeps_decisions_and_old_journals_get_a_bound(shared, tmp_path, say):
+    frame = pd.read_csv(shared / "paired.csv").set_index(["intervention", "metric"])
+    assert set(frame["population_basis"]) == {ROW_BY_ROW, OF_SIZE, "none: not from counts"}
+    assert frame.loc[("massaging", "selection-rate-z"), "population_basis"] == OF_SIZE
+    assert pd.isna(frame.loc[("massaging", "selection-rate-z"), "population_p"])
+    records = read_journals(shared / "journal").records
+    for one in records.values():
+        rows = unpacked(one.decisions, round(one.counts.n.sum()))
+        assert rows.sum() == pytest.approx(one.counts.n[..., 1].sum(), abs=len(rows) / 500)
+    old = tmp_path / "old"
+    shutil.copytree(shared, old)
+    (path,) = (old / "journal").glob("*.jsonl")
+    lines = path.read_bytes().splitlines()
+    for i, line in enumerate(lines[1:], 1):
+        row = json.loads(line)
+        del row["crc"], row["decisions"]
+        lines[i] = sealed(json.dumps(row))
+    path.write_bytes(b"\n".join(lines) + b"\n")
+    assert say("report", old).code == 0
+    then = pd.read_csv(old / "paired.csv").set_index(["intervention", "metric"])
+    known = frame["population_basis"] == ROW_BY_ROW
+    assert set(then.loc[known, "population_basis"]) == {FROM_COUNTS}
+    same = [name for name in frame if not name.startswith("population_")]
+    pd.testing.assert_frame_equal(frame[same], then[same])
+    assert (then.loc[known, "population_p"] >= frame.loc[known, "population_p"] - 1e-12).all()
+    assert say("verify", old, "--cells", "2").code == 0
+
+
+def test_an_edited_decision_is_found(shared, tmp_path, say):
+    copy = tmp_path / "copy"
+    shutil.copytree(shared, copy)
+    (path,) = (copy / "journal").glob("*.jsonl")
+    lines = path.read_bytes().splitlines()
+    for i, line in enumerate(lines[1:], 1):
+        row = json.loads(line)
+        del row["crc"]
+        rows = unpacked(row["decisions"], round(np.sum(row["counts"])))
+        row["decisions"] = packed(np.where(np.arange(len(rows)) == 7, 1 - rows, rows))
+        lines[i] = sealed(json.dumps(row))
+    path.write_bytes(b"\n".join(lines) + b"\n")
+    done = say("verify", copy, "--cells", "1")
+    assert done.code == 1
+    assert "decisions: " in done.out
+
+
+def test_how_test_rows_hang_together(finished):
+    config = read_plan(finished.folder).config
+    assert row_design(config).kind == "drawn"
+    assert row_design(config.model_copy(update={"test": "original"})).kind == "shared"
+    sample = SampleConfig.model_validate({"from": "data", "train_fraction": "2/3"})
+    halved = config.model_copy(update={"sample": sample})
+    assert row_design(halved).kind == "split"
+    assert row_design(halved).ratio == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("design", ["original", "data", "network"])
+def test_equal_techniques_are_seldom_told_apart(design):
+    """The study of benchmarks/paired.py, small."""
+    rates = study_of("paired").shares(60, (design, 500, 5, "test"), ("verdict", "population_verdict"))
+    here, there = rates.mean(axis=1)
+    assert there <= 0.15
+    assert here > 0.15 or design == "network"
