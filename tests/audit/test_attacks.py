@@ -2,7 +2,6 @@
 
 import gzip
 import io
-import os
 import random
 import signal
 import subprocess
