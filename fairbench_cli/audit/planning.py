@@ -555,8 +555,7 @@ def _json(plan: AuditPlan) -> str:
     def plain(row: Row) -> Row:
         return {key: None if isinstance(one, float) and math.isnan(one) else one for key, one in row.items()}
 
-    keys = {*USED, *PLANNED} - {"confidence"}
-    used = {key: value for key, value in plan.config.resolved().items() if key in keys | {"confidence"}}
+    used = {key: value for key, value in plan.config.resolved().items() if key in (*USED, *PLANNED)}
     found = {"source": plan.source, "rows": plan.total, "family": plan.family, "config": used}
     tables = {table: [plain(row) for row in _rows(plan, table)] for table in TABLES}
     return json.dumps(found | tables, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
