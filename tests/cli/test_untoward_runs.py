@@ -60,10 +60,11 @@ def test_names_that_are_not_utf8(say, tmp_path):
 def test_a_full_disk_keeps_what_is_finished(tmp_path):
     """`ulimit -f` ends a file as a full disk does; here in the middle of the journal."""
     resource = pytest.importorskip("resource")
+    (tmp_path / "out").mkdir()
     run = prepare(write_config(tmp_path / "c.yaml", repeats=100), folder=tmp_path / "out")
     listened: list[Repeat] = []
 
-    def outcomes(tasks):
+    def outcomes(tasks, watch):
         for task in tasks:
             yield Repeat(task.cell.key, task.repeat, "infeasible", "nothing to draw from " * 9, None)
 
