@@ -52,7 +52,8 @@ def beside_statsmodels(runs: int) -> None:
         total = float(rows_needed(rate, ratio, share, Criterion()))
         n, m = math.ceil(total * share), math.ceil(total * (1 - share))
         h = proportion_effectsize(rate, rate * ratio)
-        arcsine = NormalIndPower().solve_power(h, power=0.8, alpha=0.05, ratio=(1 - share) / share) / share
+        of_group = NormalIndPower().solve_power(h, power=0.8, alpha=0.05, ratio=(1 - share) / share)
+        arcsine = of_group / share
         away, of_reference = rate * (ratio - 1), (1 - share) / share
         theirs = power_proportions_2indep(away, rate, n, ratio=of_reference, return_results=False)
         failed, _ = verdicts([m, n], [rate, rate * ratio], runs, f"{rate} {ratio} {share}")

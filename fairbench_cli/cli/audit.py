@@ -135,6 +135,9 @@ def audit(
     if "intersect" in given:
         given["intersect"] = [text.split(",") for text in given["intersect"]]
     if plan:
+        for flag, value in (("--pdf", pdf), ("--to-db", to_db)):
+            if value is not None:
+                raise user_error(f"a plan has no {flag}", "give --output, which writes its files", flag)
         return _plan(preds, given, config, output, format_)
     wrong = sorted({*given} & {*PLANNED})
     if wrong:
