@@ -124,6 +124,8 @@ def test_the_command_prints_and_writes_plans(people, say, tmp_path):
         (["white=1000,black=2", "--plan", "--rate", "1"], "rate"),
         (["white=1000,black=2", "--plan", "--ref", "group=green"], "green"),
         (["white=1000,black=2", "--plan", "--format", "groups"], "no format of a plan"),
+        (["white=1000,black=2", "--plan", "--pdf", "x.pdf"], "a plan has no --pdf"),
+        (["white=1000,black=2", "--plan", "--to-db", "sqlite:///x.db"], "a plan has no --to-db"),
         (["none.csv", "--plan"], "no such file"),
         (["people.csv", "--power", "0.9"], "power has no effect"),
     ],
