@@ -194,7 +194,10 @@ def said(source: Any, keys: Keys) -> str:
     try:
         text = fb.audit(str(source) if isinstance(source, Path) else source, **options).to_json()
     except fb.UserError as error:
-        return CELL.sub("has …", NAMES.sub("p.csv", str(error)))
+        what = [
+            line for line in str(error).splitlines() if not line.startswith("  fix:")
+        ]  # which lists columns
+        return CELL.sub("has …", NAMES.sub("p.csv", "\n".join(what)))
     document = json.loads(NAMES.sub("p.csv", text))
     document["notes"] = sorted(note for note in document["notes"] if not HOW_WRITTEN.match(note))
     return json.dumps(document, indent=1, ensure_ascii=False)

@@ -140,7 +140,7 @@ def _over_population(moved: MovedThresholds, differences: Floats, thresholds: De
     if data.design.kind != "shared":
         return paired_test(differences, data.design.ratio)
     pairs = data.pair(data.counts, moved.compared)
-    kept, found = decisions_of(data), np.full((3, len(differences)), np.nan)
+    kept, found = decisions_of(data), np.full((2, len(differences)), np.nan)
     known = np.isfinite(differences) & ~np.isnan(thresholds.both).any(axis=(-1, -2))
     for cell, base in enumerate(moved.baseline):
         repeats = np.flatnonzero(known[cell])
@@ -157,8 +157,8 @@ def _over_population(moved: MovedThresholds, differences: Floats, thresholds: De
         to_none = row_variance(model, plain, *(by_stratum(data, slope, summed) for slope in (own, none)))
         before, after, *moves = (one.reshape(*one.shape[:-3], 4, 2) for one in (n[1], n[2], none, cut))
         to_cut = bound(before, after, moves[0], moves[1], thresholds.both[cell, repeats].reshape(-1, 4))
-        whole, more = ((np.sqrt(one) + np.sqrt(to_cut.whole)) ** 2 for one in (to_none.whole, to_none.more))
-        found[:, cell] = np.concatenate([whole, more, np.minimum(to_none.freedom, to_cut.freedom)])
+        most = (np.sqrt(to_none.variance) + np.sqrt(to_cut.variance)) ** 2
+        found[:, cell] = np.concatenate([most, np.minimum(to_none.freedom, to_cut.freedom)])
     return paired_test(differences, rows=RowVariance(*found))
 
 

@@ -90,7 +90,7 @@ def _shared(
     """Return what shared test rows add to the variance of each pair, and what that rests on."""
     there, basis = np.isfinite(differences), np.full(len(ours), ROW_BY_ROW, dtype=object)
     names = results.rows[["compared", "metric"]].to_numpy()
-    found = np.full((3, len(ours)), np.nan)
+    found = np.full((2, len(ours)), np.nan)
     slopes_of, decided_of = _slopes_of(results, data), decisions_of(data)
     cells = np.stack([results.place[theirs, 1], results.place[ours, 1]], axis=1)
     for their_cell, cell in np.unique(cells, axis=0):
@@ -119,7 +119,7 @@ def _shared(
             both.append(np.array(each))
         model, other = (some_of(decided_of(int(own)), data.done[own], repeats) for own in (cell, their_cell))
         own_variance = row_variance(model, other, *both)
-        found[:, known] = own_variance.whole, own_variance.more, own_variance.freedom
+        found[:, known] = own_variance.variance, own_variance.freedom
         if model.rows is None or other.rows is None:
             basis[known] = FROM_COUNTS
     basis[np.isnan(found[0]) & there.any(axis=1) & np.isin(basis, [ROW_BY_ROW, FROM_COUNTS])] = NO_SLOPE

@@ -14,10 +14,10 @@ start = set(sys.modules)
 import fairbench_cli as fb
 new = {name.split(".")[0] for name in set(sys.modules) - start}
 assert new <= {"fairbench_cli", "importlib", "typing", "collections", "re", "functools", "operator"}, new
-assert set(fb.__all__) <= set(dir(fb)) and len(fb.__all__) == 13
+assert set(fb.__all__) <= set(dir(fb)) and len(fb.__all__) == 14
 fb.audit, fb.UserError
 assert not {"numpy", "pandas", "pydantic", "duckdb"} & set(sys.modules)
-fb.measure, fb.run, fb.load, fb.learn, fb.load_network, fb.load_results
+fb.measure, fb.plan, fb.run, fb.load, fb.learn, fb.load_network, fb.load_results
 fb.measure("accuracy", [1, 0], [1, 1], ["a", "b"])
 fb.load_network("dutch").tilt(0.5).sample(10)
 heavy = {"torch", "pomegranate", "sklearn", "numba", "matplotlib", "polars", "pyarrow", "typer", "rich"}

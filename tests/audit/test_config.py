@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from fairbench_cli.audit.config import AuditConfig, Decision, meanings
+from fairbench_cli.audit.config import AuditConfig, Decision, PlanConfig, meanings
 from fairbench_cli.audit.metrics import INTERVENTIONS, ROLL_UPS
 from fairbench_cli.audit.options import read_config
 from fairbench_cli.base.errors import UserError
@@ -176,9 +176,9 @@ def test_a_tau_without_an_effect_is_refused(given, what):
 
 def test_every_key_is_a_flag_in_a_panel_of_the_help(say, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    assert sorted(key for keys in PANELS.values() for key in keys.split()) == sorted(meanings())
+    assert sorted(key for keys in PANELS.values() for key in keys.split()) == sorted(meanings(PlanConfig))
     shown = say("audit", "--help").out
-    for key, meaning in meanings().items():
+    for key, meaning in meanings(PlanConfig).items():
         assert f"--{key} " in shown
         assert meaning.split()[0] in shown
     assert max(map(len, shown.splitlines())) <= 80

@@ -6,11 +6,15 @@ import json
 import math
 import re
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from audit_counts import one
 from audit_sample import DECIDING, SCRIPT, sample_audit
 
+from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.judge import judge
 from fairbench_cli.audit.parts.writing import DASH, p_value
 from fairbench_cli.audit.show.document import SHOWN, audit_document, to_html, to_markdown
 from fairbench_cli.audit.show.formats import FORMATS, write, write_folder
@@ -18,6 +22,8 @@ from fairbench_cli.audit.show.headline import headline
 from fairbench_cli.audit.show.tables import to_json
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.cli.console import print_document
+
+OTHER = "American Indian or Alaska Native"
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +67,28 @@ def test_the_console_names_small_groups_and_what_is_not_decidable(report):
     assert rows["(missing)*", "fdr"][-1].text == "nobody to compute it from"
     assert rows["(missing)*", "fdr"][4].text == DASH
     assert shown[-1].notes[-1].startswith("Marked *: fewer than 30 rows")
+
+
+def test_long_names_stand_on_lines_of_their_own_and_once(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    long = "Native Hawaiian or Other Pacific Islander"
+    cells = {
+        "White": (60, 50, 90, 100),
+        long: (12, 16, 28, 24),
+        "American Indian or Alaska Native": (9, 9, 11, 11),
+    }
+    found = audit_document(judge(one(cells), AuditConfig(draws=0)), brief=True)
+    print_document(replace(found, answer=None, facts=(), sections=found.sections[:1]))
+    lines = capsys.readouterr().out.splitlines()
+    names = [line for line in lines if not line.startswith(" ") and line.endswith(" rows")]
+    assert {*names} == {f"{long}, 80 rows", f"{OTHER}, 40 rows"}
+    assert all(name != other for name, other in pairwise(names))
+    start = lines.index(names[0])
+    rows = [line for line in lines[start:] if line.startswith("  ")]
+    assert len(rows) == 2 * len(found.sections[0].tables[0].rows)  # a value and what is behind it
+    monkeypatch.setenv("COLUMNS", "200")  # where there is room each row has its name
+    print_document(found)
+    assert capsys.readouterr().out.count(f"{long} (80 rows)  ") == 5
 
 
 @pytest.mark.parametrize("width", [40, 80, 140])

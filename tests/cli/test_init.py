@@ -197,6 +197,18 @@ def test_semicolons_and_decimal_commas(say, tmp_path, written):
     assert 'separator: ";"\ndecimal: ","\n' in (tmp_path / "euro.yaml").read_text()
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\x85", "\u2028"])
+def test_line_ends_in_names_and_values(say, tmp_path, end):
+    table = loans()
+    table = {f"se{end}x" if name == "sex" else name: values for name, values in table.items()}
+    table["region"] = [f"a{end}b" if one == "no" else one for one in table["region"]]
+    quoted = [[f'"{cell}"' for cell in row] for row in (list(table), *zip(*table.values(), strict=True))]
+    (tmp_path / "l.csv").write_bytes("".join(",".join(row) + "\n" for row in quoted).encode())
+    given = ["--label", "approved", "--favourable", "yes", "--protected", f"se{end}x=f"]
+    assert say("init", "l.csv", *given).code == 0
+    assert f"se{end}x" in read_card(tmp_path / "l.yaml").columns
+
+
 def test_dates_and_identifiers_are_those_of_an_audit(say, tmp_path):
     rows = 60
     more = {

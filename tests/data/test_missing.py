@@ -143,6 +143,16 @@ def test_decimal_commas_tabs_and_blanks(tmp_path):
     assert len(loaded(tmp_path, blanks, rows(["1"]).replace(",", "  ").replace("\n", " \n")).table) == 8
 
 
+def test_a_point_among_decimal_commas_is_refused_unless_recoded(tmp_path):
+    """It may stand for thousands: 1.234 is 1234 in such files."""
+    card = HEAD + 'decimal: ","\nseparator: ;\ncolumns: {pay: {kind: real}}\n'
+    content = "sex;pay;ok\nf;999,5;0\nm;1.234;1\nf;2,5;1\nm;1;0\n"
+    with pytest.raises(UserError, match=r'mine.csv:3: error: column "pay" has "1.234", and the card says'):
+        loaded(tmp_path, card, content)
+    recoded = card.replace("kind: real", 'kind: real, recode: {"1.234": "1234"}')
+    assert column(loaded(tmp_path, recoded, content), "pay")[:2] == ["999.5", "1234"]
+
+
 def test_parquet(tmp_path):
     import duckdb
 

@@ -121,7 +121,11 @@ def test_mistakes(say, tmp_path):
     for name in ("a", "b"):
         (tmp_path / "run" / "networks" / f"{name}.json").write_text("{}")
     for arguments, *words in (
-        (["adult", "--of", "incme"], 'no column "incme"', 'did you mean "income"'),
+        (
+            ["adult", "--of", "incme"],
+            '--of: error: the network has no column "incme"',
+            'did you mean "income"',
+        ),
         (["adult", "--of", "income", "--given", "sxe=Male"], 'did you mean "sex"'),
         (["adult", "--of", "income", "--given", "sex=male"], 'no level "male"', 'did you mean "Male"'),
         (["adult", "--of", "income", "--given", "sex"], "write COLUMN=LEVEL"),

@@ -404,7 +404,7 @@ def test_outcome_protected_attribute_and_what_beta_edits_are_marked(name):
     legend = "\n".join(text.get_text() for text in figure.legends[0].get_texts())
     assert "\noutcome\n" in f"\n{shown}\n"
     assert "outcome\nprotected attribute" in legend
-    assert ("proxy that β edits" in legend) == (marks.edited != (marks.protected,)) == (name == "adult")
+    assert ("column that β edits" in legend) == (marks.edited != (marks.protected,)) == (name == "adult")
     edited = arcs[f"arc-{marks.edited[0]}-{marks.outcome}"].get_edgecolor()
     assert [p.get_edgecolor() for p in arcs.values()].count(edited) == 1
 

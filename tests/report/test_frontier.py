@@ -136,11 +136,13 @@ def test_a_technique_is_compared_with_none_of_the_same_repeat_at_its_own_gap(con
             assert np.isnan([row["p"], row["p_holm"]]).all()
             assert row["verdict"] == ""
             continue
-        assert row["n"] * (row["difference"] > 0) >= 0
         tests.append(row)
     adjusted = holm(np.array([row["p"] for row in tests]))
-    assert {row["tests"] for row in tests} == {len(tests)}
-    assert [row["p_holm"] for row in tests] == pytest.approx(adjusted)
+    assert {row["tests"] for row in tests} == {sum(not np.isnan(row["p"]) for row in tests)}
+    assert np.isnan([row["p"] for row in tests]).all() == (
+        constraint == "equalised-odds"
+    )  # the rows are shared
+    assert [row["p_holm"] for row in tests] == pytest.approx(adjusted, nan_ok=True)
     for row, p in zip(tests, adjusted, strict=True):
         if not p < 0.05:
             assert row["verdict"] == ("" if np.isnan(p) else "not distinguishable")
@@ -204,7 +206,8 @@ def test_far_below_thresholds_chosen_on_other_rows_is_below():
     records = [worse(one) if one.key.startswith("massaging") else one for one in RECORDS]
     frame = distance_frame(run_of(study(test="network"), records)).query("intervention == 'massaging'")
     assert set(frame.query("constraint == 'demographic-parity'")["verdict"]) == {"below"}
-    assert set(frame.query("constraint == 'equalised-odds'")["verdict"]) == {""}  # no others to judge it by
+    # At the odds gap nothing is chosen on other rows, so that nothing is below.
+    assert set(frame.query("constraint == 'equalised-odds'")["verdict"]) == {"not distinguishable"}
 
 
 def test_the_order_of_records_does_not_matter():

@@ -356,9 +356,9 @@ class Journal:
             return
         found = os.fstat(self._file.fileno())
         if not found.st_nlink:
-            what, lost = "deleted", "those in it are computed again"
+            what, lost = "deleted", "the repeats in it are computed again"
         elif found.st_size != self._size:
-            what, lost = "changed by another program", "those that are lost are computed again"
+            what, lost = "changed by another program", "repeats that are lost are computed again"
         else:
             return
         fix = f"leave the folder alone and run again; {lost}"

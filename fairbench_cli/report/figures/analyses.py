@@ -397,7 +397,7 @@ def _overview(run: RunResults, title: str, rows: Rows) -> Figure:
             panels.append(Panel(draw, ", ".join(map(str, column)), metric))
         panels += [None] * (-len(places) % across)
     return facet(
-        "All techniques on all data sets" + ("" if title == "all" else f": {title}"),
+        ": ".join(filter(None, ("All techniques on all data sets", title.removeprefix("all").lstrip(", ")))),
         f"{pages.means_text(run.plan)} By the groups of the attribute that each technique works on. "
         "Dashed line: the ideal.",
         panels,

@@ -111,7 +111,7 @@ class BoxLook:
 
 OUTCOME = BoxLook("outcome", "#FBD9A5", "#8A4B00", "square,pad=0", 2.4)
 PROTECTED = BoxLook("protected attribute", "#BFDDF2", "#00476E", "roundtooth,pad=0,tooth_size=0.035", 1.4)
-EDITED = BoxLook("proxy that β edits", "#CDEBDD", "#00614A", "round,pad=0,rounding_size=0.19", 1.4)
+EDITED = BoxLook("column that β edits", "#CDEBDD", "#00614A", "round,pad=0,rounding_size=0.19", 1.4)
 PLAIN = BoxLook("", "#FFFFFF", GREY, "round,pad=0,rounding_size=0.06", 0.9)
 
 
