@@ -3,10 +3,9 @@
 The rule is that of the audit, with Holm's first step over all comparisons (`measures.power`).
 """
 
-import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,14 +22,14 @@ from fairbench_cli.audit.compare.references import (
     kept,
     references,
 )
-from fairbench_cli.audit.config import PLANNED, PlanConfig
+from fairbench_cli.audit.config import USED_BY_PLANS, PlanConfig
 from fairbench_cli.audit.options import read_config
 from fairbench_cli.audit.parts import writing
 from fairbench_cli.audit.parts.part import Row
 from fairbench_cli.audit.scan.open import count_groups
 from fairbench_cli.audit.scan.tally import Slice, Tally
-from fairbench_cli.audit.show.tables import csv_text
-from fairbench_cli.base.errors import ArgumentError, Problem, UserError, shown, suggest, user_error
+from fairbench_cli.audit.show.tables import csv_text, json_text
+from fairbench_cli.base.errors import ArgumentError, Flag, Problem, UserError, shown, suggest, user_error
 from fairbench_cli.document import charts
 from fairbench_cli.document.html import html
 from fairbench_cli.document.markdown import markdown
@@ -48,7 +47,7 @@ from fairbench_cli.document.model import (
 )
 from fairbench_cli.document.notebook import notebook
 from fairbench_cli.measures.counts import Counts
-from fairbench_cli.measures.power import Criterion, TwoGroups, rows_needed
+from fairbench_cli.measures.power import MOST_ROWS, Criterion, TwoGroups, rows_needed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,9 +58,6 @@ FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # times the rows, along a curve
 MOST_SAID = 6  # comparisons in the answer
 SIZE = re.compile(r"\s*(.+?)\s*=\s*(\d+)\s*")
 SIZES = "group sizes"  # in messages, instead of a file
-USED = (
-    "attribute bins intersect ref ref-method tau min-group min-share exclude confidence".split()  # noqa: SIM905
-)
 
 
 @dataclass(frozen=True)
@@ -155,19 +151,19 @@ class AuditPlan:
         return Criterion(self.config.tau, self.family, self.config.confidence)
 
     @cached_property
-    def curve(self) -> tuple[ShownRatios, ...]:
-        """What several times the rows at hand can show."""
-        return tuple(
-            _shown(one, rate, times, self)
-            for one in self.compared
-            for rate in self.config.rate
-            for times in FACTORS
-        )
-
-    @property
     def shown(self) -> tuple[ShownRatios, ...]:
         """What the rows at hand can show."""
-        return tuple(row for row in self.curve if row.times == 1)
+        return tuple(_shown(one, rate, 1.0, self) for one in self.compared for rate in self.config.rate)
+
+    @cached_property
+    def curve(self) -> tuple[ShownRatios, ...]:
+        """What several times the rows at hand can show."""
+        pairs = ((one, rate) for one in self.compared for rate in self.config.rate)
+        return tuple(
+            here if times == 1 else _shown(one, rate, times, self)
+            for (one, rate), here in zip(pairs, self.shown, strict=True)
+            for times in FACTORS
+        )
 
     @cached_property
     def needed(self) -> tuple[NeededRows, ...]:
@@ -186,7 +182,7 @@ class AuditPlan:
 
         if table not in TABLES:
             raise ArgumentError(Problem(f'there is no table called "{table}"', suggest(table, TABLES)))
-        return pd.DataFrame(_rows(self, table))
+        return pd.DataFrame(_rows(self, table), columns=writing.columns_of(TABLES[table]))
 
     def to(self, name: str) -> str:
         """Write it in a format: "csv" (what the rows show), "json", "markdown" or "html"."""
@@ -209,7 +205,7 @@ class AuditPlan:
 def plan(
     source: "str | Path | Mapping[str, Any] | Frame", *, config: str | Path | None = None, **options: Any
 ) -> AuditPlan:
-    """AuditPlan an audit: the ratios that groups of given sizes can show, and the rows that a ratio takes.
+    """Plan an audit: the ratios that groups of given sizes can show, and the rows that a ratio takes.
 
     Parameters
     ----------
@@ -229,29 +225,16 @@ def plan(
     >>> found.to_pandas()[["group", "fails_below", "fails_above"]].round(2).values.tolist()
     [['black', 0.68, 1.36]]
     >>> found.to_pandas("needed")[["rows", "reference_rows", "chance"]].round(2).values.tolist()
-    [[226, 1126, 0.8]]
+    [[226.0, 1126.0, 0.8]]
     """
     from fairbench_cli.audit.api import PLURALS
 
     try:
         given = {PLURALS.get(name, name): value for name, value in options.items()}
-        return make_plan(source, read_plan(given, Path(config) if config is not None else None))
+        path = Path(config) if config is not None else None
+        return make_plan(source, read_config(given, path, kind=PlanConfig))
     except UserError as error:
         raise UserError(*(problem.spelled("python") for problem in error.problems)) from None
-
-
-def read_plan(given: Mapping[str, Any], path: Path | None = None, before: str = "") -> PlanConfig:
-    """Check the options of a plan, as `audit.options.read_config` does; refuse those that it does not use."""
-    settings = read_config(given, path, before, PlanConfig)
-    known = {field.alias or name for name, field in PlanConfig.model_fields.items()}
-    asked = {key.replace("_", "-") for key, value in given.items() if value is not None} & known
-    extra = sorted(asked - {*USED, *PLANNED})
-    if extra:
-        fix = "leave it out: there are no decisions yet"
-        raise UserError(*(Problem(f"{key} has no effect on a plan", fix, before + key) for key in extra))
-    if settings.taus:
-        raise user_error("a plan has one tau", "give it alone: 0.8", f"{before}tau")
-    return settings
 
 
 def make_plan(source: "str | Path | Mapping[str, Any] | Frame", config: PlanConfig) -> AuditPlan:
@@ -281,15 +264,19 @@ def _counted(source: "str | Path | Mapping[str, Any] | Frame", config: PlanConfi
         tally = count_groups(source, config)
         return tally.source, tally
     nested = any(isinstance(value, Mapping) for value in source.values())
-    sizes = source if nested else {_only(config): source}
-    slices = tuple(_slice(attribute, rows) for attribute, rows in sizes.items())
+    named = (*(config.attributes or ()), *config.references, "group")
+    sizes = source if nested else {named[0]: source}
+    for key, given in (
+        ("bins", config.bins),
+        ("intersect", config.intersections),
+        ("attribute", set(config.attributes or ()) - set(sizes)),
+    ):
+        if given:
+            what = f"sizes of {', '.join(map(str, sizes))} say nothing of other columns"
+            raise user_error(what, ("give a file with a row per person, or leave out ", Flag(key)), Flag(key))
+    slices = tuple(_slice(name, sizes[name]) for name in config.attributes or sizes)
     total = max((int(part.rows.sum()) for part in slices), default=0)
     return SIZES, Tally(source=SIZES, rows=total, weighted=False, slices=slices, notes=())
-
-
-def _only(config: PlanConfig) -> str:
-    """Return what the attribute of group sizes is called."""
-    return next(iter((*(config.attributes or ()), *config.references)), "group")
 
 
 def _sizes(text: str) -> dict[str, int]:
@@ -306,14 +293,14 @@ def _sizes(text: str) -> dict[str, int]:
 def _slice(attribute: str, sizes: Any) -> Slice:
     """Return groups of given sizes."""
     if not isinstance(sizes, Mapping) or not all(
-        isinstance(rows, int | np.integer) and rows > 0 for rows in sizes.values()
+        isinstance(rows, int | np.integer) and 0 < rows <= MOST_ROWS for rows in sizes.values()
     ):
-        what = f"the sizes of {shown(attribute)} are not whole numbers above 0, by group"
+        what = f"the sizes of {shown(attribute)} are not whole numbers from 1 to 1e12, by group"
         raise user_error(what, 'write {"white": 1000, "black": 200}')
-    groups = tuple(sorted(map(str, sizes)))
-    n = np.zeros((len(groups), 2, 2))
-    n[:, 0, 1] = [int({str(name): rows for name, rows in sizes.items()}[group]) for group in groups]
-    return Slice("", "", attribute, Counts(groups, n), n.astype(np.int64), n, labelled=False)
+    named = {str(name): int(rows) for name, rows in sorted(sizes.items(), key=lambda item: str(item[0]))}
+    n = np.zeros((len(named), 2, 2))
+    n[:, 0, 1] = list(named.values())
+    return Slice("", "", attribute, Counts(tuple(named), n), n.astype(np.int64), n, labelled=False)
 
 
 def _pairs(part: Slice, config: PlanConfig) -> Iterator[PlannedPair]:
@@ -472,9 +459,12 @@ def _table_of_needed(plan: AuditPlan) -> TextTable:
 
 def _about_rows(plan: AuditPlan) -> tuple[str, ...]:
     counted = "that the rate counts " if plan.config.counted < 1 else ""
+    asked = len(plan.compared) * len(plan.config.rate) * len(plan.config.ratio)
+    left_out = "Left out: ratios that are a limit, and those with which the rate would be above 1."
     return (
         f"Rows {counted}of the group and of its reference, and all rows that there would be then, the groups "
         "as large to each other as here. chance: how likely the verdict is with these.",
+        *((left_out,) if len(plan.needed) < asked else ()),
     )
 
 
@@ -535,30 +525,23 @@ def _same(row: PlannedPair, other: PlannedPair) -> bool:
     return (row.attribute, row.group) == (other.attribute, other.group)
 
 
-TABLES = ("shown", "needed", "curve")
+TABLES: dict[str, type[PlannedPair]] = {"shown": ShownRatios, "needed": NeededRows, "curve": ShownRatios}
 
 
 def _rows(plan: AuditPlan, table: str) -> list[Row]:
     """Return the rows of a table, as CSV files and frames have them."""
-    found: Sequence[PlannedPair] = getattr(plan, table)
-    return [writing.flat(row) for row in found]
+    return [writing.flat(row) for row in getattr(plan, table)]
 
 
 def _csv(plan: AuditPlan, table: str = "shown") -> str:
-    rows = _rows(plan, table)
-    return csv_text(rows, rows[0] if rows else (), ("false", "true"))
+    return csv_text(_rows(plan, table), writing.columns_of(TABLES[table]), ("false", "true"))
 
 
 def _json(plan: AuditPlan) -> str:
-    """Write the tables, NaN as null, and what they were made with."""
-
-    def plain(row: Row) -> Row:
-        return {key: None if isinstance(one, float) and math.isnan(one) else one for key, one in row.items()}
-
-    used = {key: value for key, value in plan.config.resolved().items() if key in (*USED, *PLANNED)}
+    """Write the tables, and what they were made with."""
+    used = {key: value for key, value in plan.config.resolved().items() if key in USED_BY_PLANS}
     found = {"source": plan.source, "rows": plan.total, "family": plan.family, "config": used}
-    tables = {table: [plain(row) for row in _rows(plan, table)] for table in TABLES}
-    return json.dumps(found | tables, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return json_text(found | {table: _rows(plan, table) for table in TABLES})
 
 
 WRITERS: dict[str, Callable[[AuditPlan], str]] = {

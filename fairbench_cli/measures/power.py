@@ -13,6 +13,7 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,6 +31,8 @@ MOST_ROWS = 1e12
 LEAST = 1e-4  # of ratios that are looked at
 TRIED, ZOOMS = 14, 5  # ratios at a time, and how often those next to the one sought are looked at
 SAME = 1e-9  # logarithms of ratios that differ by rounding alone
+
+Wanted = Literal["fails", "passes", "both"]
 
 
 @dataclass(frozen=True)
@@ -93,8 +96,10 @@ class TwoGroups:
     rate: float
     rule: Criterion
 
-    def chances(self, ratios: ArrayLike) -> Chances:
+    def chances(self, ratios: ArrayLike, wanted: Wanted = "both") -> Chances:
         """Return how likely each verdict is, of several true ratios; NaN where a rate would be above 1.
+
+        `wanted` is "fails", "passes" or "both"; what is not wanted may be 0.
 
         >>> found = TwoGroups(500, 500, 0.3, Criterion()).chances([0.7, 1.0])
         >>> found.fails.round(3).tolist(), found.passes.round(3).tolist()
@@ -102,7 +107,7 @@ class TwoGroups:
         """
         given = np.asarray(ratios, dtype=np.float64)
         if (self.n + 1) * len(self._seen) > MOST_TABLES:
-            return approximate_chances(self.n, self.m, self.rate, given, self.rule)
+            return approximate_chances(self.n, self.m, self.rate, given, self.rule, wanted)
         p = self.rate * given
         mine = _binomial(self.n, np.where((p >= 0) & (p <= 1), p, np.nan))
         return Chances(*(mine @ each for each in self._each_count))
@@ -127,7 +132,7 @@ class TwoGroups:
         """
         edge = -math.log(self.rule.tau)
         logs = np.linspace(-edge, min(edge, -math.log(self.rate)), 400)
-        enough = np.flatnonzero(self.chances(np.exp(logs) * (1 - SAME)).passes >= power)
+        enough = np.flatnonzero(self.chances(np.exp(logs) * (1 - SAME), "passes").passes >= power)
         if not len(enough):
             return math.nan, math.nan
         return math.exp(logs[enough[0]]), math.exp(logs[enough[-1]])
@@ -158,7 +163,7 @@ class TwoGroups:
         near, found = 0.0, math.nan
         for _ in range(ZOOMS):
             logs = np.linspace(near, far, TRIED)
-            enough = getattr(self.chances(np.exp(logs) * (1 - SAME)), side) >= power
+            enough = getattr(self.chances(np.exp(logs) * (1 - SAME), "fails"), side) >= power
             if not enough.any():
                 break
             i = max(1, int(np.argmax(enough)))
@@ -175,7 +180,7 @@ def _binomial(n: int, p: Floats) -> Floats:
 
 
 def approximate_chances(
-    n: ArrayLike, m: ArrayLike, rate: ArrayLike, ratio: ArrayLike, rule: Criterion, wanted: str = "both"
+    n: ArrayLike, m: ArrayLike, rate: ArrayLike, ratio: ArrayLike, rule: Criterion, wanted: Wanted = "both"
 ) -> Chances:
     """Return the chances by the normal approximation; arrays of one shape, also of many designs.
 
@@ -284,13 +289,14 @@ def rows_needed(
     with np.errstate(divide="ignore", invalid="ignore"):
         away, edge = np.abs(np.log(r)), -math.log(rule.tau)
         known = (q > 0) & (q < 1) & (r > 0) & (q * r < 1) & (f > 0) & (f < 1) & (np.abs(away - edge) >= SAME)
-    for wanted, some in (("fails", known & (away > edge)), ("passes", known & (away < edge))):
+    verdicts: tuple[Wanted, Wanted] = ("fails", "passes")
+    for wanted, some in zip(verdicts, (known & (away > edge), known & (away < edge)), strict=True):
         if some.any():
             found[some] = _least_rows(q[some], r[some], f[some], rule, power, wanted)
     return found
 
 
-def _least_rows(q: Floats, r: Floats, f: Floats, rule: Criterion, power: float, wanted: str) -> Floats:
+def _least_rows(q: Floats, r: Floats, f: Floats, rule: Criterion, power: float, wanted: Wanted) -> Floats:
     """Halve the logarithm of how many rows there may be."""
     low, high = np.log(2 / np.minimum(f, 1 - f)), np.full(q.shape, math.log(MOST_ROWS))
     for _ in range(HALVINGS):
