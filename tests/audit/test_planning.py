@@ -26,7 +26,8 @@ def people():
 
 def test_sizes_texts_files_and_frames_give_the_same_plan(people, tmp_path):
     people.to_csv(tmp_path / "people.csv", index=False)
-    people.assign(score=0.3).to_parquet(tmp_path / "scored.parquet")  # scores are not looked at
+    scored = people.assign(score=0.3, Label="reoffended")  # neither is looked at
+    scored.to_parquet(tmp_path / "scored.parquet")
     how = {"rate": 0.3, "attributes": ["race"]}
     text = ",".join(f"{group}={rows}" for group, rows in SIZES.items())
     tables = [
