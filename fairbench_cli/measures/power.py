@@ -109,7 +109,7 @@ class TwoGroups:
         if (self.n + 1) * len(self._seen) > MOST_TABLES:
             return approximate_chances(self.n, self.m, self.rate, given, self.rule, wanted)
         p = self.rate * given
-        mine = _binomial(self.n, np.where((p >= 0) & (p <= 1), p, np.nan))
+        mine = _binomial(range(self.n + 1), self.n, np.where((p >= 0) & (p <= 1), p, np.nan))
         return Chances(*(mine @ each for each in self._each_count))
 
     def shown(self, power: float = 0.8) -> tuple[float, float]:
@@ -138,15 +138,15 @@ class TwoGroups:
         return math.exp(logs[enough[0]]), math.exp(logs[enough[-1]])
 
     @cached_property
-    def _seen(self) -> Floats:
+    def _seen(self) -> range:
         """The counts that the reference may show."""
         middle, spread = self.m * self.rate, TAIL * math.sqrt(self.m * self.rate * (1 - self.rate)) + 3
-        return np.arange(max(0, math.floor(middle - spread)), min(self.m, math.ceil(middle + spread)) + 1.0)
+        return range(max(0, math.floor(middle - spread)), min(self.m, math.ceil(middle + spread)) + 1)
 
     @cached_property
     def _each_count(self) -> tuple[Floats, Floats, Floats]:
         """The chances, given each count of the group; all tables are gone through."""
-        x, y = np.meshgrid(np.arange(self.n + 1.0), self._seen, indexing="ij")
+        x, y = np.meshgrid(np.arange(self.n + 1.0), np.array(self._seen, np.float64), indexing="ij")
         n, m, tau = np.full(x.shape, float(self.n)), np.full(x.shape, float(self.m)), self.rule.tau
         own, other = x / n, y / m
         below, above = own < tau * other * (1 - SAME), own * tau > other * (1 + SAME)
@@ -155,7 +155,7 @@ class TwoGroups:
         differ[outside] = p < self.rule.alpha
         z = self.rule.limit
         passes = (score_z(x, n, y, m, tau) > z) & (score_z(x, n, y, m, 1 / tau) < -z)
-        weights = _binomial(self.m, np.array(self.rate))[self._seen.astype(np.intp)]
+        weights = _binomial(self._seen, self.m, np.array(self.rate))
         return (differ & below) @ weights, (differ & above) @ weights, passes @ weights
 
     def _nearest(self, far: float, side: str, power: float) -> float:
@@ -172,11 +172,11 @@ class TwoGroups:
         return found
 
 
-def _binomial(n: int, p: Floats) -> Floats:
-    """Return the probabilities of 0 to n, of each p; NaN for NaN."""
+def _binomial(counts: range, n: int, p: Floats) -> Floats:
+    """Return the probabilities of counts among n, of each p; NaN for NaN."""
     from scipy.stats import binom
 
-    return np.asarray(binom.pmf(np.arange(n + 1), n, p[..., None]), dtype=np.float64)
+    return np.asarray(binom.pmf(np.array(counts), n, p[..., None]), dtype=np.float64)
 
 
 def approximate_chances(
