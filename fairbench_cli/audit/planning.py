@@ -343,14 +343,11 @@ def plan_document(plan: AuditPlan) -> Document:
     config, rule = plan.config, plan.criterion
     allowed = f"{rule.tau:g} to {1 / rule.tau:.3g}"
     family = writing.counted_words(plan.family, "comparison")
+    counted = f"; the rate counts {writing.percent(config.counted)} of the rows" if config.counted < 1 else ""
     facts = (
         f"{plan.source}: {writing.thousands(plan.total)} rows; allowed: {allowed} times the reference's "
-        "rate; "
-        f"tests at {100 * (1 - rule.confidence):.3g} % after Holm over {family}; power "
-        f"{writing.percent(config.power)}"
-        + (
-            f"; the rate counts {writing.percent(config.counted)} of the rows." if config.counted < 1 else "."
-        ),
+        f"rate; tests at {100 * (1 - rule.confidence):.3g} % after Holm over {family}; "
+        f"power {writing.percent(config.power)}{counted}.",
     )
     sections = (
         Section("What these rows can show", tables=(_table_of_shown(plan),), notes=_notes(plan)),
@@ -402,12 +399,16 @@ def _up(value: float) -> str:
     return writing.DASH if math.isnan(value) else f"{math.ceil(100 * value - 1e-6) / 100:.2f}"
 
 
+def _chance_cell(chance: float) -> TableCell:
+    """Return a chance in whole percents."""
+    return TableCell(f"{100 * chance:.0f} %", "", chance)
+
+
+def _rows_cell(rows: float) -> TableCell:
+    return TableCell(writing.thousands(rows), "", rows)
+
+
 Columns = dict[str, Callable[[Any], TableCell]]
-
-
-def _percent(chance: float) -> str:
-    """Write a chance in whole percents."""
-    return f"{100 * chance:.0f} %"
 
 
 def _names(row: PlannedPair) -> str:
@@ -423,21 +424,20 @@ def _table_of_shown(plan: AuditPlan) -> TextTable:
         "fails from": lambda row: TableCell(_up(row.fails_above), "", row.fails_above),
         "passes from": lambda row: TableCell(_up(row.passes_from), "", row.passes_from),
         "to": lambda row: TableCell(_down(row.passes_to), "", row.passes_to),
-        "passes if equal": lambda row: TableCell(_percent(row.equal_passes), "", row.equal_passes),
+        "passes if equal": lambda row: _chance_cell(row.equal_passes),
     }
     return table_of("", columns, plan.shown)
 
 
 def _notes(plan: AuditPlan) -> tuple[str, ...]:
-    by_rate = plan.config.ref_method in ("minimum", "maximum")
-    what = "all pairs of groups count, as the data will choose the reference; here it is the largest group"
+    chosen = "All pairs of groups count, as the data will choose the reference; here it is the largest group."
     holm = f"The level of a test is divided by {plan.family}: Holm's first step, as if nothing else failed."
     return (
         "rate: of the reference. fails up to, from: true ratios that fail with the power asked for; passes "
         "from, to: true ratios that pass with it. A dash: none does with these rows.",
         "passes if equal: how likely a group passes whose rate is that of the reference.",
         *((holm,) if plan.family > 1 else ()),
-        *((f"{what}.".capitalize(),) if by_rate else ()),
+        *((chosen,) if plan.config.ref_method in ("minimum", "maximum") else ()),
     )
 
 
@@ -446,12 +446,10 @@ def _table_of_needed(plan: AuditPlan) -> TextTable:
         "comparison": lambda row: TableCell(_names(row)),
         "rate": lambda row: TableCell(f"{row.rate:g}", "", row.rate),
         "ratio": lambda row: TableCell(f"{row.ratio:g}", "", row.ratio),
-        "of the group": lambda row: TableCell(writing.thousands(row.rows), "", row.rows),
-        "of the reference": lambda row: TableCell(
-            writing.thousands(row.reference_rows), "", row.reference_rows
-        ),
-        "of all": lambda row: TableCell(writing.thousands(row.all_rows), "", row.all_rows),
-        "chance": lambda row: TableCell(_percent(row.chance), "", row.chance),
+        "of the group": lambda row: _rows_cell(row.rows),
+        "of the reference": lambda row: _rows_cell(row.reference_rows),
+        "of all": lambda row: _rows_cell(row.all_rows),
+        "chance": lambda row: _chance_cell(row.chance),
         "verdict": lambda row: TableCell(VERDICTS[row.verdict]),
     }
     return table_of("", columns, plan.needed)
@@ -480,10 +478,8 @@ def _table_of_curve(plan: AuditPlan) -> TextTable:
 
     columns: Columns = {
         "comparison": lambda row: TableCell(_names(row)),
-        "rows": lambda row: TableCell(writing.thousands(row.rows), "", row.rows),
-        "of the reference": lambda row: TableCell(
-            writing.thousands(row.reference_rows), "", row.reference_rows
-        ),
+        "rows": lambda row: _rows_cell(row.rows),
+        "of the reference": lambda row: _rows_cell(row.reference_rows),
     }
     columns |= {
         f"rate {rate:g}": lambda row, rate=rate: ratio(row, rate)  # type: ignore[misc]
@@ -499,7 +495,7 @@ def _chart(one: PlannedPair, plan: AuditPlan) -> Chart:
     y = charts.Axis(0.0, 1.0, charts.PLOT, 8.0)
     lines = []
     for rate in plan.config.rate:
-        own = [row for row in plan.curve if row.rate == rate and _same(row, one)]
+        own = [row for row in plan.curve if row.rate == rate and _names(row) == _names(one)]
         points = [
             (row.times * both, row.fails_below, f"{_of_rows(row)}: {_down(row.fails_below)} and less")
             for row in own
@@ -519,10 +515,6 @@ def _chart(one: PlannedPair, plan: AuditPlan) -> Chart:
         limit + here,
     )
     return Chart(title, svg, one.attribute)
-
-
-def _same(row: PlannedPair, other: PlannedPair) -> bool:
-    return (row.attribute, row.group) == (other.attribute, other.group)
 
 
 TABLES: dict[str, type[PlannedPair]] = {"shown": ShownRatios, "needed": NeededRows, "curve": ShownRatios}
@@ -554,5 +546,6 @@ WRITERS: dict[str, Callable[[AuditPlan], str]] = {
 
 def files_of(plan: AuditPlan) -> dict[str, str]:
     """Return the files of a folder by name."""
-    texts = {f"plan-{table}.csv": _csv(plan, table) for table in TABLES}
-    return texts | {"plan.json": _json(plan), "plan.md": plan.to("markdown"), "plan.html": plan.to("html")}
+    files = {"json": "plan.json", "markdown": "plan.md", "html": "plan.html"}
+    tables = {f"plan-{table}.csv": _csv(plan, table) for table in TABLES}
+    return tables | {file: plan.to(name) for name, file in files.items()}
