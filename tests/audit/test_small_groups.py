@@ -128,9 +128,8 @@ def test_models_thresholds_lists_and_ties_are_searched_each():
 
 
 def test_p_values_are_adjusted_for_the_searches_that_are_made():
-    rows = audit(FRAME.assign(label=1), **SCAN).report.found[
-        "subgroups"
-    ]  # fdr is 0, for is 1, fpr has no rows
+    # With the label 1 fdr is 0, for is 1, and fpr has no rows.
+    rows = audit(FRAME.assign(label=1), **SCAN).report.found["subgroups"]
     searches = {row.metric for row in rows}
     assert not {"fdr", "for", "fpr"} & searches
     assert [row.p_adjusted for row in rows] == [min(1.0, len(searches) * row.p) for row in rows]

@@ -230,7 +230,7 @@ def subgroup_sections(found: Sequence[Subgroup], report: Report, view: View) -> 
         return (Section(title, (f"No subgroup of {least}, with as many other rows, has another rate.",)),)
     names = found[0].attribute
     many = max(one.searched for one in found)
-    tests = len({(*vars(one).values(),)[:4] for one in found})
+    tests = len({(one.model, one.decision, one.metric) for one in found})
     who = f"people, among those of as many rows, by {config.cluster}" if config.cluster else "rows"
     sentences = (
         f"All combinations of {names} were searched, up to {writing.thousands(many)} subgroups of at least "
