@@ -127,6 +127,14 @@ def test_models_thresholds_lists_and_ties_are_searched_each():
     assert listed.behind[0] + listed.others_behind[0] == 200
 
 
+def test_p_values_are_adjusted_for_the_searches_that_are_made():
+    # With the label 1 fdr is 0, for is 1, and fpr has no rows.
+    rows = audit(FRAME.assign(label=1), **SCAN).report.found["subgroups"]
+    searches = {row.metric for row in rows}
+    assert not {"fdr", "for", "fpr"} & searches
+    assert [row.p_adjusted for row in rows] == [min(1.0, len(searches) * row.p) for row in rows]
+
+
 def test_people_change_places_as_a_whole():
     """Each person has ten alike rows: taken for rows, they make chance look like a subgroup."""
     person = np.repeat(np.arange(150), 10)

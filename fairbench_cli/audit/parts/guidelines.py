@@ -37,8 +37,8 @@ NO_LIMIT = "The law sets no limit to these ratios and asks for no test: read the
 MOST_NAMED = 6  # tables in the headline
 # By whether a group is below four fifths, and whether its rate differs taken alone.
 ALONE = {
-    (True, True): "significantly",
-    (True, False): "not significantly",
+    (True, True): "below four fifths, significantly",
+    (True, False): "below four fifths, not significantly",
     (False, True): "not below, but significantly less",
 }
 SMALL_OUT = (
@@ -268,7 +268,7 @@ def _alone(found: Sequence[ImpactTable], report: Report) -> str:
                 p = f"{row.group} (p {writing.p_value(row.chance.p)})"
                 names.setdefault((row.four_fifths.below, row.chance.p < alpha), []).append(p)
     said = [f"{words} {writing.listed(names[kind])}" for kind, words in ALONE.items() if kind in names]
-    return f"Below four fifths, each pair tested alone as practice has it: {'; '.join(said) or 'nobody'}."
+    return f"Each pair tested alone, as practice has it: {'; '.join(said) or 'nobody is below four fifths'}."
 
 
 def impact_sections(found: Sequence[ImpactTable], report: Report, view: View) -> tuple[Section, ...]:
