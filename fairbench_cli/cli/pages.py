@@ -242,16 +242,16 @@ def number(value: float) -> str:
 
 
 def _gate(metric: Metric) -> Iterator[str]:
-    """Yield what an audit tests where its gate is the metric, if it may be."""
+    """Yield what an audit tests where its gate is the metric, if that is not whether it is at best."""
     from fairbench_cli.audit.metrics import can_decide, canonical, kind
 
-    if kind(metric.name) == "counts" and can_decide(canonical(metric.name)):
-        what = {
-            "parts": f"{' and '.join(metric.farthest_of)}, and fails where one of these does",
-            "rate": f"whether the groups have the same {metric.equal}",
-            "limit": "whether it is worse than its limit",
-        }
-        yield f"a gate of an audit tests {what.get(metric.tested, 'whether it is at best')}"
+    what = {
+        "parts": f"{' and '.join(metric.farthest_of)}, and fails where one of these does",
+        "rate": f"whether the groups have the same {metric.equal}",
+        "limit": "whether it is worse than its limit",
+    }
+    if metric.tested in what and kind(metric.name) == "counts" and can_decide(canonical(metric.name)):
+        yield f"a gate of an audit tests {what[metric.tested]}"
 
 
 def _metric(metric: Metric) -> Section:
