@@ -110,7 +110,7 @@ def test_the_exit_code_is_the_gate(preds, say, flags, code):
         (("--preset", "aequitas", "--rule", "evidence"), "Aequitas does not look at chance"),
         (("--confidence", "95"), "confidence must be below 1, not 95"),
         (("--top-share", "20"), "top-share must be at most 1, not 20"),
-        (("--to-db", "nonsense"), "cannot write to the database nonsense"),
+        (("--to-db", "nonsense"), "cannot write to the database: Could not parse"),
         (("--pdf", "no/such/folder.pdf"), "cannot write no/such/folder.pdf"),
         (("--config", "none.yaml"), "no such file: none.yaml"),
     ],
@@ -232,6 +232,9 @@ def write_files_of_the_page(preds):
         "applications.csv": applications,
         "scores.csv": "\n".join([f"{head},old,new", *scores]),
         "months.csv": "\n".join([f"{head},month", *months]),
+        "ages.csv": "\n".join(
+            [f"{head},age", *(f"{row},{'<25' if i % 3 else '>45'}" for i, row in enumerate(rows))]
+        ),
         "old.csv": preds.read_text(),
         "new.csv": preds.read_text(),
     }
@@ -245,7 +248,12 @@ def test_the_commands_of_the_page_run(preds, tmp_path, say):
     assert len(lines) >= 5
     write_files_of_the_page(preds)
     (tmp_path / "audit.yaml").write_text(re.findall(r"```yaml\n(ref:.*?)```", page, re.DOTALL)[0])
-    stands = {"--curves": "scores.csv", "--score old": "scores.csv", "--slice": "months.csv"}
+    stands = {
+        "--curves": "scores.csv",
+        "--score old": "scores.csv",
+        "--slice": "months.csv",
+        "age": "ages.csv",
+    }
     for line in lines:
         file = next((name for flag, name in stands.items() if flag in line), "preds.csv")
         done = say(*line.partition(" #")[0].replace("'", "").replace("preds.csv", file).split())
