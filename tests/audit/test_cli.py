@@ -235,8 +235,7 @@ def write_files_of_the_page(preds):
         "ages.csv": "\n".join(
             [f"{head},age", *(f"{row},{'<25' if i % 3 else '>45'}" for i, row in enumerate(rows))]
         ),
-        "old.csv": preds.read_text(),
-        "new.csv": preds.read_text(),
+        **dict.fromkeys(("old.csv", "new.csv", "people.csv"), preds.read_text()),
     }
     for name, text in files.items():
         (folder / name).write_text(text + "\n")
