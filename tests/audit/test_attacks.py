@@ -215,6 +215,7 @@ def test_what_was_copied_of_the_rows_goes_when_an_audit_is_ended(tmp_path, numbe
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=environment(TMPDIR=str(tmp_path / "temporary")),
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),  # ignored under nohup
     )
     process.stdin.write(GOOD.encode() * 100)
     process.stdin.flush()

@@ -101,7 +101,8 @@ def test_every_figure_is_written_as_svg_and_png_and_the_same_bytes_come_again(ru
         for name in (
             "discrimination-accuracy-compas-race-tree", "network-compas-race", "curves-compas-race-tree",
             "pareto-compas-race-tree", "correlations-all", "stability-compas-beta-0",
-            "stability-compas-beta-1",
+            "stability-compas-beta-1", "overview-all-beta-0", "overview-all-beta-1",
+            "metric-pairs-compas-beta-0", "metric-pairs-compas-beta-1",
         )
         for ending in ("svg", "png", "pdf")
     ]  # fmt: skip

@@ -56,7 +56,8 @@ def made_up(**more) -> tuple[RunPlan, dict[tuple[str, int], Repeat]]:
         )  # fmt: skip
         for repeat in range(REPEATS):
             n = rng.integers(1, 60, (6, 2, 2)).astype(float)
-            swept = rng.integers(1, 60, (len(RATES), 6, 2, 2)).astype(float)
+            accepted = np.round(n.sum(-1) * np.linspace(0, 1, len(RATES))[:, None, None])
+            swept = np.stack([n.sum(-1) - accepted, accepted], axis=-1)
             refused = (name, repeat) == ("massaging", 1)
             status, counts = ("infeasible", None) if refused else ("ok", Counts(ADULT.groups, n))
             values = {"consistency": float(rng.random())}
