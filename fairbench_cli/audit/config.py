@@ -380,6 +380,11 @@ class PlanConfig(AuditConfig):
 
 
 PLANNED = tuple(name for name in PlanConfig.model_fields if name not in AuditConfig.model_fields)
+USED_BY_PLANS = (
+    *("attribute", "bins", "intersect", "ref", "ref-method", "tau", "min-group", "min-share", "exclude"),
+    *("confidence", *PLANNED),
+)
+"""The keys that a plan takes: those of who is compared and how, and its own."""
 
 
 def meanings(kind: type[AuditConfig] = AuditConfig) -> dict[str, str]:

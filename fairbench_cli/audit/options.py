@@ -13,8 +13,10 @@ from fairbench_cli.audit.config import (
     MISSING,
     MOST_SCORES,
     READERS,
+    USED_BY_PLANS,
     WORSE,
     AuditConfig,
+    PlanConfig,
 )
 from fairbench_cli.audit.metrics import COMPARED, canonical
 from fairbench_cli.base.errors import Flag, Problem, UserError, Words, shown, user_error
@@ -136,9 +138,12 @@ def with_preset_defaults(data: Mapping[str, Any]) -> dict[str, Any]:
 def _checks(config: AuditConfig) -> Iterator[Check]:
     """Yield what may contradict itself in a config, or have no effect."""
     given = config.model_fields_set
-    yield from _against_preset(config)
     what = f"ref-method {config.ref_method} and reference groups contradict each other"
     yield "ref-method", config.references and config.ref_method != "given", what, OUT
+    if isinstance(config, PlanConfig):
+        yield from _of_plan(config)
+        return
+    yield from _against_preset(config)
     computed = {*COMPARED, *map(canonical, (*config.requested, *(name for _, name in config.fail_on)))}
     for name in config.taus:
         fix = f"name it as a metric: {name}"
@@ -158,6 +163,15 @@ def _checks(config: AuditConfig) -> Iterator[Check]:
     for key in ("neighbours", "margin"):
         unused = key in given and not config.explained_by
         yield key, unused, f"{key} has no effect", "give explain, or leave it out"
+
+
+def _of_plan(config: PlanConfig) -> Iterator[Check]:
+    """Yield what a plan does not use."""
+    for name in PlanConfig.model_fields:
+        key = PlanConfig.model_fields[name].alias or name
+        unused = name in config.model_fields_set and key not in USED_BY_PLANS
+        yield key, unused, f"{key} has no effect on a plan", "leave it out: there are no decisions yet"
+    yield "tau", config.taus, "a plan has one tau", "give it alone: 0.8"
 
 
 def _of_comparison(config: AuditConfig) -> Iterator[Check]:
@@ -208,7 +222,7 @@ def _of_clusters(config: AuditConfig) -> Iterator[Check]:
         ("slice", config.sliced_by is not None, "takes all slices to be of different people"),
         ("favourable", len(config.favourable) > 1, "of several classes counts rows"),
     ):
-        yield key, given, f"{key} {what}", "leave it out, or cluster"
+        yield key, given, f"{key} {what}", f"leave out {key}, or cluster"
 
 
 def _against_preset(config: AuditConfig) -> Iterator[Check]:

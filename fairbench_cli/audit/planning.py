@@ -3,10 +3,9 @@
 The rule is that of the audit, with Holm's first step over all comparisons (`measures.power`).
 """
 
-import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,14 +22,14 @@ from fairbench_cli.audit.compare.references import (
     kept,
     references,
 )
-from fairbench_cli.audit.config import PLANNED, PlanConfig
+from fairbench_cli.audit.config import USED_BY_PLANS, PlanConfig
 from fairbench_cli.audit.options import read_config
 from fairbench_cli.audit.parts import writing
 from fairbench_cli.audit.parts.part import Row
 from fairbench_cli.audit.scan.open import count_groups
 from fairbench_cli.audit.scan.tally import Slice, Tally
-from fairbench_cli.audit.show.tables import csv_text
-from fairbench_cli.base.errors import ArgumentError, Problem, UserError, shown, suggest, user_error
+from fairbench_cli.audit.show.tables import csv_text, json_text
+from fairbench_cli.base.errors import ArgumentError, Flag, Problem, UserError, shown, suggest, user_error
 from fairbench_cli.document import charts
 from fairbench_cli.document.html import html
 from fairbench_cli.document.markdown import markdown
@@ -48,7 +47,7 @@ from fairbench_cli.document.model import (
 )
 from fairbench_cli.document.notebook import notebook
 from fairbench_cli.measures.counts import Counts
-from fairbench_cli.measures.power import Criterion, TwoGroups, rows_needed
+from fairbench_cli.measures.power import MOST_ROWS, Criterion, TwoGroups, rows_needed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,9 +58,6 @@ FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # times the rows, along a curve
 MOST_SAID = 6  # comparisons in the answer
 SIZE = re.compile(r"\s*(.+?)\s*=\s*(\d+)\s*")
 SIZES = "group sizes"  # in messages, instead of a file
-USED = (
-    "attribute bins intersect ref ref-method tau min-group min-share exclude confidence".split()  # noqa: SIM905
-)
 
 
 @dataclass(frozen=True)
@@ -155,19 +151,19 @@ class AuditPlan:
         return Criterion(self.config.tau, self.family, self.config.confidence)
 
     @cached_property
-    def curve(self) -> tuple[ShownRatios, ...]:
-        """What several times the rows at hand can show."""
-        return tuple(
-            _shown(one, rate, times, self)
-            for one in self.compared
-            for rate in self.config.rate
-            for times in FACTORS
-        )
-
-    @property
     def shown(self) -> tuple[ShownRatios, ...]:
         """What the rows at hand can show."""
-        return tuple(row for row in self.curve if row.times == 1)
+        return tuple(_shown(one, rate, 1.0, self) for one in self.compared for rate in self.config.rate)
+
+    @cached_property
+    def curve(self) -> tuple[ShownRatios, ...]:
+        """What several times the rows at hand can show."""
+        pairs = ((one, rate) for one in self.compared for rate in self.config.rate)
+        return tuple(
+            here if times == 1 else _shown(one, rate, times, self)
+            for (one, rate), here in zip(pairs, self.shown, strict=True)
+            for times in FACTORS
+        )
 
     @cached_property
     def needed(self) -> tuple[NeededRows, ...]:
@@ -186,7 +182,7 @@ class AuditPlan:
 
         if table not in TABLES:
             raise ArgumentError(Problem(f'there is no table called "{table}"', suggest(table, TABLES)))
-        return pd.DataFrame(_rows(self, table))
+        return pd.DataFrame(_rows(self, table), columns=writing.columns_of(TABLES[table]))
 
     def to(self, name: str) -> str:
         """Write it in a format: "csv" (what the rows show), "json", "markdown" or "html"."""
@@ -209,7 +205,7 @@ class AuditPlan:
 def plan(
     source: "str | Path | Mapping[str, Any] | Frame", *, config: str | Path | None = None, **options: Any
 ) -> AuditPlan:
-    """AuditPlan an audit: the ratios that groups of given sizes can show, and the rows that a ratio takes.
+    """Plan an audit: the ratios that groups of given sizes can show, and the rows that a ratio takes.
 
     Parameters
     ----------
@@ -229,29 +225,16 @@ def plan(
     >>> found.to_pandas()[["group", "fails_below", "fails_above"]].round(2).values.tolist()
     [['black', 0.68, 1.36]]
     >>> found.to_pandas("needed")[["rows", "reference_rows", "chance"]].round(2).values.tolist()
-    [[226, 1126, 0.8]]
+    [[226.0, 1126.0, 0.8]]
     """
     from fairbench_cli.audit.api import PLURALS
 
     try:
         given = {PLURALS.get(name, name): value for name, value in options.items()}
-        return make_plan(source, read_plan(given, Path(config) if config is not None else None))
+        path = Path(config) if config is not None else None
+        return make_plan(source, read_config(given, path, kind=PlanConfig))
     except UserError as error:
         raise UserError(*(problem.spelled("python") for problem in error.problems)) from None
-
-
-def read_plan(given: Mapping[str, Any], path: Path | None = None, before: str = "") -> PlanConfig:
-    """Check the options of a plan, as `audit.options.read_config` does; refuse those that it does not use."""
-    settings = read_config(given, path, before, PlanConfig)
-    known = {field.alias or name for name, field in PlanConfig.model_fields.items()}
-    asked = {key.replace("_", "-") for key, value in given.items() if value is not None} & known
-    extra = sorted(asked - {*USED, *PLANNED})
-    if extra:
-        fix = "leave it out: there are no decisions yet"
-        raise UserError(*(Problem(f"{key} has no effect on a plan", fix, before + key) for key in extra))
-    if settings.taus:
-        raise user_error("a plan has one tau", "give it alone: 0.8", f"{before}tau")
-    return settings
 
 
 def make_plan(source: "str | Path | Mapping[str, Any] | Frame", config: PlanConfig) -> AuditPlan:
@@ -281,15 +264,19 @@ def _counted(source: "str | Path | Mapping[str, Any] | Frame", config: PlanConfi
         tally = count_groups(source, config)
         return tally.source, tally
     nested = any(isinstance(value, Mapping) for value in source.values())
-    sizes = source if nested else {_only(config): source}
-    slices = tuple(_slice(attribute, rows) for attribute, rows in sizes.items())
+    named = (*(config.attributes or ()), *config.references, "group")
+    sizes = source if nested else {named[0]: source}
+    for key, given in (
+        ("bins", config.bins),
+        ("intersect", config.intersections),
+        ("attribute", set(config.attributes or ()) - set(sizes)),
+    ):
+        if given:
+            what = f"sizes of {', '.join(map(str, sizes))} say nothing of other columns"
+            raise user_error(what, ("give a file with a row per person, or leave out ", Flag(key)), Flag(key))
+    slices = tuple(_slice(name, sizes[name]) for name in config.attributes or sizes)
     total = max((int(part.rows.sum()) for part in slices), default=0)
     return SIZES, Tally(source=SIZES, rows=total, weighted=False, slices=slices, notes=())
-
-
-def _only(config: PlanConfig) -> str:
-    """Return what the attribute of group sizes is called."""
-    return next(iter((*(config.attributes or ()), *config.references)), "group")
 
 
 def _sizes(text: str) -> dict[str, int]:
@@ -306,14 +293,14 @@ def _sizes(text: str) -> dict[str, int]:
 def _slice(attribute: str, sizes: Any) -> Slice:
     """Return groups of given sizes."""
     if not isinstance(sizes, Mapping) or not all(
-        isinstance(rows, int | np.integer) and rows > 0 for rows in sizes.values()
+        isinstance(rows, int | np.integer) and 0 < rows <= MOST_ROWS for rows in sizes.values()
     ):
-        what = f"the sizes of {shown(attribute)} are not whole numbers above 0, by group"
+        what = f"the sizes of {shown(attribute)} are not whole numbers from 1 to 1e12, by group"
         raise user_error(what, 'write {"white": 1000, "black": 200}')
-    groups = tuple(sorted(map(str, sizes)))
-    n = np.zeros((len(groups), 2, 2))
-    n[:, 0, 1] = [int({str(name): rows for name, rows in sizes.items()}[group]) for group in groups]
-    return Slice("", "", attribute, Counts(groups, n), n.astype(np.int64), n, labelled=False)
+    named = {str(name): int(rows) for name, rows in sorted(sizes.items(), key=lambda item: str(item[0]))}
+    n = np.zeros((len(named), 2, 2))
+    n[:, 0, 1] = list(named.values())
+    return Slice("", "", attribute, Counts(tuple(named), n), n.astype(np.int64), n, labelled=False)
 
 
 def _pairs(part: Slice, config: PlanConfig) -> Iterator[PlannedPair]:
@@ -356,14 +343,11 @@ def plan_document(plan: AuditPlan) -> Document:
     config, rule = plan.config, plan.criterion
     allowed = f"{rule.tau:g} to {1 / rule.tau:.3g}"
     family = writing.counted_words(plan.family, "comparison")
+    counted = f"; the rate counts {writing.percent(config.counted)} of the rows" if config.counted < 1 else ""
     facts = (
         f"{plan.source}: {writing.thousands(plan.total)} rows; allowed: {allowed} times the reference's "
-        "rate; "
-        f"tests at {100 * (1 - rule.confidence):.3g} % after Holm over {family}; power "
-        f"{writing.percent(config.power)}"
-        + (
-            f"; the rate counts {writing.percent(config.counted)} of the rows." if config.counted < 1 else "."
-        ),
+        f"rate; tests at {100 * (1 - rule.confidence):.3g} % after Holm over {family}; "
+        f"power {writing.percent(config.power)}{counted}.",
     )
     sections = (
         Section("What these rows can show", tables=(_table_of_shown(plan),), notes=_notes(plan)),
@@ -415,12 +399,16 @@ def _up(value: float) -> str:
     return writing.DASH if math.isnan(value) else f"{math.ceil(100 * value - 1e-6) / 100:.2f}"
 
 
+def _chance_cell(chance: float) -> TableCell:
+    """Return a chance in whole percents."""
+    return TableCell(f"{100 * chance:.0f} %", "", chance)
+
+
+def _rows_cell(rows: float) -> TableCell:
+    return TableCell(writing.thousands(rows), "", rows)
+
+
 Columns = dict[str, Callable[[Any], TableCell]]
-
-
-def _percent(chance: float) -> str:
-    """Write a chance in whole percents."""
-    return f"{100 * chance:.0f} %"
 
 
 def _names(row: PlannedPair) -> str:
@@ -436,21 +424,20 @@ def _table_of_shown(plan: AuditPlan) -> TextTable:
         "fails from": lambda row: TableCell(_up(row.fails_above), "", row.fails_above),
         "passes from": lambda row: TableCell(_up(row.passes_from), "", row.passes_from),
         "to": lambda row: TableCell(_down(row.passes_to), "", row.passes_to),
-        "passes if equal": lambda row: TableCell(_percent(row.equal_passes), "", row.equal_passes),
+        "passes if equal": lambda row: _chance_cell(row.equal_passes),
     }
     return table_of("", columns, plan.shown)
 
 
 def _notes(plan: AuditPlan) -> tuple[str, ...]:
-    by_rate = plan.config.ref_method in ("minimum", "maximum")
-    what = "all pairs of groups count, as the data will choose the reference; here it is the largest group"
+    chosen = "All pairs of groups count, as the data will choose the reference; here it is the largest group."
     holm = f"The level of a test is divided by {plan.family}: Holm's first step, as if nothing else failed."
     return (
         "rate: of the reference. fails up to, from: true ratios that fail with the power asked for; passes "
         "from, to: true ratios that pass with it. A dash: none does with these rows.",
         "passes if equal: how likely a group passes whose rate is that of the reference.",
         *((holm,) if plan.family > 1 else ()),
-        *((f"{what}.".capitalize(),) if by_rate else ()),
+        *((chosen,) if plan.config.ref_method in ("minimum", "maximum") else ()),
     )
 
 
@@ -459,12 +446,10 @@ def _table_of_needed(plan: AuditPlan) -> TextTable:
         "comparison": lambda row: TableCell(_names(row)),
         "rate": lambda row: TableCell(f"{row.rate:g}", "", row.rate),
         "ratio": lambda row: TableCell(f"{row.ratio:g}", "", row.ratio),
-        "of the group": lambda row: TableCell(writing.thousands(row.rows), "", row.rows),
-        "of the reference": lambda row: TableCell(
-            writing.thousands(row.reference_rows), "", row.reference_rows
-        ),
-        "of all": lambda row: TableCell(writing.thousands(row.all_rows), "", row.all_rows),
-        "chance": lambda row: TableCell(_percent(row.chance), "", row.chance),
+        "of the group": lambda row: _rows_cell(row.rows),
+        "of the reference": lambda row: _rows_cell(row.reference_rows),
+        "of all": lambda row: _rows_cell(row.all_rows),
+        "chance": lambda row: _chance_cell(row.chance),
         "verdict": lambda row: TableCell(VERDICTS[row.verdict]),
     }
     return table_of("", columns, plan.needed)
@@ -472,9 +457,12 @@ def _table_of_needed(plan: AuditPlan) -> TextTable:
 
 def _about_rows(plan: AuditPlan) -> tuple[str, ...]:
     counted = "that the rate counts " if plan.config.counted < 1 else ""
+    asked = len(plan.compared) * len(plan.config.rate) * len(plan.config.ratio)
+    left_out = "Left out: ratios that are a limit, and those with which the rate would be above 1."
     return (
         f"Rows {counted}of the group and of its reference, and all rows that there would be then, the groups "
         "as large to each other as here. chance: how likely the verdict is with these.",
+        *((left_out,) if len(plan.needed) < asked else ()),
     )
 
 
@@ -490,10 +478,8 @@ def _table_of_curve(plan: AuditPlan) -> TextTable:
 
     columns: Columns = {
         "comparison": lambda row: TableCell(_names(row)),
-        "rows": lambda row: TableCell(writing.thousands(row.rows), "", row.rows),
-        "of the reference": lambda row: TableCell(
-            writing.thousands(row.reference_rows), "", row.reference_rows
-        ),
+        "rows": lambda row: _rows_cell(row.rows),
+        "of the reference": lambda row: _rows_cell(row.reference_rows),
     }
     columns |= {
         f"rate {rate:g}": lambda row, rate=rate: ratio(row, rate)  # type: ignore[misc]
@@ -509,7 +495,7 @@ def _chart(one: PlannedPair, plan: AuditPlan) -> Chart:
     y = charts.Axis(0.0, 1.0, charts.PLOT, 8.0)
     lines = []
     for rate in plan.config.rate:
-        own = [row for row in plan.curve if row.rate == rate and _same(row, one)]
+        own = [row for row in plan.curve if row.rate == rate and _names(row) == _names(one)]
         points = [
             (row.times * both, row.fails_below, f"{_of_rows(row)}: {_down(row.fails_below)} and less")
             for row in own
@@ -531,34 +517,23 @@ def _chart(one: PlannedPair, plan: AuditPlan) -> Chart:
     return Chart(title, svg, one.attribute)
 
 
-def _same(row: PlannedPair, other: PlannedPair) -> bool:
-    return (row.attribute, row.group) == (other.attribute, other.group)
-
-
-TABLES = ("shown", "needed", "curve")
+TABLES: dict[str, type[PlannedPair]] = {"shown": ShownRatios, "needed": NeededRows, "curve": ShownRatios}
 
 
 def _rows(plan: AuditPlan, table: str) -> list[Row]:
     """Return the rows of a table, as CSV files and frames have them."""
-    found: Sequence[PlannedPair] = getattr(plan, table)
-    return [writing.flat(row) for row in found]
+    return [writing.flat(row) for row in getattr(plan, table)]
 
 
 def _csv(plan: AuditPlan, table: str = "shown") -> str:
-    rows = _rows(plan, table)
-    return csv_text(rows, rows[0] if rows else (), ("false", "true"))
+    return csv_text(_rows(plan, table), writing.columns_of(TABLES[table]), ("false", "true"))
 
 
 def _json(plan: AuditPlan) -> str:
-    """Write the tables, NaN as null, and what they were made with."""
-
-    def plain(row: Row) -> Row:
-        return {key: None if isinstance(one, float) and math.isnan(one) else one for key, one in row.items()}
-
-    used = {key: value for key, value in plan.config.resolved().items() if key in (*USED, *PLANNED)}
+    """Write the tables, and what they were made with."""
+    used = {key: value for key, value in plan.config.resolved().items() if key in USED_BY_PLANS}
     found = {"source": plan.source, "rows": plan.total, "family": plan.family, "config": used}
-    tables = {table: [plain(row) for row in _rows(plan, table)] for table in TABLES}
-    return json.dumps(found | tables, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return json_text(found | {table: _rows(plan, table) for table in TABLES})
 
 
 WRITERS: dict[str, Callable[[AuditPlan], str]] = {
@@ -571,5 +546,6 @@ WRITERS: dict[str, Callable[[AuditPlan], str]] = {
 
 def files_of(plan: AuditPlan) -> dict[str, str]:
     """Return the files of a folder by name."""
-    texts = {f"plan-{table}.csv": _csv(plan, table) for table in TABLES}
-    return texts | {"plan.json": _json(plan), "plan.md": plan.to("markdown"), "plan.html": plan.to("html")}
+    files = {"json": "plan.json", "markdown": "plan.md", "html": "plan.html"}
+    tables = {f"plan-{table}.csv": _csv(plan, table) for table in TABLES}
+    return tables | {file: plan.to(name) for name, file in files.items()}

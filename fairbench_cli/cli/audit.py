@@ -135,8 +135,8 @@ def audit(
     if "intersect" in given:
         given["intersect"] = [text.split(",") for text in given["intersect"]]
     if plan:
-        for flag, value in (("--pdf", pdf), ("--to-db", to_db)):
-            if value is not None:
+        for flag, value in (("--pdf", pdf), ("--to-db", to_db), ("--all", everything)):
+            if value:
                 raise user_error(f"a plan has no {flag}", "give --output, which writes its files", flag)
         return _plan(preds, given, config, output, format_)
     wrong = sorted({*given} & {*PLANNED})
@@ -159,7 +159,9 @@ def audit(
 
 def _plan(source: str, given: dict[str, Any], config: Path | None, output: Path | None, format_: str) -> int:
     """Print a plan, and write its files."""
-    from fairbench_cli.audit.planning import WRITERS, files_of, make_plan, plan_document, read_plan
+    from fairbench_cli.audit.config import PlanConfig
+    from fairbench_cli.audit.options import read_config
+    from fairbench_cli.audit.planning import WRITERS, files_of, make_plan, plan_document
     from fairbench_cli.base.errors import shown, suggest, user_error
     from fairbench_cli.base.files import keep_inputs, write_files
     from fairbench_cli.cli.console import print_document, print_text
@@ -167,7 +169,7 @@ def _plan(source: str, given: dict[str, Any], config: Path | None, output: Path 
     if format_ not in ("console", *WRITERS):
         fix = suggest(format_, ["console", *WRITERS])
         raise user_error(f"no format of a plan is called {shown(format_)}", fix, "--format")
-    found = make_plan(source, read_plan(given, config, "--"))
+    found = make_plan(source, read_config(given, config, "--", PlanConfig))
     if output is not None:
         files = files_of(found)
         keep_inputs(

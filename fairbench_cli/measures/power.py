@@ -13,6 +13,7 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,6 +31,8 @@ MOST_ROWS = 1e12
 LEAST = 1e-4  # of ratios that are looked at
 TRIED, ZOOMS = 14, 5  # ratios at a time, and how often those next to the one sought are looked at
 SAME = 1e-9  # logarithms of ratios that differ by rounding alone
+
+Wanted = Literal["fails", "passes", "both"]
 
 
 @dataclass(frozen=True)
@@ -93,8 +96,10 @@ class TwoGroups:
     rate: float
     rule: Criterion
 
-    def chances(self, ratios: ArrayLike) -> Chances:
+    def chances(self, ratios: ArrayLike, wanted: Wanted = "both") -> Chances:
         """Return how likely each verdict is, of several true ratios; NaN where a rate would be above 1.
+
+        `wanted` is "fails", "passes" or "both"; what is not wanted may be 0.
 
         >>> found = TwoGroups(500, 500, 0.3, Criterion()).chances([0.7, 1.0])
         >>> found.fails.round(3).tolist(), found.passes.round(3).tolist()
@@ -102,9 +107,9 @@ class TwoGroups:
         """
         given = np.asarray(ratios, dtype=np.float64)
         if (self.n + 1) * len(self._seen) > MOST_TABLES:
-            return approximate_chances(self.n, self.m, self.rate, given, self.rule)
+            return approximate_chances(self.n, self.m, self.rate, given, self.rule, wanted)
         p = self.rate * given
-        mine = _binomial(self.n, np.where((p >= 0) & (p <= 1), p, np.nan))
+        mine = _binomial(range(self.n + 1), self.n, np.where((p >= 0) & (p <= 1), p, np.nan))
         return Chances(*(mine @ each for each in self._each_count))
 
     def shown(self, power: float = 0.8) -> tuple[float, float]:
@@ -127,21 +132,21 @@ class TwoGroups:
         """
         edge = -math.log(self.rule.tau)
         logs = np.linspace(-edge, min(edge, -math.log(self.rate)), 400)
-        enough = np.flatnonzero(self.chances(np.exp(logs) * (1 - SAME)).passes >= power)
+        enough = np.flatnonzero(self.chances(np.exp(logs) * (1 - SAME), "passes").passes >= power)
         if not len(enough):
             return math.nan, math.nan
         return math.exp(logs[enough[0]]), math.exp(logs[enough[-1]])
 
     @cached_property
-    def _seen(self) -> Floats:
+    def _seen(self) -> range:
         """The counts that the reference may show."""
         middle, spread = self.m * self.rate, TAIL * math.sqrt(self.m * self.rate * (1 - self.rate)) + 3
-        return np.arange(max(0, math.floor(middle - spread)), min(self.m, math.ceil(middle + spread)) + 1.0)
+        return range(max(0, math.floor(middle - spread)), min(self.m, math.ceil(middle + spread)) + 1)
 
     @cached_property
     def _each_count(self) -> tuple[Floats, Floats, Floats]:
         """The chances, given each count of the group; all tables are gone through."""
-        x, y = np.meshgrid(np.arange(self.n + 1.0), self._seen, indexing="ij")
+        x, y = np.meshgrid(np.arange(self.n + 1.0), np.array(self._seen, np.float64), indexing="ij")
         n, m, tau = np.full(x.shape, float(self.n)), np.full(x.shape, float(self.m)), self.rule.tau
         own, other = x / n, y / m
         below, above = own < tau * other * (1 - SAME), own * tau > other * (1 + SAME)
@@ -150,7 +155,7 @@ class TwoGroups:
         differ[outside] = p < self.rule.alpha
         z = self.rule.limit
         passes = (score_z(x, n, y, m, tau) > z) & (score_z(x, n, y, m, 1 / tau) < -z)
-        weights = _binomial(self.m, np.array(self.rate))[self._seen.astype(np.intp)]
+        weights = _binomial(self._seen, self.m, np.array(self.rate))
         return (differ & below) @ weights, (differ & above) @ weights, passes @ weights
 
     def _nearest(self, far: float, side: str, power: float) -> float:
@@ -158,7 +163,7 @@ class TwoGroups:
         near, found = 0.0, math.nan
         for _ in range(ZOOMS):
             logs = np.linspace(near, far, TRIED)
-            enough = getattr(self.chances(np.exp(logs) * (1 - SAME)), side) >= power
+            enough = getattr(self.chances(np.exp(logs) * (1 - SAME), "fails"), side) >= power
             if not enough.any():
                 break
             i = max(1, int(np.argmax(enough)))
@@ -167,15 +172,15 @@ class TwoGroups:
         return found
 
 
-def _binomial(n: int, p: Floats) -> Floats:
-    """Return the probabilities of 0 to n, of each p; NaN for NaN."""
+def _binomial(counts: range, n: int, p: Floats) -> Floats:
+    """Return the probabilities of counts among n, of each p; NaN for NaN."""
     from scipy.stats import binom
 
-    return np.asarray(binom.pmf(np.arange(n + 1), n, p[..., None]), dtype=np.float64)
+    return np.asarray(binom.pmf(np.array(counts), n, p[..., None]), dtype=np.float64)
 
 
 def approximate_chances(
-    n: ArrayLike, m: ArrayLike, rate: ArrayLike, ratio: ArrayLike, rule: Criterion, wanted: str = "both"
+    n: ArrayLike, m: ArrayLike, rate: ArrayLike, ratio: ArrayLike, rule: Criterion, wanted: Wanted = "both"
 ) -> Chances:
     """Return the chances by the normal approximation; arrays of one shape, also of many designs.
 
@@ -284,13 +289,14 @@ def rows_needed(
     with np.errstate(divide="ignore", invalid="ignore"):
         away, edge = np.abs(np.log(r)), -math.log(rule.tau)
         known = (q > 0) & (q < 1) & (r > 0) & (q * r < 1) & (f > 0) & (f < 1) & (np.abs(away - edge) >= SAME)
-    for wanted, some in (("fails", known & (away > edge)), ("passes", known & (away < edge))):
+    verdicts: tuple[Wanted, Wanted] = ("fails", "passes")
+    for wanted, some in zip(verdicts, (known & (away > edge), known & (away < edge)), strict=True):
         if some.any():
             found[some] = _least_rows(q[some], r[some], f[some], rule, power, wanted)
     return found
 
 
-def _least_rows(q: Floats, r: Floats, f: Floats, rule: Criterion, power: float, wanted: str) -> Floats:
+def _least_rows(q: Floats, r: Floats, f: Floats, rule: Criterion, power: float, wanted: Wanted) -> Floats:
     """Halve the logarithm of how many rows there may be."""
     low, high = np.log(2 / np.minimum(f, 1 - f)), np.full(q.shape, math.log(MOST_ROWS))
     for _ in range(HALVINGS):

@@ -26,7 +26,8 @@ def people():
 
 def test_sizes_texts_files_and_frames_give_the_same_plan(people, tmp_path):
     people.to_csv(tmp_path / "people.csv", index=False)
-    people.assign(score=0.3).to_parquet(tmp_path / "scored.parquet")  # scores are not looked at
+    scored = people.assign(score=0.3, Label="reoffended")  # neither is looked at
+    scored.to_parquet(tmp_path / "scored.parquet")
     how = {"rate": 0.3, "attributes": ["race"]}
     text = ",".join(f"{group}={rows}" for group, rows in SIZES.items())
     tables = [
@@ -119,7 +120,13 @@ def test_the_command_prints_and_writes_plans(people, say, tmp_path):
         (["white=1000,black=", "--plan"], "no list of group sizes"),
         (["white=1000,white=3", "--plan"], "no list of group sizes"),
         (["white=1000", "--plan"], "there is nothing to compare"),
-        (["white=1000,black=0", "--plan"], "not whole numbers above 0"),
+        (["white=1000,black=0", "--plan"], "not whole numbers from 1 to 1e12"),
+        (["white=99999999999999999999,black=2", "--plan"], "not whole numbers from 1 to 1e12"),
+        (["white=1000,black=2", "--plan", "--bins", "age=4"], "say nothing of other columns"),
+        (["white=1000,black=2", "--plan", "--intersect", "a,b"], "say nothing of other columns"),
+        (["white=1000,black=2", "--plan", "-a", "race", "-a", "sex"], "say nothing of other columns"),
+        (["white=1000,black=2", "--plan", "-c", "audit.yaml"], "weight has no effect on a plan"),
+        (["white=1000,black=2", "--plan", "--all"], "a plan has no --all"),
         (["white=1000,black=2", "--plan", "--threshold", "0.5"], "threshold has no effect on a plan"),
         (["white=1000,black=2", "--plan", "--rate", "1"], "rate"),
         (["white=1000,black=2", "--plan", "--ref", "group=green"], "green"),
@@ -132,10 +139,27 @@ def test_the_command_prints_and_writes_plans(people, say, tmp_path):
 )
 def test_mistakes_take_two_lines(arguments, words, people, say, tmp_path):
     people.to_csv(tmp_path / "people.csv", index=False)
+    (tmp_path / "audit.yaml").write_text("weight: w\n")
     said = say("audit", *arguments)
     assert (said.code, said.out) == (2, "")
     assert words in said.err
     assert len(said.err.splitlines()) == 2
+
+
+def test_ratios_that_no_rows_decide_leave_a_table_without_rows_and_a_note(say):
+    said = say("audit", "--plan", "white=1000,black=200", "--rate", "0.3", "--ratio", "5", "-o", "out")
+    assert said.code == 0
+    assert "Left out: ratios" in said.out
+    found = pd.read_csv("out/plan-needed.csv")
+    assert (len(found), list(found)[-2:]) == (0, ["all_rows", "chance"])
+    assert list(plan(SIZES, rate=0.3, ratio=5).to_pandas("needed")) == list(found)
+
+
+def test_attributes_choose_among_sizes():
+    sizes = {"race": SIZES, "sex": {"f": 700, "m": 590}}
+    assert {one.attribute for one in plan(sizes, attributes=["sex"]).compared} == {"sex"}
+    with pytest.raises(UserError, match="sizes of race, sex say nothing of other columns"):
+        plan(sizes, attributes=["age"])
 
 
 def test_a_plan_in_python_shows_itself_and_refuses():

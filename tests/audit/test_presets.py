@@ -277,7 +277,7 @@ def test_four_fifths_and_significance_are_two_answers(few, say):
     plain(said.out)
     assert re.search(r"f +\d+ +\d+ +[\d.]+ % +0\.\d+ +yes +yes +yes\n", said.out)
     assert re.search(
-        r"pair tested alone as practice has it: significantly f \(p ", " ".join(said.out.split())
+        r"pair tested alone as practice has it: below and significant: f \(p ", " ".join(said.out.split())
     )
     assert "selection-rate  " not in said.out  # the comparisons are in the tables of the rule
     assert "sex: fails, against m" in said.out
@@ -372,3 +372,10 @@ def test_aequitas_from_the_command_line(tmp_path, say):
     mine = (tmp_path / "out" / "full.csv").read_text().splitlines()
     theirs = (AEQUITAS / "compas_majority_full.csv").read_text().splitlines()
     assert mine == [theirs[0], *(line for line in theirs if f",{part.attribute}," in line)]
+
+
+def test_who_is_not_below_four_fifths_is_not_said_to_be():
+    rows = [("a", i < 9000) for i in range(10000)] + [("b", i < 8000) for i in range(10000)]
+    frame = pd.DataFrame(rows, columns=["race", "score"])
+    said = audit(frame.assign(score=frame.score.astype(int)), preset="eeoc").to("markdown")
+    assert "as practice has it: not below, but significantly less b (p " in said

@@ -127,6 +127,14 @@ def test_models_thresholds_lists_and_ties_are_searched_each():
     assert listed.behind[0] + listed.others_behind[0] == 200
 
 
+def test_p_values_are_adjusted_for_the_searches_that_are_made():
+    # With the label 1 fdr is 0, for is 1, and fpr has no rows.
+    rows = audit(FRAME.assign(label=1), **SCAN).report.found["subgroups"]
+    searches = {row.metric for row in rows}
+    assert not {"fdr", "for", "fpr"} & searches
+    assert [row.p_adjusted for row in rows] == [min(1.0, len(searches) * row.p) for row in rows]
+
+
 def test_people_change_places_as_a_whole():
     """Each person has ten alike rows: taken for rows, they make chance look like a subgroup."""
     person = np.repeat(np.arange(150), 10)
@@ -149,7 +157,7 @@ def test_what_cannot_be_searched_is_refused(say):
     asked = ["audit", "p.csv", "--label", "label", "-a", "race", "-a", "sex", "--scan"]
     for flag, value, what in (
         ("--weight", "w", "--scan: error: subgroups are searched by letting rows change places"),
-        ("--cluster", "who", "--scan: error: some of who have rows of several groups"),
+        ("--cluster", "who", "--scan: error: some who have rows in several groups"),
         ("--draws", "0", "--draws: error: a scan deals out the outcomes as often as draws says"),
         ("--slice", "age", "--scan: error: scan cannot be combined with slice"),
     ):

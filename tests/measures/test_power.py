@@ -134,3 +134,8 @@ def test_fewer_rows_are_needed_than_another_formula_says_just_where_its_rows_rea
         ours = float(rows_needed(rate, ratio, share, Criterion(0.8, int(row["family"]))))
         assert 0.4 < ours / theirs < 1.2
         assert abs(ours / theirs - 1) < 0.06 or (ours < theirs) == (reached > 0.8)
+
+
+def test_a_few_rows_next_to_very_many_are_planned_at_once():
+    found = TwoGroups(4, 10**12, 1e-9, Criterion()).chances(1.0)
+    assert found.fails == pytest.approx(0, abs=1e-6)  # one of four would have to be selected

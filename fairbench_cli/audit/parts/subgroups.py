@@ -21,7 +21,7 @@ from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.rates import RATES, parts
 from fairbench_cli.measures.score_test import difference_interval, ratio_interval
 from fairbench_cli.measures.significance import normal_p
-from fairbench_cli.measures.subgroups import ANY, Ints, deal_people, deal_rows, search, subgroups
+from fairbench_cli.measures.subgroups import ANY, Ints, Subgroups, deal_people, deal_rows, search, subgroups
 
 Side = Literal["lower", "higher"]
 SIDES: tuple[Side, Side] = ("lower", "higher")
@@ -84,13 +84,17 @@ class Subgroup(Place):
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """The rows that a rate counts: of a place's combinations that have some; `below` is under the bar."""
+    """The rows that a rate counts, and the subgroups that are searched in them.
+
+    They are of a place's combinations that have some; `below` is under the bar.
+    """
 
     joint: Joint
     metric: str
     cells: NDArray[np.intp]
     above: Floats
     below: Floats
+    some: Subgroups
 
     def deals(self, draws: int, seed: int) -> Iterator[Floats]:
         """Yield deals of the outcomes, of rows or of people."""
@@ -108,15 +112,18 @@ def find_subgroups(read: Sequence[Joint], names: Sequence[str], config: AuditCon
     """Return the two subgroups of each rate, under each model and decision: one below all others, one above.
 
     A subgroup and all other rows have at least `min_group` rows, and `min_share` of them, that the rate
-    counts. A share of all selected is no rate of a subgroup, and not searched.
+    counts. A share of all selected is no rate of a subgroup, and not searched; nor is a rate of 0 or 1, or
+    one without such subgroups: these do not count among the searches that p-values are adjusted for.
     """
     found, names = [], [name for name in names if not RATES[name].of_all]
     for joint in (_kept(each, excluded(each.part, config)) for each in read):
         for name in names if joint.part.labelled else [n for n in names if not RATES[n].needs_labels]:
             above, below = (side[:, 0] for side in parts(joint.part.counts.n, (name,)))
             cells = np.flatnonzero(below > 0)
-            if len(cells) > 1:
-                found.append(_Rows(joint, name, cells, above[cells], below[cells]))
+            if len(cells) > 1 and 0 < above.sum() < below.sum():
+                some = _large_enough(joint.codes[cells], below[cells], config)
+                if len(some.levels):
+                    found.append(_Rows(joint, name, cells, above[cells], below[cells], some))
     return tuple(one for rows in found for one in _searched(rows, config, len(found)))
 
 
@@ -124,14 +131,15 @@ def _kept(joint: Joint, out: Bools) -> Joint:
     return Joint(without(joint.part, out), joint.names, joint.levels, joint.codes[~out])
 
 
-def _searched(rows: _Rows, config: AuditConfig, family: int) -> Iterator[Subgroup]:
-    whole = float(rows.below.sum())
-    some = subgroups(rows.joint.codes[rows.cells])
-    inside = some.member @ rows.below
+def _large_enough(codes: Ints, below: Floats, config: AuditConfig) -> Subgroups:
+    some, whole = subgroups(codes), float(below.sum())
+    inside = some.member @ below
     least = max(config.min_group, config.min_share * whole)
-    some = some.take((inside >= least) & (whole - inside >= least))
-    if not len(some.levels):
-        return
+    return some.take((inside >= least) & (whole - inside >= least))
+
+
+def _searched(rows: _Rows, config: AuditConfig, family: int) -> Iterator[Subgroup]:
+    some, whole = rows.some, float(rows.below.sum())
     found = search(some, rows.above, rows.below, rows.deals(config.draws, config.seed))
     sides = [side for side, at in enumerate(found.best) if at is not None]
     member = some.member[[at for at in found.best if at is not None]]
@@ -204,7 +212,7 @@ def in_short(found: Sequence[Subgroup], report: Report) -> str:
     return (
         f"Of {writing.thousands(first.searched)} subgroups, {writing.named(first.subgroup)} stands out most"
         f"{in_brackets(first, report)}: {RATES[first.metric].label} {writing.percent_words(first.value)}, "
-        f"{writing.percent_words(first.others_value)} of all others, {often} than chance would do "
+        f"of all others {writing.percent_words(first.others_value)}: {often} than chance would do "
         f"(p {writing.p_value(first.p_adjusted)} over all that were searched)."
     )
 
@@ -222,7 +230,7 @@ def subgroup_sections(found: Sequence[Subgroup], report: Report, view: View) -> 
         return (Section(title, (f"No subgroup of {least}, with as many other rows, has another rate.",)),)
     names = found[0].attribute
     many = max(one.searched for one in found)
-    tests = len({(*vars(one).values(),)[:4] for one in found})
+    tests = len({(one.model, one.decision, one.metric) for one in found})
     who = f"people, among those of as many rows, by {config.cluster}" if config.cluster else "rows"
     sentences = (
         f"All combinations of {names} were searched, up to {writing.thousands(many)} subgroups of at least "

@@ -36,6 +36,7 @@ from fairbench_cli.audit.scan.refusals import (
     rows_in_words,
 )
 from fairbench_cli.audit.scan.roles import (
+    LABELS,
     MOST_CHECKED,
     MOST_CODES,
     Contradicted,
@@ -122,10 +123,11 @@ def count_groups(
 ) -> Tally:
     """Count the rows of groups in what need have no scores; see `open_scan`.
 
-    Everybody is counted as selected.
+    Everybody is counted as selected; labels are not looked at.
     """
     with _database() as (database, folder):
         rows = _opened(database, source, stdin, folder).with_scores_of_1()
+        rows = replace(rows, columns=tuple("" if name.lower() in LABELS else name for name in rows.columns))
         with reading(rows), rows.engine(memory=rows.memory):
             (scan,) = _counted(rows.with_first_rows(), config)
             return scan.tally
@@ -223,7 +225,7 @@ def _with_cells(scan: Scan, decisions: tuple[Decision, ...]) -> Scan:
             raise user_error(what, "name a column of weights above 0, or none", Flag("weight"))
         if len(found.single) > 1:
             ids = ", ".join(shown(name) for name in sorted(name or MISSING for name in found.single)[:3])
-            fix = ("audit each model apart with ", Flag("model-column", "model_id"))
+            fix = ("keep the rows of one, or audit each apart with ", Flag("model-column", "model_id"))
             raise user_error(f"model_id has several values ({ids})", fix, source.name)
     return scan
 
@@ -324,8 +326,8 @@ def _repeats(scan: Scan) -> list[str]:
         key, least = f"trimmed_{column}", 0 if name.lower() in ("id", "entity_id") else MOST_CODES
         if roles.model is not None:
             key = f"({key}, {roles.model_sql})"
-        advice = f"; of one person: --cluster {name}"
-        advice += "" if roles.model is not None else ", of several models: --model-column"
+        advice = f"; if they are of one person, give --cluster {name}"
+        advice += "" if roles.model is not None else "; if of several models, --model-column"
         there = f"FROM {{}} WHERE trimmed_{column} <> ''"
         if rows > MOST_IDENTIFIERS and source.format in ("parquet", "frame"):
             seen, known = source.one(

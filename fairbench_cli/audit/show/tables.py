@@ -6,7 +6,7 @@ import io
 import json
 import math
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import is_dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -111,7 +111,12 @@ def document(report: Report) -> dict[str, Any]:
 
 def to_json(report: Report) -> str:
     """Write the document; the same audit gives the same bytes."""
-    return escaped(json.dumps(document(report), indent=2, ensure_ascii=False, allow_nan=False)) + "\n"
+    return json_text(document(report))
+
+
+def json_text(found: Mapping[str, Any]) -> str:
+    """Write data as JSON, NaN as null."""
+    return escaped(json.dumps(_plain(found), indent=2, ensure_ascii=False, allow_nan=False)) + "\n"
 
 
 def _plain(value: Any) -> Any:
