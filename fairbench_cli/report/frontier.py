@@ -3,7 +3,7 @@
 Cruz & Hardt (2024): models are compared at the same fairness, after "unprocessing".
 """
 
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 import pandas as pd
@@ -63,6 +63,7 @@ def frontier_frame(run: RunResults) -> pd.DataFrame:
     return _together(parts, FRONTIER_COLUMNS)
 
 
+@lru_cache(maxsize=1)  # the CSV and the table are of one run
 def distance_frame(run: RunResults) -> pd.DataFrame:
     """Return frontier_distance.csv: each technique against the moved thresholds of ``none`` at its own gap.
 

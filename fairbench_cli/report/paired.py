@@ -1,6 +1,7 @@
 """Techniques against doing nothing, and against each other, repeat by repeat on the same training sets."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -210,9 +211,15 @@ def pareto_frame(results: Results, metrics: tuple[str, str] = PARETO_METRICS) ->
     return pd.concat([pd.DataFrame(columns=columns), *parts][bool(parts) :], ignore_index=True)[columns]
 
 
+@lru_cache(maxsize=1)  # the CSV and the table are of one run
+def pareto_of(run: RunResults) -> pd.DataFrame:
+    """Return pareto.csv: `pareto_frame` of discrimination and accuracy."""
+    return pareto_frame(run.asked(PARETO_METRICS))
+
+
 def pareto_table(name: str, run: RunResults) -> Document:
-    """Lay out `pareto_frame`: a row per technique, β across."""
-    frame = pareto_frame(run.asked(PARETO_METRICS))
+    """Lay out `pareto_of`: a row per technique, β across."""
+    frame = pareto_of(run)
     columns = [*BLOCK, "technique", "beta", "front", "population_clearly_dominated_by"]
     texts: Cells = {
         (tuple(block), (technique, "Pareto"), beta): "front"

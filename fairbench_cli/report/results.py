@@ -177,7 +177,7 @@ class FoundCell:
 EMPTY = FoundCell([], Counts(PAIR, np.zeros((0, 2, 2, 2))), Counts(PAIR, np.zeros((0, 0, 2, 2, 2))))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RunResults:
     """What the files of a report are written from.
 

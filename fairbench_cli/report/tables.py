@@ -159,12 +159,12 @@ def caption(plan: RunPlan, used: set[str]) -> tuple[str, ...]:
     """
     n, source = plan.config.repeats, plan.config.sample.source
     if source == "data":
-        return (f"Means of {n} random splits into training and test rows.", *_legend(used))
+        return (f"Means of {n} random split{'s' * (n > 1)} into training and test rows.", *_legend(used))
     networks = ", ".join(dict.fromkeys(one["dataset"] for one in plan.datasets))
     made = "shipped with fairbench" if source == "shipped" else "learned from the data"
     lines = [
-        f"Means of {n} repeats. Training sets: sampled from the Bayesian network of {networks}, "
-        f"{made}, at each β.",
+        f"Means of {n} repeat{'s' * (n > 1)}. Training sets: sampled from the Bayesian network of "
+        f"{networks}, {made}, at each β.",
     ]
     if plan.config.test == "network":
         lines.append("Test sets: sampled from the same network at β = 0, not the original data.")
