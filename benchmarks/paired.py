@@ -12,8 +12,7 @@ each repeat. ``network``: training and test rows are drawn anew in each repeat.
 
 import sys
 import zlib
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -153,30 +152,20 @@ def run(
     )
 
 
-def shares(
-    runs: int,
-    point: tuple[Any, ...],
-    columns: tuple[str, ...],
-    repeat: Callable[..., DatasetRepeats] = run,
-    **more: Any,
-) -> Floats:
+def shares(runs: int, point: tuple[Any, ...], columns: tuple[str, ...], **more: Any) -> Floats:
     """Return how often each metric is called better or worse, shape (columns, metrics)."""
     design, n, repeats = point[:3]
     rng = seed("paired", *point)
     called = np.zeros((len(columns), len(METRICS)))
     for start in range(0, runs, TOGETHER):
-        some = [repeat(design, n, repeats, rng, **more) for _ in range(start, min(start + TOGETHER, runs))]
-        named = [named_so(one, f"run {i}") for i, one in enumerate(some)]
-        frame = paired_frame(results_of(named, METRICS))
+        some = [run(design, n, repeats, rng, **more) for _ in range(start, min(start + TOGETHER, runs))]
+        for i, one in enumerate(some):  # the data set of each run has a name of its own
+            one.cells[:] = [cell | {"dataset": f"run {i}"} for cell in one.cells]
+        frame = paired_frame(results_of(some, METRICS))
         for i, column in enumerate(columns):
             words = frame[column].isin(["better", "worse"]).to_numpy()
             called[i] += words.reshape(-1, len(METRICS)).sum(axis=0)
     return called / runs
-
-
-def named_so(data: DatasetRepeats, name: str) -> DatasetRepeats:
-    """Return repeats as those of a data set of another name."""
-    return replace(data, cells=[cell | {"dataset": name} for cell in data.cells])
 
 
 def line(texts: Sequence[object]) -> None:

@@ -222,7 +222,7 @@ def _of_clusters(config: AuditConfig) -> Iterator[Check]:
         ("slice", config.sliced_by is not None, "takes all slices to be of different people"),
         ("favourable", len(config.favourable) > 1, "of several classes counts rows"),
     ):
-        yield key, given, f"{key} {what}", "leave it out, or cluster"
+        yield key, given, f"{key} {what}", f"leave out {key}, or cluster"
 
 
 def _against_preset(config: AuditConfig) -> Iterator[Check]:

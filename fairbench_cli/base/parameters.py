@@ -10,6 +10,9 @@ from typing import Any, Optional, get_type_hints
 from pydantic import TypeAdapter
 from pydantic.errors import PydanticUserError
 
+LATER: Mapping[str, Any] = {"later": True}
+"""Metadata of a dataclass's field that came later: only values that are given are in results and keys."""
+
 
 @dataclass(frozen=True)
 class Parameters:
@@ -20,8 +23,8 @@ class Parameters:
     types : dict
         The annotation of each parameter by name; `Any` where there is none.
     defaults : dict
-        Defaults of a dataclass that can be written in a config. Those of other classes and functions are left
-        to them.
+        Defaults of a dataclass that can be written in a config, but for those of `LATER` fields. Those of
+        other classes and functions are left to them.
     required : tuple of str
         The parameters without a default.
     open : bool
@@ -47,7 +50,11 @@ def parameters_of(thing: Callable[..., Any]) -> Parameters:
         hints = _hints(thing)
         return Parameters(
             {name: hints.get(name, Any) for name in own},
-            {name: one.default for name, one in own.items() if _can_be_written(one.default)},
+            {
+                name: one.default
+                for name, one in own.items()
+                if _can_be_written(one.default) and "later" not in one.metadata
+            },
             tuple(n for n, one in own.items() if one.default is MISSING and one.default_factory is MISSING),
         )
     hints = _hints(inspect.getattr_static(thing, "__init__") if isinstance(thing, type) else thing)

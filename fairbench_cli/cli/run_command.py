@@ -89,7 +89,8 @@ def run(
             talk(f"when all shards are done: fairbench report {shlex.quote(str(prepared.folder))}")
         elif not quiet:
             print_tables(tables)
-            files = "groups, results, summary, paired and pareto.csv, tables/, manifest.json"
+            files = "groups, results, summary, paired and pareto.csv, tables/, "
+            files += "figures/, manifest.json" if prepared.plan.config.figures else "manifest.json"
             talk(f"{prepared.folder}/: {files} ({in_words(time.monotonic() - start)})")
     return 1 if _say_failures(prepared) else 0
 

@@ -15,6 +15,7 @@ WIDTH, SIDE, LEFT = 360, 12, 44  # of a picture; left of a plot are the texts of
 STEP = 38  # the height of a row
 PLOT = 200  # the height of a plot
 APART = 44  # texts at an axis need as much
+LETTER = 12  # and as much a letter, where they are long
 MOST_NAME = 34  # characters of a name
 MOST_RATIO = 16.0  # ratios beyond it, or below its inverse, are drawn at the edge
 MOST_MARKS = 10  # on a line
@@ -79,10 +80,13 @@ class Axis:
         ['0 %', '20 %', '40 %', '60 %', '80 %', '100 %']
         >>> [text for _, text in Axis(0.3, 5.0, log=True).ticks()]
         ['0.5', '1', '2', '4']
+        >>> [text for _, text in Axis(300.0, 20000.0, log=True).ticks()]
+        ['1024', '4096', '16384']
         """
         if self.log:
             low, high = math.log2(self.low), math.log2(self.high)
-            every = math.ceil(APART * (high - low) / abs(self.end - self.start))
+            apart = max(APART, LETTER * len(f"{2.0 ** math.floor(high):.6g}"))
+            every = math.ceil(apart * (high - low) / abs(self.end - self.start))
             first, last = math.ceil(low / every), math.floor(high / every)
             values = [2.0 ** (every * i) for i in range(first, last + 1)]
         else:

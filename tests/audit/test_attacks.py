@@ -121,8 +121,8 @@ def test_rows_that_repeat_a_person_are_named():
     people = [str(i) for i in range(30)]
     said = notes(with_column("person_id", people))
     assert (
-        "Rows whose person_id an earlier row has: 10; all are counted; of one person: --cluster person_id"
-        in said
+        "Rows whose person_id an earlier row has: 10; all are counted; if they are of one person, give "
+        "--cluster person_id" in said
     )
     assert "earlier row" not in notes(with_column("person_id", [str(i) for i in range(40)]))
     assert "earlier row" not in notes(with_column("case_id", ["", ""]))

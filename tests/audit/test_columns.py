@@ -148,8 +148,8 @@ def test_twins_are_remarked_on(one, other):
 
 def test_rows_of_one_person(monkeypatch):
     text = "id,m,score,race\n1,x,1,a\n1,y,0,a\n2,x,1,b\n2,y,1,b\n"
-    said = "Rows whose id an earlier row has: 2; all are counted; of one person: --cluster id, of several "
-    said += "models: --model-column."
+    said = "Rows whose id an earlier row has: 2; all are counted; if they are of one person, give "
+    said += "--cluster id; if of several models, --model-column."
     assert said in read(text, attributes=("race",)).notes
     assert not any("Rows whose" in note for note in read(text, model_column="m").notes)
     monkeypatch.setattr(opening, "MOST_IDENTIFIERS", 2)

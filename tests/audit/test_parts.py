@@ -47,7 +47,7 @@ ASKING = {  # what asks for a part, by its key
 
 def audited(frame: pd.DataFrame, key: str):
     scores = frame.assign(score=np.linspace(0, 1, len(frame))) if key == "curves" else frame
-    return audit(scores, label="label", attributes=["sex"], **ASKING[key]).report
+    return audit(scores, label="label", **{"attributes": ["sex"], **ASKING[key]}).report
 
 
 def test_every_part_is_there_where_it_is_asked_for_and_nowhere_else(frame):

@@ -364,6 +364,17 @@ def test_equalised_odds_fails_by_the_rate_that_fails_and_says_which() -> None:
     ]
 
 
+def test_the_section_says_what_is_allowed() -> None:
+    asked = ["equalised-odds", "selection-rate-ratio", "accuracy-of-group", "chi-squared-p"]
+    report = judge(one(TWO), AuditConfig(draws=0, **{"fail-on": asked, "tau": {"equalised-odds": 0.9}}))
+    said = (
+        "Allowed: tpr-difference, fpr-difference from -0.1 to 0.1; selection-rate-ratio from 0.8 to 1.25; "
+        "accuracy-of-group from 0.8 to 1; chi-squared-p from 0.05 to 1."
+    )
+    (section,) = requested_sections(report.found["requested"], report, View())
+    assert said in section.sentences[1]
+
+
 def test_what_weights_leave_too_few_rows_for_is_not_decided() -> None:
     part = slice_of({"a": (4.0, 60.0, 14.0, 60.0), "b": (90.0, 60.0, 60.0, 60.0)})
     by = np.array([[1.0, 1.0], [3.0, 1.0]])

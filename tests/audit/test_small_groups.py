@@ -161,7 +161,7 @@ def test_what_cannot_be_searched_is_refused(say):
     asked = ["audit", "p.csv", "--label", "label", "-a", "race", "-a", "sex", "--scan"]
     for flag, value, what in (
         ("--weight", "w", "--scan: error: subgroups are searched by letting rows change places"),
-        ("--cluster", "who", "--scan: error: some of who have rows of several groups"),
+        ("--cluster", "who", "--scan: error: some who have rows in several groups"),
         ("--draws", "0", "--draws: error: a scan deals out the outcomes as often as draws says"),
         ("--slice", "age", "--scan: error: scan cannot be combined with slice"),
     ):

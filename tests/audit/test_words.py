@@ -213,7 +213,8 @@ def test_what_fails_and_what_is_shown_outside_are_told_apart():
     row = next(row for row in report.disparities if row.group == "y")
     assert (row.verdict, row.shown_outside, row.ratio.high < 0.8) == ("fail", False, True)
     assert (
-        "outside the limits taken alone, not among 7 comparisons: fails" in headline(report).sentences[0].text
+        "outside the limits taken alone (not among 7 comparisons): fails"
+        in headline(report).sentences[0].text
     )
 
 

@@ -78,6 +78,8 @@ def test_a_list_fits_80_columns_with_whole_summaries(say):
     done = say("list", "interventions")
     plain(done.out)
     text = " ".join(done.out.split())
+    assert "optimum=least-loss" in text  # a default that came later
+    assert not re.search("MISSING|factory", text)
     for name, entry in INTERVENTIONS.items():
         assert name in text
         assert " ".join(entry.summary.split()) in text
@@ -97,6 +99,7 @@ def test_a_page_has_every_parameter_with_type_and_meaning(say, kind, name, thing
     for key, what in described(thing).items():
         assert re.search(rf"^    {key}: ", page, re.MULTILINE)
         assert not what.startswith("any value")
+        assert "factory" not in what
         assert docstring(thing)[2].get(key), f"{name}: {key} is not explained in the docstring"
     assert ("include_protected" in page) == (kind == "interventions")
 

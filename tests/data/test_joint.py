@@ -202,7 +202,7 @@ def test_beta_on_several_attributes_acts_by_one_after_another(tmp_path, beta_on,
 
 def test_beta_on_the_attribute_itself_has_the_key_of_before(tmp_path):
     keys = {}
-    for name, more in {"plain": {}, "same": {"beta_on": ["race-sex"]}, "other": {"beta_on": ["sex"]}}.items():
+    for name, more in {"plain": {}, "same": {"beta_on": "race-sex"}, "other": {"beta_on": ["sex"]}}.items():
         config = read_config(mine(tmp_path, **{"from": "network"}, beta=[0.5], arc=True, **more))
         # The arcs that are required are part of a key too.
         keys[name] = [cell.key for cell in make_cells(config, prepare_datasets(config, tmp_path))]
@@ -222,6 +222,8 @@ def test_beta_names_the_parts_without_an_arc(tmp_path, sample):
         (["age"], 'beta_on: mine has no protected attribute "age"'),
         (["sex", "sex"], "names an attribute twice"),
         ({"sex": 2}, "beta_on"),
+        ({"sex": 0}, "must be more than 0|above 0|greater than 0"),
+        ([], "names no attribute"),
     ],
 )
 def test_what_beta_acts_on_is_checked(tmp_path, beta_on, message):

@@ -9,12 +9,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import Finished, derived, two_lines, write_config
+from conftest import Finished, derived, edit_lines, two_lines, write_config
 
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.base.files import write_text
 from fairbench_cli.experiment.cell import Repeat
-from fairbench_cli.experiment.journal.journal import JournalHeader, header_line, read_journals, sealed
+from fairbench_cli.experiment.journal.journal import JournalHeader, header_line, read_journals
 from fairbench_cli.experiment.running.run import compute, prepare
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="links, pipes and locks of POSIX")
@@ -167,13 +167,11 @@ def test_what_editors_and_git_make_of_line_ends_costs_nothing(out, say, bom, end
 @pytest.mark.parametrize("how", ["garbage", "another plan"])
 def test_a_report_of_nothing_replaces_nothing(out, say, how):
     journal, before = journal_of(out), derived(out)
-    lines = journal.read_bytes().splitlines()
     if how == "garbage":
-        lines = [line[:-3] for line in lines]
+        lines = [line[:-3] for line in journal.read_bytes().splitlines()]
+        journal.write_bytes(b"\n".join([*lines, b""]))
     else:
-        others = [json.loads(line) | {"key": "0" * 64} for line in lines[1:]]
-        lines[1:] = [sealed(json.dumps({k: v for k, v in row.items() if k != "crc"})) for row in others]
-    journal.write_bytes(b"\n".join([*lines, b""]))
+        edit_lines(out, lambda row: row.update(key="0" * 64))
     two_lines(say("report", out), "no repeat of the plan is in", "no file was replaced", "put its journals")
     assert derived(out) == before
 

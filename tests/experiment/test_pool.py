@@ -410,3 +410,25 @@ def test_nothing_private_of_python_joblib_or_loky_is_used():
         for node in ast.walk(ast.parse(code)):
             if isinstance(node, ast.Attribute) and re.match("_[^_]", node.attr):
                 assert ast.unparse(node).startswith(("self._", "os._exit")), f"{path}: {ast.unparse(node)}"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the fork server is Linux's")
+def test_what_an_alarm_leaves_half_made_while_a_server_loads_is_not_reported():
+    code = """if True:
+    import os, socket
+    from fairbench_cli.experiment.running.server import fork_workers
+
+    class Half:
+        def __del__(self):
+            raise AttributeError("made by half")
+
+    def names():
+        Half()
+        yield from ()
+
+    ours, theirs = socket.socketpair()
+    ours.close()
+    fork_workers(theirs.detach(), os.getppid(), names(), [])
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == ""

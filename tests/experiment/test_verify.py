@@ -1,14 +1,11 @@
 """`fairbench verify`: finished repeats again, bit for bit; and what is to blame for differences."""
 
-import json
 import re
 import shutil
 from pathlib import Path
 
 import pytest
-from conftest import bare_data, own_card, two_lines, write_config
-
-from fairbench_cli.experiment.journal.journal import sealed
+from conftest import bare_data, edit_lines, own_card, two_lines, write_config
 
 TREE = {"repeats": 2, "classifiers": ["tree"], "interventions": ["none", "massaging"]}
 PLUGIN = """
@@ -33,17 +30,6 @@ def verify(say, folder: Path, *more: str | Path):
     return say("verify", folder, "--jobs", "1", *more)
 
 
-def edit_line(folder: Path, number: int, change) -> None:
-    """Change a line of a journal as somebody who knows its checksums."""
-    (path,) = folder.glob("journal/*.jsonl")
-    lines = path.read_bytes().splitlines()
-    row = json.loads(lines[number])
-    del row["crc"]
-    change(row)
-    lines[number] = sealed(json.dumps(row))
-    path.write_bytes(b"\n".join(lines) + b"\n")
-
-
 def snapshot(folder: Path) -> dict[str, tuple[bytes, int]]:
     return {str(p): (p.read_bytes(), p.stat().st_mtime_ns) for p in folder.rglob("*") if p.is_file()}
 
@@ -61,13 +47,13 @@ def test_untouched_results_are_the_same_bit_for_bit_and_nothing_is_written(finis
 def test_an_edited_record_is_told_from_other_versions(finished, say, tmp_path):
     out = tmp_path / "copy"
     shutil.copytree(finished.folder, out)
-    edit_line(out, 1, lambda row: row["counts"][0][0].__setitem__(slice(2), [1.0, 2.0]))
+    edit_lines(out, lambda row: row["counts"][0][0].__setitem__(slice(2), [1.0, 2.0]), 1)
     done = verify(say, out)
     assert done.code == 1
     assert re.search(r"repeat 0:\n  counts \(.+, label 0, decided 0\): 1\.0 → \d+\.0 and 1 more\n", done.out)
     assert "1 differ because of the journal, which was edited, or code whose version" in done.out
     assert "11 of 12 are the same" in done.out
-    edit_line(out, 0, lambda header: header["versions"].__setitem__("scikit-learn", "1.4.0"))
+    edit_lines(out, lambda header: header["versions"].__setitem__("scikit-learn", "1.4.0"), 0)
     done = verify(say, out)
     assert re.search(r"changed since: versions: scikit-learn 1.4.0 → 1\.\d", done.out)
     assert "1 differ because of versions\n" in done.out

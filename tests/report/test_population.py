@@ -1,20 +1,19 @@
 """Verdicts about the population: the variance between test rows, and what chance calls better or worse."""
 
-import json
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import fairbench, law, study_of, write_config
+from conftest import edit_lines, fairbench, law, study_of, write_config
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
 from fairbench_cli.experiment.config.config import SampleConfig
 from fairbench_cli.experiment.decisions import packed, unpacked
-from fairbench_cli.experiment.journal.journal import read_journals, sealed
+from fairbench_cli.experiment.journal.journal import read_journals
 from fairbench_cli.experiment.plan import read_plan
 from fairbench_cli.measures.counts import PAIR, Counts, count
 from fairbench_cli.measures.registry import measure
@@ -158,13 +157,7 @@ def test_a_run_on_shared_rows_keeps_decisions_and_old_journals_get_a_bound(share
         assert rows.sum() == pytest.approx(one.counts.n[..., 1].sum(), abs=len(rows) / 500)
     old = tmp_path / "old"
     shutil.copytree(shared, old)
-    (path,) = (old / "journal").glob("*.jsonl")
-    lines = path.read_bytes().splitlines()
-    for i, line in enumerate(lines[1:], 1):
-        row = json.loads(line)
-        del row["crc"], row["decisions"]
-        lines[i] = sealed(json.dumps(row))
-    path.write_bytes(b"\n".join(lines) + b"\n")
+    edit_lines(old, lambda row: row.pop("decisions"))
     assert say("report", old).code == 0
     then = pd.read_csv(old / "paired.csv").set_index(["intervention", "metric"])
     known = frame["population_basis"] == ROW_BY_ROW
@@ -178,15 +171,12 @@ def test_a_run_on_shared_rows_keeps_decisions_and_old_journals_get_a_bound(share
 def test_an_edited_decision_is_found(shared, tmp_path, say):
     copy = tmp_path / "copy"
     shutil.copytree(shared, copy)
-    (path,) = (copy / "journal").glob("*.jsonl")
-    lines = path.read_bytes().splitlines()
-    for i, line in enumerate(lines[1:], 1):
-        row = json.loads(line)
-        del row["crc"]
+
+    def turn_one(row):
         rows = unpacked(row["decisions"], round(np.sum(row["counts"])))
         row["decisions"] = packed(np.where(np.arange(len(rows)) == 7, 1 - rows, rows))
-        lines[i] = sealed(json.dumps(row))
-    path.write_bytes(b"\n".join(lines) + b"\n")
+
+    edit_lines(copy, turn_one)
     done = say("verify", copy, "--cells", "1")
     assert done.code == 1
     assert "decisions: " in done.out

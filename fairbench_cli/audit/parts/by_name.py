@@ -37,7 +37,7 @@ from fairbench_cli.audit.compare.verdict import all_of, decide_metric, requested
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import bounds, needs_labels
 from fairbench_cli.audit.parts.part import Part, View
-from fairbench_cli.audit.parts.writing import DASH, REASONS, fine_cell, group_cell, p_cell, place
+from fairbench_cli.audit.parts.writing import DASH, REASONS, fine_cell, group_cell, listed, p_cell, place
 from fairbench_cli.audit.scan.tally import Slice
 from fairbench_cli.document.model import VERDICTS, Section, TableCell, TextTable, Verdict, table_of
 from fairbench_cli.measures.counts import Counts, Floats, divide
@@ -394,13 +394,27 @@ def requested_sections(found: Requested, report: Report, view: View) -> tuple[Se
         "favourable outcome: where that hurts, read them the other way.",
         f"{_intervals(found, f'{100 * report.config.confidence:g} %')}Tests have no interval, and a metric "
         "that is no difference or ratio of one rate has none where one of the counts behind it is below "
-        f"{ENOUGH}.{how} These verdicts count with --fail-on alone.",
+        f"{ENOUGH}.{how} These verdicts count with --fail-on alone; p (Holm) is adjusted for all that is "
+        f"tested here.{_allowed(found, report.config)}",
     )
     tests: dict[tuple[str, ...], list[RequestedTest]] = {}
     for test in found.tests:
         tests.setdefault((*_place(test), test.metric), []).append(test)
     tables = tuple(_table(rows, tests, report, view) for rows in slices.values())
     return (Section("Metrics asked for by name", sentences, tables),)
+
+
+def _allowed(found: Requested, config: AuditConfig) -> str:
+    """Return within which limits what is tested passes."""
+    known: dict[str, list[str]] = {}
+    for metric, tested in dict.fromkeys((test.metric, test.tested) for test in found.tests):
+        entry = find(tested if find(metric).tested == "parts" else metric)
+        limits = bounds(entry, tau_of(metric, config), config.confidence)
+        if limits:
+            low, high = max(limits[0], entry.low), min(limits[1], entry.high)
+            known.setdefault(f"from {low:.3g} to {high:.3g}", []).append(entry.name)
+    said = "; ".join(f"{listed(list(dict.fromkeys(names)))} {limits}" for limits, names in known.items())
+    return f" Allowed: {said}." if said else ""
 
 
 def _place(row: Pair) -> tuple[str, ...]:

@@ -37,9 +37,9 @@ NO_LIMIT = "The law sets no limit to these ratios and asks for no test: read the
 MOST_NAMED = 6  # tables in the headline
 # By whether a group is below four fifths, and whether its rate differs taken alone.
 ALONE = {
-    (True, True): "below four fifths, significantly",
-    (True, False): "below four fifths, not significantly",
-    (False, True): "not below, but significantly less",
+    (True, True): "below and significant",
+    (True, False): "below, not significant",
+    (False, True): "not below, but significant",
 }
 SMALL_OUT = (
     "why categories under {least} of the rows have no impact ratio ({names}); the rule wants a justification "
@@ -267,8 +267,9 @@ def _alone(found: Sequence[ImpactTable], report: Report) -> str:
             if row.chance and row.four_fifths:
                 p = f"{row.group} (p {writing.p_value(row.chance.p)})"
                 names.setdefault((row.four_fifths.below, row.chance.p < alpha), []).append(p)
-    said = [f"{words} {writing.listed(names[kind])}" for kind, words in ALONE.items() if kind in names]
-    return f"Each pair tested alone, as practice has it: {'; '.join(said) or 'nobody is below four fifths'}."
+    said = [f"{words}: {writing.listed(names[kind])}" for kind, words in ALONE.items() if kind in names]
+    alone = "Four fifths and significance, each pair tested alone as practice has it: "
+    return f"{alone}{'; '.join(said) or 'nobody is below, and no difference is significant'}."
 
 
 def impact_sections(found: Sequence[ImpactTable], report: Report, view: View) -> tuple[Section, ...]:

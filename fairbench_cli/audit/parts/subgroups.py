@@ -212,7 +212,7 @@ def in_short(found: Sequence[Subgroup], report: Report) -> str:
     return (
         f"Of {writing.thousands(first.searched)} subgroups, {writing.named(first.subgroup)} stands out most"
         f"{in_brackets(first, report)}: {RATES[first.metric].label} {writing.percent_words(first.value)}, "
-        f"{writing.percent_words(first.others_value)} of all others, {often} than chance would do "
+        f"of all others {writing.percent_words(first.others_value)}: {often} than chance would do "
         f"(p {writing.p_value(first.p_adjusted)} over all that were searched)."
     )
 

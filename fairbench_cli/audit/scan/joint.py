@@ -62,8 +62,8 @@ def read_joint(scan: Scan) -> tuple[Joint, ...]:
         column = scan.source.columns[scan.roles.cluster]
         for part in slices:
             if part.clusters is not None and len(np.unique(part.clusters.person)) < len(part.clusters.person):
-                what = f"some of {column} have rows of several groups, and cannot change places with others"
-                fix = ("name attributes that are the same in all rows of one, or leave out ", SCAN)
+                what = f"some {column} have rows in several groups, and cannot change places with others"
+                fix = (f"audit attributes that do not vary within one {column}, or leave out ", SCAN)
                 raise user_error(what, fix, SCAN)
     return tuple(_joint(joint, part, names) for part in slices)
 

@@ -326,8 +326,8 @@ def _repeats(scan: Scan) -> list[str]:
         key, least = f"trimmed_{column}", 0 if name.lower() in ("id", "entity_id") else MOST_CODES
         if roles.model is not None:
             key = f"({key}, {roles.model_sql})"
-        advice = f"; of one person: --cluster {name}"
-        advice += "" if roles.model is not None else ", of several models: --model-column"
+        advice = f"; if they are of one person, give --cluster {name}"
+        advice += "" if roles.model is not None else "; if of several models, --model-column"
         there = f"FROM {{}} WHERE trimmed_{column} <> ''"
         if rows > MOST_IDENTIFIERS and source.format in ("parquet", "frame"):
             seen, known = source.one(

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path, PurePath
 
 from fairbench_cli.audit.compare.report import Report
+from fairbench_cli.audit.config import UNDECIDED, WORSE
 from fairbench_cli.audit.metrics import ROLL_UPS
 from fairbench_cli.audit.parts import parts_of
 from fairbench_cli.audit.parts.part import View
@@ -107,7 +108,12 @@ def gate_words(report: Report) -> str:
     """Return what the gate does, and why; empty where there is none."""
     if not (report.config.fail or report.config.failing_metrics):
         return ""
-    return f"Gate: stops, exit code 1: {report.gate.reason}." if report.gate.stops else "Gate: does not stop."
+    if report.gate.stops:
+        return f"Gate: stops, exit code 1: {report.gate.reason}."
+    asked = report.config.failing_metrics
+    if report.verdict != "fail" or report.config.fail or {UNDECIDED, WORSE} & {*asked}:
+        return "Gate: does not stop."
+    return f"Gate: does not stop: {', '.join(asked)} {'does' if len(asked) == 1 else 'do'} not fail."
 
 
 def source_name(report: Report) -> str:

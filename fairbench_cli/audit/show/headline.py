@@ -240,7 +240,7 @@ def _because(row: Disparity, report: Report) -> str:
 def _still_within(row: Disparity, report: Report) -> str:
     """Return what a failure that is not shown to be outside of the limits leaves open."""
     if row.ratio.high < row.tau or row.ratio.low > 1 / row.tau:
-        return f"and the ratio is outside the limits taken alone, not among {report.family} comparisons"
+        return f"and the ratio is outside the limits taken alone (not among {report.family} comparisons)"
     return "and the true ratio may still be within the limits"
 
 

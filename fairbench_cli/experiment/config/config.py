@@ -78,15 +78,19 @@ def _metric(name: str, info: ValidationInfo) -> str:
 
 
 def _shares(value: Any) -> Any:
-    """Return a list of names as a mapping to 1."""
-    if isinstance(value, list) and all(isinstance(name, str) for name in value):
-        if len(set(value)) < len(value):
+    """Return names as a mapping to 1."""
+    names = [value] if isinstance(value, str) else value
+    if names in ([], {}):
+        raise mistake("names no attribute", "name one or more, or leave the line out")
+    if isinstance(names, list) and all(isinstance(name, str) for name in names):
+        if len(set(names)) < len(names):
             raise mistake("names an attribute twice", "keep one")
-        return dict.fromkeys(value, 1.0)
+        return dict.fromkeys(names, 1.0)
     return value
 
 
 Beta = Annotated[float, Field(ge=0, le=1)]
+Share = Annotated[float, Field(gt=0, le=1)]
 AttributeName = Annotated[str, AfterValidator(canonical_attribute)]
 MetricName = Annotated[str, AfterValidator(_metric), MetricByName]
 Representations = Annotated[tuple[Representation, ...], Field(min_length=1), Several("representation")]
@@ -173,12 +177,12 @@ class BiasConfig(StrictModel):
         default="error", description="`leave`: where there is no arc, run without bias; the tables say so."
     )
     beta_on: Annotated[
-        dict[str, Beta] | None,
-        BeforeValidator(_shares, json_schema_input_type=list[str] | dict[str, Beta] | None),
+        dict[str, Share] | None,
+        BeforeValidator(_shares, json_schema_input_type=str | list[str] | dict[str, Share] | None),
     ] = Field(
         default=None,
         description="The protected attributes that β acts on, one after another: `[race, sex]`, or each with "
-        "its share of β, `{race: 1, sex: 0.5}`; by default the one that the run works on.",
+        "its share of β, above 0, `{race: 1, sex: 0.5}`; by default the one that the run works on.",
     )
     size: int | None = Field(
         default=None, ge=1, description="Rows of a training set; by default as many as the data have."

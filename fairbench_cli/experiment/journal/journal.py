@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
 from typing import IO, Annotated, Any, Literal, Self
 
@@ -478,7 +478,7 @@ def _damage(files: Sequence[JournalFile], line: Line, what: "str | _Headless") -
 
 def list_journals(folder: Path) -> list[JournalFile]:
     """Return the files of journals with the number of lines that each holds, whatever these are worth."""
-    return _walk(folder, _headers, lambda *_: None)
+    return _walk(folder, partial(_contents, brief=True), lambda *_: None)
 
 
 def read_journals(folder: Path) -> Reading:
@@ -542,13 +542,11 @@ def _walk(
     return files
 
 
-def _headers(path: Path) -> _Contents:
-    """Yield the headers of a file, as `_contents` does, and nothing of the other lines under them."""
-    return _contents(path, brief=True)
-
-
 def _contents(path: Path, *, brief: bool = False) -> _Contents:
-    """Yield what each line of a file holds: a repeat, a header, or what is wrong with it."""
+    """Yield what each line of a file holds: a repeat, a header, or what is wrong with it.
+
+    In brief: nothing of the lines under a header.
+    """
     headed = False
     for number, line in enumerate(_lines(path), 1):
         if brief and headed and not _is_like_header(line):

@@ -191,8 +191,9 @@ def _mixes(prepared: PreparedRun, allowed: bool) -> bool:
         what = f"{prepared.folder} has results of other versions: {listed}"
         raise user_error(what, f"install those, {all_the_same}")
     if unknown and not allowed:
-        what = f"{prepared.folder} has results of unknown versions: the header of {', '.join(unknown)} is"
-        raise user_error(f"{what} damaged", f"put the whole file back or move it away, {all_the_same}")
+        lost = f"the header of {', '.join(unknown)} is damaged or gone"
+        fix = f"put the whole file back or move it away, {all_the_same}"
+        raise user_error(f"{prepared.folder} has results of unknown versions: {lost}", fix)
     return bool(others or unknown)
 
 

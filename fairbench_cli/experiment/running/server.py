@@ -79,8 +79,10 @@ class ForkServer:
 def fork_workers(handle: int, parent: int, classifiers: list[str], techniques: list[str]) -> None:
     """Be a fork server until the other end of a socket is closed."""
     die_with_parent(parent)  # before anything is loaded, which takes a while
+    known, sys.unraisablehook = sys.unraisablehook, lambda _: None  # of what the alarm left half made
     with suppress(BaseException):  # a repeat says what is wrong
         warm_up(classifiers, techniques)
+    sys.unraisablehook = known
     die_with_parent(parent, signal.SIGCONT)  # it ends the workers before itself, also if it was stopped
     signal.signal(signal.SIGCHLD, _reap)
     own, workers = os.getpid(), []

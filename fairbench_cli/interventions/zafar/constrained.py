@@ -5,6 +5,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from fairbench_cli.base.parameters import LATER
 from fairbench_cli.classifiers.encode import BinEncoding
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Floats, Sample
@@ -102,7 +103,7 @@ class ZafarDI:
     l2: NotNegative = 1.0
     bins: BinEncoding = "one-hot"
     scale: bool = True
-    optimum: Optimum = field(default_factory=lambda: "least-loss")  # in results and keys only where given
+    optimum: Optimum = field(default="least-loss", metadata=LATER)
 
     def __post_init__(self) -> None:
         if self.optimum == "nearest" and self.mode in ("none", "fairness"):
@@ -223,7 +224,7 @@ class ZafarDM:
     l2: NotNegative = 1.0
     solver: Literal["direct", "ccp"] = "direct"
     bins: BinEncoding = "one-hot"
-    average: Average = field(default_factory=lambda: "label")  # in results and keys only where given
+    average: Average = field(default="label", metadata=LATER)
 
     def fit(self, train: Sample, classifier: Classifier, rng: np.random.Generator) -> Fitted:  # noqa: ARG002
         """Fit the constrained logistic regression.
