@@ -61,9 +61,12 @@ class AuditResult:
         """
         import pandas as pd
 
-        from fairbench_cli.audit.show.tables import tables_of
+        from fairbench_cli.audit.parts import parts_of
+        from fairbench_cli.audit.show.tables import OPTIONAL, tables_of
 
         known = tables_of(self.report)
+        if table in OPTIONAL and any(table in part.tables for part, _ in parts_of(self.report)):
+            known.setdefault(table, list)  # asked for, and nothing was found
         if table not in known:
             raise ArgumentError(Problem(f'no table is called "{table}"', suggest(table, known)))
         return pd.DataFrame(known[table]())

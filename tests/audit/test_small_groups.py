@@ -114,6 +114,10 @@ def test_small_subgroups_are_not_searched():
     assert max(one.behind[1] + one.others_behind[1] for one in alone) == (FRAME.race == "b").sum()
 
 
+def test_a_scan_that_finds_nothing_has_a_table_without_rows():
+    assert audit(FRAME[:40], **SCAN).to_pandas("subgroups").empty
+
+
 def test_models_thresholds_lists_and_ties_are_searched_each():
     scores = np.random.default_rng(5).integers(0, 9, len(FRAME)) / 10
     frame = FRAME.assign(score=scores, m=np.where(FRAME.index % 2, "x", "y"))
