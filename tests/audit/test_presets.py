@@ -378,4 +378,4 @@ def test_who_is_not_below_four_fifths_is_not_said_to_be():
     rows = [("a", i < 9000) for i in range(10000)] + [("b", i < 8000) for i in range(10000)]
     frame = pd.DataFrame(rows, columns=["race", "score"])
     said = audit(frame.assign(score=frame.score.astype(int)), preset="eeoc").to("markdown")
-    assert "as practice has it: not below, but significantly less b (p " in said
+    assert "as practice has it: not below, but significant: b (p " in said

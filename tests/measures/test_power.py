@@ -72,8 +72,10 @@ def test_so_many_rows_decide_with_the_power_asked_for(rate, ratio, share, family
     found = approximate_chances(rows * share, rows * (1 - share), rate, ratio, rule)
     reached = found.passes if 0.8 < ratio < 1.25 else found.fails
     assert reached >= wanted - 1e-9
-    if rows * min(share, 1 - share) > 50:  # else the least that there may be suffice
-        assert reached == pytest.approx(wanted, abs=0.02)
+    fewer = rows * (1 - 2e-4)
+    if fewer * min(share, 1 - share) > 2:  # else the least that there may be suffice
+        found = approximate_chances(fewer * share, fewer * (1 - share), rate, ratio, rule)
+        assert (found.passes if 0.8 < ratio < 1.25 else found.fails) < wanted
     more = float(rows_needed(rate, ratio, share, Criterion(0.8, family + 1), wanted))
     assert more >= rows * 0.999  # a pass needs no correction
 

@@ -17,6 +17,7 @@ Constraint = Literal["fpr", "fnr", "both"]
 Average = Literal["label", "group"]
 Rates = tuple[str, ...]  # of "fpr", "fnr"
 ON_KINK = 1e-9
+EXACT = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,11 +156,16 @@ def side_of(d: Floats) -> Labels:
     return np.where(d < 0, -1, 1).astype(np.int8)
 
 
-def constant(problem: Mistreatment) -> Floats:
-    """Return the constant model of least loss, for which every F_j is 0."""
+def constant(problem: Mistreatment, threshold: float = 0.0) -> Floats:
+    """Return the constant model of least loss with |F_j| ≤ threshold.
+
+    Every F_j of a constant model is 0 where errors are averaged by label. Averaged over groups it grows with
+    the constant on one side of 0.
+    """
     w = np.zeros(problem.x.shape[1])
     w[-1] = np.log(max(problem.positives.sum(), 1e-9) / max(problem.negatives.sum(), 1e-9))
-    return w
+    worst = np.abs(problem.disparities(problem.x @ w)).max()
+    return w if worst <= threshold + EXACT else w * (threshold / worst)
 
 
 def kkt(problem: Mistreatment, w: Floats, threshold: float) -> float:

@@ -13,13 +13,19 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from fairbench_cli.data.table import Floats, Labels
 from fairbench_cli.interventions.zafar.logistic import OPTIMAL, Solution, solver
-from fairbench_cli.interventions.zafar.mistreatment import Mistreatment, constant, kkt, side_of, whitener
+from fairbench_cli.interventions.zafar.mistreatment import (
+    EXACT,
+    Mistreatment,
+    constant,
+    kkt,
+    side_of,
+    whitener,
+)
 
 # Wide rounding first: it looks past the kinks nearby, and ends in lower minima than narrow rounding alone.
 ROUNDINGS = (0.5, 0.1, 0.02, 0.004, 0.001)
 NEAR = 1e-5
 MOST_STEPS = 12
-EXACT = 1e-12
 STEPS = 150
 PATIENCE = 30  # how often a walk may change sides without moving, where many kinks meet
 FEW = 8  # steps after which rounding once more is the better bet
@@ -328,7 +334,7 @@ def direct(problem: Mistreatment, start: Floats, threshold: float) -> Solution:
     Where many kinks meet, the last steps can miss it: then kinks are rounded once more, from where they
     ended. The constant model is fair too: where it is better, the steps start again from there.
     """
-    flat = constant(problem)
+    flat = constant(problem, threshold)
     stop, steps = smooth(problem, start, threshold)
     w, further = _polished(problem, stop, threshold)
     residual = kkt(problem, w, threshold)
@@ -349,7 +355,7 @@ def _polished(problem: Mistreatment, near: Floats, threshold: float) -> tuple[Fl
     """Return a polish of weights near a local minimum, or of the constant model where `restored` fails."""
     w = restored(problem, near, threshold)
     if w is None:
-        return polish(problem, constant(problem), threshold, FAR)
+        return polish(problem, constant(problem, threshold), threshold, FAR)
     return polish(problem, w, threshold, most=FEW)
 
 
