@@ -1,11 +1,13 @@
 """Several rows of one person: the counts of each, and what the rows are worth."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from audit_counts import read_tally
 from hypothesis import given
 from hypothesis import strategies as st
 
+import fairbench_cli as fb
 from fairbench_cli.audit.compare.effective import factor_together, own_rows, rate_rows, rows_of_people
 from fairbench_cli.audit.compare.references import REST
 from fairbench_cli.audit.config import AuditConfig
@@ -251,3 +253,15 @@ def test_what_does_not_go_with_clusters() -> None:
     for keys in ({"ties": "random", "top_k": 5}, {"explain": "education"}):
         with pytest.raises(UserError):
             read_config({"cluster": "id", **keys})
+
+
+def test_a_group_that_is_left_out_takes_its_rows_of_people_with_it() -> None:
+    rng = np.random.default_rng(3)
+    rows = pd.DataFrame({"person": rng.integers(0, 60, 300), "score": rng.integers(0, 2, 300)})
+    rows = rows.assign(label_value=rng.integers(0, 2, 300), sex=np.array(["a", "b", "c"])[rows["person"] % 3])
+    known = {"cluster": "person", "attributes": ["sex"], "ref": {"sex": "b"}}
+    left = fb.audit(rows, exclude=["sex=a"], **known).to_pandas()
+    gone = fb.audit(rows[rows["sex"] != "a"], **known).to_pandas()
+    ours = left[left["group"] == "c"].reset_index(drop=True)
+    theirs = gone[gone["group"] == "c"].reset_index(drop=True)
+    assert ours["p"].tolist() == pytest.approx(theirs["p"].tolist(), nan_ok=True)

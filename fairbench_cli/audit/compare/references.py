@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairbench_cli.audit.config import MISSING, AuditConfig
-from fairbench_cli.audit.scan.tally import Slice, Tally
+from fairbench_cli.audit.scan.tally import Clusters, Slice, Tally
 from fairbench_cli.base.errors import Flag, Problem, UserError, shown, suggest, user_error
 from fairbench_cli.measures.counts import Counts, Floats, divide
 from fairbench_cli.measures.groups import CROSS
@@ -119,7 +119,7 @@ def without(part: Slice, out: Bools) -> Slice:
     if clusters is not None:
         own = stays[clusters.group]
         place = (np.cumsum(stays) - 1)[clusters.group[own]]
-        clusters = replace(clusters, person=clusters.person[own], group=place, n=clusters.n[own])
+        clusters = Clusters(clusters.person[own], place, clusters.n[own], clusters.squares[own])
     groups = tuple(compress(part.counts.groups, stays))
     return replace(
         part,
