@@ -16,14 +16,18 @@ from fairbench_cli.measures.registry import METRICS
 from fairbench_cli.report import registry
 from fairbench_cli.report.figures import draw_figures
 from fairbench_cli.report.frontier import distance_frame, frontier_frame
-from fairbench_cli.report.paired import paired_frame, pareto_of
+from fairbench_cli.report.paired import VERSUS, paired_frame, pareto_of, versus_of
 from fairbench_cli.report.repeats import groups_frame
 from fairbench_cli.report.results import results_frame, run_results, summary_frame, sweep_frame
 from fairbench_cli.report.tuning import curves_frame, gains_frame
 
 
 def write_report(
-    folder: Path, plan: RunPlan, records: Records, attributes: Sequence[str] = ()
+    folder: Path,
+    plan: RunPlan,
+    records: Records,
+    attributes: Sequence[str] = (),
+    versus: Sequence[str] = (),
 ) -> list[Document]:
     """Write groups.csv, results.csv, summary.csv, paired.csv, pareto.csv, tables/ and figures/.
 
@@ -34,16 +38,19 @@ def write_report(
     ----------
     attributes : sequence of str
         Attributes and intersections whose groups are compared, instead of those of the plan.
+    versus : sequence of str
+        Techniques that all others are compared with, each in a ``paired-versus-NAME.csv``.
 
     Returns
     -------
     list of Document
         The tables that the config asks for and, where attributes are asked for, the rates of their groups.
+        With `versus` the differences to these techniques instead.
 
     Raises
     ------
     UserError
-        When a file cannot be written, or no data set has one of the attributes.
+        When a file cannot be written, no data set has one of the attributes, or the run lacks a technique.
     """
     config = plan.config
     attributes = tuple(attributes) or config.attributes
@@ -56,6 +63,7 @@ def write_report(
     )
     run = run_results(folder, plan, records, tuple(metrics), attributes)
     results = run.asked(config.at_hand)
+    against, differences = versus_of(run, results, versus)
     frames = {
         "groups": groups_frame(run.datasets),
         "results": results_frame(results),
@@ -71,6 +79,7 @@ def write_report(
     for output, files in registry.FRAMES.items():
         with_it = output in asked or output in config.figures
         frames |= {name: make.load()(run) if with_it else None for name, make in files.items()}
+    frames |= dict.fromkeys(path.stem for path in folder.glob(f"{VERSUS}*.csv")) | against
     for name, frame in frames.items():
         if frame is None:
             (folder / f"{name}.csv").unlink(missing_ok=True)
@@ -80,11 +89,11 @@ def write_report(
     tables = [registry.TABLES[name].load()(name, run) for name in (*asked, *always)]
     _write_tables(folder / "tables", [table for table in tables if table.sections])
     draw_figures(run, config.figures)
-    return tables[: len(asked)]
+    return differences or tables[: len(asked)]
 
 
 def redo_report(
-    folder: Path, attributes: Sequence[str] = (), metrics: Sequence[str] = ()
+    folder: Path, attributes: Sequence[str] = (), metrics: Sequence[str] = (), versus: Sequence[str] = ()
 ) -> tuple[list[Document], tuple[Damage, ...], list[str], int]:
     """Write the report of a results folder again.
 
@@ -95,6 +104,8 @@ def redo_report(
     metrics : sequence of str
         Metrics in addition to those of the config: registered ones, and any that somebody's code defines.
         Such code is run if it is named here, never because the results name it.
+    versus : sequence of str
+        As in `write_report`.
 
     Returns
     -------
@@ -125,7 +136,7 @@ def redo_report(
     names = [one if isinstance(one, str) else one.name for one in named]
     config = plan.config.model_copy(update={"metrics": tuple(dict.fromkeys([*plan.config.metrics, *names]))})
     config = config.with_own(one for one in named if not isinstance(one, str))
-    tables = write_report(folder, replace(plan, config=config), reading.records, attributes)
+    tables = write_report(folder, replace(plan, config=config), reading.records, attributes, versus)
     update_manifest(folder, files)
     left_out = sorted(set(config.metrics) - set(config.at_hand))
     return tables, reading.damages, left_out, plan.size - there
