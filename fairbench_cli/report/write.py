@@ -14,6 +14,7 @@ from fairbench_cli.experiment.journal.manifest import checked, refuse_lost, upda
 from fairbench_cli.experiment.plan import RunPlan, read_plan
 from fairbench_cli.measures.registry import METRICS
 from fairbench_cli.report import registry
+from fairbench_cli.report.baselines import baselines_frame, distances_of
 from fairbench_cli.report.figures import draw_figures
 from fairbench_cli.report.frontier import distance_frame, frontier_frame
 from fairbench_cli.report.paired import VERSUS, paired_frame, pareto_of, versus_of
@@ -31,8 +32,8 @@ def write_report(
 ) -> list[Document]:
     """Write groups.csv, results.csv, summary.csv, paired.csv, pareto.csv, tables/ and figures/.
 
-    With a sweep also sweep.csv, frontier.csv and frontier_distance.csv; where parameters are tuned tuning.csv
-    and tuning_gain.csv.
+    Also baselines.csv and baselines_distance.csv; with a sweep sweep.csv, frontier.csv and
+    frontier_distance.csv; where parameters are tuned tuning.csv and tuning_gain.csv.
 
     Parameters
     ----------
@@ -66,6 +67,8 @@ def write_report(
         "summary": summary_frame(results, config.repeats),
         "paired": paired_frame(results),
         "pareto": pareto_of(run),
+        "baselines": baselines_frame(run),
+        "baselines_distance": distances_of(run),
         "sweep": sweep_frame(run) if config.sweep else None,
         "frontier": frontier_frame(run) if config.sweep else None,
         "frontier_distance": distance_frame(run) if config.sweep else None,
