@@ -1,6 +1,6 @@
 """Derive every result file from the journal; each is replaced in one step."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from fairbench_cli.base.files import make_folder, write_text
 from fairbench_cli.document.html import html
 from fairbench_cli.document.model import Document
 from fairbench_cli.experiment.config.metrics import find_metrics
-from fairbench_cli.experiment.config.outputs import FIGURES, TABLES
+from fairbench_cli.experiment.config.outputs import FIGURES, TABLES, ReportOutput
 from fairbench_cli.experiment.journal.journal import Damage, Records, list_journals, read_journals
 from fairbench_cli.experiment.journal.manifest import checked, refuse_lost, update_manifest
 from fairbench_cli.experiment.plan import RunPlan, read_plan
@@ -20,7 +20,7 @@ from fairbench_cli.report.frontier import distance_frame, frontier_frame
 from fairbench_cli.report.page import run_page
 from fairbench_cli.report.paired import VERSUS, paired_frame, pareto_of, versus_of
 from fairbench_cli.report.repeats import groups_frame
-from fairbench_cli.report.results import results_frame, run_results, summary_frame, sweep_frame
+from fairbench_cli.report.results import RunResults, results_frame, run_results, summary_frame, sweep_frame
 from fairbench_cli.report.tuning import curves_frame, gains_frame
 
 
@@ -62,11 +62,7 @@ def write_report(
     asked = dict.fromkeys([*config.tables, *["group-rates"] * bool(attributes)])
     always = [name for name, table in TABLES.items() if table.always and name not in asked]
     shown = [TABLES[name] for name in (*asked, *always)] + [FIGURES[name] for name in config.figures]
-    tuned_for = [name for name in config.tuned_for if name in METRICS]
-    metrics = dict.fromkeys(
-        [*config.at_hand, *tuned_for, *(metric for output in shown for metric in output.metrics)]
-    )
-    run = run_results(folder, plan, records, tuple(metrics), attributes)
+    run = run_results(folder, plan, records, _metrics_of(plan, shown), attributes)
     results = run.asked(config.at_hand)
     against, differences = versus_of(run, results, versus)
     frames = {
@@ -96,6 +92,19 @@ def write_report(
     write_text(folder / PAGE, html(run_page(run, frames["paired"])))
     draw_figures(run, config.figures)
     return differences or tables[: len(asked)]
+
+
+def results_of_folder(folder: Path, plan: RunPlan, records: Records) -> RunResults:
+    """Return what any table or figure of a run is made from; writes nothing."""
+    metrics = _metrics_of(plan, [*TABLES.values(), *FIGURES.values()])
+    return run_results(folder, plan, records, metrics, plan.config.attributes)
+
+
+def _metrics_of(plan: RunPlan, shown: Iterable[ReportOutput]) -> tuple[str, ...]:
+    """Return the metrics of the config, and of some tables and figures."""
+    tuned_for = [name for name in plan.config.tuned_for if name in METRICS]
+    more = (metric for output in shown for metric in output.metrics)
+    return tuple(dict.fromkeys([*plan.config.at_hand, *tuned_for, *more]))
 
 
 def redo_report(
