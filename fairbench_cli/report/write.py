@@ -15,6 +15,7 @@ from fairbench_cli.experiment.journal.manifest import checked, refuse_lost, upda
 from fairbench_cli.experiment.plan import RunPlan, read_plan
 from fairbench_cli.measures.registry import METRICS
 from fairbench_cli.report import registry
+from fairbench_cli.report.baselines import baselines_frame, distances_of
 from fairbench_cli.report.figures import draw_figures
 from fairbench_cli.report.frontier import distance_frame, frontier_frame
 from fairbench_cli.report.page import run_page
@@ -36,8 +37,8 @@ def write_report(
 ) -> list[Document]:
     """Write groups.csv, results.csv, summary.csv, paired.csv, pareto.csv, tables/ and figures/.
 
-    With a sweep also sweep.csv, frontier.csv and frontier_distance.csv; where parameters are tuned tuning.csv
-    and tuning_gain.csv.
+    Also baselines.csv and baselines_distance.csv; with a sweep sweep.csv, frontier.csv and
+    frontier_distance.csv; where parameters are tuned tuning.csv and tuning_gain.csv.
 
     Parameters
     ----------
@@ -71,6 +72,8 @@ def write_report(
         "summary": summary_frame(results, config.repeats),
         "paired": paired_frame(results),
         "pareto": pareto_of(run),
+        "baselines": baselines_frame(run),
+        "baselines_distance": distances_of(run),
         "sweep": sweep_frame(run) if config.sweep else None,
         "frontier": frontier_frame(run) if config.sweep else None,
         "frontier_distance": distance_frame(run) if config.sweep else None,
