@@ -16,6 +16,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from fairbench_cli.base.errors import UserError
+from fairbench_cli.base.text import slugs
 from fairbench_cli.data.card import find_card, read_card, shipped_cards
 from fairbench_cli.data.table import Column
 from fairbench_cli.experiment.cell import Repeat
@@ -39,7 +40,7 @@ from fairbench_cli.report.figures.network import (
     lay_out,
     levels,
 )
-from fairbench_cli.report.figures.pages import pages_of, slugs
+from fairbench_cli.report.figures.pages import pages_of
 from fairbench_cli.report.registry import FIGURES
 from fairbench_cli.report.results import RunResults, results_frame, run_results, summary_frame
 
