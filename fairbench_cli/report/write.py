@@ -16,7 +16,7 @@ from fairbench_cli.measures.registry import METRICS
 from fairbench_cli.report import registry
 from fairbench_cli.report.figures import draw_figures
 from fairbench_cli.report.frontier import distance_frame, frontier_frame
-from fairbench_cli.report.paired import paired_frame, pareto_of
+from fairbench_cli.report.paired import paired_of, pareto_of
 from fairbench_cli.report.repeats import groups_frame
 from fairbench_cli.report.results import results_frame, run_results, summary_frame, sweep_frame
 from fairbench_cli.report.tuning import curves_frame, gains_frame
@@ -56,11 +56,12 @@ def write_report(
     )
     run = run_results(folder, plan, records, tuple(metrics), attributes)
     results = run.asked(config.at_hand)
+    paired = paired_of(run)
     frames = {
         "groups": groups_frame(run.datasets),
         "results": results_frame(results),
         "summary": summary_frame(results, config.repeats),
-        "paired": paired_frame(results),
+        "paired": paired[paired["metric"].isin(config.at_hand)],
         "pareto": pareto_of(run),
         "sweep": sweep_frame(run) if config.sweep else None,
         "frontier": frontier_frame(run) if config.sweep else None,
