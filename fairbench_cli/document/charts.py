@@ -67,6 +67,8 @@ class Axis:
         Whether equal ratios are equally long; both ends are above 0 then.
     percent : bool
         Whether values are shares, and written in percent.
+    step : float
+        Between ticks; 0 for round values.
     """
 
     low: float
@@ -75,6 +77,7 @@ class Axis:
     end: float = WIDTH - SIDE
     log: bool = False
     percent: bool = False
+    step: float = 0.0
 
     def at(self, value: float) -> float:
         """Return the place of a value.
@@ -105,7 +108,7 @@ class Axis:
         else:
             rough = (self.high - self.low) / 5
             power = 10.0 ** math.floor(math.log10(rough))
-            step = next(step for step in (1, 2, 5, 10) if step * power >= rough * 0.99) * power
+            step = self.step or next(step for step in (1, 2, 5, 10) if step * power >= rough * 0.99) * power
             first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
             values = [i * step for i in range(first, last + 1)]
         return [(self.at(x), f"{100 * x:.6g} %" if self.percent else f"{x + 0.0:.6g}") for x in values]
@@ -445,9 +448,10 @@ def _apart(names: Sequence[tuple[float, float, str]], end: float) -> list[tuple[
     return [(c if side == "end" else a, b, name, side) for a, b, c, name, side in placed]
 
 
-def picture(title: str, height: float, parts: Iterable[str]) -> str:
+def picture(title: str, height: float, parts: Iterable[str], width: float = WIDTH) -> str:
     """Return an SVG; the title is for those who cannot see it."""
-    size = f'viewBox="0 0 {WIDTH} {short(height)}" width="{WIDTH}" height="{short(height)}"'
+    wide, high = short(width), short(height)
+    size = f'viewBox="0 0 {wide} {high}" width="{wide}" height="{high}"'
     ink = f'font-family="system-ui, sans-serif" font-size="11" fill="{INK}"'
     about = f'role="graphics-document document" aria-label="{escape(title)}"'
     return f'<svg {about} {size} {ink} xmlns="http://www.w3.org/2000/svg">{"".join(parts)}</svg>'

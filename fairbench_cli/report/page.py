@@ -27,19 +27,6 @@ from fairbench_cli.report.tables import technique_label
 FIRST = TABLES["difference-to-none"].metrics
 ACCURACY = "accuracy"
 
-WORDS = {
-    "B": "what the others are compared with",
-    "b": "better, beyond chance",
-    "o": "overshoots, beyond chance",
-    "w": "worse, beyond chance",
-    ".": "no difference shown",
-    "u": "higher, beyond chance",
-    "d": "lower, beyond chance",
-    "c": "the same decision for everybody",
-}
-GAP_WORDS = WORDS | {"b": "smaller gap, beyond chance", "w": "larger gap, beyond chance"}
-"""What the letters of `KINDS` say, of a metric and of a gap between groups."""
-
 Data = dict[str, Any]
 
 
@@ -150,87 +137,3 @@ def _card(
     at = panel.betas.index(beta) if beta in panel.betas else 0
     chart = Chart("", drawn_forest(data, scales, 0, accuracy, base, at), key=f"forest-{number}")
     return Section(title, charts=(chart,), about=about, fine=f"{attribute}")
-
-
-def drawn_forest(panel: Data, scales: Sequence[Scale], m: int, accuracy: int, base: str, beta: int) -> str:
-    """Return the differences of a panel's techniques to one of them on a metric at a β."""
-    scale = scales[m]
-    rows = [forest_row(panel, scales, m, accuracy, base, t, beta) for t in range(len(panel["techniques"]))]
-    unit = {"points": "points", "%": "%", "": ""}[scale.unit]
-    name = f"{scale.name}, {unit}" if unit else scale.name
-    heads = ["", name, "value", ACCURACY] if m != accuracy else ["", name, "value"]
-    ideal = (
-        None
-        if scale.ideal is None or not scale.axis[0] <= scale.ideal <= scale.axis[1]
-        else scale.place(scale.ideal)
-    )
-    title = f"{panel['name']}: {scale.name} against {base} at β = {panel['betas'][beta]:g}"
-    return forest(title, heads, rows, ideal, scale.ticks)
-
-
-def forest_row(
-    panel: Data, scales: Sequence[Scale], m: int, accuracy: int, base: str, t: int, beta: int
-) -> ForestRow:
-    """Return the row of a technique; the page's script has the same function."""
-    scale, count = scales[m], len(panel["betas"])
-    name, i = panel["techniques"][t], t * count + beta
-    mean = _at(panel["mean"][m], i)
-    against = panel["against"].get(base)
-    side = [] if m == accuracy else [_aside(panel, scales[accuracy], accuracy, against, i)]
-    if mean is None:
-        why = panel["why"].get(str(i), "no value")
-        return ForestRow(name, "open", None, None, None, None, f"{name}: {why}", [("-", ""), *side], why)
-    n = panel["n"][m] if isinstance(panel["n"][m], int) else panel["n"][m][i]
-    same = panel["same"].get(str(i), "")
-    note = same or (f"{n} of {panel['repeats']}" if n < panel["repeats"] else "")
-    of = f"{n} of {panel['repeats']} repeats"
-    unit = f" {scale.unit}" if scale.unit else ""
-    said = f"{name}: {scale.written(mean)}{unit}"
-    if same:
-        said += f", {same}"
-    difference = None if against is None else _at(against["difference"][m], i)
-    if against is None or difference is None:
-        letter = "B" if against is not None and t in against["base"] else "c" if same else "."
-        own = scale.place(mean)
-        line = own if letter == "B" else None
-        return ForestRow(
-            name,
-            KINDS[letter],
-            own,
-            None,
-            None,
-            line,
-            f"{said}; {of}",
-            [(scale.written(mean), ""), *side],
-            note,
-        )
-    letter, other = against["kind"][m][i], against["base"][t]
-    start = _at(panel["mean"][m], other * count + beta) or 0
-    low, high = _at(against["low"][m], i), _at(against["high"][m], i)
-    words = (GAP_WORDS if scale.gap else WORDS)[letter]
-    said += f", {scale.written(difference, '+')} against {panel['techniques'][other]}"
-    if low is not None and high is not None:
-        said += f" ({scale.written(low, '+')} to {scale.written(high, '+')})"
-    return ForestRow(
-        name,
-        KINDS[letter],
-        scale.place(start + difference),
-        None if low is None else scale.place(start + low),
-        None if high is None else scale.place(start + high),
-        scale.place(start),
-        f"{said}: {words}; {of}",
-        [(scale.written(mean), scale.written(difference, "+")), *side],
-        note,
-    )
-
-
-def _at(numbers: Sequence[int | None], i: int) -> int | None:
-    return numbers[i] if numbers else None
-
-
-def _aside(panel: Data, scale: Scale, m: int, against: Data | None, i: int) -> tuple[str, str]:
-    """Return the accuracy of a technique and how much it differs."""
-    mean = _at(panel["mean"][m], i)
-    difference = None if against is None else _at(against["difference"][m], i)
-    change = "" if difference is None else scale.written(difference, "+")
-    return ("-", "") if mean is None else (f"{scale.written(mean)} %", change)

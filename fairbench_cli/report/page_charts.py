@@ -1,0 +1,184 @@
+"""The charts of a run's page, from its numbers; the page's script draws forests and curves in the same way."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from fairbench_cli.document.charts import LEFT, LINES, PLOT, SIDE, WIDTH, Axis, ChartLine, ForestRow, Track, cloud, forest, plot
+from fairbench_cli.report.page_numbers import GRAIN, KINDS, Scale
+
+ACCURACY = "accuracy"
+WORDS = {
+    "B": "what the others are compared with",
+    "b": "better, beyond chance",
+    "o": "overshoots, beyond chance",
+    "w": "worse, beyond chance",
+    ".": "no difference shown",
+    "u": "higher, beyond chance",
+    "d": "lower, beyond chance",
+    "c": "the same decision for everybody",
+}
+GAP_WORDS = WORDS | {"b": "smaller gap, beyond chance", "w": "larger gap, beyond chance"}
+"""What the letters of `KINDS` say, of a metric and of a gap between groups."""
+
+Data = dict[str, Any]
+
+
+def drawn_forest(panel: Data, scales: Sequence[Scale], m: int, accuracy: int, base: str, beta: int) -> str:
+    """Return the differences of a panel's techniques to one of them on a metric at a β."""
+    scale = scales[m]
+    rows = [forest_row(panel, scales, m, accuracy, base, t, beta) for t in range(len(panel["techniques"]))]
+    unit = {"points": "points", "%": "%", "": ""}[scale.unit]
+    name = f"{scale.name}, {unit}" if unit else scale.name
+    heads = ["", name, "value", ACCURACY] if m != accuracy else ["", name, "value"]
+    ideal = (
+        None
+        if scale.ideal is None or not scale.axis[0] <= scale.ideal <= scale.axis[1]
+        else scale.place(scale.ideal)
+    )
+    title = f"{panel['name']}: {scale.name} against {base} at β = {panel['betas'][beta]:g}"
+    return forest(title, heads, rows, ideal, scale.ticks)
+
+
+def forest_row(
+    panel: Data, scales: Sequence[Scale], m: int, accuracy: int, base: str, t: int, beta: int
+) -> ForestRow:
+    """Return the row of a technique; the page's script has the same function."""
+    scale, count = scales[m], len(panel["betas"])
+    name, i = panel["techniques"][t], t * count + beta
+    mean = at(panel["mean"][m], i)
+    against = panel["against"].get(base)
+    side = [] if m == accuracy else [_aside(panel, scales[accuracy], accuracy, against, i)]
+    if mean is None:
+        why = panel["why"].get(str(i), "no value")
+        return ForestRow(name, "open", None, None, None, None, f"{name}: {why}", [("-", ""), *side], why)
+    n = panel["n"][m] if isinstance(panel["n"][m], int) else panel["n"][m][i]
+    same = panel["same"].get(str(i), "")
+    note = same or (f"{n} of {panel['repeats']}" if n < panel["repeats"] else "")
+    of = f"{n} of {panel['repeats']} repeats"
+    unit = f" {scale.unit}" if scale.unit else ""
+    said = f"{name}: {scale.written(mean)}{unit}"
+    if same:
+        said += f", {same}"
+    difference = None if against is None else at(against["difference"][m], i)
+    if against is None or difference is None:
+        letter = "B" if against is not None and t in against["base"] else "c" if same else "."
+        own = scale.place(mean)
+        line = own if letter == "B" else None
+        return ForestRow(
+            name,
+            KINDS[letter],
+            own,
+            None,
+            None,
+            line,
+            f"{said}; {of}",
+            [(scale.written(mean), ""), *side],
+            note,
+        )
+    letter, other = against["kind"][m][i], against["base"][t]
+    start = at(panel["mean"][m], other * count + beta) or 0
+    low, high = at(against["low"][m], i), at(against["high"][m], i)
+    words = (GAP_WORDS if scale.gap else WORDS)[letter]
+    said += f", {scale.written(difference, '+')} against {panel['techniques'][other]}"
+    if low is not None and high is not None:
+        said += f" ({scale.written(low, '+')} to {scale.written(high, '+')})"
+    return ForestRow(
+        name,
+        KINDS[letter],
+        scale.place(start + difference),
+        None if low is None else scale.place(start + low),
+        None if high is None else scale.place(start + high),
+        scale.place(start),
+        f"{said}: {words}; {of}",
+        [(scale.written(mean), scale.written(difference, "+")), *side],
+        note,
+    )
+
+
+def at(numbers: Sequence[int | None], i: int) -> int | None:
+    """Return a number of a list that may be empty."""
+    return numbers[i] if numbers else None
+
+
+def _aside(panel: Data, scale: Scale, m: int, against: Data | None, i: int) -> tuple[str, str]:
+    """Return the accuracy of a technique and how much it differs."""
+    mean = at(panel["mean"][m], i)
+    difference = None if against is None else at(against["difference"][m], i)
+    change = "" if difference is None else scale.written(difference, "+")
+    return ("-", "") if mean is None else (f"{scale.written(mean)} %", change)
+
+
+def axis_of(scale: Scale, start: float, end: float) -> Axis:
+    """Return the axis of a metric in a picture, in the unit that it is written in."""
+    low, high, step = (each / _one(scale) for each in scale.axis)
+    return Axis(low, high, start, end, step=step)
+
+
+def _one(scale: Scale) -> float:
+    """Return how many grains are 1 in the unit of a metric."""
+    return GRAIN / 100 if scale.unit else GRAIN
+
+
+def _named(scale: Scale) -> str:
+    return f"{scale.name}, {scale.unit}" if scale.unit else scale.name
+
+
+def parts_of(panel: Data) -> Iterator[list[int]]:
+    """Yield the techniques of a panel in groups that fit into one picture, the first of all in each.
+
+    >>> list(parts_of({"techniques": [*"abcdefgh"]}))
+    [[0, 1, 2, 3, 4], [0, 5, 6, 7]]
+    """
+    n, most = len(panel["techniques"]), len(LINES)
+    if n <= most:
+        yield list(range(n))
+        return
+    groups = -(-(n - 1) // (most - 1))
+    size = -(-(n - 1) // groups)
+    for start in range(1, n, size):
+        yield [0, *range(start, min(n, start + size))]
+
+
+def clouds(panel: Data, scales: Sequence[Scale], x: int, y: int) -> Iterator[str]:
+    """Yield pictures of one metric against another: a way over β for each technique, from light to dark."""
+    across, up = scales[x], scales[y]
+    title = f"{panel['name']}: {across.name} and {up.name}"
+    for part in parts_of(panel):
+        tracks = [Track(panel["techniques"][t], list(_points(panel, across, up, x, y, t))) for t in part]
+        axes = axis_of(across, LEFT, WIDTH - SIDE), axis_of(up, PLOT + 16, 20)
+        zero = across.ideal == 0
+        yield cloud(title, *axes, [one for one in tracks if one.points], _named(across), _named(up), zero)
+
+
+def _points(
+    panel: Data, across: Scale, up: Scale, x: int, y: int, t: int
+) -> Iterator[tuple[float, float, str]]:
+    count = len(panel["betas"])
+    for k, beta in enumerate(panel["betas"]):
+        a, b = (at(panel["mean"][m], t * count + k) for m in (x, y))
+        if a is None or b is None:
+            continue
+        same = panel["same"].get(str(t * count + k), "")
+        said = f"{panel['techniques'][t]}, β = {beta:g}: {across.name} {across.written(a)}, {up.name} {up.written(b)}"
+        yield a / _one(across), b / _one(up), f"{said}, {same}" if same else said
+
+
+def curves(panel: Data, scales: Sequence[Scale], m: int, part: Sequence[int]) -> str:
+    """Return a picture of a metric over β: a line for each technique with its interval over the repeats."""
+    scale, count = scales[m], len(panel["betas"])
+    lines = []
+    for t in part:
+        points, limits = [], []
+        for k, beta in enumerate(panel["betas"]):
+            mean, low, high = (at(panel[name][m], t * count + k) for name in ("mean", "low", "high"))
+            if mean is None:
+                continue
+            said = f"{panel['techniques'][t]}, β = {beta:g}: {scale.written(mean)}"
+            if low is not None and high is not None:
+                limits.append((beta, low / _one(scale), high / _one(scale)))
+                said += f" ({scale.written(low)} to {scale.written(high)})"
+            points.append((beta, mean / _one(scale), said))
+        lines.append(ChartLine(panel["techniques"][t], points, limits))
+    title = f"{panel['name']}: {scale.name} over β"
+    betas = Axis(min(panel["betas"]), max(panel["betas"]), LEFT, WIDTH - SIDE)
+    return plot(title, betas, axis_of(scale, PLOT, 12), lines, f"β; up: {_named(scale)}")
