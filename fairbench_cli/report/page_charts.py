@@ -3,7 +3,20 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from fairbench_cli.document.charts import LEFT, LINES, PLOT, SIDE, WIDTH, Axis, ChartLine, ForestRow, Track, cloud, forest, plot
+from fairbench_cli.document.charts import (
+    LEFT,
+    LINES,
+    PLOT,
+    SIDE,
+    WIDTH,
+    Axis,
+    ChartLine,
+    ForestRow,
+    Track,
+    cloud,
+    forest,
+    plot,
+)
 from fairbench_cli.report.page_numbers import GRAIN, KINDS, Scale
 
 ACCURACY = "accuracy"
