@@ -22,16 +22,18 @@ MOST_MARKS = 10  # on a line
 SYMBOL = 12  # a symbol takes so much width
 
 # What a technique changes against another one: the mark's form says it, and its colour again.
-Kind = Literal["base", "better", "over", "worse", "open", "up", "down", "constant"]
-FORMS: dict[str, str] = {
+Form = Literal["base", "better", "over", "worse", "open", "same", "up", "down", "constant", "labels"]
+FORMS: dict[Form, str] = {
     "base": "M-4.5 -4.5h9v9h-9z",
     "better": "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0 -10 0z",
     "over": "M-6 0l9.5 -5.5v11z",
     "worse": "M0 -6l6 6l-6 6l-6 -6z",
     "open": "M-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0z",
+    "same": "M-5 -2.5h10M-5 2.5h10",
     "up": "M0 -5.5l5.5 9.5h-11z",
     "down": "M0 5.5l5.5 -9.5h-11z",
     "constant": "M-4.5 -4.5l9 9M-4.5 4.5l9 -9",
+    "labels": "M0 -7v14",
 }
 
 # How a mark looks: by its verdict; outside or inside of τ, where chance was not looked at; the reference.
@@ -314,7 +316,7 @@ class ForestRow:
     """
 
     name: str
-    kind: Kind
+    kind: Form
     at: float | None
     low: float | None
     high: float | None

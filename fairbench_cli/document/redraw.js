@@ -76,7 +76,12 @@
   function forest(panel, m, base, beta) {
     const scale = data.scales[m];
     const ideal = scale.ideal === null || scale.ideal < scale.axis[0] || scale.ideal > scale.axis[1] ? null : place(scale, scale.ideal);
-    const rows = panel.techniques.map((_, t) => rowOf(forestRow(panel, m, base, t, beta), ideal)).join("");
+    let rows = panel.techniques.map((_, t) => rowOf(forestRow(panel, m, base, t, beta), ideal)).join("");
+    const labels = panel.labels[m];
+    if (labels !== null) {
+      const texts = [[written(scale, labels), ""], ...(m === data.accuracy ? [] : [["", ""]])];
+      rows = rowOf(["labels", "labels", place(scale, labels), null, null, null, `${data.words[0].L}: ${texts[0][0]} ${scale.unit}`, texts, ""], ideal) + rows;
+    }
     const others = m === data.accuracy ? ["value"] : ["value", "accuracy"];
     const about = scale.unit ? `${scale.name}, ${scale.unit}` : scale.name;
     const heads = others.map((head) => `<th scope="col" class="n">${head}</th>`).join("");

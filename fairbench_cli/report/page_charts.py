@@ -17,21 +17,29 @@ from fairbench_cli.document.charts import (
     forest,
     plot,
 )
-from fairbench_cli.report.page_numbers import GRAIN, KINDS, Scale
+from fairbench_cli.report.page_numbers import FORM_OF, GRAIN, Scale
 
 ACCURACY = "accuracy"
 WORDS = {
     "B": "what the others are compared with",
+    "L": "the labels of the test rows",
     "b": "better, beyond chance",
     "o": "overshoots, beyond chance",
     "w": "worse, beyond chance",
-    ".": "no difference shown",
     "u": "higher, beyond chance",
     "d": "lower, beyond chance",
+    "s": "shown to differ by less than 0.01",
     "c": "the same decision for everybody",
+    ".": "no difference shown",
+    "?": "not tested",
+    "-": "no value",
 }
-GAP_WORDS = WORDS | {"b": "smaller gap, beyond chance", "w": "larger gap, beyond chance"}
-"""What the letters of `KINDS` say, of a metric and of a gap between groups."""
+GAP_WORDS = WORDS | {
+    "b": "smaller gap, beyond chance",
+    "w": "larger gap, beyond chance",
+    "s": "shown to differ by less than a point",
+}
+"""What the letters of `FORM_OF` say, of a metric and of a gap between groups."""
 
 Data = dict[str, Any]
 
@@ -40,9 +48,16 @@ def drawn_forest(panel: Data, scales: Sequence[Scale], m: int, accuracy: int, ba
     """Return the differences of a panel's techniques to one of them on a metric at a β."""
     scale = scales[m]
     rows = [forest_row(panel, scales, m, accuracy, base, t, beta) for t in range(len(panel["techniques"]))]
-    unit = {"points": "points", "%": "%", "": ""}[scale.unit]
-    name = f"{scale.name}, {unit}" if unit else scale.name
-    heads = ["", name, "value", ACCURACY] if m != accuracy else ["", name, "value"]
+    labels = panel["labels"][m]
+    if labels is not None:
+        written = scale.written(labels)
+        said = f"{WORDS['L']}: {written} {scale.unit}"
+        side = [("", "")] if m != accuracy else []
+        row = ForestRow(
+            "labels", "labels", scale.place(labels), None, None, None, said, [(written, ""), *side]
+        )
+        rows.insert(0, row)
+    heads = ["", _named(scale), "value", *([ACCURACY] if m != accuracy else [])]
     ideal = (
         None
         if scale.ideal is None or not scale.axis[0] <= scale.ideal <= scale.axis[1]
@@ -79,7 +94,7 @@ def forest_row(
         line = own if letter == "B" else None
         return ForestRow(
             name,
-            KINDS[letter],
+            FORM_OF[letter][1],
             own,
             None,
             None,
@@ -97,7 +112,7 @@ def forest_row(
         said += f" ({scale.written(low, '+')} to {scale.written(high, '+')})"
     return ForestRow(
         name,
-        KINDS[letter],
+        FORM_OF[letter][1],
         scale.place(start + difference),
         None if low is None else scale.place(start + low),
         None if high is None else scale.place(start + high),
