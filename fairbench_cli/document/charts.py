@@ -389,7 +389,17 @@ class Track:
     points: Sequence[Point]
 
 
-def cloud(title: str, x: Axis, y: Axis, tracks: Sequence[Track], about: str, above: str, zero: bool) -> str:
+def cloud(
+    title: str,
+    x: Axis,
+    y: Axis,
+    tracks: Sequence[Track],
+    about: str,
+    above: str,
+    *,
+    zero: bool = False,
+    under: str = "",
+) -> str:
     """Return a picture of the ways of techniques, from light to dark marks, each named at its end.
 
     Parameters
@@ -398,6 +408,8 @@ def cloud(title: str, x: Axis, y: Axis, tracks: Sequence[Track], about: str, abo
         What the horizontal and the vertical axis show.
     zero : bool
         Whether a line stands where the horizontal axis is 0.
+    under : str
+        What is drawn first.
     """
     parts = [text("tick", SIDE, 10, above)]
     for at, words in y.ticks():
@@ -406,6 +418,7 @@ def cloud(title: str, x: Axis, y: Axis, tracks: Sequence[Track], about: str, abo
     if zero and x.low <= 0 <= x.high:
         parts.append(stroke("here", f"M{short(x.at(0), y.start)}V{short(y.end)}", "", INK, 1, "3 3"))
     parts += [_below(x, y.start), text("tick", (x.start + x.end) / 2, y.start + 30, about, "middle")]
+    parts.append(under)
     names: list[tuple[float, float, str]] = []
     for i, track in enumerate(tracks):
         look = i % len(LINES)

@@ -65,6 +65,28 @@
     const texts = [[written(scale, mean), written(scale, difference, "+")], ...side];
     return [name, data.kinds[letter], end(difference), end(low), end(high), place(scale, start), `${told}: ${letters(scale)[letter]}; ${of}`, texts, note];
   }
+  const span = (scale, numbers, m, i, sign = "") => {
+    const [low, high] = [at(numbers.low[m], i), at(numbers.high[m], i)];
+    return low === null || high === null ? "" : `[${written(scale, low, sign)}, ${written(scale, high, sign)}]`;
+  };
+  // The numbers of a technique at a β: [text, small print, value], as `number_cells` in Python.
+  function numberCells(panel, m, base, t, beta) {
+    const scale = data.scales[m];
+    const i = t * panel.betas.length + beta;
+    const n = Array.isArray(panel.n[m]) ? panel.n[m][i] : panel.n[m];
+    const of = [`${n} of ${panel.repeats}`, "", n];
+    const mean = at(panel.mean[m], i);
+    if (mean === null) return [["-", panel.why[i] ?? "no value", null], ["", "", null], ["", "", null], ["", "", null], of];
+    const against = panel.against[base];
+    const difference = against ? at(against.difference[m], i) : null;
+    let letter = against ? against.kind[m][i] : "-";
+    let change = ["", "", null];
+    if (difference !== null) change = [written(scale, difference, "+"), span(scale, against, m, i, "+"), difference];
+    else if (against && against.base.includes(t)) letter = "B";
+    const own = at(panel.mean[data.accuracy], i);
+    const right = own === null ? "" : `${written(data.scales[data.accuracy], own)} %`;
+    return [[written(scale, mean), span(scale, panel, m, i), mean], change, [letter === "-" ? "" : letters(scale)[letter], panel.same[i] ?? "", null], [right, "", own], of];
+  }
   const upright = (kind, x) => (x === null ? "" : `<line class="${kind}" x1="${short(x)}%" x2="${short(x)}%" y1="-8" y2="32"/>`);
   function rowOf([name, kind, mid, low, high, base, told, texts, note], ideal) {
     let parts = upright("zero", ideal) + upright("base", base);
@@ -92,19 +114,49 @@
   }
   const selects = Object.fromEntries([...form.elements].filter((one) => one.name).map((one) => [one.name, one]));
   const chosen = (name) => (selects[name] ? selects[name].value : data.chosen[name] ?? "");
+  const metric = () => data.scales.findIndex((scale) => scale.name === chosen("metric"));
+  const step = (panel) => Math.max(0, panel.betas.findIndex((one) => general(one) === chosen("beta")));
+  const away = (about) => Object.entries(about).some(([name, value]) => chosen(name) && value !== chosen(name));
   const drawers = {
     forest: (panel) => {
-      const m = data.scales.findIndex((scale) => scale.name === chosen("metric"));
-      const beta = Math.max(0, panel.betas.findIndex((one) => general(one) === chosen("beta")));
-      return forest(panel, m, chosen("base"), beta);
+      return forest(panel, metric(), chosen("base"), step(panel));
     },
   };
   function filter() {
-    for (const part of document.querySelectorAll(".of")) part.hidden = ["dataset", "compared", "classifier"].some((name) => chosen(name) && part.dataset[name] && part.dataset[name] !== chosen(name));
-    for (const part of document.querySelectorAll("[data-beta]")) part.hidden = part.dataset.beta !== chosen("beta");
+    for (const part of document.querySelectorAll(".of")) part.classList.toggle("off", away(part.dataset));
   }
+  const tables = [...document.querySelectorAll("table[data-key]")].map((table) => [table.dataset.key.split("-"), [...table.tBodies[0].rows]]);
+  function fill(row, from, cells) {
+    cells.forEach(([words, small, value], j) => {
+      const cell = row.children[from + j];
+      cell.innerHTML = fine(words, small);
+      if (value === null) delete cell.dataset.v;
+      else cell.dataset.v = value;
+    });
+  }
+  const fillers = {
+    numbers: (rows) => {
+      const m = metric();
+      const of = (row) => row.children.length - 5;
+      let k = 0;
+      for (const panel of data.panels) for (let beta = 0; beta < panel.betas.length; beta++) for (let t = 0; t < panel.techniques.length; t++) {
+        const row = rows[k++];
+        fill(row, of(row), numberCells(panel, m, chosen("base"), t, beta));
+        row.classList.toggle("off", away(panel.about));
+      }
+    },
+    groups: (rows, number) => {
+      const panel = data.panels[number];
+      const beta = step(panel);
+      rows.forEach((row, g) => fill(row, 3, panel.techniques.map((_, t) => {
+        const rate = (panel.groups.rates[t * panel.betas.length + beta] ?? [])[g] ?? null;
+        return rate === null ? ["-", "", null] : [written(data.share, rate), "", rate];
+      })));
+    },
+  };
   function draw() {
     filter();
+    for (const [[kind, number], rows] of tables) fillers[kind](rows, number);
     for (const figure of document.querySelectorAll("figure[data-key]")) {
       const [kind, number] = figure.dataset.key.split("-");
       if (drawers[kind]) figure.innerHTML = drawers[kind](data.panels[number]);

@@ -142,6 +142,15 @@ def axis_of(scale: Scale, start: float, end: float) -> Axis:
     return Axis(low, high, start, end, step=step)
 
 
+def own_axis(scale: Scale, numbers: Sequence[int | None], start: float, end: float) -> Axis:
+    """Return an axis for some numbers of a metric, and for its ideal where that is 0."""
+    known = [each / _one(scale) for each in numbers if each is not None]
+    ends = [*known, 0.0] if scale.ideal == 0 else known
+    low, high = min(ends, default=0.0), max(ends, default=1.0)
+    room = 0.08 * (high - low) or 0.5
+    return Axis(low - room, high + room, start, end)
+
+
 def _one(scale: Scale) -> float:
     """Return how many grains are 1 in the unit of a metric."""
     return GRAIN / 100 if scale.unit else GRAIN
@@ -171,11 +180,11 @@ def clouds(panel: Data, scales: Sequence[Scale], x: int, y: int) -> Iterator[str
     """Yield pictures of one metric against another: a way over β for each technique, from light to dark."""
     across, up = scales[x], scales[y]
     title = f"{panel['name']}: {across.name} and {up.name}"
+    axes = own_axis(across, panel["mean"][x], LEFT, WIDTH - SIDE), own_axis(up, panel["mean"][y], PLOT + 16, 20)
     for part in parts_of(panel):
         tracks = [Track(panel["techniques"][t], list(_points(panel, across, up, x, y, t))) for t in part]
-        axes = axis_of(across, LEFT, WIDTH - SIDE), axis_of(up, PLOT + 16, 20)
-        zero = across.ideal == 0
-        yield cloud(title, *axes, [one for one in tracks if one.points], _named(across), _named(up), zero)
+        known = [one for one in tracks if one.points]
+        yield cloud(title, *axes, known, _named(across), _named(up), zero=across.ideal == 0)
 
 
 def _points(
@@ -210,3 +219,41 @@ def curves(panel: Data, scales: Sequence[Scale], m: int, part: Sequence[int]) ->
     title = f"{panel['name']}: {scale.name} over β"
     betas = Axis(min(panel["betas"]), max(panel["betas"]), LEFT, WIDTH - SIDE)
     return plot(title, betas, axis_of(scale, PLOT, 12), lines, f"β; up: {_named(scale)}")
+
+
+def number_cells(
+    panel: Data, scales: Sequence[Scale], m: int, accuracy: int, base: str, t: int, beta: int
+) -> list[tuple[str, str, int | None]]:
+    """Return the numbers of a technique at a β: texts, what is in small print behind them, and values to sort by.
+
+    The page's script has the same function.
+    """
+    scale, i = scales[m], t * len(panel["betas"]) + beta
+    n = panel["n"][m] if isinstance(panel["n"][m], int) else panel["n"][m][i]
+    of = (f"{n} of {panel['repeats']}", "", n)
+    mean = at(panel["mean"][m], i)
+    if mean is None:
+        return [("-", panel["why"].get(str(i), "no value"), None), ("", "", None), ("", "", None), ("", "", None), of]
+    against = panel["against"].get(base)
+    difference = None if against is None else at(against["difference"][m], i)
+    letter = "-" if against is None else against["kind"][m][i]
+    change = ("", "", None)
+    if against is not None and difference is not None:
+        change = (scale.written(difference, "+"), _span(scale, against, m, i, "+"), difference)
+    elif against is not None and t in against["base"]:
+        letter = "B"
+    words = (GAP_WORDS if scale.gap else WORDS)[letter]
+    own = at(panel["mean"][accuracy], i)
+    right = "" if own is None else f"{scales[accuracy].written(own)} %"
+    return [
+        (scale.written(mean), _span(scale, panel, m, i), mean),
+        change,
+        ("" if letter == "-" else words, panel["same"].get(str(i), ""), None),
+        (right, "", own),
+        of,
+    ]
+
+
+def _span(scale: Scale, numbers: Data, m: int, i: int, sign: str = "") -> str:
+    low, high = at(numbers["low"][m], i), at(numbers["high"][m], i)
+    return "" if low is None or high is None else f"[{scale.written(low, sign)}, {scale.written(high, sign)}]"
