@@ -263,7 +263,7 @@ def row_chart(
         parts.append(_moved(bottom / 2 + 2, rule("here", axis, value, bottom - 4, words)))
         parts.append(text("tick", axis.at(value), bottom + 29, words, _side(axis.at(value))))
     end = bottom + (34 if here else 20)
-    parts += [_below(axis, bottom), text("tick", SIDE, end + 12, key) if key else ""]
+    parts += [below(axis, bottom), text("tick", SIDE, end + 12, key) if key else ""]
     return picture(title, end + (18 if key else 0), parts)
 
 
@@ -284,7 +284,7 @@ def plot(
     for at, words in y.ticks():
         parts.append(stroke("grid", f"M{short(x.start, at)}H{short(x.end)}", colour="#d5d5d5"))
         parts.append(text("tick", x.start - 5, at + 4, words, "end"))
-    parts += [under, _below(x, y.start), text("tick", WIDTH / 2, y.start + 30, about, "middle")]
+    parts += [under, below(x, y.start), text("tick", WIDTH / 2, y.start + 30, about, "middle")]
     parts += [area(x, y, each.limits, i, f"{each.name}: interval") for i, each in enumerate(lines)]
     level = y.start + 48
     for i, each in enumerate(lines):
@@ -349,12 +349,16 @@ def forest(
     first, about, *others = map(escape, heads)
     columns = "".join(f'<th scope="col" class="n">{head}</th>' for head in others)
     head = f'<tr><th scope="col">{first}</th><th scope="col" class="plot">{about}</th>{columns}</tr>'
-    below = "".join(f'<span class="tick" style="left:{short(x)}%">{escape(said)}</span>' for x, said in ticks)
+    places = "".join(
+        f'<span class="tick" style="left:{short(x)}%">{escape(said)}</span>' for x, said in ticks
+    )
     empty = f'<td colspan="{len(others)}"></td>' if others else ""
+    body = "".join(_forest_row(row, ideal) for row in rows)
+    caption = f'<caption class="unseen">{escape(title)}</caption>'
+    foot = f'<tr><td></td><td class="plot"><div>{places}</div></td>{empty}</tr>'
     return (
-        f'<table class="forest"><caption class="unseen">{escape(title)}</caption><thead>{head}</thead>'
-        f"<tbody>{''.join(_forest_row(row, ideal) for row in rows)}</tbody>"
-        f'<tfoot aria-hidden="true"><tr><td></td><td class="plot"><div>{below}</div></td>{empty}</tr></tfoot></table>'
+        f'<table class="forest">{caption}<thead>{head}</thead><tbody>{body}</tbody>'
+        f'<tfoot aria-hidden="true">{foot}</tfoot></table>'
     )
 
 
@@ -417,9 +421,9 @@ def cloud(
         parts.append(text("tick", x.start - 5, at + 4, words, "end"))
     if zero and x.low <= 0 <= x.high:
         parts.append(stroke("here", f"M{short(x.at(0), y.start)}V{short(y.end)}", "", INK, 1, "3 3"))
-    parts += [_below(x, y.start), text("tick", (x.start + x.end) / 2, y.start + 30, about, "middle")]
+    parts += [below(x, y.start), text("tick", (x.start + x.end) / 2, y.start + 30, about, "middle")]
     parts.append(under)
-    names: list[tuple[float, float, str]] = []
+    names: list[Point] = []
     for i, track in enumerate(tracks):
         look = i % len(LINES)
         d = "L".join(short(x.at(a), y.at(b)) for a, b, _ in track.points)
@@ -449,8 +453,8 @@ SHADES = ("#ffffff", "#c6dbef", "#6baed6", "#2171b5", "#08306b")
 LINE = 11.5  # between names that would stand on each other
 
 
-def _apart(names: Sequence[tuple[float, float, str]], end: float) -> list[tuple[float, float, str, str]]:
-    """Return where names stand: to the right of their points or, near the edge, to the left, none on another."""
+def _apart(names: Sequence[Point], end: float) -> list[tuple[float, float, str, str]]:
+    """Return where names stand: right of their points or, near the edge, left of them, none on another."""
     placed: list[tuple[float, float, float, str, str]] = []
     for x, y, name in sorted(names, key=lambda one: one[1]):
         width = 5.6 * len(shortened(name))
@@ -481,8 +485,8 @@ def _moved(down: float, *parts: str) -> str:
     return f'<g transform="translate(0 {short(down)})">{"".join(parts)}</g>'
 
 
-def _below(axis: Axis, y: float) -> str:
-    """Return a horizontal axis with texts at its ticks."""
+def below(axis: Axis, y: float) -> str:
+    """Return a horizontal axis at a height, with texts at its ticks."""
     ticks = axis.ticks()
     marks = "".join(f"M{short(x, y)}v4" for x, _ in ticks)
     words = "".join(text("tick", x, y + 15, said, _side(x)) for x, said in ticks)

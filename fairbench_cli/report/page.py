@@ -3,11 +3,15 @@
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from fairbench_cli.document.charts import FORMS
-from fairbench_cli.document.model import Chart, Document, Section, Switch
+import numpy as np
+
+from fairbench_cli.document.charts import FORMS, LINES
+from fairbench_cli.document.model import Chart, Document, Section, Switch, TableCell, TextTable, plain_table
 from fairbench_cli.experiment.config.outputs import TABLES
+from fairbench_cli.experiment.journal.manifest import read_manifest
 from fairbench_cli.report.answer import groups_in_words
 from fairbench_cli.report.kinds import kinds, own_frame
 from fairbench_cli.report.page_charts import (
@@ -15,14 +19,19 @@ from fairbench_cli.report.page_charts import (
     GAP_WORDS,
     WORDS,
     Data,
+    beta_axis,
     clouds,
     curves,
     drawn_forest,
+    frontier_chart,
+    number_cells,
     parts_of,
 )
 from fairbench_cli.report.page_network import network_charts
 from fairbench_cli.report.page_numbers import (
     FORM_OF,
+    GRAIN,
+    SHARE,
     PanelNumbers,
     Scale,
     metrics_of,
@@ -36,11 +45,16 @@ from fairbench_cli.report.results import Results, RunResults
 from fairbench_cli.report.tables import technique_label
 
 FIRST = TABLES["difference-to-none"].metrics
-FAVOURABLE = "selection-rate"
 
 
-def run_page(run: RunResults) -> Document:
-    """Return the page of a run."""
+def run_page(run: RunResults, compared: Section | None = None) -> Document:
+    """Return the page of a run.
+
+    Parameters
+    ----------
+    compared : Section, optional
+        What stands next to its numbers, such as a paper's.
+    """
     config = run.plan.config
     shown = tuple(dict.fromkeys([*FIRST, *config.at_hand]))
     results = run.asked(shown)
@@ -48,6 +62,7 @@ def run_page(run: RunResults) -> Document:
     names = metrics_of(results)
     scales = [scale_of(results.metric(name), panels, m) for m, name in enumerate(names)]
     drawn = [panel_data(panel, config.repeats) for panel in panels]
+    drawn = [own | {"parts": list(parts_of(own))} for own in drawn]
     betas = sorted({beta for panel in panels for beta in panel.betas})
     labels = list(dict.fromkeys(label for panel in panels for label in panel.against))
     chosen = {
@@ -60,22 +75,26 @@ def run_page(run: RunResults) -> Document:
         "words": [WORDS, GAP_WORDS],
         "kinds": {letter: form for letter, (_, form) in FORM_OF.items()},
         "forms": FORMS,
+        "lines": LINES,
+        "grain": GRAIN,
+        "betas": {_listed(panel.betas): beta_axis(panel.betas) for panel in panels if len(panel.betas) > 1},
         "accuracy": names.index(ACCURACY),
         "chosen": chosen,
+        "share": vars(SHARE) | {"step": SHARE.step},
         "panels": drawn,
     }
+    known = [[f"{beta:g}" for beta in panel.betas] for panel in panels]
+    first = [own.index(chosen["beta"]) if chosen["beta"] in own else 0 for own in known]
     whole = [
-        _Panel(number, *own, scales, names, chosen)
-        for number, own in enumerate(zip(panels, drawn, strict=True))
+        PanelParts(number, panel, own, scales, chosen["base"], beta)
+        for number, (panel, own, beta) in enumerate(zip(panels, drawn, first, strict=True))
     ]
+    sections = [one for one in _sections(run, whole) if one.sections or one.tables or one.charts]
+    sections += [*([compared] if compared else []), provenance_of(run)]
     return Document(
         config.name,
         facts=(facts_of(run),),
-        sections=tuple(
-            section
-            for section in _sections(run, whole)
-            if section.sections or section.tables or section.charts
-        ),
+        sections=tuple(sections),
         switches=(
             *_switch("dataset", "Data set", [str(panel.place[0]) for panel in panels], "all"),
             *_switch("compared", "Groups of", [str(panel.place[2]) for panel in panels], "all"),
@@ -88,6 +107,11 @@ def run_page(run: RunResults) -> Document:
         ),
         data=json.dumps(data, ensure_ascii=False, separators=(",", ":")),
     )
+
+
+def _listed(betas: Sequence[float]) -> str:
+    """Return some β as a page's script joins them."""
+    return ",".join(f"{beta:g}" for beta in betas)
 
 
 def facts_of(run: RunResults) -> str:
@@ -124,79 +148,118 @@ def facts_of(run: RunResults) -> str:
     return " · ".join(words)
 
 
-class _Panel:
-    """A panel with what its parts of the page are drawn from."""
+@dataclass(frozen=True, eq=False)
+class PanelParts:
+    """A panel with what its parts of the page are drawn from.
 
-    def __init__(
-        self,
-        number: int,
-        panel: PanelNumbers,
-        data: Data,
-        scales: Sequence[Scale],
-        names: Sequence[str],
-        chosen: dict[str, str],
-    ) -> None:
-        self.number, self.panel, self.data, self.scales, self.names = number, panel, data, scales, names
-        self.base = chosen["base"]
-        known = [f"{beta:g}" for beta in panel.betas]
-        self.beta = known.index(chosen["beta"]) if chosen["beta"] in known else 0
+    Parameters
+    ----------
+    number : int
+        By which the page's script finds it.
+    base : str
+        What its techniques are compared with first.
+    beta : int
+        The place of the β that is shown first.
+    """
 
-    @property
-    def title(self) -> str:
-        return str(self.panel.place[0])
+    number: int
+    panel: PanelNumbers
+    data: Data
+    scales: Sequence[Scale]
+    base: str
+    beta: int
 
-    @property
-    def fine(self) -> str:
-        _, attribute, compared, representation, *_ = map(str, self.panel.place)
+    def at(self, metric: str) -> int:
+        """Return the place of a metric."""
+        return [scale.name for scale in self.scales].index(metric)
+
+    def section(self, *charts: Chart, tables: tuple[TextTable, ...] = ()) -> Section:
+        """Return a section on it."""
+        dataset, attribute, compared, representation, *_ = map(str, self.panel.place)
         deprived, favoured = groups_in_words(self.panel.data.protected, compared)
         words = [f"{deprived} against {favoured}", self.panel.classifier]
         words += [f"techniques work on {attribute}"] * (compared != attribute)
         words += [representation] * (representation != "original")
-        return " · ".join(words)
-
-    @property
-    def about(self) -> tuple[tuple[str, str], ...]:
-        dataset, _, compared, *_ = map(str, self.panel.place)
-        return (("dataset", dataset), ("compared", compared), ("classifier", self.panel.classifier))
-
-    def at(self, metric: str) -> int:
-        return self.names.index(metric)
-
-    def section(self, *charts: Chart, **more: Any) -> Section:
-        return Section(self.title, charts=charts, about=self.about, fine=self.fine, **more)
+        fine = " · ".join(words)
+        return Section(dataset, tables=tables, charts=charts, about=self.panel.about, fine=fine)
 
 
-def _sections(run: RunResults, panels: Sequence[_Panel]) -> Iterator[Section]:
+def _sections(run: RunResults, panels: Sequence[PanelParts]) -> Iterator[Section]:
     yield Section(
         "Who, by how much, at what cost",
+        sentences=(KEY,),
         sections=tuple(map(_card, panels)),
-        notes=(KEY,),
         tiled=True,
         anchor="differences",
     )
-    yield Section("Fairness and accuracy", sections=tuple(map(_clouds, panels)), tiled=True, anchor="planes")
-    yield Section(
-        "Over β",
-        sections=tuple(_curves(one) for one in panels if len(one.panel.betas) > 1),
-        tiled=True,
-        anchor="curves",
-    )
+    planes = tuple(map(_clouds, panels))
+    yield Section("Fairness and accuracy", (PLANES,), sections=planes, tiled=True, anchor="planes")
+    several = tuple(_curves(one) for one in panels if len(one.panel.betas) > 1)
+    yield Section("Over β", (CURVES,), sections=several, tiled=True, anchor="curves")
+    moved = tuple(section for one in panels if (section := _moved(run, one)))
+    yield Section("Moved thresholds", (MOVED,), sections=moved, tiled=True, anchor="thresholds")
+    yield Section("Groups", (GROUPS,), sections=tuple(_groups(panels)), anchor="groups")
+    yield Section("All numbers", tables=_numbers(panels), anchor="numbers")
     yield Section("Networks", charts=tuple(network_charts(run)), anchor="networks")
 
 
 KEY = (
-    "Each mark stands at the difference to what the others are compared with (the square and the dotted line); its "
-    "line is the 95 % interval of that difference over training sets and test rows. The upright line is the best value."
+    "Each mark stands at the difference to the square, with the 95 % interval of that difference over "
+    "training and test rows. The upright line is the best value, the dotted one what all are compared with."
 )
+PLANES = (
+    "Means over the repeats; the way of each technique over β, from light to dark. Dashed: no difference."
+)
+CURVES = "Means over the repeats with 95 % intervals."
+MOVED = (
+    "The line: the best that a threshold for each group reaches with the model of none, chosen with the "
+    "labels of the test rows. Below it a technique does less than moved thresholds would; the tests are in "
+    "frontier_distance.csv."
+)
+GROUPS = "How many of each group get the favourable decision, in per cent of its test rows."
 
 
-def _card(one: _Panel) -> Section:
+def provenance_of(run: RunResults) -> Section:
+    """Return where the numbers are from, and the commands that make them again.
+
+    What differs from one run of a config to the next (the command, versions, the machine) stands here alone.
+    """
+    known = read_manifest(run.folder) or {}
+    git = known.get("git") or {}
+    commit = str(git.get("commit", "")) + (", with changes" if git.get("dirty") else "")
+    packages = ", ".join(f"{name} {version}" for name, version in known.get("packages", {}).items())
+    mixed = "; ".join(f"{name} {', '.join(found)}" for name, found in known.get("mixed_versions", {}).items())
+    rows = {
+        "command": known.get("command", ""),
+        "Python and packages": ", ".join(filter(None, (known.get("python", ""), packages))),
+        "mixed versions": mixed,
+        "commit of fairbench": commit,
+        "platform": known.get("platform", ""),
+        "seed": str(run.plan.config.seed),
+    }
+    about = plain_table("", ("", ""), ((name, said) for name, said in rows.items() if said), 2)
+    files = dict.fromkeys(
+        (one["dataset"], name, digest)
+        for one in run.plan.datasets
+        for name, digest in (one.get("sha256") or {}).items()
+    )
+    data = plain_table("Data", ("data set", "file", "sha256"), files, 3)
+    again = (
+        "config.yaml, next to this page, has every setting: `fairbench run config.yaml -o again` computes "
+    )
+    again += "the same numbers, `fairbench report` this folder writes its files and this page again, and "
+    again += "`fairbench verify` this folder computes some repeats again and compares them bit for bit."
+    tables = (about, data) if files else (about,)
+    return Section("Where the numbers are from", (again.replace("`", ""),), tables, anchor="provenance")
+
+
+def _card(one: PanelParts) -> Section:
     m, accuracy = one.at(FIRST[0]), one.at(ACCURACY)
     svg = drawn_forest(one.data, one.scales, m, accuracy, one.base, one.beta)
     return one.section(Chart("", svg, key=f"forest-{one.number}"))
 
 
-def _clouds(one: _Panel) -> Section:
+def _clouds(one: PanelParts) -> Section:
     pairs = (FIRST[0], FIRST[1]), (FIRST[2], FIRST[3])
     found = [
         Chart(f"{x} × {y}", svg, "light to dark: β rises" if len(one.panel.betas) > 1 else "")
@@ -206,7 +269,7 @@ def _clouds(one: _Panel) -> Section:
     return one.section(*found)
 
 
-def _curves(one: _Panel) -> Section:
+def _curves(one: PanelParts) -> Section:
     m = one.at(FIRST[0])
     return one.section(
         *(
@@ -214,6 +277,81 @@ def _curves(one: _Panel) -> Section:
             for number, part in enumerate(parts_of(one.data))
         )
     )
+
+
+def _moved(run: RunResults, one: PanelParts) -> Section | None:
+    """Return what moved thresholds reach, next to the techniques; None without a sweep."""
+    found = [
+        moved
+        for moved in run.moved
+        if moved.data is one.panel.data
+        and (moved.compared, moved.held) == (one.panel.place[2], "demographic-parity")
+    ]
+    if not found:
+        return None
+    moved, beta = found[0], one.panel.betas[one.beta]
+    own = [i for i, cell in enumerate(moved.data.cells) if one.panel.holds(cell) and cell["beta"] == beta]
+    plain = next((i for i in own if moved.baseline[i] == i), None)
+    ways = []
+    for i in own:
+        gap, accuracy = (float(np.nanmean(each[i])) for each in (moved.own_gap, moved.own_accuracy))
+        if not np.isnan(gap + accuracy):
+            name = technique_label(*(moved.data.cells[i][column] for column in TECHNIQUE))
+            ways.append((name, 100 * gap, 100 * accuracy))
+    line: list[tuple[float, float]] = []
+    if plain is not None and not np.isnan(moved.accuracy[plain]).all():
+        with np.errstate(invalid="ignore"):
+            places = np.nanmean(moved.gap[plain], axis=0), np.nanmean(moved.accuracy[plain], axis=0)
+        line = [(100 * float(a), 100 * float(b)) for a, b in zip(*places, strict=True)]
+    title = f"{one.data['name']}: moved thresholds at β = {beta:g}"
+    return one.section(Chart("", frontier_chart(title, line, ways))) if line else None
+
+
+def _groups(panels: Sequence[PanelParts]) -> Iterator[Section]:
+    """Yield the rates by group of each data set, attribute and classifier, once whatever is compared."""
+    known: set[tuple[Any, ...]] = set()
+    for one in panels:
+        place = (*one.panel.place[:2], *one.panel.place[3:])
+        if place in known:
+            continue
+        known.add(place)
+        groups, count = one.data["groups"], len(one.panel.betas)
+        rows = []
+        for g, name in enumerate(groups["names"]):
+            cells = [
+                TableCell(name, groups["of"][g] if len(set(groups["of"])) > 1 else ""),
+                TableCell(f"{groups['rows'][g]:,}", value=groups["rows"][g]),
+                _share(groups["labels"][g]),
+            ]
+            for t in range(len(one.panel.techniques)):
+                rates = groups["rates"][t * count + one.beta]
+                cells.append(_share(rates[g] if rates else None))
+            rows.append(tuple(cells))
+        heads = ("group", "test rows", "labels", *one.panel.names)
+        table = TextTable("Favourable decisions, %", heads, tuple(rows), words=1, key=f"groups-{one.number}")
+        yield one.section(tables=(table,))
+
+
+def _share(rate: int | None) -> TableCell:
+    return TableCell("-") if rate is None else TableCell(SHARE.written(rate), value=rate)
+
+
+def _numbers(panels: Sequence[PanelParts]) -> tuple[TextTable, ...]:
+    """Return the table of all techniques at all β on one metric."""
+    several = len({one.panel.classifier for one in panels}) > 1
+    heads = ["data set", "groups of", *["classifier"] * several, "β", "technique"]
+    rows = []
+    for one in panels:
+        m, accuracy = one.at(FIRST[0]), one.at(ACCURACY)
+        dataset, _, compared, *_ = map(str, one.panel.place)
+        named = [dataset, compared, *[one.panel.classifier] * several]
+        for k, beta in enumerate(one.panel.betas):
+            for t, technique in enumerate(one.panel.names):
+                cells = number_cells(one.data, one.scales, m, accuracy, one.base, t, k)
+                words = [*map(TableCell, named), TableCell(f"{beta:g}", value=beta), TableCell(technique)]
+                rows.append((*words, *(TableCell(text, fine, value) for text, fine, value in cells)))
+    columns = (*heads, "value", "difference", "verdict", "accuracy", "repeats")
+    return (TextTable("The metric that is chosen", columns, tuple(rows), key="numbers"),)
 
 
 def _switch(

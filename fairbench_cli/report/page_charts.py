@@ -1,4 +1,4 @@
-"""The charts of a run's page, from its numbers; the page's script draws forests and curves in the same way."""
+"""The charts of a run's page, from its numbers; the page's script draws forests and curves alike."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -13,8 +13,10 @@ from fairbench_cli.document.charts import (
     ChartLine,
     ForestRow,
     Track,
+    below,
     cloud,
     forest,
+    line,
     plot,
 )
 from fairbench_cli.report.page_numbers import FORM_OF, GRAIN, Scale
@@ -180,7 +182,10 @@ def clouds(panel: Data, scales: Sequence[Scale], x: int, y: int) -> Iterator[str
     """Yield pictures of one metric against another: a way over β for each technique, from light to dark."""
     across, up = scales[x], scales[y]
     title = f"{panel['name']}: {across.name} and {up.name}"
-    axes = own_axis(across, panel["mean"][x], LEFT, WIDTH - SIDE), own_axis(up, panel["mean"][y], PLOT + 16, 20)
+    axes = (
+        own_axis(across, panel["mean"][x], LEFT, WIDTH - SIDE),
+        own_axis(up, panel["mean"][y], PLOT + 16, 20),
+    )
     for part in parts_of(panel):
         tracks = [Track(panel["techniques"][t], list(_points(panel, across, up, x, y, t))) for t in part]
         known = [one for one in tracks if one.points]
@@ -196,7 +201,8 @@ def _points(
         if a is None or b is None:
             continue
         same = panel["same"].get(str(t * count + k), "")
-        said = f"{panel['techniques'][t]}, β = {beta:g}: {across.name} {across.written(a)}, {up.name} {up.written(b)}"
+        both = f"{across.name} {across.written(a)}, {up.name} {up.written(b)}"
+        said = f"{panel['techniques'][t]}, β = {beta:g}: {both}"
         yield a / _one(across), b / _one(up), f"{said}, {same}" if same else said
 
 
@@ -217,14 +223,13 @@ def curves(panel: Data, scales: Sequence[Scale], m: int, part: Sequence[int]) ->
             points.append((beta, mean / _one(scale), said))
         lines.append(ChartLine(panel["techniques"][t], points, limits))
     title = f"{panel['name']}: {scale.name} over β"
-    betas = Axis(min(panel["betas"]), max(panel["betas"]), LEFT, WIDTH - SIDE)
-    return plot(title, betas, axis_of(scale, PLOT, 12), lines, f"β; up: {_named(scale)}")
+    return plot(title, _betas(panel["betas"]), axis_of(scale, PLOT, 12), lines, f"β; up: {_named(scale)}")
 
 
 def number_cells(
     panel: Data, scales: Sequence[Scale], m: int, accuracy: int, base: str, t: int, beta: int
 ) -> list[tuple[str, str, int | None]]:
-    """Return the numbers of a technique at a β: texts, what is in small print behind them, and values to sort by.
+    """Return the numbers of a technique at a β: texts, small print behind them, and values to sort by.
 
     The page's script has the same function.
     """
@@ -233,7 +238,13 @@ def number_cells(
     of = (f"{n} of {panel['repeats']}", "", n)
     mean = at(panel["mean"][m], i)
     if mean is None:
-        return [("-", panel["why"].get(str(i), "no value"), None), ("", "", None), ("", "", None), ("", "", None), of]
+        return [
+            ("-", panel["why"].get(str(i), "no value"), None),
+            ("", "", None),
+            ("", "", None),
+            ("", "", None),
+            of,
+        ]
     against = panel["against"].get(base)
     difference = None if against is None else at(against["difference"][m], i)
     letter = "-" if against is None else against["kind"][m][i]
@@ -257,3 +268,31 @@ def number_cells(
 def _span(scale: Scale, numbers: Data, m: int, i: int, sign: str = "") -> str:
     low, high = at(numbers["low"][m], i), at(numbers["high"][m], i)
     return "" if low is None or high is None else f"[{scale.written(low, sign)}, {scale.written(high, sign)}]"
+
+
+def frontier_chart(
+    title: str, frontier: Sequence[tuple[float, float]], techniques: Sequence[tuple[str, float, float]]
+) -> str:
+    """Return a picture of techniques next to what moved thresholds reach: gap and accuracy, in per cent."""
+    across = [x for x, _ in frontier[:1]] + [x for _, x, _ in techniques]
+    most = 1.15 * max(across) or 1.0
+    up = [y for x, y in frontier if x <= most] + [y for _, _, y in techniques]
+    room = 0.08 * (max(up) - min(up)) or 0.5
+    x, y = Axis(0.0, most, LEFT, WIDTH - SIDE), Axis(min(up) - room, max(up) + room, PLOT + 16, 20)
+    points = [
+        (a, b, f"moved thresholds: gap {a:.1f} points, accuracy {b:.1f} %") for a, b in frontier if a <= most
+    ]
+    tracks = [
+        Track(name, [(a, b, f"{name}: gap {a:.1f} points, accuracy {b:.1f} %")]) for name, a, b in techniques
+    ]
+    under = line(x, y, points, 0, "what moved thresholds reach")
+    return cloud(title, x, y, tracks, "gap, points", "accuracy, %", under=under)
+
+
+def _betas(betas: Sequence[float]) -> Axis:
+    return Axis(min(betas), max(betas), LEFT, WIDTH - SIDE)
+
+
+def beta_axis(betas: Sequence[float]) -> str:
+    """Return what stands below curves over some β."""
+    return below(_betas(betas), PLOT)

@@ -4,7 +4,7 @@ A page's script draws charts again from the same numbers, and so both write the 
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,9 @@ import pandas as pd
 
 from fairbench_cli.document.charts import Form
 from fairbench_cli.measures.counts import Floats
+from fairbench_cli.measures.groups import CROSS
 from fairbench_cli.measures.metric import OF_LABELS, Metric
+from fairbench_cli.measures.rates import rate_by_group
 from fairbench_cli.measures.registry import METRICS, measure
 from fairbench_cli.report.kinds import Kind
 from fairbench_cli.report.paired import Baseline
@@ -41,6 +43,7 @@ _LETTER = {kind: letter for letter, (kind, _) in FORM_OF.items()}
 
 GRAIN = 100_000  # of a number, in a page
 MOST = 1e6  # in absolute value: other numbers are none to a page
+FAVOURABLE = "selection-rate"
 REFUSES, ACCEPTS = "refuses everybody", "accepts everybody"
 
 Whole = list[int | None]
@@ -112,8 +115,8 @@ def unit_of(metric: Metric) -> str:
     """Return in what a metric is told: points for differences of rates, % for rates, else nothing.
 
     >>> from fairbench_cli.measures.registry import find
-    >>> [unit_of(find(name)) for name in ("discrimination", "accuracy", "acceptance-rate", "impact-ratio", "phi")]
-    ['points', '%', '%', '', '']
+    >>> [unit_of(find(name)) for name in ("discrimination", "accuracy", "acceptance-rate", "impact-ratio")]
+    ['points', '%', '%', '']
     """
     if metric.is_test or metric.high != 1 or metric.low not in (0, -1):
         return ""
@@ -193,10 +196,21 @@ class PanelNumbers:
     against: dict[str, Against]
     labels: Floats
 
+    def holds(self, cell: Mapping[str, Any]) -> bool:
+        """Return whether a cell of its data set is one of its own."""
+        own = tuple(cell[name] for name in BLOCK if name != "compared")
+        return own == (*self.place[:2], *self.place[3:])
+
     @property
     def names(self) -> list[str]:
         """What the techniques are called."""
         return [technique_label(*one) for one in self.techniques]
+
+    @property
+    def about(self) -> tuple[tuple[str, str], ...]:
+        """Its values of the page's switches."""
+        dataset, _, compared, *_ = map(str, self.place)
+        return (("dataset", dataset), ("compared", compared), ("classifier", self.classifier))
 
     @property
     def classifier(self) -> str:
@@ -301,8 +315,7 @@ def _of_cells(
     why, same = (np.full((len(techniques), len(betas)), "", dtype=object) for _ in range(2))
     constant = data.constant
     for i, cell in enumerate(data.cells):
-        own = tuple(cell[name] for name in BLOCK if name != "compared")
-        if own != (*place[:2], *place[3:]):
+        if tuple(cell[name] for name in BLOCK if name != "compared") != (*place[:2], *place[3:]):
             continue
         at = techniques[tuple(cell[name] for name in TECHNIQUE)], betas[cell["beta"]]
         statuses = [text for text in data.status[i] if text]
@@ -349,6 +362,7 @@ def panel_data(panel: PanelNumbers, repeats: int) -> dict[str, Any]:
 
     return {
         "name": ", ".join(map(str, panel.place[:3:2])),
+        "about": dict(panel.about),
         "techniques": panel.names,
         "betas": panel.betas,
         "mean": listed(panel.mean),
@@ -359,6 +373,7 @@ def panel_data(panel: PanelNumbers, repeats: int) -> dict[str, Any]:
         "why": short_of(panel.why),
         "same": short_of(panel.same),
         "labels": grains(panel.labels),
+        "groups": _groups(panel),
         "against": {
             label: {
                 "base": one.base,
@@ -369,4 +384,37 @@ def panel_data(panel: PanelNumbers, repeats: int) -> dict[str, Any]:
             }
             for label, one in panel.against.items()
         },
+    }
+
+
+SHARE = Scale(FAVOURABLE, "%", 1, None, False, (0, GRAIN, GRAIN))
+
+
+def _groups(panel: PanelNumbers) -> dict[str, Any]:
+    """Return rows, labels and the rate of favourable decisions by group: of each attribute and of all."""
+    data = panel.data
+    names = [(name,) for name in data.protected.names]
+    levels = [data.levels(data.counts, name) for (name,) in names]
+    if len(names) > 1:
+        levels.append(data.levels(data.counts, CROSS.join(data.protected.names)))
+        names.append(data.protected.names)
+    labels = [data.levels(data.labels, CROSS.join(name)) for name in names]
+    rates = np.concatenate(
+        [rate_by_group(one, FAVOURABLE) for one in levels], axis=-1
+    )  # (cells, repeats, groups)
+    means = mean_and_interval(np.moveaxis(rates, 1, -1))["mean"]
+    count = len(panel.betas)
+    found: list[Whole] = [[] for _ in range(len(panel.techniques) * count)]
+    for i, cell in enumerate(data.cells):
+        if panel.holds(cell):
+            t = panel.techniques.index(tuple(cell[name] for name in TECHNIQUE))
+            found[t * count + panel.betas.index(cell["beta"])] = grains(means[i])
+    rows = np.concatenate([np.nanmean(one.group_total, axis=0) for one in labels])
+    own = np.concatenate([np.nanmean(rate_by_group(one, FAVOURABLE), axis=0) for one in labels])
+    return {
+        "of": [CROSS.join(name) for name, one in zip(names, levels, strict=True) for _ in one.groups],
+        "names": [str(group) for one in levels for group in one.groups],
+        "rows": grains(rows / GRAIN),
+        "labels": grains(own),
+        "rates": found,
     }

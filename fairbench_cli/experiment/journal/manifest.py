@@ -112,7 +112,7 @@ def update_manifest(folder: Path, files: list[JournalFile]) -> None:
 
     Equal content leaves the file alone; a folder that has none gets none.
     """
-    known = _read(folder)
+    known = read_manifest(folder)
     if known is None:
         return
     new = signed({key: value for key, value in known.items() if key != "sha256"} | _stock(files))
@@ -132,7 +132,7 @@ def refuse_lost(folder: Path, files: list[JournalFile]) -> None:
     held: dict[str, int] = {}
     for file in files:
         held[file.name] = held.get(file.name, 0) + file.lines
-    known = _read(folder) or {}
+    known = read_manifest(folder) or {}
     for entry in known.get("journals", []):
         name, before = entry["file"], entry["lines"]
         if name not in held:
@@ -159,8 +159,8 @@ def _stock(files: list[JournalFile]) -> dict[str, Any]:
     }
 
 
-def _read(folder: Path) -> dict[str, Any] | None:
-    """Return the manifest; None where there is none.
+def read_manifest(folder: Path) -> dict[str, Any] | None:
+    """Return the manifest of a folder of results; None where there is none.
 
     Raises
     ------
