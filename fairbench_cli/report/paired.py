@@ -24,8 +24,8 @@ from fairbench_cli.report.results import COMPARED, ROW_COLUMNS, Results, RunResu
 from fairbench_cli.report.tables import BLOCK, Cells, blocks_of, technique_label
 
 LEVEL = 0.05
-SAME = 0.01  # a change that is shown to be smaller is none, in the units of the metric: one point of a rate
 VERSUS = "paired-versus-"  # begins the files of differences to other techniques than `none`
+SAME = 0.01  # a change that is shown to be smaller is none, in the units of the metric: one point of a rate
 
 
 def _away(ideal: float | None, values: Floats) -> Floats:

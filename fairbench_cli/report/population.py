@@ -147,23 +147,6 @@ def _slopes_of(results: Results, data: DatasetRepeats) -> Callable[[str, str], F
     return of
 
 
-def values_over_population(results: Results, rows: Rows, constant: Floats) -> PairedTest:
-    """Test whether the mean values of some rows of the results are constants in the population.
-
-    The same tests as of differences, of one model alone. Mean and interval are those of value − constant.
-
-    Parameters
-    ----------
-    rows : int array, shape (rows,)
-    constant : float array, shape (rows,)
-        Such as the metrics' ideals.
-    """
-    with np.errstate(invalid="ignore"):
-        apart = results.values[rows] - constant[:, None]
-    nothing = np.full_like(rows, NOTHING)
-    return over_population(results, rows, nothing, apart, np.zeros(len(rows), dtype=bool))[0]
-
-
 def of_two_models(
     data: DatasetRepeats,
     compared: str,
@@ -189,6 +172,23 @@ def of_two_models(
     one, other = (some_of(decided_of(cell), data.done[cell], repeats) for cell in cells)
     summed = partial(data.pair, compared=compared)
     return row_variance(one, other, *(by_stratum(data, own, summed) for own in slope))
+
+
+def values_over_population(results: Results, rows: Rows, constant: Floats) -> PairedTest:
+    """Test whether the mean values of some rows of the results are constants in the population.
+
+    The same tests as of differences, of one model alone. Mean and interval are those of value − constant.
+
+    Parameters
+    ----------
+    rows : int array, shape (rows,)
+    constant : float array, shape (rows,)
+        Such as the metrics' ideals.
+    """
+    with np.errstate(invalid="ignore"):
+        apart = results.values[rows] - constant[:, None]
+    nothing = np.full_like(rows, NOTHING)
+    return over_population(results, rows, nothing, apart, np.zeros(len(rows), dtype=bool))[0]
 
 
 def by_stratum(data: DatasetRepeats, slope: Floats, summed: Callable[[Counts], Counts]) -> Floats:

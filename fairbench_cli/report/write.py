@@ -65,8 +65,8 @@ def write_report(
     shown = [TABLES[name] for name in (*asked, *always)] + [FIGURES[name] for name in config.figures]
     run = run_results(folder, plan, records, _metrics_of(plan, shown), attributes)
     results = run.asked(config.at_hand)
-    paired = paired_of(run)
     against, differences = versus_of(run, results, versus)
+    paired = paired_of(run)
     frames = {
         "groups": groups_frame(run.datasets),
         "results": results_frame(results),
