@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from fairbench_cli.document.charts import FORMS, LINES
 from fairbench_cli.document.model import Chart, Document, Section, Switch, TableCell, TextTable, plain_table
@@ -39,7 +40,7 @@ from fairbench_cli.report.page_numbers import (
     panels_of,
     scale_of,
 )
-from fairbench_cli.report.paired import Baseline, find_baseline, paired_frame, paired_of
+from fairbench_cli.report.paired import Baseline, paired_of, paired_with_each
 from fairbench_cli.report.repeats import TECHNIQUE
 from fairbench_cli.report.results import Results, RunResults
 from fairbench_cli.report.tables import technique_label
@@ -58,7 +59,7 @@ def run_page(run: RunResults, compared: Section | None = None) -> Document:
     config = run.plan.config
     shown = tuple(dict.fromkeys([*FIRST, *config.at_hand]))
     results = run.asked(shown)
-    panels = panels_of(run, results, _differences(run, results))
+    panels = panels_of(run, results, list(_differences(run, results)))
     names = metrics_of(results)
     scales = [scale_of(results.metric(name), panels, m) for m, name in enumerate(names)]
     drawn = [panel_data(panel, config.repeats) for panel in panels]
@@ -363,23 +364,21 @@ def _switch(
     return (Switch(name, title, tuple(options), chosen),) if len(known) > 1 else ()
 
 
-def _differences(run: RunResults, results: Results) -> list[tuple[Baseline, Any, Sequence[str]]]:
-    """Return the differences to `none`, which are known, and to each other technique, with their kinds.
+def _differences(run: RunResults, results: Results) -> Iterator[tuple[Baseline, pd.DataFrame, Sequence[str]]]:
+    """Yield the differences to `none`, which are known, and to each other technique, with their kinds.
 
     Where repeats share their test rows each test looks at every row of them: there the differences to other
     techniques are of the metrics `FIRST` alone.
     """
-    shared = any(data.design.kind == "shared" for data in run.datasets)
-    others = run.asked(FIRST) if shared else results
-    paired = paired_of(run)
-    paired = paired[paired["metric"].isin(metrics_of(results))]
-    techniques = results.rows[TECHNIQUE[:2]].drop_duplicates().itertuples(index=False, name=None)
-    labels = dict.fromkeys(technique_label(*own, False) for own in techniques)
-    found = [(Baseline(), paired)] if "none" in labels else []
-    found += [(find_baseline(results, one), paired_frame(others, one)) for one in labels if one != "none"]
     own = own_frame(results)
-    return [
-        (one, frame, list(kinds(frame, own, (one.intervention, one.parameters, one.seen))))
-        for one, frame in found
-        if len(frame)
-    ]
+    shared = any(data.design.kind == "shared" for data in run.datasets)
+    techniques = results.rows[TECHNIQUE[:2]].drop_duplicates().itertuples(index=False, name=None)
+    others = [one for one in (Baseline(*own) for own in techniques) if one != Baseline()]
+    paired = paired_of(run)
+    frames = [(Baseline(), paired[paired["metric"].isin(metrics_of(results))])]
+    if others:
+        each = paired_with_each(run.asked(FIRST) if shared else results, others)
+        frames += [(one, each[each["baseline"] == one.label]) for one in others]
+    for one, frame in frames:
+        if len(frame):
+            yield one, frame, list(kinds(frame, own, (one.intervention, one.parameters, one.seen)))

@@ -248,7 +248,7 @@ def number_cells(
     against = panel["against"].get(base)
     difference = None if against is None else at(against["difference"][m], i)
     letter = "-" if against is None else against["kind"][m][i]
-    change = ("", "", None)
+    change: tuple[str, str, int | None] = ("", "", None)
     if against is not None and difference is not None:
         change = (scale.written(difference, "+"), _span(scale, against, m, i, "+"), difference)
     elif against is not None and t in against["base"]:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -17,7 +17,7 @@ from fairbench_cli.document.model import Document
 from fairbench_cli.experiment.config.outputs import TABLES
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.significance import holm
-from fairbench_cli.report.inference import EQUAL, paired_test
+from fairbench_cli.report.inference import EQUAL, PairedTest, paired_test
 from fairbench_cli.report.population import BASES, over_population
 from fairbench_cli.report.repeats import SITUATION, TECHNIQUE
 from fairbench_cli.report.results import COMPARED, ROW_COLUMNS, Results, RunResults
@@ -129,33 +129,45 @@ def paired_frame(results: Results, versus: str | None = None) -> pd.DataFrame:
     UserError
         When no technique, or more than one, is called so.
     """
-    cells, values = results.rows.reset_index(drop=True), results.values
     baseline = Baseline() if versus is None else find_baseline(results, versus)
-    ours, theirs, seen = _pairs(cells, baseline)
-    rows = cells.iloc[ours].reset_index(drop=True)
+    frame = paired_with_each(results, [baseline])
+    return frame.drop(columns="baseline") if versus is None else frame
+
+
+def paired_with_each(results: Results, baselines: Sequence[Baseline]) -> pd.DataFrame:
+    """Compare every technique with each of some, as `paired_frame` does with one: these one after the other.
+
+    Two techniques are tested once, whichever is compared with the other; Holm's families are those of one
+    baseline.
+    """
+    cells, values = results.rows.reset_index(drop=True), results.values
+    found = [_pairs(cells, one) for one in baselines]
+    ours, theirs = (np.concatenate([one[i] for one in found]).astype(np.intp) for i in (0, 1))
+    labels = [baseline.label for baseline, one in zip(baselines, found, strict=True) for _ in one[0]]
+    rows = cells.iloc[ours].reset_index(drop=True).assign(baseline=labels)
     far = np.full_like(values, np.nan)
     for metric, at in cells.groupby("metric", sort=False).indices.items():
         far[at] = _away(results.ideal(str(metric)), values[at])
+    once, place, sign = _once(ours, theirs)
+    ours, theirs = ours[once], theirs[once]
     with np.errstate(invalid="ignore"):  # infinite ratios are no pairs
         differences = values[ours] - values[theirs]
         closer = far[ours] - far[theirs]
-    of_values, of_distances = paired_test(differences), paired_test(closer)
     has_ideal = np.array([results.ideal(metric) is not None for metric in rows["metric"]], dtype=bool)
     twice = np.tile(ours, 2), np.tile(theirs, 2), np.concatenate([differences, closer])
     everywhere, basis = over_population(results, *twice, np.repeat([False, True], len(ours)))
-    low, high, p_of, p_same = (
-        values.reshape(2, -1)
-        for values in (everywhere.low, everywhere.high, everywhere.p, everywhere.within(SAME))
-    )
+    basis = basis[place]
+    of_values, of_distances = (_turned(paired_test(own), place, sign) for own in (differences, closer))
+    p_same = everywhere.within(SAME)[place]
+    over_values, over_distances = (_turned(everywhere, place + start, sign) for start in (0, len(ours)))
     p = np.where(has_ideal, of_distances.p, of_values.p)
-    population_p = np.where(has_ideal, p_of[1], p_of[0])
-    tests, population = (adjusted(rows, own, [*BLOCK, "metric"]) for own in (p, population_p))
+    population_p = np.where(has_ideal, over_distances.p, over_values.p)
+    family = ["baseline", *BLOCK, "metric"]
+    tests, population = (adjusted(rows, own, family) for own in (p, population_p))
     up, down = np.where(has_ideal, "worse", "higher"), np.where(has_ideal, "better", "lower")
     change = np.where(has_ideal, of_distances.mean, of_values.mean)
-    named = {} if versus is None else {"baseline": baseline.label}
-    return rows[ROW_COLUMNS].assign(
-        **named,
-        baseline_include_protected=seen,
+    return rows[[*ROW_COLUMNS, "baseline"]].assign(
+        baseline_include_protected=[s for one in found for s in one[2]],
         n=of_values.n.astype(int),
         difference=of_values.mean,
         low=of_values.low,
@@ -166,17 +178,33 @@ def paired_frame(results: Results, versus: str | None = None) -> pd.DataFrame:
         p=p,
         **tests,
         verdict=verdicts(change, tests["p_holm"], up, down, "no difference"),
-        population_low=low[0],
-        population_high=high[0],
-        population_distance_low=low[1],
-        population_distance_high=high[1],
+        population_low=over_values.low,
+        population_high=over_values.high,
+        population_distance_low=over_distances.low,
+        population_distance_high=over_distances.high,
         population_p=population_p,
         population_p_holm=population["p_holm"],
         population_tests=population["tests"],
         population_verdict=verdicts(change, population["p_holm"], up, down, "no difference"),
-        population_p_same=adjusted(rows, p_same[0], [*BLOCK, "metric"])["p_holm"],
-        population_basis=np.where(of_values.n > 0, basis[: len(ours)], ""),
+        population_p_same=adjusted(rows, p_same, family)["p_holm"],
+        population_basis=np.where(of_values.n > 0, basis, ""),
     )
+
+
+def _once(ours: Rows, theirs: Rows) -> tuple[Rows, Rows, Rows]:
+    """Return which pairs to test, none of them twice, and for each pair its place there and its sign."""
+    code = np.minimum(ours, theirs) * (1 + max(ours.max(initial=0), theirs.max(initial=0)))
+    _, first, inverse = np.unique(code + np.maximum(ours, theirs), return_index=True, return_inverse=True)
+    once = np.sort(first)
+    place = np.searchsorted(once, first)[inverse]
+    return once, place, np.where(ours == ours[once][place], 1, -1)
+
+
+def _turned(test: PairedTest, place: Rows, sign: Rows) -> PairedTest:
+    """Return tests at some places, where the sign is -1 of the differences the other way round."""
+    own = PairedTest(**{name: values[place] for name, values in vars(test).items()})
+    mean, low, high = (np.where(sign < 0, -values, values) for values in (own.mean, own.low, own.high))
+    return replace(own, mean=mean, low=np.where(sign < 0, high, low), high=np.where(sign < 0, low, high))
 
 
 def paired_table(name: str, run: RunResults, versus: str | None = None) -> Document:
