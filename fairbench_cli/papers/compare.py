@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 
 from fairbench_cli.base.errors import UserError, user_error
-from fairbench_cli.experiment.journal.journal import Damage, Records, list_journals, read_journals
-from fairbench_cli.experiment.journal.manifest import checked, refuse_lost
-from fairbench_cli.experiment.plan import CELL_COLUMNS, RunPlan, read_plan
+from fairbench_cli.experiment.journal.journal import Damage, Records
+from fairbench_cli.experiment.journal.manifest import read_results
+from fairbench_cli.experiment.plan import CELL_COLUMNS, RunPlan
 from fairbench_cli.experiment.select import Facts, select, text_of
 from fairbench_cli.papers.registry import Paper, Where, read_published
 from fairbench_cli.report.repeats import key_of
@@ -104,9 +104,7 @@ def compare_folder(
     UserError
         When the folder holds no results, several cells fit one value, or the run has none of the values.
     """
-    plan = read_plan(folder)
-    refuse_lost(folder, list_journals(folder / "journal"))
-    reading = checked(read_journals(folder / "journal"), plan)
+    plan, reading = read_results(folder)
     found = compare(paper, read_published(paper, tables), plan, reading.records, run=run, filters=filters)
     found = replace(found, damages=reading.damages)
     if found.covered.empty:
