@@ -7,8 +7,9 @@ Bengio 2003). Where all repeats share their test rows, the variance between test
 method, from how a metric changes with each count and from what was decided on each row.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Literal
 
@@ -174,7 +175,7 @@ def _tested(
     return PairedTest(n, mean, mean - half, mean + half, p)
 
 
-def slopes(metric: Metric | str, counts: Counts) -> Floats:
+def slopes(metric: Metric | str | Callable[[Counts], Floats], counts: Counts) -> Floats:
     """Return how a metric changes with each count: its derivatives, in the shape of ``counts.n``.
 
     By small steps to both sides; of a metric with a kink there, such as an absolute value at 0, the steeper
@@ -184,7 +185,8 @@ def slopes(metric: Metric | str, counts: Counts) -> Floats:
     >>> slopes("selection-rate-difference", Counts(("g", "f"), n))[:, 0].round(2).tolist()
     [[-0.06, 0.19], [0.25, -0.25]]
     """
-    now, found = measure(metric, counts), np.zeros_like(counts.n)
+    of = metric if callable(metric) else partial(measure, metric)
+    now, found = of(counts), np.zeros_like(counts.n)
     for at in np.ndindex(counts.n.shape[-3:]):
         place = (..., *at)
         step = STEP * counts.n[place]
@@ -192,7 +194,7 @@ def slopes(metric: Metric | str, counts: Counts) -> Floats:
         for sign in (1, -1):
             moved = counts.n.copy()
             moved[place] += sign * step
-            value = measure(metric, Counts(counts.groups, moved, counts.reference))
+            value = of(Counts(counts.groups, moved, counts.reference))
             with np.errstate(divide="ignore", invalid="ignore"):
                 sides.append(np.where(step > 0, (value - now) / (sign * step), 0.0))
         found[place] = np.where(np.abs(sides[0]) > np.abs(sides[1]), *sides)

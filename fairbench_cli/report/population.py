@@ -155,6 +155,33 @@ def _slopes_of(results: Results, data: DatasetRepeats) -> Callable[[str, str], F
     return of
 
 
+def of_two_models(
+    data: DatasetRepeats,
+    compared: str,
+    decided_of: Callable[[int], Decided],
+    cells: tuple[int, int],
+    repeats: Rows,
+    slope: tuple[Floats, Floats],
+) -> RowVariance:
+    """Return what shared test rows add to the variance of means over repeats that depend on two models.
+
+    Parameters
+    ----------
+    decided_of : callable
+        As `decisions_of` returns it.
+    cells : pair of int
+        The places of the two cells in `data`.
+    repeats : int array
+        Over which the means are taken.
+    slope : pair of float arrays, shape (means, repeats, 2, 2, 2)
+        How each mean rises with the counts of the first model's deprived and favoured group, and falls with
+        those of the second's.
+    """
+    one, other = (some_of(decided_of(cell), data.done[cell], repeats) for cell in cells)
+    summed = partial(data.pair, compared=compared)
+    return row_variance(one, other, *(by_stratum(data, own, summed) for own in slope))
+
+
 def by_stratum(data: DatasetRepeats, slope: Floats, summed: Callable[[Counts], Counts]) -> Floats:
     """Return slopes of sums of groups as those of the strata that are summed, shape (..., strata, 2).
 
