@@ -1,14 +1,14 @@
 """The page of a run: the answer, then charts and tables that answer "who, by how much, at what cost"."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from fairbench_cli.document.charts import FORMS, Axis, ForestRow, Track, cloud, forest
-from fairbench_cli.document.model import Chart, Document, Section, Switch, TableCell, TextTable, table_of
+from fairbench_cli.document.charts import FORMS, ForestRow, forest
+from fairbench_cli.document.model import Chart, Document, Section, Switch
 from fairbench_cli.experiment.config.outputs import TABLES
 from fairbench_cli.report.page_numbers import (
     KINDS,

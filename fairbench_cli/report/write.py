@@ -24,7 +24,6 @@ from fairbench_cli.report.repeats import groups_frame
 from fairbench_cli.report.results import RunResults, results_frame, run_results, summary_frame, sweep_frame
 from fairbench_cli.report.tuning import curves_frame, gains_frame
 
-
 PAGE = "report.html"
 
 
