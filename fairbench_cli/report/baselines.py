@@ -40,10 +40,10 @@ from fairbench_cli.report.repeats import (
     mean_and_interval,
 )
 from fairbench_cli.report.results import COMPARED, RunResults
-from fairbench_cli.report.tables import BLOCK
+from fairbench_cli.report.tables import BLOCK, LABELS
 
 PLACE = [*SITUATION[:2], "compared", *SITUATION[2:]]
-LABELS, ACCEPT, REFUSE, MUTATED = "labels", "accept all", "refuse all", "mutated"
+ACCEPT, REFUSE, MUTATED = "accept all", "refuse all", "mutated"
 SHARES = tuple(k / 10 for k in range(1, 11))
 
 BASELINE_COLUMNS = [
