@@ -20,7 +20,7 @@ from fairbench_cli.report.baselines import (
     OPEN,
     REGIONS,
     SHARES,
-    Comparison,
+    LineComparison,
     baselines_frame,
     baselines_of,
     distances_of,
@@ -269,5 +269,5 @@ def test_what_is_on_the_line_is_rarely_above_or_below():
         Counts(PAIR, np.stack([rows - accepted, accepted], axis=-1).astype(float))
         for accepted in (half, plain)
     )
-    p = paired_test(Comparison(own, none, majority=False).excess).p
+    p = paired_test(LineComparison(own, none, majority=False).excess).p
     assert (p < 0.05).sum() <= stats.binom.ppf(0.999, runs, 0.05)
