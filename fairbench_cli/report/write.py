@@ -6,6 +6,7 @@ from pathlib import Path
 
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.base.files import make_folder, write_text
+from fairbench_cli.document.html import html
 from fairbench_cli.document.model import Document
 from fairbench_cli.experiment.config.metrics import find_metrics
 from fairbench_cli.experiment.config.outputs import FIGURES, TABLES, ReportOutput
@@ -14,12 +15,17 @@ from fairbench_cli.experiment.journal.manifest import checked, refuse_lost, upda
 from fairbench_cli.experiment.plan import RunPlan, read_plan
 from fairbench_cli.measures.registry import METRICS
 from fairbench_cli.report import registry
+from fairbench_cli.report.baselines import baselines_frame, distances_of
 from fairbench_cli.report.figures import draw_figures
 from fairbench_cli.report.frontier import distance_frame, frontier_frame
-from fairbench_cli.report.paired import VERSUS, paired_frame, pareto_of, versus_of
+from fairbench_cli.report.page import run_page
+from fairbench_cli.report.paired import VERSUS, paired_of, pareto_of, versus_of
 from fairbench_cli.report.repeats import groups_frame
 from fairbench_cli.report.results import RunResults, results_frame, run_results, summary_frame, sweep_frame
 from fairbench_cli.report.tuning import curves_frame, gains_frame
+
+
+PAGE = "report.html"
 
 
 def write_report(
@@ -31,8 +37,8 @@ def write_report(
 ) -> list[Document]:
     """Write groups.csv, results.csv, summary.csv, paired.csv, pareto.csv, tables/ and figures/.
 
-    With a sweep also sweep.csv, frontier.csv and frontier_distance.csv; where parameters are tuned tuning.csv
-    and tuning_gain.csv.
+    Also baselines.csv and baselines_distance.csv; with a sweep sweep.csv, frontier.csv and
+    frontier_distance.csv; where parameters are tuned tuning.csv and tuning_gain.csv.
 
     Parameters
     ----------
@@ -60,12 +66,15 @@ def write_report(
     run = run_results(folder, plan, records, _metrics_of(plan, shown), attributes)
     results = run.asked(config.at_hand)
     against, differences = versus_of(run, results, versus)
+    paired = paired_of(run)
     frames = {
         "groups": groups_frame(run.datasets),
         "results": results_frame(results),
         "summary": summary_frame(results, config.repeats),
-        "paired": paired_frame(results),
+        "paired": paired[paired["metric"].isin(config.at_hand)],
         "pareto": pareto_of(run),
+        "baselines": baselines_frame(run),
+        "baselines_distance": distances_of(run),
         "sweep": sweep_frame(run) if config.sweep else None,
         "frontier": frontier_frame(run) if config.sweep else None,
         "frontier_distance": distance_frame(run) if config.sweep else None,
@@ -84,6 +93,7 @@ def write_report(
             write_text(folder / f"{name}.csv", text)
     tables = [registry.TABLES[name].load()(name, run) for name in (*asked, *always)]
     _write_tables(folder / "tables", [table for table in tables if table.sections])
+    write_text(folder / PAGE, html(run_page(run, frames["paired"])))
     draw_figures(run, config.figures)
     return differences or tables[: len(asked)]
 
