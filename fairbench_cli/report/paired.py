@@ -1,7 +1,7 @@
 """Techniques against doing nothing, and against each other, repeat by repeat on the same training sets."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -17,13 +17,14 @@ from fairbench_cli.document.model import Document
 from fairbench_cli.experiment.config.outputs import TABLES
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.significance import holm
-from fairbench_cli.report.inference import EQUAL, PairedTest, paired_test
+from fairbench_cli.report.inference import EQUAL, PairedTest, RowVariance, paired_test, welch_test
 from fairbench_cli.report.population import BASES, over_population
 from fairbench_cli.report.repeats import SITUATION, TECHNIQUE
 from fairbench_cli.report.results import COMPARED, ROW_COLUMNS, Results, RunResults
 from fairbench_cli.report.tables import BLOCK, Cells, blocks_of, technique_label
 
 LEVEL = 0.05
+IDENTICAL = "same"
 VERSUS = "paired-versus-"  # begins the files of differences to other techniques than `none`
 SAME = 0.01  # a change that is shown to be smaller is none, in the units of the metric: one point of a rate
 
@@ -135,39 +136,74 @@ def paired_frame(results: Results, versus: str | None = None) -> pd.DataFrame:
 
 
 def paired_with_each(results: Results, baselines: Sequence[Baseline]) -> pd.DataFrame:
-    """Compare every technique with each of some, as `paired_frame` does with one: these one after the other.
-
-    Two techniques are tested once, whichever is compared with the other; Holm's families are those of one
-    baseline.
-    """
-    cells, values = results.rows.reset_index(drop=True), results.values
+    """Compare every technique with each of some, as `paired_frame` does with one: one after the other."""
+    cells = results.rows.reset_index(drop=True)
     found = [_pairs(cells, one) for one in baselines]
     ours, theirs = (np.concatenate([one[i] for one in found]).astype(np.intp) for i in (0, 1))
-    labels = [baseline.label for baseline, one in zip(baselines, found, strict=True) for _ in one[0]]
-    rows = cells.iloc[ours].reset_index(drop=True).assign(baseline=labels)
+    columns = {
+        "baseline": [base.label for base, one in zip(baselines, found, strict=True) for _ in one[2]],
+        "baseline_include_protected": [seen for one in found for seen in one[2]],
+    }
+    return differences_frame(results, ours, theirs, columns)
+
+
+def differences_frame(
+    results: Results,
+    ours: Rows,
+    theirs: Rows,
+    columns: Mapping[str, Any],
+    *,
+    paired: bool = True,
+    same: NDArray[np.bool_] | None = None,
+) -> pd.DataFrame:
+    """Return the differences between rows of the results, tested as `paired_frame` says.
+
+    Two rows are tested once, whichever is compared with the other.
+
+    Parameters
+    ----------
+    ours, theirs : int array, shape (differences,)
+        Rows of the results.
+    columns : mapping
+        More columns, after those that say what a row of the results is; each ``baseline`` has families of
+        its own.
+    paired : bool
+        Whether equal numbers of repeats belong together; else Welch's test takes the place of the paired one.
+    same : bool array, shape (differences,), optional
+        What is the same by design: it is not tested, and the verdict says so.
+    """
+    cells, values = results.rows.reset_index(drop=True), results.values
+    rows = cells.iloc[ours].reset_index(drop=True).assign(**columns)
+    once, place, sign = _once(ours, theirs)
+    ours, theirs = ours[once], theirs[once]
     far = np.full_like(values, np.nan)
     for metric, at in cells.groupby("metric", sort=False).indices.items():
         far[at] = _away(results.ideal(str(metric)), values[at])
-    once, place, sign = _once(ours, theirs)
-    ours, theirs = ours[once], theirs[once]
+    both, others = (np.concatenate([values[at], far[at]]) for at in (ours, theirs))
     with np.errstate(invalid="ignore"):  # infinite ratios are no pairs
-        differences = values[ours] - values[theirs]
-        closer = far[ours] - far[theirs]
+        apart = both - others
+
+    def test(at: Rows, ratio: float = 0.0, rows: RowVariance | None = None) -> PairedTest:
+        if paired:
+            return paired_test(apart[at], ratio, rows)
+        return welch_test(both[at], others[at], ratio, rows)
+
+    halves = np.arange(len(apart)).reshape(2, -1)
+    of_values, of_distances = (_turned(test(half), place, sign) for half in halves)
     has_ideal = np.array([results.ideal(metric) is not None for metric in rows["metric"]], dtype=bool)
-    twice = np.tile(ours, 2), np.tile(theirs, 2), np.concatenate([differences, closer])
-    everywhere, basis = over_population(results, *twice, np.repeat([False, True], len(ours)))
-    basis = basis[place]
-    of_values, of_distances = (_turned(paired_test(own), place, sign) for own in (differences, closer))
-    p_same = everywhere.within(SAME)[place]
+    twice = np.tile(ours, 2), np.tile(theirs, 2), apart
+    everywhere, basis = over_population(results, *twice, np.repeat([False, True], len(ours)), test)
+    p_same, basis = everywhere.within(SAME)[place], basis[place]
     over_values, over_distances = (_turned(everywhere, place + start, sign) for start in (0, len(ours)))
     p = np.where(has_ideal, of_distances.p, of_values.p)
     population_p = np.where(has_ideal, over_distances.p, over_values.p)
-    family = ["baseline", *BLOCK, "metric"]
+    if same is not None:
+        p, population_p = np.where(same, np.nan, p), np.where(same, np.nan, population_p)
+    family = [*(["baseline"] if "baseline" in columns else []), *BLOCK, "metric"]
     tests, population = (adjusted(rows, own, family) for own in (p, population_p))
     up, down = np.where(has_ideal, "worse", "higher"), np.where(has_ideal, "better", "lower")
     change = np.where(has_ideal, of_distances.mean, of_values.mean)
-    return rows[[*ROW_COLUMNS, "baseline"]].assign(
-        baseline_include_protected=[s for one in found for s in one[2]],
+    frame = rows[[*ROW_COLUMNS, *columns]].assign(
         n=of_values.n.astype(int),
         difference=of_values.mean,
         low=of_values.low,
@@ -189,6 +225,9 @@ def paired_with_each(results: Results, baselines: Sequence[Baseline]) -> pd.Data
         population_p_same=adjusted(rows, p_same, family)["p_holm"],
         population_basis=np.where(of_values.n > 0, basis, ""),
     )
+    if same is not None:
+        frame.loc[same, ["verdict", "population_verdict"]] = IDENTICAL
+    return frame
 
 
 def _once(ours: Rows, theirs: Rows) -> tuple[Rows, Rows, Rows]:

@@ -12,8 +12,14 @@ from fairbench_cli.base.checksums import is_whole, signed
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.base.files import read_text, write_json
 from fairbench_cli.experiment.cell import Repeat
-from fairbench_cli.experiment.journal.journal import RETRIED, JournalFile, Reading, list_journals
-from fairbench_cli.experiment.plan import RunPlan
+from fairbench_cli.experiment.journal.journal import (
+    RETRIED,
+    JournalFile,
+    Reading,
+    list_journals,
+    read_journals,
+)
+from fairbench_cli.experiment.plan import RunPlan, read_plan
 from fairbench_cli.experiment.versions import Versions
 
 SLACK = 1e-9  # of counts in expectation
@@ -40,6 +46,20 @@ def checked(reading: Reading, plan: RunPlan) -> Reading:
     damages = [reading.damage(place, what) for place, what in wrong.items()]
     records = {place: record for place, record in reading.records.items() if place not in wrong}
     return replace(reading, records=records, damages=(*reading.damages, *damages))
+
+
+def read_results(folder: Path) -> tuple[RunPlan, Reading]:
+    """Return the plan of a folder of results and the repeats that its journals hold.
+
+    Raises
+    ------
+    UserError
+        When the folder holds no results, a file cannot be read, or a journal that results were made from is
+        gone.
+    """
+    plan = read_plan(folder)
+    refuse_lost(folder, list_journals(folder / "journal"))
+    return plan, checked(read_journals(folder / "journal"), plan)
 
 
 def _fault(record: Repeat, groups: int, rows: int | None) -> str | None:
