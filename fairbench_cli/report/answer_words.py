@@ -295,8 +295,8 @@ def _best(setting: RunSetting, reading: MetricReading, detail: int) -> tuple[lis
     plain, names, most = setting.plain, setting.best, _most(detail)
     if plain is None or not plain.n:
         values = [one for one in setting.findings if one.n and not one.constant]
-        listed = _listed([_value(one, reading) for one in values], most)
-        return ([listed] if values else []), {one.technique for one in values}
+        texts = [_value(one, reading) for one in values]
+        return [_listed(texts, most)] if texts else [], {one.technique for one in values}
     if not names:
         tried = any(one.n and not one.constant and not one.plain for one in setting.findings)
         nothing = f"No technique is shown to {'narrow' if plain.shown else 'change'} it"

@@ -1,6 +1,6 @@
 """Derive every result file from the journal; each is replaced in one step."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from fairbench_cli.base.errors import suggest, user_error
 from fairbench_cli.base.files import make_folder, write_text
 from fairbench_cli.document.html import html
 from fairbench_cli.document.markdown import markdown
-from fairbench_cli.document.model import Document
+from fairbench_cli.document.model import Document, Section
 from fairbench_cli.experiment.config.metrics import find_metrics
 from fairbench_cli.experiment.config.outputs import FIGURES, NEEDS, TABLES, ReportOutput
 from fairbench_cli.experiment.journal.journal import Damage, Records, list_journals, read_journals
@@ -38,6 +38,14 @@ class WrittenReport:
     files: tuple[str, ...]
 
 
+Compared = Callable[[RunPlan, Records], Section | None]
+"""Returns a run next to what is published, as a section of its page; None where nothing is."""
+
+
+def _with_nothing(_plan: RunPlan, _records: Records) -> None:
+    return None
+
+
 def write_report(
     folder: Path,
     plan: RunPlan,
@@ -45,6 +53,7 @@ def write_report(
     attributes: Sequence[str] = (),
     versus: Sequence[str] = (),
     tables: Sequence[str] = (),
+    compared: Compared = _with_nothing,
 ) -> WrittenReport:
     """Write answer.md, report.html, groups, results, summary, paired and pareto.csv, tables/ and figures/.
 
@@ -59,6 +68,8 @@ def write_report(
         Techniques that all others are compared with, each in a ``paired-versus-NAME.csv``.
     tables : sequence of str
         Names of tables to return in place of those of the config.
+    compared : callable
+        What the page says next to the run's own numbers.
 
     Returns
     -------
@@ -111,7 +122,7 @@ def write_report(
     made = {name: registry.TABLES[name].load()(name, run) for name in (*asked, *always)}
     _write_tables(folder / "tables", [table for table in made.values() if table.sections])
     write_text(folder / ANSWER, answer)
-    write_text(folder / PAGE, html(run_page(run, frames["paired"])))
+    write_text(folder / PAGE, html(run_page(run, compared(plan, records))))
     draw_figures(run, config.figures)
     shown_tables = differences or [made[name] for name in chosen or asked]
     csv = f"{sum(frame is not None for frame in frames.values())} CSV files"
@@ -154,6 +165,7 @@ def redo_report(
     metrics: Sequence[str] = (),
     versus: Sequence[str] = (),
     tables: Sequence[str] = (),
+    compared: Compared = _with_nothing,
 ) -> tuple[WrittenReport, tuple[Damage, ...], list[str], int]:
     """Write the report of a results folder again.
 
@@ -165,6 +177,8 @@ def redo_report(
         Metrics in addition to those of the config: registered ones, and any that somebody's code defines.
         Such code is run if it is named here, never because the results name it.
     versus, tables : sequence of str
+        As in `write_report`.
+    compared : callable
         As in `write_report`.
 
     Returns
@@ -197,7 +211,7 @@ def redo_report(
     config = plan.config.model_copy(update={"metrics": tuple(dict.fromkeys([*plan.config.metrics, *names]))})
     config = config.with_own(one for one in named if not isinstance(one, str))
     own_plan = replace(plan, config=config)
-    written = write_report(folder, own_plan, reading.records, attributes, versus, tables)
+    written = write_report(folder, own_plan, reading.records, attributes, versus, tables, compared)
     update_manifest(folder, files)
     left_out = sorted(set(config.metrics) - set(config.at_hand))
     return written, reading.damages, left_out, plan.size - there
