@@ -37,6 +37,8 @@ class TableCell:
         What a verdict says.
     link : str
         The anchor of the section that says more.
+    muted : bool
+        Of the first cell of a row: whether the row stands in the background.
     """
 
     text: str
@@ -44,6 +46,7 @@ class TableCell:
     value: float | None = None
     verdict: Verdict | None = None
     link: str = ""
+    muted: bool = False
 
     @property
     def whole(self) -> str:
@@ -131,11 +134,14 @@ class Chart:
         Trusted: it stands in a page as it is.
     caption : str
         In small print after the title.
+    folded : tuple of Chart
+        What belongs to it, each behind its title.
     """
 
     title: str
     svg: str
     caption: str = ""
+    folded: "tuple[Chart, ...]" = ()
 
 
 @dataclass(frozen=True)
@@ -156,6 +162,8 @@ class Section:
         What belongs to it.
     anchor : str
         What links name it by; empty where nothing links to it.
+    folded : bool
+        Whether a page shows no more than its title and verdict until it is opened.
     """
 
     title: str
@@ -166,14 +174,16 @@ class Section:
     charts: tuple[Chart, ...] = ()
     sections: "tuple[Section, ...]" = ()
     anchor: str = ""
+    folded: bool = False
 
 
 @dataclass(frozen=True)
 class Statement:
-    """A sentence of an answer, with the verdict that it gives, if it gives one."""
+    """A sentence of an answer, with the verdict that it gives, if it gives one; pages show its chart, too."""
 
     text: str
     verdict: Verdict | None = None
+    chart: Chart | None = None
 
 
 @dataclass(frozen=True)
