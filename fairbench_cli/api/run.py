@@ -4,8 +4,8 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from html import escape
 from io import StringIO
 from itertools import count
@@ -20,11 +20,13 @@ from fairbench_cli.base.files import read_text, scratch_folder
 from fairbench_cli.base.strict_yaml import YamlDocument, dump_yaml, parse_yaml
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.config.read import find_config, of_document, read_config
-from fairbench_cli.experiment.journal.journal import RETRIED
-from fairbench_cli.experiment.plan import FILE, read_plan
+from fairbench_cli.experiment.journal.journal import RETRIED, Records, read_journals
+from fairbench_cli.experiment.journal.manifest import checked
+from fairbench_cli.experiment.plan import FILE, RunPlan, read_plan
 from fairbench_cli.experiment.running.pool import LocalPool
 from fairbench_cli.experiment.running.run import compute, prepare, working_in, write_manifest
-from fairbench_cli.report.write import write_report
+from fairbench_cli.report.results import RunResults
+from fairbench_cli.report.write import results_of_folder, write_report
 
 NEEDED = ("results", "groups", "summary", "paired", "pareto")
 
@@ -44,6 +46,10 @@ class RunFrames:
         The papers' tables, all text, as they are printed.
     folder : Path or None
         Where the files are; None where they were not to be kept.
+    captions : dict of str to str
+        What is said above each of the `tables`.
+    kept : (RunPlan, dict) or None
+        What was asked for and every repeat, of a run that was computed just now.
     """
 
     name: str
@@ -51,6 +57,22 @@ class RunFrames:
     tables: dict[str, pd.DataFrame]
     folder: Path | None = None
     captions: dict[str, str] = field(default_factory=dict)
+    kept: tuple[RunPlan, Records] | None = None
+
+    @cached_property
+    def found(self) -> RunResults:
+        """The arrays that answers, tables and figures are made from: each metric, repeat by repeat.
+
+        Raises
+        ------
+        UserError
+            When the folder that the frames were read from holds no results any more.
+        """
+        folder = self.folder or Path()
+        if self.kept is not None:
+            return results_of_folder(folder, *self.kept)
+        plan = read_plan(folder)
+        return results_of_folder(folder, plan, checked(read_journals(folder / "journal"), plan).records)
 
     @property
     def results(self) -> pd.DataFrame:
@@ -173,11 +195,11 @@ def run(
     with scratch_folder() as temporary:
         start, target = time.monotonic(), Path(folder or temporary)
         filters = (only,) if isinstance(only, str) else tuple(only)
-        checked = prepare(
+        asked = prepare(
             given, folder=target, data_dir=None if data_dir is None else Path(data_dir), filters=filters
         )
         warn = partial(print, file=sys.stderr)
-        with working_in(checked, mix_versions=mix_versions, warn=warn) as prepared:
+        with working_in(asked, mix_versions=mix_versions, warn=warn) as prepared:
             todo, numbers = len(prepared.todo), count(1)
 
             def note(_: Repeat) -> None:
@@ -191,7 +213,8 @@ def run(
                     compute(prepared, pool.outcomes, note)
             write_report(target, prepared.plan, prepared.records)
             write_manifest(prepared, jobs=jobs, computed=todo - len(prepared.todo), start=start)
-        return _read(target, given.name, Path(folder) if folder else None)
+        done = _read(target, given.name, Path(folder) if folder else None)
+        return replace(done, kept=(prepared.plan, prepared.records))
 
 
 def load_results(folder: str | Path) -> RunFrames:

@@ -44,7 +44,7 @@ def rate_chart(said: Sentence, report: Report) -> Chart:
         folded = (Chart(head, _drawn(f"{title}: {head}", still, of_group, minor, report)),)
     more = len(shown) - MOST_BARS
     caption = f"and {writing.counted_words(more, 'more group')} in the table" if more > 0 else ""
-    return Chart(title, _drawn(title, shown, of_group, minor, report), caption, folded)
+    return Chart(title, _drawn(title, shown, of_group, minor, report), caption, folded=folded)
 
 
 def _is_open(row: Disparity, report: Report) -> bool:
