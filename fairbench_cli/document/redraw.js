@@ -176,7 +176,11 @@
   const step = (panel) => Math.max(0, panel.betas.findIndex((one) => general(one) === chosen("beta")));
   const away = (about) => Object.entries(about).some(([name, value]) => chosen(name) && value !== chosen(name));
   const drawers = {
-    forest: (panel) => forest(panel, metric(), chosen("base"), step(panel)),
+    forest: (panel) => {
+      const [short, long] = panel.told[step(panel)];
+      const apt = short && chosen("metric") === data.chosen.metric && chosen("base") === data.chosen.base;
+      return (apt ? `<figcaption><strong>${escaped(short)}</strong>${long ? ` <span class="fine">${escaped(long)}</span>` : ""}</figcaption>\n` : "") + forest(panel, metric(), chosen("base"), step(panel));
+    },
     curves: (panel, part) => curves(panel, metric(), panel.parts[part]),
   };
   function filter() {
