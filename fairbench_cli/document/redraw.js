@@ -109,7 +109,7 @@
     const heads = others.map((head) => `<th scope="col" class="n">${head}</th>`).join("");
     const below = ticks(scale).map(([x, words]) => `<span class="tick" style="left:${short(x)}%">${words}</span>`).join("");
     const title = `${panel.name}: ${scale.name} against ${base} at β = ${general(panel.betas[beta])}`;
-    return `<table class="forest"><caption class="unseen">${escaped(title)}</caption><thead><tr><th scope="col"></th><th scope="col" class="plot">${escaped(about)}</th>${heads}</tr></thead>` +
+    return `<table class="forest"><caption class="unseen">${escaped(title)}</caption><thead><tr><th scope="col" colspan="2">${escaped(about)}</th>${heads}</tr></thead>` +
       `<tbody>${rows}</tbody><tfoot aria-hidden="true"><tr><td></td><td class="plot"><div>${below}</div></td><td colspan="${others.length}"></td></tr></tfoot></table>`;
   }
   // Curves over β as `curves` in Python draws them, and `plot` below it.

@@ -35,6 +35,7 @@ from fairbench_cli.report.page_charts import (
     curves,
     drawn_forest,
     frontier_chart,
+    key_of_forests,
     number_cells,
     parts_of,
 )
@@ -74,7 +75,7 @@ def run_page(run: RunResults, compared: Section | None = None) -> Document:
     names = metrics_of(results)
     scales = [scale_of(results.metric(name), panels, m) for m, name in enumerate(names)]
     drawn = [panel_data(panel, config.repeats) for panel in panels]
-    told = {(*own.block, own.beta): words for own, *words in each_setting(run)}
+    told = {(*own.block, own.beta): [short, _capital(long)] for own, short, long in each_setting(run)}
     drawn = [
         own
         | {
@@ -128,6 +129,10 @@ def run_page(run: RunResults, compared: Section | None = None) -> Document:
         notes=answer.notes,
         data=json.dumps(data, ensure_ascii=False, separators=(",", ":")),
     )
+
+
+def _capital(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]
 
 
 def _listed(betas: Sequence[float]) -> str:
@@ -211,11 +216,11 @@ class PanelParts:
 def _sections(run: RunResults, panels: Sequence[PanelParts]) -> Iterator[Section]:
     yield Section(
         "Who, by how much, at what cost",
-        sentences=(KEY,),
         sections=tuple(map(_card, panels)),
         tiled=True,
         anchor="differences",
     )
+    yield Section("", (KEY,), charts=(Chart("", key_of_forests()),))
     planes = tuple(map(_clouds, panels))
     yield Section("Fairness and accuracy", (PLANES,), sections=planes, tiled=True, anchor="planes")
     several = tuple(_curves(one) for one in panels if len(one.panel.betas) > 1)
@@ -287,7 +292,7 @@ def _card(one: PanelParts) -> Section:
 def _clouds(one: PanelParts) -> Section:
     pairs = (FIRST[0], FIRST[1]), (FIRST[2], FIRST[3])
     found = [
-        Chart(f"{x} × {y}", svg, "light to dark: β rises" if len(one.panel.betas) > 1 else "")
+        Chart(f"{x} × {y}", svg)
         for x, y in pairs
         for svg in clouds(one.data, one.scales, one.at(x), one.at(y))
     ]
