@@ -83,7 +83,8 @@ def export(folder: Path) -> None:
     """Write the coded rows and the arcs of each data set for the plain script."""
     config = read_config(find_config("cardoso2019"))
     for prepared in prepare(config, folder=folder / "none").datasets:
-        name, roles, target = prepared.card.name, prepared.roles, prepared.target
+        name, roles = prepared.card.name, prepared.roles
+        ((column, lowered),) = prepared.edits[0][0].items()  # its own attribute alone
         table, learned = load(*find_files(name, None)).table, prepared.network
         net = fit(table, learned.parents if learned else [()] * len(table.columns))
         about = {
@@ -93,8 +94,8 @@ def export(folder: Path) -> None:
             "favourable": roles.favourable,
             "attribute": roles.attribute,
             "deprived": list(roles.deprived),
-            "edited": target.column,
-            "lowered": list(target.deprived),
+            "edited": column,
+            "lowered": list(lowered[0]),
         }
         table.to_frame().to_csv(folder / f"{name}.csv", index=False)
         (folder / f"{name}.json").write_text(json.dumps(about), encoding="utf-8")

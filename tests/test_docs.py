@@ -1,5 +1,6 @@
 """What README and docs say runs: every command of theirs, and the configs and cards that they show."""
 
+import importlib.util
 import os
 import re
 import shlex
@@ -59,7 +60,9 @@ def run_page(page: Path, folder: Path, say, *, without_data: bool = False) -> No
         assert done.code == 0, (arguments, done.err)
 
 
-RUNNING = [page for page in PAGES if commands(page) and page.name != "extending.md"]  # test_extending
+FOLLOWED = ["howto.md", "tutorial.md"]
+ELSEWHERE = {*FOLLOWED, "extending.md"}  # test_extending
+RUNNING = [page for page in PAGES if commands(page) and page.name not in ELSEWHERE]
 ON_DATA = [page for page in RUNNING if {arguments[0] for arguments in commands(page)} != {"simulate"}]
 
 
@@ -68,8 +71,13 @@ def test_every_command_of_a_page_runs(page, tmp_path, data_folder, say):
     run_page(page, tmp_path, say)
 
 
-# Where there are data, most pages have run on them.
-WITHOUT = [page for page in RUNNING if page not in ON_DATA[1:] or not os.environ.get("FAIRBENCH_DATA")]
+# Where there are data, most pages have run on them; these two do another thing without.
+OTHERWISE = {"data.md", "networks.md"}
+WITHOUT = [
+    page
+    for page in RUNNING
+    if page not in ON_DATA or page.name in OTHERWISE or not os.environ.get("FAIRBENCH_DATA")
+]
 
 
 @pytest.mark.parametrize("page", WITHOUT, ids=lambda page: page.relative_to(ROOT).as_posix())
@@ -79,21 +87,97 @@ def test_every_command_of_a_page_runs_without_data(page, tmp_path, say, monkeypa
     run_page(page, tmp_path, say, without_data=True)
 
 
+BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+def printed(said: str, shown: str) -> None:
+    """Check that what a page shows was printed, in its order; … stands for lines that are left out."""
+    place = 0
+    for part in re.split(r"^…\n", shown, flags=re.MULTILINE):
+        assert part in said[place:], f"{said}\n--- does not have:\n{part}"
+        place = said.index(part, place) + len(part)
+
+
+@pytest.mark.parametrize("name", FOLLOWED)
+def test_a_page_can_be_followed(name, tmp_path, say):
+    """Its files are written and its commands run as they stand; each prints what the page shows below it."""
+    done = ROOT / "results/quickstart"  # CI has run it: the same command goes on from there
+    if done.is_dir():
+        shutil.copytree(done, tmp_path / "results/quickstart")
+    said = ""
+    for language, file, body in BLOCK.findall((ROOT / "docs" / name).read_text(encoding="utf-8")):
+        if file:
+            (tmp_path / file).write_text(body, encoding="utf-8")
+        elif language == "sh":
+            said = ""
+            for line in body.splitlines():
+                done = say(*shlex.split(line, comments=True)[1:])
+                assert done.code == 0, (line, done.err)
+                said += done.out
+        elif language == "text" and said:
+            printed(said, body)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_nothing_is_left_to_fill_in(page):
     assert not re.findall(r"@[A-Z0-9]+@|TODO|FIXME", page.read_text(encoding="utf-8"))
 
 
+def prose(page: Path) -> str:
+    return re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+
+
+def anchors(page: Path) -> set[str]:
+    """What links may name of a page: its headings, as code hosts and MyST write them."""
+    titles = re.findall(r"^#{1,6} (.+)$", prose(page), re.MULTILINE)
+    plain = (re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", title).lower() for title in titles)
+    return {re.sub(r"[^\w\- ]", "", title).strip().replace(" ", "-") for title in plain}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_links_lead_somewhere(page):
-    prose = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
-    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", prose):
+    for target, anchor in re.findall(r"\]\(([^)#\s]*)#?([^)]*)\)", prose(page)):
         if "://" not in target:
-            assert (page.parent / target).exists(), target
+            linked = page.parent / target if target else page
+            assert linked.exists(), target
+            assert not anchor or anchor in anchors(linked), f"{target}#{anchor}"
 
 
-def test_the_config_and_card_of_the_readme_are_right(tmp_path):
-    config, _, card = blocks(ROOT / "README.md", "yaml")
+@pytest.fixture(scope="module")
+def site():
+    """What docs/conf.py says, as a module."""
+    spec = importlib.util.spec_from_file_location("site_of_docs", ROOT / "docs/conf.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_page_is_in_the_contents_once(site):
+    below = [name for names in site.CONTENTS.values() for name in names]
+    written = {
+        page.relative_to(ROOT / "docs").with_suffix("").as_posix() for page in (ROOT / "docs").rglob("*.md")
+    }
+    assert sorted(["index", *below]) == sorted(written)
+
+
+def test_the_reference_is_made_of_the_code(site):
+    from generated import PAGES as MADE
+
+    assert {f"reference/{name}" for name in MADE} == set(site.CONTENTS["reference"])
+    made = {name: write() for name, write in MADE.items()}
+    assert "### fb.run" in made["python"]
+    assert "`--fail-on`" in made["commands"]
+    for name, one in (("interventions", "massaging"), ("classifiers", "c45"), ("datasets", "adult")):
+        assert re.search(rf"^(## |\| ){one}\b", made[name], re.MULTILINE)
+    for name, text in made.items():
+        page = ROOT / f"docs/reference/{name}.md"
+        assert len(text) > 2 * len(page.read_text(encoding="utf-8"))
+        assert not re.search(r"^# ", text, re.MULTILINE)
+
+
+def test_the_config_of_the_readme_and_the_card_of_the_page_are_right(tmp_path):
+    (config,) = blocks(ROOT / "README.md", "yaml")
+    (card,) = blocks(ROOT / "docs/data.md", "yaml")
     (tmp_path / "loans").mkdir()
     (tmp_path / "loans/loans.yaml").write_text(card)
     (tmp_path / "mine.yaml").write_text(config)

@@ -248,7 +248,8 @@ class Network:
             When an attribute is named and no deprived group is given.
         """
         from fairbench_cli.report.figures.canvas import house_style
-        from fairbench_cli.report.figures.network import Marks, draw_network
+        from fairbench_cli.report.figures.network import draw_network
+        from fairbench_cli.report.networks import Marks
 
         marks = Marks(None, None)
         if self.card is not None or attribute is not None:

@@ -3,6 +3,7 @@
 import os
 import re
 import unicodedata
+from collections.abc import Iterable, Sequence
 from pathlib import PurePath
 
 # What a terminal obeys, what turns the direction of writing, what is not seen; half of a character.
@@ -139,3 +140,20 @@ def _substitute(letter: str, encoding: str) -> str:
     if small in ("<sub>", "<super>") and int(base, 16) < 128:
         return chr(int(base, 16))
     return _escape(letter)
+
+
+def slugs(names: Iterable[Sequence[str]]) -> list[str]:
+    """Make file names, all different, of names.
+
+    >>> slugs([("adult", "sex"), ("a/b", "s x"), ("a b", "s x")])
+    ['adult-sex', 'a-b-s-x', 'a-b-s-x-2']
+    """
+    found: list[str] = []
+    for parts in names:
+        slug = base = re.sub(r"[^\w.+-]+", "-", "-".join(parts)).strip("-.") or "unnamed"
+        k = 1
+        while slug.casefold() in {other.casefold() for other in found}:
+            k += 1
+            slug = f"{base}-{k}"
+        found.append(slug)
+    return found

@@ -1,41 +1,92 @@
 """``fairbench check``: try a technique or a classifier before a run does."""
 
 import textwrap
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from fairbench_cli.experiment.trial import Trial
+
+MOST_LINES = 8  # of what a trial prints
 
 
 def check(
     name: Annotated[
         str,
         typer.Argument(
-            help="./mine.py:Thing, package.module:Thing, or the name of a technique or classifier.",
+            help="./mine.py:Thing, package.module:Thing, or the name of a technique or classifier; or such "
+            "an entry of a config, in quotes: './mine.py:Thing: {share: [0.1, 0.5]}'.",
             show_default=False,
         ),
     ],
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", help="Give it a parameter: --set share=0.5", show_default=False),
+        typer.Option(
+            "--set", help="Give it a parameter: --set share=0.5; of a list each value.", show_default=False
+        ),
     ] = None,
 ) -> int:
     """Try a technique or classifier on small samples: seeds, weights, empty cells, unseen levels and more."""
     from fairbench_cli.base.errors import UserError
     from fairbench_cli.base.strict_yaml import YamlDocument, laid_over
-    from fairbench_cli.cli.console import out, say
-    from fairbench_cli.experiment.trial import find_component
+    from fairbench_cli.experiment.config.components import named
+    from fairbench_cli.experiment.trial import captured, find_components
 
-    given, problems = laid_over(YamlDocument({}, {}, "--set"), tuple(set_ or ()))
+    entry = _entry(name)
+    called, options = named(entry)
+    given, problems = laid_over(YamlDocument(options, {}, "--set"), tuple(set_ or ()))
     if problems:
         raise UserError(*problems)
-    trial = find_component(name, given.data)
-    say(f"{trial.kind.name} {trial.spec}", "bold")
+    with captured():  # of what is imported
+        trials = find_components(entry if called is None else {called: given.data})
+    failed = [_show(trial) for trial in trials]
+    return int(any(failed))
+
+
+def _entry(text: str) -> Any:
+    """Return a name as it is, and what is written as in a config as its mapping."""
+    from fairbench_cli.base.strict_yaml import parse_yaml
+
+    return parse_yaml(text, "NAME").data if ": " in text else text
+
+
+def _show(trial: "Trial") -> int:
+    """Print what holds of one, and how to mend what does not; return how much that is."""
+    from fairbench_cli.cli.console import out, say
+
+    more = [f"include_protected={str(trial.include_protected).lower()}"] * trial.include_protected
+    more += [f"representation={trial.representation}"] * (trial.representation != "original")
+    say(", ".join([f"{trial.kind.name} {trial.spec}", *more]), "bold")
     findings = trial.findings()
     width = min(out().width, 80)
+
+    def fold(text: str, first: str = "      ") -> None:
+        indent = " " * len(first)
+        for line in textwrap.wrap(text, width, initial_indent=first, subsequent_indent=indent):
+            say(line)
+
+    shown: set[tuple[str, ...]] = {()}
     for finding in findings:
         say(f"  {'✗' if finding.mend else '✓'} {finding.title}", "red" if finding.mend else "")
-        for line in textwrap.wrap(finding.mend, width - 6, break_on_hyphens=False):
-            say(f"      {line}")
+        if finding.mend:
+            fold(finding.mend)
+        if finding.mend and finding.printed not in shown:
+            shown.add(finding.printed)
+            _block("It printed:", finding.printed)
+        if finding is findings[0] and finding.warned:
+            _block("It warns; a run keeps the first one as the reason of a repeat:", finding.warned)
     failed = sum(bool(finding.mend) for finding in findings)
     say(f"{failed} of {len(findings)} to mend" if failed else f"all {len(findings)} hold")
-    return 1 if failed else 0
+    return failed
+
+
+def _block(title: str, lines: Sequence[str]) -> None:
+    """Print a title and some lines as they are, the last ones where there are many."""
+    from fairbench_cli.cli.console import say
+
+    left_out = len(lines) - MOST_LINES
+    say(f"      {title}", "dim")
+    for line in ([f"… {left_out} more lines"] if left_out > 0 else []) + list(lines[-MOST_LINES:]):
+        say(f"      | {line}", "dim")

@@ -37,6 +37,15 @@ def report(
             show_default=False,
         ),
     ] = None,
+    versus: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--versus",
+            help="Show the differences to this technique, by its name or its label in the tables, instead of "
+            "those to none: --versus massaging",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Write every CSV, table and figure of a run again from its journal. No training."""
     from fairbench_cli.base.plugins import is_file
@@ -46,7 +55,7 @@ def report(
     from fairbench_cli.report.write import redo_report
 
     with locked_if_results(results, talk):
-        tables, damages, left_out, missing = redo_report(results, attribute or (), metric or ())
+        tables, damages, left_out, missing = redo_report(results, attribute or (), metric or (), versus or ())
     for line in mixture_in_words(results):
         talk(line)
     talk_of_damage(damages)

@@ -21,6 +21,19 @@ MOST_RATIO = 16.0  # ratios beyond it, or below its inverse, are drawn at the ed
 MOST_MARKS = 10  # on a line
 SYMBOL = 12  # a symbol takes so much width
 
+# What a technique changes against another one: the mark's form says it, and its colour again.
+Kind = Literal["base", "better", "over", "worse", "open", "up", "down", "constant"]
+FORMS: dict[str, str] = {
+    "base": "M-4.5 -4.5h9v9h-9z",
+    "better": "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0 -10 0z",
+    "over": "M-6 0l9.5 -5.5v11z",
+    "worse": "M0 -6l6 6l-6 6l-6 -6z",
+    "open": "M-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0z",
+    "up": "M0 -5.5l5.5 9.5h-11z",
+    "down": "M0 5.5l5.5 -9.5h-11z",
+    "constant": "M-4.5 -4.5l9 9M-4.5 4.5l9 -9",
+}
+
 # How a mark looks: by its verdict; outside or inside of τ, where chance was not looked at; the reference.
 Look = Literal["pass", "fail", "undecided", "outside", "inside", "reference"]
 INK, SOFT, PAPER = "#222222", "#767676", "#ffffff"
@@ -279,6 +292,157 @@ def plot(
         level += 16
     parts.append(text("tick", SIDE, level, key) if key else "")
     return picture(title, level + (12 if key else -4), parts)
+
+
+@dataclass(frozen=True)
+class ForestRow:
+    """A row of a forest: a technique, where its mark, its interval and what it is compared with stand.
+
+    Parameters
+    ----------
+    at, low, high, base : float or None
+        Places in per cent of the axis; None where there is none.
+    said : str
+        All that the row shows, in words.
+    texts : sequence of (str, str)
+        Of each column to the right: a text, and what is in small print behind it.
+    note : str
+        In small print behind the name.
+    """
+
+    name: str
+    kind: Kind
+    at: float | None
+    low: float | None
+    high: float | None
+    base: float | None
+    said: str
+    texts: Sequence[tuple[str, str]]
+    note: str = ""
+
+
+def forest(
+    title: str,
+    heads: Sequence[str],
+    rows: Sequence[ForestRow],
+    ideal: float | None,
+    ticks: Sequence[tuple[float, str]],
+) -> str:
+    """Return a table with a mark and its interval in each row, over one axis.
+
+    Text is the page's, so it keeps its size however wide the picture is, and numbers are read as cells.
+
+    Parameters
+    ----------
+    heads : sequence of str
+        Of the names, the marks, and the columns to the right.
+    ideal : float or None
+        The place of the best value.
+    ticks : sequence of (float, str)
+        Places of the axis and what is written there.
+    """
+    first, about, *others = map(escape, heads)
+    columns = "".join(f'<th scope="col" class="n">{head}</th>' for head in others)
+    head = f'<tr><th scope="col">{first}</th><th scope="col" class="plot">{about}</th>{columns}</tr>'
+    below = "".join(f'<span class="tick" style="left:{short(x)}%">{escape(said)}</span>' for x, said in ticks)
+    empty = f'<td colspan="{len(others)}"></td>' if others else ""
+    return (
+        f'<table class="forest"><caption class="unseen">{escape(title)}</caption><thead>{head}</thead>'
+        f"<tbody>{''.join(_forest_row(row, ideal) for row in rows)}</tbody>"
+        f'<tfoot aria-hidden="true"><tr><td></td><td class="plot"><div>{below}</div></td>{empty}</tr></tfoot></table>'
+    )
+
+
+def _forest_row(row: ForestRow, ideal: float | None) -> str:
+    parts = [_upright("zero", ideal), _upright("base", row.base)]
+    if row.low is not None and row.high is not None:
+        low, high = short(row.low), short(row.high)
+        parts.append(f'<line class="ci {row.kind}" x1="{low}%" x2="{high}%" y1="50%" y2="50%"/>')
+    if row.at is not None:
+        form = f'<path class="mark {row.kind}" d="{FORMS[row.kind]}"><title>{escape(row.said)}</title></path>'
+        parts.append(f'<svg x="{short(row.at)}%" y="50%" overflow="visible">{form}</svg>')
+    cells = "".join(f'<td class="n">{_with_fine(*texts)}</td>' for texts in row.texts)
+    svg = f'<svg role="img" aria-label="{escape(row.said)}" width="100%" height="24">{"".join(parts)}</svg>'
+    name = _with_fine(row.name, row.note)
+    return f'<tr><th scope="row">{name}</th><td class="plot">{svg}</td>{cells}</tr>'
+
+
+def _with_fine(words: str, fine: str) -> str:
+    return escape(words) + (f' <span class="fine">{escape(fine)}</span>' if fine else "")
+
+
+def _upright(kind: str, place: float | None) -> str:
+    at = "" if place is None else short(place)
+    return f'<line class="{kind}" x1="{at}%" x2="{at}%" y1="-8" y2="32"/>' if at else ""
+
+
+@dataclass(frozen=True)
+class Track:
+    """The way of one technique through a plane: its name and its points, in their order."""
+
+    name: str
+    points: Sequence[Point]
+
+
+def cloud(title: str, x: Axis, y: Axis, tracks: Sequence[Track], about: str, above: str, zero: bool) -> str:
+    """Return a picture of the ways of techniques, from light to dark marks, each named at its end.
+
+    Parameters
+    ----------
+    about, above : str
+        What the horizontal and the vertical axis show.
+    zero : bool
+        Whether a line stands where the horizontal axis is 0.
+    """
+    parts = [text("tick", SIDE, 10, above)]
+    for at, words in y.ticks():
+        parts.append(stroke("grid", f"M{short(x.start, at)}H{short(x.end)}", colour="#d5d5d5"))
+        parts.append(text("tick", x.start - 5, at + 4, words, "end"))
+    if zero and x.low <= 0 <= x.high:
+        parts.append(stroke("here", f"M{short(x.at(0), y.start)}V{short(y.end)}", "", INK, 1, "3 3"))
+    parts += [_below(x, y.start), text("tick", (x.start + x.end) / 2, y.start + 30, about, "middle")]
+    names: list[tuple[float, float, str]] = []
+    for i, track in enumerate(tracks):
+        look = i % len(LINES)
+        d = "L".join(short(x.at(a), y.at(b)) for a, b, _ in track.points)
+        parts.append(stroke(f"way l{look}", f"M{d}", "", LINES[look][0], 1) if len(track.points) > 1 else "")
+        for k, (a, b, said) in enumerate(track.points):
+            shade = (
+                len(SHADES) - 1 if len(track.points) < 2 else k * (len(SHADES) - 1) // (len(track.points) - 1)
+            )
+            form = mark(
+                f"line l{look} b{shade}",
+                LINES[look][2],
+                x.at(a),
+                y.at(b),
+                said,
+                LINES[look][0],
+                SHADES[shade],
+            )
+            parts.append(form)
+        if track.points:
+            a, b, _ = track.points[-1]
+            names.append((x.at(a), y.at(b), track.name))
+    parts += [text("name", *place) for place in _apart(names, x.end)]
+    return picture(title, y.start + 38, parts)
+
+
+SHADES = ("#ffffff", "#c6dbef", "#6baed6", "#2171b5", "#08306b")
+LINE = 11.5  # between names that would stand on each other
+
+
+def _apart(names: Sequence[tuple[float, float, str]], end: float) -> list[tuple[float, float, str, str]]:
+    """Return where names stand: to the right of their points or, near the edge, to the left, none on another."""
+    placed: list[tuple[float, float, float, str, str]] = []
+    for x, y, name in sorted(names, key=lambda one: one[1]):
+        width = 5.6 * len(shortened(name))
+        left = x + 7 + width > end + SIDE
+        start = x - 7 - width if left else x + 7
+        level = y + 4
+        while any(abs(level - b) < LINE and start < c and a < start + width for a, b, c, _, _ in placed):
+            level += 1
+        placed.append((start, level, start + width, shortened(name), "end" if left else "start"))
+    return [(c if side == "end" else a, b, name, side) for a, b, c, name, side in placed]
 
 
 def picture(title: str, height: float, parts: Iterable[str]) -> str:

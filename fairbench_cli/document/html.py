@@ -27,8 +27,9 @@ def html(document: Document, *, printed: bool = False) -> str:
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    template, style, script = (
-        (HERE / name).read_text(encoding="utf-8") for name in ("page.html.j2", "page.css", "page.js")
+    template, style, script, redraw = (
+        (HERE / name).read_text(encoding="utf-8")
+        for name in ("page.html.j2", "page.css", "page.js", "redraw.js")
     )
     page = environment.from_string(template).render(
         document=document,
@@ -40,6 +41,8 @@ def html(document: Document, *, printed: bool = False) -> str:
         printed=printed,
         style=style,
         script=script,
+        redraw=redraw,
+        data=document.data.replace("<", "\\u003c"),
     )
     return printable(page.rstrip("\n"), keep="\n") + "\n"
 

@@ -131,11 +131,14 @@ class Chart:
         Trusted: it stands in a page as it is.
     caption : str
         In small print after the title.
+    key : str
+        By which a page's script draws it again; empty for a picture that stays as it is.
     """
 
     title: str
     svg: str
     caption: str = ""
+    key: str = ""
 
 
 @dataclass(frozen=True)
@@ -156,6 +159,12 @@ class Section:
         What belongs to it.
     anchor : str
         What links name it by; empty where nothing links to it.
+    about : tuple of (str, str)
+        What it is about by the names of a page's switches, which show it or hide it: ("dataset", "adult").
+    fine : str
+        In small print behind the title.
+    tiled : bool
+        Whether a page shows its sections side by side.
     """
 
     title: str
@@ -166,6 +175,9 @@ class Section:
     charts: tuple[Chart, ...] = ()
     sections: "tuple[Section, ...]" = ()
     anchor: str = ""
+    about: tuple[tuple[str, str], ...] = ()
+    fine: str = ""
+    tiled: bool = False
 
 
 @dataclass(frozen=True)
@@ -187,6 +199,16 @@ class Answer:
 
 
 @dataclass(frozen=True)
+class Switch:
+    """What the reader of a page can choose: a name, a title, and texts by value, of which one is chosen."""
+
+    name: str
+    title: str
+    options: tuple[tuple[str, str], ...]
+    chosen: str
+
+
+@dataclass(frozen=True)
 class Document:
     """Everything that is said of something.
 
@@ -204,6 +226,10 @@ class Document:
         What holds for all sections, said once at the end.
     tested : bool
         Whether verdicts look at chance; else their symbols are in brackets and without a colour.
+    switches : tuple of Switch
+        What the reader of a page can choose.
+    data : str
+        JSON from which a page's script draws charts with a key again, by what is chosen.
     """
 
     title: str
@@ -212,6 +238,8 @@ class Document:
     sections: tuple[Section, ...] = ()
     notes: tuple[str, ...] = ()
     tested: bool = True
+    switches: tuple[Switch, ...] = ()
+    data: str = ""
 
     @property
     def marks(self) -> dict[Verdict | None, str]:

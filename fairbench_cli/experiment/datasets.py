@@ -118,7 +118,9 @@ class PreparedDataset:
             deprived = tuple(level for level in levels[name] if level in roles.deprived)
             favoured = tuple(level for level in levels[name] if level in roles.favoured)
             if deprived and favoured and len(deprived) + len(favoured) == len(levels[name]):
-                found.append(ProtectedAttribute(name, levels[name], deprived, favoured))
+                called = self.card.protected[name].called
+                words = (called.deprived, called.favoured) if called else ("", "")
+                found.append(ProtectedAttribute(name, levels[name], deprived, favoured, *words))
         names = {attribute.name for attribute in found}
         joint = [
             JointAttribute(name, protected.of)
@@ -133,6 +135,7 @@ class PreparedDataset:
             **self.facts,
             "dataset": self.spec.name,
             "label": self.roles.label,
+            "favourable": self.roles.favourable,
             "attribute": self.roles.attribute,
             "protected": to_jsonable_python(self.protected.attributes),
             "joint": to_jsonable_python(self.protected.joint),

@@ -4,14 +4,17 @@
 """
 
 import hashlib
+import inspect
 import json
 import os
 import pickle
 import subprocess
 import sys
+import tempfile
 import traceback
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -23,14 +26,22 @@ from pydantic import ValidationError
 from fairbench_cli.base.errors import Problem, UserError, suggest
 from fairbench_cli.base.plugins import find, is_plugin, named_in_packages
 from fairbench_cli.base.registry import Registry
+from fairbench_cli.base.text import printable
 from fairbench_cli.base.validation import findings_of
 from fairbench_cli.classifiers.builders import Tree
 from fairbench_cli.classifiers.fit import Classifier, Infeasible
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.card import find_card, read_card
+from fairbench_cli.data.represent import Representation, represent
 from fairbench_cli.data.roles import checked_roles
 from fairbench_cli.data.table import Sample, to_sample
-from fairbench_cli.experiment.config.components import ComponentSpec, ReadContext, read_entries
+from fairbench_cli.experiment.config.components import (
+    ComponentSpec,
+    ReadContext,
+    named,
+    own_parameters,
+    read_entries,
+)
 from fairbench_cli.experiment.datasets import shipped_network
 from fairbench_cli.interventions.baselines import NoIntervention
 from fairbench_cli.interventions.fitted import Fitted, Status
@@ -44,10 +55,24 @@ NETWORKS = ("compas", "adult")
 
 @dataclass(frozen=True)
 class TrialResult:
-    """One thing that was tried: what should hold, and what to mend if it does not (empty if it does)."""
+    """One thing that was tried.
+
+    Parameters
+    ----------
+    title : str
+        What should hold.
+    mend : str
+        What is wrong, and how to mend it; empty where it holds.
+    printed : tuple of str
+        The lines that were printed meanwhile, each once.
+    warned : tuple of str
+        The warnings that a run would keep, each once.
+    """
 
     title: str
     mend: str = ""
+    printed: tuple[str, ...] = ()
+    warned: tuple[str, ...] = ()
 
 
 Reply = tuple[str, bytes]
@@ -68,10 +93,16 @@ class Trial:
         Which of the two it is.
     spec : ComponentSpec
         With its parameters.
+    include_protected : bool
+        Whether the classifier sees the protected attribute.
+    representation : {"original", "numerical", "numerical-binary"}
+        How it gets the features.
     """
 
     kind: Registry
     spec: ComponentSpec
+    include_protected: bool = False
+    representation: Representation = "original"
 
     def findings(self) -> list[TrialResult]:
         """Try everything, in the order of `TRIALS`; nothing more where it does not run at all."""
@@ -79,34 +110,47 @@ class Trial:
         for title, trial in TRIALS.items():
             if len(found) == 1 and found[0].mend:
                 break
-            found.append(TrialResult(title, self._mend(trial)))
+            with captured() as printed, warnings.catch_warnings(record=True) as warned:
+                warnings.simplefilter("ignore")
+                for kept in (UserWarning, RuntimeWarning):  # as in a run
+                    warnings.simplefilter("always", kept)
+                mend = self._mend(title, trial)
+            said = (f"{one.category.__name__}: {one.message}" for one in warned)
+            found.append(TrialResult(title, mend, tuple(printed), _each_once(said)))
         return found
 
-    def _mend(self, trial: "Callable[[Trial], None]") -> str:
+    def _mend(self, title: str, trial: "Callable[[Trial], None]") -> str:
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                trial(self)
+            trial(self)
         except Misbehaviour as found:
             return str(found)
         except (Exception, SystemExit) as error:
-            return self._place(error)
+            return self._place(title, error)
         return ""
 
-    def _place(self, error: BaseException) -> str:
-        """Say what was raised, and where: the last line of its own file if it has one."""
+    def _place(self, title: str, error: BaseException) -> str:
+        """Say what was raised, and where: the last line of its own file if it has one; and how to mend it."""
         frames = traceback.extract_tb(error.__traceback__)
         path = None if self.spec.origin is None else self.spec.origin.path
         own = [frame for frame in frames if frame.filename == str(path)] or frames
         where = f"{Path(own[-1].filename).name}:{own[-1].lineno}"
-        return f"It raises {type(error).__name__}: {error} ({where}). Handle it, or raise Infeasible(reason)."
+        what = f"It raises {type(error).__name__}: {error} ({where})."
+        if isinstance(error, ModuleNotFoundError) and error.name:
+            return f"{what} Install it: pip install {error.name.partition('.')[0]}."
+        if "read-only" in str(error):
+            return f"{what} The rows are shared with other techniques: change a copy, train.y.copy()."
+        if isinstance(error, SystemExit):
+            return f"{what} Raise an exception that says what is wrong, or Infeasible(reason)."
+        if title == RUNS:
+            return f"{what} Correct that line, or raise Infeasible(reason) where it cannot run on such rows."
+        return f"{what} Such rows come up in a run: handle them, or raise Infeasible(reason)."
 
     def fit(self, train: Sample) -> Fitted:
         """Fit to a training sample as a repeat does, always with the same seeds."""
         component = self.spec.build(self.kind)
         chosen = component if self.kind is CLASSIFIERS else Tree()
         technique = NoIntervention() if self.kind is CLASSIFIERS else component
-        classifier = Classifier(chosen, include_protected=False, seed=SEED)
+        classifier = Classifier(chosen, self.include_protected, seed=SEED)
         fitted = technique.fit(train, classifier, np.random.default_rng(SEED))
         if not isinstance(fitted, Fitted):
             raise Misbehaviour(f"fit returns {type(fitted).__name__}; return Fitted(model).")
@@ -118,6 +162,7 @@ class Trial:
     def ask(self, train: Sample, test: Sample, *, copied: bool = True) -> Reply:
         """Fit and predict, on copies of the rows, and check the shape and range of all that comes out."""
         train, test = (_copy(rows) if copied else rows for rows in (train, test))
+        train, test = (represent(rows, self.representation, _favoured(rows)) for rows in (train, test))
         try:
             fitted = self.fit(train)
             predicted = np.asarray(fitted.predict(test))
@@ -137,6 +182,43 @@ class Trial:
             raise Misbehaviour("decision_probability leaves [0, 1]; return probabilities.")
         parts = [predicted.astype(np.int8), *(part for part in (scores, chance) if part is not None)]
         return "", b"".join(np.ascontiguousarray(part).tobytes() for part in parts)
+
+
+def _favoured(rows: Sample) -> dict[str, set[str]]:
+    """Return the levels of the protected attribute that the favoured rows have."""
+    name = rows.attribute
+    levels = next(column.levels for column in rows.features.columns if column.name == name)
+    return {name: {levels[code] for code in np.unique(rows.features[name][rows.s == 1])}}
+
+
+@contextmanager
+def captured() -> Iterator[list[str]]:
+    """Keep what a block prints, compiled code too, from the terminal; its lines are in the list at the end.
+
+    Each line is there once.
+    """
+    lines: list[str] = []
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    with tempfile.TemporaryFile("w+", 1, encoding="utf-8", errors="replace") as file:
+        known = {number: os.dup(number) for number in (1, 2)}
+        try:
+            for number in known:
+                os.dup2(file.fileno(), number)
+            with redirect_stdout(file), redirect_stderr(file):
+                yield lines
+        finally:
+            file.flush()
+            for number, before in known.items():
+                os.dup2(before, number)
+                os.close(before)
+            file.seek(0)
+            lines += _each_once(line.rstrip() for line in file if line.strip())
+
+
+def _each_once(lines: Iterator[str]) -> tuple[str, ...]:
+    """Return lines in their order, each once."""
+    return tuple(dict.fromkeys(map(printable, lines)))
 
 
 @cache
@@ -163,7 +245,8 @@ def _runs(trial: Trial) -> None:
             return
         reasons.append(infeasible)
     raise Misbehaviour(
-        f"It can run on neither compas nor adult: {reasons[0]}. Look at when it raises Infeasible."
+        f"It can run on neither compas nor adult: {reasons[0]}. Look at when it raises Infeasible: these are "
+        "400 rows with both groups and both outcomes, without weights."
     )
 
 
@@ -178,7 +261,10 @@ def _deterministic(trial: Trial) -> None:
 def _fresh_process(trial: Trial) -> None:
     origin = trial.spec.origin
     name = trial.spec.name if origin is None else origin.target
-    text = json.dumps([trial.kind.name, name, dict(trial.spec.parameters)])
+    given = {key: [value] if isinstance(value, list) else value for key, value in trial.spec.parameters}
+    more = {"include_protected": trial.include_protected, "representation": trial.representation}
+    more = {} if trial.kind is CLASSIFIERS else more
+    text = json.dumps([trial.kind.name, {name: given | more}])
     code = "import sys; from fairbench_cli.experiment.trial import answer_of; print(answer_of(sys.argv[1]))"
     path = os.pathsep.join(part for part in sys.path if part)
     done = subprocess.run(  # noqa: S603 - this program itself
@@ -190,7 +276,10 @@ def _fresh_process(trial: Trial) -> None:
     )
     if done.returncode:
         last = [f"exit code {done.returncode}", *done.stderr.strip().splitlines()][-1]
-        raise Misbehaviour(f"It fails in a new process: {last}.")
+        raise Misbehaviour(
+            f"It fails in a new process: {last}. Keep all that it needs in its file or an installed package; "
+            "a run starts it in processes of its own."
+        )
     if done.stdout.split()[-1:] != [_digest(trial.ask(*samples()))]:
         raise Misbehaviour(
             "It predicts differently in another process. Look for the order of a set, for hash(), for the "
@@ -200,9 +289,10 @@ def _fresh_process(trial: Trial) -> None:
 
 def answer_of(text: str) -> str:
     """Return the digest of what a component, given as JSON, says of the test rows."""
-    name, component, parameters = json.loads(text)
+    name, entry = json.loads(text)
     kind = next(kind for kind in (INTERVENTIONS, CLASSIFIERS) if kind.name == name)
-    return _digest(Trial(kind, read_component(kind, component, parameters)).ask(*samples()))
+    (trial,) = _trials(kind, entry)
+    return _digest(trial.ask(*samples()))
 
 
 def _digest(answer: Reply) -> str:
@@ -277,11 +367,13 @@ def _pickles(trial: Trial) -> None:
         pickle.loads(pickle.dumps(trial.spec.build(trial.kind)))  # noqa: S301 - made a moment ago
     except Exception as error:
         what = f"{type(error).__name__}: {error}"
-        raise Misbehaviour(f"Pickling fails: {what}. Keep plain values, no open files.") from None
+        fix = "Keep plain values in its attributes, no lambdas, open files or locks."
+        raise Misbehaviour(f"Pickling fails: {what}. {fix}") from None
 
 
+RUNS = "runs, and decides on every row"
 TRIALS: dict[str, Callable[[Trial], None]] = {
-    "runs, and decides on every row": _runs,
+    RUNS: _runs,
     "same seed, same predictions": _deterministic,
     "the same in a new process": _fresh_process,
     "leaves the rows as they are": _changes_nothing,
@@ -294,34 +386,54 @@ TRIALS: dict[str, Callable[[Trial], None]] = {
 }
 
 
-def read_component(kind: Registry, name: str, parameters: Mapping[str, Any]) -> ComponentSpec:
-    """Return a component by its name, relative to this folder.
+def _trials(kind: Registry, entry: Any) -> list[Trial]:
+    """Return a trial for each combination of parameters of an entry, relative to this folder.
+
+    Of parameters that are tuned, each candidate is one; those of the classifier are left out.
 
     Raises
     ------
     UserError
         Listing what is wrong with it.
     """
-    given = {key: [value] if isinstance(value, list) else value for key, value in parameters.items()}
+    extra: dict[str, tuple[Any, list[Any]]] = {}
+    if kind is INTERVENTIONS:
+        extra = {"include_protected": (bool, [False]), "representation": (Representation, ["original"])}
     try:
-        (spec, _), *_ = read_entries(kind, [{name: given}], {}, ReadContext(Path()))
+        found = read_entries(kind, [entry], extra, ReadContext(Path()))
     except ValidationError as error:
         raise UserError(*(problem for _, problem in findings_of(error))) from None
-    return spec
+    trials: dict[str, Trial] = {}
+    for spec, more in found:
+        tune = more.pop("tune", None)
+        for values in [{}] if tune is None else tune.candidates:
+            trial = Trial(kind, spec.having(own_parameters(values), kind), **more)
+            trials.setdefault(str(trial), trial)
+    return list(trials.values())
 
 
-def find_component(name: str, parameters: Mapping[str, Any]) -> Trial:
-    """Return a technique or a classifier by its name; the methods of a plug-in say which it is.
+def find_components(entry: Any) -> list[Trial]:
+    """Return what to try of an entry as a config lists it; the methods of a plug-in say what it is.
+
+    Parameters
+    ----------
+    entry : str or dict
+        A name, or ``{name: {parameter: value or list}}`` of a technique or a classifier. Each combination of
+        listed values is a trial.
 
     Raises
     ------
     UserError
         When it is neither, or listing what is wrong with it.
     """
+    name, _ = named(entry)
+    if name is None:
+        what = "that is no entry of a config"
+        raise UserError(Problem(what, "write NAME, or 'NAME: {parameter: value}' in quotes"))
     kinds = (INTERVENTIONS, CLASSIFIERS)
     for kind in kinds:
         if name in kind or name in named_in_packages(kind.group):
-            return Trial(kind, read_component(kind, name, parameters))
+            return _trials(kind, entry)
     if not is_plugin(name) and not name.endswith(".py"):
         known = [known for kind in kinds for known in (*kind, *named_in_packages(kind.group))]
         raise UserError(Problem(f'no technique or classifier is called "{name}"', suggest(name, known)))
@@ -329,11 +441,19 @@ def find_component(name: str, parameters: Mapping[str, Any]) -> Trial:
     thing = None if origin is None else origin.load()
     if isinstance(thing, type):
         is_classifier = INTERVENTIONS.foreign.fault(thing) and not CLASSIFIERS.foreign.fault(thing)
-        kind = CLASSIFIERS if is_classifier else INTERVENTIONS
-        return Trial(kind, read_component(kind, name, parameters))
+        return _trials(CLASSIFIERS if is_classifier else INTERVENTIONS, entry)
+    if thing is not None and _asks_for_classifier(thing):
+        return _trials(INTERVENTIONS, entry)
     try:
-        return Trial(CLASSIFIERS, read_component(CLASSIFIERS, name, parameters))
+        return _trials(CLASSIFIERS, entry)
     except UserError as error:
         if "TypeError: returned" not in str(error):
             raise
-        return Trial(INTERVENTIONS, read_component(INTERVENTIONS, name, parameters))
+        return _trials(INTERVENTIONS, entry)
+
+
+def _asks_for_classifier(function: Callable[..., Any]) -> bool:
+    """Return whether a function has a parameter without a default that only a technique is given."""
+    given = INTERVENTIONS.foreign.filled(function) - CLASSIFIERS.foreign.filled(function)
+    parameters = inspect.signature(function).parameters
+    return any(parameters[name].default is inspect.Parameter.empty for name in given & set(parameters))

@@ -122,6 +122,16 @@ class Counts:
         """Return the counts of a perfect prediction, so that a measure speaks of the labels themselves."""
         return self._of_labels
 
+    def of_constant(self, favourable: bool) -> "Counts":
+        """Return the counts of a prediction that accepts everybody, or refuses everybody.
+
+        >>> Counts(PAIR, np.array([[[3.0, 1], [2, 4]], [[1, 0], [1, 4]]])).of_constant(True).n[0].tolist()
+        [[0.0, 4.0], [0.0, 6.0]]
+        """
+        n = np.zeros_like(self.n)
+        n[..., int(favourable)] = self.labelled
+        return replace(self, n=n)
+
     @cached_property
     def _of_labels(self) -> "Counts":
         perfect = np.zeros_like(self.n)

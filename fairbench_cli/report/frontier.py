@@ -3,7 +3,7 @@
 Cruz & Hardt (2024): models are compared at the same fairness, after "unprocessing".
 """
 
-from functools import lru_cache, partial
+from functools import lru_cache
 
 import numpy as np
 import pandas as pd
@@ -11,17 +11,10 @@ import pandas as pd
 from fairbench_cli.document.model import Document
 from fairbench_cli.measures.counts import PAIR, Counts, Floats
 from fairbench_cli.measures.sweep import RATES
-from fairbench_cli.report.inference import (
-    PairedTest,
-    RowVariance,
-    bound,
-    paired_test,
-    row_variance,
-    slopes,
-)
+from fairbench_cli.report.inference import PairedTest, RowVariance, bound, paired_test, slopes
 from fairbench_cli.report.moved import GAPS, TOLERANCES, Decisions, MovedThresholds
 from fairbench_cli.report.paired import adjusted, verdicts, written
-from fairbench_cli.report.population import FRESH, FROM_COUNTS, SPLITS, by_stratum, decisions_of, some_of
+from fairbench_cli.report.population import FRESH, FROM_COUNTS, SPLITS, decisions_of, of_two_models
 from fairbench_cli.report.repeats import TECHNIQUE, is_baseline, key_of, mean_and_interval
 from fairbench_cli.report.results import COMPARED, RunResults
 from fairbench_cli.report.tables import BLOCK, Cells, blocks_of, show_cell, technique_label
@@ -153,9 +146,7 @@ def _over_population(moved: MovedThresholds, differences: Floats, thresholds: De
             (slopes("accuracy", counts) - price * slopes(GAPS[moved.held], counts))[None] / len(repeats)
             for counts in (Counts(PAIR, one) for one in n)
         )
-        model, plain = (some_of(kept(i), data.done[i], repeats) for i in (cell, base))
-        summed = partial(data.pair, compared=moved.compared)
-        to_none = row_variance(model, plain, *(by_stratum(data, slope, summed) for slope in (own, none)))
+        to_none = of_two_models(data, moved.compared, kept, (cell, base), repeats, (own, none))
         before, after, *moves = (one.reshape(*one.shape[:-3], 4, 2) for one in (n[1], n[2], none, cut))
         to_cut = bound(before, after, moves[0], moves[1], thresholds.both[cell, repeats].reshape(-1, 4))
         most = (np.sqrt(to_none.variance) + np.sqrt(to_cut.variance)) ** 2

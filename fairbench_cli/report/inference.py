@@ -7,8 +7,9 @@ Bengio 2003). Where all repeats share their test rows, the variance between test
 method, from how a metric changes with each count and from what was decided on each row.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Literal
 
@@ -52,13 +53,34 @@ def row_design(config: ExperimentConfig) -> RowDesign:
 
 @dataclass(frozen=True)
 class PairedTest:
-    """Paired t-tests, one an entry: pairs, mean difference, its 95 % interval and the two-sided p-value."""
+    """Paired t-tests, one an entry: pairs, mean difference, its 95 % interval and the two-sided p-value.
+
+    `error` and `freedom` are the standard error and the degrees of freedom of the interval.
+    """
 
     n: Floats
     mean: Floats
     low: Floats
     high: Floats
     p: Floats
+    error: Floats
+    freedom: Floats
+
+    def within(self, margin: float) -> Floats:
+        """Return p of the test whether the mean is a margin or more from 0: small where it is shown not to be.
+
+        Two one-sided t-tests; p is the larger of theirs (Schuirmann 1987, "A comparison of the two one-sided
+        tests procedure"). NaN where `p` is.
+
+        >>> test = paired_test(np.array([[0.001, -0.001, 0.002], [0.001, -0.03, 0.02], [0.02, 0.02, 0.02]]))
+        >>> test.within(0.01).round(3).tolist()
+        [0.005, 0.334, 1.0]
+        """
+        inside = margin - np.abs(self.mean)
+        exact = self.error <= EQUAL
+        t = inside / np.where(exact, 1.0, self.error)
+        p: Floats = np.where(exact, inside <= 0, stdtr(self.freedom, -t))
+        return np.where(np.isnan(self.p), np.nan, p)
 
 
 @dataclass(frozen=True)
@@ -112,6 +134,7 @@ def paired_test(differences: Floats, ratio: float = 0.0, rows: RowVariance | Non
     t = mean / np.where(constant, 1.0, error)
     p = np.where(constant, np.abs(mean) <= EQUAL, 2 * stdtr(freedom, -np.abs(t)))
     half = stdtrit(freedom, 0.975) * error
+    own_error, own_freedom, own_half = error, freedom, half
     if rows is not None:
         both = error**2 + rows.variance
         exact = np.sqrt(both) <= EQUAL
@@ -120,12 +143,14 @@ def paired_test(differences: Floats, ratio: float = 0.0, rows: RowVariance | Non
         t = mean / np.where(exact, 1.0, np.sqrt(both))
         p = np.where(exact, p, np.maximum(p * ~constant, 2 * stdtr(freedom, -np.abs(t))))
         half = np.maximum(half, stdtrit(freedom, 0.975) * np.sqrt(both))
+        wider = half > own_half
+        own_error, own_freedom = np.where(wider, [np.sqrt(both), freedom], [own_error, own_freedom])
         p = np.where(np.isnan(rows.variance), np.nan, p)
     half, p = np.where(enough, half, np.nan), np.where(enough, p, np.nan)
-    return PairedTest(n, mean, mean - half, mean + half, p)
+    return PairedTest(n, mean, mean - half, mean + half, p, own_error, own_freedom)
 
 
-def slopes(metric: Metric | str, counts: Counts) -> Floats:
+def slopes(metric: Metric | str | Callable[[Counts], Floats], counts: Counts) -> Floats:
     """Return how a metric changes with each count: its derivatives, in the shape of ``counts.n``.
 
     By small steps to both sides; of a metric with a kink there, such as an absolute value at 0, the steeper
@@ -135,7 +160,8 @@ def slopes(metric: Metric | str, counts: Counts) -> Floats:
     >>> slopes("selection-rate-difference", Counts(("g", "f"), n))[:, 0].round(2).tolist()
     [[-0.06, 0.19], [0.25, -0.25]]
     """
-    now, found = measure(metric, counts), np.zeros_like(counts.n)
+    of = metric if callable(metric) else partial(measure, metric)
+    now, found = of(counts), np.zeros_like(counts.n)
     for at in np.ndindex(counts.n.shape[-3:]):
         place = (..., *at)
         step = STEP * counts.n[place]
@@ -143,7 +169,7 @@ def slopes(metric: Metric | str, counts: Counts) -> Floats:
         for sign in (1, -1):
             moved = counts.n.copy()
             moved[place] += sign * step
-            value = measure(metric, Counts(counts.groups, moved, counts.reference))
+            value = of(Counts(counts.groups, moved, counts.reference))
             with np.errstate(divide="ignore", invalid="ignore"):
                 sides.append(np.where(step > 0, (value - now) / (sign * step), 0.0))
         found[place] = np.where(np.abs(sides[0]) > np.abs(sides[1]), *sides)

@@ -21,7 +21,7 @@ from fairbench_cli.measures.thresholds import (
     hull,
     points_of_counts,
 )
-from fairbench_cli.report.repeats import DatasetRepeats, is_baseline
+from fairbench_cli.report.repeats import DatasetRepeats
 
 TOLERANCES = (*(k / 100 for k in range(7)), 0.08, 0.1, 0.12, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
 MORE = 0.01  # of gap, to see what it gives
@@ -116,7 +116,7 @@ def moved_thresholds(data: DatasetRepeats, compared: str) -> Iterator[MovedThres
     counts = data.pair(data.counts, compared)
     decisions = [_decisions(data, counts, cell, compared) for cell in range(len(data.cells))]
     corners = [{repeat: _corners(n) for repeat, n in own.items()} for own in decisions]
-    baseline = _baselines(data)
+    baseline = data.untouched(same=True)
     own_accuracy = measure("accuracy", counts)
     for held, metric in GAPS.items():
         own_gap = measure(metric, counts)
@@ -196,17 +196,6 @@ def _decisions(data: DatasetRepeats, counts: Counts, cell: int, compared: str) -
 def _corners(n: Floats) -> Corners:
     deprived, favoured = points_of_counts(Counts(PAIR, n))
     return hull(deprived), hull(favoured)
-
-
-def _baselines(data: DatasetRepeats) -> list[int | None]:
-    names = ("beta", "include_protected", "classifier", "classifier_parameters")
-    keys = [tuple(cell[name] for name in names) for cell in data.cells]
-    known = {
-        key: place
-        for place, (key, cell) in enumerate(zip(keys, data.cells, strict=True))
-        if is_baseline(cell["intervention"], cell["parameters"])
-    }
-    return [known.get(key) for key in keys]
 
 
 def _apply(chosen: Frontier, n: Floats) -> tuple[Floats, Floats]:

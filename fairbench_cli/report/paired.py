@@ -1,6 +1,8 @@
 """Techniques against doing nothing, and against each other, repeat by repeat on the same training sets."""
 
+import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -8,19 +10,22 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from fairbench_cli.base.errors import suggest, user_error
+from fairbench_cli.base.text import slugs
 from fairbench_cli.data.table import Rows
 from fairbench_cli.document.model import Document
 from fairbench_cli.experiment.config.outputs import TABLES
 from fairbench_cli.measures.counts import Floats
-from fairbench_cli.measures.registry import find
 from fairbench_cli.measures.significance import holm
 from fairbench_cli.report.inference import EQUAL, paired_test
 from fairbench_cli.report.population import BASES, over_population
-from fairbench_cli.report.repeats import SITUATION, TECHNIQUE, is_baseline
+from fairbench_cli.report.repeats import SITUATION, TECHNIQUE
 from fairbench_cli.report.results import COMPARED, ROW_COLUMNS, Results, RunResults
 from fairbench_cli.report.tables import BLOCK, Cells, blocks_of, technique_label
 
 LEVEL = 0.05
+VERSUS = "paired-versus-"  # begins the files of differences to other techniques than `none`
+SAME = 0.01  # a change that is shown to be smaller is none, in the units of the metric: one point of a rate
 
 
 def _away(ideal: float | None, values: Floats) -> Floats:
@@ -28,8 +33,61 @@ def _away(ideal: float | None, values: Floats) -> Floats:
     return np.full_like(values, np.nan) if ideal is None else np.abs(values - ideal)
 
 
-def paired_frame(results: Results) -> pd.DataFrame:
-    """Compare every technique with ``none``, over the repeats where both have a value.
+@dataclass(frozen=True)
+class Baseline:
+    """The technique that the others are compared with.
+
+    Parameters
+    ----------
+    intervention, parameters : str
+        As in the results; parameters as JSON.
+    seen : bool or None
+        Whether it sees the protected attribute; None: what the technique that is compared does, where the
+        run has that, else the other.
+    """
+
+    intervention: str = "none"
+    parameters: str = "{}"
+    seen: bool | None = None
+
+    @property
+    def label(self) -> str:
+        """What tables call it."""
+        return technique_label(self.intervention, self.parameters, bool(self.seen))
+
+    def is_one(self, intervention: str, parameters: str, seen: bool) -> bool:
+        """Return whether a technique of the results is this one."""
+        same = (intervention, parameters) == (self.intervention, self.parameters)
+        return same and self.seen in (None, seen)
+
+
+def find_baseline(results: Results, name: str) -> Baseline:
+    """Return the technique of a run that a name or the label of a table means.
+
+    A label that ends in ``+ s`` is the variant that sees the protected attribute; without it both are meant,
+    and each technique is compared with the one that sees what it does.
+
+    Raises
+    ------
+    UserError
+        When no technique of the run is called so, or several with different parameters are.
+    """
+    known = [(str(i), str(p), bool(s)) for i, p, s in _techniques(results.rows)]
+    plain = {technique_label(i, p, False): Baseline(i, p) for i, p, _ in known}
+    labels = plain | {technique_label(*own): Baseline(*own) for own in known if own[2]}
+    named = [label for label, one in plain.items() if one.intervention == name]
+    if name in labels:
+        return labels[name]
+    if len(named) == 1:
+        return labels[named[0]]
+    if named:
+        what = f'"{name}" is {len(named)} techniques of this run'
+        raise user_error(what, f"name one: {', '.join(map(json.dumps, named))}", "--versus")
+    raise user_error(f'no technique of this run is called "{name}"', suggest(name, labels), "--versus")
+
+
+def paired_frame(results: Results, versus: str | None = None) -> pd.DataFrame:
+    """Compare every technique with ``none``, or with another, over the repeats where both have a value.
 
     One row per cell that is not ``none``, groups compared and metric. ``none`` is that of the same data
     set, attribute, β and classifier, and with the same ``include_protected`` if the run has it, else with
@@ -47,7 +105,9 @@ def paired_frame(results: Results) -> pd.DataFrame:
     training sets and other test rows? Both give the same where repeats draw test rows of their own. Where all
     repeats share their test rows the first says nothing of other rows: of two techniques that are equal in
     the population nearly always one is better on a thousand given rows. ``population_basis`` says what the
-    second answer rests on (`BASES`), or why there is none; see `over_population`.
+    second answer rests on (`BASES`), or why there is none; see `over_population`. ``population_p_same`` is
+    the p-value, after Holm over the same family, of the opposite question: below .05 it is shown that the
+    mean difference in the population is smaller than `SAME`, by two one-sided tests.
 
     ``p_holm`` is Holm's adjustment over the family that one reads together: one metric in one table, which
     is all techniques and all β of a data set, attribute, groups compared and classifier; ``tests`` is its
@@ -55,9 +115,23 @@ def paired_frame(results: Results) -> pd.DataFrame:
     an ideal), empty without a test.
 
     The network that training sets are sampled from is given in both: nothing is said of other networks.
+
+    With `versus` all this is about another technique instead of ``none``, which then is compared with it like
+    any other, and one more column, ``baseline``, names it.
+
+    Parameters
+    ----------
+    versus : str, optional
+        The name of a technique of the run, or its label in the tables; see `find_baseline`.
+
+    Raises
+    ------
+    UserError
+        When no technique, or more than one, is called so.
     """
     cells, values = results.rows.reset_index(drop=True), results.values
-    ours, theirs, seen = _pairs(cells)
+    baseline = Baseline() if versus is None else find_baseline(results, versus)
+    ours, theirs, seen = _pairs(cells, baseline)
     rows = cells.iloc[ours].reset_index(drop=True)
     far = np.full_like(values, np.nan)
     for metric, at in cells.groupby("metric", sort=False).indices.items():
@@ -69,13 +143,18 @@ def paired_frame(results: Results) -> pd.DataFrame:
     has_ideal = np.array([results.ideal(metric) is not None for metric in rows["metric"]], dtype=bool)
     twice = np.tile(ours, 2), np.tile(theirs, 2), np.concatenate([differences, closer])
     everywhere, basis = over_population(results, *twice, np.repeat([False, True], len(ours)))
-    low, high, p_of = (values.reshape(2, -1) for values in (everywhere.low, everywhere.high, everywhere.p))
+    low, high, p_of, p_same = (
+        values.reshape(2, -1)
+        for values in (everywhere.low, everywhere.high, everywhere.p, everywhere.within(SAME))
+    )
     p = np.where(has_ideal, of_distances.p, of_values.p)
     population_p = np.where(has_ideal, p_of[1], p_of[0])
     tests, population = (adjusted(rows, own, [*BLOCK, "metric"]) for own in (p, population_p))
     up, down = np.where(has_ideal, "worse", "higher"), np.where(has_ideal, "better", "lower")
     change = np.where(has_ideal, of_distances.mean, of_values.mean)
+    named = {} if versus is None else {"baseline": baseline.label}
     return rows[ROW_COLUMNS].assign(
+        **named,
         baseline_include_protected=seen,
         n=of_values.n.astype(int),
         difference=of_values.mean,
@@ -95,18 +174,21 @@ def paired_frame(results: Results) -> pd.DataFrame:
         population_p_holm=population["p_holm"],
         population_tests=population["tests"],
         population_verdict=verdicts(change, population["p_holm"], up, down, "no difference"),
+        population_p_same=adjusted(rows, p_same[0], [*BLOCK, "metric"])["p_holm"],
         population_basis=np.where(of_values.n > 0, basis[: len(ours)], ""),
     )
 
 
-def paired_table(name: str, run: RunResults) -> Document:
-    """Lay out the differences to ``none`` of the metrics that the run's other tables show.
+def paired_table(name: str, run: RunResults, versus: str | None = None) -> Document:
+    """Lay out the differences to ``none``, or to another technique, of the metrics of the run's other tables.
 
     The words are about the population; the caption says what they rest on.
     """
     shown = [metric for table in run.plan.config.tables for metric in TABLES[table].metrics]
-    metrics = tuple(dict.fromkeys(shown)) or TABLES[name].metrics
-    frame = paired_frame(run.asked(metrics))
+    metrics = tuple(dict.fromkeys(shown)) or TABLES["difference-to-none"].metrics
+    results = run.asked(metrics)
+    baseline = Baseline() if versus is None else find_baseline(results, versus)
+    frame = paired_frame(results, versus)
     frame = frame.sort_values("metric", key=lambda names: names.map(metrics.index), kind="stable")
     columns = [*BLOCK, *TECHNIQUE, "metric", "beta", "difference", "population_verdict"]
     texts: Cells = {}
@@ -116,13 +198,30 @@ def paired_table(name: str, run: RunResults) -> Document:
             difference, word="" if verdict == "no difference" else verdict
         )
     caption: tuple[str, ...] = (
-        "Mean differences to none over paired repeats; a minus sign is a lower value.",
+        f"Mean differences to {baseline.label} over paired repeats; a minus sign is a lower value.",
         "better, worse: nearer to the measure's ideal or farther from it in the population, that is with "
         "other training sets and other test rows, at 5 % after Holm's adjustment over all techniques and β "
         "of the table. A number alone: no difference shown.",
         *(BASES[basis] for basis in BASES if (frame["population_basis"] == basis).any()),
     )
     return Document(name, facts=caption, sections=blocks_of(run, texts, ""))
+
+
+def versus_of(
+    run: RunResults, results: Results, names: Sequence[str]
+) -> tuple[dict[str, pd.DataFrame], list[Document]]:
+    """Return the differences to some techniques: frames by the name of the file, and their tables.
+
+    Raises
+    ------
+    UserError
+        When no technique, or more than one, is called by one of the names.
+    """
+    labels = {find_baseline(results, name).label: name for name in names}
+    files = [VERSUS + slug for slug in slugs([label] for label in labels)]
+    frames = [paired_frame(results, name) for name in labels.values()]
+    tables = [paired_table(f"difference-to-{label}", run, name) for label, name in labels.items()]
+    return dict(zip(files, frames, strict=True)), tables
 
 
 def written(value: float, form: str = "+.3f", word: str = "") -> str:
@@ -134,18 +233,22 @@ def written(value: float, form: str = "+.3f", word: str = "") -> str:
     return "-" if np.isnan(value) else f"{value:{form}}".replace("-0.000", "+0.000") + f" {word}".rstrip()
 
 
-def _pairs(cells: pd.DataFrame) -> tuple[Rows, Rows, list[bool]]:
+def _techniques(rows: pd.DataFrame) -> list[tuple[Any, ...]]:
+    """Return the techniques of some results, each once, in their order."""
+    return list(rows[TECHNIQUE].drop_duplicates().itertuples(index=False, name=None))
+
+
+def _pairs(cells: pd.DataFrame, baseline: Baseline) -> tuple[Rows, Rows, list[bool]]:
     """Return the rows of the techniques, those of their baselines, and whether each baseline sees s."""
     situations = list(cells[[*SITUATION, "compared", "metric"]].itertuples(index=False, name=None))
     seen = cells["include_protected"].tolist()
-    untouched = [
-        is_baseline(*technique) for technique in zip(*(cells[c] for c in TECHNIQUE[:2]), strict=True)
-    ]
-    baselines = {(situations[i], seen[i]): i for i in range(len(cells)) if untouched[i]}
+    are_it = {own for own in _techniques(cells) if baseline.is_one(*own)}
+    is_it = [own in are_it for own in cells[TECHNIQUE].itertuples(index=False, name=None)]
+    baselines = {(situations[i], seen[i]): i for i in range(len(cells)) if is_it[i]}
     found = [
         (i, baselines[situation, s], s)
         for i, situation in enumerate(situations)
-        if not untouched[i]
+        if not is_it[i]
         for s in (seen[i], not seen[i])
         if (situation, s) in baselines and (s == seen[i] or (situation, seen[i]) not in baselines)
     ]
@@ -170,6 +273,12 @@ PARETO_METRICS = ("discrimination", "accuracy")
 APART = "; "
 
 
+@lru_cache(maxsize=1)  # the CSV and the answer are of one run
+def paired_of(run: RunResults) -> pd.DataFrame:
+    """Return `paired_frame` of all metrics of a run."""
+    return paired_frame(run.asked(run.metrics))
+
+
 def pareto_frame(results: Results, metrics: tuple[str, str] = PARETO_METRICS) -> pd.DataFrame:
     """Return which techniques are on the Pareto front, per data set, attribute, groups, classifier and β.
 
@@ -184,7 +293,8 @@ def pareto_frame(results: Results, metrics: tuple[str, str] = PARETO_METRICS) ->
     `paired_frame` there are two answers: on these test rows, by paired t-tests, and in the population.
 
     Columns: the cell's, ``technique`` (its label), ``n`` (repeats with both metrics), per metric the mean
-    value and the mean ``…_distance``, ``front`` (bool), and labels joined by ``"; "``: ``dominated_by``,
+    value and the mean ``…_distance``, ``constant`` (bool: it accepts nobody, or everybody, in some repeat),
+    ``front`` (bool: neither dominated nor constant), and labels joined by ``"; "``: ``dominated_by``,
     ``clearly_dominated_by`` (on these test rows) and ``population_clearly_dominated_by``. Cells without a
     value, such as infeasible ones, are absent.
 
@@ -197,7 +307,7 @@ def pareto_frame(results: Results, metrics: tuple[str, str] = PARETO_METRICS) ->
     """
     situation = [*SITUATION[:2], "compared", *SITUATION[2:]]
     numbers = ["n", *metrics, *(f"{name}_distance" for name in metrics)]
-    judged = ["front", "dominated_by", "clearly_dominated_by", "population_clearly_dominated_by"]
+    judged = ["constant", "front", "dominated_by", "clearly_dominated_by", "population_clearly_dominated_by"]
     columns = [*situation, *TECHNIQUE, "technique", *numbers, *judged]
     one, other = (results.take((results.rows["metric"] == name).to_numpy()) for name in metrics)
     values = np.stack([one.values, other.values])
@@ -220,17 +330,22 @@ def pareto_of(run: RunResults) -> pd.DataFrame:
 def pareto_table(name: str, run: RunResults) -> Document:
     """Lay out `pareto_of`: a row per technique, β across."""
     frame = pareto_of(run)
-    columns = [*BLOCK, "technique", "beta", "front", "population_clearly_dominated_by"]
+    columns = [*BLOCK, "technique", "beta", "constant", "front", "population_clearly_dominated_by"]
     texts: Cells = {
-        (tuple(block), (technique, "Pareto"), beta): "front"
+        (tuple(block), (technique, "Pareto"), beta): "constant"
+        if constant
+        else "front"
         if front
         else f"dominated{' clearly' if clearly else ''}"
-        for *block, technique, beta, front, clearly in frame[columns].itertuples(index=False, name=None)
+        for *block, technique, beta, constant, front, clearly in frame[columns].itertuples(
+            index=False, name=None
+        )
     }
     caption = (
         f"front: no technique is at least as good on {' and '.join(PARETO_METRICS)} and better on one "
         "(mean distances to the ideal). dominated clearly: in the population too, by tests on both at 5 % "
-        "after Holm's adjustment over all pairs of techniques. -: no value.",
+        "after Holm's adjustment over all pairs of techniques. constant: it accepts nobody, or everybody, in "
+        "some repeat. -: no value.",
     )
     return Document(name, facts=caption, sections=blocks_of(run, texts, "-"))
 
@@ -239,17 +354,20 @@ def _front(
     cells: pd.DataFrame, values: Floats, metrics: tuple[str, str], results: tuple[Results, Results]
 ) -> pd.DataFrame:
     """Judge the techniques of one situation; values have shape (2, techniques, repeats)."""
-    far = np.stack([_away(find(name).ideal, found) for name, found in zip(metrics, values, strict=True)])
+    ideals = [one.ideal(name) for one, name in zip(results, metrics, strict=True)]
+    far = np.stack([_away(ideal, found) for ideal, found in zip(ideals, values, strict=True)])
     means = np.nanmean(far, axis=2)
     ahead = means[:, None, :] - means[:, :, None]  # [metric, i, j] > 0: i is nearer than j
     dominates = (ahead >= -EQUAL).all(axis=0) & (ahead > EQUAL).any(axis=0)
+    constant = results[0].constant.sum(axis=1) > 0
     labels = [technique_label(*own) for own in cells[TECHNIQUE].itertuples(index=False, name=None)]
     return cells.assign(
         technique=labels,
         n=(~np.isnan(far[0])).sum(axis=1),
         **dict(zip(metrics, np.nanmean(values, axis=2), strict=True)),
         **{f"{name}_distance": mean for name, mean in zip(metrics, means, strict=True)},
-        front=~dominates.any(axis=0),
+        constant=constant,
+        front=~dominates.any(axis=0) & ~constant,
         dominated_by=_names(dominates, labels),
         clearly_dominated_by=_names(dominates & _apart(far), labels),
         population_clearly_dominated_by=_names(dominates & _apart(far, results), labels),

@@ -35,6 +35,7 @@ BASES = {
 }
 """What the answer for the population rests on, as paired.csv names it, and in words."""
 
+NOTHING = -1  # in the place of a row of the results
 KEPT = 24  # cells whose decisions are in memory at a time
 
 
@@ -46,7 +47,8 @@ def over_population(
     Parameters
     ----------
     ours, theirs : int array, shape (pairs,)
-        Rows of the results: of one data set, groups compared and metric in each pair.
+        Rows of the results: of one data set, groups compared and metric in each pair. `NOTHING` for theirs:
+        what is tested are our values, less a constant.
     differences : float array, shape (pairs, repeats)
         What is tested; NaN and infinite ones are no pairs.
     judged : bool array, shape (pairs,)
@@ -92,7 +94,8 @@ def _shared(
     names = results.rows[["compared", "metric"]].to_numpy()
     found = np.full((2, len(ours)), np.nan)
     slopes_of, decided_of = _slopes_of(results, data), decisions_of(data)
-    cells = np.stack([results.place[theirs, 1], results.place[ours, 1]], axis=1)
+    against = np.where(theirs == NOTHING, NOTHING, results.place[theirs, 1])
+    cells = np.stack([against, results.place[ours, 1]], axis=1)
     for their_cell, cell in np.unique(cells, axis=0):
         at = np.flatnonzero((cells == (their_cell, cell)).all(axis=1) & there.any(axis=1))
         known = []
@@ -106,8 +109,10 @@ def _shared(
         if not known:
             continue
         repeats = np.flatnonzero(there[known].any(axis=0))
+        alone = their_cell == NOTHING
+        other_cell = cell if alone else their_cell
         both = []
-        for rows, own_cell in ((ours, cell), (theirs, their_cell)):
+        for rows, own_cell in ((ours, cell), (ours if alone else theirs, other_cell)):
             each = []
             for i in known:
                 slope = slopes_of(*names[rows[i]])[own_cell, repeats]
@@ -117,7 +122,9 @@ def _shared(
                 pairs = there[i, repeats]
                 each.append(np.where(pairs[:, None, None], slope, 0.0) / pairs.sum())
             both.append(np.array(each))
-        model, other = (some_of(decided_of(int(own)), data.done[own], repeats) for own in (cell, their_cell))
+        if alone:
+            both[1] = np.zeros_like(both[1])
+        model, other = (some_of(decided_of(int(own)), data.done[own], repeats) for own in (cell, other_cell))
         own_variance = row_variance(model, other, *both)
         found[:, known] = own_variance.variance, own_variance.freedom
         if model.rows is None or other.rows is None:
@@ -138,6 +145,50 @@ def _slopes_of(results: Results, data: DatasetRepeats) -> Callable[[str, str], F
         return by_stratum(data, found, partial(data.levels, compared=compared))
 
     return of
+
+
+def of_two_models(
+    data: DatasetRepeats,
+    compared: str,
+    decided_of: Callable[[int], Decided],
+    cells: tuple[int, int],
+    repeats: Rows,
+    slope: tuple[Floats, Floats],
+) -> RowVariance:
+    """Return what shared test rows add to the variance of means over repeats that depend on two models.
+
+    Parameters
+    ----------
+    decided_of : callable
+        As `decisions_of` returns it.
+    cells : pair of int
+        The places of the two cells in `data`.
+    repeats : int array
+        Over which the means are taken.
+    slope : pair of float arrays, shape (means, repeats, 2, 2, 2)
+        How each mean rises with the counts of the first model's deprived and favoured group, and falls with
+        those of the second's.
+    """
+    one, other = (some_of(decided_of(cell), data.done[cell], repeats) for cell in cells)
+    summed = partial(data.pair, compared=compared)
+    return row_variance(one, other, *(by_stratum(data, own, summed) for own in slope))
+
+
+def values_over_population(results: Results, rows: Rows, constant: Floats) -> PairedTest:
+    """Test whether the mean values of some rows of the results are constants in the population.
+
+    The same tests as of differences, of one model alone. Mean and interval are those of value − constant.
+
+    Parameters
+    ----------
+    rows : int array, shape (rows,)
+    constant : float array, shape (rows,)
+        Such as the metrics' ideals.
+    """
+    with np.errstate(invalid="ignore"):
+        apart = results.values[rows] - constant[:, None]
+    nothing = np.full_like(rows, NOTHING)
+    return over_population(results, rows, nothing, apart, np.zeros(len(rows), dtype=bool))[0]
 
 
 def by_stratum(data: DatasetRepeats, slope: Floats, summed: Callable[[Counts], Counts]) -> Floats:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -98,6 +99,22 @@ class DatasetRepeats:
         done: NDArray[np.bool_] = ~np.isnan(self.counts.n[..., 0, 0, 0])
         return done
 
+    @cached_property
+    def labels(self) -> Counts:
+        """The labels of the test rows, taken for decisions, by joint level: shape (repeats, groups, 2, 2).
+
+        All cells of a repeat share their test rows; NaN where none has a result.
+        """
+        n = self.counts.n[self.done.argmax(axis=0), np.arange(self.done.shape[1])]
+        return Counts(self.counts.groups, n).of_labels()
+
+    @property
+    def constant(self) -> NDArray[np.intp]:
+        """In how many repeats each cell accepts nobody, and in how many everybody; shape (cells, 2)."""
+        taken = self.counts.n.sum(axis=(-3, -2))  # (cells, repeats, refused and accepted)
+        found: NDArray[np.intp] = (taken[..., ::-1] == 0).sum(axis=1)
+        return found
+
     @property
     def distinct(self) -> NDArray[np.bool_]:
         """Whether each cell is the first of its representation with its key, and so with its model."""
@@ -115,6 +132,22 @@ class DatasetRepeats:
         """Return those of some attributes and intersections that the data set has; its own if it has none."""
         has = [name for name in attributes if set(attribute_names(name)) <= set(self.protected.known)]
         return tuple(dict.fromkeys(CROSS.join(attribute_names(name)) for name in has)) or (self.attribute,)
+
+    def untouched(self, *, same: bool = False) -> list[int | None]:
+        """Return for each cell the place of ``none`` with the same representation, β and classifier, if any.
+
+        It is the one with the same ``include_protected``; where there is none such the other one, unless it
+        has to be the `same`.
+        """
+        keys = [tuple(cell[name] for name in SITUATION) for cell in self.cells]
+        seen = [cell["include_protected"] for cell in self.cells]
+        known = {
+            (key, s): place
+            for place, (key, s, cell) in enumerate(zip(keys, seen, self.cells, strict=True))
+            if is_baseline(cell["intervention"], cell["parameters"])
+        }
+        others = {} if same else known
+        return [known.get((key, s), others.get((key, not s))) for key, s in zip(keys, seen, strict=True)]
 
     def levels(self, counts: Counts, compared: str) -> Counts:
         """Return counts of the levels of an attribute or an intersection."""

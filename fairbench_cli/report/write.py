@@ -6,6 +6,7 @@ from pathlib import Path
 
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.base.files import make_folder, write_text
+from fairbench_cli.document.html import html
 from fairbench_cli.document.model import Document
 from fairbench_cli.experiment.config.metrics import find_metrics
 from fairbench_cli.experiment.config.outputs import FIGURES, TABLES, ReportOutput
@@ -14,36 +15,48 @@ from fairbench_cli.experiment.journal.manifest import checked, refuse_lost, upda
 from fairbench_cli.experiment.plan import RunPlan, read_plan
 from fairbench_cli.measures.registry import METRICS
 from fairbench_cli.report import registry
+from fairbench_cli.report.baselines import baselines_frame, distances_of
 from fairbench_cli.report.figures import draw_figures
 from fairbench_cli.report.frontier import distance_frame, frontier_frame
-from fairbench_cli.report.paired import paired_frame, pareto_of
+from fairbench_cli.report.page import run_page
+from fairbench_cli.report.paired import VERSUS, paired_of, pareto_of, versus_of
 from fairbench_cli.report.repeats import groups_frame
 from fairbench_cli.report.results import RunResults, results_frame, run_results, summary_frame, sweep_frame
 from fairbench_cli.report.tuning import curves_frame, gains_frame
 
 
+PAGE = "report.html"
+
+
 def write_report(
-    folder: Path, plan: RunPlan, records: Records, attributes: Sequence[str] = ()
+    folder: Path,
+    plan: RunPlan,
+    records: Records,
+    attributes: Sequence[str] = (),
+    versus: Sequence[str] = (),
 ) -> list[Document]:
     """Write groups.csv, results.csv, summary.csv, paired.csv, pareto.csv, tables/ and figures/.
 
-    With a sweep also sweep.csv, frontier.csv and frontier_distance.csv; where parameters are tuned tuning.csv
-    and tuning_gain.csv.
+    Also baselines.csv and baselines_distance.csv; with a sweep sweep.csv, frontier.csv and
+    frontier_distance.csv; where parameters are tuned tuning.csv and tuning_gain.csv.
 
     Parameters
     ----------
     attributes : sequence of str
         Attributes and intersections whose groups are compared, instead of those of the plan.
+    versus : sequence of str
+        Techniques that all others are compared with, each in a ``paired-versus-NAME.csv``.
 
     Returns
     -------
     list of Document
         The tables that the config asks for and, where attributes are asked for, the rates of their groups.
+        With `versus` the differences to these techniques instead.
 
     Raises
     ------
     UserError
-        When a file cannot be written, or no data set has one of the attributes.
+        When a file cannot be written, no data set has one of the attributes, or the run lacks a technique.
     """
     config = plan.config
     attributes = tuple(attributes) or config.attributes
@@ -52,12 +65,16 @@ def write_report(
     shown = [TABLES[name] for name in (*asked, *always)] + [FIGURES[name] for name in config.figures]
     run = run_results(folder, plan, records, _metrics_of(plan, shown), attributes)
     results = run.asked(config.at_hand)
+    against, differences = versus_of(run, results, versus)
+    paired = paired_of(run)
     frames = {
         "groups": groups_frame(run.datasets),
         "results": results_frame(results),
         "summary": summary_frame(results, config.repeats),
-        "paired": paired_frame(results),
+        "paired": paired[paired["metric"].isin(config.at_hand)],
         "pareto": pareto_of(run),
+        "baselines": baselines_frame(run),
+        "baselines_distance": distances_of(run),
         "sweep": sweep_frame(run) if config.sweep else None,
         "frontier": frontier_frame(run) if config.sweep else None,
         "frontier_distance": distance_frame(run) if config.sweep else None,
@@ -67,6 +84,7 @@ def write_report(
     for output, files in registry.FRAMES.items():
         with_it = output in asked or output in config.figures
         frames |= {name: make.load()(run) if with_it else None for name, make in files.items()}
+    frames |= dict.fromkeys(path.stem for path in folder.glob(f"{VERSUS}*.csv")) | against
     for name, frame in frames.items():
         if frame is None:
             (folder / f"{name}.csv").unlink(missing_ok=True)
@@ -75,8 +93,9 @@ def write_report(
             write_text(folder / f"{name}.csv", text)
     tables = [registry.TABLES[name].load()(name, run) for name in (*asked, *always)]
     _write_tables(folder / "tables", [table for table in tables if table.sections])
+    write_text(folder / PAGE, html(run_page(run, frames["paired"])))
     draw_figures(run, config.figures)
-    return tables[: len(asked)]
+    return differences or tables[: len(asked)]
 
 
 def results_of_folder(folder: Path, plan: RunPlan, records: Records) -> RunResults:
@@ -93,7 +112,7 @@ def _metrics_of(plan: RunPlan, shown: Iterable[ReportOutput]) -> tuple[str, ...]
 
 
 def redo_report(
-    folder: Path, attributes: Sequence[str] = (), metrics: Sequence[str] = ()
+    folder: Path, attributes: Sequence[str] = (), metrics: Sequence[str] = (), versus: Sequence[str] = ()
 ) -> tuple[list[Document], tuple[Damage, ...], list[str], int]:
     """Write the report of a results folder again.
 
@@ -104,6 +123,8 @@ def redo_report(
     metrics : sequence of str
         Metrics in addition to those of the config: registered ones, and any that somebody's code defines.
         Such code is run if it is named here, never because the results name it.
+    versus : sequence of str
+        As in `write_report`.
 
     Returns
     -------
@@ -134,7 +155,7 @@ def redo_report(
     names = [one if isinstance(one, str) else one.name for one in named]
     config = plan.config.model_copy(update={"metrics": tuple(dict.fromkeys([*plan.config.metrics, *names]))})
     config = config.with_own(one for one in named if not isinstance(one, str))
-    tables = write_report(folder, replace(plan, config=config), reading.records, attributes)
+    tables = write_report(folder, replace(plan, config=config), reading.records, attributes, versus)
     update_manifest(folder, files)
     left_out = sorted(set(config.metrics) - set(config.at_hand))
     return tables, reading.damages, left_out, plan.size - there

@@ -128,7 +128,7 @@ def test_the_same_twice_within_one_entry():
         ("- thing: {kind: c}", 'thing: kind has the unknown value "c"\n  fix: use one of: a, b'),
         ("- thing: {seen: 1}", "thing: seen must be true or false, not 1"),
         ("- thing: {seen: no}", 'thing: seen must be true or false, not "no"'),
-        ("- needy", 'needy needs the parameter "must"\n  fix: add it'),
+        ("- needy", 'needy needs the parameter "must"\n  fix: give it a value: needy: {must: VALUE}'),
     ],
 )
 def test_what_is_wrong(text, message):

@@ -148,7 +148,10 @@ def test_parameters_of_a_class_are_those_given_and_a_list_in_a_list_is_one_value
             "mine.py:Estimator is a classifier, not a technique\n  fix: name it und",
         ),
         ("./mine.py:number", "mine.py:number: TypeError: returned int, which has no fit(train, class"),
-        ("./mine.py:Plain", 'mine.py:Plain needs the parameter "size"\n  fix: add it'),
+        (
+            "./mine.py:Plain",
+            'mine.py:Plain needs the parameter "size"\n  fix: give it a value: ./mine.py:Plain: {size:',
+        ),
         ({"./mine.py:Plain": {"size": 0.5}}, "mine.py:Plain: size must be a whole number, not 0.5"),
         (
             {"./mine.py:Plain": {"size": 1, "name": 1}},

@@ -6,7 +6,7 @@ import pytest
 from conftest import plain, two_lines
 
 from fairbench_cli.experiment import trial
-from fairbench_cli.experiment.trial import TRIALS, find_component
+from fairbench_cli.experiment.trial import TRIALS, find_components
 
 RUNS, SEED, PROCESS, ROWS, GROUP, OUTCOME, CELL, WEIGHTS, LEVEL, PICKLED = TRIALS
 
@@ -14,6 +14,7 @@ ROGUES = '''
 import os
 import random
 import sys
+import warnings
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -138,6 +139,16 @@ class Raises(Good):
         return train.nothing
 
 
+class Noisy(Good):
+    def fit(self, train, classifier, rng):
+        print("promoting")
+        os.write(2, b"from below")
+        warnings.warn("odd rows")
+        if self.share > 0.6:
+            raise ImportError("no such thing")
+        return super().fit(train, classifier, rng)
+
+
 class Never(Good):
     def fit(self, train, classifier, rng):
         raise Infeasible("never")
@@ -189,6 +200,12 @@ def forest(trees: int = 5):
     return RandomForestClassifier(trees)
 
 
+def mixed(estimator):
+    from fairlearn.reductions import DemographicParity, ExponentiatedGradient
+
+    return ExponentiatedGradient(estimator, DemographicParity(), max_iter=2)
+
+
 def neighbours():
     from sklearn.neighbors import KNeighborsClassifier
 
@@ -207,7 +224,7 @@ def found(rogues, name, monkeypatch, **parameters):
     """Return what is to be mended, by title; the trial of a process of its own is left to another test."""
     without = {title: one for title, one in TRIALS.items() if title != PROCESS}
     monkeypatch.setattr(trial, "TRIALS", without)
-    findings = find_component(f"{rogues}:{name}", parameters).findings()
+    findings = find_components({f"{rogues}:{name}": parameters})[0].findings()
     return {one.title: one.mend for one in findings if one.mend}
 
 
@@ -252,7 +269,7 @@ def test_what_another_process_predicts(rogues, monkeypatch):
         ("Good", ""),
     )
     for name, mend in cases:
-        *others, last = find_component(f"{rogues}:{name}", {"share": 0.25}).findings()
+        *others, last = find_components({f"{rogues}:{name}": {"share": 0.25}})[0].findings()
         assert [one.mend for one in others] == ["", ""]
         assert mend in last.mend
         assert bool(mend) == bool(last.mend)
@@ -283,3 +300,36 @@ def test_the_command(rogues, say, monkeypatch):
     )
     two_lines(say("check", "massaging", "--set", "rank=1"), 'massaging has no parameter "rank"')
     two_lines(say("check", "massaging", "--set", "rank"), "cannot read the setting 'rank'")
+
+
+def test_the_command_takes_what_a_config_lists(rogues, say, monkeypatch):
+    monkeypatch.setattr(trial, "TRIALS", {RUNS: TRIALS[RUNS]})
+    pytest.importorskip("fairlearn")
+    done = say("check", f"{rogues}:mixed", "--set", "groups=levels")
+    assert (done.code, done.out.splitlines()[0]) == (0, "intervention rogues.py:mixed(groups=levels)")
+    entry = f"{rogues}:Good: {{share: [0.25, 0.75], include_protected: true, representation: numerical}}"
+    done = say("check", entry)
+    assert [line for line in done.out.splitlines() if "rogues" in line] == [
+        "intervention rogues.py:Good(share=0.25), include_protected=true, representation=numerical",
+        "intervention rogues.py:Good(share=0.75), include_protected=true, representation=numerical",
+    ]
+    done = say("check", f"{rogues}:Good: {{tune: {{for: accuracy, over: {{share: [0.1, 0.2]}}}}}}")
+    assert done.out.count("intervention rogues.py:Good(share=0.") == 2
+    two_lines(
+        say("check", "fairlearn.reductions:GridSearch"),
+        'needs the parameter "constraints"',
+        "fairlearn.reductions:GridSearch: {constraints: VALUE}",
+    )
+
+
+def test_what_the_code_prints_is_shown_where_something_is_to_mend(rogues, say, monkeypatch):
+    monkeypatch.setattr(trial, "TRIALS", {RUNS: TRIALS[RUNS]})
+    warns = "      It warns; a run keeps the first one as the reason of a repeat:\n"
+    warns += "      | UserWarning: odd rows\n"
+    done = say("check", f"{rogues}:Noisy")
+    assert (done.code, done.err) == (0, "")
+    assert done.out == f"intervention rogues.py:Noisy\n  ✓ {RUNS}\n{warns}all 1 hold\n"
+    done = say("check", f"{rogues}:Noisy", "--set", "share=0.75")
+    raised = "It raises ImportError: no such thing (rogues.py:"
+    assert raised in done.out
+    assert f"      It printed:\n      | promoting\n      | from below\n{warns}1 of 1 to mend\n" in done.out

@@ -16,6 +16,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from fairbench_cli.base.errors import UserError
+from fairbench_cli.base.text import slugs
 from fairbench_cli.data.card import find_card, read_card, shipped_cards
 from fairbench_cli.data.table import Column
 from fairbench_cli.experiment.cell import Repeat
@@ -29,17 +30,10 @@ from fairbench_cli.report.figures import draw_figures
 from fairbench_cli.report.figures.canvas import house_style, text_width, wrapped
 from fairbench_cli.report.figures.curves import SHOWN
 from fairbench_cli.report.figures.fronts import place_labels, staircase
-from fairbench_cli.report.figures.network import (
-    HEIGHT,
-    Marks,
-    arc_lines,
-    box_top,
-    crossings,
-    draw_network,
-    lay_out,
-    levels,
-)
-from fairbench_cli.report.figures.pages import pages_of, slugs
+from fairbench_cli.report.figures.network import draw_network
+from fairbench_cli.report.figures.pages import pages_of
+from fairbench_cli.report.layers import HEIGHT, arc_lines, box_top, crossings, lay_out, levels
+from fairbench_cli.report.networks import Marks
 from fairbench_cli.report.registry import FIGURES
 from fairbench_cli.report.results import RunResults, results_frame, run_results, summary_frame
 

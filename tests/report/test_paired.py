@@ -2,16 +2,18 @@
 
 import itertools
 import math
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import Finished, law, run_plan
+from conftest import Finished, derived, law, plain, run_plan, two_lines
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from fairbench_cli.base.errors import UserError
 from fairbench_cli.document.markdown import markdown
 from fairbench_cli.experiment.journal.journal import read_journals
 from fairbench_cli.experiment.plan import read_plan
@@ -20,6 +22,7 @@ from fairbench_cli.report.inference import paired_test
 from fairbench_cli.report.paired import (
     APART,
     PARETO_METRICS,
+    find_baseline,
     paired_frame,
     paired_table,
     pareto_frame,
@@ -81,7 +84,7 @@ COLUMNS = [
     *ROW_COLUMNS, "baseline_include_protected", "n", "difference", "low", "high", "distance_difference",
     "distance_low", "distance_high", "p", "p_holm", "tests", "verdict", "population_low", "population_high",
     "population_distance_low", "population_distance_high", "population_p", "population_p_holm",
-    "population_tests", "population_verdict", "population_basis",
+    "population_tests", "population_verdict", "population_p_same", "population_basis",
 ]  # fmt: skip
 
 
@@ -287,6 +290,81 @@ def test_the_baseline_sees_what_the_technique_sees_if_there_is_one(nones, techni
 def test_techniques_with_parameters_are_compared_each():
     frame = random_results(2, techniques=(M, M | {"parameters": '{"ranker":"naive-bayes"}'}))
     assert len(paired_of(frame)) == 4
+
+
+BAYES = '{"ranker":"logistic"}'
+
+
+def test_against_another_technique_the_signs_of_the_differences_turn_round():
+    """massaging − none is −(none − massaging), and a family has as many tests: all but the baseline."""
+    frame = random_results(8, metrics=("accuracy", "discrimination"))
+    usual, versus = paired_of(frame), paired_frame(as_results(frame), "massaging")
+    assert list(versus.columns) == [*ROW_COLUMNS, "baseline", *COLUMNS[len(ROW_COLUMNS) :]]
+    assert set(versus["baseline"]) == {"massaging"}
+    assert versus["tests"].tolist() == usual["tests"].tolist()
+    place = ["beta", "metric"]
+    ours = usual[usual["intervention"] == "massaging"].set_index(place).sort_index()
+    theirs = versus[versus["intervention"] == "none"].set_index(place).sort_index()
+    assert theirs["difference"].to_numpy() == pytest.approx(-ours["difference"].to_numpy())
+    assert theirs["population_low"].to_numpy() == pytest.approx(-ours["population_high"].to_numpy())
+    assert theirs["p"].to_numpy() == pytest.approx(ours["p"].to_numpy())
+    values = frame.pivot(index=["intervention", "beta", "metric"], columns="repeat", values="value")
+    for row in versus.itertuples():
+        known = stats.ttest_rel(
+            *(values.loc[(name, row.beta, row.metric)] for name in (row.intervention, "massaging"))
+        )
+        assert row.difference == pytest.approx(known.confidence_interval().low / 2 + row.high / 2)
+    again = paired_frame(as_results(frame), "none")
+    pd.testing.assert_frame_equal(again.drop(columns="baseline"), usual)
+
+
+def test_a_baseline_is_a_name_or_a_label():
+    frame = as_results(
+        random_results(9, techniques=(M, M | {"parameters": BAYES}, R | {"parameters": BAYES}, U | SEEN))
+    )
+    named = {name: find_baseline(frame, name) for name in ("massaging (ranker=logistic)", "reweighing")}
+    assert [(one.intervention, one.parameters, one.seen) for one in named.values()] == [
+        ("massaging", BAYES, None),
+        ("reweighing", BAYES, None),
+    ]
+    assert find_baseline(frame, "uniform-sampling + s").seen is True
+    assert find_baseline(frame, "massaging").parameters == "{}"  # the label before the name
+    several = as_results(
+        random_results(9, techniques=(M | {"parameters": BAYES}, M | {"parameters": '{"rows":3}'}))
+    )
+    for name, words in (("massaging", "rows=3"), ("masaging", "did you mean"), ("nonne", '"none"')):
+        with pytest.raises(UserError, match=words) as error:
+            find_baseline(several, name)
+        assert len(str(error.value).splitlines()) == 2
+
+
+def test_a_label_with_s_is_that_variant_for_everybody():
+    seen = (M | SEEN, R, R | SEEN)
+    frame = as_results(random_results(10, techniques=(M, *seen), betas=(0.0,)))
+    both, pinned = paired_frame(frame, "massaging"), paired_frame(frame, "massaging + s")
+    assert set(both["intervention"]) == {"none", "reweighing"}
+    assert (both["baseline_include_protected"] == both["include_protected"]).all()
+    assert pinned["baseline_include_protected"].all()
+    assert set(pinned["baseline"]) == {"massaging + s"}
+    assert len(pinned) == 4  # massaging without s too
+
+
+def test_a_report_versus_a_technique_has_a_file_and_a_table(finished: Finished, say, tmp_path: Path):
+    folder = shutil.copytree(finished.folder, tmp_path / "run")
+    before = derived(folder) | {"paired": (folder / "paired.csv").read_bytes()}
+    done = say("report", folder, "--versus", "massaging", "--versus", "uniform-sampling")
+    assert done.code == 0
+    assert "difference-to-massaging" in done.out
+    assert "difference-to-none" not in done.out
+    plain(done.out)
+    assert before == derived(folder) | {"paired": (folder / "paired.csv").read_bytes()}
+    found = pd.read_csv(folder / "paired-versus-massaging.csv")
+    assert set(found["intervention"]) == {"none", "uniform-sampling"}
+    assert say("report", folder, "--versus", "massaging").code == 0
+    assert [path.name for path in folder.glob("paired-*")] == ["paired-versus-massaging.csv"]
+    two_lines(say("report", folder, "--versus", "masaging"), "--versus", 'did you mean "massaging"?')
+    assert say("report", folder).code == 0
+    assert not [*folder.glob("paired-*")]
 
 
 def test_a_run_gives_both_frames_and_tables(finished: Finished):

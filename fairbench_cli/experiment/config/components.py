@@ -540,7 +540,8 @@ def _read_entry(
         usual |= {key: [default] for key, (_, default) in ours.items()}
         usual |= {key: defaults for key, (_, defaults) in extra.items()}
         needed = [key for key in takes.required if key not in usual and key not in given and key not in tuned]
-        findings += [((), Problem(f'{name} needs the parameter "{key}"', "add it")) for key in needed]
+        fix = f"give it a value: {written}: {{{', '.join(f'{key}: VALUE' for key in needed)}}}"
+        findings += [((), Problem(f'{name} needs the parameter "{key}"', fix)) for key in needed]
         if not findings:
             more = {} if tuning is None else {"tune": tuning}
             found += _combinations(ComponentSpec(name, (), origin), usual | values, ours, extra, more)

@@ -1,10 +1,10 @@
 """What of a run stands in one figure, under which name, how it looks there, and what is missing of it."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from fairbench_cli.base.text import slugs
 from fairbench_cli.experiment.plan import RunPlan, arc_in_words
 from fairbench_cli.report.figures.canvas import GREY, Look
 from fairbench_cli.report.repeats import TECHNIQUE, CellKey
@@ -111,23 +111,6 @@ def technique_looks(plan: RunPlan) -> dict[tuple[str, str, bool], TechniqueLook]
         marker, dash = MARKERS[(tone + 4 * variant) % len(MARKERS)], DASHES[variant % len(DASHES)]
         looks[own] = TechniqueLook(own, technique_label(*own), COLOURS[tone % len(COLOURS)], marker, dash)
     return looks
-
-
-def slugs(names: Iterable[Sequence[str]]) -> list[str]:
-    """Make file names, all different, of names.
-
-    >>> slugs([("adult", "sex"), ("a/b", "s x"), ("a b", "s x")])
-    ['adult-sex', 'a-b-s-x', 'a-b-s-x-2']
-    """
-    found: list[str] = []
-    for parts in names:
-        slug = base = re.sub(r"[^\w.+-]+", "-", "-".join(parts)).strip("-.") or "unnamed"
-        k = 1
-        while slug.casefold() in {other.casefold() for other in found}:
-            k += 1
-            slug = f"{base}-{k}"
-        found.append(slug)
-    return found
 
 
 Content = TypeVar("Content")

@@ -1,0 +1,381 @@
+"""The numbers of a run as its page draws them: whole numbers by panel, metric, technique and β.
+
+A page's script draws charts again from the same numbers, and so both write the same digits.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fairbench_cli.document.charts import Kind
+from fairbench_cli.measures.counts import Floats
+from fairbench_cli.measures.metric import Metric
+from fairbench_cli.report.paired import Baseline
+from fairbench_cli.report.repeats import TECHNIQUE, DatasetRepeats, mean_and_interval
+from fairbench_cli.report.results import Results, RunResults
+from fairbench_cli.report.tables import BLOCK, classifier_label, technique_label, why_nothing
+
+GRAIN = 100_000  # of a number, in a page
+MOST = 1e6  # in absolute value: other numbers are none to a page
+REFUSES, ACCEPTS = "refuses everybody", "accepts everybody"
+
+Whole = list[int | None]
+Place = tuple[Any, ...]
+Cells = dict[Place, tuple[dict[Place, int], dict[float, int]]]  # by place: techniques, and β, by number
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How a metric is written and drawn.
+
+    Parameters
+    ----------
+    name : str
+        The metric.
+    unit : {"points", "%", ""}
+        Of differences of rates, of rates, of anything else.
+    digits : int
+        Behind the point.
+    ideal : int or None
+        The best value, in grains.
+    gap : bool
+        Whether it is a distance between groups, of which less is better.
+    axis : tuple of int
+        The ends of its axis and the step between ticks, in grains.
+    """
+
+    name: str
+    unit: str
+    digits: int
+    ideal: int | None
+    gap: bool
+    axis: tuple[int, int, int]
+
+    @property
+    def step(self) -> int:
+        """How many grains the last digit is."""
+        return GRAIN // (100 if self.unit else 1) // 10**self.digits
+
+    def written(self, grains: int, sign: str = "") -> str:
+        """Write a number; `sign` is what stands before those above 0.
+
+        >>> Scale("discrimination", "points", 1, 0, True, (0, 1, 1)).written(-15_849)
+        '−15.8'
+        """
+        last = (2 * abs(grains) + self.step) // (2 * self.step)
+        whole, rest = divmod(last, 10**self.digits)
+        before = "" if last == 0 else "−" if grains < 0 else sign
+        return f"{before}{whole}.{rest:0{self.digits}d}"
+
+    def place(self, grains: int) -> float:
+        """Return where a number stands on the axis, in per cent."""
+        low, high, _ = self.axis
+        return round(100 * (max(low, min(high, grains)) - low) / (high - low), 2)
+
+    @property
+    def ticks(self) -> list[tuple[float, str]]:
+        """Return the places of round numbers, and how they are written."""
+        low, high, step = self.axis
+        inside = range(-(-low // step), high // step + 1)
+        return [(self.place(k * step), _bare(self.written(k * step))) for k in inside]
+
+
+def _bare(number: str) -> str:
+    return number.rstrip("0").rstrip(".")
+
+
+def unit_of(metric: Metric) -> str:
+    """Return in what a metric is told: points for differences of rates, % for rates, else nothing.
+
+    >>> from fairbench_cli.measures.registry import find
+    >>> [unit_of(find(name)) for name in ("discrimination", "accuracy", "acceptance-rate", "impact-ratio", "phi")]
+    ['points', '%', '%', '', '']
+    """
+    if metric.is_test or metric.high != 1 or metric.low not in (0, -1):
+        return ""
+    base = metric.alias_of or metric.name
+    if "difference" in base or "spread" in base:
+        return "points"
+    return "%" if metric.section == "rate" or base == "selection-rate" else ""
+
+
+def grains(values: Any) -> Whole:
+    """Return numbers in grains; None for those that are none.
+
+    >>> grains([0.15849, float("nan"), float("inf")])
+    [15849, None, None]
+    """
+    flat = np.asarray(values, dtype=np.float64).ravel()
+    with np.errstate(invalid="ignore"):
+        known = np.abs(flat) < MOST
+    whole = np.rint(np.where(known, flat, 0.0) * GRAIN).astype(np.int64).tolist()
+    return [number if there else None for number, there in zip(whole, known.tolist(), strict=True)]
+
+
+@dataclass(frozen=True, eq=False)
+class Against:
+    """Differences of a panel's techniques to one of them; arrays of shape (metrics, techniques, β).
+
+    Parameters
+    ----------
+    base : list of (int or None)
+        For each technique, the place of the one that it is compared with.
+    """
+
+    base: list[int | None]
+    difference: Floats
+    low: Floats
+    high: Floats
+    verdict: Any
+
+
+@dataclass(frozen=True, eq=False)
+class PanelNumbers:
+    """What is compared with each other: a data set, an attribute, groups, a representation, a classifier.
+
+    Parameters
+    ----------
+    place : tuple
+        The values of `BLOCK`.
+    data : DatasetRepeats
+        Where it is from.
+    techniques : list of tuple
+        The values of `TECHNIQUE`.
+    betas : list of float
+    mean, low, high, n : array, shape (metrics, techniques, β)
+        Of the repeats.
+    why : array of str, shape (techniques, β)
+        Why there is no value; empty where there is one.
+    same : array of str, shape (techniques, β)
+        What is decided for everybody in some repeat; empty where nothing is.
+    against : dict
+        By the label of the baseline.
+    """
+
+    place: Place
+    data: DatasetRepeats
+    techniques: list[Place]
+    betas: list[float]
+    mean: Floats
+    low: Floats
+    high: Floats
+    n: Any
+    why: Any
+    same: Any
+    against: dict[str, Against]
+
+    @property
+    def labels(self) -> list[str]:
+        """What the techniques are called."""
+        return [technique_label(*one) for one in self.techniques]
+
+    @property
+    def classifier(self) -> str:
+        """What the classifier is called."""
+        return classifier_label(*self.place[4:])
+
+
+def panels_of(
+    run: RunResults, results: Results, frames: Sequence[tuple[Baseline, pd.DataFrame]]
+) -> list[PanelNumbers]:
+    """Return the panels of a run, in the order of its results.
+
+    Parameters
+    ----------
+    results : Results
+        Of the metrics that are shown.
+    frames : sequence of (Baseline, DataFrame)
+        What the others are compared with, and the frame of `paired_frame` that does so.
+    """
+    order = {name: i for i, name in enumerate(metrics_of(results))}
+    rows = list(_keys(results.rows))
+    cells: Cells = {}
+    for place, technique, beta, _ in rows:
+        techniques, betas = cells.setdefault(place, ({}, {}))
+        techniques.setdefault(technique, len(techniques))
+        betas.setdefault(beta, len(betas))
+    for place, (techniques, betas) in cells.items():
+        cells[place] = techniques, {beta: i for i, beta in enumerate(sorted(betas))}
+    arrays = {
+        place: np.full((4, len(order), len(techniques), len(betas)), np.nan)
+        for place, (techniques, betas) in cells.items()
+    }
+    found = mean_and_interval(np.where(np.isfinite(results.values), results.values, np.nan))
+    numbers = np.stack([found[name] for name in ("mean", "low", "high", "n_ok")], axis=1)
+    for (place, technique, beta, metric), own in zip(rows, numbers, strict=True):
+        techniques, betas = cells[place]
+        arrays[place][:, order[metric], techniques[technique], betas[beta]] = own
+    against = {base.label: _against(base, frame, cells, order) for base, frame in frames}
+    by_data = {(data.dataset, data.attribute): data for data in run.datasets}
+    panels = []
+    for place, (techniques, betas) in cells.items():
+        data = by_data[place[0], place[1]]
+        mean, low, high, n = arrays[place]
+        known = list(techniques), list(betas), mean, low, high, np.nan_to_num(n).astype(int)
+        why, same = _of_cells(data, place, techniques, betas, run.plan.config.repeats)
+        own = {label: one[place] for label, one in against.items() if place in one}
+        panels.append(PanelNumbers(place, data, *known, why, same, own))
+    return panels
+
+
+def metrics_of(results: Results) -> list[str]:
+    """Return the metrics of some results, each once, in their order."""
+    return list(dict.fromkeys(results.rows["metric"]))
+
+
+def _keys(frame: pd.DataFrame) -> Iterable[tuple[Place, Place, float, str]]:
+    """Yield place, technique, β and metric of rows."""
+    columns = [[*frame[name]] for name in (*BLOCK, *TECHNIQUE, "beta", "metric")]
+    a, b = len(BLOCK), len(BLOCK) + len(TECHNIQUE)
+    return (
+        (row[:a], (*row[a : b - 1], bool(row[b - 1])), float(row[b]), row[b + 1])
+        for row in zip(*columns, strict=True)
+    )
+
+
+def _against(
+    base: Baseline, frame: pd.DataFrame, cells: Cells, order: dict[str, int]
+) -> dict[Place, Against]:
+    """Return the differences of a frame by place."""
+    found: dict[Place, Against] = {}
+    names = ["difference", "population_low", "population_high"]
+    numbers = frame[names].to_numpy(dtype=float)
+    verdicts, seen = frame["population_verdict"].tolist(), frame["baseline_include_protected"].tolist()
+    for (place, technique, beta, metric), own, verdict, s in zip(
+        _keys(frame), numbers, verdicts, seen, strict=True
+    ):
+        techniques, betas = cells[place]
+        if place not in found:
+            shape = len(order), len(techniques), len(betas)
+            empty = (np.full(shape, np.nan) for _ in names)
+            found[place] = Against([None] * len(techniques), *empty, np.full(shape, "", dtype=object))
+        one, t = found[place], techniques[technique]
+        at = order[metric], t, betas[beta]
+        one.difference[at], one.low[at], one.high[at] = own
+        one.verdict[at] = verdict
+        one.base[t] = techniques[base.intervention, base.parameters, s]
+    return found
+
+
+def _of_cells(
+    data: DatasetRepeats, place: Place, techniques: dict[Place, int], betas: dict[float, int], repeats: int
+) -> tuple[Any, Any]:
+    """Return of each technique and β why it has no value, and what it decides for everybody."""
+    why, same = (np.full((len(techniques), len(betas)), "", dtype=object) for _ in range(2))
+    decided = data.counts.n.sum(axis=(-3, -2))  # (cells, repeats, decision)
+    for i, cell in enumerate(data.cells):
+        own = tuple(cell[name] for name in BLOCK if name != "compared")
+        if own != (*place[:2], *place[3:]):
+            continue
+        at = techniques[tuple(cell[name] for name in TECHNIQUE)], betas[cell["beta"]]
+        statuses = [text for text in data.status[i] if text]
+        done = int(data.done[i].sum())
+        if not done:
+            reason = next((text for text in data.reason[i] if text), "")
+            why[at] = why_nothing(statuses, repeats) + (f": {reason}" if reason else "")
+        for decision, word in ((1, REFUSES), (0, ACCEPTS)):
+            times = int((decided[i, :, decision] == 0).sum())
+            if times:
+                same[at] = word if times == done else f"{word} in {times} of {done} repeats"
+    return why, same
+
+
+KINDS: dict[str, Kind] = {
+    "B": "base", "b": "better", "o": "over", "w": "worse", ".": "open", "u": "up", "d": "down", "c": "constant",
+}  # fmt: skip
+"""Of a technique against another one, by the letter that a page's data have for it."""
+
+_LETTER = {"better": "b", "worse": "w", "higher": "u", "lower": "d"}
+
+
+def kinds_of(panel: PanelNumbers, one: Against, ideals: Sequence[float | None], wider: float) -> list[str]:
+    """Return of each metric a text with a letter of `KINDS` for each technique and β.
+
+    A technique overshoots where it moves a metric beyond chance, and its own interval lies wholly on the
+    other side of the ideal than the mean of what it is compared with.
+
+    Parameters
+    ----------
+    wider : float
+        By which factor an interval over the population is wider than that over the repeats.
+    """
+    texts = []
+    for m, ideal in enumerate(ideals):
+        letters = np.vectorize(lambda word: _LETTER.get(word, "."), otypes=[object])(one.verdict[m])
+        if ideal is not None:
+            base = np.array(
+                [np.full(len(panel.betas), np.nan) if t is None else panel.mean[m, t] for t in one.base]
+            )
+            moved = (one.low[m] > 0) | (one.high[m] < 0)
+            low, high = (
+                panel.mean[m] + wider * (end[m] - panel.mean[m]) - ideal for end in (panel.low, panel.high)
+            )
+            beyond = ((base < ideal) & (low > 0)) | ((base > ideal) & (high < 0))
+            letters[moved & beyond & (one.verdict[m] != "")] = "o"
+        letters[panel.same != ""] = "c"
+        for t in {t for t in one.base if t is not None}:
+            if one.base[t] is None:
+                letters[t] = "B"
+        texts.append("".join(letters.ravel()))
+    return texts
+
+
+def scale_of(metric: Metric, panels: Sequence[PanelNumbers], m: int) -> Scale:
+    """Return how a metric is written and drawn: on one axis in all panels, for all means and the ideal."""
+    unit = unit_of(metric)
+    means = np.concatenate([panel.mean[m].ravel() for panel in panels] or [np.zeros(0)])
+    means = means[np.abs(means) < MOST]
+    ends = [metric.ideal] if metric.ideal is not None and np.isfinite(metric.ideal) else []
+    if metric.direction in ("higher", "lower") and unit == "%":
+        ends = []  # an accuracy of 1 is far from all others
+    most = np.quantile(means, [0.02, 0.98]) if metric.ratio and len(means) else means
+    low, high = min([*ends, *most], default=0.0), max([*ends, *most], default=1.0)
+    room = 0.06 * (high - low) or 0.05
+    low, high = low - room, high + room
+    rough = (high - low) / 4
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(step for step in (1, 2, 5, 10) if step * power >= rough * 0.99) * power
+    ideal = None if metric.ideal is None or not np.isfinite(metric.ideal) else round(metric.ideal * GRAIN)
+    axis = math.floor(low * GRAIN), math.ceil(high * GRAIN), max(1, round(step * GRAIN))
+    digits = 1 if unit else 2 if metric.ratio or metric.is_test else 3
+    gap = unit == "points" and metric.ideal == 0
+    return Scale(metric.name, unit, digits, ideal, gap, axis)
+
+
+def panel_data(
+    panel: PanelNumbers, ideals: Sequence[float | None], repeats: int, wider: float
+) -> dict[str, Any]:
+    """Return a panel as a page's script reads it: of each metric a list over techniques and, within, β."""
+
+    def listed(numbers: Floats) -> list[Whole]:
+        return [grains(own) if np.isfinite(own).any() else [] for own in numbers]
+
+    def short_of(texts: Any) -> dict[str, str]:
+        return {str(i): text for i, text in enumerate(texts.ravel()) if text}
+
+    return {
+        "name": ", ".join(map(str, panel.place[:3:2])),
+        "techniques": panel.labels,
+        "betas": panel.betas,
+        "mean": listed(panel.mean),
+        "low": listed(panel.low),
+        "high": listed(panel.high),
+        "n": [int(own.flat[0]) if (own == own.flat[0]).all() else own.ravel().tolist() for own in panel.n],
+        "repeats": repeats,
+        "why": short_of(panel.why),
+        "same": short_of(panel.same),
+        "against": {
+            label: {
+                "base": one.base,
+                "difference": listed(one.difference),
+                "low": listed(one.low),
+                "high": listed(one.high),
+                "kind": kinds_of(panel, one, ideals, wider),
+            }
+            for label, one in panel.against.items()
+        },
+    }
