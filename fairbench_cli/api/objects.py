@@ -51,11 +51,11 @@ def plain_config(config: Mapping[Any, Any], folder: Path) -> dict[str, Any]:
             if isinstance(thing, str) or not _is_object(thing):
                 return of(item)
             name, given = component_of(thing, kind, folder)
-            return {name: _in_lists(given) | of(options or {})}
+            return {name: in_lists(given) | of(options or {})}
         if not _is_object(item):
             return of(item)
         name, given = component_of(item, kind, folder)
-        return {name: _in_lists(given)} if given else name
+        return {name: in_lists(given)} if given else name
 
     return {
         str(key): [entry(item, COMPONENTS[key]) for item in value]
@@ -167,7 +167,7 @@ def name_of(thing: Any, folder: Path | None) -> str:
     return f"{path}:{name}"
 
 
-def _in_lists(given: Mapping[str, Any]) -> dict[str, Any]:
+def in_lists(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return parameters as a config writes them: a list as one value is a list in a list."""
     return {name: [value] if isinstance(value, list) else value for name, value in given.items()}
 

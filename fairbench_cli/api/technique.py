@@ -3,11 +3,13 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pydantic import ValidationError
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
@@ -22,18 +24,18 @@ from sklearn.utils.validation import (
 
 from fairbench_cli.api.data import to_pandas
 from fairbench_cli.api.frames import FrameColumns, is_number_column, is_one_of, learned, texts_of
-from fairbench_cli.api.objects import component_of, parameters_given
+from fairbench_cli.api.objects import component_of, in_lists, parameters_given, plain_value
 from fairbench_cli.base.errors import ArgumentError, Problem, UserError, shown, suggest, user_error
 from fairbench_cli.base.parameters import parameters_of
 from fairbench_cli.base.plugins import short
 from fairbench_cli.base.registry import Registry
+from fairbench_cli.base.validation import findings_of
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.classifiers.foreign import Choice, ForeignEstimator
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.table import Codes, Column, Floats, Sample, with_columns
-from fairbench_cli.experiment.config.components import ComponentSpec, named
+from fairbench_cli.experiment.config.components import ComponentSpec, ReadContext, named, read_entries
 from fairbench_cli.experiment.plan import component_seed
-from fairbench_cli.experiment.trial import read_component
 from fairbench_cli.interventions.fitted import Fitted, Infeasible
 from fairbench_cli.interventions.registry import INTERVENTIONS
 
@@ -108,7 +110,7 @@ def technique(
     encoding : {"one-hot", "codes", "frame"}
         What `estimator` is given, if it is an object: see docs/extending.md. Others know it themselves.
     random_state : int, RandomState or None
-        The same number gives the same model; that of a `Split` gives the run's.
+        The same number gives the same model; that of a `TrainTestSplit` gives the run's.
     **parameters
         Of the technique.
 
@@ -196,7 +198,7 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
         ValueError
             When neither has such a parameter.
         """
-        names = self._get_param_names()
+        names = super().get_params(deep=False)
         own = {key: value for key, value in params.items() if key.partition("__")[0] not in names}
         known = self._takes()
         for name in own:
@@ -512,7 +514,13 @@ def _component(kind: Registry, thing: Any, parameters: Mapping[str, Any]) -> tup
         When there is none of that name, or it does not take such parameters.
     """
     if isinstance(thing, str):
-        spec = read_component(kind, thing, parameters)
+        given = in_lists({key: plain_value(value) for key, value in parameters.items()})
+        try:
+            ((spec, more), *_) = read_entries(kind, [{thing: given}], {}, ReadContext(Path()))
+        except ValidationError as error:
+            raise UserError(*(problem for _, problem in findings_of(error)), surface="python") from None
+        if more:
+            raise ArgumentError(Problem("tune is a key of configs", "search with GridSearchCV"))
         return spec.build(kind), spec
     made = thing if isinstance(thing, type) or not hasattr(thing, "fit") else type(thing)
     given = ({} if made is thing else parameters_given(thing)) | dict(parameters)

@@ -68,10 +68,11 @@ def public_name(thing: Any) -> str:
     'collections.abc:Mapping'
     """
     parts: list[str] = str(thing.__module__).split(".")
+    name = str(thing.__name__)
     for n in range(1, len(parts)):
         outer = ".".join(parts[:n])
-        if getattr(sys.modules.get(outer), str(thing.__name__), None) is thing:
-            return f"{outer}:{thing.__name__}"
+        if getattr(sys.modules.get(outer), name, None) is thing:
+            return f"{outer}:{name}"
     return f"{thing.__module__}:{thing.__qualname__}"
 
 

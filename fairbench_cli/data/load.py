@@ -33,7 +33,7 @@ from fairbench_cli.data.doubts import doubtful_values
 from fairbench_cli.data.files import TextCells, read_cells, separator_of
 from fairbench_cli.data.locate import LocatedFiles, file_sha256
 from fairbench_cli.data.roles import absent, checked_roles, joint_as_column
-from fairbench_cli.data.split import Split, divided_rows, split_seed, training_size
+from fairbench_cli.data.split import TrainTestSplit, divided_rows, split_seed, training_size
 from fairbench_cli.data.table import (
     VALUES,
     Codes,
@@ -265,7 +265,7 @@ class Dataset:
         attribute: str | None = None,
         raw: bool = False,
         name: str = "",
-    ) -> Split:
+    ) -> TrainTestSplit:
         """Return the training and test rows of a repeat, as a run with ``sample: {from: data}`` divides them.
 
         Parameters
@@ -312,7 +312,7 @@ class Dataset:
             frame = frame.assign(**{roles.attribute: table.to_frame()[roles.attribute].astype(str)})
         frame.attrs[VALUES] = {} if raw else {c.name: list(c.values) for c in table.columns if c.values}
         train, test = (frame.iloc[part].reset_index(drop=True) for part in parts)
-        return Split(train, test, roles, drawn)
+        return TrainTestSplit(train, test, roles, drawn)
 
     def sample(self, attribute: str | None = None) -> Sample:
         """Return the rows as techniques take them: features, outcome and the groups of an attribute.

@@ -36,7 +36,7 @@ def divided_rows(rows: int, size: int, rng: np.random.Generator) -> tuple[Rows, 
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Split:
+class TrainTestSplit:
     """Training and test rows of one repeat, and what their columns are.
 
     Parameters
