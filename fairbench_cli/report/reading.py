@@ -124,7 +124,9 @@ class Reading:
             return f"the {label} of {deprived} is {number} points {way} than that of {favoured}"
         if not side:
             return f"{deprived} are {event} as often as {favoured} (0.0 points apart)"
-        return f"{deprived} are {event} {number} points {'more' if side > 0 else 'less'} often than {favoured}"
+        return (
+            f"{deprived} are {event} {number} points {'more' if side > 0 else 'less'} often than {favoured}"
+        )
 
     def left(self, value: float, plain: float) -> str:
         """Write what is left of the plain model's gap: "3.4 points left", "1.1 points the other way"."""
