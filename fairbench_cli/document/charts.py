@@ -242,11 +242,15 @@ def area(x: Axis, y: Axis, limits: Sequence[Limits], look: int, said: str) -> st
 
 @dataclass(frozen=True)
 class ChartRow:
-    """A row of a chart: what is written left and right above its marks, which lie around a height of 0."""
+    """A row of a chart: what is written left and right above its marks, which lie around a height of 0.
+
+    The name of one that is `muted` stands in the background.
+    """
 
     name: str
     said: str
     marks: Sequence[str]
+    muted: bool = False
 
 
 def row_chart(
@@ -256,7 +260,7 @@ def row_chart(
     bottom, parts = 4.0 + STEP * len(rows), []
     for i, row in enumerate(rows):
         y = STEP * i + 17
-        parts.append(text("name", SIDE, y, shortened(row.name), bold=True))
+        parts.append(text("said" if row.muted else "name", SIDE, y, shortened(row.name), bold=not row.muted))
         parts.append(text("said", WIDTH - SIDE, y, row.said, "end") if row.said else "")
         parts.append(_moved(y + 13, *row.marks))
     for value, words in here:
