@@ -52,10 +52,13 @@ def report(
     from fairbench_cli.cli.console import print_tables, talk, talk_of_damage
     from fairbench_cli.experiment.journal.lock import locked_if_results
     from fairbench_cli.experiment.journal.manifest import mixture_in_words
+    from fairbench_cli.papers.pages import with_paper
     from fairbench_cli.report.write import redo_report
 
     with locked_if_results(results, talk):
-        tables, damages, left_out, missing = redo_report(results, attribute or (), metric or (), versus or ())
+        tables, damages, left_out, missing = redo_report(
+            results, attribute or (), metric or (), versus or (), compared=with_paper
+        )
     for line in mixture_in_words(results):
         talk(line)
     talk_of_damage(damages)
@@ -71,7 +74,13 @@ def report(
 
 def compare(
     results: Annotated[list[Path], options.results("A folder that `fairbench run` wrote")],
-    paper: Annotated[str, typer.Option(help=f"One of: {', '.join(PAPERS)}.", show_default=False)],
+    paper: Annotated[
+        str | None,
+        typer.Option(
+            help=f"One of: {', '.join(PAPERS)}. Without it two folders are compared with each other.",
+            show_default=False,
+        ),
+    ] = None,
     table: Annotated[
         list[str] | None, typer.Option(help="Compare some tables of the paper only: --table 2,3")
     ] = None,
@@ -99,13 +108,21 @@ def compare(
         typer.Option("--output", "-o", help="Folder of the files.", show_default="RESULTS/compare"),
     ] = None,
 ) -> int:
-    """Compare runs with a paper's published values, number by number."""
+    """Compare runs with a paper's published values, or two runs with each other, number by number."""
     from fairbench_cli.base.errors import user_error
     from fairbench_cli.cli.console import print_document, talk_of_damage
     from fairbench_cli.papers.compare import compare_folder
     from fairbench_cli.papers.pages import comparison_document, side_by_side
     from fairbench_cli.papers.registry import find_paper
 
+    if paper is None:
+        given = {"--table": table, "--tolerance": tolerance, "--fail-under": fail_under}
+        for flag, value in given.items():
+            if value is not None:
+                raise user_error(
+                    "it is about a paper, and none is named", f"add --paper {next(iter(PAPERS))}", flag
+                )
+        return _compare_runs(results, tuple(only or ()), output)
     found = find_paper(paper)
     if found.floors and tolerance is not None:
         raise user_error(
@@ -126,6 +143,32 @@ def compare(
         print_document(comparison_document(comparisons[0], limit, brief=True))
     enough = [_print_share(one, limit, fail_under) for one in comparisons]
     return 0 if all(enough) else 1
+
+
+def _compare_runs(folders: list[Path], filters: tuple[str, ...], output: Path | None) -> int:
+    """Compare two folders with each other; write files only where they are asked for."""
+    from fairbench_cli.base.errors import user_error
+    from fairbench_cli.base.files import make_folder, write_text
+    from fairbench_cli.cli.console import print_document, talk, talk_of_damage
+    from fairbench_cli.document.html import html
+    from fairbench_cli.document.markdown import markdown
+    from fairbench_cli.report.runs import compare_runs
+
+    if len(folders) != 2:
+        what = f"{len(folders)} folder{'s' * (len(folders) > 1)} and no paper to compare with"
+        raise user_error(what, "give two folders, to compare them with each other, or --paper NAME")
+    first, second = folders
+    names = _names(folders, alone=True)
+    found = compare_runs((first, second), (names[0], names[1]), filters)
+    talk_of_damage(found.damages)
+    if output is not None:
+        make_folder(output)
+        write_text(output / "runs.csv", found.frame.to_csv(index=False, lineterminator="\n"))
+        write_text(output / "runs.md", markdown(found.document))
+        write_text(output / "runs.html", html(found.document))
+        talk(f"{output}/: runs.csv, runs.md, runs.html")
+    print_document(found.console)
+    return 0
 
 
 def _names(folders: list[Path], *, alone: bool) -> list[str]:

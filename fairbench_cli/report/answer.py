@@ -58,7 +58,7 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class Finding:
+class TechniqueFinding:
     """What became of a setting with a technique, or with none.
 
     Parameters
@@ -127,7 +127,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Setting:
+class RunSetting:
     """What was found in a setting.
 
     Parameters
@@ -140,9 +140,9 @@ class Setting:
         The groups, as people call them where the card says so.
     labels : float
         The metric of the labels of the test rows, mean over the repeats; NaN where labels have none.
-    plain : Finding or None
+    plain : TechniqueFinding or None
         The model without a technique; the first, where it is there with and without the protected attribute.
-    findings : tuple of Finding
+    findings : tuple of TechniqueFinding
         The others, in the order of the config; those called ``none`` are other plain models.
     outcome : str
         One of `OUTCOMES`.
@@ -161,8 +161,8 @@ class Setting:
     deprived: str
     favoured: str
     labels: float
-    plain: Finding | None
-    findings: tuple[Finding, ...]
+    plain: TechniqueFinding | None
+    findings: tuple[TechniqueFinding, ...]
     outcome: Outcome
     best: tuple[str, ...]
 
@@ -172,7 +172,7 @@ class Setting:
         own = (self.dataset, self.attribute, self.compared, self.representation, self.classifier)
         return (*own, self.classifier_parameters)
 
-    def finding(self, technique: str) -> Finding:
+    def finding(self, technique: str) -> TechniqueFinding:
         """Return the finding of a technique; `KeyError` when there is none."""
         return {one.technique: one for one in self.findings}[technique]
 
@@ -185,12 +185,12 @@ class RunAnswer:
     ----------
     metric : Metric
         Of fairness.
-    settings : tuple of Setting
+    settings : tuple of RunSetting
         In the order of the plan.
     """
 
     metric: Metric
-    settings: tuple[Setting, ...]
+    settings: tuple[RunSetting, ...]
 
 
 def fairness_metric(config: ExperimentConfig) -> Metric:
@@ -217,7 +217,7 @@ def answer_of(run: RunResults) -> RunAnswer:
     pareto = pareto_of(run) if metric.name == FAIRNESS else _front_of(run, metric.name)
     found = CellRows(_by_cell(own, "metric"), _by_cell(paired, "metric"), _by_cell(pareto))
     held = {(data.dataset, data.attribute): data for data in run.datasets}
-    settings: list[Setting] = []
+    settings: list[RunSetting] = []
     for place in dict.fromkeys((cell["dataset"], cell["attribute"]) for cell in run.plan.cells):
         cells = [cell for cell in run.plan.cells if (cell["dataset"], cell["attribute"]) == place]
         data = held.get(place)
@@ -274,15 +274,15 @@ def _settings(
     data: DatasetRepeats | None,
     found: CellRows,
     labels: float,
-) -> Iterator[Setting]:
+) -> Iterator[RunSetting]:
     """Yield the settings of a data set, an attribute and the groups compared, in the order of its cells."""
     place = cells[0]["dataset"], cells[0]["attribute"]
     groups = groups_in_words(run.plan.protected(*place), compared)
     rows = {} if data is None else {key_of(cell): i for i, cell in enumerate(data.cells)}
-    apart: dict[tuple[Any, ...], list[Finding]] = {}
+    apart: dict[tuple[Any, ...], list[TechniqueFinding]] = {}
     for cell in cells:
         key = key_of(cell)
-        one = Finding(
+        one = TechniqueFinding(
             technique_label(*(cell[column] for column in TECHNIQUE)),
             key,
             is_baseline(cell["intervention"], cell["parameters"]),
@@ -305,15 +305,15 @@ def _settings(
         representation, classifier, parameters, beta = within
         named = (*place, compared, representation, classifier, parameters)
         label = classifier_label(classifier, parameters)
-        yield Setting(*named, beta, label, *groups, labels, plain, others, outcome, best)
+        yield RunSetting(*named, beta, label, *groups, labels, plain, others, outcome, best)
 
 
 _WITHIN = ["representation", "classifier", "classifier_parameters", "beta"]
 
 
 def _found(
-    one: Finding, place: tuple[Any, ...], metric: str, why: tuple[Texts, Texts], found: CellRows
-) -> Finding:
+    one: TechniqueFinding, place: tuple[Any, ...], metric: str, why: tuple[Texts, Texts], found: CellRows
+) -> TechniqueFinding:
     """Return a finding with what the frames say of it; `why` are the statuses and reasons of its repeats."""
     own, accuracy = (found.own.get((*place, name), _NO_ROW) for name in (metric, ACCURACY))
     change, cost = (found.paired.get((*place, name), _NO_ROW) for name in (metric, ACCURACY))
@@ -348,7 +348,7 @@ def _estimate(row: Mapping[Any, Any], mean: str = "mean", low: str = "low", high
 
 
 def _outcome(
-    plain: Finding | None, findings: Sequence[Finding], metric: Metric
+    plain: TechniqueFinding | None, findings: Sequence[TechniqueFinding], metric: Metric
 ) -> tuple[Outcome, tuple[str, ...]]:
     """Return what is said of a setting as a whole and of which techniques, those with the least gap first."""
     if plain is None or not plain.n:

@@ -1,7 +1,7 @@
 """Techniques against doing nothing, and against each other, repeat by repeat on the same training sets."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -17,13 +17,14 @@ from fairbench_cli.document.model import Document
 from fairbench_cli.experiment.config.outputs import TABLES
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.significance import holm
-from fairbench_cli.report.inference import EQUAL, paired_test
+from fairbench_cli.report.inference import EQUAL, PairedTest, RowVariance, paired_test, welch_test
 from fairbench_cli.report.population import BASES, over_population
 from fairbench_cli.report.repeats import SITUATION, TECHNIQUE
 from fairbench_cli.report.results import COMPARED, ROW_COLUMNS, Results, RunResults
 from fairbench_cli.report.tables import BLOCK, Cells, blocks_of, technique_label
 
 LEVEL = 0.05
+IDENTICAL = "same"
 VERSUS = "paired-versus-"  # begins the files of differences to other techniques than `none`
 SAME = 0.01  # a change that is shown to be smaller is none, in the units of the metric: one point of a rate
 
@@ -129,33 +130,66 @@ def paired_frame(results: Results, versus: str | None = None) -> pd.DataFrame:
     UserError
         When no technique, or more than one, is called so.
     """
-    cells, values = results.rows.reset_index(drop=True), results.values
     baseline = Baseline() if versus is None else find_baseline(results, versus)
-    ours, theirs, seen = _pairs(cells, baseline)
+    ours, theirs, seen = _pairs(results.rows.reset_index(drop=True), baseline)
+    named: dict[str, Any] = {} if versus is None else {"baseline": baseline.label}
+    return differences_frame(results, ours, theirs, named | {"baseline_include_protected": seen})
+
+
+def differences_frame(
+    results: Results,
+    ours: Rows,
+    theirs: Rows,
+    columns: Mapping[str, Any],
+    *,
+    paired: bool = True,
+    same: NDArray[np.bool_] | None = None,
+) -> pd.DataFrame:
+    """Return the differences between rows of the results, tested as `paired_frame` says.
+
+    Parameters
+    ----------
+    ours, theirs : int array, shape (differences,)
+        Rows of the results.
+    columns : mapping
+        More columns, after those that say what a row of the results is.
+    paired : bool
+        Whether equal numbers of repeats belong together; else Welch's test takes the place of the paired one.
+    same : bool array, shape (differences,), optional
+        What is the same by design: it is not tested, and the verdict says so.
+    """
+    cells, values = results.rows.reset_index(drop=True), results.values
     rows = cells.iloc[ours].reset_index(drop=True)
     far = np.full_like(values, np.nan)
     for metric, at in cells.groupby("metric", sort=False).indices.items():
         far[at] = _away(results.ideal(str(metric)), values[at])
+    both, others = (np.concatenate([values[at], far[at]]) for at in (ours, theirs))
     with np.errstate(invalid="ignore"):  # infinite ratios are no pairs
-        differences = values[ours] - values[theirs]
-        closer = far[ours] - far[theirs]
-    of_values, of_distances = paired_test(differences), paired_test(closer)
+        apart = both - others
+
+    def test(at: Rows, ratio: float = 0.0, rows: RowVariance | None = None) -> PairedTest:
+        if paired:
+            return paired_test(apart[at], ratio, rows)
+        return welch_test(both[at], others[at], ratio, rows)
+
+    halves = np.arange(len(apart)).reshape(2, -1)
+    of_values, of_distances = test(halves[0]), test(halves[1])
     has_ideal = np.array([results.ideal(metric) is not None for metric in rows["metric"]], dtype=bool)
-    twice = np.tile(ours, 2), np.tile(theirs, 2), np.concatenate([differences, closer])
-    everywhere, basis = over_population(results, *twice, np.repeat([False, True], len(ours)))
+    twice = np.tile(ours, 2), np.tile(theirs, 2), apart
+    everywhere, basis = over_population(results, *twice, np.repeat([False, True], len(ours)), test)
     low, high, p_of, p_same = (
         values.reshape(2, -1)
         for values in (everywhere.low, everywhere.high, everywhere.p, everywhere.within(SAME))
     )
     p = np.where(has_ideal, of_distances.p, of_values.p)
     population_p = np.where(has_ideal, p_of[1], p_of[0])
+    if same is not None:
+        p, population_p = np.where(same, np.nan, p), np.where(same, np.nan, population_p)
     tests, population = (adjusted(rows, own, [*BLOCK, "metric"]) for own in (p, population_p))
     up, down = np.where(has_ideal, "worse", "higher"), np.where(has_ideal, "better", "lower")
     change = np.where(has_ideal, of_distances.mean, of_values.mean)
-    named = {} if versus is None else {"baseline": baseline.label}
-    return rows[ROW_COLUMNS].assign(
-        **named,
-        baseline_include_protected=seen,
+    frame = rows[ROW_COLUMNS].assign(
+        **columns,
         n=of_values.n.astype(int),
         difference=of_values.mean,
         low=of_values.low,
@@ -177,6 +211,9 @@ def paired_frame(results: Results, versus: str | None = None) -> pd.DataFrame:
         population_p_same=adjusted(rows, p_same[0], [*BLOCK, "metric"])["p_holm"],
         population_basis=np.where(of_values.n > 0, basis[: len(ours)], ""),
     )
+    if same is not None:
+        frame.loc[same, ["verdict", "population_verdict"]] = IDENTICAL
+    return frame
 
 
 def paired_table(name: str, run: RunResults, versus: str | None = None) -> Document:
