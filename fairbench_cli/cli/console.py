@@ -5,6 +5,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from rich import box
@@ -19,6 +20,7 @@ from fairbench_cli.document.model import Document, Section, TableCell, TextTable
 
 if TYPE_CHECKING:  # pandas comes with it
     from fairbench_cli.experiment.journal.journal import Damage
+    from fairbench_cli.report.write import WrittenReport
 
 GAP = 2  # characters between two columns
 KEPT = "\u00a0"  # a space that no line ends at
@@ -108,10 +110,21 @@ def print_document(document: Document) -> None:
         if i or document.title or document.facts:
             say("")
         _print_section(section, marks)
-    if document.notes:
+    if document.notes and (document.facts or document.sections):
         say("")
     for note in document.notes:
         fold(note)
+
+
+def print_report(written: "WrittenReport", *, tables: bool, folder: Path, time: str = "") -> None:
+    """Print the answer of a run, or its tables after it, and last where its files are."""
+    print_document(written.answer)
+    if tables:
+        say("")
+        print_tables(written.tables)
+    page, *others = written.files
+    took = f" ({time})" if time else ""
+    talk(f"{folder / page}: the page; next to it {', '.join(others)}{took}")
 
 
 def print_tables(documents: Iterable[Document]) -> None:

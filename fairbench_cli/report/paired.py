@@ -227,18 +227,26 @@ def paired_table(name: str, run: RunResults, versus: str | None = None) -> Docum
     baseline = Baseline() if versus is None else find_baseline(results, versus)
     frame = paired_frame(results, versus)
     frame = frame.sort_values("metric", key=lambda names: names.map(metrics.index), kind="stable")
+    constant = set(
+        results.rows[COMPARED][results.constant.sum(axis=1) > 0].itertuples(index=False, name=None)
+    )
     columns = [*BLOCK, *TECHNIQUE, "metric", "beta", "difference", "population_verdict"]
+    frame = frame.assign(
+        constant=[key in constant for key in frame[COMPARED].itertuples(index=False, name=None)]
+    )
     texts: Cells = {}
-    for *place, metric, beta, difference, verdict in frame[columns].itertuples(index=False, name=None):
+    for *place, metric, beta, difference, verdict, same in frame[[*columns, "constant"]].itertuples(
+        index=False, name=None
+    ):
         block, own = tuple(place[: len(BLOCK)]), place[len(BLOCK) :]
-        texts[block, (technique_label(*own), metric), beta] = written(
-            difference, word="" if verdict == "no difference" else verdict
-        )
+        word = "constant" if same else "" if verdict == "no difference" else verdict
+        texts[block, (technique_label(*own), metric), beta] = written(difference, word=word)
     caption: tuple[str, ...] = (
         f"Mean differences to {baseline.label} over paired repeats; a minus sign is a lower value.",
         "better, worse: nearer to the measure's ideal or farther from it in the population, that is with "
         "other training sets and other test rows, at 5 % after Holm's adjustment over all techniques and β "
-        "of the table. A number alone: no difference shown.",
+        "of the table. constant: the technique accepts nobody, or everybody, in some repeat. A number alone: "
+        "no difference shown.",
         *(BASES[basis] for basis in BASES if (frame["population_basis"] == basis).any()),
     )
     return Document(name, facts=caption, sections=blocks_of(run, texts, ""))
