@@ -139,13 +139,14 @@ def seed_of_today() -> int:
     return int(given) if given else datetime.now(UTC).toordinal()
 
 
-DERIVED = ("groups.csv", "results.csv", "summary.csv", "answer.md", "report.html")
+DERIVED = ("groups.csv", "results.csv", "summary.csv")
+SAID = ("answer.md", "report.html")
 
 
 def derived(folder: Path) -> dict[str, bytes]:
     """Return the bytes of every file that is derived from the journal."""
     tables = sorted(path.relative_to(folder).as_posix() for path in (folder / "tables").iterdir())
-    found = {name: (folder / name).read_bytes() for name in (*DERIVED, *tables)}
+    found = {name: (folder / name).read_bytes() for name in (*DERIVED, *SAID, *tables)}
     page = found["report.html"].decode()
     before, provenance, after = page.partition('<section aria-labelledby="provenance">')
     assert provenance
