@@ -10,7 +10,7 @@ from html import escape
 from io import StringIO
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import yaml
@@ -21,6 +21,7 @@ from fairbench_cli.base.files import read_text, scratch_folder
 from fairbench_cli.base.strict_yaml import YamlDocument, dump_yaml, parse_yaml
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.config.config import ExperimentConfig
+from fairbench_cli.experiment.config.outputs import FIGURES, NEEDS
 from fairbench_cli.experiment.config.read import find_config, of_document, read_config
 from fairbench_cli.experiment.journal.journal import RETRIED, Records, read_journals
 from fairbench_cli.experiment.journal.manifest import checked
@@ -28,8 +29,13 @@ from fairbench_cli.experiment.plan import FILE, RunPlan, read_plan
 from fairbench_cli.experiment.running.pool import LocalPool
 from fairbench_cli.experiment.running.run import compute, prepare, working_in, write_manifest
 from fairbench_cli.papers.pages import with_paper
+from fairbench_cli.report.answer import RunAnswer, answer_of
+from fairbench_cli.report.registry import FIGURES as DRAW
 from fairbench_cli.report.results import RunResults
 from fairbench_cli.report.write import results_of_folder, write_report
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 NEEDED = ("results", "groups", "summary", "paired", "pareto")
 
@@ -121,6 +127,49 @@ class RunFrames:
         if name not in self.frames:
             raise ArgumentError(Problem(f'no frame is called "{name}"', suggest(name, self.frames)))
         return self.frames[name]
+
+    @property
+    def answer(self) -> RunAnswer:
+        """What was found, by data set, attribute, classifier and β: gaps, changes, costs and their kinds."""
+        return answer_of(self.found)
+
+    def plot(self, name: str = "curves", of: str | None = None) -> "Figure":
+        """Return a figure of the run, as ``figures:`` of a config writes it.
+
+        Parameters
+        ----------
+        name : str
+            Of ``fairbench list figures``.
+        of : str, optional
+            Which one, where there is one for each data set, attribute and classifier: "adult-sex-c45".
+
+        Raises
+        ------
+        ArgumentError
+            When there is no such figure, the run has nothing to draw in it, or there are several.
+        """
+        if name not in FIGURES:
+            raise ArgumentError(Problem(f'no figure is called "{name}"', suggest(name, FIGURES)))
+        found = self.found
+        for need in FIGURES[name].needs:
+            is_met, what, fix = NEEDS[need]
+            if not is_met(found.plan.config):
+                raise ArgumentError(Problem(f"the figure {name} {what}", f"in the config {fix}"))
+        from fairbench_cli.report.figures.canvas import house_style  # loads matplotlib
+
+        with house_style():
+            drawn: dict[str, Figure] = DRAW[name].load()(found)
+        chosen = of if of is not None else next(iter(drawn)) if len(drawn) == 1 else None
+        if not drawn:
+            raise ArgumentError(
+                Problem(f"there is nothing to draw in the figure {name}", "look at .failures")
+            )
+        if chosen is None:
+            what = f"the figure {name} is {len(drawn)} figures"
+            raise ArgumentError(Problem(what, f"name one of: {', '.join(drawn)}"))
+        if chosen not in drawn:
+            raise ArgumentError(Problem(f'the figure {name} has none of "{chosen}"', suggest(chosen, drawn)))
+        return drawn[chosen]
 
     def __repr__(self) -> str:
         done = self.groups.drop_duplicates([*_cell(self.groups), "repeat"])["status"].value_counts().to_dict()
