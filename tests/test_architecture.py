@@ -34,8 +34,8 @@ FLOORS = {
     "audit": 6,
     "papers": 6,
     "simulate": 6,
-    "api": 6,
-    "cli": 7,
+    "api": 7,
+    "cli": 8,
 }
 
 
