@@ -16,7 +16,7 @@ from fairbench_cli.audit.show.headline import headline, meaning
 from fairbench_cli.audit.show.pictures import rate_chart
 from fairbench_cli.base.text import shown_path
 from fairbench_cli.document import html, markdown, notebook
-from fairbench_cli.document.model import Answer, Document, Section, Statement
+from fairbench_cli.document.model import Answer, Chart, Document, Section, Statement
 from fairbench_cli.measures.groups import CROSS
 from fairbench_cli.measures.rates import EVENTS, RATES
 
@@ -73,8 +73,17 @@ def to_markdown(report: Report) -> str:
 
 
 def to_notebook(report: Report) -> str:
-    """Return the answer in words and the worst comparisons of every attribute; `to_html` has everything."""
-    return notebook.notebook(audit_document(report, everything=False, brief=True))
+    """Return the answer, a chart, and the worst comparisons of every attribute; `to_html` has everything."""
+    document = audit_document(report, everything=False, brief=True)
+    return notebook.notebook(replace(document, answer=_answer(report, everything=False, charts=True)))
+
+
+def charts_of(report: Report) -> dict[str, Chart]:
+    """Return the chart of each attribute that the answer speaks of, in its order."""
+    charts: dict[str, Chart] = {}
+    for one in headline(report).sentences:
+        charts.setdefault(one.attribute, rate_chart(one, report))
+    return charts
 
 
 def _answer(report: Report, *, everything: bool, charts: bool = False) -> Answer:
