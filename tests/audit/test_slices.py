@@ -32,7 +32,7 @@ def planted(request):
 
 def test_all_slices_together_are_the_audit_without_slices(planted):
     _, frame, result = planted
-    whole = result.report.found["over"].report
+    whole = result.report.found["slices"].report
     alone = audit(frame.drop(columns="quarter"), attributes=["g"]).report
     assert repr(whole.disparities) == repr(alone.disparities)  # NaN is what it is
     assert whole.verdicts == alone.verdicts
@@ -48,7 +48,7 @@ def test_all_slices_together_are_the_audit_without_slices(planted):
 
 def test_what_is_said_of_a_trend_is_what_the_numbers_say(planted):
     change, _, result = planted
-    found = result.report.found["over"]
+    found = result.report.found["slices"]
     assert found.slices == tuple(QUARTERS)
     text = headline(result.report).sentence
     for one in found.trends:
@@ -68,7 +68,7 @@ def test_what_is_said_of_a_trend_is_what_the_numbers_say(planted):
     assert b.word == {1.0: "steady", 0.6: "falls", 1.6: "rises"}[change]
     assert b.change.low < change < b.change.high
     document = json.loads(result.to_json())
-    assert document["over_slices"]["trends"][0]["word"] == found.trends[0].word
+    assert document["slices"]["trends"][0]["word"] == found.trends[0].word
     assert len(result.to_pandas("trends")) == len(found.trends) == 3
 
 
@@ -90,14 +90,14 @@ def test_slices_that_have_no_order_have_no_trend():
     late = np.where(frame.quarter < "2014Q3", "south", "west")
     frame["quarter"] = np.where(frame.quarter < "2014", "north", late)
     result = audit(frame, attributes=["g"], slice="quarter")
-    assert result.report.found["over"].trends == ()
+    assert result.report.found["slices"].trends == ()
     assert "No trend is tested: the values of quarter are no numbers" in headline(result.report).sentence
     two = audit(frame[frame.quarter != "west"], attributes=["g"], slice="quarter")
     assert "No trend is tested: 2 slices are too few for one." in headline(two.report).sentence
 
 
 def first_trend(frame, **options):
-    return audit(frame, attributes=["g"], slice="quarter", **options).report.found["over"].trends[0]
+    return audit(frame, attributes=["g"], slice="quarter", **options).report.found["slices"].trends[0]
 
 
 def test_weights_count_as_the_rows_that_they_are_worth():

@@ -517,7 +517,7 @@ def trend_rows(found: Over, _: Report) -> Iterable[Row]:
 def _data(found: Over) -> dict[str, object]:
     whole = found.report
     parts = {name: getattr(whole, name) for name in ("verdict", "verdicts", "family", "disparities")}
-    return {"over_slices": {**parts, "trends": found.trends}}
+    return {"slices": {**parts, "trends": found.trends}}
 
 
 def whole_of(found: Over, report: Report) -> Whole:
@@ -531,7 +531,7 @@ def whole_of(found: Over, report: Report) -> Whole:
 
 
 TRENDS = Part[tuple[()], Over](
-    "over",
+    "slices",
     wanted=lambda config: config.sliced_by is not None,
     judge=look_over,
     tables={"trends": trend_rows},
