@@ -19,6 +19,7 @@ from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.groups import CROSS, ProtectedAttributes
 from fairbench_cli.measures.metric import OF_LABELS, Metric
 from fairbench_cli.measures.registry import METRICS, find, measure
+from fairbench_cli.report.baselines import short_of
 from fairbench_cli.report.kinds import Kind, kinds, own_frame
 from fairbench_cli.report.paired import APART, PARETO_METRICS, paired_of, pareto_frame, pareto_of
 from fairbench_cli.report.repeats import (
@@ -93,6 +94,8 @@ class TechniqueFinding:
         The techniques, constant ones aside, that are shown to be better on both metrics.
     front : bool
         Whether no technique is ahead of it on both means, and it is not constant.
+    below : tuple of str
+        What does better without a technique, shown, in a clause each; of discrimination alone.
     """
 
     technique: str
@@ -114,6 +117,7 @@ class TechniqueFinding:
     accuracy_kind: Kind | Literal[""] = ""
     dominated_by: tuple[str, ...] = ()
     front: bool = False
+    below: tuple[str, ...] = ()
 
     @property
     def constant(self) -> bool:
@@ -215,7 +219,8 @@ def answer_of(run: RunResults) -> RunAnswer:
     paired = paired[paired["metric"].isin((metric.name, ACCURACY))]
     paired = paired.assign(kind=kinds(paired, own))
     pareto = pareto_of(run) if metric.name == FAIRNESS else _front_of(run, metric.name)
-    found = CellRows(_by_cell(own, "metric"), _by_cell(paired, "metric"), _by_cell(pareto))
+    below = short_of(run) if metric.name == FAIRNESS else {}
+    found = CellRows(_by_cell(own, "metric"), _by_cell(paired, "metric"), _by_cell(pareto), below)
     held = {(data.dataset, data.attribute): data for data in run.datasets}
     settings: list[RunSetting] = []
     for place in dict.fromkeys((cell["dataset"], cell["attribute"]) for cell in run.plan.cells):
@@ -236,11 +241,15 @@ Rows = Mapping[tuple[Any, ...], Mapping[Any, Any]]
 
 @dataclass(frozen=True)
 class CellRows:
-    """The rows of `own_frame`, `paired_of` and `pareto_of`, by cell, groups compared and, of two, metric."""
+    """The rows of `own_frame`, `paired_of` and `pareto_of`, by cell, groups compared and, of two, metric.
+
+    `below` are the clauses of `short_of`, by the values of `COMPARED`.
+    """
 
     own: Rows
     paired: Rows
     pareto: Rows
+    below: Mapping[CellKey, tuple[str, ...]]
 
 
 def _by_cell(frame: pd.DataFrame, *more: str) -> dict[tuple[Any, ...], dict[Any, Any]]:
@@ -337,6 +346,7 @@ def _found(
         accuracy_kind=cost.get("kind", ""),
         dominated_by=tuple(filter(None, front.get("population_clearly_dominated_by", "").split(APART))),
         front=bool(front.get("front", False)),
+        below=found.below.get((*place[:2], place[-1], *place[2:-1]), ()),
     )
 
 
