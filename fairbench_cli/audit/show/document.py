@@ -8,11 +8,11 @@ from pathlib import Path, PurePath
 from fairbench_cli.audit.compare.report import Report
 from fairbench_cli.audit.config import UNDECIDED, WORSE
 from fairbench_cli.audit.metrics import ROLL_UPS
-from fairbench_cli.audit.parts import parts_of
+from fairbench_cli.audit.parts import parts_of, whole_of
 from fairbench_cli.audit.parts.part import View
 from fairbench_cli.audit.parts.rates import RATES_OF_GROUPS, decisive, reason_words, verdict_table
 from fairbench_cli.audit.parts.writing import LIMIT_OPEN, REASONS, named, thousands
-from fairbench_cli.audit.show.headline import headline, meaning
+from fairbench_cli.audit.show.headline import Sentence, headline, meaning
 from fairbench_cli.audit.show.pictures import rate_chart
 from fairbench_cli.base.text import shown_path
 from fairbench_cli.document import html, markdown, notebook
@@ -89,7 +89,7 @@ def charts_of(report: Report) -> dict[str, Chart]:
 def _answer(report: Report, *, everything: bool, charts: bool = False) -> Answer:
     said, gate = headline(report), gate_words(report)
     sentences, still = said.lines(everything=everything)
-    drawn = [rate_chart(one, report) for one in said.sentences[: len(sentences)]] if charts else []
+    drawn = [_chart(one, report) for one in said.sentences[: len(sentences)]] if charts else []
     return Answer(
         Statement(said.sentence, said.verdict),
         tuple(
@@ -101,10 +101,16 @@ def _answer(report: Report, *, everything: bool, charts: bool = False) -> Answer
     )
 
 
+def _chart(said: Sentence, report: Report) -> Chart:
+    """Return the chart of a sentence: of slices over these, else by group."""
+    whole = whole_of(report)
+    return whole.drawn(said, said.metric) if whole else rate_chart(said, report)
+
+
 def _sections(report: Report, view: View) -> Iterator[Section]:
     """Yield a summary, what the parts show, what a reader should know of the data, and how to read it."""
     judged = bool(report.verdicts) and not report.without_verdict
-    if judged and not view.brief:
+    if judged and not view.brief and not report.config.sliced_by:
         heads = {name: RATES[name].label for name in report.deciding}
         table = verdict_table("Verdicts by attribute and rate", report, report.deciding, heads, decides=True)
         yield Section("Summary", tables=(table,), notes=rate_legend(report))
