@@ -15,10 +15,12 @@ from typing import Any
 import pandas as pd
 import yaml
 
+from fairbench_cli.api.objects import plain_config
 from fairbench_cli.base.errors import ArgumentError, Problem, suggest, user_error
 from fairbench_cli.base.files import read_text, scratch_folder
 from fairbench_cli.base.strict_yaml import YamlDocument, dump_yaml, parse_yaml
 from fairbench_cli.experiment.cell import Repeat
+from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.experiment.config.read import find_config, of_document, read_config
 from fairbench_cli.experiment.journal.journal import RETRIED, Records, read_journals
 from fairbench_cli.experiment.journal.manifest import checked
@@ -158,7 +160,8 @@ def run(
     ----------
     config : str, Path or mapping
         A YAML file, the name of a shipped one such as "quickstart", or what stands in one. Cards and plug-ins
-        are looked for next to the file, or in the working folder.
+        are looked for next to the file, or in the working folder. Techniques, classifiers and metrics may be
+        objects: ``"classifiers": [LogisticRegression(C=0.1)]``, ``"interventions": ["none", MyTechnique]``.
     folder : str or Path, optional
         Where results are kept: a run goes on from what is there. By default nothing is kept.
     jobs : int
@@ -184,17 +187,9 @@ def run(
     """
     if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
         raise ArgumentError(Problem(f"jobs is {jobs!r}", "give the number of worker processes, 1 or more"))
-    overrides = tuple(f"{key}={_yaml(value)}" for key, value in (changes or {}).items())
-    if isinstance(config, Mapping):
-        data = parse_yaml(_yaml(config), "config").data
-        given = of_document(YamlDocument(data, {}, "config"), Path(), overrides)
-    elif isinstance(config, str | Path):
-        given = read_config(find_config(str(config)), overrides)
-    else:
-        what = f"an object of type {type(config).__name__} is no config"
-        raise ArgumentError(Problem(what, "give the path of a YAML file, or a dict of its keys"))
     with scratch_folder() as temporary:
         start, target = time.monotonic(), Path(folder or temporary)
+        given = _read_config(config, changes or {}, target)
         filters = (only,) if isinstance(only, str) else tuple(only)
         asked = prepare(
             given, folder=target, data_dir=None if data_dir is None else Path(data_dir), filters=filters
@@ -216,6 +211,21 @@ def run(
             write_report(target, prepared.plan, prepared.records, compared=with_paper)
         done = _read(target, given.name, Path(folder) if folder else None)
         return replace(done, kept=(prepared.plan, prepared.records))
+
+
+def _read_config(
+    config: str | Path | Mapping[str, Any], changes: Mapping[str, Any], target: Path
+) -> ExperimentConfig:
+    """Return a config, checked; what a notebook or script defines is written to the folder of results."""
+    changed = plain_config(changes, target)
+    overrides = tuple(f"{key}={_yaml(value)}" for key, value in changed.items())
+    if isinstance(config, Mapping):
+        data = parse_yaml(_yaml(plain_config(config, target)), "config").data
+        return of_document(YamlDocument(data, {}, "config"), Path(), overrides)
+    if isinstance(config, str | Path):
+        return read_config(find_config(str(config)), overrides)
+    what = f"an object of type {type(config).__name__} is no config"
+    raise ArgumentError(Problem(what, "give the path of a YAML file, or a dict of its keys"))
 
 
 def load_results(folder: str | Path) -> RunFrames:
@@ -253,20 +263,9 @@ def _frame(path: Path) -> pd.DataFrame:
     return frame
 
 
-def _plain(value: Any) -> Any:
-    """Return what a dict holds as YAML has it: lists for tuples, text for paths, numbers for NumPy's."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
-    if isinstance(value, Path):
-        return str(value)
-    return value.item() if hasattr(value, "item") and getattr(value, "ndim", 1) == 0 else value
-
-
 def _yaml(value: Any) -> str:
     try:
-        return dump_yaml(_plain(value))
+        return dump_yaml(value)
     except yaml.YAMLError as error:
         what = f"a config holds texts, numbers, lists and dicts: {error.args[0]}"
         raise ArgumentError(Problem(what, "write what would stand in a YAML file")) from None

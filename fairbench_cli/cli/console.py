@@ -49,16 +49,16 @@ def say(line: str, style: str = "") -> None:
 
 
 def fold(text: str, style: str = "", indent: str = "", first: str = "") -> None:
-    """Print a paragraph, folded to the console's width in a pipe too; a number and its % stay on a line."""
+    """Print a paragraph, folded to the console's width in a pipe too; "5 %" and "β = 1" stay on a line."""
     console = out()
     folded = textwrap.fill(
-        plain(text).replace(" %", f"{KEPT}%"),
+        plain(text).replace(" %", f"{KEPT}%").replace("β = ", f"β{KEPT}={KEPT}"),
         console.width,
         initial_indent=first,
         subsequent_indent=indent,
         break_on_hyphens=False,
     )
-    console.print(Text(folded.replace(f"{KEPT}%", " %"), style=style), soft_wrap=True)
+    console.print(Text(folded.replace(KEPT, " "), style=style), soft_wrap=True)
 
 
 def talk(message: str) -> None:

@@ -242,11 +242,15 @@ def area(x: Axis, y: Axis, limits: Sequence[Limits], look: int, said: str) -> st
 
 @dataclass(frozen=True)
 class ChartRow:
-    """A row of a chart: what is written left and right above its marks, which lie around a height of 0."""
+    """A row of a chart: what is written left and right above its marks, which lie around a height of 0.
+
+    The name of one that is `muted` stands in the background.
+    """
 
     name: str
     said: str
     marks: Sequence[str]
+    muted: bool = False
 
 
 def row_chart(
@@ -256,7 +260,7 @@ def row_chart(
     bottom, parts = 4.0 + STEP * len(rows), []
     for i, row in enumerate(rows):
         y = STEP * i + 17
-        parts.append(text("name", SIDE, y, shortened(row.name), bold=True))
+        parts.append(text("said" if row.muted else "name", SIDE, y, shortened(row.name), bold=not row.muted))
         parts.append(text("said", WIDTH - SIDE, y, row.said, "end") if row.said else "")
         parts.append(_moved(y + 13, *row.marks))
     for value, words in here:
@@ -340,15 +344,15 @@ def forest(
     Parameters
     ----------
     heads : sequence of str
-        Of the names, the marks, and the columns to the right.
+        Of names and marks, and of the columns to the right.
     ideal : float or None
         The place of the best value.
     ticks : sequence of (float, str)
         Places of the axis and what is written there.
     """
-    first, about, *others = map(escape, heads)
+    about, *others = map(escape, heads)
     columns = "".join(f'<th scope="col" class="n">{head}</th>' for head in others)
-    head = f'<tr><th scope="col">{first}</th><th scope="col" class="plot">{about}</th>{columns}</tr>'
+    head = f'<tr><th scope="col" colspan="2">{about}</th>{columns}</tr>'
     places = "".join(
         f'<span class="tick" style="left:{short(x)}%">{escape(said)}</span>' for x, said in ticks
     )
@@ -378,6 +382,16 @@ def _forest_row(row: ForestRow, ideal: float | None) -> str:
 
 def _with_fine(words: str, fine: str) -> str:
     return escape(words) + (f' <span class="fine">{escape(fine)}</span>' if fine else "")
+
+
+def key(words: Iterable[tuple[Form, str]]) -> str:
+    """Return what the forms of marks mean, as a list."""
+    items = "".join(
+        f'<li><svg width="16" height="16" viewBox="-8 -8 16 16" aria-hidden="true"><path class="mark {form}" '
+        f'd="{FORMS[form]}"/></svg>{escape(said)}</li>'
+        for form, said in words
+    )
+    return f'<ul class="key">{items}</ul>'
 
 
 def _upright(kind: str, place: float | None) -> str:
@@ -457,7 +471,7 @@ def _apart(names: Sequence[Point], end: float) -> list[tuple[float, float, str, 
     """Return where names stand: right of their points or, near the edge, left of them, none on another."""
     placed: list[tuple[float, float, float, str, str]] = []
     for x, y, name in sorted(names, key=lambda one: one[1]):
-        width = 5.6 * len(shortened(name))
+        width = 6.2 * len(shortened(name))
         left = x + 7 + width > end + SIDE
         start = x - 7 - width if left else x + 7
         level = y + 4

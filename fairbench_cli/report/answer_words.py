@@ -59,7 +59,9 @@ def _and_more(n: int) -> str:
 
 
 def _lines(texts: Iterable[str]) -> int:
-    return sum(len(textwrap.wrap(text, WIDTH, break_on_hyphens=False)) for text in texts)
+    """Return how many lines some paragraphs take, with "β = 1" on a line as a console has it."""
+    kept = (text.replace("β = ", "β\u00a0=\u00a0").replace(" %", "\u00a0%") for text in texts)
+    return sum(len(textwrap.wrap(text, WIDTH, break_on_hyphens=False)) for text in kept)
 
 
 # The whole run ---------------------------------------------------------------------------------------------
@@ -73,56 +75,67 @@ def headline_of(answer: RunAnswer, reading: MetricReading) -> str:
     found = []
     if len(main) <= FEW:
         where = f"β = {main[0].beta:g}: " if betas and len({one.beta for one in main}) == 1 else ""
-        long = f"{where}{'; '.join(_clause(one, answer, reading) for one in main)}."
-        short = f"{where}{'; '.join(_in_few_words(main, answer))}."
+        long, short = (f"{where}{_together(main, answer, given)}." for given in (reading, None))
         found += [f"{long}{constant}", f"{short}{constant}", long, short]
     counted = _counted(answer)
     found += [f"{counted}{constant}", counted]
-    text = next((text for text in found if len(text.split()) <= MOST_WORDS), counted)
-    return f"{text[0].upper()}{text[1:]}" if text.startswith(("the ", "no ")) else text
+    return next((_begun(text) for text in found if len(text.split()) <= MOST_WORDS), counted)
 
 
-def _in_few_words(main: Sequence[RunSetting], answer: RunAnswer) -> Iterator[str]:
-    """Yield what was found in some settings, the same together: "massaging narrows the gap on adult"."""
-    doing: dict[str, list[str]] = {}
+def _begun(text: str) -> str:
+    """Return a sentence with a capital letter, unless it begins with a name."""
+    return f"{text[0].upper()}{text[1:]}" if text.startswith(_FIXED) else text
+
+
+_FIXED = ("the ", "no ", "every ")
+
+
+def _together(main: Sequence[RunSetting], answer: RunAnswer, reading: MetricReading | None) -> str:
+    """Return some settings in a clause, those with the same outcome together; numbers need the reading.
+
+    "massaging narrows the gap on adult, reweighing on dutch; none is shown to on compas"
+    """
+    parts: dict[str, list[str]] = {}
     for one in main:
         n = sum(each.better for each in one.findings)
-        what = _WITHOUT[one.outcome] or f"{n} techniques narrow the gap"
-        what = f"{one.best[0]} narrows the gap" if one.outcome == "best" else what
-        doing.setdefault(what, []).append(_place(one, answer))
-    for what, places in doing.items():
-        yield f"{what} on {_listed(places)}"
+        who = one.best[0] if one.outcome == "best" else f"{n} techniques"
+        first = "narrows" if one.outcome == "best" else "narrow"
+        on = f"on {_place(one, answer)}"
+        if one.outcome in NARROWED:
+            on += _from_to(one, reading) if reading else ""
+            own = parts.setdefault("", [])
+            own.append(f"{who} {on}" if own else f"{who} {first} the gap {on}")
+        else:
+            own = parts.setdefault(_what_else(one), [])
+            own.append(on)
+    narrower = parts.pop("", [])
+    clauses = [", ".join(narrower)] * bool(narrower)
+    for what, places in parts.items():
+        short = "none is shown to" if narrower and what == _WITHOUT["nothing shown"] else what
+        clauses.append(f"{short} {', '.join(places)}")
+    return "; ".join(clauses)
+
+
+def _from_to(setting: RunSetting, reading: MetricReading) -> str:
+    """Return the gap of the plain model and that of the first of the best: " (15.8 to 3.4 points)"."""
+    plain, best = setting.plain, setting.finding(setting.best[0])
+    return f" ({reading.text(plain.value.mean)} to {_left(best, plain, reading)})" if plain else ""
+
+
+def _what_else(setting: RunSetting) -> str:
+    """Return what is said where no technique is better."""
+    tried = [one for one in setting.findings if one.n and not one.plain]
+    if tried and all(one.constant for one in tried):
+        return "every technique decides the same for everybody"
+    return _WITHOUT[setting.outcome]
 
 
 _WITHOUT: dict[Outcome, str] = {
-    "best": "",
-    "front": "",
-    "several": "",
-    "nothing shown": "no technique is shown to narrow it",
+    "nothing shown": "no technique is shown to narrow the gap",
     "no gap shown": "the plain model shows no gap",
     "no baseline": "no model without a technique to compare with",
     "no value": "the plain model gave no value",
 }
-
-
-def _clause(setting: RunSetting, answer: RunAnswer, reading: MetricReading) -> str:
-    """Return a setting in a few words: "adult: massaging narrows the gap from 15.8 to 3.4 points"."""
-    name, plain = _place(setting, answer), setting.plain
-    if plain is None or setting.outcome in ("no baseline", "no value"):
-        return f"{name}: {_WITHOUT[setting.outcome]}"
-    if setting.outcome in NARROWED:
-        best = setting.finding(setting.best[0])
-        to = f"{reading.size(plain.value.mean)} to {_left(best, plain, reading)}"
-        if setting.outcome == "best":
-            return f"{name}: {best.technique} narrows the gap from {to}{_cost(best, ', ')}"
-        n = sum(one.better for one in setting.findings)
-        return f"{name}: {n} techniques narrow the gap, down from {to} ({best.technique})"
-    tried = [one for one in setting.findings if one.n and not one.plain]
-    if tried and all(one.constant for one in tried):
-        return f"{name}: every technique decides the same for everybody"
-    if setting.outcome == "no gap shown":
-        return f"{name}: the plain model has no gap that is shown"
-    return f"{name}: no technique is shown to narrow the gap of {reading.size(plain.value.mean)}"
 
 
 def _counted(answer: RunAnswer) -> str:
@@ -150,7 +163,7 @@ def _constants_of_all(answer: RunAnswer) -> str:
         setting, one = some[0]
         betas = len({each.beta for each in answer.settings}) > 1
         at = f"At β = {setting.beta:g} " if betas else ""
-        text = f"{at}{one.technique} {_does_to_all(one)} on {setting.dataset}."
+        text = f"{at}{one.technique} {_does_to_all(one).partition(' (')[0]} on {setting.dataset}."
         return f" {text[0].upper()}{text[1:]}"
     n = len({id(setting) for setting, _ in some})
     return f" In {n} setting{'s' * (n > 1)} a technique decides the same for everybody."
@@ -260,7 +273,7 @@ def said(setting: RunSetting, reading: MetricReading, detail: int = 3) -> str:
     best, named = _best(setting, reading, detail)
     parts += [*best, *_overshoots(setting, reading, named)]
     if detail > 1:
-        parts += _others(setting, reading, named, most=_most(detail))
+        parts += _others(setting, reading, named, detail)
     parts += _without_value(setting, brief=detail < 2)
     if detail > 2:
         parts += _below(setting)
@@ -388,19 +401,24 @@ _OTHERS: dict[Kind, str] = {
 }
 
 
-def _others(setting: RunSetting, reading: MetricReading, named: Iterable[str], most: int) -> list[str]:
-    """Return the techniques that are worse, shown to be the same, or not shown to differ."""
+def _others(setting: RunSetting, reading: MetricReading, named: Iterable[str], detail: int) -> list[str]:
+    """Return the techniques that are worse, shown to be the same, or not shown to differ.
+
+    The last are not named in less detail where no technique is better: that says it of all.
+    """
     plain, parts = setting.plain, []
     if plain is None or not plain.n:
         return []
     for kind, what in _OTHERS.items():
+        if kind == "not shown" and detail < 3 and not setting.best:
+            continue
         some = [one for one in setting.findings if one.kind == kind and one.technique not in named]
         numbers = kind in ("worse", "untested")
         texts = [_with_numbers(one, plain, reading) if numbers else one.technique for one in some]
         if kind == "same" and reading.form != "points":
             what = "Shown to change less than 0.01"
         if some:
-            parts.append(f"{what}: {_listed(texts, most)}")
+            parts.append(f"{what}: {_listed(texts, _most(detail))}")
     plains = [one for one in setting.findings if one.plain]
     more = [f"{one.technique} {_signed_gap(one.value.mean, reading)}" for one in plains]
     return parts + ([f"The other plain model: {_listed(more)}"] if more else [])
@@ -537,7 +555,7 @@ def _settings(n: int) -> str:
 
 def _listed(names: Sequence[str], most: int = MOST_NAMES) -> str:
     """Join texts with commas; the last ones are counted where there are many."""
-    if len(names) <= most + 1:
+    if len(names) <= most:
         return ", ".join(names)
     return f"{', '.join(names[:most])} and {len(names) - most} more"
 
@@ -587,7 +605,7 @@ def _chance(plan: RunPlan, *, brief: bool = False) -> str:
         return "One repeat: nothing can be said of chance, and no difference is shown."
     few = "What is not shown may still be there."
     if brief:
-        return f"Shown: beyond chance, for other training and test rows too (5 %, Holm). {few}"
+        return f"Shown: beyond chance, for other training and test rows too (5 %, Holm; {n} repeats)."
     return (
         "Narrower, wider, best, on the front, overshoots, no change: shown beyond chance, for other training "
         "sets and other test rows too, at 5 % after Holm's adjustment over all techniques and β of a data "
@@ -606,5 +624,17 @@ def each_setting(run: RunResults) -> Iterator[tuple[RunSetting, str, str]]:
     answer = answer_of(run)
     reading = reading_of(answer.metric)
     for one in answer.settings:
-        short = _clause(one, answer, reading).partition(": ")[2]
-        yield one, f"{short[0].upper()}{short[1:]}.", said(one, reading)
+        yield one, f"{_begun(_short(one, reading))}.", said(one, reading)
+
+
+def _short(setting: RunSetting, reading: MetricReading) -> str:
+    """Return a setting in a few words: "massaging narrows the gap from 15.8 to 3.4 points, accuracy −0.7"."""
+    plain = setting.plain
+    if plain is None or setting.outcome not in NARROWED:
+        return _what_else(setting)
+    best = setting.finding(setting.best[0])
+    to = f"from {reading.text(plain.value.mean)} to {_left(best, plain, reading)}"
+    if setting.outcome == "best":
+        return f"{best.technique} narrows the gap {to}{_cost(best, ', ')}"
+    n = sum(one.better for one in setting.findings)
+    return f"{n} techniques narrow the gap; {best.technique} {to}{_cost(best, ', ')}"

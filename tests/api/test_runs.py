@@ -77,7 +77,7 @@ def test_failures_are_counted(tmp_path):
             'config: error: unknown key "repeets"\n  fix: did you mean "rep',
         ),
         (lambda: fb.run({}), 'key "name" is missing'),
-        (lambda: fb.run(SMALL | {"classifiers": [object()]}), "numbers, lists"),
+        (lambda: fb.run(SMALL | {"classifiers": [object()]}), "is not a classifier"),
         (lambda: fb.run(3), "a dict of its keys"),
         (lambda: fb.run("no.yaml"), "no.yaml"),
         (lambda: fb.run("quickstart", changes={"repeets": 1}), "repeets"),

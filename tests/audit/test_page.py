@@ -132,8 +132,8 @@ def test_the_page_is_well_formed(page):
 def test_what_decides_and_why_stands_in_the_page(page):
     text = unescape(page)
     for piece in (
-        "805/1795",
-        "349/1488",
+        "805/1,795",
+        "349/1,488",
         "1.912",
         "[1.721, 2.124]",
         "fails, shown outside",

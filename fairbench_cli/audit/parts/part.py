@@ -31,14 +31,17 @@ class View:
     shown: int | None = None
     brief: bool = False
 
-    def cut(self, rows: Sequence[Any], left_out: str = "more") -> tuple[Sequence[Any], str]:
-        """Return the rows that are shown, and a sentence on the others.
+    def cut(
+        self, rows: Sequence[Any], kinds: Callable[[Sequence[Any]], str] | None = None
+    ) -> tuple[Sequence[Any], str]:
+        """Return the rows that are shown, and a sentence on the others: how many, and of what kinds.
 
-        >>> View(2).cut("abc")
-        ('ab', 'and 1 more: see --all')
+        >>> View(2).cut("abc"), View(1).cut("abc", "".join)
+        (('ab', 'and 1 more: see --all'), ('a', 'and 2 more (bc): see --all'))
         """
-        more = len(rows) - len(rows[: self.shown])
-        return rows[: self.shown], f"and {more} {left_out}: see --all" if more else ""
+        left_out = [] if self.shown is None else rows[self.shown :]
+        of = f" ({kinds(left_out)})" if kinds and left_out else ""
+        return rows[: self.shown], f"and {len(left_out):,} more{of}: see --all" if left_out else ""
 
 
 def _nothing(*_: Any) -> Any:
