@@ -1,7 +1,7 @@
 """An audit in one call, for notebooks and other programs."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from fairbench_cli.audit.config import AuditConfig
     from fairbench_cli.audit.scan.source import ArrowStream
     from fairbench_cli.document.model import Verdict
+    from fairbench_cli.document.notebook import ShownChart
 
     Frame = pd.DataFrame | ArrowStream
 
@@ -91,6 +92,32 @@ class AuditResult:
         """Write Markdown tables."""
         return self.to("markdown")
 
+    def plot(self, attribute: str | None = None) -> "ShownChart":
+        """Return the chart of an attribute: the rate that differs most, by group, and what is allowed.
+
+        It shows itself in a notebook; `.svg` is the picture, and ``.save("sex.svg")`` writes it.
+
+        Parameters
+        ----------
+        attribute : str, optional
+            By default the first that the answer speaks of.
+
+        Raises
+        ------
+        ArgumentError
+            When the answer speaks of no such attribute, or of none at all.
+        """
+        from fairbench_cli.audit.show.document import charts_of
+        from fairbench_cli.document.notebook import ShownChart
+
+        charts = charts_of(self.report)
+        if not charts:
+            raise ArgumentError(Problem("the audit compares no groups", "look at to_pandas('groups')"))
+        name = next(iter(charts)) if attribute is None else attribute
+        if name not in charts:
+            raise ArgumentError(Problem(f'the audit has no attribute "{name}"', suggest(name, charts)))
+        return ShownChart(charts[name])
+
     def _repr_html_(self) -> str:
         from fairbench_cli.audit.show.document import to_notebook
 
@@ -109,16 +136,19 @@ def audit(
     *,
     weights: "ArrayLike | None" = None,
     config: str | Path | None = None,
+    only: str | Sequence[str] = (),
+    repeat: int | None = None,
     **options: Any,
 ) -> AuditResult:
-    """Audit a file or a frame of scores, or arrays: ``audit(y_true, y_pred, groups)``.
+    """Audit a file or a frame of scores, arrays, ``audit(y_true, y_pred, groups)``, or a cell of a run.
 
     Parameters
     ----------
     source : str, Path or frame; or array of 0 and 1, shape (rows,), or None
         CSV, TSV, Parquet or NDJSON, also gzipped; "-" is standard input. A pandas or Polars frame, an Arrow
         table or anything with an Arrow stream has a row per person, as a file; it is read where it is, and an
-        index is not looked at. With `y_pred` the labels, also as ``y_true=``; None where there are none.
+        index is not looked at. A folder of results: a cell of it, see `only`. With `y_pred` the labels, also
+        as ``y_true=``; None where there are none.
     y_pred : array, shape (rows,), optional
         Decisions of 0 and 1, or scores that ``threshold``, ``top_k`` or ``top_share`` cut.
     groups : array, shape (rows,), or mapping or frame of these, optional
@@ -127,6 +157,10 @@ def audit(
         Of arrays; a file or frame has a column, ``weight="w"``.
     config : str or Path, optional
         A YAML file of options.
+    only : str or sequence of str
+        Of a folder of results: the cell, ``"intervention=massaging,beta=0.5"``.
+    repeat : int, optional
+        Of a folder of results or a file of its predictions; by default 0.
     **options
         As on the command line, with underscores: ``score="p"``, ``label="y"``, ``attributes=["race"]``,
         ``ref={"race": "Caucasian"}``, ``tau=0.8`` or ``tau={"default": 0.8, "fpr": 0.9}``,
@@ -178,7 +212,8 @@ def audit(
         rows: Any = source
         if arrays:
             rows, settings = frame_of_arrays(source, y_pred, groups, weights, settings)
-        return AuditResult(run(rows, settings, baseline))
+        filters = (only,) if isinstance(only, str) else tuple(only)
+        return AuditResult(run(rows, settings, baseline, filters, repeat))
     except UserError as error:
         raise UserError(*(problem.spelled("python") for problem in error.problems)) from None
 
@@ -202,14 +237,29 @@ def _named(options: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def run(source: "str | Path | Frame", config: "AuditConfig", against: "Frame | None" = None) -> "Report":
-    """Read and judge with a configuration that is checked; `against` is a frame, the baseline."""
+def run(
+    source: "str | Path | Frame",
+    config: "AuditConfig",
+    against: "Frame | None" = None,
+    only: Sequence[str] = (),
+    repeat: int | None = None,
+) -> "Report":
+    """Read and judge with a configuration that is checked; `against` is a frame, the baseline.
+
+    Of a run's results `only` and `repeat` say which cell and which repeat is meant.
+    """
     from fairbench_cli.audit.judge import judge, read
     from fairbench_cli.audit.scan.open import open_scan
+    from fairbench_cli.audit.scan.runs import rows_of_run
 
+    rows = rows_of_run(source, config, only, repeat)
+    if rows is not None:
+        source, config = rows.frame, rows.told(config)
     with open_scan(source, config, against=against) as scan:
-        seen = read(scan)
-    return judge(scan.tally, config, seen)
+        seen, tally = read(scan), scan.tally
+    if rows is not None:
+        tally = replace(tally, source=rows.name, notes=(*rows.notes, *tally.notes))
+    return judge(tally, config, seen)
 
 
 def frame_of_arrays(

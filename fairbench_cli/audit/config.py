@@ -135,7 +135,8 @@ class NumberSide:
     def group_of(self, edges: Edges) -> str | None:
         """Return which group of a cut attribute it is, None where it is none.
 
-        >>> NumberSide("age", "<", 25).group_of(Edges((25, 45))), NumberSide("age", "<", 45).group_of(Edges((25, 45)))
+        >>> ages = Edges((25, 45))
+        >>> NumberSide("age", "<", 25).group_of(ages), NumberSide("age", "<", 45).group_of(ages)
         ('under 25', None)
         """
         low = self.sign.startswith("<")

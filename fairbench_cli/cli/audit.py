@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # light when asked for --help
     from fairbench_cli.audit.compare.report import Report
     from fairbench_cli.audit.config import AuditConfig
 
-OUTPUT = "Output"
+OUTPUT, RUN = "Output", "Results of a run"
 PANELS = {
     "Columns": "table score label attribute weight cluster model-column bins intersect",
     "Decisions": "favourable threshold top-k top-share ties curves",
@@ -92,7 +92,8 @@ def audit(
     preds: Annotated[
         str,
         typer.Argument(
-            help="CSV, TSV, Parquet or NDJSON, also gzipped; SQLite; - is stdin.", show_default=False
+            help="CSV, TSV, Parquet or NDJSON, also gzipped; SQLite; - is stdin. Or a folder of results.",
+            show_default=False,
         ),
     ],
     output: Annotated[
@@ -112,6 +113,18 @@ def audit(
     to_db: Annotated[
         str | None, typer.Option(help="Write into a database: sqlite:///audits.db", rich_help_panel=OUTPUT)
     ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Of a folder of results, the cell: --only intervention=massaging,beta=0.5",
+            rich_help_panel=RUN,
+            show_default=False,
+        ),
+    ] = None,
+    repeat: Annotated[
+        int | None,
+        typer.Option(min=0, help="Which repeat of it.", rich_help_panel=RUN, show_default="0"),
+    ] = None,
     config: Annotated[
         Path | None, typer.Option("--config", "-c", help="YAML file of these options; flags win.")
     ] = None,
@@ -130,6 +143,7 @@ def audit(
     from fairbench_cli.audit.options import read_config
     from fairbench_cli.base.errors import shown, suggest, user_error
     from fairbench_cli.cli.console import talk
+    from fairbench_cli.cli.options import results_folder
     from fairbench_cli.cli.run_command import stoppable
 
     if format_ not in ("console", *FORMATS):
@@ -142,15 +156,22 @@ def audit(
         for flag, value in (("--pdf", pdf), ("--to-db", to_db), ("--all", everything)):
             if value:
                 raise user_error(f"a plan has no {flag}", "give --output, which writes its files", flag)
+        if only or repeat is not None:
+            flag = "--only" if only else "--repeat"
+            raise user_error(
+                "a plan is about rows that are not decided yet", "leave one of the two out", flag
+            )
         return _plan(preds, given, config, output, format_)
     wrong = sorted({*given} & {*PLANNED})
     if wrong:
         raise user_error(f"{wrong[0]} has no effect", "give --plan, or leave it out", f"--{wrong[0]}")
     settings: AuditConfig = read_config(given, config, "--")
+    folder = results_folder(preds)
+    preds = str(folder) if folder.is_dir() else preds
     _keep_inputs([preds, config, settings.against], output, pdf, to_db, settings.preset)
     with stoppable() as stopped:
         try:
-            report = run(preds, settings)
+            report = run(preds, settings, None, only or (), repeat)
             _write(report, output, pdf, to_db)
             _print(report, format_, everything)
         except KeyboardInterrupt:  # what was copied of the rows is gone

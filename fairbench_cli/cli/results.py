@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fairbench_cli.cli import options
-from fairbench_cli.cli.options import DataDir, Set, config_path
+from fairbench_cli.cli.options import AllTables, DataDir, Set, config_path
 from fairbench_cli.papers.registry import PAPERS
 
 if TYPE_CHECKING:  # light when asked for --help
@@ -46,16 +46,24 @@ def report(
             show_default=False,
         ),
     ] = None,
+    table: Annotated[
+        list[str] | None,
+        typer.Option("--table", help="Print this table alone: --table pareto", show_default=False),
+    ] = None,
+    all_: AllTables = False,
 ) -> None:
-    """Write every CSV, table and figure of a run again from its journal. No training."""
+    """Write the answer, page, CSVs, tables and figures of a run again from its journal. No training."""
     from fairbench_cli.base.plugins import is_file
-    from fairbench_cli.cli.console import print_tables, talk, talk_of_damage
+    from fairbench_cli.cli.console import print_report, print_tables, talk, talk_of_damage
     from fairbench_cli.experiment.journal.lock import locked_if_results
     from fairbench_cli.experiment.journal.manifest import mixture_in_words
+    from fairbench_cli.papers.pages import with_paper
     from fairbench_cli.report.write import redo_report
 
     with locked_if_results(results, talk):
-        tables, damages, left_out, missing = redo_report(results, attribute or (), metric or (), versus or ())
+        written, damages, left_out, missing = redo_report(
+            results, attribute or (), metric or (), versus or (), table or (), compared=with_paper
+        )
     for line in mixture_in_words(results):
         talk(line)
     talk_of_damage(damages)
@@ -66,12 +74,21 @@ def report(
     for name in left_out:
         again = f"./{name}" if is_file(name) else name
         talk(f"{name} is left out, as a report runs no code that is not named: -m {again}")
-    print_tables(tables)
+    if versus or table:
+        print_tables(written.tables)
+    else:
+        print_report(written, tables=all_, folder=results)
 
 
 def compare(
     results: Annotated[list[Path], options.results("A folder that `fairbench run` wrote")],
-    paper: Annotated[str, typer.Option(help=f"One of: {', '.join(PAPERS)}.", show_default=False)],
+    paper: Annotated[
+        str | None,
+        typer.Option(
+            help=f"One of: {', '.join(PAPERS)}. Without it two folders are compared with each other.",
+            show_default=False,
+        ),
+    ] = None,
     table: Annotated[
         list[str] | None, typer.Option(help="Compare some tables of the paper only: --table 2,3")
     ] = None,
@@ -99,13 +116,21 @@ def compare(
         typer.Option("--output", "-o", help="Folder of the files.", show_default="RESULTS/compare"),
     ] = None,
 ) -> int:
-    """Compare runs with a paper's published values, number by number."""
+    """Compare runs with a paper's published values, or two runs with each other, number by number."""
     from fairbench_cli.base.errors import user_error
     from fairbench_cli.cli.console import print_document, talk_of_damage
     from fairbench_cli.papers.compare import compare_folder
     from fairbench_cli.papers.pages import comparison_document, side_by_side
     from fairbench_cli.papers.registry import find_paper
 
+    if paper is None:
+        given = {"--table": table, "--tolerance": tolerance, "--fail-under": fail_under}
+        for flag, value in given.items():
+            if value is not None:
+                raise user_error(
+                    "it is about a paper, and none is named", f"add --paper {next(iter(PAPERS))}", flag
+                )
+        return _compare_runs(results, tuple(only or ()), output)
     found = find_paper(paper)
     if found.floors and tolerance is not None:
         raise user_error(
@@ -126,6 +151,32 @@ def compare(
         print_document(comparison_document(comparisons[0], limit, brief=True))
     enough = [_print_share(one, limit, fail_under) for one in comparisons]
     return 0 if all(enough) else 1
+
+
+def _compare_runs(folders: list[Path], filters: tuple[str, ...], output: Path | None) -> int:
+    """Compare two folders with each other; write files only where they are asked for."""
+    from fairbench_cli.base.errors import user_error
+    from fairbench_cli.base.files import make_folder, write_text
+    from fairbench_cli.cli.console import print_document, talk, talk_of_damage
+    from fairbench_cli.document.html import html
+    from fairbench_cli.document.markdown import markdown
+    from fairbench_cli.report.runs import compare_runs
+
+    if len(folders) != 2:
+        what = f"{len(folders)} folder{'s' * (len(folders) > 1)} and no paper to compare with"
+        raise user_error(what, "give two folders, to compare them with each other, or --paper NAME")
+    first, second = folders
+    names = _names(folders, alone=True)
+    found = compare_runs((first, second), (names[0], names[1]), filters)
+    talk_of_damage(found.damages)
+    if output is not None:
+        make_folder(output)
+        write_text(output / "runs.csv", found.frame.to_csv(index=False, lineterminator="\n"))
+        write_text(output / "runs.md", markdown(found.document))
+        write_text(output / "runs.html", html(found.document))
+        talk(f"{output}/: runs.csv, runs.md, runs.html")
+    print_document(found.console)
+    return 0
 
 
 def _names(folders: list[Path], *, alone: bool) -> list[str]:

@@ -1,7 +1,6 @@
 """The data sets of an experiment: found, checked, their networks learned; and what is drawn from."""
 
 import json
-import math
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -19,6 +18,7 @@ from fairbench_cli.data.card import Card, find_card, read_card
 from fairbench_cli.data.locate import folders, locate
 from fairbench_cli.data.represent import Representation, represent
 from fairbench_cli.data.roles import checked_roles
+from fairbench_cli.data.split import training_size
 from fairbench_cli.data.table import Column, Roles, Sample, Table, to_sample
 from fairbench_cli.experiment.config.checks import unknown_attribute
 from fairbench_cli.experiment.config.config import DatasetSpec, ExperimentConfig, SampleConfig
@@ -157,9 +157,10 @@ def prepare_datasets(config: ExperimentConfig, data_dir: Path | None) -> list[Pr
     """
     prepared: list[PreparedDataset] = []
     problems: list[Problem] = []
+    rows: dict[str, Dataset] = {}  # by card: several entries may be of one
     for spec in config.datasets:
         try:
-            prepared.append(_prepare(spec, config, data_dir))
+            prepared.append(_prepare(spec, config, data_dir, rows))
         except UserError as error:
             problems.extend(error.problems)
     for i, attribute in enumerate(() if problems else config.attributes):
@@ -172,14 +173,18 @@ def prepare_datasets(config: ExperimentConfig, data_dir: Path | None) -> list[Pr
     return prepared
 
 
-def _prepare(spec: DatasetSpec, config: ExperimentConfig, data_dir: Path | None) -> PreparedDataset:
+def _prepare(
+    spec: DatasetSpec, config: ExperimentConfig, data_dir: Path | None, rows: "dict[str, Dataset]"
+) -> PreparedDataset:
     path = find_card(spec.card)
     card = read_card(path)
     dataset: Dataset | None = None
     if config.sample.source != "shipped" or config.test == "original":
         from fairbench_cli.data.load import load
 
-        dataset = load(card, locate(card, folders(data_dir, path)))
+        if spec.card not in rows:
+            rows[spec.card] = load(card, locate(card, folders(data_dir, path)))
+        dataset = rows[spec.card]
     if dataset is None or config.sample.source == "shipped":
         prepared = _shipped(spec, card, path, dataset, config)
     elif config.sample.source == "network":
@@ -233,7 +238,7 @@ def _check_names(prepared: PreparedDataset, representations: Iterable[Representa
 
 def _real(spec: DatasetSpec, card: Card, config: ExperimentConfig, dataset: "Dataset") -> PreparedDataset:
     rows, sample = len(dataset.table), config.sample
-    size = math.floor(sample.train_fraction * rows + 1e-9)  # two thirds of 30 are 20
+    size = training_size(rows, sample.train_fraction)
     if not 0 < size < rows:
         what = f"a train_fraction of {sample.train_fraction:g} of {rows} rows leaves nothing"
         raise user_error(what, "change `train_fraction`", config.where("sample", "train_fraction"))

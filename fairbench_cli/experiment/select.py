@@ -1,10 +1,12 @@
 """Which cells of a run: filters ``key=value`` and ``key!=value``."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fairbench_cli.base.errors import suggest, user_error
 from fairbench_cli.experiment.config.components import word
+from fairbench_cli.experiment.plan import CELL_COLUMNS
 
 Facts = Mapping[str, Any]
 
@@ -51,6 +53,22 @@ def select(cells: Sequence[Facts], filters: tuple[str, ...]) -> list[bool]:
     if not any(kept):
         raise user_error("no cell matches all filters", "drop one of them", "--only")
     return kept
+
+
+def facts_of(cell: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what distinguishes a cell from others, by name.
+
+    These are its columns, the parameters of its intervention, and those of its classifier as
+    ``classifier.NAME``; of one that is tuned also the metric (``tune``), the rows (``tune.on``) and the
+    parameters (``tune.over``).
+    """
+    columns = {key: cell[key] for key in CELL_COLUMNS}
+    of_classifier = {f"classifier.{key}": v for key, v in json.loads(cell["classifier_parameters"]).items()}
+    parameters = json.loads(cell["parameters"])
+    tune = parameters.pop("tune", None)
+    if tune is not None:
+        parameters |= {"tune": tune["for"], "tune.on": tune["on"], "tune.over": " and ".join(tune["over"])}
+    return columns | {**of_classifier, **parameters} | columns
 
 
 def text_of(value: Any) -> str:

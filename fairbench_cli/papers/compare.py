@@ -1,8 +1,7 @@
 """A run's results against a paper's published values: which cell is which value, and how near it is."""
 
-import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,10 +10,10 @@ import numpy as np
 import pandas as pd
 
 from fairbench_cli.base.errors import UserError, user_error
-from fairbench_cli.experiment.journal.journal import Damage, Records, list_journals, read_journals
-from fairbench_cli.experiment.journal.manifest import checked, refuse_lost
-from fairbench_cli.experiment.plan import CELL_COLUMNS, RunPlan, read_plan
-from fairbench_cli.experiment.select import Facts, select, text_of
+from fairbench_cli.experiment.journal.journal import Damage, Records
+from fairbench_cli.experiment.journal.manifest import read_results
+from fairbench_cli.experiment.plan import RunPlan
+from fairbench_cli.experiment.select import Facts, facts_of, select, text_of
 from fairbench_cli.papers.registry import Paper, Where, read_published
 from fairbench_cli.report.repeats import key_of
 from fairbench_cli.report.results import RunResults, run_results
@@ -104,9 +103,7 @@ def compare_folder(
     UserError
         When the folder holds no results, several cells fit one value, or the run has none of the values.
     """
-    plan = read_plan(folder)
-    refuse_lost(folder, list_journals(folder / "journal"))
-    reading = checked(read_journals(folder / "journal"), plan)
+    plan, reading = read_results(folder)
     found = compare(paper, read_published(paper, tables), plan, reading.records, run=run, filters=filters)
     found = replace(found, damages=reading.damages)
     if found.covered.empty:
@@ -296,22 +293,6 @@ def worst(values: pd.DataFrame, most: int) -> pd.DataFrame:
     covered = values[~values["verdict"].isin([NOT_RUN, BOTH])]
     gap = covered["difference"].abs().fillna(np.inf)
     return covered.loc[gap.sort_values(ascending=False, kind="stable").index[:most]]
-
-
-def facts_of(cell: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what distinguishes a cell from others, by name.
-
-    These are its columns, the parameters of its intervention, and those of its classifier as
-    ``classifier.NAME``; of one that is tuned also the metric (``tune``), the rows (``tune.on``) and the
-    parameters (``tune.over``).
-    """
-    columns = {key: cell[key] for key in CELL_COLUMNS}
-    of_classifier = {f"classifier.{key}": v for key, v in json.loads(cell["classifier_parameters"]).items()}
-    parameters = json.loads(cell["parameters"])
-    tune = parameters.pop("tune", None)
-    if tune is not None:
-        parameters |= {"tune": tune["for"], "tune.on": tune["on"], "tune.over": " and ".join(tune["over"])}
-    return columns | {**of_classifier, **parameters} | columns
 
 
 def match(

@@ -19,8 +19,9 @@ from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.groups import CROSS, ProtectedAttributes
 from fairbench_cli.measures.metric import OF_LABELS, Metric
 from fairbench_cli.measures.registry import METRICS, find, measure
+from fairbench_cli.report.baselines import short_of
 from fairbench_cli.report.kinds import Kind, kinds, own_frame
-from fairbench_cli.report.paired import APART, PARETO_METRICS, paired_of, pareto_frame, pareto_of
+from fairbench_cli.report.paired import APART, LEVEL, PARETO_METRICS, paired_of, pareto_frame, pareto_of
 from fairbench_cli.report.repeats import (
     CELL_COLUMNS,
     TECHNIQUE,
@@ -36,11 +37,14 @@ from fairbench_cli.report.tables import classifier_label, technique_label, why_n
 FAIRNESS, ACCURACY = PARETO_METRICS
 NOT_RUN = "not run yet"
 
-Outcome = Literal["best", "front", "several", "nothing shown", "no gap shown", "no baseline", "no value"]
+Outcome = Literal[
+    "best", "front", "several", "overshoots", "nothing shown", "no gap shown", "no baseline", "no value"
+]
 OUTCOMES: dict[Outcome, str] = {
     "best": "a technique is better than the plain model, and shown to be ahead of any other that is",
     "front": "several are better; which one on the front is best is a matter of what accuracy is worth",
     "several": "several are better; one has both means ahead of theirs, but is not shown to be ahead",
+    "overshoots": "no technique is better without turning the gap round",
     "nothing shown": "no technique is shown to be better",
     "no gap shown": "no technique is shown to be better, and the plain model has no gap shown",
     "no baseline": "there is no model without a technique to compare with",
@@ -58,7 +62,7 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class Finding:
+class TechniqueFinding:
     """What became of a setting with a technique, or with none.
 
     Parameters
@@ -83,8 +87,9 @@ class Finding:
         In how many repeats.
     value, accuracy : Estimate
         Of the metric of fairness and of accuracy.
-    shown : bool
-        Whether the value is shown to be off the metric's ideal.
+    shown, ideal : bool
+        Whether the value is shown to be off the metric's ideal, and whether it is shown to be less than 0.01
+        from it.
     change, cost : Estimate
         Its value less that of the plain model, of both; NaN of the plain model itself.
     accuracy_kind : str
@@ -93,6 +98,8 @@ class Finding:
         The techniques, constant ones aside, that are shown to be better on both metrics.
     front : bool
         Whether no technique is ahead of it on both means, and it is not constant.
+    below : tuple of str
+        What does better without a technique, shown, in a clause each; of discrimination alone.
     """
 
     technique: str
@@ -109,11 +116,13 @@ class Finding:
     value: Estimate = Estimate()
     accuracy: Estimate = Estimate()
     shown: bool = False
+    ideal: bool = False
     change: Estimate = Estimate()
     cost: Estimate = Estimate()
     accuracy_kind: Kind | Literal[""] = ""
     dominated_by: tuple[str, ...] = ()
     front: bool = False
+    below: tuple[str, ...] = ()
 
     @property
     def constant(self) -> bool:
@@ -122,12 +131,12 @@ class Finding:
 
     @property
     def better(self) -> bool:
-        """Whether it is shown to be nearer to the ideal than the plain model, overshooting or not."""
-        return self.verdict == "better" and not self.constant and not self.plain
+        """Whether it is shown to be nearer to the ideal than the plain model, and does not overshoot."""
+        return self.kind == "better"
 
 
 @dataclass(frozen=True)
-class Setting:
+class RunSetting:
     """What was found in a setting.
 
     Parameters
@@ -140,14 +149,15 @@ class Setting:
         The groups, as people call them where the card says so.
     labels : float
         The metric of the labels of the test rows, mean over the repeats; NaN where labels have none.
-    plain : Finding or None
+    plain : TechniqueFinding or None
         The model without a technique; the first, where it is there with and without the protected attribute.
-    findings : tuple of Finding
+    findings : tuple of TechniqueFinding
         The others, in the order of the config; those called ``none`` are other plain models.
     outcome : str
         One of `OUTCOMES`.
     best : tuple of str
-        The techniques that it speaks of: the best, those on the front, those that are ahead; by the gap left.
+        The techniques that it speaks of: the best, those on the front, those that are ahead, by the gap left;
+        or those that overshoot.
     """
 
     dataset: str
@@ -161,8 +171,8 @@ class Setting:
     deprived: str
     favoured: str
     labels: float
-    plain: Finding | None
-    findings: tuple[Finding, ...]
+    plain: TechniqueFinding | None
+    findings: tuple[TechniqueFinding, ...]
     outcome: Outcome
     best: tuple[str, ...]
 
@@ -172,7 +182,7 @@ class Setting:
         own = (self.dataset, self.attribute, self.compared, self.representation, self.classifier)
         return (*own, self.classifier_parameters)
 
-    def finding(self, technique: str) -> Finding:
+    def finding(self, technique: str) -> TechniqueFinding:
         """Return the finding of a technique; `KeyError` when there is none."""
         return {one.technique: one for one in self.findings}[technique]
 
@@ -185,12 +195,12 @@ class RunAnswer:
     ----------
     metric : Metric
         Of fairness.
-    settings : tuple of Setting
+    settings : tuple of RunSetting
         In the order of the plan.
     """
 
     metric: Metric
-    settings: tuple[Setting, ...]
+    settings: tuple[RunSetting, ...]
 
 
 def fairness_metric(config: ExperimentConfig) -> Metric:
@@ -215,9 +225,10 @@ def answer_of(run: RunResults) -> RunAnswer:
     paired = paired[paired["metric"].isin((metric.name, ACCURACY))]
     paired = paired.assign(kind=kinds(paired, own))
     pareto = pareto_of(run) if metric.name == FAIRNESS else _front_of(run, metric.name)
-    found = CellRows(_by_cell(own, "metric"), _by_cell(paired, "metric"), _by_cell(pareto))
+    below = short_of(run) if metric.name == FAIRNESS else {}
+    found = CellRows(_by_cell(own, "metric"), _by_cell(paired, "metric"), _by_cell(pareto), below)
     held = {(data.dataset, data.attribute): data for data in run.datasets}
-    settings: list[Setting] = []
+    settings: list[RunSetting] = []
     for place in dict.fromkeys((cell["dataset"], cell["attribute"]) for cell in run.plan.cells):
         cells = [cell for cell in run.plan.cells if (cell["dataset"], cell["attribute"]) == place]
         data = held.get(place)
@@ -236,11 +247,15 @@ Rows = Mapping[tuple[Any, ...], Mapping[Any, Any]]
 
 @dataclass(frozen=True)
 class CellRows:
-    """The rows of `own_frame`, `paired_of` and `pareto_of`, by cell, groups compared and, of two, metric."""
+    """The rows of `own_frame`, `paired_of` and `pareto_of`, by cell, groups compared and, of two, metric.
+
+    `below` are the clauses of `short_of`, by the values of `COMPARED`.
+    """
 
     own: Rows
     paired: Rows
     pareto: Rows
+    below: Mapping[CellKey, tuple[str, ...]]
 
 
 def _by_cell(frame: pd.DataFrame, *more: str) -> dict[tuple[Any, ...], dict[Any, Any]]:
@@ -274,15 +289,15 @@ def _settings(
     data: DatasetRepeats | None,
     found: CellRows,
     labels: float,
-) -> Iterator[Setting]:
+) -> Iterator[RunSetting]:
     """Yield the settings of a data set, an attribute and the groups compared, in the order of its cells."""
     place = cells[0]["dataset"], cells[0]["attribute"]
     groups = groups_in_words(run.plan.protected(*place), compared)
     rows = {} if data is None else {key_of(cell): i for i, cell in enumerate(data.cells)}
-    apart: dict[tuple[Any, ...], list[Finding]] = {}
+    apart: dict[tuple[Any, ...], list[TechniqueFinding]] = {}
     for cell in cells:
         key = key_of(cell)
-        one = Finding(
+        one = TechniqueFinding(
             technique_label(*(cell[column] for column in TECHNIQUE)),
             key,
             is_baseline(cell["intervention"], cell["parameters"]),
@@ -305,15 +320,15 @@ def _settings(
         representation, classifier, parameters, beta = within
         named = (*place, compared, representation, classifier, parameters)
         label = classifier_label(classifier, parameters)
-        yield Setting(*named, beta, label, *groups, labels, plain, others, outcome, best)
+        yield RunSetting(*named, beta, label, *groups, labels, plain, others, outcome, best)
 
 
 _WITHIN = ["representation", "classifier", "classifier_parameters", "beta"]
 
 
 def _found(
-    one: Finding, place: tuple[Any, ...], metric: str, why: tuple[Texts, Texts], found: CellRows
-) -> Finding:
+    one: TechniqueFinding, place: tuple[Any, ...], metric: str, why: tuple[Texts, Texts], found: CellRows
+) -> TechniqueFinding:
     """Return a finding with what the frames say of it; `why` are the statuses and reasons of its repeats."""
     own, accuracy = (found.own.get((*place, name), _NO_ROW) for name in (metric, ACCURACY))
     change, cost = (found.paired.get((*place, name), _NO_ROW) for name in (metric, ACCURACY))
@@ -332,11 +347,13 @@ def _found(
         value=_estimate(own),
         accuracy=_estimate(accuracy),
         shown=own.get("side", 0) in (1, -1),
+        ideal=own.get("p_same", np.nan) < LEVEL,
         change=_estimate(change, "difference", "population_low", "population_high"),
         cost=_estimate(cost, "difference", "population_low", "population_high"),
         accuracy_kind=cost.get("kind", ""),
         dominated_by=tuple(filter(None, front.get("population_clearly_dominated_by", "").split(APART))),
         front=bool(front.get("front", False)),
+        below=found.below.get((*place[:2], place[-1], *place[2:-1]), ()),
     )
 
 
@@ -348,14 +365,15 @@ def _estimate(row: Mapping[Any, Any], mean: str = "mean", low: str = "low", high
 
 
 def _outcome(
-    plain: Finding | None, findings: Sequence[Finding], metric: Metric
+    plain: TechniqueFinding | None, findings: Sequence[TechniqueFinding], metric: Metric
 ) -> tuple[Outcome, tuple[str, ...]]:
     """Return what is said of a setting as a whole and of which techniques, those with the least gap first."""
     if plain is None or not plain.n:
         return "no baseline" if plain is None else "no value", ()
     better = [one for one in findings if one.better]
     if not better:
-        return "nothing shown" if plain.shown else "no gap shown", ()
+        over = tuple(one.technique for one in findings if one.kind == "overshoots")
+        return ("overshoots", over) if over else ("nothing shown" if plain.shown else "no gap shown", ())
     better.sort(key=lambda one: abs(one.value.mean - (metric.ideal or 0.0)))
     ahead = [one for one in better if not one.dominated_by] or better
     front = [one for one in ahead if one.front]

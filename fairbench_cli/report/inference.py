@@ -34,13 +34,14 @@ class RowDesign:
 
     Parameters
     ----------
-    kind : {"drawn", "split", "shared"}
-        Each repeat draws its own; each divides the same rows anew; all have the same.
+    kind : {"drawn", "split", "shared", "apart"}
+        Each repeat draws its own; each divides the same rows anew; all have the same; of two runs, those of
+        the one are not those of the other.
     ratio : float
         Of splits: test rows over training rows.
     """
 
-    kind: Literal["drawn", "split", "shared"] = "drawn"
+    kind: Literal["drawn", "split", "shared", "apart"] = "drawn"
     ratio: float = 0.0
 
 
@@ -67,7 +68,7 @@ class PairedTest:
     freedom: Floats
 
     def within(self, margin: float) -> Floats:
-        """Return p of the test whether the mean is a margin or more from 0: small where it is shown not to be.
+        """Return p of the test whether the mean is a margin or more from 0: small where it is not.
 
         Two one-sided t-tests; p is the larger of theirs (Schuirmann 1987, "A comparison of the two one-sided
         tests procedure"). NaN where `p` is.
@@ -131,6 +132,54 @@ def paired_test(differences: Floats, ratio: float = 0.0, rows: RowVariance | Non
     variance = between / np.maximum(n, 1) + ratio * between
     constant = np.abs(apart).max(axis=-1, initial=0.0) <= EQUAL
     error = np.where(constant, 0.0, np.sqrt(variance))
+    return _tested(n, mean, error, freedom, enough, constant, rows)
+
+
+def welch_test(
+    ours: Floats, theirs: Floats, ratio: float = 0.0, rows: RowVariance | None = None
+) -> PairedTest:
+    """Test along the last axis whether two independent series of repeats have the same mean (Welch's t).
+
+    As `paired_test`, but nothing ties a repeat of the one to a repeat of the other; their numbers may differ.
+    ``n`` is the smaller of both. With a ratio, both means have the variance of random splits; degrees of
+    freedom are then those without it, if these are fewer.
+
+    >>> test = welch_test(np.array([[0.1, 0.3, 0.2]]), np.array([[0.5, 0.4, np.nan]]))
+    >>> test.n.tolist(), test.mean.round(3).tolist(), test.p.round(4).tolist()
+    ([2.0], [-0.25], [0.0494])
+    """
+    sides = []
+    for values in (ours, theirs):
+        there = np.isfinite(values)
+        n = there.sum(axis=-1).astype(np.float64)
+        known = np.where(there, values, 0.0)
+        mean = np.where(n > 0, known.sum(axis=-1) / np.maximum(n, 1), np.nan)
+        apart = np.where(there, known - mean[..., None], 0.0)
+        between = (apart**2).sum(axis=-1) / np.maximum(n - 1, 1)
+        same = np.abs(apart).max(axis=-1, initial=0.0) <= EQUAL
+        sides.append((n, mean, np.where(same, 0.0, between)))
+    (n, mean, own), (their_n, their_mean, their_own) = sides
+    constant = own + their_own == 0
+    freedom = np.full(np.shape(constant), np.inf)
+    for more in (0.0, ratio):
+        parts = [v * (1 / np.maximum(k, 1) + more) for v, k in ((own, n), (their_own, their_n))]
+        spread = sum(part**2 / np.maximum(k - 1, 1) for part, k in zip(parts, (n, their_n), strict=True))
+        both = sum(parts)
+        freedom = np.minimum(freedom, np.where(constant, 1.0, both**2 / np.where(constant, 1.0, spread)))
+    least = np.minimum(n, their_n)
+    return _tested(least, mean - their_mean, np.sqrt(both), freedom, least >= 2, constant, rows)
+
+
+def _tested(
+    n: Floats,
+    mean: Floats,
+    error: Floats,
+    freedom: Floats,
+    enough: NDArray[np.bool_],
+    constant: NDArray[np.bool_],
+    rows: RowVariance | None,
+) -> PairedTest:
+    """Return t-tests of means with standard errors, which are 0 where differences are constant."""
     t = mean / np.where(constant, 1.0, error)
     p = np.where(constant, np.abs(mean) <= EQUAL, 2 * stdtr(freedom, -np.abs(t)))
     half = stdtrit(freedom, 0.975) * error

@@ -22,6 +22,7 @@ from fairbench_cli.report.results import Results
 
 FRESH, SPLITS = "fresh test rows", "random splits"
 ROW_BY_ROW, FROM_COUNTS = "decisions row by row", "bound from counts"
+OTHER_ROWS = "none: other test rows"
 OF_ROWS, OF_SIZE, NO_SLOPE = "none: not from counts", "none: a test statistic", "none: no derivative"
 
 BASES = {
@@ -35,12 +36,19 @@ BASES = {
 }
 """What the answer for the population rests on, as paired.csv names it, and in words."""
 
+TestOf = Callable[..., PairedTest]
+
 NOTHING = -1  # in the place of a row of the results
 KEPT = 24  # cells whose decisions are in memory at a time
 
 
 def over_population(
-    results: Results, ours: Rows, theirs: Rows, differences: Floats, judged: NDArray[np.bool_]
+    results: Results,
+    ours: Rows,
+    theirs: Rows,
+    differences: Floats,
+    judged: NDArray[np.bool_],
+    test: TestOf | None = None,
 ) -> tuple[PairedTest, Texts]:
     """Test whether mean paired differences are 0 in the population of rows and training sets.
 
@@ -53,6 +61,9 @@ def over_population(
         What is tested; NaN and infinite ones are no pairs.
     judged : bool array, shape (pairs,)
         Whether the differences are of distances to the metric's ideal, else of values.
+    test : callable, optional
+        Tests some of the pairs, given which, the ratio of random splits and what test rows add; by default as
+        `paired_test` does.
 
     Returns
     -------
@@ -62,7 +73,8 @@ def over_population(
         What they rest on, or why there are none.
     """
     basis = np.full(len(ours), FRESH, dtype=object)
-    found = paired_test(differences)
+    test = test or (lambda at, ratio=0.0, rows=None: paired_test(differences[at], ratio, rows))
+    found = test(np.arange(len(ours)))
     if not len(results.place):
         return found, basis
     of_dataset = results.place[ours, 0]
@@ -72,10 +84,13 @@ def over_population(
             continue
         if data.design.kind == "split":
             basis[at] = SPLITS
-            own = paired_test(differences[at], data.design.ratio)
+            own = test(at, data.design.ratio)
+        elif data.design.kind == "apart":
+            basis[at] = OTHER_ROWS
+            own = test(at, rows=RowVariance(*np.full((2, len(at)), np.nan)))
         else:
             rows, basis[at] = _shared(results, data, ours[at], theirs[at], differences[at], judged[at])
-            own = paired_test(differences[at], rows=rows)
+            own = test(at, rows=rows)
         for name, values in vars(own).items():
             getattr(found, name)[at] = values
     return found, basis

@@ -12,8 +12,14 @@ from fairbench_cli.base.checksums import is_whole, signed
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.base.files import read_text, write_json
 from fairbench_cli.experiment.cell import Repeat
-from fairbench_cli.experiment.journal.journal import RETRIED, JournalFile, Reading, list_journals
-from fairbench_cli.experiment.plan import RunPlan
+from fairbench_cli.experiment.journal.journal import (
+    RETRIED,
+    JournalFile,
+    Reading,
+    list_journals,
+    read_journals,
+)
+from fairbench_cli.experiment.plan import RunPlan, read_plan
 from fairbench_cli.experiment.versions import Versions
 
 SLACK = 1e-9  # of counts in expectation
@@ -40,6 +46,20 @@ def checked(reading: Reading, plan: RunPlan) -> Reading:
     damages = [reading.damage(place, what) for place, what in wrong.items()]
     records = {place: record for place, record in reading.records.items() if place not in wrong}
     return replace(reading, records=records, damages=(*reading.damages, *damages))
+
+
+def read_results(folder: Path) -> tuple[RunPlan, Reading]:
+    """Return the plan of a folder of results and the repeats that its journals hold.
+
+    Raises
+    ------
+    UserError
+        When the folder holds no results, a file cannot be read, or a journal that results were made from is
+        gone.
+    """
+    plan = read_plan(folder)
+    refuse_lost(folder, list_journals(folder / "journal"))
+    return plan, checked(read_journals(folder / "journal"), plan)
 
 
 def _fault(record: Repeat, groups: int, rows: int | None) -> str | None:
@@ -112,7 +132,7 @@ def update_manifest(folder: Path, files: list[JournalFile]) -> None:
 
     Equal content leaves the file alone; a folder that has none gets none.
     """
-    known = _read(folder)
+    known = read_manifest(folder)
     if known is None:
         return
     new = signed({key: value for key, value in known.items() if key != "sha256"} | _stock(files))
@@ -132,7 +152,7 @@ def refuse_lost(folder: Path, files: list[JournalFile]) -> None:
     held: dict[str, int] = {}
     for file in files:
         held[file.name] = held.get(file.name, 0) + file.lines
-    known = _read(folder) or {}
+    known = read_manifest(folder) or {}
     for entry in known.get("journals", []):
         name, before = entry["file"], entry["lines"]
         if name not in held:
@@ -159,8 +179,8 @@ def _stock(files: list[JournalFile]) -> dict[str, Any]:
     }
 
 
-def _read(folder: Path) -> dict[str, Any] | None:
-    """Return the manifest; None where there is none.
+def read_manifest(folder: Path) -> dict[str, Any] | None:
+    """Return the manifest of a folder of results; None where there is none.
 
     Raises
     ------

@@ -1,0 +1,239 @@
+"""Rows of a run, for an audit: those that the counts of a cell stand for, or a file of predictions.
+
+Either way they are the test rows of one repeat, which one model decided on. Repeats may share their test
+rows, and then all of them together are no more people than one has; so repeats are never put together.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import compress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.base.errors import Flag, UserError, user_error
+from fairbench_cli.base.text import shown_path
+
+if TYPE_CHECKING:  # a file of somebody's scores needs none of it
+    import pandas as pd
+
+    from fairbench_cli.experiment.cell import Repeat
+    from fairbench_cli.experiment.plan import RunPlan
+    from fairbench_cli.measures.groups import ProtectedAttributes
+
+FEATURELESS = "a run keeps how many rows were decided how, by group and label, and not the rows"
+SCORELESS = "a run keeps counts of decisions, and not the scores"
+NEEDS_ROWS = {
+    "explained_by": FEATURELESS,
+    "bins": FEATURELESS,
+    "cluster": FEATURELESS,
+    "weight": FEATURELESS,
+    "model_column": FEATURELESS,
+    "sliced_by": FEATURELESS,
+    "identifier": FEATURELESS,
+    "against": FEATURELESS,
+    "scores": SCORELESS,
+    "label": SCORELESS,
+    "favourable": SCORELESS,
+    "threshold": SCORELESS,
+    "top_k": SCORELESS,
+    "top_share": SCORELESS,
+    "curves": SCORELESS,
+}
+"""The keys of an audit that counts do not answer, and why."""
+
+OF_PREDICTIONS = ("repeat", "row"), ("label", "decision", "score")
+"""How the columns of a file of predictions begin and end; between them are the protected attributes."""
+
+MOST_CHOICES = 6
+
+
+@dataclass(frozen=True, eq=False)
+class RunRows:
+    """Rows of one repeat of a cell, and how they are audited.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        A row per test row.
+    columns : dict
+        What a configuration is told of its columns, by field, unless it says so itself.
+    name : str
+        What the report calls them.
+    notes : tuple of str
+        What a reader should know.
+    """
+
+    frame: "pd.DataFrame"
+    columns: dict[str, Any]
+    name: str
+    notes: tuple[str, ...]
+
+    def told(self, config: AuditConfig) -> AuditConfig:
+        """Return a configuration that knows the columns."""
+        own = {field: value for field, value in self.columns.items() if getattr(config, field) is None}
+        return config.model_copy(update=own)
+
+
+def rows_of_run(
+    source: object, config: AuditConfig, only: Sequence[str] = (), repeat: int | None = None
+) -> RunRows | None:
+    """Return the rows that are meant where a source is a folder of results, or a file of its predictions.
+
+    Parameters
+    ----------
+    source : object
+        Whatever is audited.
+    only : sequence of str
+        Of a folder: filters that leave one cell, as `select` takes them.
+    repeat : int, optional
+        Of a folder or a file of predictions; by default 0.
+
+    Returns
+    -------
+    RunRows or None
+        None for any other source.
+
+    Raises
+    ------
+    UserError
+        When no cell or several are meant, the repeat has no result, or the audit asks for what counts do not
+        answer; for filters on what is no folder of results.
+    """
+    path = Path(source) if isinstance(source, str | Path) else None
+    if path is not None and path.is_dir() and (path / "plan.json").is_file():
+        return _of_cell(path, config, tuple(only), repeat)
+    if only:
+        what, fix = "cells are those of a folder of results", "audit the folder that `fairbench run` wrote"
+        raise user_error(what, f"{fix}, or leave it out", Flag("only"))
+    attributes = _attributes_of_predictions(path) if path is not None else None
+    if path is not None and attributes is not None:
+        return _of_predictions(path, attributes, repeat or 0)
+    if repeat is not None:
+        what = "only runs have repeats"
+        raise user_error(what, "audit a folder of results or a file of its predictions", Flag("repeat"))
+    return None
+
+
+def _of_cell(folder: Path, config: AuditConfig, only: tuple[str, ...], repeat: int | None) -> RunRows:
+    """Return the rows that the counts of a repeat stand for."""
+    from fairbench_cli.experiment.journal.manifest import read_results
+
+    for field, why in NEEDS_ROWS.items():
+        if field in config.model_fields_set and getattr(config, field):
+            key = AuditConfig.model_fields[field].alias or field.replace("_", "-")
+            fix = "write `predictions: true` in the config, run again, and audit a file in predictions/"
+            raise user_error(why, fix if why == SCORELESS else f"leave it out; {fix}", Flag(key))
+    plan, reading = read_results(folder)
+    cell = _one_cell(folder, plan, only)
+    number = repeat or 0
+    record = _with_counts(
+        {n: reading.records.get((cell["key"], n)) for n in range(plan.config.repeats)}, number, folder
+    )
+    assert record.counts is not None  # noqa: S101 - `_with_counts` has looked
+    protected = plan.protected(cell["dataset"], cell["attribute"])
+    frame, drawn = _expanded(record.counts.n, protected)
+    called = [f"{key}={cell[key]}" for key in ("dataset", "attribute", "intervention", "classifier")]
+    name = f"{shown_path(folder)}, {', '.join(called)}, beta={cell['beta']:g}, repeat {number}"
+    notes = (
+        f"These are the {len(frame):,} test rows of repeat {number} (of {plan.config.repeats}) as its counts "
+        "have them: one model. Repeats are not put together, as they may share their test rows.",
+        *(["Its decisions are drawn at random; counts are those expected, to whole rows."] if drawn else []),
+    )
+    columns = {"scores": ("decision",), "label": "label", "attributes": protected.names}
+    return RunRows(frame, columns, name, notes)
+
+
+def _one_cell(folder: Path, plan: "RunPlan", only: tuple[str, ...]) -> dict[str, Any]:
+    """Return the one cell that filters leave; of cells that share a model, the first."""
+    from fairbench_cli.experiment.select import facts_of, select, text_of
+
+    facts = [facts_of(cell) for cell in plan.cells]
+    kept = select(facts, only) if only else [True] * len(facts)
+    cells, facts = [*compress(plan.cells, kept)], [*compress(facts, kept)]
+    if len({cell["key"] for cell in cells}) == 1:
+        return cells[0]
+    values = {key: [text_of(one[key]) for one in facts if key in one] for key in facts[0]}
+    open_keys = {key: list(dict.fromkeys(own)) for key, own in values.items() if len(set(own)) > 1}
+    listed = "; ".join(
+        f"{key} {', '.join(own[:MOST_CHOICES])}{', …' if len(own) > MOST_CHOICES else ''}"
+        for key, own in open_keys.items()
+    )
+    example = ",".join([*only, *(f"{key}={own[0]}" for key, own in open_keys.items())])
+    what = f"{len(cells)} cells of {shown_path(folder)} match, and one is audited: {listed}"
+    raise user_error(what, f"name one, such as {example}", Flag("only"))
+
+
+def _with_counts(records: "dict[int, Repeat | None]", number: int, folder: Path) -> "Repeat":
+    """Return a repeat with counts."""
+    record = records.get(number)
+    if record is not None and record.counts is not None:
+        return record
+    there = [n for n, one in records.items() if one is not None and one.counts is not None]
+    why = "has not been run" if record is None else f"is {record.status}: {record.reason}"
+    fix = f"give one of {', '.join(map(str, there[:MOST_CHOICES]))}" if there else "run the cell"
+    raise user_error(f"repeat {number} of this cell in {shown_path(folder)} {why}", fix, Flag("repeat"))
+
+
+def _expanded(n: Any, protected: "ProtectedAttributes") -> "tuple[pd.DataFrame, bool]":
+    """Return a row for each that is counted, and whether counts were no whole numbers.
+
+    Parameters
+    ----------
+    n : float array, shape (groups, 2, 2)
+        By joint level, label and decision.
+    """
+    import pandas as pd
+
+    rows = np.rint(n.sum(axis=-1)).astype(np.intp)
+    accepted = np.minimum(np.rint(n[..., 1]).astype(np.intp), rows)
+    times = np.stack([rows - accepted, accepted], axis=-1).ravel()
+    group, label, decision = (np.repeat(codes.ravel(), times) for codes in np.indices(n.shape, dtype=np.intp))
+    sizes = tuple(len(attribute.levels) for attribute in protected.attributes)
+    codes = np.unravel_index(group, sizes)
+    columns = {
+        attribute.name: pd.Categorical.from_codes(own, attribute.levels)
+        for attribute, own in zip(protected.attributes, codes, strict=True)
+    }
+    return pd.DataFrame(columns | {"label": label, "decision": decision}), bool((n % 1 != 0).any())
+
+
+def _attributes_of_predictions(path: Path) -> tuple[str, ...] | None:
+    """Return the protected attributes of a file of predictions; None of any other file."""
+    if path.suffix != ".parquet" or not path.is_file():
+        return None
+    import duckdb
+
+    try:
+        names = tuple(duckdb.connect().read_parquet(str(path)).columns)
+    except duckdb.Error:
+        return None  # what is wrong with it is said when it is read
+    (first, last) = OF_PREDICTIONS
+    whole = names[: len(first)] == first and names[-len(last) :] == last
+    return names[len(first) : -len(last)] if whole else None
+
+
+def _of_predictions(path: Path, attributes: tuple[str, ...], repeat: int) -> RunRows:
+    """Return the rows of one repeat of a file of predictions."""
+    import duckdb
+
+    relation = duckdb.connect().read_parquet(str(path))
+    frame = relation.filter(duckdb.ColumnExpression("repeat") == repeat).df().drop(columns=["repeat", "row"])
+    if frame.empty:
+        there = [str(n) for (n,) in relation.select("repeat").distinct().order("repeat").fetchall()]
+        raise _no_repeat(path, repeat, there)
+    if frame["score"].isna().all():
+        frame = frame.drop(columns="score")
+    columns = {"scores": ("decision",), "label": "label", "attributes": attributes}
+    note = (
+        f"These are the {len(frame):,} test rows of repeat {repeat}: one model. Repeats are not put "
+        "together, as they may share their test rows."
+    )
+    return RunRows(frame, columns, f"{shown_path(path)}, repeat {repeat}", (note,))
+
+
+def _no_repeat(path: Path, repeat: int, there: list[str]) -> UserError:
+    fix = f"give one of {', '.join(there[:MOST_CHOICES])}" if there else "run the cell"
+    return user_error(f"{shown_path(path)} has no repeat {repeat}", fix, Flag("repeat"))

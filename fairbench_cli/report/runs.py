@@ -1,0 +1,310 @@
+"""Two runs against each other: what is in both, with differences and tests, and what changed between them."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import compress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fairbench_cli.base.errors import user_error
+from fairbench_cli.document.model import Document, Section, plain_table
+from fairbench_cli.experiment.config.outputs import TABLES
+from fairbench_cli.experiment.journal.changes import (
+    SHOWN,
+    RunChange,
+    changed_config,
+    changed_inputs,
+    changed_versions,
+)
+from fairbench_cli.experiment.journal.journal import Damage, Reading
+from fairbench_cli.experiment.journal.manifest import read_manifest, read_results
+from fairbench_cli.experiment.plan import CELL_COLUMNS as NAMING
+from fairbench_cli.experiment.plan import RunPlan
+from fairbench_cli.experiment.select import select
+from fairbench_cli.experiment.versions import Versions
+from fairbench_cli.measures.counts import Counts, Floats
+from fairbench_cli.report.inference import RowDesign, row_design
+from fairbench_cli.report.paired import IDENTICAL, differences_frame, written
+from fairbench_cli.report.population import BASES
+from fairbench_cli.report.repeats import (
+    TECHNIQUE,
+    CellKey,
+    DatasetRepeats,
+    collect,
+    key_of,
+    mean_and_interval,
+)
+from fairbench_cli.report.results import COMPARED, Results, RunResults, results_of
+from fairbench_cli.report.tables import BLOCK, Cells, blocks_of, technique_label
+
+SAME_KEY, PAIRED, UNPAIRED = "same key", "paired", "unpaired"
+PAIRINGS = {
+    SAME_KEY: "the same (key), with the same numbers",
+    PAIRED: "paired repeat by repeat: both runs have the same seeds, and draw alike where they are alike",
+    UNPAIRED: "not paired (Welch): the seeds are others, so that the repeats of the runs are independent",
+}
+NETWORKS = ("network", "shipped")  # of what decides the numbers of a data set, what test rows do not hang on
+
+Plans = tuple[RunPlan, RunPlan]
+Readings = tuple[Reading, Reading]
+Sources = Iterable[tuple[str, str]]
+
+
+@dataclass(frozen=True, eq=False)
+class RunsCompared:
+    """What two runs have in common.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        One row per cell of both runs, groups compared and metric: the columns of `paired_frame`, with the
+        second run in the place of the technique and the first in that of ``none``; and before them
+        ``pairing`` (`PAIRINGS`), the means of both runs, and the repeats behind each.
+    document, console : Document
+        All of it in words and tables; and without the intervals, for a narrow place.
+    damages : tuple of Damage
+        Lines of the journals that are not used.
+    """
+
+    frame: pd.DataFrame
+    document: Document
+    console: Document
+    damages: tuple[Damage, ...]
+
+
+def compare_runs(
+    folders: tuple[Path, Path], names: tuple[str, str], filters: tuple[str, ...] = ()
+) -> RunsCompared:
+    """Compare two folders of results, cell by cell.
+
+    A cell is in both runs where data set, attribute, representation, β, technique and classifier with all
+    parameters are called the same. Groups that the runs compare and metrics that they list are compared where
+    both have them.
+
+    Parameters
+    ----------
+    filters : tuple of str
+        Cells that are wanted, as `select` takes them.
+
+    Raises
+    ------
+    UserError
+        When a folder holds no results, or the runs have no cell, or no metric, in common.
+    """
+    (plan, reading), (other, their_reading) = (read_results(folder) for folder in folders)
+    plans, readings = (plan, other), (reading, their_reading)
+    metrics = [name for name in plan.config.at_hand if name in other.config.at_hand]
+    metrics = [name for name in metrics if _alike(name, *plans)]
+    if not metrics:
+        raise user_error("the two runs have no metric in common", "add one to both configs, and report again")
+    described = [{key_of(cell): cell for cell in one.cells} for one in plans]
+    common = [key for key in described[0] if key in described[1]]
+    if not common:
+        what = f"{folders[0]} and {folders[1]} have no cell in common"
+        fix = "compare runs that share data sets, attributes, β, techniques and classifiers"
+        raise user_error(what, f"{fix}; techniques of one run: `fairbench report RESULTS --versus NAME`")
+    if filters:
+        facts = [{name: described[0][key][name] for name in NAMING} for key in common]
+        common = [*compress(common, select(facts, filters))]
+    sources: dict[tuple[str, str], DatasetRepeats] = {}
+    said = [f"{len(common)} of {len(plan.cells)} and {len(other.cells)} cells are in both runs."]
+    for data, theirs in _both(plans, readings, set(common)):
+        source = data.dataset, data.attribute
+        if data.protected == theirs.protected:
+            sources[source] = _joined(data, theirs, _design(source, plans))
+        else:
+            said.append(f"{', '.join(source)}: the groups are others, so it is not compared.")
+    if not sources:
+        what = f"no repeat of a cell of {folders[0]} can be compared with one of {folders[1]}"
+        raise user_error(what, "compare runs that have run the same cells, with the same groups")
+    attributes = [name for name in plan.config.attributes if name in other.config.attributes]
+    own = plan.config.own_metrics | other.config.own_metrics
+    results = results_of([*sources.values()], metrics, attributes, own)
+    frame = _frame(results, plans)
+    kept_plan = replace(plan, cells=[described[0][key] for key in common])
+    run = RunResults(folders[0], kept_plan, [*sources.values()], results, tuple(attributes))
+    changes = _changes(folders, plans, readings, sources)
+    rows = [[change.kind, change.what] for change in changes]
+    table = plain_table("", ("of", "what"), rows, 2, grouped=True)
+    changed = Section(
+        "What changed",
+        sentences=() if rows else ("Nothing in config, code, versions and data.",),
+        tables=(table,) if rows else (),
+    )
+    document, console = (
+        replace(made, sections=(changed, *made.sections))
+        for made in (_document(names, run, frame, said, brief=brief) for brief in (False, True))
+    )
+    damages = tuple(damage for reading in readings for damage in reading.damages)
+    return RunsCompared(frame.drop(columns="same_key"), document, console, damages)
+
+
+def _alike(metric: str, plan: RunPlan, other: RunPlan) -> bool:
+    """Return whether a metric means the same in both: of one within strata, that these are the same."""
+    needs = plan.config.metric(metric).needs
+    return needs != "strata" or plan.config.strata == other.config.strata
+
+
+def _both(
+    plans: Plans, readings: Readings, common: set[CellKey]
+) -> Iterator[tuple[DatasetRepeats, DatasetRepeats]]:
+    """Yield the repeats of both runs, of the cells that both have, by data set and attribute."""
+    found = []
+    for plan, reading in zip(plans, readings, strict=True):
+        cells = [cell for cell in plan.cells if key_of(cell) in common]
+        records = reading.records
+        own = collect(replace(plan, cells=cells), records)
+        found.append({(data.dataset, data.attribute): data for data in own})
+    for source, data in found[0].items():
+        if source in found[1]:
+            yield data, found[1][source]
+
+
+def _joined(data: DatasetRepeats, theirs: DatasetRepeats, design: RowDesign) -> DatasetRepeats:
+    """Return the repeats of two runs as of one: the cells of the one, then the same cells of the other."""
+    places = {key_of(cell): i for i, cell in enumerate(theirs.cells)}
+    ours = [i for i, cell in enumerate(data.cells) if key_of(cell) in places]
+    halves = (data, ours), (theirs, [places[key_of(data.cells[i])] for i in ours])
+    repeats = max(data.status.shape[1], theirs.status.shape[1])
+
+    def stacked(values_of: Callable[[DatasetRepeats], Any], nothing: str | float) -> Any:
+        parts = []
+        for one, at in halves:
+            values = values_of(one)[at]
+            rest = [(0, 0), (0, repeats - values.shape[1]), *[(0, 0)] * (values.ndim - 2)]
+            parts.append(np.pad(values, rest, constant_values=nothing))
+        return np.concatenate(parts)
+
+    values = {
+        name: stacked(partial(_row_values, name), np.nan)
+        for name in data.row_values.keys() & theirs.row_values.keys()
+    }
+    return replace(
+        data,
+        cells=[one.cells[i] for one, at in halves for i in at],
+        status=stacked(lambda one: one.status, ""),
+        reason=stacked(lambda one: one.reason, ""),
+        counts=Counts(data.counts.groups, stacked(lambda one: one.counts.n, np.nan)),
+        swept=[],
+        row_values=values,
+        swept_repeats=[],
+        curves=[],
+        decisions=[one.decisions[i] for one, at in halves for i in at],
+        design=design,
+    )
+
+
+def _row_values(name: str, data: DatasetRepeats) -> Floats:
+    return data.row_values[name]
+
+
+def _design(source: tuple[str, str], plans: Plans) -> RowDesign:
+    """Return how the test rows of both runs hang together."""
+    ours, theirs = (row_design(plan.config) for plan in plans)
+    inputs = [
+        {
+            name: value
+            for name, value in plan.dataset(*source).get("inputs", {}).items()
+            if name not in NETWORKS
+        }
+        for plan in plans
+    ]
+    alike = ours == theirs and (ours.kind == "drawn" or inputs[0] == inputs[1])
+    return ours if alike else RowDesign("apart")
+
+
+def _frame(results: Results, plans: Plans) -> pd.DataFrame:
+    """Return every difference of the second run to the first."""
+    cells = np.array([len(data.cells) // 2 for data in results.datasets], dtype=np.intp)
+    second = results.place[:, 1] >= cells[results.place[:, 0]]
+    ours, theirs = np.flatnonzero(second), np.flatnonzero(~second)
+    keys = [
+        [results.datasets[d].cells[cell]["key"] for d, cell in results.place[at]] for at in (ours, theirs)
+    ]
+    there = (results.status[ours] != "") & (results.status[theirs] != "")
+    equal = np.isclose(results.values[ours], results.values[theirs], rtol=0, atol=0, equal_nan=True)
+    same_key = np.array([own == other for own, other in zip(*keys, strict=True)], dtype=bool)
+    same = same_key & there.any(axis=1) & (equal | ~there).all(axis=1)
+    paired = same_draws(*plans)
+    columns: dict[str, Any] = {"pairing": np.where(same, SAME_KEY, PAIRED if paired else UNPAIRED)}
+    for name, at in (("first", theirs), ("second", ours)):
+        numbers = mean_and_interval(results.values[at])
+        columns |= {name: numbers["mean"], f"n_{name}": numbers["n_ok"].astype(int)}
+    columns["same_key"] = same_key
+    return differences_frame(results, ours, theirs, columns, paired=paired, same=same)
+
+
+def same_draws(plan: RunPlan, other: RunPlan) -> bool:
+    """Return whether equal repeats of equal cells draw with equal seeds in two runs."""
+    ours, theirs = plan.config, other.config
+    real = [config.sample.source == "data" for config in (ours, theirs)]
+    return ours.seed == theirs.seed and real[0] == real[1]
+
+
+def _changes(
+    folders: tuple[Path, Path], plans: Plans, readings: Readings, sources: Sources
+) -> list[RunChange]:
+    """Return what is another in the second run: config, code, versions, data."""
+    old, new = (plan.config.plain() for plan in plans)
+    found = [one for one in changed_config(old, new) if not one.what.startswith("name ")]
+    commits = [(read_manifest(folder) or {}).get("git") or {} for folder in folders]
+    before, after = (
+        f"{git['commit'][:SHOWN]}{' (changed since)' if git.get('dirty') else ''}" if git else "unknown"
+        for git in commits
+    )
+    if before != after:
+        found.append(RunChange("code", f"fairbench at commit {before} → {after}"))
+    headers = [[file.header for file in reading.files if file.header and file.lines] for reading in readings]
+    for header in headers[1]:
+        found += changed_versions(headers[0], Versions(header.versions, header.code))
+    found += [one for one in changed_inputs(*plans, sources) if one.kind == "data"]
+    return list(dict.fromkeys(found))
+
+
+def _document(
+    names: tuple[str, str], run: RunResults, frame: pd.DataFrame, said: Sequence[str], *, brief: bool
+) -> Document:
+    """Lay out the differences of the metrics that the first run's tables show, with intervals unless brief.
+
+    Blocks in which all is the same are left out.
+    """
+    first, second = names
+    shown = [metric for table in run.plan.config.tables for metric in TABLES[table].metrics]
+    metrics = [name for name in dict.fromkeys(shown) if name in set(frame["metric"])]
+    metrics = metrics or list(dict.fromkeys(frame["metric"]))
+    part = frame[frame["metric"].isin(metrics)]
+    part = part.sort_values("metric", key=lambda own: own.map(metrics.index), kind="stable")
+    part = part[(part["pairing"] != SAME_KEY).groupby([part[name] for name in BLOCK]).transform("any")]
+    ends = ["population_low", "population_high"]
+    columns = [*BLOCK, *TECHNIQUE, "metric", "beta", "difference", *ends, "population_verdict"]
+    texts: Cells = {}
+    for *place, metric, beta, difference, low, high, verdict in part[columns].itertuples(
+        index=False, name=None
+    ):
+        block, own = tuple(place[: len(BLOCK)]), place[len(BLOCK) :]
+        interval = "" if brief or np.isnan(low) else f"[{low:+.3f}, {high:+.3f}]"
+        word = "" if verdict == "no difference" else verdict
+        text = IDENTICAL if verdict == IDENTICAL else written(difference, word=f"{interval} {word}".strip())
+        texts[block, (technique_label(*own), metric), beta] = text
+    cells = frame.drop_duplicates(COMPARED)
+    other = int((cells["same_key"] & (cells["pairing"] != SAME_KEY)).sum())
+    counted = cells["pairing"].value_counts()
+    bases = [BASES[basis] for basis in BASES if (frame["population_basis"] == basis).any()]
+    facts = (
+        *said,
+        *(f"{counted[name]}: {meaning}." for name, meaning in PAIRINGS.items() if name in counted),
+        *([f"{other} of these have the same key and other numbers in the two runs."] if other else []),
+    )
+    if texts:
+        facts += (
+            f"Numbers are {second} less {first}{'' if brief else ', with 95 % intervals'}. better, worse: "
+            f"{second} is nearer to the measure's ideal than {first}, or farther from it, in the population, "
+            "at 5 % after Holm's adjustment over all techniques and β of the table. A number alone: no "
+            "difference shown. same: the same cell, and the same numbers.",
+            *(text.replace("paired t-test", "t-test") for text in bases),
+        )
+    return Document(f"{second} against {first}", facts=facts, sections=blocks_of(run, texts, ""))
