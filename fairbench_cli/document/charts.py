@@ -71,6 +71,8 @@ class Axis:
         Whether values are shares, and written in percent.
     step : float
         Between ticks; 0 for round values.
+    names : tuple of str
+        What 0, 1, 2 … are called, where values are places in an order.
     """
 
     low: float
@@ -80,6 +82,7 @@ class Axis:
     log: bool = False
     percent: bool = False
     step: float = 0.0
+    names: tuple[str, ...] = ()
 
     def at(self, value: float) -> float:
         """Return the place of a value.
@@ -101,6 +104,10 @@ class Axis:
         >>> [text for _, text in Axis(300.0, 20000.0, log=True).ticks()]
         ['1024', '4096', '16384']
         """
+        if self.names:
+            wide = LETTER / 2 * max(map(len, self.names)) + LETTER
+            every = math.ceil(wide * (len(self.names) - 1) / abs(self.end - self.start)) or 1
+            return [(self.at(i), shortened(name)) for i, name in enumerate(self.names) if i % every == 0]
         if self.log:
             low, high = math.log2(self.low), math.log2(self.high)
             apart = max(APART, LETTER * len(f"{2.0 ** math.floor(high):.6g}"))
@@ -281,9 +288,20 @@ class ChartLine:
 
 
 def plot(
-    title: str, x: Axis, y: Axis, lines: Sequence[ChartLine], about: str, key: str = "", under: str = ""
+    title: str,
+    x: Axis,
+    y: Axis,
+    lines: Sequence[ChartLine],
+    about: str,
+    key: str = "",
+    under: str = "",
+    *,
+    beside: bool = False,
 ) -> str:
-    """Return a picture of lines with their bands over `about`, then their names and what else is to say."""
+    """Return a picture of lines with their bands over `about`, then their names and what else is to say.
+
+    Names stand `beside` the ends of their lines, where the horizontal axis leaves room for them, or below.
+    """
     parts = []
     for at, words in y.ticks():
         parts.append(stroke("grid", f"M{short(x.start, at)}H{short(x.end)}", colour="#d5d5d5"))
@@ -296,9 +314,15 @@ def plot(
         marked = each.points[(every - 1) // 2 :: every]
         sample = [(float(at), level - 4, each.name) for at in (SIDE, SIDE + 17, SIDE + 34)]
         parts += [line(x, y, each.points, i, each.name), scatter(x, y, marked, i)]
+        if beside:
+            continue
         parts += [line(PLACES, PLACES, sample, i, each.name), scatter(PLACES, PLACES, sample[1:2], i)]
         parts.append(text("name", SIDE + 42, level, shortened(each.name)))
         level += 16
+    if beside:
+        ends = [(x.at(each.points[-1][0]), y.at(each.points[-1][1]), each.name) for each in lines if each.points]
+        parts += [text("name", *place) for place in _apart(ends, WIDTH)]
+        level -= 14
     parts.append(text("tick", SIDE, level, key) if key else "")
     return picture(title, level + (12 if key else -4), parts)
 

@@ -238,7 +238,7 @@
     history.replaceState(null, "", `#${kept}`);
     draw();
     const one = event.target;
-    said.textContent = `${one.parentElement.textContent.trim().split("\n")[0]}: ${one.selectedOptions[0].textContent}`;
+    said.textContent = `${one.parentElement.textContent.trim().split("\n")[0].trim()}: ${one.selectedOptions[0].textContent}`;
   });
   form.addEventListener("submit", (event) => event.preventDefault());
   addEventListener("hashchange", () => { if (/=|^#?$/.test(location.hash)) read(); });

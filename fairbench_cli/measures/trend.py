@@ -4,14 +4,15 @@ In part t of T the rates are p_t and q_t; log(p_t / q_t) = a + b·t, the q_t are
 test, a and all q_t by maximum likelihood. Each part's score of the log ratio and its information are those of
 one 2 × 2 table (Gart & Nam 1988); at b = 0 a is Gart's common ratio (1985), and the test for the ratio what
 the test for trend of Cochran (1954) and Armitage (1955) is for one proportion. The slopes that the test does
-not reject are the interval. Rates of 0 and empty parts need no correction. Only numpy is needed.
+not reject are the interval. Rates of 0 need no correction; a part where nobody, or everybody, is counted
+says nothing of the ratio. Only numpy is needed.
 """
 
 from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.significance import normal_p
@@ -76,7 +77,7 @@ def ratio_trend(
     x, n, y, m = np.broadcast_arrays(*(np.asarray(part, dtype=np.float64) for part in given))
     time = np.asarray(times, dtype=np.float64)
     time = (time - time[0]) / (time[-1] - time[0])
-    informative = ((n > 0) & (m > 0) & (x + y > 0)).sum(-1) > 1
+    informative = _says_something(x, n, y, m).sum(-1) > 1
     z = NormalDist().inv_cdf((1 + confidence) / 2)
     level = np.multiply.outer(np.array([0.0, z, -z]), np.ones(x.shape[:-1]))
     low, high = np.full(level.shape, -EDGE), np.full(level.shape, EDGE)
@@ -107,6 +108,12 @@ def _score(x: Floats, n: Floats, y: Floats, m: Floats, time: Floats, slope: Floa
     return divide((scores * (time - about)).sum(-1), np.sqrt(spread)), start
 
 
+def _says_something(x: Floats, n: Floats, y: Floats, m: Floats) -> NDArray[np.bool_]:
+    """Return the parts with rows of both, where neither nobody nor everybody is counted."""
+    found: NDArray[np.bool_] = (n > 0) & (m > 0) & (x + y > 0) & (x + y < n + m)
+    return found
+
+
 def _parts(x: Floats, n: Floats, y: Floats, m: Floats, log_ratio: Floats) -> tuple[Floats, Floats]:
     """Return the score of the log ratio in each part, and its information; 0 of a part that says nothing."""
     ratio = np.exp(log_ratio)
@@ -116,7 +123,7 @@ def _parts(x: Floats, n: Floats, y: Floats, m: Floats, log_ratio: Floats) -> tup
         q = 2 * c / (b + np.sqrt(np.maximum(b * b - 4 * a * c, 0.0)))
         p = np.minimum(ratio * q, 1 - SURE)
         q = np.minimum(q, 1 - SURE)
-        score = (x - n * p) / (1 - p)
+        score = np.where(p <= q, (x - n * p) / (1 - p), (m * q - y) / (1 - q))  # both are; none is 0 / 0
         information = 1 / ((1 - p) / (n * p) + (1 - q) / (m * q))
-    known = (n > 0) & (m > 0) & (c > 0)
+    known = _says_something(x, n, y, m)
     return np.where(known, score, 0.0), np.where(known, information, 0.0)

@@ -266,7 +266,7 @@ def provenance_of(run: RunResults) -> Section:
         "platform": known.get("platform", ""),
         "seed": str(run.plan.config.seed),
     }
-    about = plain_table("", ("", ""), ((name, said) for name, said in rows.items() if said), 2)
+    about = plain_table("Run", ("what", "value"), ((name, said) for name, said in rows.items() if said), 2)
     files = dict.fromkeys(
         (one["dataset"], name, digest)
         for one in run.plan.datasets

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fairbench_cli.audit.compare.report import (
     ALL,
@@ -67,25 +67,47 @@ def rate_sections(_: None, report: Report, view: View) -> Sequence[Section]:
     """Return a section an attribute; one of metrics that do not decide, and one of everybody."""
     if report.without_verdict or (view.brief and report.config.preset in EXCLUDING):
         return ()  # the tables of the rule have these comparisons
-    make = _brief_section if view.brief else _whole_section
-    found = [make(i, verdict, report, view) for i, verdict in enumerate(report.verdicts, start=1)]
+    sliced = report.config.sliced_by is not None
+    if sliced and view.brief and view.shown is not None:
+        return ()  # all slices together are shown, and the verdict on each
+    found = attribute_sections(report, view, "a")
     if view.brief:
         return found
+    found = [replace(section, folded=True) for section in found] if sliced else found
     named = dict.fromkeys(name for row in report.verdicts for name in row.by_metric)
     others = [name for name in named if name not in report.deciding]
     if others:
         title = "Verdicts by attribute on what does not decide"
         table = verdict_table(title, report, others, {name: name for name in others})
-        found.append(Section("Other metrics and roll-ups, which do not decide", tables=(table,)))
-    return (*found, Section("All rows", tables=(group_table("All rows", report.overall),)))
+        title = "Other metrics and roll-ups, which do not decide"
+        found.append(Section(title, tables=(table,), folded=sliced))
+    everybody = group_table("All rows", report.overall)
+    return (*found, Section("All rows", tables=(everybody,), folded=sliced))
+
+
+def attribute_sections(report: Report, view: View, anchor: str) -> list[Section]:
+    """Return a section an attribute; those of a page have an anchor, with their number."""
+    if view.brief:
+        return [_brief_section(verdict, report, view) for verdict in report.verdicts]
+    each = enumerate(report.verdicts, start=1)
+    return [_whole_section(f"{anchor}{i}", verdict, report) for i, verdict in each]
 
 
 def verdict_table(
-    title: str, report: Report, names: Sequence[str], heads: dict[str, str], *, decides: bool = False
+    title: str,
+    report: Report,
+    names: Sequence[str],
+    heads: dict[str, str],
+    *,
+    decides: bool = False,
+    anchor: str = "a",
 ) -> TextTable:
-    """Return a table of verdicts, attributes down and metrics across; with those over what `decides`."""
+    """Return a table of verdicts, attributes down and metrics across; with those over what `decides`.
+
+    An attribute links to its section, whose anchor has its number.
+    """
     columns: dict[str, Callable[[tuple[int, AttributeVerdict]], TableCell]] = {
-        "attribute": lambda line: TableCell(line[1].attribute, link=f"a{line[0]}")
+        "attribute": lambda line: TableCell(line[1].attribute, link=f"{anchor}{line[0]}")
     }
     if report.several:
         columns["model, decision"] = lambda line: TableCell(where(line[1], report))
@@ -112,7 +134,7 @@ def in_brackets(at: Place, report: Report) -> str:
     return f" ({where(at, report)})" if report.several else ""
 
 
-def _brief_section(_: int, verdict: AttributeVerdict, report: Report, view: View) -> Section:
+def _brief_section(verdict: AttributeVerdict, report: Report, view: View) -> Section:
     """Return the comparisons of an attribute."""
     table = _brief_table(decisive(verdict, report), of_attribute(verdict, report)[1], report, view)
     return judged_section(verdict, report, (table,))
@@ -129,7 +151,7 @@ def judged_section(
     return Section(title, (failures(rows),) if rows else (), tables, notes, verdict.verdict)
 
 
-def _whole_section(i: int, verdict: AttributeVerdict, report: Report, _: View) -> Section:
+def _whole_section(anchor: str, verdict: AttributeVerdict, report: Report) -> Section:
     """Return the comparisons and the groups of an attribute, with figures."""
     rows, groups = of_attribute(verdict, report)
     compared = decisive(verdict, report)
@@ -157,7 +179,7 @@ def _whole_section(i: int, verdict: AttributeVerdict, report: Report, _: View) -
             *(figures if panels else ()),
             Section("Tables", tables=tuple(table for table in tables if table.rows)),
         ),
-        anchor=f"a{i}",
+        anchor=anchor,
     )
 
 

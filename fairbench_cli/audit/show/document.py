@@ -8,15 +8,15 @@ from pathlib import Path, PurePath
 from fairbench_cli.audit.compare.report import Report
 from fairbench_cli.audit.config import UNDECIDED, WORSE
 from fairbench_cli.audit.metrics import ROLL_UPS
-from fairbench_cli.audit.parts import parts_of
+from fairbench_cli.audit.parts import parts_of, whole_of
 from fairbench_cli.audit.parts.part import View
 from fairbench_cli.audit.parts.rates import RATES_OF_GROUPS, decisive, reason_words, verdict_table
 from fairbench_cli.audit.parts.writing import LIMIT_OPEN, REASONS, named, thousands
-from fairbench_cli.audit.show.headline import headline, meaning
+from fairbench_cli.audit.show.headline import Sentence, headline, meaning
 from fairbench_cli.audit.show.pictures import rate_chart
 from fairbench_cli.base.text import shown_path
 from fairbench_cli.document import html, markdown, notebook
-from fairbench_cli.document.model import Answer, Document, Section, Statement
+from fairbench_cli.document.model import Answer, Chart, Document, Section, Statement
 from fairbench_cli.measures.groups import CROSS
 from fairbench_cli.measures.rates import EVENTS, RATES
 
@@ -73,14 +73,23 @@ def to_markdown(report: Report) -> str:
 
 
 def to_notebook(report: Report) -> str:
-    """Return the answer in words and the worst comparisons of every attribute; `to_html` has everything."""
-    return notebook.notebook(audit_document(report, everything=False, brief=True))
+    """Return the answer, a chart, and the worst comparisons of every attribute; `to_html` has everything."""
+    document = audit_document(report, everything=False, brief=True)
+    return notebook.notebook(replace(document, answer=_answer(report, everything=False, charts=True)))
+
+
+def charts_of(report: Report) -> dict[str, Chart]:
+    """Return the chart of each attribute that the answer speaks of, in its order."""
+    charts: dict[str, Chart] = {}
+    for one in headline(report).sentences:
+        charts.setdefault(one.attribute, rate_chart(one, report))
+    return charts
 
 
 def _answer(report: Report, *, everything: bool, charts: bool = False) -> Answer:
     said, gate = headline(report), gate_words(report)
     sentences, still = said.lines(everything=everything)
-    drawn = [rate_chart(one, report) for one in said.sentences[: len(sentences)]] if charts else []
+    drawn = [_chart(one, report) for one in said.sentences[: len(sentences)]] if charts else []
     return Answer(
         Statement(said.sentence, said.verdict),
         tuple(
@@ -92,10 +101,16 @@ def _answer(report: Report, *, everything: bool, charts: bool = False) -> Answer
     )
 
 
+def _chart(said: Sentence, report: Report) -> Chart:
+    """Return the chart of a sentence: of slices over these, else by group."""
+    whole = whole_of(report)
+    return whole.drawn(said, said.metric) if whole else rate_chart(said, report)
+
+
 def _sections(report: Report, view: View) -> Iterator[Section]:
     """Yield a summary, what the parts show, what a reader should know of the data, and how to read it."""
     judged = bool(report.verdicts) and not report.without_verdict
-    if judged and not view.brief:
+    if judged and not view.brief and not report.config.sliced_by:
         heads = {name: RATES[name].label for name in report.deciding}
         table = verdict_table("Verdicts by attribute and rate", report, report.deciding, heads, decides=True)
         yield Section("Summary", tables=(table,), notes=rate_legend(report))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from fairbench_cli.audit.compare.report import AttributeVerdict, Disparity, GroupRow, Pair, Place, Report
 from fairbench_cli.audit.config import Effect
-from fairbench_cli.audit.parts import parts_of, writing
+from fairbench_cli.audit.parts import parts_of, whole_of, writing
 from fairbench_cli.audit.parts.findings import allowed, beyond, differs, finding
 from fairbench_cli.audit.parts.rates import (
     decisive,
@@ -120,6 +120,11 @@ def headline(report: Report) -> Headline:
     short = " ".join(filter(None, (part.summary(found, report) for part, found in parts_of(report))))
     if report.without_verdict:
         return Headline(None, short)
+    if whole := whole_of(report):
+        first = headline(whole.report)
+        said = tuple(_with(one, whole.said(one, one.metric)) for one in first.sentences)
+        text = first.sentence.replace(":", f", {whole.about} together:", 1)
+        return replace(first, sentence=f"{text} {short}", sentences=said)
     worst = [one for verdict in report.verdicts if (one := _worst(verdict, report)) is not None]
     worst.sort(key=lambda one: (one.at not in report.judged, one.minor, rank(one.row), -_weight(one.row)))
     found = tuple(_of_attribute(one, report) for one in worst)
@@ -138,6 +143,11 @@ class _Worst:
     minor: bool  # whether there are no groups but minor ones
     failing: int
     failing_minor: tuple[Disparity, ...]
+
+
+def _with(one: Sentence, more: str) -> Sentence:
+    """Return a sentence with one more."""
+    return replace(one, text=f"{one.text} {more}".rstrip())
 
 
 def _worst(verdict: AttributeVerdict, report: Report) -> _Worst | None:
