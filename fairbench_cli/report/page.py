@@ -52,10 +52,11 @@ from fairbench_cli.report.page_numbers import (
     scale_of,
 )
 from fairbench_cli.report.paired import Baseline, paired_of, paired_with_each
-from fairbench_cli.report.repeats import TECHNIQUE
+from fairbench_cli.report.repeats import SITUATION, TECHNIQUE
 from fairbench_cli.report.results import Results, RunResults
 from fairbench_cli.report.tables import technique_label
 
+MOST_DIFFERENCES = 60_000  # to other techniques than none: a page keeps about 20 bytes of each
 MOST_LETTERS = 420  # of what a card says; answer.md has the rest
 FIRST = TABLES["difference-to-none"].metrics
 
@@ -410,17 +411,22 @@ def _differences(
 ) -> Iterator[tuple[Baseline, pd.DataFrame, Sequence[str]]]:
     """Yield the differences to `none`, which are known, and to each other technique, with their kinds.
 
-    Where repeats share their test rows each test looks at every row of them: there the differences to other
-    techniques are of `metric` and of `FIRST` alone.
+    Those to other techniques are of `metric` and of `FIRST` alone where repeats share their test rows, as
+    each test looks at every row of them then, and where they would be more than `MOST_DIFFERENCES`; if these
+    still are, there are none.
     """
     own = own_frame(results)
-    shared = any(data.design.kind == "shared" for data in run.datasets)
     techniques = results.rows[TECHNIQUE[:2]].drop_duplicates().itertuples(index=False, name=None)
     others = [one for one in (Baseline(*own) for own in techniques) if one != Baseline()]
     paired = paired_of(run)
     frames = [(Baseline(), paired[paired["metric"].isin(metrics_of(results))])]
-    if others:
-        each = paired_with_each(run.asked((metric, *FIRST)) if shared else results, others)
+    within = results.rows.groupby([*SITUATION, "compared", "metric"], sort=False).size()
+    size = int((within * (within - 1)).sum())
+    few = dict.fromkeys((metric, *FIRST))
+    shared = any(data.design.kind == "shared" for data in run.datasets)
+    asked = run.asked(tuple(few)) if shared or size > MOST_DIFFERENCES else results
+    if others and size * len(metrics_of(asked)) <= MOST_DIFFERENCES * len(metrics_of(results)):
+        each = paired_with_each(asked, others)
         frames += [(one, each[each["baseline"] == one.label]) for one in others]
     for one, frame in frames:
         if len(frame):
