@@ -370,8 +370,9 @@ def _groups(panels: Sequence[PanelParts]) -> Iterator[Section]:
                 rates = groups["rates"][t * count + one.beta]
                 cells.append(_share(rates[g] if rates else None))
             rows.append(tuple(cells))
+        title = "Favourable decisions, %" + (", at the β that is chosen" if count > 1 else "")
         heads = ("group", "test rows", "labels", *one.panel.names)
-        table = TextTable("Favourable decisions, %", heads, tuple(rows), words=1, key=f"groups-{one.number}")
+        table = TextTable(title, heads, tuple(rows), words=1, key=f"groups-{one.number}")
         yield one.section(tables=(table,))
 
 
@@ -394,7 +395,14 @@ def _numbers(panels: Sequence[PanelParts]) -> tuple[TextTable, ...]:
                 words = [*map(TableCell, named), TableCell(f"{beta:g}", value=beta), TableCell(technique)]
                 rows.append((*words, *(TableCell(text, fine, value) for text, fine, value in cells)))
     columns = (*heads, "value", "difference", "verdict", "accuracy", "repeats")
-    return (TextTable("The metric that is chosen", columns, tuple(rows), key="numbers"),)
+    return (
+        TextTable(
+            "The metric that is chosen, against the technique that is chosen",
+            columns,
+            tuple(rows),
+            key="numbers",
+        ),
+    )
 
 
 def _switch(
