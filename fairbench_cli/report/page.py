@@ -52,7 +52,7 @@ from fairbench_cli.report.page_numbers import (
     scale_of,
 )
 from fairbench_cli.report.paired import Baseline, paired_of, paired_with_each
-from fairbench_cli.report.repeats import SITUATION, TECHNIQUE
+from fairbench_cli.report.repeats import SITUATION, TECHNIQUE, mean_and_interval
 from fairbench_cli.report.results import Results, RunResults
 from fairbench_cli.report.tables import technique_label
 
@@ -335,17 +335,16 @@ def _moved(run: RunResults, one: PanelParts) -> Section | None:
     moved, beta = found[0], one.panel.betas[one.beta]
     own = [i for i, cell in enumerate(moved.data.cells) if one.panel.holds(cell) and cell["beta"] == beta]
     plain = next((i for i in own if moved.baseline[i] == i), None)
-    ways = []
-    for i in own:
-        gap, accuracy = (float(np.nanmean(each[i])) for each in (moved.own_gap, moved.own_accuracy))
-        if not np.isnan(gap + accuracy):
-            name = technique_label(*(moved.data.cells[i][column] for column in TECHNIQUE))
-            ways.append((name, 100 * gap, 100 * accuracy))
+    gaps, accuracies = (mean_and_interval(each)["mean"] for each in (moved.own_gap, moved.own_accuracy))
+    ways = [
+        (technique_label(*(moved.data.cells[i][column] for column in TECHNIQUE)), 100 * gap, 100 * accuracy)
+        for i, gap, accuracy in ((i, float(gaps[i]), float(accuracies[i])) for i in own)
+        if np.isfinite(gap + accuracy)
+    ]
     line: list[tuple[float, float]] = []
-    if plain is not None and not np.isnan(moved.accuracy[plain]).all():
-        with np.errstate(invalid="ignore"):
-            places = np.nanmean(moved.gap[plain], axis=0), np.nanmean(moved.accuracy[plain], axis=0)
-        line = [(100 * float(a), 100 * float(b)) for a, b in zip(*places, strict=True)]
+    if plain is not None:
+        places = [mean_and_interval(each[plain].T)["mean"] for each in (moved.gap, moved.accuracy)]
+        line = [(100 * float(a), 100 * float(b)) for a, b in zip(*places, strict=True) if np.isfinite(a + b)]
     title = f"{one.data['name']}: moved thresholds at β = {beta:g}"
     return one.section(Chart("", frontier_chart(title, line, ways))) if line else None
 
