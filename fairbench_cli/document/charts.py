@@ -320,7 +320,9 @@ def plot(
         parts.append(text("name", SIDE + 42, level, shortened(each.name)))
         level += 16
     if beside:
-        ends = [(x.at(each.points[-1][0]), y.at(each.points[-1][1]), each.name) for each in lines if each.points]
+        ends = [
+            (x.at(each.points[-1][0]), y.at(each.points[-1][1]), each.name) for each in lines if each.points
+        ]
         parts += [text("name", *place) for place in _apart(ends, WIDTH)]
         level -= 14
     parts.append(text("tick", SIDE, level, key) if key else "")
