@@ -145,7 +145,8 @@ DERIVED = ("groups.csv", "results.csv", "summary.csv")
 def derived(folder: Path) -> dict[str, bytes]:
     """Return the bytes of every file that is derived from the journal."""
     tables = sorted(path.relative_to(folder).as_posix() for path in (folder / "tables").iterdir())
-    return {name: (folder / name).read_bytes() for name in (*DERIVED, *tables)}
+    kept = sorted(path.relative_to(folder).as_posix() for path in folder.glob("predictions/*"))
+    return {name: (folder / name).read_bytes() for name in (*DERIVED, *tables, *kept)}
 
 
 def journal_lines(folder: Path) -> list[str]:

@@ -373,6 +373,8 @@ class Population:
         Whether to count at every acceptance rate.
     row_metrics : RequestedRowMetrics
         Metrics that need the test rows.
+    predictions : bool
+        Whether to keep the test rows with what was decided.
     """
 
     network: BayesNet | None
@@ -387,6 +389,7 @@ class Population:
     balanced: tuple[int, int] | None
     sweep: bool
     row_metrics: RequestedRowMetrics
+    predictions: bool = False
 
     @property
     def shares_test_rows(self) -> bool:
@@ -415,6 +418,7 @@ def populate(prepared: PreparedDataset, config: ExperimentConfig, networks: Path
         balanced=_balanced(balanced, prepared.size, len(dataset)) if balanced and dataset else None,
         sweep=config.sweep is not None,
         row_metrics=config.row_metrics,
+        predictions=config.predictions,
     )
 
 

@@ -289,7 +289,7 @@ class _File(BaseModel):
     sha256: str | None = None
 
 
-ROOMS = "journal", "networks", "tables", "figures", "compare"
+ROOMS = "journal", "networks", "tables", "figures", "compare", "predictions"
 _OWN = re.compile(r"\.lock.*|.*\.csv|config\.yaml|plan\.json|manifest\.json|log\.txt|" + "|".join(ROOMS))
 
 

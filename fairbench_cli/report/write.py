@@ -20,6 +20,7 @@ from fairbench_cli.report.figures import draw_figures
 from fairbench_cli.report.frontier import distance_frame, frontier_frame
 from fairbench_cli.report.page import run_page
 from fairbench_cli.report.paired import VERSUS, paired_frame, pareto_of, versus_of
+from fairbench_cli.report.predictions import write_predictions
 from fairbench_cli.report.repeats import groups_frame
 from fairbench_cli.report.results import RunResults, results_frame, run_results, summary_frame, sweep_frame
 from fairbench_cli.report.tuning import curves_frame, gains_frame
@@ -93,6 +94,7 @@ def write_report(
     _write_tables(folder / "tables", [table for table in tables if table.sections])
     write_text(folder / PAGE, html(run_page(run, frames["paired"])))
     draw_figures(run, config.figures)
+    write_predictions(folder, plan, records)
     return differences or tables[: len(asked)]
 
 

@@ -403,7 +403,11 @@ class ExperimentConfig(StrictModel):
         default=(),
         description=f"{', '.join(f'`{name}`' for name in FIGURES)}; as SVG, PNG and PDF.",
     )
-
+    predictions: bool = Field(
+        default=False,
+        description="Keep what was decided on each test row, with its score: a Parquet file a cell in "
+        "`predictions/`.",
+    )
     limits: Limits = Field(default=Limits(), description="What one repeat may take.")
 
     @field_validator("*")
