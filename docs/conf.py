@@ -57,7 +57,7 @@ CONTENTS = {
 }  # fmt: skip
 
 
-def complete(_: Any, name: str, text: list[str]) -> None:
+def complete(app: Any, name: str, text: list[str]) -> None:
     """Add to a page what only the site shows: its part of the contents, and what is made of the code."""
     if name in CONTENTS:
         text[0] += "\n```{toctree}\n:hidden:\n" + "\n".join(CONTENTS[name]) + "\n```\n"
@@ -65,6 +65,10 @@ def complete(_: Any, name: str, text: list[str]) -> None:
         from generated import PAGES
 
         text[0] += f"\n{PAGES[name.removeprefix('reference/')]()}"
+    if name == "gallery" and app.config.pictures:
+        from pictures import written
+
+        text[0] += f"\n{written(Path(app.outdir) / 'gallery')}"
 
 
 def setup(app: Any) -> None:
@@ -72,4 +76,7 @@ def setup(app: Any) -> None:
     from pygments.lexers.special import TextLexer
 
     app.add_lexer("csv", TextLexer)
+    app.add_config_value(
+        "pictures", False, "env"
+    )  # -D pictures=1: draw those of the gallery, which takes a minute
     app.connect("source-read", complete)

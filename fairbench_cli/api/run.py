@@ -25,6 +25,7 @@ from fairbench_cli.experiment.journal.manifest import checked
 from fairbench_cli.experiment.plan import FILE, RunPlan, read_plan
 from fairbench_cli.experiment.running.pool import LocalPool
 from fairbench_cli.experiment.running.run import compute, prepare, working_in, write_manifest
+from fairbench_cli.papers.pages import with_paper
 from fairbench_cli.report.results import RunResults
 from fairbench_cli.report.write import results_of_folder, write_report
 
@@ -211,8 +212,8 @@ def run(
             if todo:
                 with LocalPool(given, jobs) as pool:
                     compute(prepared, pool.outcomes, note)
-            write_report(target, prepared.plan, prepared.records)
             write_manifest(prepared, jobs=jobs, computed=todo - len(prepared.todo), start=start)
+            write_report(target, prepared.plan, prepared.records, compared=with_paper)
         done = _read(target, given.name, Path(folder) if folder else None)
         return replace(done, kept=(prepared.plan, prepared.records))
 

@@ -22,7 +22,7 @@ def plan(
 ) -> None:
     """Show the cells of an experiment: done, to do, time left. Runs nothing."""
     from fairbench_cli.cli.console import print_document, say
-    from fairbench_cli.cli.progress import Clock, in_words
+    from fairbench_cli.cli.progress import estimate_of, in_words, kinds_of, to_do
     from fairbench_cli.document.model import Document, Section, plain_table
     from fairbench_cli.experiment.plan import arc_in_words
     from fairbench_cli.experiment.running.run import prepare
@@ -56,8 +56,8 @@ def plan(
             size = f"{dataset['sample_size']} rows a training set"
             about = f"network BIC {dataset['bic']:.3f}, {arc_in_words(dataset)}, {size}"
         lines.append(f"{dataset['dataset']}: {about}")
-    clock = Clock(prepared)
-    seconds = clock.left(clock.to_do(left), 1)
+    kinds = kinds_of(prepared.distinct)
+    seconds = estimate_of(prepared, kinds, 1).left(to_do(prepared, kinds))
     if todo and seconds is not None:
         lines.append(f"about {in_words(seconds)} of CPU time left")
     sections = (Section("", tables=(table,)),)

@@ -2,9 +2,8 @@
 
 import math
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from statistics import median
 from typing import Self
 
 from rich.console import Console, RenderableType
@@ -17,48 +16,12 @@ from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.journal.journal import RETRIED
 from fairbench_cli.experiment.plan import Cell
 from fairbench_cli.experiment.running.run import PreparedRun
+from fairbench_cli.experiment.running.time_left import Estimate, Kind
 from fairbench_cli.experiment.running.worker import Task
 
 SECONDS_BETWEEN_LINES = 10.0
 SECONDS_BETWEEN_ESTIMATES = 0.5  # of the time left; one looks at every kind of cell
-LATEST = 101  # repeats of a kind
 LONG = 10.0  # seconds; a repeat that runs for longer is named
-
-Kind = tuple[str, ...]
-
-
-class Clock:
-    """Estimates the time left from the median seconds of like cells.
-
-    The median, because the first repeat of every worker pays for loading libraries; of the latest repeats of
-    a kind, so that a note costs the same however many repeats there are.
-    """
-
-    def __init__(self, prepared: PreparedRun) -> None:
-        self.kinds = kinds_of(prepared.distinct)
-        self._seconds: dict[Kind, deque[float]] = {}
-        for record in prepared.records.values():
-            self.note(record)
-
-    def note(self, record: Repeat) -> None:
-        """Take in a finished repeat."""
-        if record.key in self.kinds:
-            self._seconds.setdefault(self.kinds[record.key], deque(maxlen=LATEST)).append(record.seconds)
-
-    def left(self, todo: Mapping[Kind, int], jobs: int) -> float | None:
-        """Return the seconds left for `todo` repeats per kind of cell; None while nothing is known."""
-        medians = {kind: median(seconds) for kind, seconds in self._seconds.items()}
-        if not medians:
-            return None
-        typical = median(medians.values())
-        return sum(n * medians.get(kind, typical) for kind, n in todo.items()) / jobs
-
-    def to_do(self, by_key: Mapping[str, int]) -> Counter[Kind]:
-        """Return how many repeats of each kind are to do, given those of each cell."""
-        found: Counter[Kind] = Counter()
-        for key, n in by_key.items():
-            found[self.kinds[key]] += n
-        return found
 
 
 def kinds_of(cells: Iterable[Cell]) -> dict[str, Kind]:
@@ -71,6 +34,24 @@ def kinds_of(cells: Iterable[Cell]) -> dict[str, Kind]:
             named[both] = technique.spec.name, str(technique.tune), str(cell.classifier)
         kinds[cell.key] = cell.dataset, *named[both]
     return kinds
+
+
+def estimate_of(prepared: PreparedRun, kinds: Mapping[str, Kind], jobs: int) -> Estimate:
+    """Return what is known of the costs beforehand: the sizes of the data, and what earlier repeats took."""
+    size = {one.spec.name: float(one.size * len(one.columns)) for one in prepared.datasets}
+    found = Estimate(jobs, size, [kinds[cell.key] for cell in prepared.in_turn])
+    for record in prepared.records.values():
+        if record.key in kinds:
+            found.known(kinds[record.key], record.seconds)
+    return found
+
+
+def to_do(prepared: PreparedRun, kinds: Mapping[str, Kind]) -> Counter[Kind]:
+    """Return how many repeats of each kind are not done."""
+    found: Counter[Kind] = Counter()
+    for key, n in prepared.todo.by_key().items():
+        found[kinds[key]] += n
+    return found
 
 
 class _Bar(Progress):
@@ -89,14 +70,16 @@ class RunProgress:
     """Shows repeats done and failed, the time left, and the repeat that has run for longest."""
 
     def __init__(self, prepared: PreparedRun, jobs: int) -> None:
-        self._clock = Clock(prepared)
-        self._left = self._clock.to_do(prepared.todo.by_key())
+        self._kinds = kinds_of(prepared.distinct)
+        self._estimate = estimate_of(prepared, self._kinds, jobs)
+        self._left = to_do(prepared, self._kinds)
         self._total = self._left.total()
-        self._jobs = jobs
+        self._running: list[tuple[Kind, float]] = []  # since when, on the monotonic clock
         self._limit = prepared.config.limits.seconds
         self._done = self._failed = 0
         self._longest = ""
         self._start = self._spoke = time.monotonic()
+        self._began: float | None = None  # when the first repeat was handed out
         self._estimated, self._eta = -math.inf, ""
         self._console = Console(stderr=True, highlight=False)
         self._bar = _Bar(
@@ -125,10 +108,15 @@ class RunProgress:
 
     def note(self, outcome: Repeat) -> None:
         """Take in a finished repeat."""
+        kind = self._kinds[outcome.key]
         self._done += 1
         self._failed += outcome.status in RETRIED
-        self._clock.note(outcome)
-        self._left[self._clock.kinds[outcome.key]] -= 1
+        self._estimate.note(kind, outcome.seconds)
+        self._left[kind] -= 1
+        if self._began is None:
+            self._began = time.monotonic() - outcome.seconds
+        ended = next((one for one in sorted(self._running, key=lambda one: one[1]) if one[0] == kind), None)
+        self._running = [one for one in self._running if one is not ended]
         self._show()
 
     def watch(self, running: Iterable[tuple[Task, float]]) -> None:
@@ -136,6 +124,12 @@ class RunProgress:
 
         To be called now and then: that also shows the time that passes while no repeat ends.
         """
+        now, running = time.monotonic(), list(running)
+        self._running = [(self._kinds[task.cell.key], now - seconds) for task, seconds in running]
+        if self._began is None and running:
+            self._began = min(since for _, since in self._running)
+        if self._began is not None:
+            self._estimate.look(now - self._began, self._under_way(now))
         late = [(task, seconds) for task, seconds in running if seconds > LONG]
         self._longest = ""
         if late:
@@ -160,8 +154,11 @@ class RunProgress:
     def _rate(self) -> float:
         return self._done / max(time.monotonic() - self._start, 1e-9)
 
+    def _under_way(self, now: float) -> list[tuple[Kind, float]]:
+        return [(kind, now - since) for kind, since in self._running]
+
     def _time_left(self) -> str:
-        seconds = self._clock.left(self._left, self._jobs)
+        seconds = self._estimate.left(self._left, self._under_way(time.monotonic()))
         return "" if seconds is None or self._done == self._total else f"{in_words(seconds)} left"
 
     def _say(self) -> None:

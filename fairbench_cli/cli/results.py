@@ -52,10 +52,13 @@ def report(
     from fairbench_cli.cli.console import print_tables, talk, talk_of_damage
     from fairbench_cli.experiment.journal.lock import locked_if_results
     from fairbench_cli.experiment.journal.manifest import mixture_in_words
+    from fairbench_cli.papers.pages import with_paper
     from fairbench_cli.report.write import redo_report
 
     with locked_if_results(results, talk):
-        tables, damages, left_out, missing = redo_report(results, attribute or (), metric or (), versus or ())
+        tables, damages, left_out, missing = redo_report(
+            results, attribute or (), metric or (), versus or (), compared=with_paper
+        )
     for line in mixture_in_words(results):
         talk(line)
     talk_of_damage(damages)

@@ -63,6 +63,7 @@ def run(
     local = LocalPool(given, jobs or default_jobs(), talk)
     chosen = local if address is None else cluster_at(address, given, talk)
     with stoppable() as stopped, chosen as pool, ExitStack() as held:
+        from fairbench_cli.papers.pages import with_paper
         from fairbench_cli.report.write import write_report  # pandas, while the workers load what they need
 
         checked = prepare(given, folder=output, data_dir=data_dir, filters=tuple(only or ()), shard=part)
@@ -78,8 +79,8 @@ def run(
         left = len(prepared.todo)
         known = prepared.plan.held(prepared.records)
         if part is None and (finished or known):  # of a part, or of nothing, they would be no whole ones
-            tables = write_report(prepared.folder, prepared.plan, prepared.records)
             write_manifest(prepared, jobs=count, computed=todo - left, start=start)
+            tables = write_report(prepared.folder, prepared.plan, prepared.records, compared=with_paper)
         if not finished:
             again = shlex.join(["fairbench", *sys.argv[1:]])
             talk(f"interrupted; {left} repeats left. Go on with:\n  {again}")

@@ -66,6 +66,13 @@ class BiasTarget(_Groups):
     favoured: AnyLevels = ()
 
 
+class CalledGroups(StrictModel):
+    """What people call the two groups of a protected attribute, in answers; no number depends on it."""
+
+    deprived: str = Field(min_length=1)
+    favoured: str = Field(min_length=1)
+
+
 class Protected(_Groups):
     """A protected attribute: its deprived values, its favoured ones (default: all others).
 
@@ -74,6 +81,9 @@ class Protected(_Groups):
 
     deprived: Levels = ()
     favoured: Levels | None = None
+    called: CalledGroups | None = Field(
+        default=None, description="what people call them: {deprived: women, favoured: men}"
+    )
     bias: BiasTarget | None = None
     of: Levels | None = Field(default=None, description="the attributes that a joint one is made of")
 
@@ -83,7 +93,7 @@ class Protected(_Groups):
             raise mistake("deprived is missing", "write deprived: VALUE, or of: [A, B] for a joint attribute")
         if self.of is not None and len(self.of) < 2:
             raise mistake("a joint attribute is made of two or more", "write of: [A, B]")
-        for key in ("deprived", "favoured", "bias") if self.of else ():
+        for key in ("deprived", "favoured", "called", "bias") if self.of else ():
             if getattr(self, key):
                 raise mistake(f"{key} has no effect on a joint attribute", "its parts decide: remove it")
         return self
@@ -144,8 +154,9 @@ class Card(StrictModel):
 
     def decisive(self) -> dict[str, Any]:
         """Return the part of the card that decides numbers: no titles, addresses or citations."""
-        prose = {"name", "title", "source", "licence", "citation", "note", "files"}
-        return self.model_dump(mode="json", exclude=prose, exclude_defaults=True)
+        prose = ("name", "title", "source", "licence", "citation", "note", "files")
+        excluded: dict[str, Any] = dict.fromkeys(prose, True) | {"protected": {"__all__": {"called"}}}
+        return self.model_dump(mode="json", exclude=excluded, exclude_defaults=True)
 
     def attribute(self, name: str | None) -> str:
         """Return the protected attribute called `name`, or the card's first one.

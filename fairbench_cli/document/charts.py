@@ -22,16 +22,18 @@ MOST_MARKS = 10  # on a line
 SYMBOL = 12  # a symbol takes so much width
 
 # What a technique changes against another one: the mark's form says it, and its colour again.
-Kind = Literal["base", "better", "over", "worse", "open", "up", "down", "constant"]
-FORMS: dict[str, str] = {
+Form = Literal["base", "better", "over", "worse", "open", "same", "up", "down", "constant", "labels"]
+FORMS: dict[Form, str] = {
     "base": "M-4.5 -4.5h9v9h-9z",
     "better": "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0 -10 0z",
     "over": "M-6 0l9.5 -5.5v11z",
     "worse": "M0 -6l6 6l-6 6l-6 -6z",
     "open": "M-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0z",
+    "same": "M-5 -2.5h10M-5 2.5h10",
     "up": "M0 -5.5l5.5 9.5h-11z",
     "down": "M0 5.5l5.5 -9.5h-11z",
     "constant": "M-4.5 -4.5l9 9M-4.5 4.5l9 -9",
+    "labels": "M0 -7v14",
 }
 
 # How a mark looks: by its verdict; outside or inside of τ, where chance was not looked at; the reference.
@@ -67,6 +69,8 @@ class Axis:
         Whether equal ratios are equally long; both ends are above 0 then.
     percent : bool
         Whether values are shares, and written in percent.
+    step : float
+        Between ticks; 0 for round values.
     """
 
     low: float
@@ -75,6 +79,7 @@ class Axis:
     end: float = WIDTH - SIDE
     log: bool = False
     percent: bool = False
+    step: float = 0.0
 
     def at(self, value: float) -> float:
         """Return the place of a value.
@@ -105,7 +110,7 @@ class Axis:
         else:
             rough = (self.high - self.low) / 5
             power = 10.0 ** math.floor(math.log10(rough))
-            step = next(step for step in (1, 2, 5, 10) if step * power >= rough * 0.99) * power
+            step = self.step or next(step for step in (1, 2, 5, 10) if step * power >= rough * 0.99) * power
             first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
             values = [i * step for i in range(first, last + 1)]
         return [(self.at(x), f"{100 * x:.6g} %" if self.percent else f"{x + 0.0:.6g}") for x in values]
@@ -258,7 +263,7 @@ def row_chart(
         parts.append(_moved(bottom / 2 + 2, rule("here", axis, value, bottom - 4, words)))
         parts.append(text("tick", axis.at(value), bottom + 29, words, _side(axis.at(value))))
     end = bottom + (34 if here else 20)
-    parts += [_below(axis, bottom), text("tick", SIDE, end + 12, key) if key else ""]
+    parts += [below(axis, bottom), text("tick", SIDE, end + 12, key) if key else ""]
     return picture(title, end + (18 if key else 0), parts)
 
 
@@ -279,7 +284,7 @@ def plot(
     for at, words in y.ticks():
         parts.append(stroke("grid", f"M{short(x.start, at)}H{short(x.end)}", colour="#d5d5d5"))
         parts.append(text("tick", x.start - 5, at + 4, words, "end"))
-    parts += [under, _below(x, y.start), text("tick", WIDTH / 2, y.start + 30, about, "middle")]
+    parts += [under, below(x, y.start), text("tick", WIDTH / 2, y.start + 30, about, "middle")]
     parts += [area(x, y, each.limits, i, f"{each.name}: interval") for i, each in enumerate(lines)]
     level = y.start + 48
     for i, each in enumerate(lines):
@@ -311,7 +316,7 @@ class ForestRow:
     """
 
     name: str
-    kind: Kind
+    kind: Form
     at: float | None
     low: float | None
     high: float | None
@@ -344,12 +349,16 @@ def forest(
     first, about, *others = map(escape, heads)
     columns = "".join(f'<th scope="col" class="n">{head}</th>' for head in others)
     head = f'<tr><th scope="col">{first}</th><th scope="col" class="plot">{about}</th>{columns}</tr>'
-    below = "".join(f'<span class="tick" style="left:{short(x)}%">{escape(said)}</span>' for x, said in ticks)
+    places = "".join(
+        f'<span class="tick" style="left:{short(x)}%">{escape(said)}</span>' for x, said in ticks
+    )
     empty = f'<td colspan="{len(others)}"></td>' if others else ""
+    body = "".join(_forest_row(row, ideal) for row in rows)
+    caption = f'<caption class="unseen">{escape(title)}</caption>'
+    foot = f'<tr><td></td><td class="plot"><div>{places}</div></td>{empty}</tr>'
     return (
-        f'<table class="forest"><caption class="unseen">{escape(title)}</caption><thead>{head}</thead>'
-        f"<tbody>{''.join(_forest_row(row, ideal) for row in rows)}</tbody>"
-        f'<tfoot aria-hidden="true"><tr><td></td><td class="plot"><div>{below}</div></td>{empty}</tr></tfoot></table>'
+        f'<table class="forest">{caption}<thead>{head}</thead><tbody>{body}</tbody>'
+        f'<tfoot aria-hidden="true">{foot}</tfoot></table>'
     )
 
 
@@ -384,7 +393,17 @@ class Track:
     points: Sequence[Point]
 
 
-def cloud(title: str, x: Axis, y: Axis, tracks: Sequence[Track], about: str, above: str, zero: bool) -> str:
+def cloud(
+    title: str,
+    x: Axis,
+    y: Axis,
+    tracks: Sequence[Track],
+    about: str,
+    above: str,
+    *,
+    zero: bool = False,
+    under: str = "",
+) -> str:
     """Return a picture of the ways of techniques, from light to dark marks, each named at its end.
 
     Parameters
@@ -393,6 +412,8 @@ def cloud(title: str, x: Axis, y: Axis, tracks: Sequence[Track], about: str, abo
         What the horizontal and the vertical axis show.
     zero : bool
         Whether a line stands where the horizontal axis is 0.
+    under : str
+        What is drawn first.
     """
     parts = [text("tick", SIDE, 10, above)]
     for at, words in y.ticks():
@@ -400,8 +421,9 @@ def cloud(title: str, x: Axis, y: Axis, tracks: Sequence[Track], about: str, abo
         parts.append(text("tick", x.start - 5, at + 4, words, "end"))
     if zero and x.low <= 0 <= x.high:
         parts.append(stroke("here", f"M{short(x.at(0), y.start)}V{short(y.end)}", "", INK, 1, "3 3"))
-    parts += [_below(x, y.start), text("tick", (x.start + x.end) / 2, y.start + 30, about, "middle")]
-    names: list[tuple[float, float, str]] = []
+    parts += [below(x, y.start), text("tick", (x.start + x.end) / 2, y.start + 30, about, "middle")]
+    parts.append(under)
+    names: list[Point] = []
     for i, track in enumerate(tracks):
         look = i % len(LINES)
         d = "L".join(short(x.at(a), y.at(b)) for a, b, _ in track.points)
@@ -431,8 +453,8 @@ SHADES = ("#ffffff", "#c6dbef", "#6baed6", "#2171b5", "#08306b")
 LINE = 11.5  # between names that would stand on each other
 
 
-def _apart(names: Sequence[tuple[float, float, str]], end: float) -> list[tuple[float, float, str, str]]:
-    """Return where names stand: to the right of their points or, near the edge, to the left, none on another."""
+def _apart(names: Sequence[Point], end: float) -> list[tuple[float, float, str, str]]:
+    """Return where names stand: right of their points or, near the edge, left of them, none on another."""
     placed: list[tuple[float, float, float, str, str]] = []
     for x, y, name in sorted(names, key=lambda one: one[1]):
         width = 5.6 * len(shortened(name))
@@ -445,9 +467,10 @@ def _apart(names: Sequence[tuple[float, float, str]], end: float) -> list[tuple[
     return [(c if side == "end" else a, b, name, side) for a, b, c, name, side in placed]
 
 
-def picture(title: str, height: float, parts: Iterable[str]) -> str:
+def picture(title: str, height: float, parts: Iterable[str], width: float = WIDTH) -> str:
     """Return an SVG; the title is for those who cannot see it."""
-    size = f'viewBox="0 0 {WIDTH} {short(height)}" width="{WIDTH}" height="{short(height)}"'
+    wide, high = short(width), short(height)
+    size = f'viewBox="0 0 {wide} {high}" width="{wide}" height="{high}"'
     ink = f'font-family="system-ui, sans-serif" font-size="11" fill="{INK}"'
     about = f'role="graphics-document document" aria-label="{escape(title)}"'
     return f'<svg {about} {size} {ink} xmlns="http://www.w3.org/2000/svg">{"".join(parts)}</svg>'
@@ -462,8 +485,8 @@ def _moved(down: float, *parts: str) -> str:
     return f'<g transform="translate(0 {short(down)})">{"".join(parts)}</g>'
 
 
-def _below(axis: Axis, y: float) -> str:
-    """Return a horizontal axis with texts at its ticks."""
+def below(axis: Axis, y: float) -> str:
+    """Return a horizontal axis at a height, with texts at its ticks."""
     ticks = axis.ticks()
     marks = "".join(f"M{short(x, y)}v4" for x, _ in ticks)
     words = "".join(text("tick", x, y + 15, said, _side(x)) for x, said in ticks)

@@ -76,6 +76,8 @@ class TextTable:
         What the columns are called in CSV; empty where the heads serve.
     grouped : bool
         Whether rows with the same first cell stand together, so that it need be said only once.
+    key : str
+        By which a page's script fills it again; empty for one that stays as it is.
     """
 
     title: str
@@ -85,6 +87,7 @@ class TextTable:
     words: int | None = None
     keys: tuple[str, ...] = ()
     grouped: bool = False
+    key: str = ""
 
     @property
     def below(self) -> str:

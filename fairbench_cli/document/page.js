@@ -50,3 +50,48 @@ function addFilter(table) {
 }
 for (const button of document.querySelectorAll("th > button")) button.addEventListener("click", () => sort(button));
 for (const table of document.querySelectorAll("table")) if (table.tBodies[0].rows.length > FEW) addFilter(table);
+// Marks of charts say what they show: to a pointer, to the arrow keys, and to a screen reader.
+const tip = document.createElement("div");
+tip.id = "tip";
+tip.hidden = true;
+tip.setAttribute("aria-hidden", "true");
+document.body.append(tip);
+const told = (mark) => mark.querySelector(":scope > title")?.textContent ?? "";
+function show(mark, spoken) {
+  document.querySelector(".on")?.classList.remove("on");
+  mark.classList.add("on");
+  tip.textContent = told(mark);
+  tip.hidden = false;
+  const box = mark.getBoundingClientRect();
+  const left = Math.max(4, Math.min(innerWidth - tip.offsetWidth - 12, box.left + box.width / 2 - tip.offsetWidth / 2));
+  const above = box.top - tip.offsetHeight - 8;
+  tip.style.left = `${left + scrollX}px`;
+  tip.style.top = `${(above < 4 ? box.bottom + 8 : above) + scrollY}px`;
+  if (spoken) said.textContent = tip.textContent;
+}
+function hide() {
+  document.querySelector(".on")?.classList.remove("on");
+  tip.hidden = true;
+}
+for (const figure of document.querySelectorAll("figure")) {
+  figure.tabIndex = 0;
+  figure.setAttribute("role", "group");
+  const name = () => [figure.querySelector("figcaption"), figure.querySelector("caption")].find(Boolean)?.textContent ?? figure.querySelector("svg")?.getAttribute("aria-label") ?? "chart";
+  figure.setAttribute("aria-label", `${name().trim()}; arrow keys go through its marks`);
+  figure.addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+    if (event.key === "Escape") hide();
+    if (!step) return;
+    const marks = [...figure.querySelectorAll("svg :not(.area):not(.line):not(.way) > title, svg .dot > title")].map((title) => title.parentElement);
+    if (!marks.length) return;
+    event.preventDefault();
+    const now = marks.findIndex((mark) => mark.classList.contains("on"));
+    show(marks[(now + step + marks.length) % marks.length], true);
+  });
+  figure.addEventListener("blur", hide);
+  figure.addEventListener("pointerover", (event) => {
+    const mark = event.target.closest?.("svg *:has(> title)");
+    if (mark && told(mark)) show(mark, false);
+  });
+  figure.addEventListener("pointerout", hide);
+}

@@ -65,6 +65,28 @@
     const texts = [[written(scale, mean), written(scale, difference, "+")], ...side];
     return [name, data.kinds[letter], end(difference), end(low), end(high), place(scale, start), `${told}: ${letters(scale)[letter]}; ${of}`, texts, note];
   }
+  const span = (scale, numbers, m, i, sign = "") => {
+    const [low, high] = [at(numbers.low[m], i), at(numbers.high[m], i)];
+    return low === null || high === null ? "" : `[${written(scale, low, sign)}, ${written(scale, high, sign)}]`;
+  };
+  // The numbers of a technique at a β: [text, small print, value], as `number_cells` in Python.
+  function numberCells(panel, m, base, t, beta) {
+    const scale = data.scales[m];
+    const i = t * panel.betas.length + beta;
+    const n = Array.isArray(panel.n[m]) ? panel.n[m][i] : panel.n[m];
+    const of = [`${n} of ${panel.repeats}`, "", n];
+    const mean = at(panel.mean[m], i);
+    if (mean === null) return [["-", panel.why[i] ?? "no value", null], ["", "", null], ["", "", null], ["", "", null], of];
+    const against = panel.against[base];
+    const difference = against ? at(against.difference[m], i) : null;
+    let letter = against ? against.kind[m][i] : "-";
+    let change = ["", "", null];
+    if (difference !== null) change = [written(scale, difference, "+"), span(scale, against, m, i, "+"), difference];
+    else if (against && against.base.includes(t)) letter = "B";
+    const own = at(panel.mean[data.accuracy], i);
+    const right = own === null ? "" : `${written(data.scales[data.accuracy], own)} %`;
+    return [[written(scale, mean), span(scale, panel, m, i), mean], change, [letter === "-" ? "" : letters(scale)[letter], panel.same[i] ?? "", null], [right, "", own], of];
+  }
   const upright = (kind, x) => (x === null ? "" : `<line class="${kind}" x1="${short(x)}%" x2="${short(x)}%" y1="-8" y2="32"/>`);
   function rowOf([name, kind, mid, low, high, base, told, texts, note], ideal) {
     let parts = upright("zero", ideal) + upright("base", base);
@@ -76,7 +98,12 @@
   function forest(panel, m, base, beta) {
     const scale = data.scales[m];
     const ideal = scale.ideal === null || scale.ideal < scale.axis[0] || scale.ideal > scale.axis[1] ? null : place(scale, scale.ideal);
-    const rows = panel.techniques.map((_, t) => rowOf(forestRow(panel, m, base, t, beta), ideal)).join("");
+    let rows = panel.techniques.map((_, t) => rowOf(forestRow(panel, m, base, t, beta), ideal)).join("");
+    const labels = panel.labels[m];
+    if (labels !== null) {
+      const texts = [[written(scale, labels), ""], ...(m === data.accuracy ? [] : [["", ""]])];
+      rows = rowOf(["labels", "labels", place(scale, labels), null, null, null, `${data.words[0].L}: ${texts[0][0]} ${scale.unit}`, texts, ""], ideal) + rows;
+    }
     const others = m === data.accuracy ? ["value"] : ["value", "accuracy"];
     const about = scale.unit ? `${scale.name}, ${scale.unit}` : scale.name;
     const heads = others.map((head) => `<th scope="col" class="n">${head}</th>`).join("");
@@ -85,24 +112,111 @@
     return `<table class="forest"><caption class="unseen">${escaped(title)}</caption><thead><tr><th scope="col"></th><th scope="col" class="plot">${escaped(about)}</th>${heads}</tr></thead>` +
       `<tbody>${rows}</tbody><tfoot aria-hidden="true"><tr><td></td><td class="plot"><div>${below}</div></td><td colspan="${others.length}"></td></tr></tfoot></table>`;
   }
+  // Curves over β as `curves` in Python draws them, and `plot` below it.
+  const path = (kind, d, told, colour, width, dashes = "") => {
+    const within = told ? `<title>${escaped(told)}</title>` : "";
+    return `<path class="${kind}" d="${d}" stroke-width="${width}" stroke="${colour}"${dashes ? ` stroke-dasharray="${dashes}"` : ""} fill="none"${within ? `>${within}</path>` : "/>"}`;
+  };
+  const text = (kind, x, y, words, anchor = "start") => `<text class="${kind}" x="${short(x)}" y="${short(y)}" text-anchor="${anchor}">${escaped(words)}</text>`;
+  function mark(look, x, y, told) {
+    const [colour, , d] = data.lines[look];
+    return `<path class="line l${look} dot" d="${d}" transform="translate(${short(x)} ${short(y)})" stroke="${colour}" stroke-width="1.3" fill="#ffffff"><title>${escaped(told)}</title></path>`;
+  }
+  function curves(panel, m, part) {
+    const scale = data.scales[m];
+    const count = panel.betas.length;
+    const one = scale.unit ? data.grain / 100 : data.grain;
+    const [low, high, step] = scale.axis;
+    const [first, last] = [panel.betas[0], panel.betas[count - 1]];
+    const x = (beta) => 44 + (304 * (beta - first)) / (last - first);
+    const y = (grains) => 200 - (188 * (Math.max(low, Math.min(high, grains)) - low)) / (high - low);
+    let parts = "";
+    for (let k = Math.ceil(low / step - 1e-9); k <= Math.floor(high / step + 1e-9); k++) {
+      parts += path("grid", `M44 ${short(y(k * step))}H348`, "", "#d5d5d5", 1);
+      parts += text("tick", 39, y(k * step) + 4, general((k * step) / one), "end");
+    }
+    parts += data.betas[panel.betas.join()];
+    parts += text("tick", 180, 230, `β; up: ${scale.unit ? `${scale.name}, ${scale.unit}` : scale.name}`, "middle");
+    const lines = part.map((t) => {
+      const points = [];
+      const limits = [];
+      panel.betas.forEach((beta, k) => {
+        const [mean, lower, upper] = ["mean", "low", "high"].map((name) => at(panel[name][m], t * count + k));
+        if (mean === null) return;
+        let told = `${panel.techniques[t]}, β = ${general(beta)}: ${written(scale, mean)}`;
+        if (lower !== null && upper !== null) {
+          limits.push([x(beta), y(lower), y(upper)]);
+          told += ` (${written(scale, lower)} to ${written(scale, upper)})`;
+        }
+        points.push([x(beta), y(mean), told]);
+      });
+      return [panel.techniques[t], points, limits];
+    });
+    lines.forEach(([name, , limits], i) => {
+      const way = [...limits.map(([a, b]) => [a, b]), ...limits.map(([a, , c]) => [a, c]).reverse()];
+      if (way.length) parts += `<path class="area a${i}" d="M${way.map(([a, b]) => `${short(a)} ${short(b)}`).join("L")}z" fill="${data.lines[i][0]}" fill-opacity="0.13"><title>${escaped(name)}: interval</title></path>`;
+    });
+    let level = 248;
+    lines.forEach(([name, points], i) => {
+      const [colour, dashes] = data.lines[i];
+      const along = (way, told) => (way.length ? path(`line l${i}`, `M${way.map(([a, b]) => `${short(a)} ${short(b)}`).join("L")}`, told, colour, "1.8", dashes) : "");
+      const every = Math.max(1, Math.ceil(points.length / 10));
+      parts += along(points, name);
+      points.forEach(([a, b, told], k) => { if (k >= Math.floor((every - 1) / 2) && (k - Math.floor((every - 1) / 2)) % every === 0) parts += mark(i, a, b, told); });
+      parts += along([12, 29, 46].map((a) => [a, level - 4]), name) + mark(i, 29, level - 4, name);
+      parts += text("name", 54, level, name.length <= 34 ? name : `${name.slice(0, 33)}…`);
+      level += 16;
+    });
+    const size = short(level - 4);
+    return `<svg role="graphics-document document" aria-label="${escaped(`${panel.name}: ${scale.name} over β`)}" viewBox="0 0 360 ${size}" width="360" height="${size}" font-family="system-ui, sans-serif" font-size="11" fill="#222222" xmlns="http://www.w3.org/2000/svg">${parts}</svg>`;
+  }
   const selects = Object.fromEntries([...form.elements].filter((one) => one.name).map((one) => [one.name, one]));
   const chosen = (name) => (selects[name] ? selects[name].value : data.chosen[name] ?? "");
+  const metric = () => data.scales.findIndex((scale) => scale.name === chosen("metric"));
+  const step = (panel) => Math.max(0, panel.betas.findIndex((one) => general(one) === chosen("beta")));
+  const away = (about) => Object.entries(about).some(([name, value]) => chosen(name) && value !== chosen(name));
   const drawers = {
-    forest: (panel) => {
-      const m = data.scales.findIndex((scale) => scale.name === chosen("metric"));
-      const beta = Math.max(0, panel.betas.findIndex((one) => general(one) === chosen("beta")));
-      return forest(panel, m, chosen("base"), beta);
-    },
+    forest: (panel) => forest(panel, metric(), chosen("base"), step(panel)),
+    curves: (panel, part) => curves(panel, metric(), panel.parts[part]),
   };
   function filter() {
-    for (const part of document.querySelectorAll(".of")) part.hidden = ["dataset", "compared", "classifier"].some((name) => chosen(name) && part.dataset[name] && part.dataset[name] !== chosen(name));
-    for (const part of document.querySelectorAll("[data-beta]")) part.hidden = part.dataset.beta !== chosen("beta");
+    for (const part of document.querySelectorAll(".of")) part.classList.toggle("off", away(part.dataset));
   }
+  const tables = [...document.querySelectorAll("table[data-key]")].map((table) => [table.dataset.key.split("-"), [...table.tBodies[0].rows]]);
+  function fill(row, from, cells) {
+    cells.forEach(([words, small, value], j) => {
+      const cell = row.children[from + j];
+      cell.innerHTML = fine(words, small);
+      if (value === null) delete cell.dataset.v;
+      else cell.dataset.v = value;
+    });
+  }
+  const fillers = {
+    numbers: (rows) => {
+      const m = metric();
+      const of = (row) => row.children.length - 5;
+      let k = 0;
+      for (const panel of data.panels) for (let beta = 0; beta < panel.betas.length; beta++) for (let t = 0; t < panel.techniques.length; t++) {
+        const row = rows[k++];
+        fill(row, of(row), numberCells(panel, m, chosen("base"), t, beta));
+        row.classList.toggle("off", away(panel.about));
+      }
+    },
+    groups: (rows, number) => {
+      const panel = data.panels[number];
+      const beta = step(panel);
+      rows.forEach((row, g) => fill(row, 3, panel.techniques.map((_, t) => {
+        const rate = (panel.groups.rates[t * panel.betas.length + beta] ?? [])[g] ?? null;
+        return rate === null ? ["-", "", null] : [written(data.share, rate), "", rate];
+      })));
+    },
+  };
   function draw() {
     filter();
+    for (const [[kind, number], rows] of tables) fillers[kind](rows, number);
     for (const figure of document.querySelectorAll("figure[data-key]")) {
-      const [kind, number] = figure.dataset.key.split("-");
-      if (drawers[kind]) figure.innerHTML = drawers[kind](data.panels[number]);
+      const [kind, number, part] = figure.dataset.key.split("-");
+      figure.innerHTML = drawers[kind](data.panels[number], part);
     }
   }
   const first = Object.fromEntries(Object.entries(selects).map(([name, one]) => [name, one.value]));

@@ -118,7 +118,9 @@ class PreparedDataset:
             deprived = tuple(level for level in levels[name] if level in roles.deprived)
             favoured = tuple(level for level in levels[name] if level in roles.favoured)
             if deprived and favoured and len(deprived) + len(favoured) == len(levels[name]):
-                found.append(ProtectedAttribute(name, levels[name], deprived, favoured))
+                called = self.card.protected[name].called
+                words = (called.deprived, called.favoured) if called else ("", "")
+                found.append(ProtectedAttribute(name, levels[name], deprived, favoured, *words))
         names = {attribute.name for attribute in found}
         joint = [
             JointAttribute(name, protected.of)
@@ -133,6 +135,7 @@ class PreparedDataset:
             **self.facts,
             "dataset": self.spec.name,
             "label": self.roles.label,
+            "favourable": self.roles.favourable,
             "attribute": self.roles.attribute,
             "protected": to_jsonable_python(self.protected.attributes),
             "joint": to_jsonable_python(self.protected.joint),
@@ -154,9 +157,10 @@ def prepare_datasets(config: ExperimentConfig, data_dir: Path | None) -> list[Pr
     """
     prepared: list[PreparedDataset] = []
     problems: list[Problem] = []
+    rows: dict[str, Dataset] = {}  # by card: several entries may be of one
     for spec in config.datasets:
         try:
-            prepared.append(_prepare(spec, config, data_dir))
+            prepared.append(_prepare(spec, config, data_dir, rows))
         except UserError as error:
             problems.extend(error.problems)
     for i, attribute in enumerate(() if problems else config.attributes):
@@ -169,14 +173,18 @@ def prepare_datasets(config: ExperimentConfig, data_dir: Path | None) -> list[Pr
     return prepared
 
 
-def _prepare(spec: DatasetSpec, config: ExperimentConfig, data_dir: Path | None) -> PreparedDataset:
+def _prepare(
+    spec: DatasetSpec, config: ExperimentConfig, data_dir: Path | None, rows: "dict[str, Dataset]"
+) -> PreparedDataset:
     path = find_card(spec.card)
     card = read_card(path)
     dataset: Dataset | None = None
     if config.sample.source != "shipped" or config.test == "original":
         from fairbench_cli.data.load import load
 
-        dataset = load(card, locate(card, folders(data_dir, path)))
+        if spec.card not in rows:
+            rows[spec.card] = load(card, locate(card, folders(data_dir, path)))
+        dataset = rows[spec.card]
     if dataset is None or config.sample.source == "shipped":
         prepared = _shipped(spec, card, path, dataset, config)
     elif config.sample.source == "network":

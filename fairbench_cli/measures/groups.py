@@ -14,12 +14,18 @@ CROSS = " × "  # between the attributes, and the levels, of an intersection
 
 @dataclass(frozen=True)
 class ProtectedAttribute:
-    """A protected attribute: its levels, and which of them are deprived and which favoured."""
+    """A protected attribute: its levels, and which of them are deprived and which favoured.
+
+    `deprived_called` and `favoured_called` are what people call the groups, such as women and men; empty
+    where only their levels are known.
+    """
 
     name: str
     levels: tuple[str, ...]
     deprived: tuple[str, ...]
     favoured: tuple[str, ...]
+    deprived_called: str = ""
+    favoured_called: str = ""
 
 
 @dataclass(frozen=True)

@@ -121,6 +121,22 @@ RATES: dict[str, Rate] = {
 }
 
 
+# What happens to those whom a rate counts, and whom it is a share of.
+EVENTS: dict[str, tuple[str, str]] = {
+    "selection-rate": ("selected", ""),
+    "selected-share": ("", "everybody who is selected"),
+    "fpr": ("wrongly selected", "those who should not be selected"),
+    "fnr": ("missed", "those who should be selected"),
+    "fdr": ("wrongly selected", "those who are selected"),
+    "for": ("missed", "those who are not selected"),
+    "tpr": ("rightly selected", "those who should be selected"),
+    "tnr": ("rightly not selected", "those who should not be selected"),
+    "ppv": ("rightly selected", "those who are selected"),
+    "npv": ("rightly not selected", "those who are not selected"),
+    "accuracy": ("rightly decided on", ""),
+}
+
+
 def rate_by_group(counts: Counts, name: str) -> Floats:
     """Return the rate called `name` of each group, shape (..., groups); 0/0 is NaN.
 

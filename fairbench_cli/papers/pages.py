@@ -11,7 +11,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fairbench_cli.base.errors import UserError
 from fairbench_cli.document.model import Document, Section, plain_table
+from fairbench_cli.experiment.journal.journal import Records
+from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.papers.compare import (
     NOT_RUN,
     OFF,
@@ -21,13 +24,15 @@ from fairbench_cli.papers.compare import (
     Reproduction,
     agreed,
     agreement,
+    compare,
     is_within,
     say_label,
     worst,
 )
-from fairbench_cli.papers.registry import Paper
+from fairbench_cli.papers.registry import PAPERS, Paper, read_published
 
 WORST = 10
+CLOSE_TO = 0.05  # how far off a value may be, where nobody says otherwise
 LIMITS = (0.02, 0.05)
 OFF_MARK, FLAG_MARK = "✗", "†"
 BRIEF = 20  # values off that are listed on a console
@@ -61,6 +66,23 @@ def comparison_document(comparison: Reproduction, tolerance: float, *, brief: bo
         ),
         sections=(*_summaries(comparison, tolerance, brief=False), *_blocks(comparison)),
     )
+
+
+def with_paper(plan: RunPlan, records: Records) -> Section | None:
+    """Return a run next to the paper that its name begins with; None where none does or no value fits."""
+    paper = next((one for name, one in PAPERS.items() if plan.config.name.split("-")[0] == name), None)
+    if paper is None:
+        return None
+    try:
+        found = compare(paper, read_published(paper), plan, records, run=plan.config.name)
+    except UserError:  # several cells fit one value
+        return None
+    if found.covered.empty:
+        return None
+    said = comparison_document(found, CLOSE_TO, brief=True)
+    sentences = (paper.source, *said.facts, *said.notes, share_line(found, CLOSE_TO)[0] + ".")
+    tables = tuple(table for section in said.sections for table in section.tables)
+    return Section(f"Against {paper.name}", sentences, tables, anchor="paper")
 
 
 def side_by_side(comparisons: Sequence[Reproduction], tolerance: float) -> Document:

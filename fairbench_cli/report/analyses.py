@@ -19,7 +19,15 @@ from fairbench_cli.measures.counts import Floats
 from fairbench_cli.report.inference import EQUAL, paired_test
 from fairbench_cli.report.repeats import CELL_COLUMNS, TECHNIQUE, DatasetRepeats
 from fairbench_cli.report.results import RunResults, summary_frame
-from fairbench_cli.report.tables import caption, distinct_models, shown, technique_label
+from fairbench_cli.report.tables import (
+    ABOUT_LABELS,
+    LABELS,
+    caption,
+    distinct_models,
+    shown,
+    shown_of_labels,
+    technique_label,
+)
 
 
 def two_metrics(config: ExperimentConfig) -> tuple[str, str]:
@@ -173,7 +181,12 @@ def _laid_out(name: str, run: RunResults, found: Mapping[Names, Rows], about: st
     several = len({beta for *_, beta in found}) > 1
     for (*names, beta), rows in found.items():
         across = columns_of(rows)
+        first = {one: next(own[one] for own in rows.values() if one in own) for one in across}
         texts = [
+            [LABELS, "", metric, *(shown_of_labels(run, cell, metric) for cell in first.values())]
+            for metric in metrics
+        ]
+        texts += [
             [*row, metric, *(shown(run, own[one], metric) if one in own else "" for one in across)]
             for row, own in rows.items()
             for metric in metrics
@@ -183,7 +196,7 @@ def _laid_out(name: str, run: RunResults, found: Mapping[Names, Rows], about: st
         heads = (*columns, *(", ".join(map(str, one)) for one in across))
         table = plain_table("", heads, texts, len(columns), grouped=True)
         blocks.append(Section(", ".join(words), tables=(table,)))
-    return Document(name, facts=(about, *caption(run.plan, used)), sections=tuple(blocks))
+    return Document(name, facts=(about, *caption(run.plan, used), ABOUT_LABELS), sections=tuple(blocks))
 
 
 FEWEST = 3

@@ -40,10 +40,10 @@ from fairbench_cli.report.repeats import (
     mean_and_interval,
 )
 from fairbench_cli.report.results import COMPARED, RunResults
-from fairbench_cli.report.tables import BLOCK
+from fairbench_cli.report.tables import BLOCK, LABELS
 
 PLACE = [*SITUATION[:2], "compared", *SITUATION[2:]]
-LABELS, ACCEPT, REFUSE, MUTATED = "labels", "accept all", "refuse all", "mutated"
+ACCEPT, REFUSE, MUTATED = "accept all", "refuse all", "mutated"
 SHARES = tuple(k / 10 for k in range(1, 11))
 
 BASELINE_COLUMNS = [
@@ -273,7 +273,7 @@ def region_of(gap: str, accuracy: str, line: str) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class LineComparison:
     """Techniques next to ``none`` of the same repeats, and to its predictions replaced by a constant.
 
     Parameters
@@ -369,7 +369,7 @@ def _distances(run: RunResults, data: DatasetRepeats) -> Iterator[pd.DataFrame]:
         own = Baselines(data, (), data.levels(data.labels, compared))
         pairs = data.pair(data.counts, compared)
         techniques, nones = (replace(pairs, n=pairs.n[at]) for at in (cells, bases))
-        found = Comparison(techniques, nones, own.majority)
+        found = LineComparison(techniques, nones, own.majority)
         both = np.where(np.isfinite(found.excess), 1.0, np.nan)
         differences = np.stack([found.excess, (found.accuracy - found.constant_accuracy) * both])
         numbers = {
@@ -408,7 +408,7 @@ def _in_population(
     data: DatasetRepeats,
     compared: str,
     tested: list[tuple[int, int]],
-    found: Comparison,
+    found: LineComparison,
     differences: Floats,
 ) -> tuple[PairedTest, list[str]]:
     """Test whether mean differences, shape (2, tested, repeats), are 0 in the population, and say by what."""

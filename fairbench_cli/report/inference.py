@@ -54,13 +54,34 @@ def row_design(config: ExperimentConfig) -> RowDesign:
 
 @dataclass(frozen=True)
 class PairedTest:
-    """Paired t-tests, one an entry: pairs, mean difference, its 95 % interval and the two-sided p-value."""
+    """Paired t-tests, one an entry: pairs, mean difference, its 95 % interval and the two-sided p-value.
+
+    `error` and `freedom` are the standard error and the degrees of freedom of the interval.
+    """
 
     n: Floats
     mean: Floats
     low: Floats
     high: Floats
     p: Floats
+    error: Floats
+    freedom: Floats
+
+    def within(self, margin: float) -> Floats:
+        """Return p of the test whether the mean is a margin or more from 0: small where it is shown not to be.
+
+        Two one-sided t-tests; p is the larger of theirs (Schuirmann 1987, "A comparison of the two one-sided
+        tests procedure"). NaN where `p` is.
+
+        >>> test = paired_test(np.array([[0.001, -0.001, 0.002], [0.001, -0.03, 0.02], [0.02, 0.02, 0.02]]))
+        >>> test.within(0.01).round(3).tolist()
+        [0.005, 0.334, 1.0]
+        """
+        inside = margin - np.abs(self.mean)
+        exact = self.error <= EQUAL
+        t = inside / np.where(exact, 1.0, self.error)
+        p: Floats = np.where(exact, inside <= 0, stdtr(self.freedom, -t))
+        return np.where(np.isnan(self.p), np.nan, p)
 
 
 @dataclass(frozen=True)
@@ -162,6 +183,7 @@ def _tested(
     t = mean / np.where(constant, 1.0, error)
     p = np.where(constant, np.abs(mean) <= EQUAL, 2 * stdtr(freedom, -np.abs(t)))
     half = stdtrit(freedom, 0.975) * error
+    own_error, own_freedom, own_half = error, freedom, half
     if rows is not None:
         both = error**2 + rows.variance
         exact = np.sqrt(both) <= EQUAL
@@ -170,9 +192,11 @@ def _tested(
         t = mean / np.where(exact, 1.0, np.sqrt(both))
         p = np.where(exact, p, np.maximum(p * ~constant, 2 * stdtr(freedom, -np.abs(t))))
         half = np.maximum(half, stdtrit(freedom, 0.975) * np.sqrt(both))
+        wider = half > own_half
+        own_error, own_freedom = np.where(wider, [np.sqrt(both), freedom], [own_error, own_freedom])
         p = np.where(np.isnan(rows.variance), np.nan, p)
     half, p = np.where(enough, half, np.nan), np.where(enough, p, np.nan)
-    return PairedTest(n, mean, mean - half, mean + half, p)
+    return PairedTest(n, mean, mean - half, mean + half, p, own_error, own_freedom)
 
 
 def slopes(metric: Metric | str | Callable[[Counts], Floats], counts: Counts) -> Floats:

@@ -1,17 +1,37 @@
 """The page of a run: the answer, then charts and tables that answer "who, by how much, at what cost"."""
 
 import json
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from fairbench_cli.document.charts import FORMS, ForestRow, forest
-from fairbench_cli.document.model import Chart, Document, Section, Switch
+from fairbench_cli.document.charts import FORMS, LINES
+from fairbench_cli.document.model import Chart, Document, Section, Switch, TableCell, TextTable, plain_table
 from fairbench_cli.experiment.config.outputs import TABLES
+from fairbench_cli.experiment.journal.manifest import read_manifest
+from fairbench_cli.report.answer import groups_in_words
+from fairbench_cli.report.kinds import kinds, own_frame
+from fairbench_cli.report.page_charts import (
+    ACCURACY,
+    GAP_WORDS,
+    WORDS,
+    Data,
+    beta_axis,
+    clouds,
+    curves,
+    drawn_forest,
+    frontier_chart,
+    number_cells,
+    parts_of,
+)
+from fairbench_cli.report.page_network import network_charts
 from fairbench_cli.report.page_numbers import (
-    KINDS,
+    FORM_OF,
+    GRAIN,
+    SHARE,
     PanelNumbers,
     Scale,
     metrics_of,
@@ -19,85 +39,319 @@ from fairbench_cli.report.page_numbers import (
     panels_of,
     scale_of,
 )
-from fairbench_cli.report.paired import Baseline, find_baseline, paired_frame
+from fairbench_cli.report.paired import Baseline, find_baseline, paired_frame, paired_of
 from fairbench_cli.report.repeats import TECHNIQUE
 from fairbench_cli.report.results import Results, RunResults
 from fairbench_cli.report.tables import technique_label
 
 FIRST = TABLES["difference-to-none"].metrics
-ACCURACY = "accuracy"
-
-WORDS = {
-    "B": "what the others are compared with",
-    "b": "better, beyond chance",
-    "o": "overshoots, beyond chance",
-    "w": "worse, beyond chance",
-    ".": "no difference shown",
-    "u": "higher, beyond chance",
-    "d": "lower, beyond chance",
-    "c": "the same decision for everybody",
-}
-GAP_WORDS = WORDS | {"b": "smaller gap, beyond chance", "w": "larger gap, beyond chance"}
-"""What the letters of `KINDS` say, of a metric and of a gap between groups."""
-
-Data = dict[str, Any]
 
 
-def run_page(run: RunResults, paired: pd.DataFrame) -> Document:
+def run_page(run: RunResults, compared: Section | None = None) -> Document:
     """Return the page of a run.
 
     Parameters
     ----------
-    paired : DataFrame
-        `paired_frame` of the metrics that the config names.
+    compared : Section, optional
+        What stands next to its numbers, such as a paper's.
     """
     config = run.plan.config
     shown = tuple(dict.fromkeys([*FIRST, *config.at_hand]))
     results = run.asked(shown)
-    results = results.take(np.argsort([shown.index(name) for name in results.rows["metric"]], kind="stable"))
-    panels = panels_of(run, results, _frames(run, results, paired))
+    panels = panels_of(run, results, _differences(run, results))
     names = metrics_of(results)
-    metrics = [results.metric(name) for name in names]
-    scales = [scale_of(metric, panels, m) for m, metric in enumerate(metrics)]
-    ideals = [metric.ideal for metric in metrics]
-    drawn = [panel_data(panel, ideals, config.repeats, _wider(panel)) for panel in panels]
+    scales = [scale_of(results.metric(name), panels, m) for m, name in enumerate(names)]
+    drawn = [panel_data(panel, config.repeats) for panel in panels]
+    drawn = [own | {"parts": list(parts_of(own))} for own in drawn]
     betas = sorted({beta for panel in panels for beta in panel.betas})
     labels = list(dict.fromkeys(label for panel in panels for label in panel.against))
-    beta = betas[len(betas) // 2]
-    base = labels[0] if labels else ""
-    switches = (
-        *_switch("dataset", "Data set", [str(panel.place[0]) for panel in panels], "all"),
-        *_switch("compared", "Groups of", [str(panel.place[2]) for panel in panels], "all"),
-        *_switch("classifier", "Classifier", [panel.classifier for panel in panels], "all"),
-        *_switch("beta", "β", [f"{one:g}" for one in betas], "", f"{beta:g}"),
-        *_switch("metric", "Metric", names, "", names[0]),
-        *_switch("base", "Against", labels, "", base),
-    )
+    chosen = {
+        "beta": f"{betas[len(betas) // 2]:g}" if betas else "",
+        "metric": FIRST[0],
+        "base": labels[0] if labels else "",
+    }
     data = {
         "scales": [vars(scale) | {"step": scale.step} for scale in scales],
         "words": [WORDS, GAP_WORDS],
-        "kinds": KINDS,
+        "kinds": {letter: form for letter, (_, form) in FORM_OF.items()},
         "forms": FORMS,
-        "chosen": {"beta": f"{beta:g}", "metric": names[0], "base": base},
+        "lines": LINES,
+        "grain": GRAIN,
+        "betas": {_listed(panel.betas): beta_axis(panel.betas) for panel in panels if len(panel.betas) > 1},
         "accuracy": names.index(ACCURACY),
+        "chosen": chosen,
+        "share": vars(SHARE) | {"step": SHARE.step},
         "panels": drawn,
     }
-    cards = tuple(
-        _card(number, panel, own, scales, data["accuracy"], base, beta)
-        for number, (panel, own) in enumerate(zip(panels, drawn, strict=True))
-    )
+    known = [[f"{beta:g}" for beta in panel.betas] for panel in panels]
+    first = [own.index(chosen["beta"]) if chosen["beta"] in own else 0 for own in known]
+    whole = [
+        PanelParts(number, panel, own, scales, chosen["base"], beta)
+        for number, (panel, own, beta) in enumerate(zip(panels, drawn, first, strict=True))
+    ]
+    sections = [one for one in _sections(run, whole) if one.sections or one.tables or one.charts]
+    sections += [*([compared] if compared else []), provenance_of(run)]
     return Document(
         config.name,
         facts=(facts_of(run),),
-        sections=(Section("Differences", sections=cards, tiled=True, anchor="differences"),),
-        switches=switches,
+        sections=tuple(sections),
+        switches=(
+            *_switch("dataset", "Data set", [str(panel.place[0]) for panel in panels], "all"),
+            *_switch("compared", "Groups of", [str(panel.place[2]) for panel in panels], "all"),
+            *_switch("classifier", "Classifier", [panel.classifier for panel in panels], "all"),
+            *_switch("beta", "β", [f"{one:g}" for one in betas], chosen=chosen["beta"]),
+            *_switch(
+                "metric", "Metric", [*FIRST, *(name for name in names if name not in FIRST)], chosen=FIRST[0]
+            ),
+            *_switch("base", "Against", labels, chosen=chosen["base"]),
+        ),
         data=json.dumps(data, ensure_ascii=False, separators=(",", ":")),
     )
 
 
+def _listed(betas: Sequence[float]) -> str:
+    """Return some β as a page's script joins them."""
+    return ",".join(f"{beta:g}" for beta in betas)
+
+
 def facts_of(run: RunResults) -> str:
-    """Return what was run, in one line."""
-    return run.plan.config.name
+    """Return in one line what was run, and how much of it is done."""
+    plan, config = run.plan, run.plan.config
+    techniques = dict.fromkeys(technique_label(*(cell[name] for name in TECHNIQUE)) for cell in plan.cells)
+    datasets = dict.fromkeys(cell["dataset"] for cell in plan.cells)
+    betas = sorted({cell["beta"] for cell in plan.cells})
+    status = {
+        (cell["key"], repeat): text
+        for data in run.datasets
+        for cell, own in zip(data.cells, data.status, strict=True)
+        for repeat, text in enumerate(own)
+        if text
+    }
+    counts = Counter(status.values())
+    tested = {"network": "test rows drawn from the networks", "original": "tested on the original data"}
+    parts = [
+        f"{len(techniques)} technique{'s' * (len(techniques) > 1)}",
+        f"{len(datasets)} data set{'s' * (len(datasets) > 1)}",
+    ]
+    parts += [f"β {', '.join(f'{beta:g}' for beta in betas)}"] * (len(betas) > 1)
+    words = [
+        " × ".join(parts),
+        f"{config.repeats} repeat{'s' * (config.repeats > 1)} of each",
+        f"{len(status)} of {plan.size} done",
+        *(
+            f"{n} {'not possible' if name == 'infeasible' else name}"
+            for name, n in counts.items()
+            if name not in ("ok", "degraded")
+        ),
+        tested.get(config.test or "", "tested on rows that were left out of training"),
+    ]
+    return " · ".join(words)
+
+
+@dataclass(frozen=True, eq=False)
+class PanelParts:
+    """A panel with what its parts of the page are drawn from.
+
+    Parameters
+    ----------
+    number : int
+        By which the page's script finds it.
+    base : str
+        What its techniques are compared with first.
+    beta : int
+        The place of the β that is shown first.
+    """
+
+    number: int
+    panel: PanelNumbers
+    data: Data
+    scales: Sequence[Scale]
+    base: str
+    beta: int
+
+    def at(self, metric: str) -> int:
+        """Return the place of a metric."""
+        return [scale.name for scale in self.scales].index(metric)
+
+    def section(self, *charts: Chart, tables: tuple[TextTable, ...] = ()) -> Section:
+        """Return a section on it."""
+        dataset, attribute, compared, representation, *_ = map(str, self.panel.place)
+        deprived, favoured = groups_in_words(self.panel.data.protected, compared)
+        words = [f"{deprived} against {favoured}", self.panel.classifier]
+        words += [f"techniques work on {attribute}"] * (compared != attribute)
+        words += [representation] * (representation != "original")
+        fine = " · ".join(words)
+        return Section(dataset, tables=tables, charts=charts, about=self.panel.about, fine=fine)
+
+
+def _sections(run: RunResults, panels: Sequence[PanelParts]) -> Iterator[Section]:
+    yield Section(
+        "Who, by how much, at what cost",
+        sentences=(KEY,),
+        sections=tuple(map(_card, panels)),
+        tiled=True,
+        anchor="differences",
+    )
+    planes = tuple(map(_clouds, panels))
+    yield Section("Fairness and accuracy", (PLANES,), sections=planes, tiled=True, anchor="planes")
+    several = tuple(_curves(one) for one in panels if len(one.panel.betas) > 1)
+    yield Section("Over β", (CURVES,), sections=several, tiled=True, anchor="curves")
+    moved = tuple(section for one in panels if (section := _moved(run, one)))
+    yield Section("Moved thresholds", (MOVED,), sections=moved, tiled=True, anchor="thresholds")
+    yield Section("Groups", (GROUPS,), sections=tuple(_groups(panels)), anchor="groups")
+    yield Section("All numbers", tables=_numbers(panels), anchor="numbers")
+    yield Section("Networks", charts=tuple(network_charts(run)), anchor="networks")
+
+
+KEY = (
+    "Each mark stands at the difference to the square, with the 95 % interval of that difference over "
+    "training and test rows. The upright line is the best value, the dotted one what all are compared with."
+)
+PLANES = (
+    "Means over the repeats; the way of each technique over β, from light to dark. Dashed: no difference."
+)
+CURVES = "Means over the repeats with 95 % intervals."
+MOVED = (
+    "The line: the best that a threshold for each group reaches with the model of none, chosen with the "
+    "labels of the test rows. Below it a technique does less than moved thresholds would; the tests are in "
+    "frontier_distance.csv."
+)
+GROUPS = "How many of each group get the favourable decision, in per cent of its test rows."
+
+
+def provenance_of(run: RunResults) -> Section:
+    """Return where the numbers are from, and the commands that make them again.
+
+    What differs from one run of a config to the next (the command, versions, the machine) stands here alone.
+    """
+    known = read_manifest(run.folder) or {}
+    git = known.get("git") or {}
+    commit = str(git.get("commit", "")) + (", with changes" if git.get("dirty") else "")
+    packages = ", ".join(f"{name} {version}" for name, version in known.get("packages", {}).items())
+    mixed = "; ".join(f"{name} {', '.join(found)}" for name, found in known.get("mixed_versions", {}).items())
+    rows = {
+        "command": known.get("command", ""),
+        "Python and packages": ", ".join(filter(None, (known.get("python", ""), packages))),
+        "mixed versions": mixed,
+        "commit of fairbench": commit,
+        "platform": known.get("platform", ""),
+        "seed": str(run.plan.config.seed),
+    }
+    about = plain_table("", ("", ""), ((name, said) for name, said in rows.items() if said), 2)
+    files = dict.fromkeys(
+        (one["dataset"], name, digest)
+        for one in run.plan.datasets
+        for name, digest in (one.get("sha256") or {}).items()
+    )
+    data = plain_table("Data", ("data set", "file", "sha256"), files, 3)
+    again = (
+        "config.yaml, next to this page, has every setting: `fairbench run config.yaml -o again` computes "
+    )
+    again += "the same numbers, `fairbench report` this folder writes its files and this page again, and "
+    again += "`fairbench verify` this folder computes some repeats again and compares them bit for bit."
+    tables = (about, data) if files else (about,)
+    return Section("Where the numbers are from", (again.replace("`", ""),), tables, anchor="provenance")
+
+
+def _card(one: PanelParts) -> Section:
+    m, accuracy = one.at(FIRST[0]), one.at(ACCURACY)
+    svg = drawn_forest(one.data, one.scales, m, accuracy, one.base, one.beta)
+    return one.section(Chart("", svg, key=f"forest-{one.number}"))
+
+
+def _clouds(one: PanelParts) -> Section:
+    pairs = (FIRST[0], FIRST[1]), (FIRST[2], FIRST[3])
+    found = [
+        Chart(f"{x} × {y}", svg, "light to dark: β rises" if len(one.panel.betas) > 1 else "")
+        for x, y in pairs
+        for svg in clouds(one.data, one.scales, one.at(x), one.at(y))
+    ]
+    return one.section(*found)
+
+
+def _curves(one: PanelParts) -> Section:
+    m = one.at(FIRST[0])
+    return one.section(
+        *(
+            Chart("", curves(one.data, one.scales, m, part), key=f"curves-{one.number}-{number}")
+            for number, part in enumerate(parts_of(one.data))
+        )
+    )
+
+
+def _moved(run: RunResults, one: PanelParts) -> Section | None:
+    """Return what moved thresholds reach, next to the techniques; None without a sweep."""
+    found = [
+        moved
+        for moved in run.moved
+        if moved.data is one.panel.data
+        and (moved.compared, moved.held) == (one.panel.place[2], "demographic-parity")
+    ]
+    if not found:
+        return None
+    moved, beta = found[0], one.panel.betas[one.beta]
+    own = [i for i, cell in enumerate(moved.data.cells) if one.panel.holds(cell) and cell["beta"] == beta]
+    plain = next((i for i in own if moved.baseline[i] == i), None)
+    ways = []
+    for i in own:
+        gap, accuracy = (float(np.nanmean(each[i])) for each in (moved.own_gap, moved.own_accuracy))
+        if not np.isnan(gap + accuracy):
+            name = technique_label(*(moved.data.cells[i][column] for column in TECHNIQUE))
+            ways.append((name, 100 * gap, 100 * accuracy))
+    line: list[tuple[float, float]] = []
+    if plain is not None and not np.isnan(moved.accuracy[plain]).all():
+        with np.errstate(invalid="ignore"):
+            places = np.nanmean(moved.gap[plain], axis=0), np.nanmean(moved.accuracy[plain], axis=0)
+        line = [(100 * float(a), 100 * float(b)) for a, b in zip(*places, strict=True)]
+    title = f"{one.data['name']}: moved thresholds at β = {beta:g}"
+    return one.section(Chart("", frontier_chart(title, line, ways))) if line else None
+
+
+def _groups(panels: Sequence[PanelParts]) -> Iterator[Section]:
+    """Yield the rates by group of each data set, attribute and classifier, once whatever is compared."""
+    known: set[tuple[Any, ...]] = set()
+    for one in panels:
+        place = (*one.panel.place[:2], *one.panel.place[3:])
+        if place in known:
+            continue
+        known.add(place)
+        groups, count = one.data["groups"], len(one.panel.betas)
+        rows = []
+        for g, name in enumerate(groups["names"]):
+            cells = [
+                TableCell(name, groups["of"][g] if len(set(groups["of"])) > 1 else ""),
+                TableCell(f"{groups['rows'][g]:,}", value=groups["rows"][g]),
+                _share(groups["labels"][g]),
+            ]
+            for t in range(len(one.panel.techniques)):
+                rates = groups["rates"][t * count + one.beta]
+                cells.append(_share(rates[g] if rates else None))
+            rows.append(tuple(cells))
+        heads = ("group", "test rows", "labels", *one.panel.names)
+        table = TextTable("Favourable decisions, %", heads, tuple(rows), words=1, key=f"groups-{one.number}")
+        yield one.section(tables=(table,))
+
+
+def _share(rate: int | None) -> TableCell:
+    return TableCell("-") if rate is None else TableCell(SHARE.written(rate), value=rate)
+
+
+def _numbers(panels: Sequence[PanelParts]) -> tuple[TextTable, ...]:
+    """Return the table of all techniques at all β on one metric."""
+    several = len({one.panel.classifier for one in panels}) > 1
+    heads = ["data set", "groups of", *["classifier"] * several, "β", "technique"]
+    rows = []
+    for one in panels:
+        m, accuracy = one.at(FIRST[0]), one.at(ACCURACY)
+        dataset, _, compared, *_ = map(str, one.panel.place)
+        named = [dataset, compared, *[one.panel.classifier] * several]
+        for k, beta in enumerate(one.panel.betas):
+            for t, technique in enumerate(one.panel.names):
+                cells = number_cells(one.data, one.scales, m, accuracy, one.base, t, k)
+                words = [*map(TableCell, named), TableCell(f"{beta:g}", value=beta), TableCell(technique)]
+                rows.append((*words, *(TableCell(text, fine, value) for text, fine, value in cells)))
+    columns = (*heads, "value", "difference", "verdict", "accuracy", "repeats")
+    return (TextTable("The metric that is chosen", columns, tuple(rows), key="numbers"),)
 
 
 def _switch(
@@ -109,128 +363,23 @@ def _switch(
     return (Switch(name, title, tuple(options), chosen),) if len(known) > 1 else ()
 
 
-def _frames(run: RunResults, results: Results, paired: pd.DataFrame) -> list[tuple[Baseline, pd.DataFrame]]:
-    """Return the differences to `none`, which are known, and to each other technique.
+def _differences(run: RunResults, results: Results) -> list[tuple[Baseline, Any, Sequence[str]]]:
+    """Return the differences to `none`, which are known, and to each other technique, with their kinds.
 
     Where repeats share their test rows each test looks at every row of them: there the differences to other
     techniques are of the metrics `FIRST` alone.
     """
-    known = set(paired["metric"]) if len(paired) else set(run.plan.config.at_hand)
-    missing = tuple(name for name in FIRST if name not in known)
-    frames = [paired, paired_frame(run.asked(missing))] if missing else [paired]
     shared = any(data.design.kind == "shared" for data in run.datasets)
     others = run.asked(FIRST) if shared else results
+    paired = paired_of(run)
+    paired = paired[paired["metric"].isin(metrics_of(results))]
     techniques = results.rows[TECHNIQUE[:2]].drop_duplicates().itertuples(index=False, name=None)
     labels = dict.fromkeys(technique_label(*own, False) for own in techniques)
-    found = [(Baseline(), pd.concat(frames, ignore_index=True))] if "none" in labels else []
-    found += [
-        (find_baseline(results, label), paired_frame(others, label)) for label in labels if label != "none"
+    found = [(Baseline(), paired)] if "none" in labels else []
+    found += [(find_baseline(results, one), paired_frame(others, one)) for one in labels if one != "none"]
+    own = own_frame(results)
+    return [
+        (one, frame, list(kinds(frame, own, (one.intervention, one.parameters, one.seen))))
+        for one, frame in found
+        if len(frame)
     ]
-    return [(one, frame) for one, frame in found if len(frame)]
-
-
-def _wider(panel: PanelNumbers) -> float:
-    """Return by which factor intervals over random splits are too narrow (Nadeau and Bengio 2003)."""
-    design, repeats = panel.data.design, panel.data.status.shape[1]
-    return float(np.sqrt(1 + repeats * design.ratio))
-
-
-def _card(
-    number: int,
-    panel: PanelNumbers,
-    data: Data,
-    scales: Sequence[Scale],
-    accuracy: int,
-    base: str,
-    beta: float,
-) -> Section:
-    dataset, attribute, compared, representation, *_ = map(str, panel.place)
-    title = dataset if compared == attribute else f"{dataset}: {compared}"
-    about = (("dataset", dataset), ("compared", compared), ("classifier", panel.classifier))
-    at = panel.betas.index(beta) if beta in panel.betas else 0
-    chart = Chart("", drawn_forest(data, scales, 0, accuracy, base, at), key=f"forest-{number}")
-    return Section(title, charts=(chart,), about=about, fine=f"{attribute}")
-
-
-def drawn_forest(panel: Data, scales: Sequence[Scale], m: int, accuracy: int, base: str, beta: int) -> str:
-    """Return the differences of a panel's techniques to one of them on a metric at a β."""
-    scale = scales[m]
-    rows = [forest_row(panel, scales, m, accuracy, base, t, beta) for t in range(len(panel["techniques"]))]
-    unit = {"points": "points", "%": "%", "": ""}[scale.unit]
-    name = f"{scale.name}, {unit}" if unit else scale.name
-    heads = ["", name, "value", ACCURACY] if m != accuracy else ["", name, "value"]
-    ideal = (
-        None
-        if scale.ideal is None or not scale.axis[0] <= scale.ideal <= scale.axis[1]
-        else scale.place(scale.ideal)
-    )
-    title = f"{panel['name']}: {scale.name} against {base} at β = {panel['betas'][beta]:g}"
-    return forest(title, heads, rows, ideal, scale.ticks)
-
-
-def forest_row(
-    panel: Data, scales: Sequence[Scale], m: int, accuracy: int, base: str, t: int, beta: int
-) -> ForestRow:
-    """Return the row of a technique; the page's script has the same function."""
-    scale, count = scales[m], len(panel["betas"])
-    name, i = panel["techniques"][t], t * count + beta
-    mean = _at(panel["mean"][m], i)
-    against = panel["against"].get(base)
-    side = [] if m == accuracy else [_aside(panel, scales[accuracy], accuracy, against, i)]
-    if mean is None:
-        why = panel["why"].get(str(i), "no value")
-        return ForestRow(name, "open", None, None, None, None, f"{name}: {why}", [("-", ""), *side], why)
-    n = panel["n"][m] if isinstance(panel["n"][m], int) else panel["n"][m][i]
-    same = panel["same"].get(str(i), "")
-    note = same or (f"{n} of {panel['repeats']}" if n < panel["repeats"] else "")
-    of = f"{n} of {panel['repeats']} repeats"
-    unit = f" {scale.unit}" if scale.unit else ""
-    said = f"{name}: {scale.written(mean)}{unit}"
-    if same:
-        said += f", {same}"
-    difference = None if against is None else _at(against["difference"][m], i)
-    if against is None or difference is None:
-        letter = "B" if against is not None and t in against["base"] else "c" if same else "."
-        own = scale.place(mean)
-        line = own if letter == "B" else None
-        return ForestRow(
-            name,
-            KINDS[letter],
-            own,
-            None,
-            None,
-            line,
-            f"{said}; {of}",
-            [(scale.written(mean), ""), *side],
-            note,
-        )
-    letter, other = against["kind"][m][i], against["base"][t]
-    start = _at(panel["mean"][m], other * count + beta) or 0
-    low, high = _at(against["low"][m], i), _at(against["high"][m], i)
-    words = (GAP_WORDS if scale.gap else WORDS)[letter]
-    said += f", {scale.written(difference, '+')} against {panel['techniques'][other]}"
-    if low is not None and high is not None:
-        said += f" ({scale.written(low, '+')} to {scale.written(high, '+')})"
-    return ForestRow(
-        name,
-        KINDS[letter],
-        scale.place(start + difference),
-        None if low is None else scale.place(start + low),
-        None if high is None else scale.place(start + high),
-        scale.place(start),
-        f"{said}: {words}; {of}",
-        [(scale.written(mean), scale.written(difference, "+")), *side],
-        note,
-    )
-
-
-def _at(numbers: Sequence[int | None], i: int) -> int | None:
-    return numbers[i] if numbers else None
-
-
-def _aside(panel: Data, scale: Scale, m: int, against: Data | None, i: int) -> tuple[str, str]:
-    """Return the accuracy of a technique and how much it differs."""
-    mean = _at(panel["mean"][m], i)
-    difference = None if against is None else _at(against["difference"][m], i)
-    change = "" if difference is None else scale.written(difference, "+")
-    return ("-", "") if mean is None else (f"{scale.written(mean)} %", change)

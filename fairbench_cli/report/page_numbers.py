@@ -4,23 +4,46 @@ A page's script draws charts again from the same numbers, and so both write the 
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from fairbench_cli.document.charts import Kind
+from fairbench_cli.document.charts import Form
 from fairbench_cli.measures.counts import Floats
-from fairbench_cli.measures.metric import Metric
+from fairbench_cli.measures.groups import CROSS
+from fairbench_cli.measures.metric import OF_LABELS, Metric
+from fairbench_cli.measures.rates import rate_by_group
+from fairbench_cli.measures.registry import METRICS, measure
+from fairbench_cli.report.kinds import Kind
 from fairbench_cli.report.paired import Baseline
 from fairbench_cli.report.repeats import TECHNIQUE, DatasetRepeats, mean_and_interval
 from fairbench_cli.report.results import Results, RunResults
 from fairbench_cli.report.tables import BLOCK, classifier_label, technique_label, why_nothing
 
+FORM_OF: dict[str, tuple[Kind | str, Form]] = {
+    "B": ("baseline", "base"),
+    "L": ("labels", "labels"),
+    "b": ("better", "better"),
+    "o": ("overshoots", "over"),
+    "w": ("worse", "worse"),
+    "u": ("higher", "up"),
+    "d": ("lower", "down"),
+    "s": ("same", "same"),
+    "c": ("constant", "constant"),
+    ".": ("not shown", "open"),
+    "?": ("untested", "open"),
+    "-": ("no value", "open"),
+}
+"""By the letter that a page's data have for it: what became of a metric, and the form of its mark."""
+
+_LETTER = {kind: letter for letter, (kind, _) in FORM_OF.items()}
+
 GRAIN = 100_000  # of a number, in a page
 MOST = 1e6  # in absolute value: other numbers are none to a page
+FAVOURABLE = "selection-rate"
 REFUSES, ACCEPTS = "refuses everybody", "accepts everybody"
 
 Whole = list[int | None]
@@ -92,8 +115,8 @@ def unit_of(metric: Metric) -> str:
     """Return in what a metric is told: points for differences of rates, % for rates, else nothing.
 
     >>> from fairbench_cli.measures.registry import find
-    >>> [unit_of(find(name)) for name in ("discrimination", "accuracy", "acceptance-rate", "impact-ratio", "phi")]
-    ['points', '%', '%', '', '']
+    >>> [unit_of(find(name)) for name in ("discrimination", "accuracy", "acceptance-rate", "impact-ratio")]
+    ['points', '%', '%', '']
     """
     if metric.is_test or metric.high != 1 or metric.low not in (0, -1):
         return ""
@@ -124,13 +147,15 @@ class Against:
     ----------
     base : list of (int or None)
         For each technique, the place of the one that it is compared with.
+    letter : array of str
+        Keys of `FORM_OF`.
     """
 
     base: list[int | None]
     difference: Floats
     low: Floats
     high: Floats
-    verdict: Any
+    letter: Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,6 +179,8 @@ class PanelNumbers:
         What is decided for everybody in some repeat; empty where nothing is.
     against : dict
         By the label of the baseline.
+    labels : array, shape (metrics,)
+        Of the labels of the test rows; NaN where they have none.
     """
 
     place: Place
@@ -167,11 +194,23 @@ class PanelNumbers:
     why: Any
     same: Any
     against: dict[str, Against]
+    labels: Floats
+
+    def holds(self, cell: Mapping[str, Any]) -> bool:
+        """Return whether a cell of its data set is one of its own."""
+        own = tuple(cell[name] for name in BLOCK if name != "compared")
+        return own == (*self.place[:2], *self.place[3:])
 
     @property
-    def labels(self) -> list[str]:
+    def names(self) -> list[str]:
         """What the techniques are called."""
         return [technique_label(*one) for one in self.techniques]
+
+    @property
+    def about(self) -> tuple[tuple[str, str], ...]:
+        """Its values of the page's switches."""
+        dataset, _, compared, *_ = map(str, self.place)
+        return (("dataset", dataset), ("compared", compared), ("classifier", self.classifier))
 
     @property
     def classifier(self) -> str:
@@ -180,7 +219,7 @@ class PanelNumbers:
 
 
 def panels_of(
-    run: RunResults, results: Results, frames: Sequence[tuple[Baseline, pd.DataFrame]]
+    run: RunResults, results: Results, frames: Sequence[tuple[Baseline, pd.DataFrame, Sequence[str]]]
 ) -> list[PanelNumbers]:
     """Return the panels of a run, in the order of its results.
 
@@ -188,8 +227,8 @@ def panels_of(
     ----------
     results : Results
         Of the metrics that are shown.
-    frames : sequence of (Baseline, DataFrame)
-        What the others are compared with, and the frame of `paired_frame` that does so.
+    frames : sequence of (Baseline, DataFrame, sequence of str)
+        What the others are compared with, the frame of `paired_frame` that does so, and the kind of each row.
     """
     order = {name: i for i, name in enumerate(metrics_of(results))}
     rows = list(_keys(results.rows))
@@ -209,7 +248,7 @@ def panels_of(
     for (place, technique, beta, metric), own in zip(rows, numbers, strict=True):
         techniques, betas = cells[place]
         arrays[place][:, order[metric], techniques[technique], betas[beta]] = own
-    against = {base.label: _against(base, frame, cells, order) for base, frame in frames}
+    against = {base.label: _against(base, *one, cells, order) for base, *one in frames}
     by_data = {(data.dataset, data.attribute): data for data in run.datasets}
     panels = []
     for place, (techniques, betas) in cells.items():
@@ -218,8 +257,16 @@ def panels_of(
         known = list(techniques), list(betas), mean, low, high, np.nan_to_num(n).astype(int)
         why, same = _of_cells(data, place, techniques, betas, run.plan.config.repeats)
         own = {label: one[place] for label, one in against.items() if place in one}
-        panels.append(PanelNumbers(place, data, *known, why, same, own))
+        panels.append(PanelNumbers(place, data, *known, why, same, own, _labels(data, str(place[2]), order)))
     return panels
+
+
+def _labels(data: DatasetRepeats, compared: str, metrics: Iterable[str]) -> Floats:
+    """Return metrics of the labels of the test rows, means over the repeats."""
+    levels = data.levels(data.labels, compared)
+    there = [name + OF_LABELS if name + OF_LABELS in METRICS else "" for name in metrics]
+    values = [measure(name, levels) if name else np.full(1, np.nan) for name in there]
+    return np.array([mean_and_interval(np.where(np.isfinite(own), own, np.nan))["mean"] for own in values])
 
 
 def metrics_of(results: Results) -> list[str]:
@@ -238,25 +285,25 @@ def _keys(frame: pd.DataFrame) -> Iterable[tuple[Place, Place, float, str]]:
 
 
 def _against(
-    base: Baseline, frame: pd.DataFrame, cells: Cells, order: dict[str, int]
+    base: Baseline, frame: pd.DataFrame, kinds: Sequence[str], cells: Cells, order: dict[str, int]
 ) -> dict[Place, Against]:
     """Return the differences of a frame by place."""
     found: dict[Place, Against] = {}
     names = ["difference", "population_low", "population_high"]
     numbers = frame[names].to_numpy(dtype=float)
-    verdicts, seen = frame["population_verdict"].tolist(), frame["baseline_include_protected"].tolist()
-    for (place, technique, beta, metric), own, verdict, s in zip(
-        _keys(frame), numbers, verdicts, seen, strict=True
+    seen = frame["baseline_include_protected"].tolist()
+    for (place, technique, beta, metric), own, kind, s in zip(
+        _keys(frame), numbers, kinds, seen, strict=True
     ):
         techniques, betas = cells[place]
         if place not in found:
             shape = len(order), len(techniques), len(betas)
             empty = (np.full(shape, np.nan) for _ in names)
-            found[place] = Against([None] * len(techniques), *empty, np.full(shape, "", dtype=object))
+            found[place] = Against([None] * len(techniques), *empty, np.full(shape, "-", dtype=object))
         one, t = found[place], techniques[technique]
         at = order[metric], t, betas[beta]
         one.difference[at], one.low[at], one.high[at] = own
-        one.verdict[at] = verdict
+        one.letter[at] = _LETTER[kind]
         one.base[t] = techniques[base.intervention, base.parameters, s]
     return found
 
@@ -266,10 +313,9 @@ def _of_cells(
 ) -> tuple[Any, Any]:
     """Return of each technique and β why it has no value, and what it decides for everybody."""
     why, same = (np.full((len(techniques), len(betas)), "", dtype=object) for _ in range(2))
-    decided = data.counts.n.sum(axis=(-3, -2))  # (cells, repeats, decision)
+    constant = data.constant
     for i, cell in enumerate(data.cells):
-        own = tuple(cell[name] for name in BLOCK if name != "compared")
-        if own != (*place[:2], *place[3:]):
+        if tuple(cell[name] for name in BLOCK if name != "compared") != (*place[:2], *place[3:]):
             continue
         at = techniques[tuple(cell[name] for name in TECHNIQUE)], betas[cell["beta"]]
         statuses = [text for text in data.status[i] if text]
@@ -277,51 +323,10 @@ def _of_cells(
         if not done:
             reason = next((text for text in data.reason[i] if text), "")
             why[at] = why_nothing(statuses, repeats) + (f": {reason}" if reason else "")
-        for decision, word in ((1, REFUSES), (0, ACCEPTS)):
-            times = int((decided[i, :, decision] == 0).sum())
+        for times, word in zip(constant[i].tolist(), (REFUSES, ACCEPTS), strict=True):
             if times:
                 same[at] = word if times == done else f"{word} in {times} of {done} repeats"
     return why, same
-
-
-KINDS: dict[str, Kind] = {
-    "B": "base", "b": "better", "o": "over", "w": "worse", ".": "open", "u": "up", "d": "down", "c": "constant",
-}  # fmt: skip
-"""Of a technique against another one, by the letter that a page's data have for it."""
-
-_LETTER = {"better": "b", "worse": "w", "higher": "u", "lower": "d"}
-
-
-def kinds_of(panel: PanelNumbers, one: Against, ideals: Sequence[float | None], wider: float) -> list[str]:
-    """Return of each metric a text with a letter of `KINDS` for each technique and β.
-
-    A technique overshoots where it moves a metric beyond chance, and its own interval lies wholly on the
-    other side of the ideal than the mean of what it is compared with.
-
-    Parameters
-    ----------
-    wider : float
-        By which factor an interval over the population is wider than that over the repeats.
-    """
-    texts = []
-    for m, ideal in enumerate(ideals):
-        letters = np.vectorize(lambda word: _LETTER.get(word, "."), otypes=[object])(one.verdict[m])
-        if ideal is not None:
-            base = np.array(
-                [np.full(len(panel.betas), np.nan) if t is None else panel.mean[m, t] for t in one.base]
-            )
-            moved = (one.low[m] > 0) | (one.high[m] < 0)
-            low, high = (
-                panel.mean[m] + wider * (end[m] - panel.mean[m]) - ideal for end in (panel.low, panel.high)
-            )
-            beyond = ((base < ideal) & (low > 0)) | ((base > ideal) & (high < 0))
-            letters[moved & beyond & (one.verdict[m] != "")] = "o"
-        letters[panel.same != ""] = "c"
-        for t in {t for t in one.base if t is not None}:
-            if one.base[t] is None:
-                letters[t] = "B"
-        texts.append("".join(letters.ravel()))
-    return texts
 
 
 def scale_of(metric: Metric, panels: Sequence[PanelNumbers], m: int) -> Scale:
@@ -346,9 +351,7 @@ def scale_of(metric: Metric, panels: Sequence[PanelNumbers], m: int) -> Scale:
     return Scale(metric.name, unit, digits, ideal, gap, axis)
 
 
-def panel_data(
-    panel: PanelNumbers, ideals: Sequence[float | None], repeats: int, wider: float
-) -> dict[str, Any]:
+def panel_data(panel: PanelNumbers, repeats: int) -> dict[str, Any]:
     """Return a panel as a page's script reads it: of each metric a list over techniques and, within, β."""
 
     def listed(numbers: Floats) -> list[Whole]:
@@ -359,7 +362,8 @@ def panel_data(
 
     return {
         "name": ", ".join(map(str, panel.place[:3:2])),
-        "techniques": panel.labels,
+        "about": dict(panel.about),
+        "techniques": panel.names,
         "betas": panel.betas,
         "mean": listed(panel.mean),
         "low": listed(panel.low),
@@ -368,14 +372,49 @@ def panel_data(
         "repeats": repeats,
         "why": short_of(panel.why),
         "same": short_of(panel.same),
+        "labels": grains(panel.labels),
+        "groups": _groups(panel),
         "against": {
             label: {
                 "base": one.base,
                 "difference": listed(one.difference),
                 "low": listed(one.low),
                 "high": listed(one.high),
-                "kind": kinds_of(panel, one, ideals, wider),
+                "kind": ["".join(own.ravel()) for own in one.letter],
             }
             for label, one in panel.against.items()
         },
+    }
+
+
+SHARE = Scale(FAVOURABLE, "%", 1, None, False, (0, GRAIN, GRAIN))
+
+
+def _groups(panel: PanelNumbers) -> dict[str, Any]:
+    """Return rows, labels and the rate of favourable decisions by group: of each attribute and of all."""
+    data = panel.data
+    names = [(name,) for name in data.protected.names]
+    levels = [data.levels(data.counts, name) for (name,) in names]
+    if len(names) > 1:
+        levels.append(data.levels(data.counts, CROSS.join(data.protected.names)))
+        names.append(data.protected.names)
+    labels = [data.levels(data.labels, CROSS.join(name)) for name in names]
+    rates = np.concatenate(
+        [rate_by_group(one, FAVOURABLE) for one in levels], axis=-1
+    )  # (cells, repeats, groups)
+    means = mean_and_interval(np.moveaxis(rates, 1, -1))["mean"]
+    count = len(panel.betas)
+    found: list[Whole] = [[] for _ in range(len(panel.techniques) * count)]
+    for i, cell in enumerate(data.cells):
+        if panel.holds(cell):
+            t = panel.techniques.index(tuple(cell[name] for name in TECHNIQUE))
+            found[t * count + panel.betas.index(cell["beta"])] = grains(means[i])
+    rows = np.concatenate([np.nanmean(one.group_total, axis=0) for one in labels])
+    own = np.concatenate([np.nanmean(rate_by_group(one, FAVOURABLE), axis=0) for one in labels])
+    return {
+        "of": [CROSS.join(name) for name, one in zip(names, levels, strict=True) for _ in one.groups],
+        "names": [str(group) for one in levels for group in one.groups],
+        "rows": grains(rows / GRAIN),
+        "labels": grains(own),
+        "rates": found,
     }

@@ -16,7 +16,6 @@ from fairbench_cli.data.table import Rows
 from fairbench_cli.document.model import Document
 from fairbench_cli.experiment.config.outputs import TABLES
 from fairbench_cli.measures.counts import Floats
-from fairbench_cli.measures.registry import find
 from fairbench_cli.measures.significance import holm
 from fairbench_cli.report.inference import EQUAL, PairedTest, RowVariance, paired_test, welch_test
 from fairbench_cli.report.population import BASES, over_population
@@ -25,8 +24,9 @@ from fairbench_cli.report.results import COMPARED, ROW_COLUMNS, Results, RunResu
 from fairbench_cli.report.tables import BLOCK, Cells, blocks_of, technique_label
 
 LEVEL = 0.05
-SAME = "same"
+IDENTICAL = "same"
 VERSUS = "paired-versus-"  # begins the files of differences to other techniques than `none`
+SAME = 0.01  # a change that is shown to be smaller is none, in the units of the metric: one point of a rate
 
 
 def _away(ideal: float | None, values: Floats) -> Floats:
@@ -106,7 +106,9 @@ def paired_frame(results: Results, versus: str | None = None) -> pd.DataFrame:
     training sets and other test rows? Both give the same where repeats draw test rows of their own. Where all
     repeats share their test rows the first says nothing of other rows: of two techniques that are equal in
     the population nearly always one is better on a thousand given rows. ``population_basis`` says what the
-    second answer rests on (`BASES`), or why there is none; see `over_population`.
+    second answer rests on (`BASES`), or why there is none; see `over_population`. ``population_p_same`` is
+    the p-value, after Holm over the same family, of the opposite question: below .05 it is shown that the
+    mean difference in the population is smaller than `SAME`, by two one-sided tests.
 
     ``p_holm`` is Holm's adjustment over the family that one reads together: one metric in one table, which
     is all techniques and all β of a data set, attribute, groups compared and classifier; ``tests`` is its
@@ -175,7 +177,10 @@ def differences_frame(
     has_ideal = np.array([results.ideal(metric) is not None for metric in rows["metric"]], dtype=bool)
     twice = np.tile(ours, 2), np.tile(theirs, 2), apart
     everywhere, basis = over_population(results, *twice, np.repeat([False, True], len(ours)), test)
-    low, high, p_of = (values.reshape(2, -1) for values in (everywhere.low, everywhere.high, everywhere.p))
+    low, high, p_of, p_same = (
+        values.reshape(2, -1)
+        for values in (everywhere.low, everywhere.high, everywhere.p, everywhere.within(SAME))
+    )
     p = np.where(has_ideal, of_distances.p, of_values.p)
     population_p = np.where(has_ideal, p_of[1], p_of[0])
     if same is not None:
@@ -203,10 +208,11 @@ def differences_frame(
         population_p_holm=population["p_holm"],
         population_tests=population["tests"],
         population_verdict=verdicts(change, population["p_holm"], up, down, "no difference"),
+        population_p_same=adjusted(rows, p_same[0], [*BLOCK, "metric"])["p_holm"],
         population_basis=np.where(of_values.n > 0, basis[: len(ours)], ""),
     )
     if same is not None:
-        frame.loc[same, ["verdict", "population_verdict"]] = SAME
+        frame.loc[same, ["verdict", "population_verdict"]] = IDENTICAL
     return frame
 
 
@@ -304,6 +310,12 @@ PARETO_METRICS = ("discrimination", "accuracy")
 APART = "; "
 
 
+@lru_cache(maxsize=1)  # the CSV and the answer are of one run
+def paired_of(run: RunResults) -> pd.DataFrame:
+    """Return `paired_frame` of all metrics of a run."""
+    return paired_frame(run.asked(run.metrics))
+
+
 def pareto_frame(results: Results, metrics: tuple[str, str] = PARETO_METRICS) -> pd.DataFrame:
     """Return which techniques are on the Pareto front, per data set, attribute, groups, classifier and β.
 
@@ -318,7 +330,8 @@ def pareto_frame(results: Results, metrics: tuple[str, str] = PARETO_METRICS) ->
     `paired_frame` there are two answers: on these test rows, by paired t-tests, and in the population.
 
     Columns: the cell's, ``technique`` (its label), ``n`` (repeats with both metrics), per metric the mean
-    value and the mean ``…_distance``, ``front`` (bool), and labels joined by ``"; "``: ``dominated_by``,
+    value and the mean ``…_distance``, ``constant`` (bool: it accepts nobody, or everybody, in some repeat),
+    ``front`` (bool: neither dominated nor constant), and labels joined by ``"; "``: ``dominated_by``,
     ``clearly_dominated_by`` (on these test rows) and ``population_clearly_dominated_by``. Cells without a
     value, such as infeasible ones, are absent.
 
@@ -331,7 +344,7 @@ def pareto_frame(results: Results, metrics: tuple[str, str] = PARETO_METRICS) ->
     """
     situation = [*SITUATION[:2], "compared", *SITUATION[2:]]
     numbers = ["n", *metrics, *(f"{name}_distance" for name in metrics)]
-    judged = ["front", "dominated_by", "clearly_dominated_by", "population_clearly_dominated_by"]
+    judged = ["constant", "front", "dominated_by", "clearly_dominated_by", "population_clearly_dominated_by"]
     columns = [*situation, *TECHNIQUE, "technique", *numbers, *judged]
     one, other = (results.take((results.rows["metric"] == name).to_numpy()) for name in metrics)
     values = np.stack([one.values, other.values])
@@ -354,17 +367,22 @@ def pareto_of(run: RunResults) -> pd.DataFrame:
 def pareto_table(name: str, run: RunResults) -> Document:
     """Lay out `pareto_of`: a row per technique, β across."""
     frame = pareto_of(run)
-    columns = [*BLOCK, "technique", "beta", "front", "population_clearly_dominated_by"]
+    columns = [*BLOCK, "technique", "beta", "constant", "front", "population_clearly_dominated_by"]
     texts: Cells = {
-        (tuple(block), (technique, "Pareto"), beta): "front"
+        (tuple(block), (technique, "Pareto"), beta): "constant"
+        if constant
+        else "front"
         if front
         else f"dominated{' clearly' if clearly else ''}"
-        for *block, technique, beta, front, clearly in frame[columns].itertuples(index=False, name=None)
+        for *block, technique, beta, constant, front, clearly in frame[columns].itertuples(
+            index=False, name=None
+        )
     }
     caption = (
         f"front: no technique is at least as good on {' and '.join(PARETO_METRICS)} and better on one "
         "(mean distances to the ideal). dominated clearly: in the population too, by tests on both at 5 % "
-        "after Holm's adjustment over all pairs of techniques. -: no value.",
+        "after Holm's adjustment over all pairs of techniques. constant: it accepts nobody, or everybody, in "
+        "some repeat. -: no value.",
     )
     return Document(name, facts=caption, sections=blocks_of(run, texts, "-"))
 
@@ -373,17 +391,20 @@ def _front(
     cells: pd.DataFrame, values: Floats, metrics: tuple[str, str], results: tuple[Results, Results]
 ) -> pd.DataFrame:
     """Judge the techniques of one situation; values have shape (2, techniques, repeats)."""
-    far = np.stack([_away(find(name).ideal, found) for name, found in zip(metrics, values, strict=True)])
+    ideals = [one.ideal(name) for one, name in zip(results, metrics, strict=True)]
+    far = np.stack([_away(ideal, found) for ideal, found in zip(ideals, values, strict=True)])
     means = np.nanmean(far, axis=2)
     ahead = means[:, None, :] - means[:, :, None]  # [metric, i, j] > 0: i is nearer than j
     dominates = (ahead >= -EQUAL).all(axis=0) & (ahead > EQUAL).any(axis=0)
+    constant = results[0].constant.sum(axis=1) > 0
     labels = [technique_label(*own) for own in cells[TECHNIQUE].itertuples(index=False, name=None)]
     return cells.assign(
         technique=labels,
         n=(~np.isnan(far[0])).sum(axis=1),
         **dict(zip(metrics, np.nanmean(values, axis=2), strict=True)),
         **{f"{name}_distance": mean for name, mean in zip(metrics, means, strict=True)},
-        front=~dominates.any(axis=0),
+        constant=constant,
+        front=~dominates.any(axis=0) & ~constant,
         dominated_by=_names(dominates, labels),
         clearly_dominated_by=_names(dominates & _apart(far), labels),
         population_clearly_dominated_by=_names(dominates & _apart(far, results), labels),

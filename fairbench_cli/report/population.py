@@ -38,6 +38,7 @@ BASES = {
 
 TestOf = Callable[..., PairedTest]
 
+NOTHING = -1  # in the place of a row of the results
 KEPT = 24  # cells whose decisions are in memory at a time
 
 
@@ -54,7 +55,8 @@ def over_population(
     Parameters
     ----------
     ours, theirs : int array, shape (pairs,)
-        Rows of the results: of one data set, groups compared and metric in each pair.
+        Rows of the results: of one data set, groups compared and metric in each pair. `NOTHING` for theirs:
+        what is tested are our values, less a constant.
     differences : float array, shape (pairs, repeats)
         What is tested; NaN and infinite ones are no pairs.
     judged : bool array, shape (pairs,)
@@ -107,7 +109,8 @@ def _shared(
     names = results.rows[["compared", "metric"]].to_numpy()
     found = np.full((2, len(ours)), np.nan)
     slopes_of, decided_of = _slopes_of(results, data), decisions_of(data)
-    cells = np.stack([results.place[theirs, 1], results.place[ours, 1]], axis=1)
+    against = np.where(theirs == NOTHING, NOTHING, results.place[theirs, 1])
+    cells = np.stack([against, results.place[ours, 1]], axis=1)
     for their_cell, cell in np.unique(cells, axis=0):
         at = np.flatnonzero((cells == (their_cell, cell)).all(axis=1) & there.any(axis=1))
         known = []
@@ -121,8 +124,10 @@ def _shared(
         if not known:
             continue
         repeats = np.flatnonzero(there[known].any(axis=0))
+        alone = their_cell == NOTHING
+        other_cell = cell if alone else their_cell
         both = []
-        for rows, own_cell in ((ours, cell), (theirs, their_cell)):
+        for rows, own_cell in ((ours, cell), (ours if alone else theirs, other_cell)):
             each = []
             for i in known:
                 slope = slopes_of(*names[rows[i]])[own_cell, repeats]
@@ -132,7 +137,9 @@ def _shared(
                 pairs = there[i, repeats]
                 each.append(np.where(pairs[:, None, None], slope, 0.0) / pairs.sum())
             both.append(np.array(each))
-        model, other = (some_of(decided_of(int(own)), data.done[own], repeats) for own in (cell, their_cell))
+        if alone:
+            both[1] = np.zeros_like(both[1])
+        model, other = (some_of(decided_of(int(own)), data.done[own], repeats) for own in (cell, other_cell))
         own_variance = row_variance(model, other, *both)
         found[:, known] = own_variance.variance, own_variance.freedom
         if model.rows is None or other.rows is None:
@@ -180,6 +187,23 @@ def of_two_models(
     one, other = (some_of(decided_of(cell), data.done[cell], repeats) for cell in cells)
     summed = partial(data.pair, compared=compared)
     return row_variance(one, other, *(by_stratum(data, own, summed) for own in slope))
+
+
+def values_over_population(results: Results, rows: Rows, constant: Floats) -> PairedTest:
+    """Test whether the mean values of some rows of the results are constants in the population.
+
+    The same tests as of differences, of one model alone. Mean and interval are those of value − constant.
+
+    Parameters
+    ----------
+    rows : int array, shape (rows,)
+    constant : float array, shape (rows,)
+        Such as the metrics' ideals.
+    """
+    with np.errstate(invalid="ignore"):
+        apart = results.values[rows] - constant[:, None]
+    nothing = np.full_like(rows, NOTHING)
+    return over_population(results, rows, nothing, apart, np.zeros(len(rows), dtype=bool))[0]
 
 
 def by_stratum(data: DatasetRepeats, slope: Floats, summed: Callable[[Counts], Counts]) -> Floats:

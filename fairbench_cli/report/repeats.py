@@ -109,6 +109,13 @@ class DatasetRepeats:
         return Counts(self.counts.groups, n).of_labels()
 
     @property
+    def constant(self) -> NDArray[np.intp]:
+        """In how many repeats each cell accepts nobody, and in how many everybody; shape (cells, 2)."""
+        taken = self.counts.n.sum(axis=(-3, -2))  # (cells, repeats, refused and accepted)
+        found: NDArray[np.intp] = (taken[..., ::-1] == 0).sum(axis=1)
+        return found
+
+    @property
     def distinct(self) -> NDArray[np.bool_]:
         """Whether each cell is the first of its representation with its key, and so with its model."""
         names = [(cell["key"], cell["representation"]) for cell in self.cells]

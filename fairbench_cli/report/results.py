@@ -75,6 +75,14 @@ class Results:
         """Return the best value of a metric, or None."""
         return self.metric(metric).ideal
 
+    @cached_property
+    def constant(self) -> Rows:
+        """In how many repeats each row's models accept nobody, and everybody; shape (rows, 2)."""
+        if not len(self.place):
+            return np.zeros((len(self.rows), 2), dtype=np.intp)
+        by_cell = [data.constant for data in self.datasets]
+        return np.array([by_cell[data][cell] for data, cell in self.place])
+
 
 def results_of(
     datasets: Sequence[DatasetRepeats],
@@ -200,6 +208,11 @@ class RunResults:
     datasets: list[DatasetRepeats]
     results: Results
     attributes: tuple[str, ...] = ()
+
+    @cached_property
+    def metrics(self) -> tuple[str, ...]:
+        """Every metric of the results: those of the config, of tables and of figures."""
+        return tuple(self.results.rows["metric"].unique())
 
     def asked(self, metrics: Sequence[str]) -> Results:
         """Return the results of some metrics and of the groups that are to be compared."""

@@ -28,7 +28,7 @@ from fairbench_cli.experiment.select import select
 from fairbench_cli.experiment.versions import Versions
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.report.inference import RowDesign, row_design
-from fairbench_cli.report.paired import SAME, differences_frame, written
+from fairbench_cli.report.paired import IDENTICAL, differences_frame, written
 from fairbench_cli.report.population import BASES
 from fairbench_cli.report.repeats import (
     TECHNIQUE,
@@ -288,7 +288,7 @@ def _document(
         block, own = tuple(place[: len(BLOCK)]), place[len(BLOCK) :]
         interval = "" if brief or np.isnan(low) else f"[{low:+.3f}, {high:+.3f}]"
         word = "" if verdict == "no difference" else verdict
-        text = SAME if verdict == SAME else written(difference, word=f"{interval} {word}".strip())
+        text = IDENTICAL if verdict == IDENTICAL else written(difference, word=f"{interval} {word}".strip())
         texts[block, (technique_label(*own), metric), beta] = text
     cells = frame.drop_duplicates(COMPARED)
     other = int((cells["same_key"] & (cells["pairing"] != SAME_KEY)).sum())

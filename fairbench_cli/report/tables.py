@@ -15,13 +15,21 @@ from fairbench_cli.experiment.config.outputs import TABLES
 from fairbench_cli.experiment.journal.journal import RETRIED
 from fairbench_cli.experiment.plan import RunPlan, arc_in_words
 from fairbench_cli.interventions.registry import INTERVENTIONS
+from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.rates import rate_by_group
+from fairbench_cli.measures.registry import measure
 from fairbench_cli.report.repeats import TECHNIQUE, CellKey, key_of, mean_and_interval
 from fairbench_cli.report.results import RunResults
 
 BLOCK = ["dataset", "attribute", "compared", "representation", "classifier", "classifier_parameters"]
 DEGRADED, NOT_RUN = "*", "…"
 OWN_MODEL = "model of its own"
+
+LABELS = "labels"
+ABOUT_LABELS = (
+    "labels: the labels of the test rows, taken for decisions. Their accuracy is 1 and their errors are 0 by "
+    "definition; their discrimination is the difference between the groups that the data hold."
+)
 
 PAPER_COLUMNS = ("technique", "metric")
 
@@ -78,12 +86,17 @@ def paper_table(name: str, run: RunResults) -> Document:
     asked for, or one of `MARKS`.
     """
     texts: Cells = {}
+    metrics = TABLES[name].metrics
+    for cell in run.plan.cells:
+        place = tuple(cell["attribute" if column == "compared" else column] for column in BLOCK)
+        for metric in metrics:
+            texts[place, (LABELS, metric), cell["beta"]] = shown_of_labels(run, cell, metric)
     for cell in run.plan.cells:
         place = tuple(cell["attribute" if column == "compared" else column] for column in BLOCK)
         technique = technique_label(*(cell[column] for column in TECHNIQUE))
-        for metric in TABLES[name].metrics:
+        for metric in metrics:
             texts[place, (technique, metric), cell["beta"]] = shown(run, cell, metric)
-    facts = caption(run.plan, set(texts.values()))
+    facts = *caption(run.plan, set(texts.values())), ABOUT_LABELS
     return Document(name, facts=facts, sections=blocks_of(run, texts, NOT_RUN))
 
 
@@ -95,25 +108,30 @@ def group_rates_table(name: str, run: RunResults) -> Document:
     texts: Cells = {}
     for data in run.datasets:
         for compared in data.asked(run.attributes):
-            levels = data.levels(data.counts, compared)
+            both = np.concatenate([data.labels.n[np.newaxis], data.counts.n])
+            levels = data.levels(Counts(data.counts.groups, both), compared)
             shown = {name: rate_by_group(levels, name) for name in ("selection-rate", "tpr")}
-            shown = {"rows": levels.group_total} | shown  # each of shape (cells, repeats, groups)
+            shown = {"rows": levels.group_total} | shown  # each of shape (1 + cells, repeats, groups)
             found = {metric: mean_and_interval(np.moveaxis(n, 1, -1)) for metric, n in shown.items()}
-            for i, cell in enumerate(data.cells):
-                place = tuple((cell | {"compared": compared})[name] for name in BLOCK)
-                technique = technique_label(*(cell[name] for name in TECHNIQUE))
-                statuses = [status for status in data.status[i] if status]
+            places = [tuple((cell | {"compared": compared})[name] for name in BLOCK) for cell in data.cells]
+            rows = [(0, LABELS, i) for i in range(len(data.cells))]
+            rows += [
+                (1 + i, technique_label(*(cell[name] for name in TECHNIQUE)), i)
+                for i, cell in enumerate(data.cells)
+            ]
+            for row, technique, i in rows:
+                statuses = [status for status in data.status[i] if status and row]
                 for g, group in enumerate(levels.groups):
                     for metric, numbers in found.items():
-                        texts[place, (technique, group, metric), cell["beta"]] = show_cell(
-                            float(numbers["mean"][i, g]),
-                            int(numbers["n_ok"][i, g]),
+                        texts[places[i], (technique, group, metric), data.cells[i]["beta"]] = show_cell(
+                            float(numbers["mean"][row, g]),
+                            int(numbers["n_ok"][row, g]),
                             run.plan.config.repeats,
                             statuses,
                             ".6g" if metric == "rows" else ".3f",
                         )
     columns = ("technique", "group", "metric")
-    facts = caption(run.plan, set(texts.values()))
+    facts = *caption(run.plan, set(texts.values())), ABOUT_LABELS
     return Document(name, facts=facts, sections=blocks_of(run, texts, NOT_RUN, columns))
 
 
@@ -122,6 +140,18 @@ def shown(run: RunResults, cell: Mapping[str, Any], metric: str) -> str:
     key = key_of(cell)
     mean = run.get(key, metric).mean
     return show_cell(mean.mean, mean.n, run.plan.config.repeats, run.cell(key).statuses)
+
+
+def shown_of_labels(run: RunResults, cell: Mapping[str, Any], metric: str) -> str:
+    """Write a metric of the labels of the test rows that a cell of the plan was measured on."""
+    place = cell["dataset"], cell["attribute"]
+    found = [data for data in run.datasets if (data.dataset, data.attribute) == place]
+    if not found:
+        return NOT_RUN
+    (data,) = found
+    numbers = mean_and_interval(measure(run.results.metric(metric), data.levels(data.labels, data.attribute)))
+    statuses = [] if numbers["n_ok"] else [status for status in data.status.ravel() if status]
+    return show_cell(float(numbers["mean"]), int(numbers["n_ok"]), run.plan.config.repeats, statuses)
 
 
 def show_cell(mean: float, n_ok: int, n: int, statuses: Sequence[str], form: str = ".3f") -> str:

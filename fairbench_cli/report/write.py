@@ -1,13 +1,13 @@
 """Derive every result file from the journal; each is replaced in one step."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.base.files import make_folder, write_text
 from fairbench_cli.document.html import html
-from fairbench_cli.document.model import Document
+from fairbench_cli.document.model import Document, Section
 from fairbench_cli.experiment.config.metrics import find_metrics
 from fairbench_cli.experiment.config.outputs import FIGURES, TABLES, ReportOutput
 from fairbench_cli.experiment.journal.journal import Damage, Records, list_journals, read_journals
@@ -19,13 +19,20 @@ from fairbench_cli.report.baselines import baselines_frame, distances_of
 from fairbench_cli.report.figures import draw_figures
 from fairbench_cli.report.frontier import distance_frame, frontier_frame
 from fairbench_cli.report.page import run_page
-from fairbench_cli.report.paired import VERSUS, paired_frame, pareto_of, versus_of
+from fairbench_cli.report.paired import VERSUS, paired_of, pareto_of, versus_of
 from fairbench_cli.report.predictions import write_predictions
 from fairbench_cli.report.repeats import groups_frame
 from fairbench_cli.report.results import RunResults, results_frame, run_results, summary_frame, sweep_frame
 from fairbench_cli.report.tuning import curves_frame, gains_frame
 
 PAGE = "report.html"
+
+Compared = Callable[[RunPlan, Records], Section | None]
+"""Returns a run next to what is published, as a section of its page; None where nothing is."""
+
+
+def _with_nothing(_plan: RunPlan, _records: Records) -> None:
+    return None
 
 
 def write_report(
@@ -34,8 +41,9 @@ def write_report(
     records: Records,
     attributes: Sequence[str] = (),
     versus: Sequence[str] = (),
+    compared: Compared = _with_nothing,
 ) -> list[Document]:
-    """Write groups.csv, results.csv, summary.csv, paired.csv, pareto.csv, tables/ and figures/.
+    """Write groups.csv, results.csv, summary.csv, paired.csv, pareto.csv, report.html, tables/ and figures/.
 
     Also baselines.csv and baselines_distance.csv; with a sweep sweep.csv, frontier.csv and
     frontier_distance.csv; where parameters are tuned tuning.csv and tuning_gain.csv.
@@ -46,6 +54,8 @@ def write_report(
         Attributes and intersections whose groups are compared, instead of those of the plan.
     versus : sequence of str
         Techniques that all others are compared with, each in a ``paired-versus-NAME.csv``.
+    compared : callable
+        What the page says next to the run's own numbers.
 
     Returns
     -------
@@ -66,11 +76,12 @@ def write_report(
     run = run_results(folder, plan, records, _metrics_of(plan, shown), attributes)
     results = run.asked(config.at_hand)
     against, differences = versus_of(run, results, versus)
+    paired = paired_of(run)
     frames = {
         "groups": groups_frame(run.datasets),
         "results": results_frame(results),
         "summary": summary_frame(results, config.repeats),
-        "paired": paired_frame(results),
+        "paired": paired[paired["metric"].isin(config.at_hand)],
         "pareto": pareto_of(run),
         "baselines": baselines_frame(run),
         "baselines_distance": distances_of(run),
@@ -92,7 +103,7 @@ def write_report(
             write_text(folder / f"{name}.csv", text)
     tables = [registry.TABLES[name].load()(name, run) for name in (*asked, *always)]
     _write_tables(folder / "tables", [table for table in tables if table.sections])
-    write_text(folder / PAGE, html(run_page(run, frames["paired"])))
+    write_text(folder / PAGE, html(run_page(run, compared(plan, records))))
     draw_figures(run, config.figures)
     write_predictions(folder, plan, records)
     return differences or tables[: len(asked)]
@@ -112,7 +123,11 @@ def _metrics_of(plan: RunPlan, shown: Iterable[ReportOutput]) -> tuple[str, ...]
 
 
 def redo_report(
-    folder: Path, attributes: Sequence[str] = (), metrics: Sequence[str] = (), versus: Sequence[str] = ()
+    folder: Path,
+    attributes: Sequence[str] = (),
+    metrics: Sequence[str] = (),
+    versus: Sequence[str] = (),
+    compared: Compared = _with_nothing,
 ) -> tuple[list[Document], tuple[Damage, ...], list[str], int]:
     """Write the report of a results folder again.
 
@@ -124,6 +139,8 @@ def redo_report(
         Metrics in addition to those of the config: registered ones, and any that somebody's code defines.
         Such code is run if it is named here, never because the results name it.
     versus : sequence of str
+        As in `write_report`.
+    compared : callable
         As in `write_report`.
 
     Returns
@@ -155,7 +172,7 @@ def redo_report(
     names = [one if isinstance(one, str) else one.name for one in named]
     config = plan.config.model_copy(update={"metrics": tuple(dict.fromkeys([*plan.config.metrics, *names]))})
     config = config.with_own(one for one in named if not isinstance(one, str))
-    tables = write_report(folder, replace(plan, config=config), reading.records, attributes, versus)
+    tables = write_report(folder, replace(plan, config=config), reading.records, attributes, versus, compared)
     update_manifest(folder, files)
     left_out = sorted(set(config.metrics) - set(config.at_hand))
     return tables, reading.damages, left_out, plan.size - there

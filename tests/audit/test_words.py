@@ -23,8 +23,9 @@ from fairbench_cli.audit.show.document import (
     to_notebook,
     verdict_legend,
 )
-from fairbench_cli.audit.show.headline import EVENTS, HARMED, headline
+from fairbench_cli.audit.show.headline import HARMED, headline
 from fairbench_cli.cli.console import print_document
+from fairbench_cli.measures.rates import EVENTS
 
 FINDING = (
     "race: African-American are wrongly selected in 42.3 % of cases, Caucasian in 22.0 % (false positive "

@@ -10,8 +10,9 @@ import pytest
 from conftest import write_config
 
 from fairbench_cli.cli import progress
-from fairbench_cli.cli.progress import Clock, RunProgress, kinds_of
+from fairbench_cli.cli.progress import RunProgress, estimate_of, kinds_of, to_do
 from fairbench_cli.experiment.cell import Repeat
+from fairbench_cli.experiment.running import time_left
 from fairbench_cli.experiment.running.run import PreparedRun, prepare
 from fairbench_cli.experiment.running.todo import TRIED_LAST
 from fairbench_cli.experiment.running.worker import Task
@@ -159,13 +160,13 @@ def test_what_fails_in_this_run_is_not_tried_again_in_it(small):
 def test_the_time_left_is_by_the_latest_repeats_of_a_kind(small):
     for repeat in range(4):
         record(small, 0, repeat, seconds=2.0)
-    clock = Clock(small)
-    assert clock.left(clock.to_do(small.todo.by_key()), 2) == 20.0
-    for _ in range(progress.LATEST):
-        record(small, 0, 0, seconds=4.0)
-        clock.note(small.records[small.distinct[0].key, 0])
-    assert clock.left(clock.to_do(small.todo.by_key()), 2) == 40.0
-    assert len(set(kinds_of(small.distinct).values())) == 3
+    kinds = kinds_of(small.distinct)
+    assert len(set(kinds.values())) == 3
+    estimate, left = estimate_of(small, kinds, 2), to_do(small, kinds)
+    assert estimate.left(left) == pytest.approx(20, rel=0.01)
+    for _ in range(time_left.LATEST):
+        estimate.note(kinds[small.distinct[0].key], 4.0)
+    assert estimate.left(left) == pytest.approx(40, rel=0.01)
 
 
 def test_the_repeat_that_runs_for_long_is_named(small, capfd, monkeypatch):

@@ -33,15 +33,15 @@ def test_the_chances_are_those_of_all_tables_one_by_one(n, m, rate, rule):
     ratios = RATIOS[rate * RATIOS <= 1]
     found = TwoGroups(n, m, rate, rule).chances(ratios)
     fails, passes = np.zeros(len(ratios)), np.zeros(len(ratios))
-    for x in range(n + 1):
-        for y in range(m + 1):
-            likely = binom.pmf(x, n, rate * ratios) * binom.pmf(y, m, rate)
-            p = float(equal_rates(x, n, y, m)[0])
-            low, high = ratio_interval(x, n, y, m, rule.confidence)
-            if decide(x, n, y, m, rule.tau) == "fail":
-                fails += likely * (p * rule.family < 1 - rule.confidence)
-            elif low > rule.tau and high < 1 / rule.tau:
-                passes += likely
+    x, y = (each.ravel() for each in np.indices((n + 1, m + 1)))
+    ps = equal_rates(x, n, y, m)[0]
+    ends = ratio_interval(x, n, y, m, rule.confidence)
+    likely = binom.pmf(x[:, None], n, rate * ratios) * binom.pmf(y[:, None], m, rate)
+    for i, (p, low, high) in enumerate(zip(ps, *ends, strict=True)):
+        if decide(int(x[i]), n, int(y[i]), m, rule.tau) == "fail":
+            fails += likely[i] * (p * rule.family < 1 - rule.confidence)
+        elif low > rule.tau and high < 1 / rule.tau:
+            passes += likely[i]
     assert found.fails == pytest.approx(fails, abs=1e-7)
     assert found.passes == pytest.approx(passes, abs=1e-7)
 

@@ -324,7 +324,9 @@ def test_attributes_stand_side_by_side(run):
     assert block.heads[3:] == ATTRIBUTES
     texts = [[cell.text for cell in row] for row in block.rows]
     rows = {tuple(row[:3]): tuple(row[3:]) for row in texts}
-    assert list(rows)[:2] == [("none", "svm", "accuracy"), ("none", "svm", "cv")]
+    assert list(rows)[2:4] == [("none", "svm", "accuracy"), ("none", "svm", "cv")]
+    assert set(rows["labels", "", "accuracy"]) == {"1.000"}
+    assert len(set(rows["labels", "", "cv"])) == 3
     assert ("own-model", OWN_MODEL, "cv") in rows
     assert len(set(rows["none", "svm", "accuracy"])) == 1  # one model
     assert len(set(rows["none", "svm", "cv"])) == 3  # measured by three attributes

@@ -138,7 +138,7 @@ def test_whole_counts_are_written_without_a_point():
 
 def shown(repeats: int, *found: Repeat) -> list[str]:
     table = paper_table("discrimination-accuracy", run_of(study(repeats), *found))
-    return [row[2].text for row in table.sections[0].tables[0].rows]
+    return [row[2].text for row in table.sections[0].tables[0].rows[2:]]  # after the labels
 
 
 def test_what_stands_in_a_cell():
@@ -232,8 +232,9 @@ def test_csv_tables_parse(finished: Finished):
     summary = pd.read_csv(finished.folder / "summary.csv")
     for path in ((finished.folder / "tables" / f"{name}.csv") for name in DEFAULT_TABLES):
         table = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))))
-        assert len(table) == 3 * 2
-        for row in table:
+        assert len(table) == (1 + 3) * 2
+        assert {row["technique"] for row in table[:2]} == {"labels"}
+        for row in table[2:]:
             for beta in (0, 1):
                 own = summary[
                     (summary["intervention"] == row["technique"])

@@ -284,6 +284,13 @@ def test_the_figure_shows_the_frames():
     names = [(cell["intervention"], cell["include_protected"]) for cell in CELLS if cell["beta"] == 0]
     for ax, (constraint, beta) in zip(figure.axes, itertools.product(GAPS, (0, 1)), strict=True):
         found = {line.get_gid(): line for line in ax.lines}
+        plain = [one.counts for one in by_key(f"none{beta:g}")]
+        gap, accuracy = (
+            [measure(name, counts) for counts in plain] for name in (GAPS[constraint], "accuracy")
+        )
+        refused = [measure("accuracy", counts.of_constant(False)) for counts in plain]
+        ends = [[0, np.mean(gap)], [np.mean(refused), np.mean(accuracy)]]
+        assert np.allclose(found["fairea"].get_data(), ends)
         for i, (name, seen) in enumerate(names):
             where = (
                 f"constraint == '{constraint}' and beta == {beta} and intervention == '{name}' "

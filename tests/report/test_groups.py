@@ -157,7 +157,7 @@ def test_group_rates_are_means_over_the_repeats(tmp_path):
     *_, table = write_report(tmp_path, plan, records, attributes=("sex×race", "race"))
     assert table.sections[0].tables[0].heads[:3] == ("technique", "group", "metric")
     rows = list(csv.DictReader(io.StringIO((tmp_path / "tables/group-rates.csv").read_text())))
-    assert len(rows) == 2 * (6 + 3) * 3
+    assert len(rows) == (1 + 2) * (6 + 3) * 3  # labels and two techniques
     found = {(row["block"], row["technique"], row["group"], row["metric"]): row["beta=0.5"] for row in rows}
     n = np.stack([records["none-0.5", repeat].counts.n for repeat in range(REPEATS)])[:, 1]
     block = "adult, sex, tree: groups of sex × race"
@@ -171,6 +171,10 @@ def test_group_rates_are_means_over_the_repeats(tmp_path):
         "selection-rate": f"{rate.mean():.3f}",
         "tpr": f"{tpr.mean():.3f}",
     }
+    first = np.stack([records["none-0.0", repeat].counts.n for repeat in range(REPEATS)])[:, 1]
+    favourable = (first[:, 1].sum(-1) / first.sum((-2, -1))).mean()
+    assert found[block, "labels", "Female × Other", "selection-rate"] == f"{favourable:.3f}"
+    assert found[block, "labels", "Female × Other", "tpr"] == "1.000"
     assert found["adult, sex, tree: groups of race", "massaging", "White", "tpr"].endswith(" (3/4)")
     assert (tmp_path / "tables/group-rates.tex").read_text().count("\\begin{tabular}{lllrr}") == 2
 

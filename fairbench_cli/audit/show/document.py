@@ -11,12 +11,12 @@ from fairbench_cli.audit.parts import parts_of
 from fairbench_cli.audit.parts.part import View
 from fairbench_cli.audit.parts.rates import decisive, reason_words, verdict_table
 from fairbench_cli.audit.parts.writing import named, thousands
-from fairbench_cli.audit.show.headline import EVENTS, headline, meaning
+from fairbench_cli.audit.show.headline import headline, meaning
 from fairbench_cli.base.text import shown_path
 from fairbench_cli.document import html, markdown, notebook
 from fairbench_cli.document.model import Answer, Document, Section, Statement
 from fairbench_cli.measures.groups import CROSS
-from fairbench_cli.measures.rates import RATES
+from fairbench_cli.measures.rates import EVENTS, RATES
 
 SHOWN = 12  # rows of a table, unless all are asked for
 MOST_NAMED = 6  # attributes named with their references

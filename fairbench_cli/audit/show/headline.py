@@ -22,27 +22,12 @@ from fairbench_cli.audit.parts.rates import (
     worst_first,
 )
 from fairbench_cli.document.model import VERDICTS, Verdict
-from fairbench_cli.measures.rates import RATES
+from fairbench_cli.measures.rates import EVENTS, RATES
 
 MOST_LINES = 6  # sentences, and lines on what is open, unless all are asked for
 MOST_NAMES = 4  # attributes named in the sentence on all
 MOST_GROUPS = 6  # named in a sentence on what is open
 MOST_ROWS = 1e9  # more are never had: the ratio is at a limit
-
-# What happens to those whom a rate counts, and whom it is a share of.
-EVENTS: dict[str, tuple[str, str]] = {
-    "selection-rate": ("selected", ""),
-    "selected-share": ("", "everybody who is selected"),
-    "fpr": ("wrongly selected", "those who should not be selected"),
-    "fnr": ("missed", "those who should be selected"),
-    "fdr": ("wrongly selected", "those who are selected"),
-    "for": ("missed", "those who are not selected"),
-    "tpr": ("rightly selected", "those who should be selected"),
-    "tnr": ("rightly not selected", "those who should not be selected"),
-    "ppv": ("rightly selected", "those who are selected"),
-    "npv": ("rightly not selected", "those who are not selected"),
-    "accuracy": ("rightly decided on", ""),
-}
 
 # Whether the group with the higher (1) or the lower (-1) rate is harmed, where being selected hurts or helps.
 # A rate that is not here harms nobody for certain.

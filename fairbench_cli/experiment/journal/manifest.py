@@ -180,7 +180,7 @@ def _stock(files: list[JournalFile]) -> dict[str, Any]:
 
 
 def read_manifest(folder: Path) -> dict[str, Any] | None:
-    """Return the manifest; None where there is none.
+    """Return the manifest of a folder of results; None where there is none.
 
     Raises
     ------

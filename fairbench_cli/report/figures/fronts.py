@@ -11,6 +11,9 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from fairbench_cli.measures.counts import Floats
+from fairbench_cli.measures.registry import measure
+from fairbench_cli.measures.thresholds import Held
+from fairbench_cli.report.baselines import baselines_of
 from fairbench_cli.report.figures import pages
 from fairbench_cli.report.figures.canvas import (
     GREY,
@@ -26,12 +29,13 @@ from fairbench_cli.report.figures.canvas import (
     text_width,
 )
 from fairbench_cli.report.figures.pages import Page, TechniqueLook
-from fairbench_cli.report.moved import TOLERANCES, MovedThresholds
+from fairbench_cli.report.moved import GAPS, TOLERANCES, MovedThresholds
 from fairbench_cli.report.paired import PARETO_METRICS, pareto_frame
 from fairbench_cli.report.repeats import CELL_COLUMNS, CellKey, is_baseline, mean_and_interval
 from fairbench_cli.report.results import RunResults
 
 FADED = 0.45
+FAIREA: Look = {"color": GREY, "ls": (0, (1, 1.5)), "lw": 1.3, "zorder": 1.4}
 FAR = 12.0
 """Points between a marker and its label from which on a line joins them."""
 RADII = (8.0, 14.0, 22.0, 32.0, 44.0, 58.0)
@@ -48,6 +52,26 @@ def draw_pareto(run: RunResults) -> dict[str, Figure]:
     """
     points = points_of(run)
     return {name: _pareto(page, run, points) for name, page in pages.drawn_pages(run).items()}
+
+
+def fairea_lines(run: RunResults, page: Page, beta: float, gap: str) -> Floats:
+    """Return the ends of Fairea's line of each ``none`` of a page: shape (lines, 2, 2), gap and accuracy.
+
+    From the constant to ``none``, means over the repeats; `gap` is a metric of two groups in absolute value.
+    """
+    place = (page.dataset, page.attribute, page.attribute, page.representation, beta, *page.classifier)
+    own = baselines_of(run).get(place)
+    if own is None or not own.plain:
+        return np.zeros((0, 2, 2))
+    ends = [(own.constants[own.constant], own.decided(i)) for i in own.plain.values()]
+    values = [[[measure(name, one.pair) for one in pair] for name in (gap, "accuracy")] for pair in ends]
+    means: Floats = mean_and_interval(np.array(values))["mean"]
+    return means
+
+
+def _draw_fairea(ax: Axes, lines: Floats) -> None:
+    for x, y in lines:
+        ax.plot(x, y, gid="fairea", scalex=False, scaley=False, **FAIREA)
 
 
 @dataclass(frozen=True)
@@ -89,18 +113,29 @@ def _pareto(page: Page, run: RunResults, points: dict[CellKey, Point]) -> Figure
         f"{pages.means_text(run.plan)} Upper left is better; no technique dominates those named and in full "
         "colour." + (" Every panel has its own scale." if n > 1 else ""),
         [
-            Panel(partial(_pareto_panel, cloud), f"β = {beta:g}", "|discrimination|", "accuracy")
+            Panel(
+                partial(_pareto_panel, cloud, fairea_lines(run, page, beta, GAPS["demographic-parity"])),
+                f"β = {beta:g}",
+                "|discrimination|",
+                "accuracy",
+            )
             for beta, cloud in clouds.items()
         ],
         columns,
         size,
-        [(t.dot(6.5) | {"ls": ""}, t.label) for t in page.techniques],
+        [*((t.dot(6.5) | {"ls": ""}, t.label) for t in page.techniques), *_fairea_key(run, page)],
         pages.notes_of(page, run, {key: int(point.x["n_ok"]) for key, point in points.items()}),
         handle=0.12,
     )
 
 
-def _pareto_panel(cloud: Cloud, ax: Axes) -> None:
+def _fairea_key(run: RunResults, page: Page) -> list[tuple[Any, str]]:
+    """Return the entry of Fairea's line in a legend; none where the page has no such line."""
+    found = [len(fairea_lines(run, page, beta, GAPS["demographic-parity"])) for beta in page.betas]
+    return [(FAIREA, "none with decisions replaced by a constant (Fairea)")] * any(found)
+
+
+def _pareto_panel(cloud: Cloud, fairea: Floats, ax: Axes) -> None:
     """Draw the techniques at one β, with room for labels."""
     ends = ("mean", "low", "high")
     left, right = around([point.x[end] for point in cloud.values() for end in ends], 0.22)
@@ -110,6 +145,7 @@ def _pareto_panel(cloud: Cloud, ax: Axes) -> None:
     front = [point for point in cloud.values() if point.free]
     stairs = staircase([p.x["mean"] for p in front], [p.y["mean"] for p in front], right, low)
     ax.plot(*stairs, color=GREY, lw=1.0, zorder=1.5, gid="front")
+    _draw_fairea(ax, fairea)
     for t, point in cloud.items():
         own: Look = {"alpha": 1.0 if point.free else FADED, "zorder": 4 if point.free else 3}
         dots(ax, point.x, point.y, f"{'free' if point.free else 'dominated'}-{t.label}", t.dot(6.5), **own)
@@ -241,7 +277,7 @@ def _outside(boxes: Floats, frame: tuple[float, float, float, float]) -> Floats:
     return own - inside
 
 
-ROWS = {
+ROWS: dict[Held, str] = {
     "demographic-parity": "|discrimination|",
     "tpr-parity": "|difference in TPR|",
     "equalised-odds": "equalised odds: the larger of\nthe differences in TPR and FPR",
@@ -292,7 +328,7 @@ def _frontier(page: Page, run: RunResults, places: Places) -> Figure:
         "thresholds cannot; one below it may lose to hindsight alone. Every panel has its own scale.",
         [
             Panel(
-                partial(_frontier_panel, page, beta, held, places),
+                partial(_frontier_panel, page, beta, held, places, fairea_lines(run, page, beta, GAPS[held])),
                 f"β = {beta:g}" if held == "demographic-parity" else "",
                 name if j == columns // 2 else "",
                 "accuracy" if j == 0 else "",
@@ -302,7 +338,7 @@ def _frontier(page: Page, run: RunResults, places: Places) -> Figure:
         ],
         columns,
         ({1: 5.0, 2: 3.2, 3: 2.35}.get(columns, 1.9), 1.75),
-        [*legend, *((t.dot(6.0) | {"ls": ""}, t.label) for t in page.techniques)],
+        [*legend, *_fairea_key(run, page), *((t.dot(6.0) | {"ls": ""}, t.label) for t in page.techniques)],
         _notes(page, run, places),
         room=(0.2, 0.12, 0.47, 0.47),
     )
@@ -312,7 +348,7 @@ def _is_baseline(technique: TechniqueLook) -> bool:
     return is_baseline(*technique.own[:2])
 
 
-def _frontier_panel(page: Page, beta: float, held: str, places: Places, ax: Axes) -> None:
+def _frontier_panel(page: Page, beta: float, held: str, places: Places, fairea: Floats, ax: Axes) -> None:
     for i, t in enumerate(page.techniques):
         key = page.key(t, beta)
         line = _line(places, key, held)
@@ -330,6 +366,7 @@ def _frontier_panel(page: Page, beta: float, held: str, places: Places, ax: Axes
             x, y = ({end: values[i] for end, values in found.items()} for i in (0, 1))
             dots(ax, x, y, f"own-{i}", t.dot(6.0) | {"clip_on": False})
     _set_limits(ax)
+    _draw_fairea(ax, fairea)
 
 
 def _set_limits(ax: Axes) -> None:

@@ -1,0 +1,65 @@
+"""The pictures of the gallery: every figure by name, drawn of two small runs, and the pages themselves."""
+
+import shutil
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import fairbench_cli as fb
+from fairbench_cli.report.figures.canvas import figure_bytes, house_style
+from fairbench_cli.report.registry import FIGURES
+
+TUNED = {"tune": {"for": ["accuracy", "impact-ratio"], "over": {"level": [0, 0.5, 1]}}}
+ORACLE = {"strategy": "decrease-favoured", "remove": [0, 0.5, 1]}
+RUN: dict[str, Any] = {
+    "name": "gallery",
+    "repeats": 5,
+    "datasets": [{"adult": {"attribute": ["sex", "race"], "missing_arc": "leave"}}],
+    "sample": {"from": "shipped", "beta": [0, 0.5, 1], "size": 2000},
+    "test": "network",
+    "interventions": [
+        "none",
+        "massaging",
+        "reweighing",
+        "preferential-sampling",
+        {"repair": TUNED},
+        {"oracle": ORACLE},
+    ],
+    "classifiers": ["logistic-regression"],
+    "sweep": "acceptance-rate",
+    "tables": ["overview"],
+}
+CODED = RUN | {
+    "datasets": ["adult"],
+    "interventions": ["none", "massaging"],
+    "representation": ["numerical", "numerical-binary"],
+}
+
+
+def written(folder: Path) -> str:
+    """Write pictures and pages into a folder of the site and return the Markdown that shows them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory() as kept:
+        run, coded = fb.run(RUN, folder=kept), fb.run(CODED)
+        shutil.copy(Path(kept) / "report.html", folder / "run.html")
+    people = fb.load_network("dutch").tilt(0.5).sample(6000, seed=1).to_pandas()
+    audit = fb.audit(
+        people, score="occupation", favourable=["2_1"], attributes=["sex", "age"], ref={"sex": "male"}
+    )
+    (folder / "audit.html").write_text(audit.to_html(), encoding="utf-8")
+    parts = ["## Pages", _page("The page of a run", f"{folder.name}/run.html")]
+    parts += [_page("The page of an audit", f"{folder.name}/audit.html"), "## Every figure by name"]
+    for name, entry in FIGURES.items():
+        found = (coded if name == "representations" else run).found
+        with house_style():
+            figures = {key: one for key, one in entry.load()(found).items() if "race" not in key}
+            picture = figure_bytes(list(figures.values())[len(figures) // 2], "svg")
+        (folder / f"{name}.svg").write_bytes(picture)
+        image = f'<img alt="the figure {name}" src="{folder.name}/{name}.svg" loading="lazy">'
+        parts.append(f"### {name}\n\n{entry.summary}\n\n{image}")
+    return "\n\n".join(parts) + "\n"
+
+
+def _page(title: str, path: str) -> str:
+    frame = f'<iframe title="{title}" src="{path}" loading="lazy" style="width:100%;height:36rem"></iframe>'
+    return f'### {title}\n\n<a href="{path}">{title}</a>, one file that works offline:\n\n{frame}'

@@ -1,0 +1,389 @@
+"""What a run found, as data: per setting the gap, what each technique makes of it, and what that costs.
+
+A setting is a data set, an attribute, the groups compared, a representation, a classifier and β. What is
+said of it is about the config's first metric of fairness (`fairness_metric`) and accuracy. Every word that
+has chance to reckon with is about the population (`kinds.py`). `answer_words.py` writes it out.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from fairbench_cli.experiment.config.config import ExperimentConfig, attribute_names
+from fairbench_cli.measures.counts import Counts
+from fairbench_cli.measures.groups import CROSS, ProtectedAttributes
+from fairbench_cli.measures.metric import OF_LABELS, Metric
+from fairbench_cli.measures.registry import METRICS, find, measure
+from fairbench_cli.report.kinds import Kind, kinds, own_frame
+from fairbench_cli.report.paired import APART, PARETO_METRICS, paired_of, pareto_frame, pareto_of
+from fairbench_cli.report.repeats import (
+    CELL_COLUMNS,
+    TECHNIQUE,
+    CellKey,
+    DatasetRepeats,
+    Texts,
+    is_baseline,
+    key_of,
+)
+from fairbench_cli.report.results import RunResults
+from fairbench_cli.report.tables import classifier_label, technique_label, why_nothing
+
+FAIRNESS, ACCURACY = PARETO_METRICS
+NOT_RUN = "not run yet"
+
+Outcome = Literal["best", "front", "several", "nothing shown", "no gap shown", "no baseline", "no value"]
+OUTCOMES: dict[Outcome, str] = {
+    "best": "a technique is better than the plain model, and shown to be ahead of any other that is",
+    "front": "several are better; which one on the front is best is a matter of what accuracy is worth",
+    "several": "several are better; one has both means ahead of theirs, but is not shown to be ahead",
+    "nothing shown": "no technique is shown to be better",
+    "no gap shown": "no technique is shown to be better, and the plain model has no gap shown",
+    "no baseline": "there is no model without a technique to compare with",
+    "no value": "the model without a technique has no value",
+}
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over the repeats with its 95 % interval in the population; NaN where there is none."""
+
+    mean: float = np.nan
+    low: float = np.nan
+    high: float = np.nan
+
+
+@dataclass(frozen=True)
+class TechniqueFinding:
+    """What became of a setting with a technique, or with none.
+
+    Parameters
+    ----------
+    technique : str
+        As tables call it.
+    key : tuple
+        Its values of `CELL_COLUMNS`.
+    plain : bool
+        Whether it is a model without a technique.
+    repeats, n : int
+        How many repeats were asked for, and how many gave a value of the metric.
+    kind : str
+        One of `kinds.KINDS`; of the plain model "constant", "no value" or "".
+    verdict : str
+        The ``population_verdict`` of the change, whatever the kind.
+    reasons : tuple of (str, str, int)
+        Why others gave none: status, reason and number of repeats, most frequent first.
+    missing : str
+        Why no repeat gave a value, in a word or two; empty where some did.
+    accepts_nobody, accepts_everybody : int
+        In how many repeats.
+    value, accuracy : Estimate
+        Of the metric of fairness and of accuracy.
+    shown : bool
+        Whether the value is shown to be off the metric's ideal.
+    change, cost : Estimate
+        Its value less that of the plain model, of both; NaN of the plain model itself.
+    accuracy_kind : str
+        What became of accuracy: "better", "worse", "same", "not shown", "untested", "no value" or "".
+    dominated_by : tuple of str
+        The techniques, constant ones aside, that are shown to be better on both metrics.
+    front : bool
+        Whether no technique is ahead of it on both means, and it is not constant.
+    """
+
+    technique: str
+    key: CellKey
+    plain: bool
+    repeats: int
+    n: int = 0
+    kind: Kind | Literal[""] = "no value"
+    verdict: str = ""
+    reasons: tuple[tuple[str, str, int], ...] = ()
+    missing: str = ""
+    accepts_nobody: int = 0
+    accepts_everybody: int = 0
+    value: Estimate = Estimate()
+    accuracy: Estimate = Estimate()
+    shown: bool = False
+    change: Estimate = Estimate()
+    cost: Estimate = Estimate()
+    accuracy_kind: Kind | Literal[""] = ""
+    dominated_by: tuple[str, ...] = ()
+    front: bool = False
+
+    @property
+    def constant(self) -> bool:
+        """Whether it decides the same for everybody in some repeat."""
+        return self.accepts_nobody + self.accepts_everybody > 0
+
+    @property
+    def better(self) -> bool:
+        """Whether it is shown to be nearer to the ideal than the plain model, overshooting or not."""
+        return self.verdict == "better" and not self.constant and not self.plain
+
+
+@dataclass(frozen=True)
+class RunSetting:
+    """What was found in a setting.
+
+    Parameters
+    ----------
+    dataset, attribute, compared, representation, classifier, classifier_parameters, beta
+        What names it, as in every file.
+    classifier_label : str
+        What tables call the classifier.
+    deprived, favoured : str
+        The groups, as people call them where the card says so.
+    labels : float
+        The metric of the labels of the test rows, mean over the repeats; NaN where labels have none.
+    plain : TechniqueFinding or None
+        The model without a technique; the first, where it is there with and without the protected attribute.
+    findings : tuple of TechniqueFinding
+        The others, in the order of the config; those called ``none`` are other plain models.
+    outcome : str
+        One of `OUTCOMES`.
+    best : tuple of str
+        The techniques that it speaks of: the best, those on the front, those that are ahead; by the gap left.
+    """
+
+    dataset: str
+    attribute: str
+    compared: str
+    representation: str
+    classifier: str
+    classifier_parameters: str
+    beta: float
+    classifier_label: str
+    deprived: str
+    favoured: str
+    labels: float
+    plain: TechniqueFinding | None
+    findings: tuple[TechniqueFinding, ...]
+    outcome: Outcome
+    best: tuple[str, ...]
+
+    @property
+    def block(self) -> tuple[str, ...]:
+        """What names it but β."""
+        own = (self.dataset, self.attribute, self.compared, self.representation, self.classifier)
+        return (*own, self.classifier_parameters)
+
+    def finding(self, technique: str) -> TechniqueFinding:
+        """Return the finding of a technique; `KeyError` when there is none."""
+        return {one.technique: one for one in self.findings}[technique]
+
+
+@dataclass(frozen=True)
+class RunAnswer:
+    """What a run found.
+
+    Parameters
+    ----------
+    metric : Metric
+        Of fairness.
+    settings : tuple of RunSetting
+        In the order of the plan.
+    """
+
+    metric: Metric
+    settings: tuple[RunSetting, ...]
+
+
+def fairness_metric(config: ExperimentConfig) -> Metric:
+    """Return the first metric of a config that compares groups and has an ideal; else discrimination.
+
+    Such as a difference or ratio of a rate; not accuracies, rates of one group and statistics of tests.
+    """
+    for name in config.at_hand:
+        metric = config.metric(name)
+        apart = metric.tested in ("parts", "rate", "ideal") and not metric.is_test
+        if apart and metric.section not in ("rate", "redlining"):
+            return metric
+    return find(FAIRNESS)
+
+
+@lru_cache(maxsize=1)  # the answer's text, its file and the page are of one run
+def answer_of(run: RunResults) -> RunAnswer:
+    """Return what a run found, from its results, `paired_of` and `pareto_of`; the run has both metrics."""
+    metric = fairness_metric(run.plan.config)
+    results = run.asked((metric.name, ACCURACY))
+    own, paired = own_frame(results), paired_of(run)
+    paired = paired[paired["metric"].isin((metric.name, ACCURACY))]
+    paired = paired.assign(kind=kinds(paired, own))
+    pareto = pareto_of(run) if metric.name == FAIRNESS else _front_of(run, metric.name)
+    found = CellRows(_by_cell(own, "metric"), _by_cell(paired, "metric"), _by_cell(pareto))
+    held = {(data.dataset, data.attribute): data for data in run.datasets}
+    settings: list[RunSetting] = []
+    for place in dict.fromkeys((cell["dataset"], cell["attribute"]) for cell in run.plan.cells):
+        cells = [cell for cell in run.plan.cells if (cell["dataset"], cell["attribute"]) == place]
+        data = held.get(place)
+        labels = {} if data is None else _labels(data, metric, run)
+        for compared in (place[1],) if data is None else data.asked(run.attributes):
+            settings += _settings(run, metric, cells, compared, data, found, labels.get(compared, np.nan))
+    return RunAnswer(metric, tuple(settings))
+
+
+def _front_of(run: RunResults, metric: str) -> pd.DataFrame:
+    return pareto_frame(run.asked((metric, ACCURACY)), (metric, ACCURACY))
+
+
+Rows = Mapping[tuple[Any, ...], Mapping[Any, Any]]
+
+
+@dataclass(frozen=True)
+class CellRows:
+    """The rows of `own_frame`, `paired_of` and `pareto_of`, by cell, groups compared and, of two, metric."""
+
+    own: Rows
+    paired: Rows
+    pareto: Rows
+
+
+def _by_cell(frame: pd.DataFrame, *more: str) -> dict[tuple[Any, ...], dict[Any, Any]]:
+    """Return the rows of a frame by their cell, groups compared and further columns."""
+    keys = frame[[*CELL_COLUMNS, "compared", *more]].itertuples(index=False, name=None)
+    return dict(zip(keys, frame.to_dict("records"), strict=True))
+
+
+def _labels(data: DatasetRepeats, metric: Metric, run: RunResults) -> dict[str, float]:
+    """Return the mean of a metric of the labels of the test rows by groups compared, if labels have it.
+
+    Cells of a repeat share their test rows, so the first that has counts serves.
+    """
+    name = metric.name + OF_LABELS
+    there = data.done.any(axis=0)
+    if name not in METRICS or not there.any():
+        return {}
+    repeats = np.flatnonzero(there)
+    counts = Counts(data.counts.groups, data.counts.n[data.done[:, repeats].argmax(axis=0), repeats])
+    return {
+        compared: float(np.nanmean(measure(name, data.levels(counts, compared))))
+        for compared in data.asked(run.attributes)
+    }
+
+
+def _settings(
+    run: RunResults,
+    metric: Metric,
+    cells: Sequence[dict[str, Any]],
+    compared: str,
+    data: DatasetRepeats | None,
+    found: CellRows,
+    labels: float,
+) -> Iterator[RunSetting]:
+    """Yield the settings of a data set, an attribute and the groups compared, in the order of its cells."""
+    place = cells[0]["dataset"], cells[0]["attribute"]
+    groups = groups_in_words(run.plan.protected(*place), compared)
+    rows = {} if data is None else {key_of(cell): i for i, cell in enumerate(data.cells)}
+    apart: dict[tuple[Any, ...], list[TechniqueFinding]] = {}
+    for cell in cells:
+        key = key_of(cell)
+        one = TechniqueFinding(
+            technique_label(*(cell[column] for column in TECHNIQUE)),
+            key,
+            is_baseline(cell["intervention"], cell["parameters"]),
+            repeats=run.plan.config.repeats,
+            missing=NOT_RUN,
+        )
+        if data is not None and key in rows:
+            why = data.status[rows[key]], data.reason[rows[key]]
+            one = _found(one, (*key, compared), metric.name, why, found)
+        apart.setdefault(tuple(cell[column] for column in _WITHIN), []).append(one)
+    for within, findings in apart.items():
+        plain = next((one for one in findings if one.plain), None)
+        constant = {one.technique for one in findings if one.constant}
+        others = tuple(
+            replace(one, dominated_by=tuple(name for name in one.dominated_by if name not in constant))
+            for one in findings
+            if one is not plain
+        )
+        outcome, best = _outcome(plain, others, metric)
+        representation, classifier, parameters, beta = within
+        named = (*place, compared, representation, classifier, parameters)
+        label = classifier_label(classifier, parameters)
+        yield RunSetting(*named, beta, label, *groups, labels, plain, others, outcome, best)
+
+
+_WITHIN = ["representation", "classifier", "classifier_parameters", "beta"]
+
+
+def _found(
+    one: TechniqueFinding, place: tuple[Any, ...], metric: str, why: tuple[Texts, Texts], found: CellRows
+) -> TechniqueFinding:
+    """Return a finding with what the frames say of it; `why` are the statuses and reasons of its repeats."""
+    own, accuracy = (found.own.get((*place, name), _NO_ROW) for name in (metric, ACCURACY))
+    change, cost = (found.paired.get((*place, name), _NO_ROW) for name in (metric, ACCURACY))
+    front = found.pareto.get(place, _NO_ROW)
+    n = own.get("n", 0)
+    reasons = Counter((status, reason) for status, reason in zip(*why, strict=True) if status and reason)
+    return replace(
+        one,
+        n=n,
+        kind=change.get("kind", "no value" if not n else "constant" if own["constant"] else ""),
+        verdict=change.get("population_verdict", ""),
+        reasons=tuple((*each, times) for each, times in reasons.most_common()),
+        missing="" if n else why_nothing([status for status in why[0] if status], one.repeats),
+        accepts_nobody=own.get("accepts_nobody", 0),
+        accepts_everybody=own.get("accepts_everybody", 0),
+        value=_estimate(own),
+        accuracy=_estimate(accuracy),
+        shown=own.get("side", 0) in (1, -1),
+        change=_estimate(change, "difference", "population_low", "population_high"),
+        cost=_estimate(cost, "difference", "population_low", "population_high"),
+        accuracy_kind=cost.get("kind", ""),
+        dominated_by=tuple(filter(None, front.get("population_clearly_dominated_by", "").split(APART))),
+        front=bool(front.get("front", False)),
+    )
+
+
+_NO_ROW: Mapping[Any, Any] = {}
+
+
+def _estimate(row: Mapping[Any, Any], mean: str = "mean", low: str = "low", high: str = "high") -> Estimate:
+    return Estimate(*(float(row.get(name, np.nan)) for name in (mean, low, high)))
+
+
+def _outcome(
+    plain: TechniqueFinding | None, findings: Sequence[TechniqueFinding], metric: Metric
+) -> tuple[Outcome, tuple[str, ...]]:
+    """Return what is said of a setting as a whole and of which techniques, those with the least gap first."""
+    if plain is None or not plain.n:
+        return "no baseline" if plain is None else "no value", ()
+    better = [one for one in findings if one.better]
+    if not better:
+        return "nothing shown" if plain.shown else "no gap shown", ()
+    better.sort(key=lambda one: abs(one.value.mean - (metric.ideal or 0.0)))
+    ahead = [one for one in better if not one.dominated_by] or better
+    front = [one for one in ahead if one.front]
+    if len(ahead) == 1:
+        return "best", (ahead[0].technique,)
+    if len(front) > 1:
+        return "front", tuple(one.technique for one in front)
+    return "several", tuple(one.technique for one in ahead)
+
+
+def groups_in_words(protected: ProtectedAttributes, compared: str) -> tuple[str, str]:
+    """Return the deprived and the favoured group, as the card calls people, else by their levels.
+
+    >>> from fairbench_cli.measures.groups import ProtectedAttribute
+    >>> sex = ProtectedAttribute("sex", ("f", "m"), ("f",), ("m",))
+    >>> race = ProtectedAttribute("race", ("b", "o", "w"), ("b", "o"), ("w",))
+    >>> both = ProtectedAttributes((sex, race))
+    >>> groups_in_words(both, "sex"), groups_in_words(both, "race"), groups_in_words(both, "sex × race")
+    (('f', 'm'), ('everybody but w', 'w'), ('everybody but m × w', 'm × w'))
+    """
+    names = attribute_names(compared)
+    of = {joint.name: joint.of for joint in protected.joint}
+    parts = dict.fromkeys(part for name in names for part in of.get(name, (name,)))
+    own = [one for part in parts for one in protected.attributes if one.name == part]
+    if len(own) == 1:
+        one = own[0]
+        favoured = one.favoured_called or " or ".join(one.favoured)
+        alone = one.deprived[0] if len(one.deprived) == 1 else f"everybody but {favoured}"
+        return one.deprived_called or alone, favoured
+    favoured = CROSS.join(" or ".join(one.favoured) for one in own)
+    return f"everybody but {favoured}", favoured

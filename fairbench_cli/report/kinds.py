@@ -1,0 +1,119 @@
+"""What became of a metric with a technique: one word each, the same for the answer, tables and pages.
+
+A word about a difference is about the population (`population.py`), at 5 % after Holm's adjustment over the
+techniques and β of a data set, attribute, groups compared, classifier and metric.
+"""
+
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from fairbench_cli.report.paired import LEVEL, adjusted
+from fairbench_cli.report.population import values_over_population
+from fairbench_cli.report.repeats import SITUATION, TECHNIQUE
+from fairbench_cli.report.results import COMPARED, ROW_COLUMNS, Results
+from fairbench_cli.report.tables import BLOCK
+
+Kind = Literal[
+    "no value",
+    "constant",
+    "overshoots",
+    "better",
+    "worse",
+    "higher",
+    "lower",
+    "same",
+    "not shown",
+    "untested",
+]
+KINDS: dict[Kind, str] = {
+    "no value": "no repeat of the technique gave a value",
+    "constant": "it accepts nobody, or everybody, in some repeat",
+    "overshoots": "the metric is beyond its ideal, on the side where the baseline is not; both are shown",
+    "better": "nearer to the ideal",
+    "worse": "farther from the ideal",
+    "higher": "higher, of a metric without an ideal",
+    "lower": "lower, of a metric without an ideal",
+    "same": "shown to differ by less than 0.01",
+    "not shown": "neither a difference nor that there is none is shown",
+    "untested": "nothing can be said of the population",
+}
+"""Every kind and what it means; the first that holds is a technique's."""
+
+NONE = ("none", "{}", None)
+CONSTANT_COLUMNS = ["accepts_nobody", "accepts_everybody"]
+
+
+def own_frame(results: Results) -> pd.DataFrame:
+    """Return what each technique, and ``none``, is by itself: a row per row of the results.
+
+    ``mean`` over the repeats that have a finite value, ``n`` of them; ``low`` and ``high``, the 95 % interval
+    of the mean in the population; ``p_holm`` of the test that it is the metric's ideal, and ``side``, the
+    sign of mean − ideal (0 where no difference is shown, NaN without a test); ``accepts_nobody`` and
+    ``accepts_everybody``, the number of repeats in which the cell's models do so, and ``constant``, whether
+    there is one.
+    """
+    ideals = {metric: results.ideal(metric) for metric in results.rows["metric"].unique()}
+    ideal = np.array([ideals[metric] for metric in results.rows["metric"]], dtype=float)
+    test = values_over_population(results, np.arange(len(ideal)), np.nan_to_num(ideal))
+    p = np.where(np.isnan(ideal), np.nan, test.p)
+    rows = results.rows[ROW_COLUMNS].reset_index(drop=True)
+    p_holm = adjusted(rows, p, [*BLOCK, "metric"])["p_holm"]
+    shift = np.nan_to_num(ideal)
+    return rows.assign(
+        n=test.n.astype(int),
+        mean=test.mean + shift,
+        low=test.low + shift,
+        high=test.high + shift,
+        p_holm=p_holm,
+        side=np.where(np.isnan(p_holm), np.nan, np.sign(test.mean) * (p_holm < LEVEL)),
+        **dict(zip(CONSTANT_COLUMNS, results.constant.T, strict=True)),
+        constant=results.constant.sum(axis=1) > 0,
+    )
+
+
+def kinds(
+    paired: pd.DataFrame, own: pd.DataFrame, baseline: tuple[str, str, bool | None] = NONE
+) -> NDArray[np.object_]:
+    """Return what became of each row of `paired_frame`: one of `KINDS`.
+
+    Parameters
+    ----------
+    paired : DataFrame
+        Differences to a baseline.
+    own : DataFrame
+        `own_frame` of the same results.
+    baseline : tuple of (str, str, bool or None)
+        Its technique and parameters, and whether it sees the protected attribute; None: as
+        ``baseline_include_protected`` says.
+    """
+    mine = _looked_up(own, paired[[*COMPARED, "metric"]])
+    intervention, parameters, seen = baseline
+    theirs = paired[[*SITUATION, "compared", "metric"]].assign(
+        intervention=intervention,
+        parameters=parameters,
+        include_protected=paired["baseline_include_protected"] if seen is None else seen,
+    )
+    turned = mine["side"].to_numpy() * _looked_up(own, theirs)["side"].to_numpy() == -1
+    verdict = paired["population_verdict"].to_numpy()
+    same = paired["population_p_same"].to_numpy(dtype=float) < LEVEL
+    conditions: dict[Kind, NDArray[np.bool_]] = {
+        "no value": (paired["n"] == 0).to_numpy(),
+        "constant": mine["constant"].to_numpy(),
+        "overshoots": turned,
+        **{word: verdict == word for word in ("better", "worse", "higher", "lower")},
+        "same": same,
+        "untested": verdict == "",
+    }
+    found: NDArray[np.object_] = np.select(
+        list(conditions.values()), [np.array(word, dtype=object) for word in conditions], "not shown"
+    )
+    return found
+
+
+def _looked_up(own: pd.DataFrame, wanted: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of `own_frame` of some cells, groups compared and metrics, in their order."""
+    keys = [*SITUATION, *TECHNIQUE, "compared", "metric"]
+    return wanted[keys].merge(own, on=keys, how="left", validate="many_to_one")

@@ -1,0 +1,298 @@
+"""The charts of a run's page, from its numbers; the page's script draws forests and curves alike."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from fairbench_cli.document.charts import (
+    LEFT,
+    LINES,
+    PLOT,
+    SIDE,
+    WIDTH,
+    Axis,
+    ChartLine,
+    ForestRow,
+    Track,
+    below,
+    cloud,
+    forest,
+    line,
+    plot,
+)
+from fairbench_cli.report.page_numbers import FORM_OF, GRAIN, Scale
+
+ACCURACY = "accuracy"
+WORDS = {
+    "B": "what the others are compared with",
+    "L": "the labels of the test rows",
+    "b": "better, beyond chance",
+    "o": "overshoots, beyond chance",
+    "w": "worse, beyond chance",
+    "u": "higher, beyond chance",
+    "d": "lower, beyond chance",
+    "s": "shown to differ by less than 0.01",
+    "c": "the same decision for everybody",
+    ".": "no difference shown",
+    "?": "not tested",
+    "-": "no value",
+}
+GAP_WORDS = WORDS | {
+    "b": "smaller gap, beyond chance",
+    "w": "larger gap, beyond chance",
+    "s": "shown to differ by less than a point",
+}
+"""What the letters of `FORM_OF` say, of a metric and of a gap between groups."""
+
+Data = dict[str, Any]
+
+
+def drawn_forest(panel: Data, scales: Sequence[Scale], m: int, accuracy: int, base: str, beta: int) -> str:
+    """Return the differences of a panel's techniques to one of them on a metric at a β."""
+    scale = scales[m]
+    rows = [forest_row(panel, scales, m, accuracy, base, t, beta) for t in range(len(panel["techniques"]))]
+    labels = panel["labels"][m]
+    if labels is not None:
+        written = scale.written(labels)
+        said = f"{WORDS['L']}: {written} {scale.unit}"
+        side = [("", "")] if m != accuracy else []
+        row = ForestRow(
+            "labels", "labels", scale.place(labels), None, None, None, said, [(written, ""), *side]
+        )
+        rows.insert(0, row)
+    heads = ["", _named(scale), "value", *([ACCURACY] if m != accuracy else [])]
+    ideal = (
+        None
+        if scale.ideal is None or not scale.axis[0] <= scale.ideal <= scale.axis[1]
+        else scale.place(scale.ideal)
+    )
+    title = f"{panel['name']}: {scale.name} against {base} at β = {panel['betas'][beta]:g}"
+    return forest(title, heads, rows, ideal, scale.ticks)
+
+
+def forest_row(
+    panel: Data, scales: Sequence[Scale], m: int, accuracy: int, base: str, t: int, beta: int
+) -> ForestRow:
+    """Return the row of a technique; the page's script has the same function."""
+    scale, count = scales[m], len(panel["betas"])
+    name, i = panel["techniques"][t], t * count + beta
+    mean = at(panel["mean"][m], i)
+    against = panel["against"].get(base)
+    side = [] if m == accuracy else [_aside(panel, scales[accuracy], accuracy, against, i)]
+    if mean is None:
+        why = panel["why"].get(str(i), "no value")
+        return ForestRow(name, "open", None, None, None, None, f"{name}: {why}", [("-", ""), *side], why)
+    n = panel["n"][m] if isinstance(panel["n"][m], int) else panel["n"][m][i]
+    same = panel["same"].get(str(i), "")
+    note = same or (f"{n} of {panel['repeats']}" if n < panel["repeats"] else "")
+    of = f"{n} of {panel['repeats']} repeats"
+    unit = f" {scale.unit}" if scale.unit else ""
+    said = f"{name}: {scale.written(mean)}{unit}"
+    if same:
+        said += f", {same}"
+    difference = None if against is None else at(against["difference"][m], i)
+    if against is None or difference is None:
+        letter = "B" if against is not None and t in against["base"] else "c" if same else "."
+        own = scale.place(mean)
+        line = own if letter == "B" else None
+        return ForestRow(
+            name,
+            FORM_OF[letter][1],
+            own,
+            None,
+            None,
+            line,
+            f"{said}; {of}",
+            [(scale.written(mean), ""), *side],
+            note,
+        )
+    letter, other = against["kind"][m][i], against["base"][t]
+    start = at(panel["mean"][m], other * count + beta) or 0
+    low, high = at(against["low"][m], i), at(against["high"][m], i)
+    words = (GAP_WORDS if scale.gap else WORDS)[letter]
+    said += f", {scale.written(difference, '+')} against {panel['techniques'][other]}"
+    if low is not None and high is not None:
+        said += f" ({scale.written(low, '+')} to {scale.written(high, '+')})"
+    return ForestRow(
+        name,
+        FORM_OF[letter][1],
+        scale.place(start + difference),
+        None if low is None else scale.place(start + low),
+        None if high is None else scale.place(start + high),
+        scale.place(start),
+        f"{said}: {words}; {of}",
+        [(scale.written(mean), scale.written(difference, "+")), *side],
+        note,
+    )
+
+
+def at(numbers: Sequence[int | None], i: int) -> int | None:
+    """Return a number of a list that may be empty."""
+    return numbers[i] if numbers else None
+
+
+def _aside(panel: Data, scale: Scale, m: int, against: Data | None, i: int) -> tuple[str, str]:
+    """Return the accuracy of a technique and how much it differs."""
+    mean = at(panel["mean"][m], i)
+    difference = None if against is None else at(against["difference"][m], i)
+    change = "" if difference is None else scale.written(difference, "+")
+    return ("-", "") if mean is None else (f"{scale.written(mean)} %", change)
+
+
+def axis_of(scale: Scale, start: float, end: float) -> Axis:
+    """Return the axis of a metric in a picture, in the unit that it is written in."""
+    low, high, step = (each / _one(scale) for each in scale.axis)
+    return Axis(low, high, start, end, step=step)
+
+
+def own_axis(scale: Scale, numbers: Sequence[int | None], start: float, end: float) -> Axis:
+    """Return an axis for some numbers of a metric, and for its ideal where that is 0."""
+    known = [each / _one(scale) for each in numbers if each is not None]
+    ends = [*known, 0.0] if scale.ideal == 0 else known
+    low, high = min(ends, default=0.0), max(ends, default=1.0)
+    room = 0.08 * (high - low) or 0.5
+    return Axis(low - room, high + room, start, end)
+
+
+def _one(scale: Scale) -> float:
+    """Return how many grains are 1 in the unit of a metric."""
+    return GRAIN / 100 if scale.unit else GRAIN
+
+
+def _named(scale: Scale) -> str:
+    return f"{scale.name}, {scale.unit}" if scale.unit else scale.name
+
+
+def parts_of(panel: Data) -> Iterator[list[int]]:
+    """Yield the techniques of a panel in groups that fit into one picture, the first of all in each.
+
+    >>> list(parts_of({"techniques": [*"abcdefgh"]}))
+    [[0, 1, 2, 3, 4], [0, 5, 6, 7]]
+    """
+    n, most = len(panel["techniques"]), len(LINES)
+    if n <= most:
+        yield list(range(n))
+        return
+    groups = -(-(n - 1) // (most - 1))
+    size = -(-(n - 1) // groups)
+    for start in range(1, n, size):
+        yield [0, *range(start, min(n, start + size))]
+
+
+def clouds(panel: Data, scales: Sequence[Scale], x: int, y: int) -> Iterator[str]:
+    """Yield pictures of one metric against another: a way over β for each technique, from light to dark."""
+    across, up = scales[x], scales[y]
+    title = f"{panel['name']}: {across.name} and {up.name}"
+    axes = (
+        own_axis(across, panel["mean"][x], LEFT, WIDTH - SIDE),
+        own_axis(up, panel["mean"][y], PLOT + 16, 20),
+    )
+    for part in parts_of(panel):
+        tracks = [Track(panel["techniques"][t], list(_points(panel, across, up, x, y, t))) for t in part]
+        known = [one for one in tracks if one.points]
+        yield cloud(title, *axes, known, _named(across), _named(up), zero=across.ideal == 0)
+
+
+def _points(
+    panel: Data, across: Scale, up: Scale, x: int, y: int, t: int
+) -> Iterator[tuple[float, float, str]]:
+    count = len(panel["betas"])
+    for k, beta in enumerate(panel["betas"]):
+        a, b = (at(panel["mean"][m], t * count + k) for m in (x, y))
+        if a is None or b is None:
+            continue
+        same = panel["same"].get(str(t * count + k), "")
+        both = f"{across.name} {across.written(a)}, {up.name} {up.written(b)}"
+        said = f"{panel['techniques'][t]}, β = {beta:g}: {both}"
+        yield a / _one(across), b / _one(up), f"{said}, {same}" if same else said
+
+
+def curves(panel: Data, scales: Sequence[Scale], m: int, part: Sequence[int]) -> str:
+    """Return a picture of a metric over β: a line for each technique with its interval over the repeats."""
+    scale, count = scales[m], len(panel["betas"])
+    lines = []
+    for t in part:
+        points, limits = [], []
+        for k, beta in enumerate(panel["betas"]):
+            mean, low, high = (at(panel[name][m], t * count + k) for name in ("mean", "low", "high"))
+            if mean is None:
+                continue
+            said = f"{panel['techniques'][t]}, β = {beta:g}: {scale.written(mean)}"
+            if low is not None and high is not None:
+                limits.append((beta, low / _one(scale), high / _one(scale)))
+                said += f" ({scale.written(low)} to {scale.written(high)})"
+            points.append((beta, mean / _one(scale), said))
+        lines.append(ChartLine(panel["techniques"][t], points, limits))
+    title = f"{panel['name']}: {scale.name} over β"
+    return plot(title, _betas(panel["betas"]), axis_of(scale, PLOT, 12), lines, f"β; up: {_named(scale)}")
+
+
+def number_cells(
+    panel: Data, scales: Sequence[Scale], m: int, accuracy: int, base: str, t: int, beta: int
+) -> list[tuple[str, str, int | None]]:
+    """Return the numbers of a technique at a β: texts, small print behind them, and values to sort by.
+
+    The page's script has the same function.
+    """
+    scale, i = scales[m], t * len(panel["betas"]) + beta
+    n = panel["n"][m] if isinstance(panel["n"][m], int) else panel["n"][m][i]
+    of = (f"{n} of {panel['repeats']}", "", n)
+    mean = at(panel["mean"][m], i)
+    if mean is None:
+        return [
+            ("-", panel["why"].get(str(i), "no value"), None),
+            ("", "", None),
+            ("", "", None),
+            ("", "", None),
+            of,
+        ]
+    against = panel["against"].get(base)
+    difference = None if against is None else at(against["difference"][m], i)
+    letter = "-" if against is None else against["kind"][m][i]
+    change = ("", "", None)
+    if against is not None and difference is not None:
+        change = (scale.written(difference, "+"), _span(scale, against, m, i, "+"), difference)
+    elif against is not None and t in against["base"]:
+        letter = "B"
+    words = (GAP_WORDS if scale.gap else WORDS)[letter]
+    own = at(panel["mean"][accuracy], i)
+    right = "" if own is None else f"{scales[accuracy].written(own)} %"
+    return [
+        (scale.written(mean), _span(scale, panel, m, i), mean),
+        change,
+        ("" if letter == "-" else words, panel["same"].get(str(i), ""), None),
+        (right, "", own),
+        of,
+    ]
+
+
+def _span(scale: Scale, numbers: Data, m: int, i: int, sign: str = "") -> str:
+    low, high = at(numbers["low"][m], i), at(numbers["high"][m], i)
+    return "" if low is None or high is None else f"[{scale.written(low, sign)}, {scale.written(high, sign)}]"
+
+
+def frontier_chart(
+    title: str, frontier: Sequence[tuple[float, float]], techniques: Sequence[tuple[str, float, float]]
+) -> str:
+    """Return a picture of techniques next to what moved thresholds reach: gap and accuracy, in per cent."""
+    across = [x for x, _ in frontier[:1]] + [x for _, x, _ in techniques]
+    most = 1.15 * max(across) or 1.0
+    up = [y for x, y in frontier if x <= most] + [y for _, _, y in techniques]
+    room = 0.08 * (max(up) - min(up)) or 0.5
+    x, y = Axis(0.0, most, LEFT, WIDTH - SIDE), Axis(min(up) - room, max(up) + room, PLOT + 16, 20)
+    points = [
+        (a, b, f"moved thresholds: gap {a:.1f} points, accuracy {b:.1f} %") for a, b in frontier if a <= most
+    ]
+    tracks = [
+        Track(name, [(a, b, f"{name}: gap {a:.1f} points, accuracy {b:.1f} %")]) for name, a, b in techniques
+    ]
+    under = line(x, y, points, 0, "what moved thresholds reach")
+    return cloud(title, x, y, tracks, "gap, points", "accuracy, %", under=under)
+
+
+def _betas(betas: Sequence[float]) -> Axis:
+    return Axis(min(betas), max(betas), LEFT, WIDTH - SIDE)
+
+
+def beta_axis(betas: Sequence[float]) -> str:
+    """Return what stands below curves over some β."""
+    return below(_betas(betas), PLOT)

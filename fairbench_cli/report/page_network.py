@@ -1,0 +1,84 @@
+"""The networks of a run as pictures for its page."""
+
+from collections.abc import Iterator
+
+from fairbench_cli.base.errors import UserError
+from fairbench_cli.document.charts import element, picture, short, stroke, text
+from fairbench_cli.document.model import Chart
+from fairbench_cli.experiment.plan import edited_columns
+from fairbench_cli.network.model import BayesNet
+from fairbench_cli.report.layers import HEIGHT, arc_lines, box_top, lay_out
+from fairbench_cli.report.networks import Marks, about_network, network_of
+from fairbench_cli.report.results import RunResults
+
+INCH = 78.0  # of a layout, in a picture
+LETTER = 0.078  # inches of a letter, about
+EDGE = 6.0
+
+
+def network_charts(run: RunResults) -> Iterator[Chart]:
+    """Yield a picture of each network that the run drew from and that is still where it left it."""
+    for source in run.plan.datasets if run.plan.config.sample.source != "data" else ():
+        if (source["dataset"], source["attribute"]) not in run.with_results:
+            continue
+        try:
+            net = network_of(run.folder, source)
+        except UserError:
+            continue
+        marks = Marks(source.get("label"), source["attribute"], edited_columns(source))
+        title = f"{source['dataset']}, {source['attribute']}"
+        yield Chart(title, drawn_network(net, marks, title), about_network(net, source))
+
+
+def drawn_network(net: BayesNet, marks: Marks, title: str) -> str:
+    """Return a picture of a network; the outcome, the protected attribute and what β edits are marked."""
+    notes = {name: _role(name, marks) for name in net.names}
+    widths = [max(len(name), len(notes[name])) * LETTER + 0.2 for name in net.names]
+    layout = lay_out(net.parents, widths, 0.15)
+    parts = []
+    for (start, end), line in arc_lines(layout, widths).items():
+        ends = net.names[start], net.names[end]
+        edited = ends[0] in marks.edited and ends[1] == marks.outcome
+        said = f"{ends[0]} → {ends[1]}" + (": the probabilities that β edits" if edited else "")
+        places = [[(x * INCH + EDGE, -y * INCH + EDGE) for x, y in piece] for piece in line]
+        d = f"M{short(*places[0][0])}" + "".join(_bent(*piece) for piece in places)
+        kind, colour, width = ("edited", "#b3261e", 2.0) if edited else ("arc", "#767676", 1.0)
+        parts.append(stroke(f"way {kind}", d, said, colour, width))
+        x, y = places[-1][1]
+        parts.append(element("path", f"tip {kind}", d=f"M{short(x, y)}l-3 -6h6z", fill=colour))
+    for node, name in enumerate(net.names):
+        x, y = layout.x[node] * INCH + EDGE, -box_top(layout.layer[node]) * INCH + EDGE
+        wide, high, note = widths[node] * INCH, HEIGHT * INCH, notes[name]
+        levels = ", ".join(map(str, net.columns[node].levels[:12]))
+        said = f"{name}{f' ({note})' if note else ''}: {levels}"
+        where = {"x": x - wide / 2, "y": y, "width": wide, "height": high, "rx": 4}
+        parts.append(
+            element(
+                "rect",
+                f"node {'marked' if note else ''}".strip(),
+                said,
+                fill="#ffffff",
+                stroke="#222222",
+                **where,
+            )
+        )
+        parts.append(text("name", x, y + high / 2 + (-1 if note else 4), name, "middle", bold=bool(note)))
+        parts.append(text("tick", x, y + high / 2 + 11, note, "middle") if note else "")
+    across = max(x * INCH + (widths[i] * INCH / 2 if i < len(widths) else 0) for i, x in enumerate(layout.x))
+    down = -box_top(max(layout.layer.values())) * INCH + HEIGHT * INCH
+    return picture(f"Bayesian network: {title}", down + 2 * EDGE, parts, across + 2 * EDGE)
+
+
+def _role(name: str, marks: Marks) -> str:
+    edited = "edited by β" if name in marks.edited else ""
+    if name == marks.outcome:
+        return "outcome"
+    if name == marks.protected:
+        return f"protected, {edited}" if edited else "protected"
+    return edited
+
+
+def _bent(start: tuple[float, float], end: tuple[float, float]) -> str:
+    (x, y), (a, b) = start, end
+    middle = (y + b) / 2
+    return f"L{short(x, y)}C{short(x, middle)} {short(a, middle)} {short(a, b)}"

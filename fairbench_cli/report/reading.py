@@ -1,0 +1,173 @@
+"""How the numbers of a metric of fairness are said of two groups: points, times as often, or the number."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from fairbench_cli.measures.aliases import ALIASES
+from fairbench_cli.measures.metric import Metric
+from fairbench_cli.measures.rates import EVENTS, RATES
+
+_ALIASES = {alias.name: alias for alias in ALIASES}
+_FORMS: dict[str, tuple[Literal["points", "times"], bool]] = {
+    "-difference": ("points", True),
+    "-ratio": ("times", True),
+    "-spread": ("points", False),
+    "-worst-ratio": ("times", False),
+}
+_RATED = {f"{rate}{ending}": (rate, *form) for rate in RATES for ending, form in _FORMS.items()}
+NO_NUMBER = "–"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a metric is said.
+
+    Parameters
+    ----------
+    name : str
+        Of the metric.
+    form : {"points", "times", "number"}
+        A difference of rates in points, a ratio of rates, or neither: the number as it is.
+    rate : str
+        Which rate of a group, by its name in `RATES`; empty where it is not of one.
+    signed : bool
+        Whether the number says which group has the higher rate.
+    turned : bool
+        Whether it is of the favoured group against the deprived one.
+    shift : float
+        What is added to a difference.
+    ideal : float or None
+        The best number.
+    """
+
+    name: str
+    form: Literal["points", "times", "number"] = "number"
+    rate: str = ""
+    signed: bool = False
+    turned: bool = False
+    shift: float = 0.0
+    ideal: float | None = None
+
+    def shown(self, value: float) -> float:
+        """Return what is said of a number: the deprived group's rate less, or over, the favoured one's.
+
+        A difference is in points; a number is as it is.
+        """
+        if self.form == "points":
+            return (value - self.shift) * (-100 if self.turned else 100)
+        if self.form == "times" and self.turned:
+            return 1 / value if value else math.inf
+        return value
+
+    def change(self, change: float) -> float:
+        """Return what is said of a difference of two numbers, which is not of turned ratios."""
+        return change * (100 if self.form == "points" else 1)
+
+    @property
+    def unit(self) -> str:
+        """What stands behind a number."""
+        return {"points": " points", "times": " times", "number": ""}[self.form]
+
+    def text(self, value: float) -> str:
+        """Write a number as `shown`, without a sign of differences: "15.8", "0.62"; `NO_NUMBER` for NaN."""
+        said = self.shown(value)
+        if math.isnan(said):
+            return NO_NUMBER
+        if self.form == "points":
+            return f"{abs(said):.1f}"
+        return signed(said, 2 if self.form == "times" else 3, plus="")
+
+    def size(self, value: float) -> str:
+        """Write a number with its unit: "15.8 points", "0.62 times"."""
+        return self.text(value) + self.unit
+
+    def side(self, value: float) -> int:
+        """Return on which side of the ideal a number is, as it is said: -1, 0 where it rounds to it, or 1."""
+        if self.ideal is None or (self.form == "points" and not self.signed):
+            return 1
+        said, ideal = float(self._rounded(value)), self.shown(self.ideal)
+        return (said > ideal) - (said < ideal)
+
+    def _rounded(self, value: float) -> str:
+        return f"{self.shown(value):.{ {'points': 1, 'times': 2, 'number': 3}[self.form] }f}"
+
+    def gap(self, value: float, deprived: str, favoured: str) -> str:
+        """Write how the groups differ: "women are selected 15.8 points less often than men".
+
+        >>> from fairbench_cli.measures.registry import find
+        >>> reading_of(find("discrimination")).gap(0.158, "women", "men")
+        'women are selected 15.8 points less often than men'
+        >>> reading_of(find("impact-ratio")).gap(0.62, "women", "men")
+        'women are selected 0.62 times as often as men'
+        >>> reading_of(find("equal-opportunity")).gap(0.05, "women", "men")
+        'the true positive rates of women and men are 5.0 points apart'
+        >>> reading_of(find("phi")).gap(0.05, "women", "men")
+        'of women against men, phi is 0.050'
+        """
+        number = self.text(value)
+        label = RATES[self.rate].label if self.rate else ""
+        event = EVENTS.get(self.rate, ("", ""))[0]
+        if self.form == "points" and not self.signed:
+            return f"the {label}s of {deprived} and {favoured} are {number} points apart"
+        if self.form == "times" and not self.signed:
+            return f"the lower {label} of {deprived} and {favoured} is {number} times the higher one"
+        if self.form == "times":
+            if event:
+                return f"{deprived} are {event} {number} times as often as {favoured}"
+            return f"the {label} of {deprived} is {number} times that of {favoured}"
+        if self.form == "number":
+            return f"of {deprived} against {favoured}, {self.name} is {number}"
+        side = self.side(value)
+        if not event:
+            way = "higher" if side > 0 else "lower"
+            return f"the {label} of {deprived} is {number} points {way} than that of {favoured}"
+        if not side:
+            return f"{deprived} are {event} as often as {favoured} (0.0 points apart)"
+        return (
+            f"{deprived} are {event} {number} points {'more' if side > 0 else 'less'} often than {favoured}"
+        )
+
+    def left(self, value: float, plain: float) -> str:
+        """Write what is left of the plain model's gap: "3.4 points left", "1.1 points the other way"."""
+        if self.form != "points":
+            return f"now {self.size(value)}"
+        turned = self.signed and self.side(value) * self.side(plain) < 0
+        return f"{self.size(value)} {'the other way' if turned else 'left'}"
+
+
+def reading_of(metric: Metric) -> Reading:
+    """Return how a metric is said, by what its name stands for.
+
+    >>> from fairbench_cli.measures.registry import find
+    >>> [reading_of(find(name)).form for name in ("discrimination", "cv", "impact-ratio", "phi")]
+    ['points', 'points', 'times', 'number']
+    """
+    name, turned, shift = metric.name, False, 0.0
+    while name in _ALIASES and len(_ALIASES[name].of) == 1:
+        alias = _ALIASES[name]
+        if alias.how not in ("same", "swapped", "one plus"):
+            break
+        turned ^= alias.how == "swapped"
+        shift += alias.how == "one plus"
+        name = alias.of[0]
+    if name not in _RATED:
+        return Reading(metric.name, ideal=metric.ideal)
+    rate, form, is_signed = _RATED[name]
+    return Reading(metric.name, form, rate, is_signed, turned, shift, metric.ideal)
+
+
+def signed(value: float, digits: int = 1, plus: str = "+") -> str:
+    """Write a number with its sign, a real minus, and no sign where it rounds to 0.
+
+    >>> signed(-1.26), signed(0.04), signed(2), signed(-0.01, plus="")
+    ('−1.3', '0.0', '+2.0', '0.0')
+    """
+    if math.isnan(value):
+        return NO_NUMBER
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    text = f"{abs(value):.{digits}f}"
+    if not float(text):
+        return text
+    return ("−" if value < 0 else plus) + text
