@@ -260,7 +260,7 @@ def run_plan(
         "datasets": (DatasetSpec(card="x"),),
         "interventions": (TechniqueSpec(ComponentSpec("none"), include_protected=False),),
         "sample": SampleConfig.model_validate({"from": source}),
-        "test": "original",
+        "test": "holdout" if source == "data" else "original",
     }
     pairs = dict.fromkeys((cell["dataset"], cell["attribute"]) for cell in cells)
     for dataset, attribute in pairs:

@@ -156,7 +156,7 @@ def draw(cell: Cell, population: Population, repeat: int) -> tuple[Sample, Sampl
     Training rows are sampled from the network, its bias against the deprived group raised by β, and test rows
     are the original ones, or sampled from the network as it is (β = 0). Without a network the original rows
     are divided at random: `size` of them to train on, the rest to test; and, if asked for, each part drawn
-    again with as many rows of each group and outcome.
+    again with as many rows of each group and outcome. Test rows may also be those of a file.
 
     All techniques of a repeat get the same rows, which are drawn once, and which nobody can write.
 
@@ -168,7 +168,8 @@ def draw(cell: Cell, population: Population, repeat: int) -> tuple[Sample, Sampl
     if population.network is None:
         return _divided(population, cell.sample_seed(repeat))
     beta = cell.beta if population.edits else 0.0
-    seed = 0 if population.rows is not None else cell.test_seed(repeat)
+    drawn = population.rows is None and population.apart is None
+    seed = cell.test_seed(repeat) if drawn else 0
     return _drawn(population, beta, cell.sample_seed(repeat)), _test(population, seed)
 
 
@@ -184,8 +185,8 @@ def _drawn(population: Population, beta: float, seed: int) -> Sample:
 
 @lru_cache(maxsize=2)
 def _test(population: Population, seed: int) -> Sample:
-    """Return the test rows where training rows are drawn: the original ones, or others drawn at β = 0."""
-    rows, network = population.rows, population.network
+    """Return the test rows where training rows are drawn: real ones, or others drawn at β = 0."""
+    rows, network = population.apart or population.rows, population.network
     if rows is None:
         assert network is not None  # noqa: S101 - `populate` leaves out one of the two at most
         rows = to_sample(sample(network, population.size, seed), population.roles)
@@ -194,18 +195,19 @@ def _test(population: Population, seed: int) -> Sample:
 
 def rows_tested(cell: Cell, population: Population, repeat: int, n: int) -> NDArray[np.intp]:
     """Return which of the data set's rows the n test rows of a repeat are; of drawn ones plain numbers."""
-    if population.network is None:
+    if population.network is None and population.apart is None:
         return _parts(population, cell.sample_seed(repeat))[1]
     return np.arange(n)
 
 
 @lru_cache(maxsize=2)
 def _divided(population: Population, seed: int) -> tuple[Sample, Sample]:
-    """Return original rows divided into those to train on and to test on."""
+    """Return original rows divided into those to train on and to test on, or those of a file to test on."""
     rows = population.rows
     assert rows is not None  # noqa: S101 - `populate` leaves out one of the two at most
     train, rest = _parts(population, seed)
-    return _shared(rows.take(train), population), _shared(rows.take(rest), population)
+    tested = rows.take(rest) if population.apart is None else population.apart
+    return _shared(rows.take(train), population), _shared(tested, population)
 
 
 @lru_cache(maxsize=2)

@@ -137,7 +137,7 @@ def _decisive(
         "roles": [dataset.roles.label, attribute] if groups else [dataset.roles.label],
         "size": dataset.size,
         "bias_direction": dataset.spec.bias_direction,
-        "test": config.test,
+        "test": config.tested,
         "intervention": technique.spec.decisive,
         "include_protected": technique.include_protected,
         "classifier": _classifier(technique, classifier),

@@ -188,6 +188,11 @@ def caption(plan: RunPlan, used: set[str]) -> tuple[str, ...]:
     `used` are the cells of the table; those of `MARKS` among them are explained.
     """
     n, source = plan.config.repeats, plan.config.sample.source
+    files = ", ".join(dict.fromkeys(name for one in plan.datasets for name in one.get("test_sha256", ())))
+    on = f"the rows of {files}" if files else "the original data"
+    if source == "data" and plan.config.tested != "holdout":
+        drawn = f"Means of {n} repeat{'s' * (n > 1)}. Training sets: random shares of the data."
+        return (drawn, f"Test set: {on}.", *_legend(used))
     if source == "data":
         return (f"Means of {n} random split{'s' * (n > 1)} into training and test rows.", *_legend(used))
     networks = ", ".join(dict.fromkeys(one["dataset"] for one in plan.datasets))
@@ -199,7 +204,7 @@ def caption(plan: RunPlan, used: set[str]) -> tuple[str, ...]:
     if plan.config.test == "network":
         lines.append("Test sets: sampled from the same network at β = 0, not the original data.")
     else:
-        lines.append("Test set: the original data.")
+        lines.append(f"Test set: {on}.")
     idle = [one for one in plan.datasets if not one["arc_to_outcome"]]
     lines += [f"{one['dataset']}: {arc_in_words(one)}, so β changes nothing." for one in idle]
     return (*lines, *_legend(used))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 from fairbench_cli.base.text import slugs
@@ -184,8 +185,9 @@ def tested_on(plan: RunPlan) -> str:
         "network": "Test sets: sampled from the network at β = 0.",
         "holdout": "Test sets: the rows that are not trained on.",
         "original": "Test set: the original data.",
+        "file": f"Test set: the rows of {Path(plan.config.test or '').name}.",
     }
-    return sets[plan.config.test]
+    return sets[plan.config.tested]
 
 
 def means_text(plan: RunPlan) -> str:
